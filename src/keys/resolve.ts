@@ -1,0 +1,88 @@
+import { RepriseError } from '../errors.ts';
+import { type BoundAgentOptions, resolveBoundAgent } from './bindings.ts';
+import { buildAgentMainSessionKey, buildAgentPeerSessionKey, type DmScope, type PeerKind } from './build.ts';
+import { parseAgentId } from './ids.ts';
+import { formatSessionKey, parseSessionKey, type ThreadMarker } from './session-key.ts';
+
+/** The part of an inbound message that decides which conversation it belongs to. */
+export interface RouteInput {
+  readonly agentId?: string | undefined;
+  readonly channel?: string | undefined;
+  readonly account?: string | undefined;
+  readonly guild?: string | undefined;
+  readonly peer?: string | undefined;
+  readonly peerKind?: PeerKind | undefined;
+  readonly thread?: string | undefined;
+  readonly threadMarker?: ThreadMarker | undefined;
+  /** A key the sender chose itself; it wins over everything else. */
+  readonly sessionKey?: string | undefined;
+}
+
+export interface RoutingRules extends BoundAgentOptions {
+  /** `global`: everybody shares one conversation. */
+  readonly scope?: 'global' | 'per-sender';
+  /** Unset: `main` on the owner's own channels, `per-channel-peer` on all others. */
+  readonly dmScope?: DmScope;
+  readonly mainKey?: string;
+  /** Channels only the owner can write on. */
+  readonly ownChannels?: readonly string[];
+  /** One person, many accounts: `{ alice: ['telegram:123', 'discord:987'] }`, each `<channel>:<peer>`. */
+  readonly identityLinks?: Readonly<Record<string, readonly string[]>>;
+}
+
+const OWN_CHANNELS: readonly string[] = ['cli', 'web'];
+
+/** Thread beats group beats direct chat: a thread's key is the key of where it hangs plus its own id. */
+export function resolveSessionKey(input: RouteInput, rules: RoutingRules = {}): string {
+  if (input.sessionKey !== undefined) return formatSessionKey(parseSessionKey(input.sessionKey));
+  if (rules.scope === 'global') return formatSessionKey({ kind: 'global' });
+  const agentId = input.agentId === undefined ? resolveBoundAgent(input, rules) : parseAgentId(input.agentId);
+  const base = resolveBase(input, { ...rules, agentId });
+  if (input.thread === undefined) return base;
+  const parts = parseSessionKey(base);
+  if (parts.kind === 'global') return base;
+  return formatSessionKey({
+    ...parts,
+    threads: [...(parts.threads ?? []), { marker: input.threadMarker ?? 'thread', id: input.thread }],
+  });
+}
+
+function resolveBase(input: RouteInput, rules: RoutingRules & { readonly agentId: string }): string {
+  const { channel, account, peer, peerKind = 'direct' } = input;
+  const { agentId, mainKey } = rules;
+  const main = { agentId, ...(mainKey !== undefined && { mainKey }) };
+  if (peerKind !== 'direct') {
+    if (channel === undefined || peer === undefined) {
+      throw new RepriseError('INVALID_INPUT', `a ${peerKind} message needs "channel" and "peer"`);
+    }
+    return buildAgentPeerSessionKey({ ...main, channel, peerKind, peerId: peer });
+  }
+  const own = channel === undefined || (rules.ownChannels ?? OWN_CHANNELS).includes(channel);
+  const dmScope = rules.dmScope ?? (own ? 'main' : 'per-channel-peer');
+  if (dmScope === 'main' || channel === undefined) return buildAgentMainSessionKey(main);
+  if (peer === undefined) {
+    throw new RepriseError('INVALID_INPUT', `a direct message on "${channel}" needs "peer"`);
+  }
+  return buildAgentPeerSessionKey({
+    ...main,
+    channel,
+    peerKind,
+    peerId: linkedPeer(`${channel}:${peer}`, peer, rules.identityLinks),
+    dmScope,
+    ...(account !== undefined && { account }),
+  });
+}
+
+/**
+ * A linked account takes the name of its person. A stranger whose own id is that name must not inherit the
+ * conversation, so ids that read like a name (after any number of `~`) get one more `~`: still one to one.
+ */
+function linkedPeer(address: string, peer: string, links: RoutingRules['identityLinks'] = {}): string {
+  let readsLikeName = false;
+  const bare = peer.replace(/^~+/, '');
+  for (const [name, addresses] of Object.entries(links)) {
+    if (addresses.includes(address)) return name;
+    readsLikeName ||= name === bare;
+  }
+  return readsLikeName ? `~${peer}` : peer;
+}

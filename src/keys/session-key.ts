@@ -1,0 +1,181 @@
+import { RepriseError } from '../errors.ts';
+import { escapeKeyPart, escapeUnit, unescapeKeyPart } from './escape.ts';
+import { parseAgentId } from './ids.ts';
+
+/**
+ * The grammar of session keys: one function writes it, one reads it, and they are inverse (I-1).
+ *
+ * Every form ends in `<literal>:<id>`, so a thread marker can be told from an id that happens to be called
+ * "thread", and a channel or main key that is called like a literal is escaped in its first letter.
+ */
+
+export type ThreadMarker = 'thread' | 'topic';
+
+export interface ThreadRef {
+  readonly marker: ThreadMarker;
+  readonly id: string;
+}
+
+interface AgentKey {
+  readonly agentId: string;
+  /** Outermost last: `…:thread:1:topic:2` has two; the parent of a thread is the key without its last. */
+  readonly threads?: readonly ThreadRef[];
+}
+
+export type SessionKeyParts =
+  | { readonly kind: 'global' }
+  | (AgentKey & { readonly kind: 'main'; readonly mainKey: string })
+  | (AgentKey & {
+      readonly kind: 'direct';
+      readonly peer: string;
+      readonly channel?: string;
+      readonly account?: string;
+    })
+  | (AgentKey & { readonly kind: 'group' | 'channel'; readonly channel: string; readonly id: string })
+  | (AgentKey & { readonly kind: 'subagent' | 'session' | 'hook' | 'acp'; readonly id: string })
+  | (AgentKey & { readonly kind: 'cron'; readonly job: string; readonly run?: string })
+  /** A key of another tool in none of the forms above; kept as it is. */
+  | (AgentKey & { readonly kind: 'other'; readonly parts: readonly string[] });
+
+export const DEFAULT_MAIN_KEY = 'main';
+const GLOBAL_KEY = 'global';
+const MAX_KEY_LENGTH = 4096;
+const LITERALS: ReadonlySet<string> = new Set(
+  'agent global main direct group channel thread topic subagent session cron run hook acp'.split(' '),
+);
+
+export function formatSessionKey(parts: SessionKeyParts): string {
+  if (parts.kind === 'global') return GLOBAL_KEY;
+  const rest = [...formatBase(parts)];
+  for (const { marker, id } of parts.threads ?? []) rest.push(marker, part(id, 'thread id'));
+  const key = `agent:${parseAgentId(parts.agentId)}:${rest.join(':')}`;
+  if (key.length > MAX_KEY_LENGTH) {
+    throw new RepriseError('LIMIT_EXCEEDED', `a session key is at most ${MAX_KEY_LENGTH} characters long`, {
+      details: { limit: 'key', max: MAX_KEY_LENGTH, length: key.length },
+    });
+  }
+  return key;
+}
+
+function formatBase(parts: Exclude<SessionKeyParts, { kind: 'global' }>): string[] {
+  switch (parts.kind) {
+    case 'main':
+      return [parts.mainKey === DEFAULT_MAIN_KEY ? DEFAULT_MAIN_KEY : name(parts.mainKey, 'main key')];
+    case 'direct': {
+      if (parts.channel === undefined) {
+        if (parts.account === undefined) return ['direct', part(parts.peer, 'peer')];
+        throw invalid('an account needs its channel', parts.account);
+      }
+      const route = [name(parts.channel, 'channel')];
+      if (parts.account !== undefined) route.push(part(parts.account, 'account'));
+      return [...route, 'direct', part(parts.peer, 'peer')];
+    }
+    case 'group':
+    case 'channel':
+      return [name(parts.channel, 'channel'), parts.kind, part(parts.id, `${parts.kind} id`)];
+    case 'subagent':
+    case 'session':
+    case 'hook':
+    case 'acp':
+      return [parts.kind, part(parts.id, `${parts.kind} id`)];
+    case 'cron': {
+      const job = ['cron', part(parts.job, 'job')];
+      return parts.run === undefined ? job : [...job, 'run', part(parts.run, 'run id')];
+    }
+    case 'other': {
+      const rest = parts.parts.map((p) => part(p, 'key part'));
+      if (parseRest(rest, parts.agentId).kind !== 'other') {
+        throw invalid('these parts read back as a known form; build that form instead', rest.join(':'));
+      }
+      return rest;
+    }
+  }
+}
+
+/**
+ * Reads a key in canonical form, or the three-part form `<agent>:<channel>:<peer>`.
+ * A key that would be written differently (a needless or lower-case escape) is refused: two spellings of
+ * one conversation would be two conversations.
+ */
+export function parseSessionKey(key: string): SessionKeyParts {
+  if (key.length > MAX_KEY_LENGTH)
+    throw invalid(`longer than ${MAX_KEY_LENGTH} characters`, key.slice(0, 80));
+  if (key === GLOBAL_KEY) return { kind: 'global' };
+  const segments = key.split(':');
+  const [first, second, third] = segments;
+  if (first !== 'agent') {
+    if (segments.length !== 3 || first === undefined || second === undefined || third === undefined) {
+      throw invalid('expected agent:<agentId>:<rest>, <agent>:<channel>:<peer> or "global"', key);
+    }
+    const short = { channel: unescapeKeyPart(second), peer: unescapeKeyPart(third) };
+    const parts: SessionKeyParts = { kind: 'direct', agentId: parseAgentId(first), ...short };
+    formatSessionKey(parts); // refuses empty parts
+    return parts;
+  }
+  if (second === undefined || third === undefined) throw invalid('expected agent:<agentId>:<rest>', key);
+  const parts = parseRest(segments.slice(2), parseAgentId(second));
+  const canonical = formatSessionKey(parts);
+  if (canonical !== key) {
+    throw new RepriseError('INVALID_KEY', `not in canonical form, write it as ${canonical}`, {
+      details: { key, canonical },
+    });
+  }
+  return parts;
+}
+
+/** The canonical spelling of any accepted key. */
+export function normalizeSessionKey(key: string): string {
+  return formatSessionKey(parseSessionKey(key));
+}
+
+function parseRest(rest: readonly string[], agentId: string): Exclude<SessionKeyParts, { kind: 'global' }> {
+  const threads: ThreadRef[] = [];
+  let end = rest.length;
+  // A marker is the last part but one; nothing else in the grammar lets an id stand there.
+  for (let marker = rest[end - 2]; end >= 3 && isThreadMarker(marker); marker = rest[end - 2]) {
+    threads.unshift({ marker, id: unescapeKeyPart(rest[end - 1] ?? '') });
+    end -= 2;
+  }
+  return { ...parseBase(rest.slice(0, end), agentId), ...(threads.length > 0 && { threads }) };
+}
+
+function parseBase(base: readonly string[], agentId: string): Exclude<SessionKeyParts, { kind: 'global' }> {
+  const parts = base.map(unescapeKeyPart);
+  const [a = '', b = '', c = '', d = ''] = parts;
+  const [rawA, rawB, rawC] = base;
+  if (parts.length === 1) return { kind: 'main', agentId, mainKey: a };
+  if (parts.length === 2) {
+    if (rawA === 'direct') return { kind: 'direct', agentId, peer: b };
+    if (rawA === 'subagent' || rawA === 'session' || rawA === 'hook' || rawA === 'acp') {
+      return { kind: rawA, agentId, id: b };
+    }
+    if (rawA === 'cron') return { kind: 'cron', agentId, job: b };
+  }
+  if (parts.length === 3) {
+    if (rawB === 'direct') return { kind: 'direct', agentId, channel: a, peer: c };
+    if (rawB === 'group' || rawB === 'channel') return { kind: rawB, agentId, channel: a, id: c };
+  }
+  if (parts.length === 4) {
+    if (rawC === 'direct') return { kind: 'direct', agentId, channel: a, account: b, peer: d };
+    if (rawA === 'cron' && rawC === 'run') return { kind: 'cron', agentId, job: b, run: d };
+  }
+  return { kind: 'other', agentId, parts };
+}
+
+function isThreadMarker(part: string | undefined): part is ThreadMarker {
+  return part === 'thread' || part === 'topic';
+}
+
+function part(id: string, what: string): string {
+  if (id === '') throw invalid(`the ${what} is empty`, id);
+  return escapeKeyPart(id);
+}
+
+/** A name that stands where the grammar has literals: one called like a literal is escaped, not confused with it. */
+function name(id: string, what: string): string {
+  return LITERALS.has(id) ? escapeUnit(id) + id.slice(1) : part(id, what);
+}
+
+function invalid(why: string, key: string): RepriseError {
+  return new RepriseError('INVALID_KEY', `not a session key: ${why}`, { details: { key } });
+}

@@ -1,0 +1,61 @@
+import { isObject, type JsonObject } from './json.ts';
+
+/**
+ * Reads stored message content that may be of any shape: a string, a list of blocks, or something no
+ * version of any tool should have written. What is not understood contributes nothing.
+ */
+
+export type ContentBlock =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image'; readonly data: string; readonly mimeType: string; readonly block: object }
+  | {
+      readonly type: 'thinking';
+      readonly thinking: string;
+      readonly signature: string;
+      readonly redacted: boolean;
+    }
+  | { readonly type: 'toolCall'; readonly block: JsonObject };
+
+export function readBlocks(content: unknown): ContentBlock[] {
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  if (!Array.isArray(content)) return [];
+  const blocks: ContentBlock[] = [];
+  for (const block of content) {
+    const read = readBlock(block);
+    if (read !== undefined) blocks.push(read);
+  }
+  return blocks;
+}
+
+function readBlock(block: unknown): ContentBlock | undefined {
+  if (typeof block === 'string') return { type: 'text', text: block };
+  if (!isObject(block)) return undefined;
+  switch (block['type']) {
+    case 'text':
+      return { type: 'text', text: text(block['text']) };
+    case 'image':
+      return { type: 'image', data: text(block['data']), mimeType: text(block['mimeType']), block };
+    case 'thinking':
+      return {
+        type: 'thinking',
+        thinking: text(block['thinking']),
+        signature: text(block['thinkingSignature']),
+        redacted: block['redacted'] === true,
+      };
+    case 'toolCall':
+      return { type: 'toolCall', block };
+    default:
+      return undefined;
+  }
+}
+
+/** The text of any content, for people: titles, listings, search. */
+export function contentText(content: unknown): string {
+  const texts: string[] = [];
+  for (const block of readBlocks(content)) if (block.type === 'text') texts.push(block.text);
+  return texts.join('\n');
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}

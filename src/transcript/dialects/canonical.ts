@@ -1,0 +1,231 @@
+import type { Entry } from '../entry.ts';
+import { entryIdForSeq, longEntryIdForSeq } from '../entry-id.ts';
+import type { PlacedRecord } from '../history-rule.ts';
+import type { IssueLog } from '../issues.ts';
+import { isObject, type JsonObject } from '../json.ts';
+import { canonicalMessages, hasForeignBlocks } from './blocks.ts';
+import { createFlatReader, isFlatRecord } from './claw0.ts';
+import { isoTime } from './time.ts';
+import { isBoundaryRow, isMessageRow, summaryOfRow } from './zeroclaw.ts';
+
+/**
+ * Any dialect as canonical entries. Lines that are canonical are passed on untouched; the others get
+ * deterministic ids (from their place in the file) and hang under the line before them.
+ */
+
+const KNOWN_TYPES: ReadonlySet<unknown> = new Set([
+  'session',
+  'message',
+  'model_change',
+  'thinking_level_change',
+  'compaction',
+  'branch_summary',
+  'custom_message',
+  'context_edit',
+  'custom',
+  'label',
+  'session_info',
+  'usage',
+]);
+
+export type Dialect = 'v3' | 'pi-v2' | 'pi-v1' | 'claw0' | 'claw0-classic' | 'zyhive' | 'zeroclaw';
+
+export interface CanonicalHistory {
+  readonly entries: readonly Entry[];
+  readonly dialects: ReadonlyMap<Dialect, number>;
+}
+
+export function isKnownRecord(record: JsonObject): boolean {
+  return (
+    KNOWN_TYPES.has(record['type']) || isFlatRecord(record) || isMessageRow(record) || isBoundaryRow(record)
+  );
+}
+
+export function canonicalEntries(records: readonly PlacedRecord[], issues: IssueLog): CanonicalHistory {
+  const builder = createBuilder(records);
+  const dialects = new Map<Dialect, number>();
+  let version: unknown;
+  for (const [index, placed] of records.entries()) {
+    const { record } = placed;
+    if (record['type'] === 'session') {
+      version ??= record['version'];
+      builder.skip();
+      continue;
+    }
+    const dialect = dialectOf(record, version);
+    if (dialect === undefined) {
+      issues.add({
+        kind: 'unknown-record',
+        line: placed.line,
+        offset: placed.offset,
+        detail: 'no type, no role',
+      });
+      continue;
+    }
+    dialects.set(dialect, (dialects.get(dialect) ?? 0) + 1);
+    builder.add(record, index);
+  }
+  return { entries: builder.finish(), dialects };
+}
+
+function dialectOf(record: JsonObject, version: unknown): Dialect | undefined {
+  const { type, id, timestamp } = record;
+  if (isFlatRecord(record)) return typeof record['ts'] === 'string' ? 'claw0-classic' : 'claw0';
+  if (typeof type !== 'string') return isMessageRow(record) || isBoundaryRow(record) ? 'zeroclaw' : undefined;
+  if (typeof id === 'string') return version === 2 ? 'pi-v2' : 'v3';
+  return typeof timestamp === 'number' ? 'zyhive' : 'pi-v1';
+}
+
+interface UnplacedEntry {
+  readonly type: string;
+  readonly id: string;
+  readonly timestamp: string;
+  readonly parentId?: string | null;
+  readonly [key: string]: unknown;
+}
+
+interface Builder {
+  add(record: JsonObject, index: number): void;
+  skip(): void;
+  finish(): readonly Entry[];
+}
+
+function createBuilder(records: readonly PlacedRecord[]): Builder {
+  const entries: Entry[] = [];
+  const taken = new Set<string>();
+  for (const { record } of records) if (typeof record['id'] === 'string') taken.add(record['id']);
+  /** First entry made of a record, for pi v1's `firstKeptEntryIndex`. */
+  const idOfRecord: (string | undefined)[] = [];
+  /** Ids of message lines, for ZyHive's `msg-<n>`, which counts them from 1. */
+  const messageIds: string[] = [];
+  let lastUserRow: string | null = null;
+  let current = 0;
+
+  const freshId = (index: number): string => {
+    let id = entryIdForSeq(index + 1);
+    if (taken.has(id)) id = longEntryIdForSeq(index + 1);
+    for (let n = 1; taken.has(id); n++) id = `${longEntryIdForSeq(index + 1)}-${n}`;
+    taken.add(id);
+    return id;
+  };
+  /** Without a parent of its own an entry hangs under the one before it. */
+  const push = (entry: UnplacedEntry): void => {
+    const { parentId = entries.at(-1)?.id ?? null } = entry;
+    entries.push({ ...entry, parentId });
+    idOfRecord[current] ??= entry.id;
+  };
+  const pushMessages = (messages: readonly JsonObject[], base: JsonObject, timestamp: string): void => {
+    const { id, parentId } = base;
+    for (const [i, message] of messages.entries()) {
+      const last = i === messages.length - 1;
+      push({
+        ...(i === 0 && messages.length === 1 ? base : {}),
+        type: 'message',
+        // Children name the line's own id, so that is the last part's.
+        id: last && typeof id === 'string' ? id : freshId(current),
+        ...(i === 0 && (typeof parentId === 'string' || parentId === null) && { parentId }),
+        timestamp,
+        message,
+      });
+    }
+  };
+  const flat = createFlatReader((message, source) =>
+    push({ type: 'message', id: freshId(current), timestamp: isoTime(source['ts']), message }),
+  );
+  const addRow = (record: JsonObject): void => {
+    const timestamp = isoTime(record['created_at'] ?? record['timestamp']);
+    const summary = summaryOfRow(record);
+    const id = freshId(current);
+    if (summary !== undefined) {
+      // The rows do not say whether the last exchange is in the summary. It is shown in full, never lost.
+      push({
+        type: 'compaction',
+        id,
+        timestamp,
+        summary,
+        firstKeptEntryId: lastUserRow ?? id,
+        tokensBefore: 0,
+      });
+      return;
+    }
+    if (record['role'] === 'user') lastUserRow = id;
+    const { role, content } = record;
+    push({ type: 'message', id, timestamp, message: { role, content } });
+  };
+  const addTyped = (record: JsonObject): void => {
+    const { type, id, parentId, message } = record;
+    const timestamp = isoTime(record['timestamp'] ?? record['createdAt']);
+    if (type === 'message' && isObject(message)) {
+      const canonical = isCanonicalMessage(message) ? [message] : canonicalMessages(message);
+      pushMessages(canonical, record, timestamp);
+      messageIds.push(entries.at(-1)?.id ?? '');
+      return;
+    }
+    push({
+      ...record,
+      type: type as string,
+      id: typeof id === 'string' ? id : freshId(current),
+      timestamp,
+      ...((typeof parentId === 'string' || parentId === null) && { parentId }),
+    });
+  };
+
+  return {
+    add(record, index) {
+      current = index;
+      if (isFlatRecord(record)) {
+        flat.add(record);
+        return;
+      }
+      flat.close();
+      if (isCanonicalEntry(record)) {
+        entries.push(record);
+        idOfRecord[index] = record.id;
+        if (record.type === 'message') messageIds.push(record.id);
+      } else if (isMessageRow(record)) addRow(record);
+      else if (!isBoundaryRow(record)) addTyped(record);
+    },
+    skip: flat.close,
+    finish() {
+      flat.close();
+      return entries.map((entry) =>
+        entry.type === 'compaction' ? withFirstKept(entry, { taken, idOfRecord, messageIds }) : entry,
+      );
+    },
+  };
+}
+
+/** Ours and pi's v3: nothing to change, so nothing is copied. */
+function isCanonicalEntry(record: JsonObject): record is Entry {
+  const { type, id, parentId, timestamp, message } = record;
+  return (
+    typeof type === 'string' &&
+    typeof id === 'string' &&
+    (parentId === null || typeof parentId === 'string') &&
+    typeof timestamp === 'string' &&
+    (type !== 'message' || (isObject(message) && isCanonicalMessage(message))) &&
+    (type !== 'compaction' || typeof record['firstKeptEntryId'] === 'string')
+  );
+}
+
+function isCanonicalMessage(message: JsonObject): boolean {
+  return message['role'] !== 'hookMessage' && !hasForeignBlocks(message['content']);
+}
+
+interface KeptNames {
+  readonly taken: ReadonlySet<string>;
+  readonly idOfRecord: readonly (string | undefined)[];
+  readonly messageIds: readonly string[];
+}
+
+/** pi v1 counts lines, ZyHive counts messages; both become the id of an entry. */
+function withFirstKept(entry: Entry, { taken, idOfRecord, messageIds }: KeptNames): Entry {
+  const { firstKeptEntryIndex, firstKeptEntryId } = entry;
+  let id: string | undefined;
+  if (typeof firstKeptEntryIndex === 'number') id = idOfRecord[firstKeptEntryIndex];
+  else if (typeof firstKeptEntryId === 'string' && !taken.has(firstKeptEntryId)) {
+    const [, n] = /^msg-(\d+)$/.exec(firstKeptEntryId) ?? [];
+    id = messageIds[Number(n) - 1];
+  }
+  return id === undefined ? entry : { ...entry, firstKeptEntryId: id };
+}

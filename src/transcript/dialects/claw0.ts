@@ -1,0 +1,118 @@
+import { isObject, type JsonObject } from '../json.ts';
+import { canonicalBlock, canonicalMessages, toolCall, toolResult } from './blocks.ts';
+
+/**
+ * claw0 writes flat records: user, assistant, tool_use, tool_result. Two habits of its writers need undoing:
+ * tool calls saved twice (inside the assistant record and as records of their own), and, in the classic
+ * form, results saved while the turn runs and the turn itself at its end, so a result precedes its call.
+ */
+const FLAT_TYPES: ReadonlySet<unknown> = new Set(['user', 'assistant', 'tool_use', 'tool_result']);
+
+export function isFlatRecord(record: JsonObject): boolean {
+  return FLAT_TYPES.has(record['type']);
+}
+
+/** Adds a message to the chain and gives back the content list it may still grow. */
+export type EmitMessage = (message: JsonObject, source: JsonObject) => void;
+
+export interface FlatReader {
+  add(record: JsonObject): void;
+  /** Something that is no flat record, or the end, follows. */
+  close(): void;
+}
+
+interface OpenAssistant {
+  readonly content: unknown[];
+  /** Call id to what it called, to recognise a call that is saved once more. */
+  readonly calls: Map<unknown, string>;
+  readonly answered: Set<unknown>;
+}
+
+interface HeldResult {
+  readonly record: JsonObject;
+  /** How many user records had been read: it can only belong to the turn that is saved next. */
+  readonly turn: number;
+}
+
+export function createFlatReader(emit: EmitMessage): FlatReader {
+  let open: OpenAssistant | null = null;
+  let held: HeldResult[] = [];
+  let turn = 0;
+
+  const openAssistant = (content: unknown[], source: JsonObject): OpenAssistant => {
+    closeAssistant();
+    const calls = new Map<unknown, string>();
+    for (const block of content) {
+      if (isObject(block) && block['type'] === 'toolCall') calls.set(block['id'], signature(block));
+    }
+    emit({ role: 'assistant', content }, source);
+    open = { content, calls, answered: new Set() };
+    return open;
+  };
+  const answerFromHeld = ({ calls, answered }: OpenAssistant): void => {
+    if (held.length === 0) return;
+    const rest: HeldResult[] = [];
+    for (const result of held) {
+      const id = result.record['tool_use_id'];
+      const fits = calls.has(id) && !answered.has(id) && turn <= result.turn + 1;
+      if (!fits) rest.push(result);
+      else {
+        answered.add(id);
+        emit(toolResult(result.record), result.record);
+      }
+    }
+    held = rest;
+  };
+  const closeAssistant = (): void => {
+    if (open !== null) answerFromHeld(open);
+    open = null;
+  };
+  const releaseHeld = (olderThan: number): void => {
+    const rest: HeldResult[] = [];
+    for (const result of held) {
+      if (result.turn < olderThan) emit(toolResult(result.record), result.record);
+      else rest.push(result);
+    }
+    held = rest;
+  };
+
+  return {
+    add(record) {
+      const { type, content } = record;
+      if (type === 'user') {
+        closeAssistant();
+        releaseHeld(turn);
+        turn++;
+        for (const message of canonicalMessages({ role: 'user', content })) emit(message, record);
+      } else if (type === 'assistant') {
+        openAssistant(Array.isArray(content) ? content.map(canonicalBlock) : asText(content), record);
+      } else if (type === 'tool_use') {
+        const call = toolCall(record['tool_use_id'], record['name'], record['input']);
+        const known = open?.calls.get(call['id']);
+        if (known === signature(call)) return;
+        if (open === null || open.answered.size > 0 || known !== undefined) openAssistant([call], record);
+        else {
+          open.content.push(call);
+          open.calls.set(call['id'], signature(call));
+        }
+      } else if (open?.calls.has(record['tool_use_id'])) {
+        open.answered.add(record['tool_use_id']);
+        emit(toolResult(record), record);
+      } else {
+        held.push({ record, turn });
+      }
+    },
+    close() {
+      closeAssistant();
+      releaseHeld(Number.POSITIVE_INFINITY);
+    },
+  };
+}
+
+function asText(content: unknown): unknown[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : [];
+}
+
+function signature(call: JsonObject): string {
+  return JSON.stringify([call['name'], call['arguments']]) ?? '';
+}

@@ -1,0 +1,21 @@
+import type { JsonObject } from '../json.ts';
+
+/** ZeroClaw keeps rows of `session_messages`; a summary is an assistant row with this first line. */
+export const ZEROCLAW_SUMMARY_PREFIX = '[Session Compaction Summary]\n';
+
+export function isMessageRow(record: JsonObject): boolean {
+  return record['type'] === undefined && typeof record['role'] === 'string' && 'content' in record;
+}
+
+/** The boundary row of `session_state`. It names what the summary row after it says as well. */
+export function isBoundaryRow(record: JsonObject): boolean {
+  return record['type'] === undefined && record['key'] === 'compaction_after_message_id';
+}
+
+export function summaryOfRow(record: JsonObject): string | undefined {
+  const { role, content } = record;
+  if (role !== 'assistant' || typeof content !== 'string') return undefined;
+  return content.startsWith(ZEROCLAW_SUMMARY_PREFIX)
+    ? content.slice(ZEROCLAW_SUMMARY_PREFIX.length)
+    : undefined;
+}

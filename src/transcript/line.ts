@@ -1,0 +1,80 @@
+import { RepriseError } from '../errors.ts';
+import type { Seal } from './entry.ts';
+import { assertStorable, inspectJson, isObject, type JsonObject, tooLarge } from './json.ts';
+import { DEFAULT_RECORD_LIMITS, type RecordLimits } from './limits.ts';
+import { type SealInput, sealJson, verifySeal } from './seal.ts';
+
+/** Why a line is no record. A bad line is data about the file, not an exception: the reader counts it and goes on. */
+export type BadLine = 'bad-json' | 'not-a-record' | 'too-deep' | 'too-long';
+
+export type DecodedLine =
+  | { readonly kind: 'blank' }
+  | { readonly kind: 'bad'; readonly reason: BadLine }
+  | {
+      readonly kind: 'record';
+      readonly record: JsonObject;
+      /** `broken`: the line carries a seal, but not of these bytes. */
+      readonly seal: Seal | 'broken' | undefined;
+      /** The bytes are not UTF-8; the record shows replacement characters, the file keeps the bytes. */
+      readonly badUtf8: boolean;
+      /** A number does not survive parsing; the file keeps its digits. */
+      readonly inexact: boolean;
+    };
+
+const REPLACEMENT = '\ufffd';
+const BLANK: DecodedLine = { kind: 'blank' };
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** One line without its LF. Never throws, never recurses, and costs little more than `JSON.parse`. */
+export function decodeLine(bytes: Uint8Array, limits: RecordLimits = DEFAULT_RECORD_LIMITS): DecodedLine {
+  if (bytes.length > limits.maxRecordBytes) return { kind: 'bad', reason: 'too-long' };
+  const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  const text = buffer.toString();
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // Expected for torn lines and garbage; the caller reports the kind and place.
+    return text.trim() === '' ? BLANK : { kind: 'bad', reason: 'bad-json' };
+  }
+  if (!isObject(value)) return { kind: 'bad', reason: 'not-a-record' };
+  const { tooDeep, inexact } = inspectJson(value, limits.maxDepth);
+  if (tooDeep) return { kind: 'bad', reason: 'too-deep' };
+  const sealed = value['seal'];
+  return {
+    kind: 'record',
+    record: value,
+    seal: sealed === undefined ? undefined : verifySeal(buffer, sealed),
+    badUtf8: text.includes(REPLACEMENT) && !isUtf8(buffer),
+    inexact,
+  };
+}
+
+/**
+ * One sealed line, with its LF. The `seal` of a copied entry is replaced, never nested: fork and import
+ * re-seal what they copy.
+ */
+export function encodeLine(
+  record: JsonObject,
+  seal: SealInput,
+  limits: RecordLimits = DEFAULT_RECORD_LIMITS,
+): string {
+  if (!isObject(record) || typeof record['type'] !== 'string') {
+    throw new RepriseError('INVALID_INPUT', 'a record is an object with a "type"');
+  }
+  assertStorable(record, limits);
+  const { seal: _replaced, ...body } = record;
+  const line = sealJson(JSON.stringify(body), seal);
+  if (Buffer.byteLength(line) > limits.maxRecordBytes) throw tooLarge('record', limits.maxRecordBytes);
+  return `${line}\n`;
+}
+
+function isUtf8(bytes: Uint8Array): boolean {
+  try {
+    strictUtf8.decode(bytes);
+    return true;
+  } catch {
+    // The decoder is fatal on purpose: throwing is its answer for bytes that are not UTF-8.
+    return false;
+  }
+}

@@ -1,0 +1,64 @@
+/** A line as it stands in the file, without its LF. */
+export interface RawLine {
+  readonly offset: number;
+  /** Of a line over the limit only the first bytes. */
+  readonly bytes: Buffer;
+  readonly length: number;
+  /** False for a last line without LF. */
+  readonly terminated: boolean;
+}
+
+export interface LineSplitter {
+  push(chunk: Uint8Array): void;
+  end(): void;
+}
+
+const LF = 10;
+const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
+const OVERLONG_SAMPLE = 1024;
+
+/**
+ * Splits bytes on LF and nothing else: U+2028, NEL and CR inside a line are content. Memory is bounded by
+ * the longest allowed line, not by the file; a longer line is counted through and reported by its length.
+ */
+export function createLineSplitter(maxLineBytes: number, onLine: (line: RawLine) => void): LineSplitter {
+  let offset = 0;
+  let pieces: Buffer[] = [];
+  let length = 0;
+
+  const keep = (piece: Buffer): void => {
+    length += piece.length;
+    if (length <= maxLineBytes) pieces.push(piece);
+    else if (pieces.length !== 1 || pieces[0]?.length !== OVERLONG_SAMPLE) {
+      pieces = [Buffer.from(Buffer.concat([...pieces, piece]).subarray(0, OVERLONG_SAMPLE))];
+    }
+  };
+  const emit = (terminated: boolean): void => {
+    const [only] = pieces;
+    let bytes = pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces);
+    if (offset === 0 && bytes.subarray(0, 3).equals(BOM)) bytes = bytes.subarray(3);
+    onLine({ offset, bytes, length, terminated });
+    offset += length + (terminated ? 1 : 0);
+    pieces = [];
+    length = 0;
+  };
+
+  return {
+    push(chunk) {
+      const buffer = Buffer.isBuffer(chunk)
+        ? chunk
+        : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length);
+      let start = 0;
+      for (let lf = buffer.indexOf(LF); lf !== -1; lf = buffer.indexOf(LF, start)) {
+        keep(buffer.subarray(start, lf));
+        emit(true);
+        start = lf + 1;
+      }
+      // The rest is copied: a stream may reuse its chunk, and a line that is not over yet must not keep it alive.
+      if (start < buffer.length) keep(Buffer.from(buffer.subarray(start)));
+    },
+    end() {
+      if (length > 0) emit(false);
+    },
+  };
+}
