@@ -1,0 +1,172 @@
+import { contentText } from '../transcript/content.ts';
+import type { Entry, SessionHeader } from '../transcript/entry.ts';
+import { isObject, type JsonObject } from '../transcript/json.ts';
+import type { Transcript } from '../transcript/reader.ts';
+import { selectContext } from '../transcript/select.ts';
+import { buildTree, pathTo } from '../transcript/tree.ts';
+import { escapeForTerminal, style } from './print.ts';
+
+/** One row of a history, for people and for `--json`. */
+export interface HistoryRow {
+  readonly id: string;
+  /** Place in the file, the header being 1. */
+  readonly seq: number;
+  /** A message's role, else the type of the entry. */
+  readonly role: string;
+  readonly text: string;
+  readonly content?: unknown;
+  readonly toolCalls?: readonly { readonly id: unknown; readonly name: unknown; readonly input: unknown }[];
+  readonly timestamp: string;
+  /** A summary stands for it in what a model is sent. */
+  readonly compacted?: true;
+}
+
+export interface HistoryView {
+  readonly session: SessionHeader | null;
+  readonly data: readonly HistoryRow[];
+  readonly hasMore: boolean;
+  readonly firstId: string | null;
+  readonly lastId: string | null;
+}
+
+export interface ViewOptions {
+  readonly leaf: string | undefined;
+  readonly limit: number | undefined;
+}
+
+/** The conversation from its root to the leaf, originals of compacted parts included. */
+export function historyView(
+  { header, entries, issues }: Transcript,
+  { leaf, limit }: ViewOptions,
+): HistoryView {
+  const inContext = new Set(selectContext(entries, { leaf, issues }).entries);
+  const tree = buildTree(entries);
+  const rows: HistoryRow[] = [];
+  for (const position of pathTo(tree, leaf === undefined ? tree.leaf : (tree.find(leaf) ?? -1))) {
+    const entry = entries[position];
+    if (entry !== undefined) rows.push(toRow(entry, position + 2, inContext.has(entry)));
+  }
+  const data = limit === undefined ? rows : rows.slice(-limit);
+  return {
+    session: header ?? null,
+    data,
+    hasMore: data.length < rows.length,
+    firstId: data[0]?.id ?? null,
+    lastId: data.at(-1)?.id ?? null,
+  };
+}
+
+function toRow(entry: Entry, seq: number, inContext: boolean): HistoryRow {
+  const { id, timestamp, type } = entry;
+  const message = isObject(entry['message']) ? entry['message'] : undefined;
+  const row = { id, seq, role: type, text: '', timestamp };
+  if (message === undefined) return { ...row, text: entryText(entry) };
+  const content = message['content'];
+  const toolCalls = callsOf(content);
+  return {
+    ...row,
+    role: String(message['role']),
+    text: messageText(message),
+    content,
+    ...(toolCalls.length > 0 && { toolCalls }),
+    ...(!inContext && { compacted: true }),
+  };
+}
+
+function messageText(message: JsonObject): string {
+  if (message['role'] === 'bashExecution')
+    return `$ ${String(message['command'])}\n${String(message['output'] ?? '')}`;
+  return contentText(message['content']);
+}
+
+function entryText(entry: Entry): string {
+  const { summary, customType, modelId, provider, thinkingLevel, name, label, content } = entry;
+  switch (entry.type) {
+    case 'compaction':
+    case 'branch_summary':
+      return String(summary ?? '');
+    case 'model_change':
+      return `${String(provider)}/${String(modelId)}`;
+    case 'thinking_level_change':
+      return String(thinkingLevel);
+    case 'session_info':
+      return String(name ?? '');
+    case 'label':
+      return String(label ?? '(removed)');
+    case 'custom':
+      return String(customType);
+    case 'custom_message':
+      return contentText(content);
+    default:
+      return '';
+  }
+}
+
+function callsOf(content: unknown): { id: unknown; name: unknown; input: unknown }[] {
+  if (!Array.isArray(content)) return [];
+  const calls: { id: unknown; name: unknown; input: unknown }[] = [];
+  for (const block of content) {
+    if (!isObject(block) || block['type'] !== 'toolCall') continue;
+    calls.push({ id: block['id'], name: block['name'], input: block['arguments'] });
+  }
+  return calls;
+}
+
+const MAX_RESULT_LINES = 12;
+
+/** The view as lines for a terminal. */
+export function* renderView(
+  { session, data, hasMore }: HistoryView,
+  transcript: Transcript,
+): Generator<string> {
+  const dialects = [...transcript.dialects.keys()].join(', ') || 'empty';
+  const title = [session?.id ?? 'no id', session?.key, dialects, `${transcript.entries.length} entries`];
+  yield style('bold', escapeForTerminal(title.filter(Boolean).join(' · ')));
+  if (hasMore) yield style('dim', '… older entries left out by --limit');
+  for (const row of data) yield* renderRow(row);
+}
+
+function* renderRow(row: HistoryRow): Generator<string> {
+  const { role, timestamp, compacted } = row;
+  const text = escapeForTerminal(row.text.trimEnd());
+  switch (role) {
+    case 'user':
+    case 'assistant':
+      yield '';
+      yield style(role === 'user' ? ['bold', 'green'] : ['bold', 'cyan'], role) +
+        style('dim', `  ${timestamp}${compacted ? '  (compacted)' : ''}`);
+      if (text !== '') yield text;
+      for (const { name, input } of row.toolCalls ?? []) {
+        yield style(
+          'yellow',
+          `  → ${escapeForTerminal(String(name))} ${escapeForTerminal(JSON.stringify(input) ?? '')}`,
+        );
+      }
+      break;
+    case 'toolResult':
+      yield style('dim', indent(cut(text === '' ? '(no output)' : text)));
+      break;
+    case 'compaction':
+      yield style(
+        'magenta',
+        `── compaction: everything above it that is marked (compacted) is summed up as ──`,
+      );
+      yield style('magenta', indent(text === '' ? '(nothing: an undone compaction)' : text));
+      break;
+    default:
+      yield style('dim', `· ${escapeForTerminal(role)}${text === '' ? '' : `: ${text}`}`);
+  }
+}
+
+function cut(text: string): string {
+  const lines = text.split('\n');
+  if (lines.length <= MAX_RESULT_LINES) return text;
+  return [
+    ...lines.slice(0, MAX_RESULT_LINES),
+    `… ${lines.length - MAX_RESULT_LINES} more lines (--json has them)`,
+  ].join('\n');
+}
+
+function indent(text: string): string {
+  return text.replace(/^/gm, '  ← ');
+}

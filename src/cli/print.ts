@@ -1,0 +1,43 @@
+import { styleText } from 'node:util';
+import { RepriseError } from '../errors.ts';
+
+/**
+ * What a terminal would act on is shown, not sent: controls but newline and tab, and bidi overrides.
+ * Titles, names and model text all pass through here.
+ */
+const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+export function escapeForTerminal(text: string): string {
+  return text.replace(UNSAFE, (c) => {
+    const code = c.charCodeAt(0);
+    return code < 0x100
+      ? `\\x${code.toString(16).padStart(2, '0')}`
+      : `\\u${code.toString(16).padStart(4, '0')}`;
+  });
+}
+
+type Style = Parameters<typeof styleText>[0];
+
+/** Colours follow NO_COLOR, FORCE_COLOR and whether stdout is a terminal. */
+export function style(format: Style, text: string): string {
+  return styleText(format, text, { stream: process.stdout });
+}
+
+/** stdout is data. */
+export function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+/** stderr is talk. */
+export function say(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+/** One line of cause, one line of next step, and the exit code of the error's row. */
+export function printError(error: unknown): number {
+  if (!(error instanceof RepriseError)) throw error;
+  say(`reprise: ${escapeForTerminal(error.message)} (${error.code})`);
+  const { next } = error.details;
+  if (typeof next === 'string') say(escapeForTerminal(next));
+  return error.exitCode;
+}

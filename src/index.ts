@@ -1,0 +1,113 @@
+/** The public door of the package: explicit names only, so that what is API is decided here and nowhere else. */
+
+export {
+  ERROR_TABLE,
+  type ErrorCode,
+  type ErrorRow,
+  type Outcome,
+  RepriseError,
+  type RepriseErrorOptions,
+} from './errors.ts';
+export {
+  type Binding,
+  type BindingSubject,
+  type BoundAgentOptions,
+  resolveBoundAgent,
+} from './keys/bindings.ts';
+export {
+  buildAgentMainSessionKey,
+  buildAgentPeerSessionKey,
+  buildGroupHistoryKey,
+  type DmScope,
+  type GroupHistoryKeyInput,
+  type MainKeyInput,
+  type PeerKeyInput,
+  type PeerKind,
+} from './keys/build.ts';
+export { isSessionId, normalizeAgentId, parseAgentId, parseSessionId } from './keys/ids.ts';
+export {
+  type AgentSessionKey,
+  isAcpSessionKey,
+  isSubagentSessionKey,
+  parseAgentSessionKey,
+  resolveThreadParentSessionKey,
+} from './keys/predicates.ts';
+export { type RouteInput, type RoutingRules, resolveSessionKey } from './keys/resolve.ts';
+export {
+  formatSessionKey,
+  normalizeSessionKey,
+  parseSessionKey,
+  type SessionKeyParts,
+  type ThreadMarker,
+  type ThreadRef,
+} from './keys/session-key.ts';
+export {
+  type CarrierLine,
+  type CarrierName,
+  SUMMARY_CARRIERS,
+  type SummaryCarrier,
+} from './transcript/carrier.ts';
+export { contentText } from './transcript/content.ts';
+export type {
+  AssistantPart,
+  CallPart,
+  ProjectedMessage,
+  ProjectionNotes,
+  ResultPart,
+  TextPart,
+  ThinkingPart,
+  UserPart,
+} from './transcript/conversation.ts';
+export type { Dialect } from './transcript/dialects/canonical.ts';
+export {
+  type AssistantMessage,
+  type BashExecutionMessage,
+  type Entry,
+  type ImageBlock,
+  isSideEntry,
+  type Message,
+  type Seal,
+  type SessionHeader,
+  type StopReason,
+  type SystemMessage,
+  type TextBlock,
+  type ThinkingBlock,
+  type ToolCallBlock,
+  type ToolResultMessage,
+  type Usage,
+  type UserMessage,
+} from './transcript/entry.ts';
+export { entryIdForSeq } from './transcript/entry-id.ts';
+export type { ImagePart } from './transcript/image-budget.ts';
+export { type Issue, type IssueKind, IssueLog } from './transcript/issues.ts';
+export type { JsonObject } from './transcript/json.ts';
+export { DEFAULT_RECORD_LIMITS, type RecordLimits } from './transcript/limits.ts';
+export { type BadLine, type DecodedLine, decodeLine, encodeLine } from './transcript/line.ts';
+export { type Projection, type ProjectOptions, project } from './transcript/project.ts';
+export {
+  createTranscriptReader,
+  parseTranscript,
+  type ReaderOptions,
+  readTranscript,
+  type Transcript,
+  type TranscriptReader,
+} from './transcript/reader.ts';
+export {
+  type HistoryFormat,
+  type HistoryFormats,
+  type RebuildOptions,
+  rebuildHistory,
+} from './transcript/rebuild-history.ts';
+export type {
+  AiSdkAssistantPart,
+  AiSdkMessage,
+  AiSdkProviderOptions,
+  AiSdkToolResult,
+  AiSdkUserPart,
+} from './transcript/render-ai-sdk.ts';
+export type { AnthropicBlock, AnthropicMessage } from './transcript/render-anthropic.ts';
+export type { OpenAiMessage, OpenAiPart, OpenAiToolCall } from './transcript/render-openai.ts';
+export type { SealInput } from './transcript/seal.ts';
+export { type Selection, type SelectOptions, selectContext } from './transcript/select.ts';
+export type { ProviderFamily, Target } from './transcript/target.ts';
+export { buildTree, type EntryTree, pathTo } from './transcript/tree.ts';

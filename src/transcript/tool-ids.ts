@@ -1,0 +1,35 @@
+import { crc32 } from 'node:zlib';
+import type { FamilyRules } from './target.ts';
+
+/**
+ * J3: every call of a request gets an id the family accepts and no other call has. An id that is fine stays
+ * as it is. The answer depends only on the calls before it, so a growing history keeps its ids (J7).
+ */
+export function createToolIds({
+  pattern,
+  length,
+  exact = false,
+}: FamilyRules['callId']): (id: string) => string {
+  const used = new Set<string>();
+  const fits = (id: string): boolean =>
+    id.length > 0 && id.length <= length && (!exact || id.length === length) && id.search(pattern) === -1;
+  return (id) => {
+    let mapped = id;
+    for (let n = 0; !fits(mapped) || used.has(mapped); n++) {
+      // Seven base-36 digits hold a CRC-32. A collision only costs another round.
+      const digest = crc32(`${n}:${id}`).toString(36).padStart(7, '0');
+      const readable = id.replace(pattern, '').slice(0, length - digest.length);
+      mapped = exact ? `${digest}${'0'.repeat(length)}`.slice(0, length) : readable + digest;
+    }
+    used.add(mapped);
+    return mapped;
+  };
+}
+
+const NAME = /[^a-zA-Z0-9_-]/g;
+
+/** Tool names as every API takes them. A call must name something, even when its record does not. */
+export function toolName(name: unknown): string {
+  const clean = typeof name === 'string' ? name.replace(NAME, '_').slice(0, 64) : '';
+  return clean === '' ? 'unknown_tool' : clean;
+}
