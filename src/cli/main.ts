@@ -12,7 +12,8 @@ export async function main(argv: readonly string[]): Promise<void> {
     process.exit(0);
   });
   try {
-    await createProgram().parseAsync([...argv]);
+    if (argv.length <= 2) await (await import('./commands/tour.ts')).tour();
+    else await createProgram().parseAsync([...argv]);
   } catch (error) {
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : USAGE_EXIT;
     else process.exitCode = printError(error);
@@ -33,10 +34,7 @@ function createProgram(): Command {
   reprise show chat.jsonl --json --format anthropic  the messages a model would be sent
 `,
     )
-    .action(async () => {
-      const { tour } = await import('./commands/tour.ts');
-      await tour();
-    });
+    .helpOption('-h, --help', 'show this help');
   program
     .command('show')
     .description('print the history in a transcript file, whatever tool wrote it')

@@ -63,6 +63,7 @@ export interface StoredResult {
 
 export const INTERRUPTED = '[interrupted]';
 export const NO_RESULT = '[interrupted: no result of this call was recorded]';
+const EMPTY_TURN = '(empty message)';
 const NO_OUTPUT = '(no output)';
 const OPENING = '[The conversation starts with the assistant.]';
 const TOO_DEEP = '[arguments left out: nested too deeply]';
@@ -111,7 +112,14 @@ export class Conversation {
     this.#admit = createImageBudget(this.#rules.images);
   }
 
+  /** A turn of a user. An empty one keeps its place, so that what answered it stays an answer (J4). */
   user(blocks: readonly ContentBlock[]): void {
+    this.note(blocks);
+    if (this.messages.at(-1)?.role !== 'user') this.#say(EMPTY_TURN);
+  }
+
+  /** Something said on the user's side that is no turn of its own: a summary, an extension's message. */
+  note(blocks: readonly ContentBlock[]): void {
     this.#closeRound();
     for (const block of blocks) {
       if (block.type === 'text') this.#say(block.text);

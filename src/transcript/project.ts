@@ -52,7 +52,7 @@ export function project(entries: readonly Entry[], options: ProjectOptions): Pro
   const lines = typeof carrier === 'string' ? SUMMARY_CARRIERS[carrier] : carrier;
   for (const { role, text } of carrySummary(compaction?.['summary'], lines)) {
     const blocks: ContentBlock[] = [{ type: 'text', text }];
-    if (role === 'user') conversation.user(blocks);
+    if (role === 'user') conversation.note(blocks);
     else conversation.assistant({ blocks, interrupted: false, ownModel: false });
   }
   for (const entry of selection.entries) {
@@ -63,7 +63,7 @@ export function project(entries: readonly Entry[], options: ProjectOptions): Pro
       else addMessage(conversation, message, edit, judge);
     } else if (edit !== null) {
       const blocks = contextBlocks(entry, edit);
-      if (blocks !== undefined) conversation.user(blocks);
+      if (blocks !== undefined) conversation.note(blocks);
     }
   }
   conversation.finish();
@@ -93,10 +93,12 @@ function addMessage(
       interrupted: stopReason === 'aborted' || stopReason === 'error',
       ownModel: edit === undefined && isOwnModel(message),
     });
-  } else if (role === 'user' || role === 'custom') {
+  } else if (role === 'user') {
     conversation.user(readBlocks(content));
+  } else if (role === 'custom') {
+    conversation.note(readBlocks(content));
   } else if (role === 'bashExecution' && message['excludeFromContext'] !== true) {
-    conversation.user([{ type: 'text', text: shellText(message) }]);
+    conversation.note([{ type: 'text', text: shellText(message) }]);
   }
 }
 

@@ -13,5 +13,5 @@ Try next:
   reprise show ${SAMPLE} --json --format anthropic
   reprise show <your file>.jsonl
   reprise --help
-(in a checkout, write "npx reprise" for "reprise")`);
+(in a checkout, write "npm start --" for "reprise")`);
 }
