@@ -42,36 +42,31 @@ export function inspectJson(root: JsonObject, maxDepth: number): JsonShape {
  * Undefined properties are absent, as everywhere in JavaScript. A cycle shows as depth.
  */
 export function assertStorable(root: unknown, limits: RecordLimits = DEFAULT_RECORD_LIMITS): void {
-  let budget = limits.maxRecordBytes;
-  let level: unknown[] = [root];
-  for (let depth = 0; level.length > 0; depth++) {
+  const values: unknown[] = [root];
+  const depths: number[] = [0];
+  // A value takes two bytes with its comma, so references shared many times over cannot outgrow this.
+  let budget = limits.maxRecordBytes / 2;
+  while (values.length > 0) {
+    const value = values.pop();
+    const depth = depths.pop() ?? 0;
+    if (--budget < 0) throw tooLarge('record', limits.maxRecordBytes);
     if (depth > limits.maxDepth) throw tooLarge('depth', limits.maxDepth);
-    const next: unknown[] = [];
-    for (const value of level) {
-      // A value takes at least one byte, so shared references cannot blow up before this stops them.
-      if (--budget < 0) throw tooLarge('record', limits.maxRecordBytes);
-      switch (typeof value) {
-        case 'string':
-        case 'boolean':
-          break;
-        case 'number':
-          if (!Number.isFinite(value)) throw notStorable(`the number ${value}`);
-          break;
-        case 'object':
-          if (value === null) break;
-          if (Array.isArray(value)) {
-            if (value.includes(undefined)) throw notStorable('undefined in an array');
-            for (const item of value) next.push(item);
-          } else {
-            pushProperties(value, next);
-          }
-          break;
-        default:
-          throw notStorable(`a ${typeof value}`);
-      }
+    if (typeof value === 'object' && value !== null) {
+      const known = values.length;
+      if (Array.isArray(value)) pushItems(value, values);
+      else pushProperties(value, values);
+      for (let i = known; i < values.length; i++) depths.push(depth + 1);
+    } else if (typeof value === 'number') {
+      if (!Number.isFinite(value)) throw notStorable(`the number ${value}`);
+    } else if (value !== null && typeof value !== 'string' && typeof value !== 'boolean') {
+      throw notStorable(`a ${typeof value}`);
     }
-    level = next;
   }
+}
+
+function pushItems(value: readonly unknown[], into: unknown[]): void {
+  if (value.includes(undefined)) throw notStorable('undefined in an array');
+  for (const item of value) into.push(item);
 }
 
 function pushProperties(value: object, into: unknown[]): void {

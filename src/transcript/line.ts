@@ -21,6 +21,7 @@ export type DecodedLine =
       readonly inexact: boolean;
     };
 
+const OPENING_BRACE = 0x7b;
 const REPLACEMENT = '\ufffd';
 const BLANK: DecodedLine = { kind: 'blank' };
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true });
@@ -28,16 +29,19 @@ const strictUtf8 = new TextDecoder('utf-8', { fatal: true });
 /** One line without its LF. Never throws, never recurses, and costs little more than `JSON.parse`. */
 export function decodeLine(bytes: Uint8Array, limits: RecordLimits = DEFAULT_RECORD_LIMITS): DecodedLine {
   if (bytes.length > limits.maxRecordBytes) return { kind: 'bad', reason: 'too-long' };
+  const first = firstVisible(bytes);
+  if (first === undefined) return BLANK;
+  // Cheaper than letting the parser throw: files of garbage are read at the speed of files of records.
+  if (first !== OPENING_BRACE) return { kind: 'bad', reason: 'not-a-record' };
   const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   const text = buffer.toString();
-  let value: unknown;
+  let value: JsonObject;
   try {
-    value = JSON.parse(text);
+    value = JSON.parse(text) as JsonObject;
   } catch {
-    // Expected for torn lines and garbage; the caller reports the kind and place.
-    return text.trim() === '' ? BLANK : { kind: 'bad', reason: 'bad-json' };
+    // Expected for torn lines; the caller reports the kind and place.
+    return { kind: 'bad', reason: 'bad-json' };
   }
-  if (!isObject(value)) return { kind: 'bad', reason: 'not-a-record' };
   const { tooDeep, inexact } = inspectJson(value, limits.maxDepth);
   if (tooDeep) return { kind: 'bad', reason: 'too-deep' };
   const sealed = value['seal'];
@@ -67,6 +71,11 @@ export function encodeLine(
   const line = sealJson(JSON.stringify(body), seal);
   if (Buffer.byteLength(line) > limits.maxRecordBytes) throw tooLarge('record', limits.maxRecordBytes);
   return `${line}\n`;
+}
+
+function firstVisible(bytes: Uint8Array): number | undefined {
+  for (const byte of bytes) if (byte !== 0x20 && byte !== 0x09 && byte !== 0x0d) return byte;
+  return undefined;
 }
 
 function isUtf8(bytes: Uint8Array): boolean {

@@ -1,7 +1,7 @@
 /** A line as it stands in the file, without its LF. */
 export interface RawLine {
   readonly offset: number;
-  /** Of a line over the limit only the first bytes. */
+  /** Empty for a line over the limit. */
   readonly bytes: Buffer;
   readonly length: number;
   /** False for a last line without LF. */
@@ -15,7 +15,6 @@ export interface LineSplitter {
 
 const LF = 10;
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
-const OVERLONG_SAMPLE = 1024;
 
 /**
  * Splits bytes on LF and nothing else: U+2028, NEL and CR inside a line are content. Memory is bounded by
@@ -29,9 +28,7 @@ export function createLineSplitter(maxLineBytes: number, onLine: (line: RawLine)
   const keep = (piece: Buffer): void => {
     length += piece.length;
     if (length <= maxLineBytes) pieces.push(piece);
-    else if (pieces.length !== 1 || pieces[0]?.length !== OVERLONG_SAMPLE) {
-      pieces = [Buffer.from(Buffer.concat([...pieces, piece]).subarray(0, OVERLONG_SAMPLE))];
-    }
+    else pieces = [];
   };
   const emit = (terminated: boolean): void => {
     const [only] = pieces;
@@ -55,7 +52,9 @@ export function createLineSplitter(maxLineBytes: number, onLine: (line: RawLine)
         start = lf + 1;
       }
       // The rest is copied: a stream may reuse its chunk, and a line that is not over yet must not keep it alive.
-      if (start < buffer.length) keep(Buffer.from(buffer.subarray(start)));
+      if (start === buffer.length) return;
+      const rest = buffer.subarray(start);
+      keep(length + rest.length <= maxLineBytes ? Buffer.from(rest) : rest);
     },
     end() {
       if (length > 0) emit(false);
