@@ -157,10 +157,9 @@ export class Conversation {
       }
     }
     if (dropped) this.notes.droppedCalls++;
-    if (interrupted && round.size === 0 && parts.some(({ type }) => type === 'text')) {
-      parts.push({ type: 'text', text: INTERRUPTED });
-    }
-    this.#answer(dropped ? parts.filter(({ type }) => type !== 'thinking') : parts);
+    const kept = dropped ? parts.filter(({ type }) => type !== 'thinking') : parts;
+    if (interrupted && round.size === 0) markInterrupted(kept);
+    this.#answer(kept);
     if (round.size > 0) this.#round = round;
   }
 
@@ -282,8 +281,7 @@ export class Conversation {
     while (parts.at(-1)?.type === 'thinking') parts.pop();
     const last = parts.at(-1);
     if (last === undefined) return;
-    // Refused at the end of a request, so never sent: trimmed only there, the prefix would change later.
-    if (last.type === 'text') parts[parts.length - 1] = { type: 'text', text: last.text.trimEnd() };
+    trimLastText(parts);
     const before = this.messages.at(-1);
     if (before?.role === 'assistant') {
       before.content.push(...parts);
@@ -298,11 +296,7 @@ export class Conversation {
     const last = this.messages.at(-1);
     if (last?.role !== 'assistant') return;
     last.content = last.content.filter((other) => other !== part && other.type !== 'thinking');
-    const end = last.content.at(-1);
-    if (end?.type === 'text') {
-      last.content[last.content.length - 1] = { type: 'text', text: end.text.trimEnd() };
-      last.content.push({ type: 'text', text: INTERRUPTED });
-    }
+    if (!last.content.some(({ type }) => type === 'call')) markInterrupted(last.content);
     if (last.content.length > 0) return;
     this.messages.pop();
     const opening = this.messages[0];
@@ -311,6 +305,19 @@ export class Conversation {
       if (only?.type === 'text' && only.text === OPENING) this.messages.pop();
     }
   }
+}
+
+/** J1: what an interrupted answer did say stays, and is known to be a part. */
+function markInterrupted(parts: AssistantPart[]): void {
+  if (!parts.some(({ type }) => type === 'text')) return;
+  trimLastText(parts);
+  parts.push({ type: 'text', text: INTERRUPTED });
+}
+
+/** White space at the very end is refused, so no answer ends in it: trimmed only there, a prefix would change later. */
+function trimLastText(parts: AssistantPart[]): void {
+  const last = parts.at(-1);
+  if (last?.type === 'text') parts[parts.length - 1] = { type: 'text', text: last.text.trimEnd() };
 }
 
 function callId(block: JsonObject): string {
