@@ -67,6 +67,7 @@ export {
   isSideEntry,
   type Message,
   type Seal,
+  type SealInput,
   type SessionHeader,
   type StopReason,
   type SystemMessage,
@@ -107,7 +108,6 @@ export type {
 } from './transcript/render-ai-sdk.ts';
 export type { AnthropicBlock, AnthropicMessage } from './transcript/render-anthropic.ts';
 export type { OpenAiMessage, OpenAiPart, OpenAiToolCall } from './transcript/render-openai.ts';
-export type { SealInput } from './transcript/seal.ts';
 export { type Selection, type SelectOptions, selectContext } from './transcript/select.ts';
 export type { ProviderFamily, Target } from './transcript/target.ts';
 export { buildTree, type EntryTree, pathTo } from './transcript/tree.ts';

@@ -61,8 +61,8 @@ export interface StoredResult {
   readonly isError: boolean;
 }
 
-export const INTERRUPTED = '[interrupted]';
-export const NO_RESULT = '[interrupted: no result of this call was recorded]';
+const INTERRUPTED = '[interrupted]';
+const NO_RESULT = '[interrupted: no result of this call was recorded]';
 const EMPTY_TURN = '(empty message)';
 const NO_OUTPUT = '(no output)';
 const OPENING = '[The conversation starts with the assistant.]';

@@ -18,6 +18,9 @@ export interface Seal {
   readonly c: string;
 }
 
+/** Everything of a seal but the checksum, which is the codec's. */
+export type SealInput = Omit<Seal, 'c'>;
+
 export interface SessionHeader {
   readonly type: 'session';
   readonly version?: number;

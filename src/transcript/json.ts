@@ -17,24 +17,30 @@ export interface JsonShape {
 export function inspectJson(root: JsonObject, maxDepth: number): JsonShape {
   let inexact = false;
   let level: object[] = [root];
-  let next: object[] = [];
-  const look = (value: unknown): void => {
-    if (typeof value === 'object') {
-      if (value !== null) next.push(value);
-    } else if (typeof value === 'number' && !Number.isSafeInteger(value)) {
-      inexact ||= !Number.isFinite(value) || Number.isInteger(value);
-    }
-  };
   for (let depth = 1; level.length > 0; depth++) {
     if (depth > maxDepth) return { tooDeep: true, inexact };
-    next = [];
+    const next: object[] = [];
     for (const node of level) {
-      if (Array.isArray(node)) for (const value of node) look(value);
-      else for (const key in node) look((node as JsonObject)[key]);
+      if (Array.isArray(node)) {
+        for (const value of node) {
+          if (typeof value === 'object' && value !== null) next.push(value);
+          else if (typeof value === 'number') inexact ||= isInexact(value);
+        }
+      } else {
+        for (const key in node) {
+          const value = (node as JsonObject)[key];
+          if (typeof value === 'object' && value !== null) next.push(value);
+          else if (typeof value === 'number') inexact ||= isInexact(value);
+        }
+      }
     }
     level = next;
   }
   return { tooDeep: false, inexact };
+}
+
+function isInexact(value: number): boolean {
+  return !Number.isSafeInteger(value) && (!Number.isFinite(value) || Number.isInteger(value));
 }
 
 /**

@@ -1,8 +1,8 @@
 import { RepriseError } from '../errors.ts';
-import type { Seal } from './entry.ts';
+import type { Seal, SealInput } from './entry.ts';
 import { assertStorable, inspectJson, isObject, type JsonObject, tooLarge } from './json.ts';
 import { DEFAULT_RECORD_LIMITS, type RecordLimits } from './limits.ts';
-import { type SealInput, sealJson, verifySeal } from './seal.ts';
+import { sealJson, verifySeal } from './seal.ts';
 
 /** Why a line is no record. A bad line is data about the file, not an exception: the reader counts it and goes on. */
 export type BadLine = 'bad-json' | 'not-a-record' | 'too-deep' | 'too-long';
@@ -74,8 +74,9 @@ export function encodeLine(
 }
 
 function firstVisible(bytes: Uint8Array): number | undefined {
-  for (const byte of bytes) if (byte !== 0x20 && byte !== 0x09 && byte !== 0x0d) return byte;
-  return undefined;
+  let i = 0;
+  while (bytes[i] === 0x20 || bytes[i] === 0x09 || bytes[i] === 0x0d) i++;
+  return bytes[i];
 }
 
 function isUtf8(bytes: Uint8Array): boolean {

@@ -89,7 +89,7 @@ export function createTranscriptReader({
       issues.add({ kind: 'bad-utf8', ...place, detail: 'shown with replacement characters' });
     if (decoded.inexact)
       issues.add({ kind: 'inexact-number', ...place, detail: 'the file keeps the digits' });
-    const placed: PlacedRecord = { ...place, record: decoded.record, seal: decoded.seal };
+    const placed: PlacedRecord = { record: decoded.record, seal: decoded.seal, line: lineNumber, offset };
     if (
       records.length === 0 &&
       rule === undefined &&

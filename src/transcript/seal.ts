@@ -1,13 +1,11 @@
 import { crc32 } from 'node:zlib';
-import type { Seal } from './entry.ts';
+import type { Seal, SealInput } from './entry.ts';
 import { isObject } from './json.ts';
 
 /** `,"c":"xxxxxxxx"}}`: the checksum is the last thing on the line, so it covers every other byte. */
 const TAIL_LENGTH = 17;
-const TAIL = /^,"c":"([0-9a-f]{8})"\}\}$/;
+const CHECKSUM = /^[0-9a-f]{8}$/;
 const PLACE = /^([1-9]\d{0,6})\/([1-9]\d{0,6})$/;
-
-export type SealInput = Omit<Seal, 'c'>;
 
 /** Adds the seal to one serialised object. `json` is non-empty and holds no `seal` of its own. */
 export function sealJson(json: string, { q, e, b, k, h }: SealInput): string {
@@ -20,9 +18,8 @@ export function sealJson(json: string, { q, e, b, k, h }: SealInput): string {
 /** The seal of a parsed line, if its bytes still are what was sealed. */
 export function verifySeal(bytes: Buffer, seal: unknown): Seal | 'broken' {
   const split = bytes.length - TAIL_LENGTH;
-  const tail = split > 0 ? TAIL.exec(bytes.toString('latin1', split)) : null;
-  if (tail === null || !isSeal(seal) || seal.c !== tail[1]) return 'broken';
-  return checksum(bytes.subarray(0, split)) === seal.c ? seal : 'broken';
+  if (!isSeal(seal) || bytes.toString('latin1', split) !== `,"c":"${seal.c}"}}`) return 'broken';
+  return crc32(bytes.subarray(0, split)) === Number.parseInt(seal.c, 16) ? seal : 'broken';
 }
 
 /** Place of a line in its append: the i-th of n. */
@@ -34,18 +31,24 @@ export function sealPlace(seal: Seal): { readonly i: number; readonly n: number 
 function isSeal(value: unknown): value is Seal {
   if (!isObject(value)) return false;
   const { q, e, b, k, h, c } = value;
-  const place = typeof b === 'string' ? PLACE.exec(b) : null;
   return (
     Number.isSafeInteger(q) &&
     (q as number) >= 1 &&
     Number.isSafeInteger(e) &&
     (e as number) >= 0 &&
-    place !== null &&
-    Number(place[1]) <= Number(place[2]) &&
+    typeof b === 'string' &&
+    isPlace(b) &&
     typeof c === 'string' &&
+    CHECKSUM.test(c) &&
     (k === undefined || typeof k === 'string') &&
     (h === undefined || typeof h === 'string')
   );
+}
+
+function isPlace(place: string): boolean {
+  if (place === '1/1') return true;
+  const [, i, n] = PLACE.exec(place) ?? [];
+  return i !== undefined && Number(i) <= Number(n);
 }
 
 function checksum(bytes: Uint8Array): string {

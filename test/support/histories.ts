@@ -21,16 +21,7 @@ export interface History {
   readonly classes: ReadonlySet<string>;
 }
 
-export const DIALECTS = [
-  'v3',
-  'pi-v2',
-  'pi-v1',
-  'claw0',
-  'claw0-classic',
-  'zyhive',
-  'zeroclaw',
-  'mixed',
-] as const;
+const DIALECTS = ['v3', 'pi-v2', 'pi-v1', 'claw0', 'claw0-classic', 'zyhive', 'zeroclaw', 'mixed'] as const;
 type DialectName = (typeof DIALECTS)[number];
 
 /** All classes a run of the property must have met. */

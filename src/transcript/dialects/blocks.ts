@@ -39,7 +39,7 @@ export function toolCall(id: unknown, name: unknown, input: unknown): JsonObject
 }
 
 /** A tool result's content in canonical form: a list of blocks. */
-export function resultContent(content: unknown): unknown[] {
+function resultContent(content: unknown): unknown[] {
   if (Array.isArray(content)) return content.map(canonicalBlock);
   if (content === undefined || content === null) return [];
   return [{ type: 'text', text: typeof content === 'string' ? content : JSON.stringify(content) }];

@@ -92,8 +92,14 @@ interface Builder {
 
 function createBuilder(records: readonly PlacedRecord[]): Builder {
   const entries: Entry[] = [];
-  const taken = new Set<string>();
-  for (const { record } of records) if (typeof record['id'] === 'string') taken.add(record['id']);
+  let takenIds: Set<string> | undefined;
+  /** Made on the first need: a file in our own dialect never asks. */
+  const taken = (): Set<string> => {
+    if (takenIds !== undefined) return takenIds;
+    takenIds = new Set();
+    for (const { record } of records) if (typeof record['id'] === 'string') takenIds.add(record['id']);
+    return takenIds;
+  };
   /** First entry made of a record, for pi v1's `firstKeptEntryIndex`. */
   const idOfRecord: (string | undefined)[] = [];
   /** Ids of message lines, for ZyHive's `msg-<n>`, which counts them from 1. */
@@ -102,10 +108,11 @@ function createBuilder(records: readonly PlacedRecord[]): Builder {
   let current = 0;
 
   const freshId = (index: number): string => {
+    const ids = taken();
     let id = entryIdForSeq(index + 1);
-    if (taken.has(id)) id = longEntryIdForSeq(index + 1);
-    for (let n = 1; taken.has(id); n++) id = `${longEntryIdForSeq(index + 1)}-${n}`;
-    taken.add(id);
+    if (ids.has(id)) id = longEntryIdForSeq(index + 1);
+    for (let n = 1; ids.has(id); n++) id = `${longEntryIdForSeq(index + 1)}-${n}`;
+    ids.add(id);
     return id;
   };
   /** Without a parent of its own an entry hangs under the one before it. */
@@ -213,7 +220,7 @@ function isCanonicalMessage(message: JsonObject): boolean {
 }
 
 interface KeptNames {
-  readonly taken: ReadonlySet<string>;
+  readonly taken: () => ReadonlySet<string>;
   readonly idOfRecord: readonly (string | undefined)[];
   readonly messageIds: readonly string[];
 }
@@ -223,7 +230,7 @@ function withFirstKept(entry: Entry, { taken, idOfRecord, messageIds }: KeptName
   const { firstKeptEntryIndex, firstKeptEntryId } = entry;
   let id: string | undefined;
   if (typeof firstKeptEntryIndex === 'number') id = idOfRecord[firstKeptEntryIndex];
-  else if (typeof firstKeptEntryId === 'string' && !taken.has(firstKeptEntryId)) {
+  else if (typeof firstKeptEntryId === 'string' && !taken().has(firstKeptEntryId)) {
     const [, n] = /^msg-(\d+)$/.exec(firstKeptEntryId) ?? [];
     id = messageIds[Number(n) - 1];
   }

@@ -7,7 +7,7 @@ export function isoTime(value: unknown): string {
   return fromMs(Date.parse(SQLITE.test(value) ? `${value.replace(' ', 'T')}Z` : value));
 }
 
-export const UNKNOWN_TIME = '1970-01-01T00:00:00.000Z';
+const UNKNOWN_TIME = '1970-01-01T00:00:00.000Z';
 /** As seconds this is the year 5138, as milliseconds 1973: no conversation is near either. */
 const SECONDS_BELOW = 1e11;
 const MAX_DATE_MS = 8.64e15;

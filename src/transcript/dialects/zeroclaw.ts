@@ -1,7 +1,7 @@
 import type { JsonObject } from '../json.ts';
 
 /** ZeroClaw keeps rows of `session_messages`; a summary is an assistant row with this first line. */
-export const ZEROCLAW_SUMMARY_PREFIX = '[Session Compaction Summary]\n';
+const SUMMARY_PREFIX = '[Session Compaction Summary]\n';
 
 export function isMessageRow(record: JsonObject): boolean {
   return record['type'] === undefined && typeof record['role'] === 'string' && 'content' in record;
@@ -15,7 +15,5 @@ export function isBoundaryRow(record: JsonObject): boolean {
 export function summaryOfRow(record: JsonObject): string | undefined {
   const { role, content } = record;
   if (role !== 'assistant' || typeof content !== 'string') return undefined;
-  return content.startsWith(ZEROCLAW_SUMMARY_PREFIX)
-    ? content.slice(ZEROCLAW_SUMMARY_PREFIX.length)
-    : undefined;
+  return content.startsWith(SUMMARY_PREFIX) ? content.slice(SUMMARY_PREFIX.length) : undefined;
 }

@@ -1,0 +1,25 @@
+import { spawnSync } from 'node:child_process';
+
+export interface Step {
+  readonly name: string;
+  readonly command: readonly [string, ...string[]];
+  /** Printed with the time it took; a step over budget is pointed out, not failed: machines differ. */
+  readonly budgetSeconds: number;
+}
+
+/** Runs steps one after the other, says what each cost, and stops at the first that fails. */
+export function runSteps(steps: readonly Step[]): void {
+  for (const { name, command, budgetSeconds } of steps) {
+    console.log(`\n== ${name}: ${command.join(' ')}`);
+    const start = performance.now();
+    const [file, ...args] = command;
+    const { status, error } = spawnSync(file, args, { stdio: 'inherit' });
+    if (error !== undefined) throw error;
+    const seconds = (performance.now() - start) / 1000;
+    const over = seconds > budgetSeconds ? ', OVER BUDGET' : '';
+    console.log(
+      `== ${name}: ${status === 0 ? 'ok' : 'FAILED'}, ${seconds.toFixed(1)} s of ${budgetSeconds} s${over}`,
+    );
+    if (status !== 0) process.exit(status ?? 1);
+  }
+}

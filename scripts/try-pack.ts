@@ -1,0 +1,53 @@
+/**
+ * Packs the package, installs it into an empty folder like any user would, and uses it there: the command,
+ * both entry points, and their types.
+ */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const folder = mkdtempSync(join(tmpdir(), 'reprise-pack-'));
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+const root = process.cwd();
+const run = (file: string, args: readonly string[], cwd = folder): string =>
+  execFileSync(file, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
+
+const [{ filename = '', files = [] } = {}] = JSON.parse(
+  run('npm', ['pack', '--json', '--silent', '--pack-destination', folder], root).replace(/^[^[]*/, ''),
+) as { filename?: string; files?: { path: string }[] }[];
+const stray = files.map(({ path }) => path).filter((path) => /^(src|test|scripts|bench)\//.test(path));
+if (stray.length > 0) throw new Error(`the package holds ${stray.join(', ')}`);
+
+writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'user', private: true, type: 'module' }));
+run('npm', ['install', '--no-audit', '--no-fund', '--silent', join(folder, filename)]);
+writeFileSync(
+  join(folder, 'use.ts'),
+  `import { parseTranscript, rebuildHistory, type AnthropicMessage } from 'reprise';
+import { validateAnthropicMessages, type Violation } from 'reprise/testing';
+const { entries } = parseTranscript('{"type":"user","content":"hi","ts":1}\\n');
+const messages: AnthropicMessage[] = rebuildHistory(entries, { format: 'anthropic' });
+const violations: Violation[] = validateAnthropicMessages(messages);
+console.log(JSON.stringify({ messages, violations }));
+`,
+);
+const expect = (what: string, text: string, part: string): void => {
+  if (!text.includes(part)) throw new Error(`${what}: expected ${part} in\n${text}`);
+  console.log(`ok: ${what}`);
+};
+const options = ['--strict', '--noEmit', '--module', 'nodenext', '--target', 'es2024', '--types', ''];
+run(join(root, 'node_modules/.bin/tsc'), [...options, 'use.ts']);
+console.log('ok: the types are usable');
+expect(
+  'the library',
+  run(process.execPath, ['use.ts']),
+  '{"messages":[{"role":"user","content":"hi"}],"violations":[]}',
+);
+const bin = join(folder, 'node_modules/.bin/reprise');
+expect('the command', run(process.execPath, [bin]), 'They differ in one value');
+const sample = join(folder, 'node_modules/reprise/examples/transcripts/zyhive.jsonl');
+expect(
+  'show',
+  run(process.execPath, [bin, 'show', sample, '--json', '--format', 'openai']),
+  '"role": "tool"',
+);

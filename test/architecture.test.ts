@@ -1,0 +1,140 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { describe, expect, test } from 'vitest';
+
+/**
+ * The rooms of src/ and their doors. This table is the law; docs/architecture.md explains it.
+ * A room may always import itself and `errors`. `store` and `models` mean the port, `store/*` the backends.
+ */
+const DOORS: Readonly<Record<string, readonly string[]>> = {
+  keys: [],
+  transcript: [],
+  context: ['transcript'],
+  compaction: ['transcript', 'context'],
+  store: ['transcript', 'keys'],
+  'store/*': ['store', 'transcript', 'keys', 'store/control'],
+  models: ['transcript'],
+  'models/*': ['models', 'transcript', 'context'],
+  engine: ['keys', 'transcript', 'context', 'compaction', 'store', 'models'],
+  protocol: ['transcript', 'keys', 'engine'],
+  server: ['engine', 'protocol', 'keys'],
+  client: ['protocol'],
+  interop: ['transcript', 'keys', 'store'],
+  config: ['engine', 'store', 'store/*', 'models', 'models/*'],
+  cli: ['config', 'engine', 'server', 'client', 'protocol', 'interop', 'keys', 'transcript', 'store'],
+  testing: ['store', 'models', 'transcript', 'keys', 'context'],
+  index: ['keys', 'transcript', 'context', 'compaction', 'engine', 'store', 'models', 'config'],
+  errors: [],
+};
+
+/** Files that may do what their room may not. */
+const EXTRA_DOORS: Readonly<Record<string, readonly string[]>> = { 'testing/driver.ts': ['config'] };
+
+/** Rooms that depend on nothing but their arguments: no I/O, no clock, no randomness. */
+const PURE_ROOMS: ReadonlySet<string> = new Set(['keys', 'transcript']);
+const PURE_NODE_IMPORT = /^import \{ crc32 \} from 'node:zlib';$/m;
+const IMPURE = /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|\bprocess\.|\bperformance\.|\bcrypto\./;
+const IMPORT = /(?:\bfrom\s+|\bimport\s*\(\s*|\bimport\s+)['"]([^'"]+)['"]/g;
+
+type Sources = ReadonlyMap<string, string>;
+
+/** The room of a file: its folder, one level deeper for backends, or its own name at the top. */
+function roomOf(file: string): string {
+  const [first = '', second = ''] = file.split('/');
+  if (!file.includes('/')) return first.replace(/\.ts$/, '');
+  return (first === 'store' || first === 'models') && !second.endsWith('.ts') ? `${first}/${second}` : first;
+}
+
+function mayEnter(file: string, target: string): boolean {
+  const room = roomOf(file);
+  if (target === room || target === 'errors') return true;
+  const [group] = room.split('/');
+  const doors = [...(DOORS[room] ?? DOORS[`${group}/*`] ?? []), ...(EXTRA_DOORS[file] ?? [])];
+  return doors.some(
+    (door) => door === target || (door.endsWith('/*') && target.startsWith(door.slice(0, -1))),
+  );
+}
+
+function violations(sources: Sources): string[] {
+  const found: string[] = [];
+  for (const [file, source] of sources) {
+    const room = roomOf(file);
+    const [group] = room.split('/');
+    if (DOORS[room] === undefined && DOORS[`${group}/*`] === undefined) found.push(`${file}: no such room`);
+    for (const [, specifier = ''] of source.matchAll(IMPORT)) {
+      if (specifier.startsWith('.')) {
+        const target = relative('src', resolve('src', dirname(file), specifier));
+        if (target.startsWith('..')) found.push(`${file}: leaves src/ for ${specifier}`);
+        else if (!mayEnter(file, roomOf(target)))
+          found.push(`${file}: ${room} may not import ${roomOf(target)}`);
+      } else if (PURE_ROOMS.has(room) && !(specifier === 'node:zlib' && PURE_NODE_IMPORT.test(source))) {
+        found.push(`${file}: a pure room imports ${specifier}`);
+      }
+    }
+    if (PURE_ROOMS.has(room) && IMPURE.test(source))
+      found.push(`${file}: a pure room reads its surroundings`);
+    if (/process\.env\b/.test(source) && file !== 'config/load.ts')
+      found.push(`${file}: reads the environment`);
+    if (/^export \*/m.test(source)) found.push(`${file}: export * hides what is public`);
+    const lines = source.split('\n').length;
+    if (lines > 600) found.push(`${file}: ${lines} lines`);
+    else if (lines > 400 && !source.startsWith('/*')) found.push(`${file}: ${lines} lines and no word why`);
+  }
+  return found;
+}
+
+function readSources(): Sources {
+  const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.ts'),
+  );
+  return new Map(files.map((file) => [file, readFileSync(join('src', file), 'utf8')]));
+}
+
+describe('the house', () => {
+  test('keeps its doors', () => {
+    const sources = readSources();
+    expect(sources.size).toBeGreaterThan(20);
+    expect(violations(sources)).toEqual([]);
+  });
+
+  test.each([
+    ['keys/a.ts', "import { x } from '../transcript/entry.ts';", 'keys may not import transcript'],
+    ['transcript/a.ts', "import { readFileSync } from 'node:fs';", 'a pure room imports node:fs'],
+    ['transcript/a.ts', "import { gzipSync } from 'node:zlib';", 'a pure room imports node:zlib'],
+    ['transcript/a.ts', 'export const now = (): number => Date.now();', 'a pure room reads its surroundings'],
+    ['transcript/deep/a.ts', "export { x } from '../../keys/ids.ts';", 'transcript may not import keys'],
+    [
+      'store/jsonl/a.ts',
+      "import type { X } from '../sqlite/b.ts';",
+      'store/jsonl may not import store/sqlite',
+    ],
+    ['engine/a.ts', "const x = await import('../store/jsonl/b.ts');", 'engine may not import store/jsonl'],
+    ['server/a.ts', "import '../config/open.ts';", 'server may not import config'],
+    ['testing/a.ts', "import { openStore } from '../config/open.ts';", 'testing may not import config'],
+    ['cli/a.ts', "import '../../test/support/entries.ts';", 'leaves src/'],
+    ['cli/a.ts', 'const { HOME } = process.env;', 'reads the environment'],
+    ['index.ts', "export * from './errors.ts';", 'export *'],
+    ['utils/a.ts', '', 'no such room'],
+    ['cli/a.ts', '\n'.repeat(700), '701 lines'],
+  ])('a planted violation in %s is seen: %s', (file, source, complaint) => {
+    expect(violations(new Map([[file, source]])).join('\n')).toContain(complaint);
+  });
+
+  test.each([
+    ['store/sqlite/a.ts', "import { x } from '../control/worker.ts';"],
+    ['config/open.ts', "import { x } from '../store/jsonl/open.ts';"],
+    ['testing/driver.ts', "import { openStore } from '../config/open.ts';"],
+    ['engine/turn.ts', "import type { Store } from '../store/store.ts';"],
+  ])('what the table allows is allowed: %s', (file, source) => {
+    expect(violations(new Map([[file, source]]))).toEqual([]);
+  });
+
+  test('docs/architecture.md names every room, stays short, and points only at files that exist', () => {
+    const page = readFileSync('docs/architecture.md', 'utf8');
+    expect(page.split('\n').length).toBeLessThanOrEqual(150);
+    const rooms = readdirSync('src', { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    for (const { name } of rooms) expect(page).toContain(`${name}/`);
+    for (const [, file = ''] of page.matchAll(/\]\(\.\.\/([^)#]+)\)/g))
+      expect(existsSync(file), file).toBe(true);
+  });
+});

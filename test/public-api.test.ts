@@ -1,0 +1,80 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { errorsPage } from '../scripts/errors-doc.ts';
+import * as reprise from '../src/index.ts';
+import * as testing from '../src/testing/index.ts';
+
+describe('the public API', () => {
+  test('is these names, and a change to them is a decision', () => {
+    expect(Object.keys(reprise).sort()).toMatchInlineSnapshot(`
+      [
+        "DEFAULT_RECORD_LIMITS",
+        "ERROR_TABLE",
+        "IssueLog",
+        "RepriseError",
+        "SUMMARY_CARRIERS",
+        "buildAgentMainSessionKey",
+        "buildAgentPeerSessionKey",
+        "buildGroupHistoryKey",
+        "buildTree",
+        "contentText",
+        "createTranscriptReader",
+        "decodeLine",
+        "encodeLine",
+        "entryIdForSeq",
+        "formatSessionKey",
+        "isAcpSessionKey",
+        "isSessionId",
+        "isSideEntry",
+        "isSubagentSessionKey",
+        "normalizeAgentId",
+        "normalizeSessionKey",
+        "parseAgentId",
+        "parseAgentSessionKey",
+        "parseSessionId",
+        "parseSessionKey",
+        "parseTranscript",
+        "pathTo",
+        "project",
+        "readTranscript",
+        "rebuildHistory",
+        "resolveBoundAgent",
+        "resolveSessionKey",
+        "resolveThreadParentSessionKey",
+        "selectContext",
+      ]
+    `);
+    expect(Object.keys(testing).sort()).toMatchInlineSnapshot(`
+      [
+        "validateAiSdkMessages",
+        "validateAnthropicMessages",
+        "validateBedrock",
+        "validateGemini",
+        "validateLocalTemplate",
+        "validateMistral",
+        "validateOpenAiChat",
+        "validateOpenAiResponses",
+      ]
+    `);
+  });
+
+  test('docs/errors.md is what the table says', () => {
+    expect(readFileSync('docs/errors.md', 'utf8')).toBe(errorsPage());
+  });
+
+  test('an error carries its row', () => {
+    const cause = new Error('disk');
+    const error = new reprise.RepriseError('STORE_FAILED', 'no luck', { cause, details: { path: 'x' } });
+    expect(error).toBeInstanceOf(Error);
+    expect(error).toMatchObject({
+      code: 'STORE_FAILED',
+      httpStatus: 500,
+      exitCode: 1,
+      retryable: true,
+      outcome: 'unknown',
+      details: { path: 'x' },
+      cause,
+    });
+    expect(new reprise.RepriseError('STORE_FAILED', 'x', { outcome: 'none' }).outcome).toBe('none');
+  });
+});
