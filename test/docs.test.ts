@@ -1,0 +1,114 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import * as reprise from '../src/index.ts';
+import * as testing from '../src/testing/index.ts';
+
+const read = (file: string): string => readFileSync(file, 'utf8');
+const EXPORTED = new Set([
+  ...Object.keys(reprise),
+  ...Object.keys(testing),
+  ...typesOf(read('src/index.ts')),
+]);
+
+/** Names of types leave no trace at run time; the door itself lists them. */
+function typesOf(source: string): string[] {
+  return [...source.matchAll(/\btype (\w+)|^ {2}(\w+),$/gm)].map(([, a, b]) => a ?? b ?? '');
+}
+
+function commandExists(command: string): boolean {
+  const { stdout } = spawnSync(process.execPath, ['bin/reprise.cjs', '--help'], { encoding: 'utf8' });
+  return stdout.includes(`\n  ${command.split(' ')[1]} `);
+}
+
+/** Every text file we write ourselves. */
+function ownFiles(): string[] {
+  const folders = ['.ci', 'bench', 'bin', 'docs', 'examples', 'scripts', 'src', 'test'];
+  const nested = folders.flatMap((folder) =>
+    readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && !entry.parentPath.includes('node_modules'))
+      .map((entry) => join(entry.parentPath, entry.name)),
+  );
+  return [...nested, 'README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'package.json', 'package-lock.json'];
+}
+
+describe('docs/seeds.md', () => {
+  const rows = read('docs/seeds.md')
+    .split('\n')
+    .filter((line) => line.startsWith('| ') && !line.startsWith('| there'))
+    .map((line) => line.split(' | '));
+
+  test('claims only names that exist', () => {
+    expect(rows.length).toBeGreaterThan(30);
+    for (const [there = '', here = ''] of rows) {
+      for (const [, name = ''] of here.matchAll(/`([^`]+)`/g)) {
+        const exists = name.startsWith('reprise ')
+          ? commandExists(name)
+          : name.includes('/')
+            ? existsSync(name)
+            : EXPORTED.has(name.split('.')[0] ?? '');
+        expect(exists, `${there}: ${name}`).toBe(true);
+      }
+    }
+  });
+
+  test('would notice a name that does not', () => {
+    expect(EXPORTED.has('parseSessionKey')).toBe(true);
+    expect(EXPORTED.has('noSuchFunction')).toBe(false);
+    expect(commandExists('reprise nonsense')).toBe(false);
+  });
+});
+
+describe('README.md', () => {
+  const readme = read('README.md');
+
+  test('shows the example that is in examples/, and it runs', () => {
+    const example = read('examples/rebuild.ts');
+    expect(readme).toContain(example);
+    const file = 'examples/rebuild.ts';
+    const run = (args: readonly string[]): string =>
+      execFileSync(process.execPath, [...args], {
+        encoding: 'utf8',
+        env: { ...process.env, NODE_OPTIONS: '' },
+      });
+    const hook = `import { registerHooks } from 'node:module';
+      registerHooks({ resolve: (name, context, next) => next(name === 'reprise' ? '${new URL('../src/index.ts', import.meta.url).href}' : name, context) });`;
+    const output = run(['--import', `data:text/javascript,${encodeURIComponent(hook)}`, file]);
+    expect(output.trimEnd().split('\n')).toHaveLength(4);
+    expect(output).toContain('tool_use_id');
+  });
+
+  test('names only scripts, files and options that exist', () => {
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+    for (const page of [readme, read('CONTRIBUTING.md')]) {
+      for (const [, script = ''] of page.matchAll(/npm run ([\w:]+)/g))
+        expect(scripts, script).toHaveProperty(script);
+      for (const [, file = ''] of page.matchAll(/\]\((?!http)([^)#]+)\)/g))
+        expect(existsSync(file), file).toBe(true);
+    }
+    for (const [, line = ''] of readme.matchAll(/^npm start -- ([^#\n]+)/gm)) {
+      const { status } = spawnSync(process.execPath, ['bin/reprise.cjs', ...line.trim().split(/\s+/)]);
+      expect(status, line).toBe(0);
+    }
+  });
+});
+
+test('every invariant names a test that exists, and what cites a number cites one that is listed', () => {
+  const page = read('docs/invariants.md');
+  const listed = new Set([...page.matchAll(/^\| (I-\d+)/gm)].map(([, id]) => id));
+  for (const [, file = ''] of page.matchAll(/(test\/[\w./-]+\.ts)/g))
+    expect(existsSync(file), file).toBe(true);
+  for (const file of ownFiles()) {
+    for (const [id] of read(file).matchAll(/\bI-\d+\b/g)) expect(listed, `${file} cites ${id}`).toContain(id);
+  }
+});
+
+test('nothing we write names a machine or a place to download from', () => {
+  const files = ownFiles();
+  expect(files.length).toBeGreaterThan(80);
+  for (const file of files) {
+    if (file !== 'test/docs.test.ts')
+      expect(read(file), file).not.toMatch(/(^|[\s'"`(])\/(root|work)\/|"resolved": "http/m);
+  }
+});
