@@ -32,6 +32,7 @@ export interface Projection {
   readonly system: string | undefined;
   readonly model: Selection['model'];
   readonly thinkingLevel: string | undefined;
+  readonly settings: Selection['settings'];
   readonly notes: Readonly<ProjectionNotes>;
 }
 
@@ -45,7 +46,7 @@ const HIDDEN_RESULT: readonly ContentBlock[] = [{ type: 'text', text: '[removed 
 export function project(entries: readonly Entry[], options: ProjectOptions): Projection {
   const { target, leaf, carrier = 'user', issues, hoistImages } = options;
   const selection = selectContext(entries, { leaf, issues });
-  const { compaction, edits, model, thinkingLevel } = selection;
+  const { compaction, edits, model, thinkingLevel, settings } = selection;
   const conversation = new Conversation(target, { hoistImages });
   const judge = ownModelJudge(target, model);
   let system = compaction === undefined ? undefined : systemText(compaction['systemMessage']);
@@ -67,7 +68,14 @@ export function project(entries: readonly Entry[], options: ProjectOptions): Pro
     }
   }
   conversation.finish();
-  return { messages: conversation.messages, system, model, thinkingLevel, notes: conversation.notes };
+  return {
+    messages: conversation.messages,
+    system,
+    model,
+    thinkingLevel,
+    settings,
+    notes: conversation.notes,
+  };
 }
 
 function addMessage(

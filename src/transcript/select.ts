@@ -1,7 +1,7 @@
 import { RepriseError } from '../errors.ts';
 import type { Entry } from './entry.ts';
 import type { IssueLog } from './issues.ts';
-import { isObject } from './json.ts';
+import { isObject, type JsonObject } from './json.ts';
 import { buildTree, type EntryTree, pathTo, ROOT } from './tree.ts';
 
 /** What of a transcript is context: settled before any rule about providers applies. */
@@ -14,6 +14,8 @@ export interface Selection {
   readonly edits: ReadonlyMap<Entry, unknown>;
   readonly model: { readonly provider: string; readonly modelId: string } | undefined;
   readonly thinkingLevel: string | undefined;
+  /** What people chose for the session: all `reprise.settings` patches of the file in order, null taking back. */
+  readonly settings: JsonObject;
 }
 
 export interface SelectOptions {
@@ -55,7 +57,7 @@ export function selectContext(all: readonly Entry[], { leaf, issues }: SelectOpt
     if (entry.type === 'context_edit') addEdit(edits, tree, position, entry);
     else entries.push(entry);
   }
-  return { compaction, entries, edits, model, thinkingLevel };
+  return { compaction, entries, edits, model, thinkingLevel, settings: settingsOf(all) };
 }
 
 function leafPosition(tree: EntryTree, leaf: string | null | undefined): number {
@@ -103,4 +105,18 @@ function assistantModel(message: unknown): Selection['model'] {
 
 function modelOf(provider: unknown, modelId: unknown): Selection['model'] {
   return typeof provider === 'string' && typeof modelId === 'string' ? { provider, modelId } : undefined;
+}
+
+function settingsOf(all: readonly Entry[]): JsonObject {
+  const settings = new Map<string, unknown>();
+  for (const entry of all) {
+    if (entry.type !== 'custom' || entry['customType'] !== 'reprise.settings' || !isObject(entry['data']))
+      continue;
+    for (const [name, value] of Object.entries(entry['data'])) {
+      if (value === null) settings.delete(name);
+      else settings.set(name, value);
+    }
+  }
+  // Own properties even for names like __proto__, which assignment would take for something else.
+  return Object.fromEntries(settings);
 }

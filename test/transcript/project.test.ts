@@ -315,6 +315,19 @@ describe('T54 images', () => {
   });
 
   test.each([
+    ['25 of 2600 pixels', 25, 2600, 20],
+    ['25 of 2000 pixels', 25, 2000, 25],
+    ['101 small ones', 101, 50, 100],
+  ])('%s: as many as one request may hold, the earliest first', (_what, count, side, kept) => {
+    const list = history((list) =>
+      list.user(Array.from({ length: count }, () => image(pngBase64(side, side)))),
+    );
+    const [{ content }] = messages(list) as [{ content: { type: string }[] }];
+    expect(content.filter(({ type }) => type === 'image')).toHaveLength(kept);
+    expect(content.slice(0, kept).every(({ type }) => type === 'image')).toBe(true);
+  });
+
+  test.each([
     ['image/png', pngBase64(40, 30)],
     ['image/jpeg', jpegBase64(40, 30)],
     ['image/jpeg', jpegBase64(40, 30, 60_000)],

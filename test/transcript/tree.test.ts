@@ -185,4 +185,15 @@ describe('the context', () => {
     list.assistant(['x'], { provider: 'q', model: 'n' });
     expect(selectContext(list.entries).model).toEqual({ provider: 'q', modelId: 'n' });
   });
+
+  test('T65 takes settings from the whole file, in file order, and a name like __proto__ is data', () => {
+    const { list, ids } = conversation();
+    const patch = (data: string): string =>
+      list.add('custom', { customType: 'reprise.settings', data: JSON.parse(data) as unknown }, ids[0]);
+    patch('{"queueMode":"collect","label":"x"}');
+    patch('{"queueMode":"steer","label":null,"__proto__":{"isAdmin":true}}');
+    const { settings } = selectContext(list.entries);
+    expect(JSON.stringify(settings)).toBe('{"queueMode":"steer","__proto__":{"isAdmin":true}}');
+    expect(settings['isAdmin']).toBeUndefined();
+  });
 });
