@@ -67,6 +67,13 @@ export function createHistoryRule(
     for (const line of append.lines) accept(line);
   };
   const addSealed = (placed: PlacedRecord, seal: Seal): void => {
+    if (seal.b === '1/1' && seal.q === nextSeq && seal.e >= epoch && open === null && suspect === null) {
+      // Nearly every line of nearly every file, so it makes nothing but the answer.
+      nextSeq++;
+      epoch = seal.e;
+      accept(placed);
+      return;
+    }
     const { i, n } = sealPlace(seal);
     if (open !== null) {
       const { lines, firstSeq } = open;

@@ -3,8 +3,10 @@ import type { Seal, SealInput } from './entry.ts';
 import { isObject } from './json.ts';
 
 /** `,"c":"xxxxxxxx"}}`: the checksum is the last thing on the line, so it covers every other byte. */
-const TAIL_LENGTH = 17;
-const CHECKSUM = /^[0-9a-f]{8}$/;
+const TAIL_START = Buffer.from(',"c":"');
+const TAIL_END = Buffer.from('"}}');
+const DIGITS = 8;
+const TAIL_LENGTH = TAIL_START.length + DIGITS + TAIL_END.length;
 const PLACE = /^([1-9]\d{0,6})\/([1-9]\d{0,6})$/;
 
 /** Adds the seal to one serialised object. `json` is non-empty and holds no `seal` of its own. */
@@ -18,8 +20,25 @@ export function sealJson(json: string, { q, e, b, k, h }: SealInput): string {
 /** The seal of a parsed line, if its bytes still are what was sealed. */
 export function verifySeal(bytes: Buffer, seal: unknown): Seal | 'broken' {
   const split = bytes.length - TAIL_LENGTH;
-  if (!isSeal(seal) || bytes.toString('latin1', split) !== `,"c":"${seal.c}"}}`) return 'broken';
-  return crc32(bytes.subarray(0, split)) === Number.parseInt(seal.c, 16) ? seal : 'broken';
+  if (!isSeal(seal) || split < 0) return 'broken';
+  const stored = readTail(bytes, split, seal.c);
+  return stored !== undefined && crc32(bytes.subarray(0, split)) === stored ? seal : 'broken';
+}
+
+/** The checksum at the end of the line, if the line ends in exactly this one. By bytes: it is read for every line. */
+function readTail(bytes: Buffer, at: number, digits: string): number | undefined {
+  for (let i = 0; i < TAIL_START.length; i++) if (bytes[at + i] !== TAIL_START[i]) return undefined;
+  let value = 0;
+  let place = at + TAIL_START.length;
+  for (let i = 0; i < DIGITS; i++, place++) {
+    const code = digits.charCodeAt(i);
+    const digit =
+      code >= 0x61 && code <= 0x66 ? code - 0x57 : code >= 0x30 && code <= 0x39 ? code - 0x30 : -1;
+    if (digit === -1 || bytes[place] !== code) return undefined;
+    value = value * 16 + digit;
+  }
+  for (let i = 0; i < TAIL_END.length; i++) if (bytes[place + i] !== TAIL_END[i]) return undefined;
+  return value;
 }
 
 /** Place of a line in its append: the i-th of n. */
@@ -39,7 +58,7 @@ function isSeal(value: unknown): value is Seal {
     typeof b === 'string' &&
     isPlace(b) &&
     typeof c === 'string' &&
-    CHECKSUM.test(c) &&
+    c.length === DIGITS &&
     (k === undefined || typeof k === 'string') &&
     (h === undefined || typeof h === 'string')
   );

@@ -45,7 +45,9 @@ export function canonicalEntries(records: readonly PlacedRecord[], issues: Issue
   const builder = createBuilder(records);
   const dialects = new Map<Dialect, number>();
   let version: unknown;
-  for (const [index, placed] of records.entries()) {
+  for (let index = 0; index < records.length; index++) {
+    const placed = records[index];
+    if (placed === undefined) continue;
     const { record } = placed;
     if (record['type'] === 'session') {
       version ??= record['version'];
@@ -54,12 +56,8 @@ export function canonicalEntries(records: readonly PlacedRecord[], issues: Issue
     }
     const dialect = dialectOf(record, version);
     if (dialect === undefined) {
-      issues.add({
-        kind: 'unknown-record',
-        line: placed.line,
-        offset: placed.offset,
-        detail: 'no type, no role',
-      });
+      const { line, offset } = placed;
+      issues.add({ kind: 'unknown-record', line, offset, detail: 'no type, no role' });
       continue;
     }
     dialects.set(dialect, (dialects.get(dialect) ?? 0) + 1);
