@@ -22,7 +22,7 @@ function header(): string {
 }
 
 function line(q: number, { epoch = 1, place = '1/1' }: LineOptions = {}): string {
-  const message = { role: 'user', content: `message ${q}` };
+  const message = { role: 'user', content: `message ${q}`, epoch };
   const entry = {
     type: 'message',
     id: entryIdForSeq(q),
@@ -123,6 +123,7 @@ describe('I-4 what is history in a file we wrote', () => {
         line(2, { epoch: 2 }),
     );
     expect(texts(transcript)).toEqual(numbered(2, 3));
+    expect(transcript.entries.map((entry) => (entry['message'] as { epoch: number }).epoch)).toEqual([2, 2]);
     expect(kinds(transcript)).toEqual({ 'stale-line': 2 });
   });
 

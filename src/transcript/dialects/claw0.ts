@@ -54,8 +54,7 @@ export function createFlatReader(emit: EmitMessage): FlatReader {
     const rest: HeldResult[] = [];
     for (const result of held) {
       const id = result.record['tool_use_id'];
-      const fits = calls.has(id) && !answered.has(id) && turn <= result.turn + 1;
-      if (!fits) rest.push(result);
+      if (!calls.has(id) || answered.has(id)) rest.push(result);
       else {
         answered.add(id);
         emit(toolResult(result.record), result.record);
@@ -67,6 +66,7 @@ export function createFlatReader(emit: EmitMessage): FlatReader {
     if (open !== null) answerFromHeld(open);
     open = null;
   };
+  /** What no call of the next turn claimed stays an orphan: a later call with its id is another call. */
   const releaseHeld = (olderThan: number): void => {
     const rest: HeldResult[] = [];
     for (const result of held) {
