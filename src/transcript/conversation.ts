@@ -76,6 +76,12 @@ interface OpenCall {
   readonly doubtful: boolean;
 }
 
+/** Calls of one message that share a stored id take results in order; nearly always there is one. */
+interface SameIdCalls {
+  readonly calls: OpenCall[];
+  answered: number;
+}
+
 export interface AssistantTurn {
   readonly blocks: readonly ContentBlock[];
   /** The turn was aborted or failed. */
@@ -102,8 +108,8 @@ export class Conversation {
   readonly #rules: FamilyRules;
   readonly #mapId: (id: string) => string;
   readonly #admit: ReturnType<typeof createImageBudget>;
-  /** Stored call id to the calls of the round that is waiting for results, in call order. */
-  #round: Map<string, OpenCall[]> | null = null;
+  /** Stored call id to the calls of the round that is waiting for results. */
+  #round: Map<string, SameIdCalls> | null = null;
 
   constructor(target: Target, { hoistImages = false }: ConversationOptions = {}) {
     const rules = FAMILY_RULES[target.family];
@@ -130,7 +136,7 @@ export class Conversation {
   assistant({ blocks, interrupted, ownModel }: AssistantTurn): void {
     this.#closeRound();
     const parts: AssistantPart[] = [];
-    const round = new Map<string, OpenCall[]>();
+    const round = new Map<string, SameIdCalls>();
     const merging = this.messages.at(-1)?.role === 'assistant';
     let dropped = false;
     for (const [i, block] of blocks.entries()) {
@@ -152,8 +158,8 @@ export class Conversation {
         const storedId = callId(block.block);
         const open: OpenCall = { part, result: undefined, doubtful: interrupted && i === blocks.length - 1 };
         const same = round.get(storedId);
-        if (same === undefined) round.set(storedId, [open]);
-        else same.push(open);
+        if (same === undefined) round.set(storedId, { calls: [open], answered: 0 });
+        else same.calls.push(open);
       }
     }
     if (dropped) this.notes.droppedCalls++;
@@ -164,12 +170,12 @@ export class Conversation {
   }
 
   result(storedId: string, result: StoredResult): void {
-    const calls = this.#round?.get(storedId);
-    if (calls === undefined) {
+    const same = this.#round?.get(storedId);
+    if (same === undefined) {
       this.notes.orphanResults++;
       return;
     }
-    const open = calls.find((call) => call.result === undefined);
+    const open = same.calls[same.answered++];
     if (open === undefined) this.notes.duplicateResults++;
     else open.result = result;
   }
@@ -195,21 +201,20 @@ export class Conversation {
   /** J2: all results of a round in one message, in call order, each call exactly one. */
   #closeRound(): void {
     if (this.#round === null) return;
-    const calls: OpenCall[] = [];
-    for (const sameId of this.#round.values()) calls.push(...sameId);
+    const calls = new Map<CallPart, OpenCall>();
+    for (const same of this.#round.values()) for (const call of same.calls) calls.set(call.part, call);
     this.#round = null;
-    const doubtful = calls.find((call) => call.doubtful && call.result === undefined);
-    if (doubtful !== undefined) {
+    for (const { part, doubtful, result } of calls.values()) {
+      if (!doubtful || result !== undefined) continue;
       this.notes.droppedCalls++;
-      calls.splice(calls.indexOf(doubtful), 1);
-      this.#takeBack(doubtful.part);
+      calls.delete(part);
+      this.#takeBack(part);
     }
     const assistant = this.messages.at(-1);
-    if (calls.length === 0 || assistant?.role !== 'assistant') return;
-    const byPart = new Map(calls.map((call) => [call.part, call]));
+    if (calls.size === 0 || assistant?.role !== 'assistant') return;
     const results: ResultPart[] = [];
     for (const part of assistant.content) {
-      const call = part.type === 'call' ? byPart.get(part) : undefined;
+      const call = part.type === 'call' ? calls.get(part) : undefined;
       if (call !== undefined) results.push(this.#result(call));
     }
     this.messages.push({ role: 'tool', results });
@@ -284,7 +289,7 @@ export class Conversation {
     trimLastText(parts);
     const before = this.messages.at(-1);
     if (before?.role === 'assistant') {
-      before.content.push(...parts);
+      for (const part of parts) before.content.push(part);
       return;
     }
     if (before === undefined) this.#say(OPENING);

@@ -11,16 +11,20 @@ export function createToolIds({
   exact = false,
 }: FamilyRules['callId']): (id: string) => string {
   const used = new Set<string>();
+  /** How often an id was tried before, so that a thousand calls with one id do not try a thousand names each. */
+  const tries = new Map<string, number>();
   const fits = (id: string): boolean =>
     id.length > 0 && id.length <= length && (!exact || id.length === length) && id.search(pattern) === -1;
   return (id) => {
     let mapped = id;
-    for (let n = 0; !fits(mapped) || used.has(mapped); n++) {
+    let n = tries.get(id) ?? 0;
+    for (; !fits(mapped) || used.has(mapped); n++) {
       // Seven base-36 digits hold a CRC-32. A collision only costs another round.
       const digest = crc32(`${n}:${id}`).toString(36).padStart(7, '0');
       const readable = id.replace(pattern, '').slice(0, length - digest.length);
       mapped = exact ? `${digest}${'0'.repeat(length)}`.slice(0, length) : readable + digest;
     }
+    if (mapped !== id) tries.set(id, n);
     used.add(mapped);
     return mapped;
   };

@@ -352,3 +352,21 @@ test('ids made up for a file without ids are the same every time and unique', ()
   expect(new Set(ids).size).toBe(500);
   expect(parseTranscript(content).entries.map(({ id }) => id)).toEqual(ids);
 });
+
+test('size alone is no attack: many results before many calls, and many results in one message', () => {
+  const results = Array.from({ length: 50_000 }, (_, i) => ({
+    type: 'tool_result',
+    tool_use_id: `t${i}`,
+    content: 'r',
+    ts: 1,
+  }));
+  const answers = Array.from({ length: 50_000 }, (_, i) => ({ type: 'assistant', content: `a${i}`, ts: 1 }));
+  expect(parseTranscript(lines(...results, ...answers)).entries).toHaveLength(100_000);
+  const blocks = Array.from({ length: 100_000 }, (_, i) => ({
+    type: 'tool_result',
+    tool_use_id: `t${i}`,
+    content: 'r',
+  }));
+  const many = { type: 'message', message: { role: 'user', content: blocks }, timestamp: 1708300001000 };
+  expect(new Set(parseTranscript(lines(many)).entries.map(({ id }) => id)).size).toBe(100_000);
+});

@@ -470,12 +470,37 @@ describe('summaries and edits', () => {
   });
 });
 
-test('ten thousand messages deep in one conversation need no recursion', () => {
-  const list = history((list) => {
-    for (let i = 0; i < 10_000; i++) {
-      list.user(`q${i}`);
-      list.assistant([`a${i}`]);
+describe('size alone is no attack', () => {
+  test('ten thousand turns in one conversation need no recursion', () => {
+    const list = history((list) => {
+      for (let i = 0; i < 10_000; i++) {
+        list.user(`q${i}`);
+        list.assistant([`a${i}`]);
+      }
+    });
+    expect(rebuildHistory(list.entries, { format: 'anthropic' })).toHaveLength(20_000);
+  });
+
+  test('150,000 calls with one id in one message, and their results, take linear time', () => {
+    const list = history((list) => {
+      list.user('go');
+      list.assistant(Array.from({ length: 150_000 }, () => call('x')));
+      for (let i = 0; i < 150_000; i++) list.result('x', `r${i}`);
+    });
+    const [, assistant, user] = rebuildHistory(list.entries, { format: 'anthropic' });
+    const ids = new Set((assistant?.content as { id: string }[]).map(({ id }) => id));
+    expect(ids.size).toBe(150_000);
+    expect(user?.content.at(-1)).toMatchObject({ content: 'r149999' });
+  });
+
+  test('150,000 users or assistants in a row are one message', () => {
+    for (const add of ['user', 'assistant'] as const) {
+      const list = history((list) => {
+        for (let i = 0; i < 150_000; i++) list[add](['x']);
+      });
+      expect(JSON.stringify(rebuildHistory(list.entries, { format: 'openai' })).length).toBeGreaterThan(
+        150_000,
+      );
     }
   });
-  expect(rebuildHistory(list.entries, { format: 'anthropic' })).toHaveLength(20_000);
 });

@@ -88,6 +88,11 @@ interface Builder {
   finish(): readonly Entry[];
 }
 
+function nthIdForSeq(seq: number, n: number): string {
+  if (n === 0) return entryIdForSeq(seq);
+  return n === 1 ? longEntryIdForSeq(seq) : `${longEntryIdForSeq(seq)}-${n - 1}`;
+}
+
 function createBuilder(records: readonly PlacedRecord[]): Builder {
   const entries: Entry[] = [];
   let takenIds: Set<string> | undefined;
@@ -105,11 +110,15 @@ function createBuilder(records: readonly PlacedRecord[]): Builder {
   let lastUserRow: string | null = null;
   let current = 0;
 
+  /** One line can become many entries; they are numbered on, not searched for anew. */
+  let part = { of: -1, n: 0 };
   const freshId = (index: number): string => {
     const ids = taken();
-    let id = entryIdForSeq(index + 1);
-    if (ids.has(id)) id = longEntryIdForSeq(index + 1);
-    for (let n = 1; ids.has(id); n++) id = `${longEntryIdForSeq(index + 1)}-${n}`;
+    if (part.of !== index) part = { of: index, n: 0 };
+    let id = '';
+    do {
+      id = nthIdForSeq(index + 1, part.n++);
+    } while (ids.has(id));
     ids.add(id);
     return id;
   };

@@ -36,7 +36,7 @@ interface HeldResult {
 
 export function createFlatReader(emit: EmitMessage): FlatReader {
   let open: OpenAssistant | null = null;
-  let held: HeldResult[] = [];
+  const held = new Map<unknown, HeldResult[]>();
   let turn = 0;
 
   const openAssistant = (content: unknown[], source: JsonObject): OpenAssistant => {
@@ -50,17 +50,12 @@ export function createFlatReader(emit: EmitMessage): FlatReader {
     return open;
   };
   const answerFromHeld = ({ calls, answered }: OpenAssistant): void => {
-    if (held.length === 0) return;
-    const rest: HeldResult[] = [];
-    for (const result of held) {
-      const id = result.record['tool_use_id'];
-      if (!calls.has(id) || answered.has(id)) rest.push(result);
-      else {
-        answered.add(id);
-        emit(toolResult(result.record), result.record);
-      }
+    if (held.size === 0) return;
+    for (const id of calls.keys()) {
+      if (answered.has(id)) continue;
+      const result = held.get(id)?.shift();
+      if (result !== undefined) emit(toolResult(result.record), result.record);
     }
-    held = rest;
   };
   const closeAssistant = (): void => {
     if (open !== null) answerFromHeld(open);
@@ -68,12 +63,15 @@ export function createFlatReader(emit: EmitMessage): FlatReader {
   };
   /** What no call of the next turn claimed stays an orphan: a later call with its id is another call. */
   const releaseHeld = (olderThan: number): void => {
-    const rest: HeldResult[] = [];
-    for (const result of held) {
-      if (result.turn < olderThan) emit(toolResult(result.record), result.record);
-      else rest.push(result);
+    for (const [id, results] of held) {
+      const rest = results.filter((result) => {
+        if (result.turn >= olderThan) return true;
+        emit(toolResult(result.record), result.record);
+        return false;
+      });
+      if (rest.length === 0) held.delete(id);
+      else held.set(id, rest);
     }
-    held = rest;
   };
 
   return {
@@ -99,7 +97,10 @@ export function createFlatReader(emit: EmitMessage): FlatReader {
         open.answered.add(record['tool_use_id']);
         emit(toolResult(record), record);
       } else {
-        held.push({ record, turn });
+        const id = record['tool_use_id'];
+        const same = held.get(id);
+        if (same === undefined) held.set(id, [{ record, turn }]);
+        else same.push({ record, turn });
       }
     },
     close() {
