@@ -487,9 +487,10 @@ describe('size alone is no attack', () => {
       list.assistant(Array.from({ length: 150_000 }, () => call('x')));
       for (let i = 0; i < 150_000; i++) list.result('x', `r${i}`);
     });
-    const [, assistant, user] = rebuildHistory(list.entries, { format: 'anthropic' });
-    const ids = new Set((assistant?.content as { id: string }[]).map(({ id }) => id));
-    expect(ids.size).toBe(150_000);
+    const [, assistant, user] = rebuildHistory(list.entries, { format: 'anthropic' }) as {
+      content: JsonObject[];
+    }[];
+    expect(new Set(assistant?.content.map(({ id }) => id)).size).toBe(150_000);
     expect(user?.content.at(-1)).toMatchObject({ content: 'r149999' });
   });
 

@@ -1,5 +1,5 @@
 import { convertToLlm, type SessionContext } from '@mariozechner/pi-coding-agent';
-import { type Entry, project, type Selection, selectContext } from '../../../src/index.ts';
+import { type Entry, type JsonObject, project, type Selection, selectContext } from '../../../src/index.ts';
 
 /** One thing a context says, in words that belong to neither tool. */
 export interface Contribution {
@@ -15,23 +15,20 @@ export interface NeutralContext {
   readonly words: readonly string[];
 }
 
-interface CustomFields {
-  readonly customType?: unknown;
-  readonly content?: unknown;
-  readonly display?: unknown;
-  readonly details?: unknown;
-}
-
 /** What we select, and what of it our projection sends. `leaf` as for `selectContext`. */
 export function ourContext(entries: readonly Entry[], leaf?: string | null): NeutralContext {
   const selection = selectContext(entries, { leaf });
   const { messages } = project(entries, { leaf, target: { family: 'anthropic' } });
-  const said = messages.flatMap((message) => (message.role === 'tool' ? [] : message.content));
+  const said: string[] = [];
+  for (const message of messages) {
+    if (message.role === 'tool') continue;
+    for (const part of message.content) if (part.type === 'text') said.push(part.text);
+  }
   return {
     contributions: [...ourSummary(selection), ...selection.entries.flatMap(ourContribution)],
     model: selection.model ?? null,
     thinkingLevel: selection.thinkingLevel ?? 'off',
-    words: said.flatMap((part) => (part.type === 'text' ? wordsOf(part.text) : [])),
+    words: said.flatMap(wordsOf),
   };
 }
 
@@ -60,8 +57,8 @@ function ourContribution(entry: Entry): Contribution[] {
   if (type === 'custom_message') return [custom(entry)];
   if (type === 'branch_summary') return spoken('branch summary', summary, { fromId });
   if (type !== 'message') return [];
-  const { role } = message as { readonly role?: unknown };
-  return [role === 'custom' ? custom(message as CustomFields) : { kind: 'message', content: message }];
+  const stored = message as JsonObject;
+  return [stored['role'] === 'custom' ? custom(stored) : { kind: 'message', content: stored }];
 }
 
 function piContribution(message: SessionContext['messages'][number]): Contribution[] {
@@ -71,7 +68,7 @@ function piContribution(message: SessionContext['messages'][number]): Contributi
     case 'branchSummary':
       return spoken('branch summary', message.summary, { fromId: message.fromId });
     case 'custom':
-      return [custom(message)];
+      return [custom({ ...message })];
     default:
       return [{ kind: 'message', content: message }];
   }
@@ -83,7 +80,7 @@ function spoken(kind: Contribution['kind'], summary: unknown, about: object): Co
   return [{ kind, content: { ...about, summary } }];
 }
 
-function custom({ customType, content, display, details }: CustomFields): Contribution {
+function custom({ customType, content, display, details }: JsonObject): Contribution {
   return { kind: 'custom', content: { customType, content, display, details } };
 }
 
