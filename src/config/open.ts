@@ -1,0 +1,35 @@
+import { RepriseError } from '../errors.ts';
+import type { Store } from '../store/store.ts';
+
+export type StoreKind = 'memory' | 'jsonl' | 'sqlite' | 'postgres';
+
+export interface OpenStoreOptions {
+  readonly kind?: StoreKind;
+  /** The folder everything lives in; not needed for `memory`. */
+  readonly home?: string;
+  /** `disk`: an acknowledged write survives a power cut. `os`: it survives a killed process. */
+  readonly durability?: 'disk' | 'os';
+  /** A fixed clock that moves one millisecond with each entry; for tests that compare bytes. */
+  readonly now?: string;
+}
+
+/** The only place that names concrete stores. Backends are loaded when asked for. */
+export async function openStore({ kind = 'jsonl', ...options }: OpenStoreOptions = {}): Promise<Store> {
+  switch (kind) {
+    case 'memory':
+      return (await import('../store/memory/open.ts')).openMemoryStore(options);
+    case 'sqlite':
+      return (await import('../store/sqlite/open.ts')).openSqliteStore({ ...options, home: homeOf(options) });
+    case 'jsonl':
+      return (await import('../store/jsonl/open.ts')).openJsonlStore({ ...options, home: homeOf(options) });
+    case 'postgres':
+      throw new RepriseError('INVALID_INPUT', 'the PostgreSQL store is not built yet', {
+        details: { next: 'Use jsonl, sqlite or memory.' },
+      });
+  }
+}
+
+function homeOf({ home }: OpenStoreOptions): string {
+  if (home !== undefined) return home;
+  throw new RepriseError('INVALID_INPUT', 'a home folder is needed', { details: { next: 'Pass "home".' } });
+}

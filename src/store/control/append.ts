@@ -1,0 +1,125 @@
+import { createHash } from 'node:crypto';
+import { RepriseError } from '../../errors.ts';
+import { entryIdForSeq, longEntryIdForSeq } from '../../transcript/entry-id.ts';
+import type { JsonObject } from '../../transcript/json.ts';
+import { encodeLine } from '../../transcript/line.ts';
+import type { AppendReceipt, NewEntry } from '../store.ts';
+import type { Batch } from './batch.ts';
+import type { Database } from './database.ts';
+import { factsOf } from './facts.ts';
+import { liveLease } from './leases.ts';
+import { applyFacts, type SessionRow, seqFinder } from './session-row.ts';
+
+export interface AppendRequest {
+  readonly id: string;
+  readonly entries: readonly NewEntry[];
+  /** Made by the client where the caller gave none; then it is not worth a place in the transcript. */
+  readonly key: string;
+  readonly generatedKey: boolean;
+  readonly epoch?: number;
+  readonly expectedLeaf?: string | null;
+}
+
+/**
+ * Key, tombstone, epoch, leaf: in this order, so that a retry of an append that landed is answered with its
+ * seqs whatever its own success or a takeover has changed since (P2). Nothing is touched before all checks pass.
+ */
+export function append(batch: Batch, request: AppendRequest): AppendReceipt {
+  const { id, entries, key, generatedKey, expectedLeaf } = request;
+  if (entries.length === 0) throw new RepriseError('INVALID_INPUT', 'an append has at least one entry');
+  const row = batch.session(id);
+  const hash = bodyHash(entries);
+  const known = batch.knownKey(id, key);
+  if (known !== undefined) {
+    if (known.hash === hash) return { firstSeq: known.first_seq, lastSeq: known.last_seq };
+    throw new RepriseError('KEY_REUSED', `key ${key} was used with another body`, { details: { key } });
+  }
+  if (row.status === 'deleted')
+    throw new RepriseError('SESSION_DELETED', `session ${id} is in the trash`, { details: { id } });
+  if (row.corrupt_at !== null) {
+    throw new RepriseError('STORE_CORRUPT', `session ${id} is damaged at byte ${row.corrupt_at}`, {
+      details: { id, offset: row.corrupt_at, next: `Run: reprise repair ${id}` },
+    });
+  }
+  checkEpoch(batch, row, request);
+  if (expectedLeaf !== undefined && expectedLeaf !== row.leaf) {
+    const details = { expected: expectedLeaf, leaf: row.leaf };
+    throw new RepriseError('LEAF_MOVED', `session ${id} moved on`, { details });
+  }
+  const receipt = writeEntries(batch, row, entries, generatedKey ? {} : { k: key, h: hash });
+  batch.rememberKey(id, { key, hash, first_seq: receipt.firstSeq, last_seq: receipt.lastSeq });
+  return receipt;
+}
+
+function checkEpoch({ db, self }: Batch, row: SessionRow, { entries, epoch }: AppendRequest): void {
+  if (epoch !== undefined) {
+    const lease = db.row<{ epoch: number }>('SELECT epoch FROM leases WHERE session_id = ?', row.id);
+    if (epoch === row.epoch && lease?.epoch === epoch) return;
+    throw new RepriseError('FENCED', `epoch ${epoch} of session ${row.id} is over`, {
+      details: { epoch: row.epoch },
+    });
+  }
+  // Side entries are always welcome: they never move what a running turn builds on.
+  const movesLeaf = entries.some((entry) => {
+    const { side, leafMove } = factsOf(entry);
+    return !side || leafMove === true;
+  });
+  const lease = movesLeaf ? liveLease(db, row.id, self) : undefined;
+  if (lease !== undefined) {
+    const details = { holder: lease.holder };
+    throw new RepriseError('LEASE_HELD', `another runner holds session ${row.id}`, { details });
+  }
+}
+
+/** Seals and numbers entries inside the batch. No gap can appear (I-3): the number is taken under the write lock. */
+export function writeEntries(
+  batch: Batch,
+  row: SessionRow,
+  entries: readonly NewEntry[],
+  keyed: { readonly k?: string; readonly h?: string } = {},
+): AppendReceipt {
+  const lines: string[] = [];
+  const draft = { ...row };
+  const firstSeq = row.seq + 1;
+  const seqOf = seqFinder(batch.db, draft);
+  for (const [i, entry] of entries.entries()) {
+    if ((entry as JsonObject)['id'] !== undefined)
+      throw new RepriseError('INVALID_INPUT', 'ids of entries are given by the store');
+    const seq = firstSeq + i;
+    draft.q++;
+    const facts = factsOf(entry);
+    const parentId = facts.leafMove === true ? moveTarget(entry, seqOf) : draft.leaf;
+    const id = ownId(batch.db, draft);
+    const timestamp = batch.now();
+    const { type, id: _id, parentId: _parent, timestamp: _time, ...rest } = entry as JsonObject;
+    const record = { type, id, parentId, timestamp, ...rest };
+    const place = `${i + 1}/${entries.length}`;
+    lines.push(encodeLine(record, { q: draft.q, e: row.epoch, b: place, ...(i === 0 && keyed) }));
+    applyFacts(draft, facts, { id, parentId, seq, timestamp, seqOf });
+  }
+  // Everything that could be refused has been: only now does the batch change.
+  Object.assign(row, draft);
+  batch.addLines(row, firstSeq, lines);
+  return { firstSeq, lastSeq: row.seq };
+}
+
+/** Eight characters, or sixteen where a foreign line has taken those. */
+function ownId(db: Database, { id, seq, q }: SessionRow): string {
+  const short = entryIdForSeq(q);
+  if (seq === q - 1) return short; // no foreign line in this session
+  const taken = db.row('SELECT 1 FROM foreign_lines WHERE session_id = ? AND entry_id = ?', id, short);
+  return taken === undefined ? short : longEntryIdForSeq(q);
+}
+
+function moveTarget({ parentId }: NewEntry, seqOf: (id: string) => number | undefined): string | null {
+  if (parentId === null) return null;
+  if (typeof parentId === 'string' && seqOf(parentId) !== undefined) return parentId;
+  throw new RepriseError('INVALID_INPUT', `no entry ${String(parentId)} to move to`, {
+    details: { parentId },
+  });
+}
+
+/** First 16 hex of SHA-256 of what the caller said. */
+function bodyHash(entries: readonly NewEntry[]): string {
+  return createHash('sha256').update(JSON.stringify(entries)).digest('hex').slice(0, 16);
+}

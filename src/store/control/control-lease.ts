@@ -1,0 +1,56 @@
+import { RepriseError } from '../../errors.ts';
+import type { InboxItem, Lease } from '../store.ts';
+import type { ThreadClient } from './thread-client.ts';
+
+export interface ControlLeaseOptions {
+  readonly writer: ThreadClient;
+  readonly sessionId: string;
+  readonly epoch: number;
+}
+
+/** The right to run turns. The writer thread keeps its heart beating; losing it aborts the signal. */
+export class ControlLease implements Lease {
+  readonly sessionId: string;
+  readonly epoch: number;
+  readonly #writer: ThreadClient;
+  readonly #controller: AbortController = new AbortController();
+  #over = false;
+
+  constructor({ writer, sessionId, epoch }: ControlLeaseOptions) {
+    this.#writer = writer;
+    this.sessionId = sessionId;
+    this.epoch = epoch;
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  async renew(): Promise<void> {
+    const isOurs = await this.#writer.call<boolean>('beat', { id: this.sessionId, epoch: this.epoch });
+    if (isOurs) return;
+    this.lose();
+    throw new RepriseError('FENCED', `the lease of session ${this.sessionId} is lost`, {
+      details: { epoch: this.epoch },
+    });
+  }
+
+  async release(): Promise<InboxItem | null> {
+    if (this.#over) return null;
+    const waiting = await this.#writer.call<InboxItem | null>('release', {
+      id: this.sessionId,
+      epoch: this.epoch,
+    });
+    this.#over = waiting === null;
+    return waiting;
+  }
+
+  lose(): void {
+    this.#over = true;
+    this.#controller.abort(new RepriseError('FENCED', `the lease of session ${this.sessionId} is lost`));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release();
+  }
+}

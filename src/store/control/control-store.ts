@@ -1,0 +1,254 @@
+import { randomUUID } from 'node:crypto';
+import { RepriseError } from '../../errors.ts';
+import { parseSessionId } from '../../keys/ids.ts';
+import { normalizeSessionKey } from '../../keys/session-key.ts';
+import { assertStorable, type JsonObject } from '../../transcript/json.ts';
+import type {
+  AppendOptions,
+  AppendReceipt,
+  EntryPage,
+  Inbound,
+  Inbox,
+  InboxItem,
+  InboxReceipt,
+  InboxState,
+  Lease,
+  LeaseInfo,
+  LeaseOptions,
+  ListQuery,
+  NewEntry,
+  ReadRange,
+  SearchHit,
+  SearchQuery,
+  SessionInit,
+  SessionPage,
+  SessionRecord,
+  Store,
+  StoredEntry,
+  StoreStats,
+  StoreSupports,
+  VerifyReport,
+  WatchOptions,
+} from '../store.ts';
+import { ControlLease } from './control-lease.ts';
+import type { ThreadEvent, ThreadOptions } from './protocol.ts';
+import { ThreadClient } from './thread-client.ts';
+import { uuidv7 } from './uuid.ts';
+
+export interface ControlStoreOptions extends Omit<ThreadOptions, 'role' | 'engineId'> {
+  readonly supports: StoreSupports;
+}
+
+const DEFAULT_TTL_MS = 15_000;
+const DEFAULT_WAIT_MS = 10_000;
+const RETRY_MS = 50;
+
+/** The port on two storage threads; memory, SQLite and JSONL differ only in the options they pass. */
+export class ControlStore implements Store {
+  readonly supports: StoreSupports;
+  readonly inbox: Inbox;
+  readonly #writer: ThreadClient;
+  readonly #reader: ThreadClient;
+  readonly #leases: Map<string, ControlLease> = new Map();
+  /** Woken by any commit that may concern them. */
+  readonly #sleepers: Set<() => void> = new Set();
+
+  private constructor(writer: ThreadClient, reader: ThreadClient, supports: StoreSupports) {
+    this.#writer = writer;
+    this.#reader = reader;
+    this.supports = supports;
+    this.inbox = {
+      receive: (inbound) => this.#receive(inbound),
+      take: (id, { epoch }) => this.#writer.call<InboxItem | null>('take', { id, epoch }),
+      settle: (inboxId, state, detail) => this.#settle(inboxId, state, detail),
+      get: (inboxId) => this.#reader.call<InboxItem>('item', { inboxId }),
+      pending: (sessionId) =>
+        this.#reader.call<InboxItem[]>('pending', sessionId === undefined ? {} : { sessionId }),
+    };
+  }
+
+  static async open({ supports, ...options }: ControlStoreOptions): Promise<ControlStore> {
+    const inMemory = options.path === ':memory:';
+    const shared = { ...options, engineId: randomUUID() };
+    let store: ControlStore | undefined;
+    const onEvent = (event: ThreadEvent): void => store?.handle(event);
+    const writer = new ThreadClient({ ...shared, role: inMemory ? 'both' : 'writer' }, onEvent);
+    await writer.ready;
+    const reader = inMemory ? writer : new ThreadClient({ ...shared, role: 'reader' }, onEvent);
+    await reader.ready;
+    store = new ControlStore(writer, reader, supports);
+    writer.unref();
+    reader.unref();
+    return store;
+  }
+
+  handle(event: ThreadEvent): void {
+    if (event.event === 'changed') {
+      const sleepers = [...this.#sleepers];
+      this.#sleepers.clear();
+      for (const wake of sleepers) wake();
+    } else if (event.event === 'lost') {
+      this.#leases.get(`${event.session}:${event.epoch}`)?.lose();
+      this.#leases.delete(`${event.session}:${event.epoch}`);
+    }
+  }
+
+  async create(init: SessionInit): Promise<SessionRecord> {
+    const { id = uuidv7(), key, ...rest } = init;
+    if (rest.settings !== undefined) assertStorable(rest.settings);
+    return this.#writer.call('create', { ...rest, id: parseSessionId(id), key: normalizeSessionKey(key) });
+  }
+
+  async get(id: string): Promise<SessionRecord> {
+    return this.#reader.call('get', { id: parseSessionId(id) });
+  }
+
+  async active(key: string): Promise<SessionRecord | undefined> {
+    return this.#reader.call('active', { key: normalizeSessionKey(key) });
+  }
+
+  async activate(key: string, id: string): Promise<SessionRecord> {
+    return this.#writer.call('activate', { key: normalizeSessionKey(key), id: parseSessionId(id) });
+  }
+
+  async list(query: ListQuery = {}): Promise<SessionPage> {
+    return this.#reader.call('list', query);
+  }
+
+  async append(
+    id: string,
+    entries: readonly NewEntry[],
+    options: AppendOptions = {},
+  ): Promise<AppendReceipt> {
+    const { key, ...rest } = options;
+    // Here, because a structured clone would already have changed what cannot be stored.
+    assertStorable(entries);
+    const generatedKey = key === undefined;
+    return this.#writer.call('append', {
+      ...rest,
+      id: parseSessionId(id),
+      entries,
+      key: key ?? randomUUID(),
+      generatedKey,
+    });
+  }
+
+  async tail(id: string): Promise<EntryPage> {
+    return this.#reader.call('tail', { id: parseSessionId(id) });
+  }
+
+  async read(id: string, range: ReadRange = {}): Promise<EntryPage> {
+    return this.#reader.call('read', { ...range, id: parseSessionId(id) });
+  }
+
+  async *watch(id: string, { afterSeq, signal }: WatchOptions): AsyncIterable<StoredEntry> {
+    let seen = afterSeq;
+    while (!signal.aborted) {
+      // Asleep before looking: what is committed in between wakes us.
+      const woken = this.#sleep(signal);
+      const { entries } = await this.read(id, { from: seen + 1 });
+      for (const stored of entries) {
+        if (signal.aborted) return;
+        seen = stored.seq;
+        yield stored;
+      }
+      if (entries.length === 0) await woken;
+    }
+  }
+
+  async lease(
+    id: string,
+    { ttlMs = DEFAULT_TTL_MS, waitMs = DEFAULT_WAIT_MS }: LeaseOptions = {},
+  ): Promise<Lease> {
+    const deadline = performance.now() + waitMs;
+    for (;;) {
+      try {
+        const { epoch } = await this.#writer.call<{ epoch: number }>('acquire', {
+          id: parseSessionId(id),
+          ttlMs,
+        });
+        const lease = new ControlLease({ writer: this.#writer, sessionId: id, epoch });
+        this.#leases.set(`${id}:${epoch}`, lease);
+        return lease;
+      } catch (error) {
+        const isHeld = error instanceof RepriseError && error.code === 'LEASE_HELD';
+        if (!isHeld || performance.now() >= deadline) throw error;
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      }
+    }
+  }
+
+  async leases(): Promise<readonly LeaseInfo[]> {
+    return this.#reader.call('leases', {});
+  }
+
+  async patch(id: string, settings: JsonObject): Promise<SessionRecord> {
+    assertStorable(settings);
+    return this.#writer.call('patch', { id: parseSessionId(id), settings });
+  }
+
+  async delete(id: string): Promise<SessionRecord> {
+    const record = await this.#writer.call<SessionRecord>('delete', { id: parseSessionId(id) });
+    for (const [key, lease] of this.#leases) {
+      if (lease.sessionId !== id) continue;
+      lease.lose();
+      this.#leases.delete(key);
+    }
+    return record;
+  }
+
+  async restore(id: string): Promise<SessionRecord> {
+    return this.#writer.call('restore', { id: parseSessionId(id) });
+  }
+
+  async purge(id: string): Promise<void> {
+    return this.#writer.call('purge', { id: parseSessionId(id) });
+  }
+
+  async search(query: SearchQuery): Promise<readonly SearchHit[]> {
+    return this.#reader.call('search', query);
+  }
+
+  async verify(id?: string): Promise<VerifyReport> {
+    return this.#reader.call('verify', id === undefined ? {} : { id: parseSessionId(id) });
+  }
+
+  async stats(): Promise<StoreStats> {
+    return this.#reader.call('stats', {});
+  }
+
+  async exportSession(id: string): Promise<Uint8Array> {
+    return this.#reader.call('export', { id: parseSessionId(id) });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const lease of this.#leases.values()) await lease.release().catch(() => null);
+    this.#leases.clear();
+    if (this.#reader !== this.#writer) await this.#reader.close();
+    await this.#writer.close();
+    for (const wake of this.#sleepers) wake();
+  }
+
+  async #receive({ sessionKey, ...inbound }: Inbound): Promise<InboxReceipt> {
+    assertStorable(inbound.body);
+    const ids = { inboxId: uuidv7(), sessionId: uuidv7() };
+    return this.#writer.call('receive', { ...inbound, ...ids, sessionKey: normalizeSessionKey(sessionKey) });
+  }
+
+  async #settle(inboxId: string, state: InboxState, detail?: JsonObject): Promise<void> {
+    if (detail !== undefined) assertStorable(detail);
+    await this.#writer.call('settle', { inboxId, state, ...(detail !== undefined && { detail }) });
+  }
+
+  #sleep(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        signal.removeEventListener('abort', wake);
+        this.#sleepers.delete(wake);
+        resolve();
+      };
+      this.#sleepers.add(wake);
+      signal.addEventListener('abort', wake, { once: true });
+    });
+  }
+}

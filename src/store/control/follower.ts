@@ -1,0 +1,240 @@
+import { canonicalEntries } from '../../transcript/dialects/canonical.ts';
+import { type Entry, isSideEntry } from '../../transcript/entry.ts';
+import { IssueLog } from '../../transcript/issues.ts';
+import { decodeLine } from '../../transcript/line.ts';
+import type { Database } from './database.ts';
+import { factsOf } from './facts.ts';
+import { applyFacts, findSession, type SessionRow, saveSession, seqFinder } from './session-row.ts';
+import { readRange, sizeOf, syncData, type TranscriptFiles, truncate, writeAll } from './transcript-files.ts';
+
+interface JournalRow {
+  readonly first_seq: number;
+  readonly last_seq: number;
+  readonly bytes: Uint8Array;
+}
+
+const MARK_BYTES = 64 * 1024;
+const LF = 10;
+
+/**
+ * Lets transcript files follow the journal, like the target of a redo log. The commit has happened; whatever goes
+ * wrong here leaves the lines safe in the journal, still served, and is tried again.
+ *
+ * The file up to `synced_size` is settled. Behind it the file must say what the journal says: what is missing
+ * is written, what differs goes to quarantine, what another tool appended is taken in (I-13).
+ */
+export class Follower {
+  readonly #db: Database;
+  readonly #files: TranscriptFiles;
+  /** Sessions with lines their file does not have yet. */
+  readonly #behind: Set<string> = new Set();
+  /** Sessions whose file has bytes a power cut could take. */
+  readonly #unsynced: Set<string> = new Set();
+  /** Sessions whose unsettled bytes this process has compared with the journal. */
+  readonly #compared: Set<string> = new Set();
+
+  constructor(db: Database, files: TranscriptFiles) {
+    this.#db = db;
+    this.#files = files;
+  }
+
+  get hasWork(): boolean {
+    return this.#behind.size > 0;
+  }
+
+  expect(ids: readonly string[]): void {
+    for (const id of ids) this.#behind.add(id);
+  }
+
+  /** What a dead process left behind is everybody's work. */
+  adoptLeftovers(): void {
+    for (const { session_id } of this.#db.rows<{ session_id: string }>(
+      'SELECT DISTINCT session_id FROM journal',
+    )) {
+      this.#behind.add(session_id);
+    }
+  }
+
+  /** Inside a transaction: brings every file that is behind up to its journal. */
+  followAll(): void {
+    for (const id of [...this.#behind]) {
+      const row = findSession(this.#db, id);
+      this.#behind.delete(id);
+      if (row === undefined) continue;
+      try {
+        this.#follow({ ...row });
+        this.#unsynced.add(id);
+      } catch (error) {
+        // Disk full, I/O error, no permission: the journal keeps the lines and the next sweep tries again.
+        if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
+        this.#behind.add(id);
+        this.#compared.delete(id);
+        this.#files.forget(this.#files.path(row.agent_id, row.id));
+      }
+    }
+  }
+
+  /** Makes followed bytes survive a power cut; only then do their journal rows go. */
+  sync(): void {
+    for (const id of [...this.#unsynced]) {
+      const row = findSession(this.#db, id);
+      this.#unsynced.delete(id);
+      if (row === undefined || row.file_seq === row.synced_seq) continue;
+      try {
+        syncData(this.#files.descriptor(this.#files.path(row.agent_id, id)));
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
+        // The kernel may have dropped the pages: compare with the journal and write again before the next try.
+        this.#compared.delete(id);
+        this.#behind.add(id);
+        continue;
+      }
+      this.#db.run(
+        'UPDATE sessions SET synced_seq = ?, synced_size = ? WHERE id = ?',
+        row.file_seq,
+        row.file_size,
+        id,
+      );
+      this.#db.run('DELETE FROM journal WHERE session_id = ? AND last_seq <= ?', id, row.file_seq);
+    }
+  }
+
+  forget(row: SessionRow): void {
+    this.#behind.delete(row.id);
+    this.#unsynced.delete(row.id);
+    this.#files.remove(this.#files.path(row.agent_id, row.id));
+  }
+
+  #follow(row: SessionRow): void {
+    const fd = this.#files.descriptor(this.#files.path(row.agent_id, row.id));
+    const size = sizeOf(fd);
+    const isAsRecorded = size === row.file_size && this.#compared.has(row.id);
+    const from = isAsRecorded ? row.file_seq : row.synced_seq;
+    const rows = this.#db.rows<JournalRow>(
+      'SELECT first_seq, last_seq, bytes FROM journal WHERE session_id = ? AND last_seq > ? ORDER BY first_seq',
+      row.id,
+      from,
+    );
+    const expected = Buffer.concat(rows.map(({ bytes }) => bytes));
+    const start = isAsRecorded ? row.file_size : row.synced_size;
+    const missing = isAsRecorded ? expected : this.#reconcile(fd, row, expected, size);
+    if (missing === undefined) return;
+    writeAll(fd, missing);
+    const end = sizeOf(fd);
+    this.#compared.add(row.id);
+    const lastSeq = rows.at(-1)?.last_seq ?? row.file_seq;
+    row.file_seq = Math.max(row.file_seq, lastSeq);
+    row.file_size = end;
+    this.#db.run('UPDATE sessions SET file_seq = ?, file_size = ? WHERE id = ?', row.file_seq, end, row.id);
+    this.#mark(row, rows, Math.max(start, end - expected.length));
+  }
+
+  /** Compares the unsettled part of the file with the journal; answers what still has to be written. */
+  #reconcile(fd: number, row: SessionRow, expected: Buffer, size: number): Buffer | undefined {
+    if (size < row.synced_size) {
+      // Cut from outside below what was settled: the journal cannot help any more.
+      this.#db.run('UPDATE sessions SET corrupt_at = ? WHERE id = ?', size, row.id);
+      return undefined;
+    }
+    const actual = readRange(fd, row.synced_size, size);
+    const same = commonPrefix(actual, expected);
+    const rest = actual.subarray(same);
+    if (rest.length === 0) return expected.subarray(same);
+    const isLineStart = same === 0 || expected[same - 1] === LF;
+    const foreign = isLineStart ? foreignPart(rest) : Buffer.alloc(0);
+    const garbage = rest.subarray(foreign.length);
+    if (garbage.length > 0) {
+      this.#files.quarantine(`${row.id}.jsonl@${row.synced_size + same + foreign.length}`, garbage);
+      truncate(fd, row.synced_size + same + foreign.length);
+    }
+    if (foreign.length > 0) this.#takeIn(fd, row, foreign, expected.subarray(0, same).length);
+    return expected.subarray(same);
+  }
+
+  /**
+   * Lines of another tool become part of the history, numbered after everything known. They are settled at once,
+   * together with all of ours before them, so that the journal never has to hold them.
+   */
+  #takeIn(fd: number, row: SessionRow, bytes: Buffer, ours: number): void {
+    syncData(fd);
+    const records = bytes
+      .toString()
+      .split('\n')
+      .filter((line) => line.trim() !== '')
+      .map((line) => ({ record: JSON.parse(line) as Entry, seal: undefined, line: 0, offset: 0 }));
+    const { entries } = canonicalEntries(records, new IssueLog());
+    const seqOf = seqFinder(this.#db, row);
+    for (const entry of entries) {
+      const seq = row.seq + 1;
+      this.#db.run('INSERT INTO foreign_lines VALUES (?, ?, ?)', row.id, seq, entry.id);
+      const { id, parentId, timestamp } = entry;
+      applyFacts(row, factsOf(entry), { id, parentId, seq, timestamp, seqOf });
+      // Another tool lets its side entries become the leaf; ours is where they hang.
+      if (isSideEntry(entry) && parentId !== null && seqOf(parentId) !== undefined) row.leaf = parentId;
+    }
+    saveSession(this.#db, row);
+    const settled = this.#db.rows<JournalRow>(
+      'SELECT first_seq, last_seq, bytes FROM journal WHERE session_id = ? AND last_seq > ? ORDER BY first_seq',
+      row.id,
+      row.synced_seq,
+    );
+    let length = 0;
+    for (const { last_seq, bytes: own } of settled) {
+      if (length + own.length > ours) break;
+      length += own.length;
+      row.synced_seq = last_seq;
+      row.file_seq = Math.max(row.file_seq, last_seq);
+    }
+    row.synced_size += ours + bytes.length;
+    row.file_size = row.synced_size;
+    this.#db.run(
+      'UPDATE sessions SET synced_seq = ?, synced_size = ?, file_seq = ?, file_size = ? WHERE id = ?',
+      row.synced_seq,
+      row.synced_size,
+      row.file_seq,
+      row.file_size,
+      row.id,
+    );
+    this.#db.run('DELETE FROM journal WHERE session_id = ? AND last_seq <= ?', row.id, row.synced_seq);
+  }
+
+  #mark(row: SessionRow, rows: readonly JournalRow[], start: number): void {
+    const last = this.#db.row<{ offset: number }>(
+      'SELECT offset FROM marks WHERE session_id = ? ORDER BY seq DESC LIMIT 1',
+      row.id,
+    );
+    let known = last?.offset ?? 0;
+    let offset = start;
+    for (const { first_seq, bytes } of rows) {
+      if (offset - known >= MARK_BYTES) {
+        this.#db.run('INSERT OR IGNORE INTO marks VALUES (?, ?, ?)', row.id, first_seq, offset);
+        known = offset;
+      }
+      offset += bytes.length;
+    }
+  }
+}
+
+function commonPrefix(a: Buffer, b: Buffer): number {
+  const length = Math.min(a.length, b.length);
+  if (a.subarray(0, length).equals(b.subarray(0, length))) return length;
+  let low = 0;
+  let high = length;
+  while (low < high) {
+    const middle = (low + high + 1) >>> 1;
+    if (a.subarray(0, middle).equals(b.subarray(0, middle))) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+/** Whole lines from the start that are records; what follows the first that is not is nobody's. */
+function foreignPart(bytes: Buffer): Buffer {
+  let end = 0;
+  for (let lf = bytes.indexOf(LF); lf !== -1; lf = bytes.indexOf(LF, end)) {
+    const decoded = decodeLine(bytes.subarray(end, lf));
+    if (decoded.kind === 'bad' || (decoded.kind === 'record' && decoded.seal !== undefined)) break;
+    end = lf + 1;
+  }
+  return bytes.subarray(0, end);
+}

@@ -1,0 +1,110 @@
+import { RepriseError } from '../../errors.ts';
+import type { JsonObject } from '../../transcript/json.ts';
+import type { InboxItem, LeaseInfo } from '../store.ts';
+import type { Batch } from './batch.ts';
+import type { Database } from './database.ts';
+import { type Holder, isCertainlyDead } from './holder.ts';
+import { oldestAccepted } from './inbox-rows.ts';
+
+interface LeaseRow {
+  readonly session_id: string;
+  readonly epoch: number;
+  readonly holder: string;
+  readonly beat: number;
+  readonly ttl_ms: number;
+}
+
+export interface LiveLease {
+  readonly epoch: number;
+  readonly holder: Holder;
+}
+
+/** Heartbeats seen of others: how long one has not changed, on our own clock. Nobody's wall clock is trusted. */
+const seen = new Map<string, { readonly beat: string; readonly since: number }>();
+
+export function liveLease(db: Database, sessionId: string, self: Holder): LiveLease | undefined {
+  const row = db.row<LeaseRow>('SELECT * FROM leases WHERE session_id = ?', sessionId);
+  if (row === undefined) return undefined;
+  const holder = JSON.parse(row.holder) as Holder;
+  if (holder.engineId === self.engineId) return { epoch: row.epoch, holder };
+  if (isCertainlyDead(holder, self) || isSilent(row)) return undefined;
+  return { epoch: row.epoch, holder };
+}
+
+function isSilent(row: LeaseRow): boolean {
+  const beat = `${row.epoch}:${row.beat}`;
+  const last = seen.get(row.session_id);
+  if (last?.beat !== beat) {
+    seen.set(row.session_id, { beat, since: performance.now() });
+    return false;
+  }
+  return performance.now() - last.since > row.ttl_ms;
+}
+
+/** Every grant has a higher epoch than anything that was ever written (P5). */
+export function acquireLease(
+  batch: Batch,
+  { id, ttlMs }: { readonly id: string; readonly ttlMs: number },
+): { epoch: number } {
+  const row = batch.session(id);
+  if (row.status === 'deleted')
+    throw new RepriseError('SESSION_DELETED', `session ${id} is in the trash`, { details: { id } });
+  const held = liveLease(batch.db, row.id, batch.self);
+  if (held !== undefined) {
+    throw new RepriseError('LEASE_HELD', `session ${id} is held by process ${held.holder.pid}`, {
+      details: { holder: held.holder, epoch: held.epoch },
+    });
+  }
+  row.epoch++;
+  batch.touch(row);
+  seen.delete(row.id);
+  batch.db.run(
+    'INSERT OR REPLACE INTO leases VALUES (?, ?, ?, 0, ?)',
+    row.id,
+    row.epoch,
+    JSON.stringify(batch.self),
+    ttlMs,
+  );
+  return { epoch: row.epoch };
+}
+
+export interface LeaseRef {
+  readonly id: string;
+  readonly epoch: number;
+}
+
+/** False when the lease is no longer ours. */
+export function beat({ db, self }: Batch, { id, epoch }: LeaseRef): boolean {
+  const changes = db.run(
+    'UPDATE leases SET beat = beat + 1 WHERE session_id = ? AND epoch = ? AND holder = ?',
+    id,
+    epoch,
+    JSON.stringify(self),
+  );
+  return changes > 0;
+}
+
+/** Nobody may leave while a message waits: whoever put it saw a holder and relies on it. */
+export function releaseLease({ db, self }: Batch, { id, epoch }: LeaseRef): InboxItem | null {
+  const waiting = oldestAccepted(db, id);
+  const isOurs = db.row('SELECT 1 FROM leases WHERE session_id = ? AND epoch = ?', id, epoch) !== undefined;
+  if (waiting !== null && isOurs) return waiting;
+  db.run(
+    'DELETE FROM leases WHERE session_id = ? AND epoch = ? AND holder = ?',
+    id,
+    epoch,
+    JSON.stringify(self),
+  );
+  return null;
+}
+
+export function listLeases(db: Database, self: Holder): LeaseInfo[] {
+  return db
+    .rows<LeaseRow>('SELECT * FROM leases ORDER BY session_id')
+    .map(({ session_id, epoch, holder }) => ({
+      sessionId: session_id,
+      epoch,
+      holder: JSON.parse(holder) as JsonObject,
+      alive: !isCertainlyDead(JSON.parse(holder) as Holder, self),
+    }));
+}

@@ -1,0 +1,37 @@
+import type { ErrorCode, Outcome } from '../../errors.ts';
+
+/** What the main thread and the storage threads say to each other. */
+export interface ThreadOptions {
+  readonly role: 'writer' | 'reader' | 'both';
+  /** Of control.db, or `:memory:`. */
+  readonly path: string;
+  /** Where transcripts stand; unset for stores that keep everything in the database. */
+  readonly home?: string;
+  readonly durability: 'disk' | 'os';
+  readonly now?: string;
+  readonly engineId: string;
+}
+
+export interface ThreadRequest {
+  readonly n: number;
+  readonly op: string;
+  readonly args: unknown;
+}
+
+export interface ThreadError {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly details: Readonly<Record<string, unknown>>;
+  readonly outcome: Outcome;
+}
+
+export type ThreadReply =
+  | { readonly n: number; readonly ok: true; readonly value: unknown }
+  | { readonly n: number; readonly ok: false; readonly error: ThreadError };
+
+export type ThreadEvent =
+  | { readonly event: 'ready' }
+  | { readonly event: 'failed'; readonly error: ThreadError }
+  /** Null: another process has committed something. */
+  | { readonly event: 'changed'; readonly sessions: readonly string[] | null }
+  | { readonly event: 'lost'; readonly session: string; readonly epoch: number };

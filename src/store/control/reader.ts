@@ -1,0 +1,196 @@
+import { RepriseError } from '../../errors.ts';
+import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
+import { contentText } from '../../transcript/content.ts';
+import type { Entry } from '../../transcript/entry.ts';
+import { isObject } from '../../transcript/json.ts';
+import { createTranscriptReader } from '../../transcript/reader.ts';
+import type {
+  EntryPage,
+  InboxItem,
+  LeaseInfo,
+  ListQuery,
+  ReadRange,
+  SearchHit,
+  SearchQuery,
+  SessionPage,
+  SessionRecord,
+  StoredEntry,
+  StoreStats,
+  VerifyFinding,
+  VerifyReport,
+} from '../store.ts';
+import type { Database } from './database.ts';
+import type { Holder } from './holder.ts';
+import { getItem, pendingItems } from './inbox-rows.ts';
+import { listLeases } from './leases.ts';
+import type { LineSource, StoredLine } from './lines.ts';
+import { listSessions } from './list.ts';
+import { getSession, type SessionRow, toRecord } from './session-row.ts';
+
+const PAGE = 200;
+const SEARCH_MS = 1000;
+const SNIPPET_CHARS = 80;
+
+/** Everything that only looks. Each answer is of one snapshot: committed lines, whole or not at all. */
+export class Reader {
+  readonly #db: Database;
+  readonly #source: LineSource;
+  readonly #self: Holder;
+
+  constructor(db: Database, source: LineSource, self: Holder) {
+    this.#db = db;
+    this.#source = source;
+    this.#self = self;
+  }
+
+  get({ id }: { readonly id: string }): SessionRecord {
+    return toRecord(this.#db, getSession(this.#db, id));
+  }
+
+  active({ key }: { readonly key: string }): SessionRecord | undefined {
+    const canonical = formatSessionKey(parseSessionKey(key));
+    const row = this.#db.row<{ session_id: string }>(
+      'SELECT session_id FROM active WHERE key = ?',
+      canonical,
+    );
+    return row === undefined || row.session_id === '' ? undefined : this.get({ id: row.session_id });
+  }
+
+  list(query: ListQuery): SessionPage {
+    return this.#db.snapshot(() => listSessions(this.#db, query));
+  }
+
+  tail({ id }: { readonly id: string }): EntryPage {
+    return this.#page(id, (row) => ({ from: Math.max(2, row.context_seq), to: row.seq, backward: false }));
+  }
+
+  read({ id, from, limit = PAGE, direction = 'forward' }: { readonly id: string } & ReadRange): EntryPage {
+    if (!Number.isSafeInteger(limit) || limit < 1) {
+      throw new RepriseError('INVALID_INPUT', `a page has at least one entry, not ${limit}`);
+    }
+    return this.#page(id, (row) => {
+      if (direction === 'forward') {
+        const start = Math.max(1, from ?? 1);
+        return { from: start, to: start + limit - 1, backward: false };
+      }
+      const end = Math.min(row.seq, from ?? row.seq);
+      return { from: Math.max(1, end - limit + 1), to: end, backward: true };
+    });
+  }
+
+  #page(id: string, range: (row: SessionRow) => { from: number; to: number; backward: boolean }): EntryPage {
+    return this.#db.snapshot(() => {
+      const row = getSession(this.#db, id);
+      const { from, to, backward } = range(row);
+      const entries = this.#source.lines(row, from, Math.min(to, row.seq)).map(toStored);
+      const hasMore = backward ? from > 1 : to < row.seq;
+      return { entries: backward ? entries.reverse() : entries, lastSeq: row.seq, hasMore };
+    });
+  }
+
+  export({ id }: { readonly id: string }): Uint8Array {
+    return this.#db.snapshot(() => {
+      const row = getSession(this.#db, id);
+      if (row.seq === row.q) return Buffer.concat([...this.#source.chunks(row)]);
+      const lines = this.#source.lines(row, 1, row.seq).flatMap(({ bytes }) => [bytes, Buffer.from('\n')]);
+      return Buffer.concat(lines);
+    });
+  }
+
+  item({ inboxId }: { readonly inboxId: string }): InboxItem {
+    return getItem(this.#db, inboxId);
+  }
+
+  pending({ sessionId }: { readonly sessionId?: string }): InboxItem[] {
+    return pendingItems(this.#db, sessionId);
+  }
+
+  leases(): LeaseInfo[] {
+    return listLeases(this.#db, this.#self);
+  }
+
+  stats(): StoreStats {
+    const sessions = this.#db.row<{ n: number }>('SELECT count(*) AS n FROM sessions')?.n ?? 0;
+    const pages = this.#db.row<{ page_count: number }>('PRAGMA page_count')?.page_count ?? 0;
+    const size = this.#db.row<{ page_size: number }>('PRAGMA page_size')?.page_size ?? 0;
+    const files = this.#db.row<{ n: number | null }>('SELECT sum(file_size) AS n FROM sessions')?.n ?? 0;
+    return { sessions, bytes: pages * size + files };
+  }
+
+  /** A scan, newest sessions and newest lines first, for as long as a person would wait. */
+  search({ text, limit = 20, agentId }: SearchQuery): SearchHit[] {
+    const wanted = text.toLowerCase();
+    const hits: SearchHit[] = [];
+    if (wanted === '') return hits;
+    const deadline = performance.now() + SEARCH_MS;
+    let cursor: string | null = null;
+    do {
+      const page: SessionPage = this.list({
+        limit: 100,
+        ...(agentId !== undefined && { agentId }),
+        ...(cursor !== null && { cursor }),
+      });
+      for (const { id } of page.sessions) {
+        const { entries } = this.read({ id, limit: 10_000, direction: 'backward' });
+        for (const { seq, entry } of entries) {
+          const found = textOf(entry as Entry);
+          const at = found.toLowerCase().indexOf(wanted);
+          if (at !== -1)
+            hits.push({
+              id,
+              seq,
+              snippet: found.slice(Math.max(0, at - SNIPPET_CHARS / 2), at + SNIPPET_CHARS),
+            });
+          if (hits.length >= limit) return hits;
+        }
+        if (performance.now() > deadline) return hits;
+      }
+      cursor = page.cursor;
+    } while (cursor !== null);
+    return hits;
+  }
+
+  /** Reads every byte and believes none of them. */
+  verify({ id }: { readonly id?: string }): VerifyReport {
+    const ids =
+      id === undefined
+        ? this.#db.rows<{ id: string }>('SELECT id FROM sessions ORDER BY id').map((row) => row.id)
+        : [getSession(this.#db, id).id];
+    const findings = ids.flatMap((session) => this.#verifySession(session));
+    const status = findings.some(({ kind }) => kind === 'corrupt' || kind === 'missing-lines')
+      ? 'corrupt'
+      : findings.length > 0
+        ? 'quarantined'
+        : 'clean';
+    return { status, findings };
+  }
+
+  #verifySession(id: string): VerifyFinding[] {
+    return this.#db.snapshot(() => {
+      const row = getSession(this.#db, id);
+      const reader = createTranscriptReader({ sessionId: id });
+      for (const chunk of this.#source.chunks(row)) reader.push(chunk);
+      const { issues, entries, sealed } = reader.finish();
+      const findings = issues.examples
+        .filter(({ kind }) => kind !== 'foreign-line' && kind !== 'inexact-number')
+        .map(({ kind, offset = 0, detail }) => ({ session: id, offset, kind: kind as string, detail }));
+      if (!sealed)
+        findings.push({ session: id, offset: 0, kind: 'corrupt', detail: 'the header is not sealed' });
+      if (entries.length + 1 < row.seq) {
+        const detail = `${row.seq - 1 - entries.length} of ${row.seq} lines are missing`;
+        findings.push({ session: id, offset: row.file_size, kind: 'missing-lines', detail });
+      }
+      return findings;
+    });
+  }
+}
+
+function toStored({ seq, bytes }: StoredLine): StoredEntry {
+  return { seq, entry: JSON.parse(bytes.toString()) as Entry };
+}
+
+function textOf(entry: Entry): string {
+  const { message, summary, content } = entry;
+  if (isObject(message)) return contentText(message['content']);
+  return typeof summary === 'string' ? summary : contentText(content);
+}

@@ -1,0 +1,111 @@
+/** Tables of control.db. Times are ISO-8601; JSON is text; positions in transcripts are seqs and byte offsets. */
+export const SCHEMA_VERSION = 1;
+
+export const SCHEMA: string = `
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+
+CREATE TABLE sessions (
+  id TEXT PRIMARY KEY COLLATE NOCASE,
+  agent_id TEXT NOT NULL,
+  key TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  channel TEXT,
+  parent_id TEXT,
+  title TEXT NOT NULL DEFAULT '',
+  label TEXT,
+  status TEXT NOT NULL DEFAULT 'open',
+  created_at TEXT NOT NULL,
+  last_at TEXT NOT NULL,
+  message_count INTEGER NOT NULL DEFAULT 0,
+  turn_count INTEGER NOT NULL DEFAULT 0,
+  token_estimate INTEGER NOT NULL DEFAULT 0,
+  settings TEXT NOT NULL DEFAULT '{}',
+  -- seq counts all lines, q our own; they differ where another tool has appended
+  seq INTEGER NOT NULL,
+  q INTEGER NOT NULL,
+  leaf TEXT,
+  epoch INTEGER NOT NULL DEFAULT 0,
+  -- the first seq the context needs, and the compaction that said so (0: none, or its branch was left)
+  context_seq INTEGER NOT NULL DEFAULT 1,
+  context_compaction INTEGER NOT NULL DEFAULT 0,
+  -- how much of the journal stands in the transcript file, and how much of that survives a power cut
+  file_seq INTEGER NOT NULL DEFAULT 0,
+  file_size INTEGER NOT NULL DEFAULT 0,
+  synced_seq INTEGER NOT NULL DEFAULT 0,
+  synced_size INTEGER NOT NULL DEFAULT 0,
+  corrupt_at INTEGER
+) STRICT;
+CREATE INDEX sessions_recent ON sessions (status, last_at DESC, id DESC);
+CREATE INDEX sessions_recent_by_agent ON sessions (agent_id, status, last_at DESC, id DESC);
+CREATE INDEX sessions_by_parent ON sessions (parent_id) WHERE parent_id IS NOT NULL;
+
+CREATE TABLE active (key TEXT PRIMARY KEY, session_id TEXT NOT NULL, counter INTEGER NOT NULL) STRICT;
+
+-- One row per session and batch: the sealed lines, as they stand or will stand in the transcript.
+CREATE TABLE journal (
+  session_id TEXT NOT NULL,
+  first_seq INTEGER NOT NULL,
+  last_seq INTEGER NOT NULL,
+  bytes BLOB NOT NULL,
+  UNIQUE (session_id, first_seq)
+) STRICT;
+
+CREATE TABLE append_keys (
+  session_id TEXT NOT NULL,
+  key TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  first_seq INTEGER NOT NULL,
+  last_seq INTEGER NOT NULL,
+  PRIMARY KEY (session_id, key)
+) STRICT, WITHOUT ROWID;
+
+-- A known place every 64 KiB or so, to find a seq in a file without reading it from the start.
+CREATE TABLE marks (
+  session_id TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  offset INTEGER NOT NULL,
+  PRIMARY KEY (session_id, seq)
+) STRICT, WITHOUT ROWID;
+
+-- Lines of other tools in our transcripts, in the order they became known.
+CREATE TABLE foreign_lines (
+  session_id TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  entry_id TEXT NOT NULL,
+  PRIMARY KEY (session_id, seq)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX foreign_by_id ON foreign_lines (session_id, entry_id);
+
+CREATE TABLE leases (
+  session_id TEXT PRIMARY KEY,
+  epoch INTEGER NOT NULL,
+  holder TEXT NOT NULL,
+  beat INTEGER NOT NULL,
+  ttl_ms INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE inbox (
+  number INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  session_id TEXT NOT NULL,
+  session_key TEXT NOT NULL,
+  state TEXT NOT NULL,
+  body TEXT NOT NULL,
+  detail TEXT,
+  attempts INTEGER NOT NULL DEFAULT 0,
+  created_at TEXT NOT NULL
+) STRICT;
+CREATE INDEX inbox_waiting ON inbox (session_id, number) WHERE state IN ('accepted', 'running');
+
+-- Outlives reset, delete and purge: a message is accepted once, ever.
+CREATE TABLE inbound_keys (
+  agent_id TEXT NOT NULL,
+  source TEXT NOT NULL,
+  key TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  inbox_id TEXT NOT NULL,
+  PRIMARY KEY (agent_id, source, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE purged (id TEXT PRIMARY KEY COLLATE NOCASE) STRICT;
+`;

@@ -1,0 +1,185 @@
+import { RepriseError } from '../../errors.ts';
+import { parseSessionId } from '../../keys/ids.ts';
+import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
+import type { JsonObject } from '../../transcript/json.ts';
+import { encodeLine } from '../../transcript/line.ts';
+import type { SessionInit, SessionRecord } from '../store.ts';
+import { writeEntries } from './append.ts';
+import type { Batch } from './batch.ts';
+import { cancelPending } from './inbox-rows.ts';
+import { findSession, type SessionRow, toRecord } from './session-row.ts';
+
+/** Older readers of the format look no further for the header. */
+const MAX_HEADER_BYTES = 512;
+const FORMAT_VERSION = 3;
+
+export function createSession(batch: Batch, init: SessionInit & { readonly id: string }): SessionRecord {
+  const { db } = batch;
+  const id = parseSessionId(init.id);
+  const parts = parseSessionKey(init.key);
+  const key = formatSessionKey(parts);
+  const existing = findSession(db, id);
+  if (existing !== undefined) {
+    if (existing.id === id && existing.key === key) return toRecord(db, batch.session(id));
+    throw new RepriseError('SESSION_EXISTS', `session ${id} exists under another key`, {
+      details: { id: existing.id, key: existing.key },
+    });
+  }
+  if (db.row('SELECT 1 FROM purged WHERE id = ?', id) !== undefined) {
+    throw new RepriseError('GONE', `session ${id} was purged; its id stays taken`, { details: { id } });
+  }
+  const agentId = parts.kind === 'global' ? 'main' : parts.agentId;
+  const channel = 'channel' in parts ? parts.channel : undefined;
+  const timestamp = batch.now();
+  const header = headerLine({
+    id,
+    timestamp,
+    cwd: init.cwd ?? '',
+    agentId,
+    key,
+    parentSession: init.parentId,
+  });
+  db.run(
+    `INSERT INTO sessions (id, agent_id, key, kind, channel, parent_id, created_at, last_at, seq, q)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, 1)`,
+    id,
+    agentId,
+    key,
+    parts.kind,
+    channel ?? null,
+    init.parentId ?? null,
+    timestamp,
+    timestamp,
+  );
+  const row = batch.session(id);
+  batch.addLines(row, 1, [header.line]);
+  if (header.keyLeftOut) writeEntries(batch, row, [activation(key, 0)]);
+  if (init.settings !== undefined) writeEntries(batch, row, [settingsEntry(init.settings)]);
+  return toRecord(db, row);
+}
+
+interface HeaderInput {
+  readonly id: string;
+  readonly timestamp: string;
+  readonly cwd: string;
+  readonly agentId: string;
+  readonly key: string;
+  readonly parentSession: string | undefined;
+}
+
+function headerLine({ key, parentSession, ...rest }: HeaderInput): { line: string; keyLeftOut: boolean } {
+  const { id, timestamp, cwd, agentId } = rest;
+  const parent = parentSession === undefined ? {} : { parentSession };
+  const header = { type: 'session', version: FORMAT_VERSION, id, timestamp, cwd, ...parent, agentId };
+  const seal = { q: 1, e: 0, b: '1/1' };
+  const line = encodeLine({ ...header, key }, seal);
+  if (Buffer.byteLength(line) <= MAX_HEADER_BYTES) return { line, keyLeftOut: false };
+  return { line: encodeLine(header, seal), keyLeftOut: true };
+}
+
+const activation = (
+  key: string,
+  counter: number,
+  reason?: string,
+): { type: string; [name: string]: unknown } => ({
+  type: 'custom',
+  customType: 'reprise.activate',
+  data: { key, counter, ...(reason !== undefined && { reason }) },
+});
+
+const settingsEntry = (settings: JsonObject): { type: string; [name: string]: unknown } => ({
+  type: 'custom',
+  customType: 'reprise.settings',
+  data: settings,
+});
+
+export interface ActivateRequest {
+  readonly key: string;
+  readonly id: string;
+  readonly reason?: string;
+}
+
+/** The transcript remembers it too: after a lost index the highest counter of a key wins. */
+export function activateSession(batch: Batch, { key, id, reason }: ActivateRequest): SessionRecord {
+  const { db } = batch;
+  const row = batch.session(id);
+  const canonical = formatSessionKey(parseSessionKey(key));
+  if (row.status === 'deleted')
+    throw new RepriseError('SESSION_DELETED', `session ${id} is in the trash`, { details: { id } });
+  if (row.key !== canonical) {
+    throw new RepriseError('INVALID_INPUT', `session ${id} belongs to ${row.key}`, {
+      details: { key: row.key },
+    });
+  }
+  const current = db.row<{ session_id: string; counter: number }>(
+    'SELECT * FROM active WHERE key = ?',
+    canonical,
+  );
+  if (current?.session_id !== row.id) {
+    const counter = (current?.counter ?? 0) + 1;
+    writeEntries(batch, row, [activation(canonical, counter, reason)]);
+    db.run('INSERT OR REPLACE INTO active VALUES (?, ?, ?)', canonical, row.id, counter);
+  }
+  return toRecord(db, row);
+}
+
+export function patchSession(
+  batch: Batch,
+  { id, settings }: { readonly id: string; readonly settings: JsonObject },
+): SessionRecord {
+  const row = batch.session(id);
+  assertOpen(row);
+  writeEntries(batch, row, [settingsEntry(settings)]);
+  return toRecord(batch.db, row);
+}
+
+/** A tombstone, not a removal (P3): the runner is fenced, waiting messages are told, the key is free. */
+export function deleteSession(batch: Batch, { id }: { readonly id: string }): SessionRecord {
+  const { db } = batch;
+  const row = batch.session(id);
+  if (row.status !== 'deleted') {
+    row.epoch++;
+    writeEntries(batch, row, [{ type: 'custom', customType: 'reprise.deleted' }]);
+    db.run('DELETE FROM leases WHERE session_id = ?', row.id);
+    // The counter stays: a later activation must still be the highest of its key.
+    db.run("UPDATE active SET session_id = '' WHERE key = ? AND session_id = ?", row.key, row.id);
+    cancelPending(db, row.id, 'deleted');
+  }
+  return toRecord(db, row);
+}
+
+/** Never takes a key away from the session that has it now. */
+export function restoreSession(batch: Batch, { id }: { readonly id: string }): SessionRecord {
+  const { db } = batch;
+  const row = batch.session(id);
+  if (row.status === 'deleted') {
+    writeEntries(batch, row, [{ type: 'custom', customType: 'reprise.restored' }]);
+    const holder = db.row<{ session_id: string }>('SELECT session_id FROM active WHERE key = ?', row.key);
+    if (holder?.session_id === '') activateSession(batch, { key: row.key, id: row.id, reason: 'restored' });
+  }
+  return toRecord(db, row);
+}
+
+/** Everything of a deleted session goes but its id, which is never given again. */
+export function purgeSession(batch: Batch, { id }: { readonly id: string }): void {
+  const { db } = batch;
+  const row = batch.session(id);
+  if (row.status !== 'deleted') {
+    const details = { id, next: 'Delete it first; purge destroys what delete keeps.' };
+    throw new RepriseError('INVALID_INPUT', `session ${id} is not in the trash`, { details });
+  }
+  for (const table of ['journal', 'append_keys', 'marks', 'foreign_lines', 'leases', 'inbox']) {
+    db.run(`DELETE FROM ${table} WHERE session_id = ?`, row.id);
+  }
+  db.run('DELETE FROM sessions WHERE id = ?', row.id);
+  db.run('INSERT INTO purged VALUES (?)', row.id);
+  batch.drop(row);
+}
+
+function assertOpen(row: SessionRow): void {
+  if (row.status === 'deleted') {
+    throw new RepriseError('SESSION_DELETED', `session ${row.id} is in the trash`, {
+      details: { id: row.id },
+    });
+  }
+}

@@ -1,0 +1,169 @@
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { RepriseError } from '../../errors.ts';
+import { Database, prepareSchema, storeError } from './database.ts';
+import { Follower } from './follower.ts';
+import { currentHolder } from './holder.ts';
+import type { LeaseRef } from './leases.ts';
+import { fileSource, journalSource } from './lines.ts';
+import type { ThreadEvent, ThreadOptions, ThreadReply, ThreadRequest } from './protocol.ts';
+import { Reader } from './reader.ts';
+import { TranscriptFiles } from './transcript-files.ts';
+import { WRITE_OPS, type WriteOp, type WriteOutcome, Writer } from './writer.ts';
+
+/**
+ * The thread that owns storage, so that the main thread never waits for a disk (P7). As `writer` it holds the
+ * read-write connection, leases and transcripts; as `reader` it answers questions; as `both` it is a store that
+ * lives in memory and has one connection only.
+ */
+const SWEEP_MS = 1000;
+const POLL_MS = 100;
+const READ_OPS: ReadonlySet<string> = new Set(
+  'get active list tail read export item pending leases stats search verify'.split(' '),
+);
+
+function start(port: MessagePort, options: ThreadOptions): void {
+  const { path, home, role, durability, engineId } = options;
+  if (home !== undefined && role !== 'reader') mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const db = new Database({ path, durability, readOnly: role === 'reader' });
+  if (role !== 'reader') prepareSchema(db);
+  const self = currentHolder(engineId);
+  const files = home === undefined ? undefined : new TranscriptFiles(home);
+  const reader = new Reader(db, files === undefined ? journalSource(db) : fileSource(db, files), self);
+  const reply = (message: ThreadReply | ThreadEvent): void => port.postMessage(message);
+  const answer = (n: number, outcome: WriteOutcome): void =>
+    reply(
+      outcome.ok ? { n, ok: true, value: outcome.value } : { n, ok: false, error: describe(outcome.error) },
+    );
+
+  if (role === 'reader') {
+    port.on('message', ({ n, op, args }: ThreadRequest) => {
+      if (op === 'close') db.close();
+      answer(n, op === 'close' ? { ok: true, value: undefined } : look(reader, op, args));
+    });
+    return;
+  }
+
+  const follower = files === undefined ? undefined : new Follower(db, files);
+  const now = createClock(options.now);
+  const writer = new Writer({ db, self, now }, follower, (sessions) => reply({ event: 'changed', sessions }));
+  const leases = new Map<string, LeaseRef & { readonly ttlMs: number; due: number }>();
+
+  const sweep = (): void => {
+    if (follower === undefined) return;
+    try {
+      db.transaction(
+        () => {
+          follower.adoptLeftovers();
+          follower.followAll();
+          follower.sync();
+        },
+        { lazy: true },
+      );
+    } catch {
+      // Locked, full or failing: nothing is lost by waiting for the next sweep.
+    }
+  };
+  const beatLeases = (): void => {
+    for (const lease of leases.values()) {
+      if (performance.now() < lease.due) continue;
+      lease.due = performance.now() + lease.ttlMs / 3;
+      const { id, epoch } = lease;
+      writer.submit({
+        op: 'beat',
+        args: { id, epoch },
+        done: (outcome) => {
+          if (!outcome.ok || outcome.value === true) return;
+          leases.delete(`${id}:${epoch}`);
+          reply({ event: 'lost', session: id, epoch });
+        },
+      });
+    }
+  };
+  let version = db.dataVersion();
+  const poll = (): void => {
+    beatLeases();
+    const current = db.dataVersion();
+    if (current !== version) reply({ event: 'changed', sessions: null });
+    version = current;
+  };
+  if (follower !== undefined) {
+    follower.adoptLeftovers();
+    writer.followNow();
+  }
+  const timers = [setInterval(sweep, SWEEP_MS), setInterval(poll, POLL_MS)];
+
+  const remember = (op: string, args: unknown, outcome: WriteOutcome): void => {
+    if (!outcome.ok) return;
+    if (op === 'acquire') {
+      const { id, ttlMs } = args as { id: string; ttlMs: number };
+      const { epoch } = outcome.value as { epoch: number };
+      leases.set(`${id}:${epoch}`, { id, epoch, ttlMs, due: performance.now() + ttlMs / 3 });
+    } else if (op === 'release' && outcome.value === null) {
+      const { id, epoch } = args as LeaseRef;
+      leases.delete(`${id}:${epoch}`);
+    }
+  };
+
+  port.on('message', ({ n, op, args }: ThreadRequest) => {
+    if (op === 'close') {
+      for (const timer of timers) clearInterval(timer);
+      // Everything submitted before has been answered: the client waits for its calls before it closes.
+      sweep();
+      sweep();
+      files?.close();
+      db.close();
+      answer(n, { ok: true, value: undefined });
+    } else if (op in WRITE_OPS) {
+      writer.submit({
+        op: op as WriteOp,
+        args,
+        done: (outcome) => {
+          remember(op, args, outcome);
+          answer(n, outcome);
+        },
+      });
+    } else answer(n, look(reader, op, args));
+  });
+}
+
+function look(reader: Reader, op: string, args: unknown): WriteOutcome {
+  try {
+    if (!READ_OPS.has(op)) throw new RepriseError('INVALID_INPUT', `no operation ${op}`);
+    const run = reader[op as 'get'] as (args: unknown) => unknown;
+    return { ok: true, value: run.call(reader, args) };
+  } catch (error) {
+    return { ok: false, error: storeError(error) };
+  }
+}
+
+function describe({ code, message, details, outcome }: RepriseError): ThreadErrorShape {
+  // Details may hold anything; only what JSON can say crosses threads.
+  return {
+    code,
+    message,
+    details: JSON.parse(JSON.stringify(details)) as ThreadErrorShape['details'],
+    outcome,
+  };
+}
+
+type ThreadErrorShape = Extract<ThreadReply, { ok: false }>['error'];
+
+/** The wall clock, never backwards within one thread; or a fixed one that moves a millisecond with each entry. */
+function createClock(fixed: string | undefined): () => string {
+  let last = fixed === undefined ? 0 : Date.parse(fixed) - 1;
+  return () => {
+    last = fixed === undefined ? Math.max(last, Date.now()) : last + 1;
+    return new Date(last).toISOString();
+  };
+}
+
+const port = parentPort;
+if (port === null) throw new RepriseError('INVALID_INPUT', 'this file runs as a worker thread');
+try {
+  start(port, workerData as ThreadOptions);
+  port.postMessage({ event: 'ready' } satisfies ThreadEvent);
+} catch (error) {
+  port.postMessage({ event: 'failed', error: describe(storeError(error)) } satisfies ThreadEvent);
+}

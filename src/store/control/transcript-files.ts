@@ -1,0 +1,135 @@
+import {
+  closeSync,
+  constants,
+  fdatasyncSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+
+const { O_RDWR, O_RDONLY, O_APPEND, O_CREAT, O_NOFOLLOW, O_EXCL, O_WRONLY } = constants;
+const MAX_OPEN = 256;
+
+/**
+ * The transcript files of a home. Ids were checked when their session was made, so a path is never built from
+ * anything else (I-12); links are not followed, folders are 0700 and files 0600 (P8).
+ */
+export class TranscriptFiles {
+  readonly #home: string;
+  /** Least recently used first. */
+  readonly #open: Map<string, number> = new Map();
+
+  constructor(home: string) {
+    this.#home = home;
+  }
+
+  path(agentId: string, sessionId: string): string {
+    return join(this.#home, 'agents', agentId, 'sessions', `${sessionId}.jsonl`);
+  }
+
+  /** A descriptor for appending. The folder of a new file is synced, or the file could vanish in a power cut. */
+  descriptor(path: string): number {
+    const known = this.#open.get(path);
+    if (known !== undefined) {
+      this.#open.delete(path);
+      this.#open.set(path, known);
+      return known;
+    }
+    const fd = openOrCreate(path);
+    this.#open.set(path, fd);
+    if (this.#open.size > MAX_OPEN) {
+      const [oldest] = this.#open.keys();
+      if (oldest !== undefined) this.forget(oldest);
+    }
+    return fd;
+  }
+
+  forget(path: string): void {
+    const fd = this.#open.get(path);
+    if (fd === undefined) return;
+    this.#open.delete(path);
+    closeSync(fd);
+  }
+
+  remove(path: string): void {
+    this.forget(path);
+    rmSync(path, { force: true });
+    syncFolder(dirname(path));
+  }
+
+  /** Keeps bytes that are not ours and not readable; nothing is thrown away (P3). */
+  quarantine(name: string, bytes: Buffer): void {
+    const folder = join(this.#home, 'quarantine');
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    for (let n = 0; ; n++) {
+      try {
+        const fd = openSync(join(folder, `${name}.${n}`), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+        writeAll(fd, bytes);
+        fsyncSync(fd);
+        closeSync(fd);
+        return;
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+      }
+    }
+  }
+
+  close(): void {
+    for (const path of [...this.#open.keys()]) this.forget(path);
+  }
+}
+
+function openOrCreate(path: string): number {
+  try {
+    return openSync(path, O_RDWR | O_APPEND | O_NOFOLLOW);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const fd = openSync(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600);
+  for (let folder = dirname(path), i = 0; i < 4; folder = dirname(folder), i++) syncFolder(folder);
+  return fd;
+}
+
+function syncFolder(path: string): void {
+  const fd = openSync(path, O_RDONLY);
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** On a full disk the kernel reports a short count and no error; the next try then says ENOSPC. */
+export function writeAll(fd: number, bytes: Buffer): void {
+  for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done, bytes.length - done);
+}
+
+export function readRange(fd: number, from: number, to: number): Buffer {
+  const bytes = Buffer.allocUnsafe(Math.max(0, to - from));
+  let done = 0;
+  while (done < bytes.length) {
+    const count = readSync(fd, bytes, done, bytes.length - done, from + done);
+    if (count === 0) break;
+    done += count;
+  }
+  return bytes.subarray(0, done);
+}
+
+export function sizeOf(fd: number): number {
+  return fstatSync(fd).size;
+}
+
+export function truncate(fd: number, size: number): void {
+  ftruncateSync(fd, size);
+}
+
+export function syncData(fd: number): void {
+  fdatasyncSync(fd);
+}

@@ -1,0 +1,22 @@
+import { join } from 'node:path';
+import { ControlStore } from '../control/control-store.ts';
+import { prepareHome } from '../control/home.ts';
+import type { Store } from '../store.ts';
+
+export interface JsonlStoreOptions {
+  readonly home: string;
+  readonly durability?: 'disk' | 'os';
+  readonly now?: string;
+}
+
+/** The default: SQLite commits, JSONL tells. Transcripts are complete within milliseconds, synced within a second. */
+export async function openJsonlStore({ home, durability = 'disk', now }: JsonlStoreOptions): Promise<Store> {
+  const folder = await prepareHome(home);
+  return ControlStore.open({
+    path: join(folder, 'control.db'),
+    home: folder,
+    durability,
+    supports: { search: 'scan', durability, shared: true },
+    ...(now !== undefined && { now }),
+  });
+}

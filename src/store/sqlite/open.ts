@@ -1,0 +1,25 @@
+import { join } from 'node:path';
+import { ControlStore } from '../control/control-store.ts';
+import { prepareHome } from '../control/home.ts';
+import type { Store } from '../store.ts';
+
+export interface SqliteStoreOptions {
+  readonly home: string;
+  readonly durability?: 'disk' | 'os';
+  readonly now?: string;
+}
+
+/** One file holds everything: the journal of the JSONL store, never emptied. */
+export async function openSqliteStore({
+  home,
+  durability = 'disk',
+  now,
+}: SqliteStoreOptions): Promise<Store> {
+  const folder = await prepareHome(home);
+  return ControlStore.open({
+    path: join(folder, 'store.db'),
+    durability,
+    supports: { search: 'scan', durability, shared: true },
+    ...(now !== undefined && { now }),
+  });
+}

@@ -1,0 +1,268 @@
+import type { Entry, SessionHeader } from '../transcript/entry.ts';
+import type { JsonObject } from '../transcript/json.ts';
+
+/**
+ * The port every store implements: append-only and small. There are no optional methods; what differs between
+ * stores is data in `supports`. Every failure is a `RepriseError` whose `outcome` says what it left behind.
+ */
+export interface Store extends AsyncDisposable {
+  readonly supports: StoreSupports;
+
+  /** Makes a session and its header (seq 1). An existing id under the same key is answered as it is. */
+  create(init: SessionInit): Promise<SessionRecord>;
+  /** Deleted sessions are found too; `status` says so. */
+  get(id: string): Promise<SessionRecord>;
+  /** The session a key stands for now, if any. */
+  active(key: string): Promise<SessionRecord | undefined>;
+  activate(key: string, id: string): Promise<SessionRecord>;
+  /** Newest first, in keyset pages. */
+  list(query?: ListQuery): Promise<SessionPage>;
+
+  /**
+   * Atomic: all entries or none. Checked in this order: idempotency key, tombstone, epoch, leaf. A known key
+   * with the same body answers with the seqs it got the first time, whatever happened since.
+   */
+  append(id: string, entries: readonly NewEntry[], options?: AppendOptions): Promise<AppendReceipt>;
+  /** The entries the context needs; what it costs does not depend on the length of the history. */
+  tail(id: string): Promise<EntryPage>;
+  /** Pages of the full history by seq. */
+  read(id: string, range?: ReadRange): Promise<EntryPage>;
+  /** Committed entries after `afterSeq`, appended by anyone in any process, until the signal aborts. */
+  watch(id: string, options: WatchOptions): AsyncIterable<StoredEntry>;
+
+  /** Who may run turns. A grant always has a higher epoch than any before. */
+  lease(id: string, options?: LeaseOptions): Promise<Lease>;
+  leases(): Promise<readonly LeaseInfo[]>;
+
+  readonly inbox: Inbox;
+
+  /** Appends a `reprise.settings` side entry; the record shows the merged result. */
+  patch(id: string, settings: JsonObject): Promise<SessionRecord>;
+
+  /** A tombstone: fences a runner, cancels pending items, frees the key. */
+  delete(id: string): Promise<SessionRecord>;
+  restore(id: string): Promise<SessionRecord>;
+  /** Removes the bytes of a deleted session for good; its id stays taken. */
+  purge(id: string): Promise<void>;
+
+  search(query: SearchQuery): Promise<readonly SearchHit[]>;
+  /** Reads everything, of one session or of all. */
+  verify(id?: string): Promise<VerifyReport>;
+  stats(): Promise<StoreStats>;
+  /** The stored lines in seq order with their seals, LF-terminated: equal bytes on every store. */
+  exportSession(id: string): Promise<Uint8Array>;
+}
+
+export interface StoreSupports {
+  readonly search: 'scan' | 'index';
+  readonly durability: 'none' | 'os' | 'disk';
+  /** Whether other processes see the same sessions. */
+  readonly shared: boolean;
+}
+
+export interface SessionInit {
+  /** Unset: a UUIDv7. */
+  readonly id?: string;
+  readonly key: string;
+  readonly parentId?: string;
+  readonly cwd?: string;
+  readonly settings?: JsonObject;
+}
+
+export type SessionStatus = 'open' | 'deleted';
+
+export interface SessionRecord {
+  readonly id: string;
+  readonly agentId: string;
+  readonly sessionKey: string;
+  readonly title: string;
+  readonly label?: string;
+  readonly status: SessionStatus;
+  /** Whether the key stands for this session now. */
+  readonly active: boolean;
+  /** User and assistant messages. */
+  readonly messageCount: number;
+  readonly turnCount: number;
+  readonly tokenEstimate: number;
+  readonly createdAt: string;
+  readonly lastAt: string;
+  readonly parentId?: string;
+  readonly lastSeq: number;
+  readonly leaf: string | null;
+  readonly epoch: number;
+  readonly settings: JsonObject;
+  /** Byte offset of damage; such a session is read-only. */
+  readonly corruptAt?: number;
+}
+
+export interface ListQuery {
+  readonly limit?: number;
+  readonly cursor?: string;
+  readonly agentId?: string;
+  readonly channel?: string;
+  /** The kind of the session key: main, direct, group, subagent, … */
+  readonly kind?: string;
+  readonly parentId?: string;
+  readonly status?: SessionStatus | 'any';
+  /** Part of the title or label, ignoring case. */
+  readonly text?: string;
+}
+
+export interface SessionPage {
+  readonly sessions: readonly SessionRecord[];
+  /** Where the next page starts; null at the end. */
+  readonly cursor: string | null;
+}
+
+/** An entry as a caller gives it: id, parent and time are the store's. Only `reprise.leaf` names its parent. */
+export interface NewEntry {
+  readonly type: string;
+  readonly id?: never;
+  readonly parentId?: string | null;
+  readonly [key: string]: unknown;
+}
+
+export interface AppendOptions {
+  /** Idempotency key. Unset: one is made before the first try, so that retries inside the store find it. */
+  readonly key?: string;
+  /** The epoch of the caller's lease. */
+  readonly epoch?: number;
+  readonly expectedLeaf?: string | null;
+}
+
+export interface AppendReceipt {
+  readonly firstSeq: number;
+  readonly lastSeq: number;
+}
+
+export interface StoredEntry {
+  readonly seq: number;
+  /** The header is seq 1. */
+  readonly entry: Entry | SessionHeader;
+}
+
+export interface EntryPage {
+  readonly entries: readonly StoredEntry[];
+  /** Of the session, not of the page. */
+  readonly lastSeq: number;
+  readonly hasMore: boolean;
+}
+
+export interface ReadRange {
+  /** Inclusive. Unset: the first line forwards, the last one backwards. */
+  readonly from?: number;
+  readonly limit?: number;
+  readonly direction?: 'forward' | 'backward';
+}
+
+export interface WatchOptions {
+  readonly afterSeq: number;
+  readonly signal: AbortSignal;
+}
+
+export interface LeaseOptions {
+  readonly ttlMs?: number;
+  /** How long to wait for another holder before `LEASE_HELD`. */
+  readonly waitMs?: number;
+}
+
+export interface Lease extends AsyncDisposable {
+  readonly sessionId: string;
+  readonly epoch: number;
+  /** Aborts when the lease is lost. */
+  readonly signal: AbortSignal;
+  renew(): Promise<void>;
+  /** Refuses while an accepted item waits, and answers with that item instead. */
+  release(): Promise<InboxItem | null>;
+}
+
+export interface LeaseInfo {
+  readonly sessionId: string;
+  readonly epoch: number;
+  readonly holder: JsonObject;
+  readonly alive: boolean;
+}
+
+export type InboxState =
+  | 'accepted'
+  | 'running'
+  | 'done'
+  | 'failed'
+  | 'cancelled'
+  | 'merged'
+  | 'dropped'
+  | 'interrupted';
+
+export interface InboxItem {
+  readonly inboxId: string;
+  readonly sessionId: string;
+  readonly sessionKey: string;
+  readonly state: InboxState;
+  readonly body: JsonObject;
+  /** How often a runner has taken it. */
+  readonly attempts: number;
+  readonly createdAt: string;
+  readonly detail?: JsonObject;
+}
+
+export interface Inbound {
+  readonly sessionKey: string;
+  /** With the key it makes a message unique: the channel, or the surface. */
+  readonly source: string;
+  readonly idempotencyKey?: string;
+  readonly body: JsonObject;
+  /** Start a new session for the key first; the reason is kept. */
+  readonly reset?: string;
+}
+
+export interface InboxReceipt {
+  readonly inboxId: string;
+  readonly sessionId: string;
+  readonly sessionKey: string;
+  /** False: this very message was accepted before. */
+  readonly fresh: boolean;
+  /** Whether somebody holds the session; if nobody does, the receiver runs it. */
+  readonly held: boolean;
+}
+
+export interface Inbox {
+  /** One transaction: known key, reset, session, row. Only then is the message accepted. */
+  receive(inbound: Inbound): Promise<InboxReceipt>;
+  /** The oldest accepted item of a session becomes `running`; needs the lease's epoch. */
+  take(sessionId: string, options: { readonly epoch: number }): Promise<InboxItem | null>;
+  settle(inboxId: string, state: InboxState, detail?: JsonObject): Promise<void>;
+  get(inboxId: string): Promise<InboxItem>;
+  /** Accepted and running items, oldest first; of one session or of all. */
+  pending(sessionId?: string): Promise<readonly InboxItem[]>;
+}
+
+export interface SearchQuery {
+  readonly text: string;
+  readonly limit?: number;
+  readonly agentId?: string;
+}
+
+export interface SearchHit {
+  readonly id: string;
+  readonly seq: number;
+  readonly snippet: string;
+}
+
+export type VerifyStatus = 'clean' | 'quarantined' | 'corrupt';
+
+export interface VerifyFinding {
+  readonly session: string;
+  readonly offset: number;
+  readonly kind: string;
+  readonly detail: string;
+}
+
+export interface VerifyReport {
+  readonly status: VerifyStatus;
+  readonly findings: readonly VerifyFinding[];
+}
+
+export interface StoreStats {
+  readonly sessions: number;
+  readonly bytes: number;
+}
