@@ -35,14 +35,15 @@ interface OpenAppend {
  * iff it is complete, its seals verify, its first `q` is the next one and its epoch is not lower than the
  * last. Lines without a seal are foreign and accepted. A gap in `q` before a good append is damage: the place
  * is named and every line that still verifies stays readable. What is bad at the end is a torn append that
- * nobody was told about.
+ * nobody was told about. `known` is where to go on when the lines before are settled already.
  */
 export function createHistoryRule(
   accept: (placed: PlacedRecord) => void,
   report: (issue: Issue) => void,
+  known: { readonly lines: number; readonly epoch: number } = { lines: 0, epoch: 0 },
 ): HistoryRule {
-  let nextSeq = 1;
-  let epoch = 0;
+  let nextSeq = known.lines + 1;
+  let { epoch } = known;
   let open: OpenAppend | null = null;
   /** Verified lines that belong to no complete append: torn if the file ends here, damaged if it goes on past them. */
   let strays: { readonly placed: PlacedRecord; readonly q: number }[] = [];

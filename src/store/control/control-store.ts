@@ -32,6 +32,7 @@ import type {
 } from '../store.ts';
 import { ControlLease } from './control-lease.ts';
 import type { ThreadEvent, ThreadOptions } from './protocol.ts';
+import type { CheckedPage } from './reader.ts';
 import { ThreadClient } from './thread-client.ts';
 import { uuidv7 } from './uuid.ts';
 
@@ -134,11 +135,14 @@ export class ControlStore implements Store {
   }
 
   async tail(id: string): Promise<EntryPage> {
-    return this.#reader.call('tail', { id: parseSessionId(id) });
+    return this.#checked(id, await this.#reader.call<CheckedPage>('tail', { id: parseSessionId(id) }));
   }
 
   async read(id: string, range: ReadRange = {}): Promise<EntryPage> {
-    return this.#reader.call('read', { ...range, id: parseSessionId(id) });
+    return this.#checked(
+      id,
+      await this.#reader.call<CheckedPage>('read', { ...range, id: parseSessionId(id) }),
+    );
   }
 
   async *watch(id: string, { afterSeq, signal }: WatchOptions): AsyncIterable<StoredEntry> {
@@ -227,6 +231,12 @@ export class ControlStore implements Store {
     if (this.#reader !== this.#writer) await this.#reader.close();
     await this.#writer.close();
     for (const wake of this.#sleepers) wake();
+  }
+
+  /** Whoever meets damage tells the writer, so that nobody appends behind it. */
+  async #checked(id: string, { damagedAt, ...page }: CheckedPage): Promise<EntryPage> {
+    if (damagedAt !== undefined) await this.#writer.call('damaged', { id, offset: damagedAt });
+    return page;
   }
 
   async #receive({ sessionKey, ...inbound }: Inbound): Promise<InboxReceipt> {

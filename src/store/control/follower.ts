@@ -1,10 +1,6 @@
-import { canonicalEntries } from '../../transcript/dialects/canonical.ts';
-import { type Entry, isSideEntry } from '../../transcript/entry.ts';
-import { IssueLog } from '../../transcript/issues.ts';
-import { decodeLine } from '../../transcript/line.ts';
+import { adoptLines } from './adopt.ts';
 import type { Database } from './database.ts';
-import { factsOf } from './facts.ts';
-import { applyFacts, findSession, type SessionRow, saveSession, seqFinder } from './session-row.ts';
+import { findSession, type SessionRow } from './session-row.ts';
 import { readRange, sizeOf, syncData, type TranscriptFiles, truncate, writeAll } from './transcript-files.ts';
 
 interface JournalRow {
@@ -44,6 +40,19 @@ export class Follower {
 
   expect(ids: readonly string[]): void {
     for (const id of ids) this.#behind.add(id);
+  }
+
+  /**
+   * Before lines are numbered, a file that is not as recorded is looked into: what stands there comes first,
+   * whoever wrote it.
+   */
+  inspect(ids: Iterable<string>): void {
+    for (const id of ids) {
+      const row = findSession(this.#db, id);
+      if (row === undefined) continue;
+      const isAsRecorded = this.#compared.has(id) && this.#files.size(row.agent_id, row.id) === row.file_size;
+      if (!isAsRecorded) this.#behind.add(row.id);
+    }
   }
 
   /** What a dead process left behind is everybody's work. */
@@ -137,65 +146,62 @@ export class Follower {
       return undefined;
     }
     const actual = readRange(fd, row.synced_size, size);
-    const same = commonPrefix(actual, expected);
-    const rest = actual.subarray(same);
-    if (rest.length === 0) return expected.subarray(same);
-    const isLineStart = same === 0 || expected[same - 1] === LF;
-    const foreign = isLineStart ? foreignPart(rest) : Buffer.alloc(0);
-    const garbage = rest.subarray(foreign.length);
-    if (garbage.length > 0) {
-      this.#files.quarantine(`${row.id}.jsonl@${row.synced_size + same + foreign.length}`, garbage);
-      truncate(fd, row.synced_size + same + foreign.length);
-    }
-    if (foreign.length > 0) this.#takeIn(fd, row, foreign, expected.subarray(0, same).length);
+    const common = commonPrefix(actual, expected);
+    if (common === actual.length) return expected.subarray(common);
+    // Lines begin alike; what counts is where the last whole line of ours ends.
+    const same = expected.subarray(0, common).lastIndexOf(LF) + 1;
+    this.#takeIn(fd, row, same, size);
     return expected.subarray(same);
   }
 
   /**
-   * Lines of another tool become part of the history, numbered after everything known. They are settled at once,
-   * together with all of ours before them, so that the journal never has to hold them.
+   * Behind what the journal knows stand lines it does not: of another tool, or ours from an index that is gone.
+   * They are settled at once, with all of ours before them, so that the journal never has to hold them.
    */
-  #takeIn(fd: number, row: SessionRow, bytes: Buffer, ours: number): void {
+  #takeIn(fd: number, row: SessionRow, same: number, size: number): void {
+    const from = row.synced_size + same;
+    this.#settle(row, same);
+    const { tornAt, corruptAt } = adoptLines(this.#db, row, fd, from, size);
+    if (tornAt !== undefined) this.#setAside(fd, row, tornAt, size);
+    if (corruptAt !== undefined)
+      this.#db.run('UPDATE sessions SET corrupt_at = ? WHERE id = ?', corruptAt, row.id);
     syncData(fd);
-    const records = bytes
-      .toString()
-      .split('\n')
-      .filter((line) => line.trim() !== '')
-      .map((line) => ({ record: JSON.parse(line) as Entry, seal: undefined, line: 0, offset: 0 }));
-    const { entries } = canonicalEntries(records, new IssueLog());
-    const seqOf = seqFinder(this.#db, row);
-    for (const entry of entries) {
-      const seq = row.seq + 1;
-      this.#db.run('INSERT INTO foreign_lines VALUES (?, ?, ?)', row.id, seq, entry.id);
-      const { id, parentId, timestamp } = entry;
-      applyFacts(row, factsOf(entry), { id, parentId, seq, timestamp, seqOf });
-      // Another tool lets its side entries become the leaf; ours is where they hang.
-      if (isSideEntry(entry) && parentId !== null && seqOf(parentId) !== undefined) row.leaf = parentId;
-    }
-    saveSession(this.#db, row);
-    const settled = this.#db.rows<JournalRow>(
+    row.synced_size = sizeOf(fd);
+    row.file_size = row.synced_size;
+    this.#db.run(
+      'UPDATE sessions SET synced_size = ?, file_size = ? WHERE id = ?',
+      row.synced_size,
+      row.file_size,
+      row.id,
+    );
+  }
+
+  /** Marks the journal rows of the first `length` unsettled bytes as done. */
+  #settle(row: SessionRow, length: number): void {
+    const rows = this.#db.rows<JournalRow>(
       'SELECT first_seq, last_seq, bytes FROM journal WHERE session_id = ? AND last_seq > ? ORDER BY first_seq',
       row.id,
       row.synced_seq,
     );
-    let length = 0;
-    for (const { last_seq, bytes: own } of settled) {
-      if (length + own.length > ours) break;
-      length += own.length;
+    let done = 0;
+    for (const { last_seq, bytes } of rows) {
+      done += bytes.length;
+      if (done > length) break;
       row.synced_seq = last_seq;
-      row.file_seq = Math.max(row.file_seq, last_seq);
     }
-    row.synced_size += ours + bytes.length;
-    row.file_size = row.synced_size;
+    row.file_seq = Math.max(row.file_seq, row.synced_seq);
     this.#db.run(
-      'UPDATE sessions SET synced_seq = ?, synced_size = ?, file_seq = ?, file_size = ? WHERE id = ?',
+      'UPDATE sessions SET synced_seq = ?, file_seq = ? WHERE id = ?',
       row.synced_seq,
-      row.synced_size,
       row.file_seq,
-      row.file_size,
       row.id,
     );
     this.#db.run('DELETE FROM journal WHERE session_id = ? AND last_seq <= ?', row.id, row.synced_seq);
+  }
+
+  #setAside(fd: number, row: SessionRow, from: number, size: number): void {
+    this.#files.quarantine(`${row.id}.jsonl@${from}`, readRange(fd, from, size));
+    truncate(fd, from);
   }
 
   #mark(row: SessionRow, rows: readonly JournalRow[], start: number): void {
@@ -226,15 +232,4 @@ function commonPrefix(a: Buffer, b: Buffer): number {
     else high = middle - 1;
   }
   return low;
-}
-
-/** Whole lines from the start that are records; what follows the first that is not is nobody's. */
-function foreignPart(bytes: Buffer): Buffer {
-  let end = 0;
-  for (let lf = bytes.indexOf(LF); lf !== -1; lf = bytes.indexOf(LF, end)) {
-    const decoded = decodeLine(bytes.subarray(end, lf));
-    if (decoded.kind === 'bad' || (decoded.kind === 'record' && decoded.seal !== undefined)) break;
-    end = lf + 1;
-  }
-  return bytes.subarray(0, end);
 }

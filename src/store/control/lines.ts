@@ -8,6 +8,8 @@ import { readRange, type TranscriptFiles } from './transcript-files.ts';
 export interface StoredLine {
   readonly seq: number;
   readonly bytes: Buffer;
+  /** Where it stands in the transcript; unset for lines that are still in the journal only. */
+  readonly offset?: number;
 }
 
 const LF = 10;
@@ -89,13 +91,14 @@ function ownFile(
     from,
   ) ?? { seq: 1, offset: 0 };
   const lines: StoredLine[] = [];
-  let { seq } = mark;
+  let { seq, offset } = mark;
   let rest: Buffer = Buffer.alloc(0);
   for (const chunk of fileChunks(files, row, mark.offset)) {
     const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
     const end = bytes.lastIndexOf(LF) + 1;
     for (const line of split(bytes.subarray(0, end))) {
-      if (seq >= from && seq <= to) lines.push({ seq, bytes: line });
+      if (seq >= from && seq <= to) lines.push({ seq, bytes: line, offset });
+      offset += line.length + 1;
       seq++;
     }
     if (seq > to) break;

@@ -3,6 +3,7 @@ import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
 import { contentText } from '../../transcript/content.ts';
 import type { Entry } from '../../transcript/entry.ts';
 import { isObject } from '../../transcript/json.ts';
+import { decodeLine } from '../../transcript/line.ts';
 import { createTranscriptReader } from '../../transcript/reader.ts';
 import type {
   EntryPage,
@@ -23,9 +24,14 @@ import type { Database } from './database.ts';
 import type { Holder } from './holder.ts';
 import { getItem, pendingItems } from './inbox-rows.ts';
 import { listLeases } from './leases.ts';
-import type { LineSource, StoredLine } from './lines.ts';
+import type { LineSource } from './lines.ts';
 import { listSessions } from './list.ts';
 import { getSession, type SessionRow, toRecord } from './session-row.ts';
+
+/** A page, and where the first line stands that is not what was sealed. Such lines are left out of the page. */
+export interface CheckedPage extends EntryPage {
+  readonly damagedAt?: number;
+}
 
 const PAGE = 200;
 const SEARCH_MS = 1000;
@@ -60,11 +66,11 @@ export class Reader {
     return this.#db.snapshot(() => listSessions(this.#db, query));
   }
 
-  tail({ id }: { readonly id: string }): EntryPage {
+  tail({ id }: { readonly id: string }): CheckedPage {
     return this.#page(id, (row) => ({ from: Math.max(2, row.context_seq), to: row.seq, backward: false }));
   }
 
-  read({ id, from, limit = PAGE, direction = 'forward' }: { readonly id: string } & ReadRange): EntryPage {
+  read({ id, from, limit = PAGE, direction = 'forward' }: { readonly id: string } & ReadRange): CheckedPage {
     if (!Number.isSafeInteger(limit) || limit < 1) {
       throw new RepriseError('INVALID_INPUT', `a page has at least one entry, not ${limit}`);
     }
@@ -78,13 +84,24 @@ export class Reader {
     });
   }
 
-  #page(id: string, range: (row: SessionRow) => { from: number; to: number; backward: boolean }): EntryPage {
+  #page(
+    id: string,
+    range: (row: SessionRow) => { from: number; to: number; backward: boolean },
+  ): CheckedPage {
     return this.#db.snapshot(() => {
       const row = getSession(this.#db, id);
       const { from, to, backward } = range(row);
-      const entries = this.#source.lines(row, from, Math.min(to, row.seq)).map(toStored);
-      const hasMore = backward ? from > 1 : to < row.seq;
-      return { entries: backward ? entries.reverse() : entries, lastSeq: row.seq, hasMore };
+      const entries: StoredEntry[] = [];
+      let damagedAt: number | undefined;
+      for (const { seq, bytes, offset } of this.#source.lines(row, from, Math.min(to, row.seq))) {
+        const decoded = decodeLine(bytes);
+        if (decoded.kind === 'record' && decoded.seal !== 'broken')
+          entries.push({ seq, entry: decoded.record as Entry });
+        else damagedAt ??= offset ?? 0;
+      }
+      const page = { entries, lastSeq: row.seq, hasMore: backward ? from > 1 : to < row.seq };
+      if (backward) entries.reverse();
+      return damagedAt === undefined || row.corrupt_at !== null ? page : { ...page, damagedAt };
     });
   }
 
@@ -183,10 +200,6 @@ export class Reader {
       return findings;
     });
   }
-}
-
-function toStored({ seq, bytes }: StoredLine): StoredEntry {
-  return { seq, entry: JSON.parse(bytes.toString()) as Entry };
 }
 
 function textOf(entry: Entry): string {

@@ -176,6 +176,16 @@ export function purgeSession(batch: Batch, { id }: { readonly id: string }): voi
   batch.drop(row);
 }
 
+/** Damage somebody met while reading: the session is read-only from now on. */
+export function markDamaged(
+  batch: Batch,
+  { id, offset }: { readonly id: string; readonly offset: number },
+): void {
+  const row = batch.session(id);
+  row.corrupt_at ??= offset;
+  batch.db.run('UPDATE sessions SET corrupt_at = ? WHERE id = ?', row.corrupt_at, row.id);
+}
+
 function assertOpen(row: SessionRow): void {
   if (row.status === 'deleted') {
     throw new RepriseError('SESSION_DELETED', `session ${row.id} is in the trash`, {

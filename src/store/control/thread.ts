@@ -1,5 +1,4 @@
-import { mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { chmodSync, closeSync, openSync, statSync } from 'node:fs';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { RepriseError } from '../../errors.ts';
 import { Database, prepareSchema, storeError } from './database.ts';
@@ -9,6 +8,7 @@ import type { LeaseRef } from './leases.ts';
 import { fileSource, journalSource } from './lines.ts';
 import type { ThreadEvent, ThreadOptions, ThreadReply, ThreadRequest } from './protocol.ts';
 import { Reader } from './reader.ts';
+import { adoptUnknownTranscripts, setAsideDamaged } from './rebuild.ts';
 import { TranscriptFiles } from './transcript-files.ts';
 import { WRITE_OPS, type WriteOp, type WriteOutcome, Writer } from './writer.ts';
 
@@ -25,9 +25,7 @@ const READ_OPS: ReadonlySet<string> = new Set(
 
 function start(port: MessagePort, options: ThreadOptions): void {
   const { path, home, role, durability, engineId } = options;
-  if (home !== undefined && role !== 'reader') mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  const db = new Database({ path, durability, readOnly: role === 'reader' });
-  if (role !== 'reader') prepareSchema(db);
+  const db = role === 'reader' ? new Database({ path, durability, readOnly: true }) : openControl(options);
   const self = currentHolder(engineId);
   const files = home === undefined ? undefined : new TranscriptFiles(home);
   const reader = new Reader(db, files === undefined ? journalSource(db) : fileSource(db, files), self);
@@ -92,6 +90,8 @@ function start(port: MessagePort, options: ThreadOptions): void {
     follower.adoptLeftovers();
     writer.followNow();
   }
+  if (home !== undefined && files !== undefined)
+    db.transaction(() => adoptUnknownTranscripts(db, files, home));
   const timers = [setInterval(sweep, SWEEP_MS), setInterval(poll, POLL_MS)];
 
   const remember = (op: string, args: unknown, outcome: WriteOutcome): void => {
@@ -126,6 +126,40 @@ function start(port: MessagePort, options: ThreadOptions): void {
       });
     } else answer(n, look(reader, op, args));
   });
+}
+
+/** Opens control.db for writing; one that is damaged is set aside and made anew from the transcripts. */
+function openControl({ path, home, durability }: ThreadOptions): Database {
+  if (path !== ':memory:') keepPrivate(path);
+  try {
+    const db = new Database({ path, durability });
+    prepareSchema(db);
+    return db;
+  } catch (error) {
+    const isDamaged = storeError(error).code === 'STORE_CORRUPT';
+    if (!isDamaged || home === undefined) throw error;
+    setAsideDamaged(path, home);
+    keepPrivate(path);
+    const db = new Database({ path, durability });
+    prepareSchema(db);
+    return db;
+  }
+}
+
+/**
+ * SQLite would make the file readable for everybody, and its side files take their mode from it. Made here only
+ * when it is not there yet: closing a descriptor of a database in use would drop this process's locks on it.
+ */
+function keepPrivate(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    for (const suffix of ['', '-wal', '-shm']) {
+      const mode = statSync(path + suffix, { throwIfNoEntry: false })?.mode ?? 0;
+      if ((mode & 0o077) !== 0) chmodSync(path + suffix, 0o600);
+    }
+  }
 }
 
 function look(reader: Reader, op: string, args: unknown): WriteOutcome {

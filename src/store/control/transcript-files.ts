@@ -9,6 +9,7 @@ import {
   openSync,
   readSync,
   rmSync,
+  statSync,
   writeSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -31,6 +32,13 @@ export class TranscriptFiles {
 
   path(agentId: string, sessionId: string): string {
     return join(this.#home, 'agents', agentId, 'sessions', `${sessionId}.jsonl`);
+  }
+
+  size(agentId: string, sessionId: string): number {
+    const path = this.path(agentId, sessionId);
+    const fd = this.#open.get(path);
+    if (fd !== undefined) return sizeOf(fd);
+    return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   }
 
   /** A descriptor for appending. The folder of a new file is synced, or the file could vanish in a power cut. */

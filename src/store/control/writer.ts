@@ -10,6 +10,7 @@ import {
   activateSession,
   createSession,
   deleteSession,
+  markDamaged,
   patchSession,
   purgeSession,
   restoreSession,
@@ -30,6 +31,7 @@ export const WRITE_OPS: Readonly<Record<WriteOp, (batch: Batch, args: never) => 
   receive,
   take: takeItem,
   settle: settleItem,
+  damaged: markDamaged,
 };
 
 export type WriteOp =
@@ -45,7 +47,8 @@ export type WriteOp =
   | 'release'
   | 'receive'
   | 'take'
-  | 'settle';
+  | 'settle'
+  | 'damaged';
 
 export interface WriteRequest {
   readonly op: WriteOp;
@@ -130,6 +133,7 @@ export class Writer {
     let changed: string[] = [];
     try {
       this.#context.db.transaction(() => {
+        this.#follower?.inspect(new Set(requests.map(({ args }) => (args as { id?: string }).id ?? '')));
         this.#follower?.followAll();
         const batch = new Batch(this.#context);
         outcomes = requests.map((request) => runOne(batch, request, this.#follower));

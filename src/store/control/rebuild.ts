@@ -1,0 +1,119 @@
+import { closeSync, constants, mkdirSync, openSync, readdirSync, renameSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseAgentId, parseSessionId } from '../../keys/ids.ts';
+import { decodeLine } from '../../transcript/line.ts';
+import { adoptLines, EPOCH_JUMP, insertFromHeader } from './adopt.ts';
+import type { Database } from './database.ts';
+import { findSession, saveSession } from './session-row.ts';
+import { readRange, sizeOf, syncData, type TranscriptFiles, truncate } from './transcript-files.ts';
+
+const HEADER_BYTES = 4096;
+
+/**
+ * Finds transcripts the index does not know and takes them in: after a lost, damaged or older control.db, and for
+ * files somebody put there. Transcripts are only read; what a torn append left goes to quarantine.
+ */
+export function adoptUnknownTranscripts(db: Database, files: TranscriptFiles, home: string): number {
+  let adopted = 0;
+  for (const agentId of foldersIn(join(home, 'agents'))) {
+    const folder = join(home, 'agents', agentId, 'sessions');
+    for (const name of filesIn(folder)) {
+      if (!name.endsWith('.jsonl') || !isAgentId(agentId)) continue;
+      const id = name.slice(0, -'.jsonl'.length);
+      if (!isId(id) || findSession(db, id) !== undefined) continue;
+      if (db.row('SELECT 1 FROM purged WHERE id = ?', id) !== undefined) continue;
+      if (adoptFile(db, files, join(folder, name), { id, agentId })) adopted++;
+    }
+  }
+  return adopted;
+}
+
+function adoptFile(
+  db: Database,
+  files: TranscriptFiles,
+  path: string,
+  owner: { id: string; agentId: string },
+): boolean {
+  const fd = openSync(path, constants.O_RDWR | constants.O_APPEND | constants.O_NOFOLLOW);
+  try {
+    const size = sizeOf(fd);
+    const head = readRange(fd, 0, Math.min(size, HEADER_BYTES));
+    const end = head.indexOf(10);
+    const header = decodeLine(end === -1 ? head : head.subarray(0, end));
+    // Without our seal on its header a file is another tool's; importing it is a decision, not a repair.
+    const isOurs = header.kind === 'record' && header.seal !== undefined && header.seal !== 'broken';
+    if (!isOurs || header.record['id'] !== owner.id) return false;
+    insertFromHeader(db, header.record, owner.agentId);
+    const row = findSession(db, owner.id);
+    if (row === undefined) return false;
+    const state = { ...row };
+    const { tornAt, corruptAt } = adoptLines(db, state, fd, 0, size);
+    if (tornAt !== undefined) {
+      files.quarantine(`${owner.id}.jsonl@${tornAt}`, readRange(fd, tornAt, size));
+      truncate(fd, tornAt);
+    }
+    syncData(fd);
+    const settled = sizeOf(fd);
+    state.epoch += EPOCH_JUMP;
+    saveSession(db, state);
+    db.run(
+      'UPDATE sessions SET file_seq = seq, synced_seq = seq, file_size = ?, synced_size = ?, corrupt_at = ? WHERE id = ?',
+      settled,
+      settled,
+      corruptAt ?? null,
+      owner.id,
+    );
+    return true;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** A control.db that SQLite cannot read is kept, not deleted; the transcripts make a new one. */
+export function setAsideDamaged(path: string, home: string): void {
+  mkdirSync(join(home, 'quarantine'), { recursive: true, mode: 0o700 });
+  const stamp = new Date().toISOString().replace(/[:.]/g, '-');
+  for (const suffix of ['', '-wal', '-shm']) {
+    if (statSync(path + suffix, { throwIfNoEntry: false }) !== undefined) {
+      renameSync(path + suffix, join(home, 'quarantine', `control.db${suffix}.${stamp}`));
+    }
+  }
+}
+
+function foldersIn(path: string): string[] {
+  return entriesIn(path, true);
+}
+
+function filesIn(path: string): string[] {
+  return entriesIn(path, false);
+}
+
+function entriesIn(path: string, folders: boolean): string[] {
+  try {
+    return readdirSync(path, { withFileTypes: true })
+      .filter((entry) => (folders ? entry.isDirectory() : entry.isFile()))
+      .map(({ name }) => name)
+      .sort();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+function isId(id: string): boolean {
+  try {
+    return parseSessionId(id) === id;
+  } catch {
+    // A file that is called like no session is none of ours.
+    return false;
+  }
+}
+
+function isAgentId(id: string): boolean {
+  try {
+    return parseAgentId(id) === id;
+  } catch {
+    // A folder that is called like no agent is none of ours.
+    return false;
+  }
+}
