@@ -264,5 +264,6 @@ export interface VerifyReport {
 
 export interface StoreStats {
   readonly sessions: number;
+  /** Of all transcripts. */
   readonly bytes: number;
 }

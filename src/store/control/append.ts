@@ -83,8 +83,6 @@ export function writeEntries(
   const firstSeq = row.seq + 1;
   const seqOf = seqFinder(batch.db, draft);
   for (const [i, entry] of entries.entries()) {
-    if ((entry as JsonObject)['id'] !== undefined)
-      throw new RepriseError('INVALID_INPUT', 'ids of entries are given by the store');
     const seq = firstSeq + i;
     draft.q++;
     const facts = factsOf(entry);

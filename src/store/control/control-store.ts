@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { RepriseError } from '../../errors.ts';
 import { parseSessionId } from '../../keys/ids.ts';
 import { normalizeSessionKey } from '../../keys/session-key.ts';
-import { assertStorable, type JsonObject } from '../../transcript/json.ts';
+import { assertStorable, isObject, type JsonObject } from '../../transcript/json.ts';
 import type {
   AppendOptions,
   AppendReceipt,
@@ -96,7 +96,7 @@ export class ControlStore implements Store {
 
   async create(init: SessionInit): Promise<SessionRecord> {
     const { id = uuidv7(), key, ...rest } = init;
-    if (rest.settings !== undefined) assertStorable(rest.settings);
+    if (rest.settings !== undefined) checkObject(rest.settings, 'settings');
     return this.#writer.call('create', { ...rest, id: parseSessionId(id), key: normalizeSessionKey(key) });
   }
 
@@ -122,8 +122,7 @@ export class ControlStore implements Store {
     options: AppendOptions = {},
   ): Promise<AppendReceipt> {
     const { key, ...rest } = options;
-    // Here, because a structured clone would already have changed what cannot be stored.
-    assertStorable(entries);
+    checkEntries(entries);
     const generatedKey = key === undefined;
     return this.#writer.call('append', {
       ...rest,
@@ -187,7 +186,7 @@ export class ControlStore implements Store {
   }
 
   async patch(id: string, settings: JsonObject): Promise<SessionRecord> {
-    assertStorable(settings);
+    checkObject(settings, 'settings');
     return this.#writer.call('patch', { id: parseSessionId(id), settings });
   }
 
@@ -240,13 +239,13 @@ export class ControlStore implements Store {
   }
 
   async #receive({ sessionKey, ...inbound }: Inbound): Promise<InboxReceipt> {
-    assertStorable(inbound.body);
+    checkObject(inbound.body, 'a message body');
     const ids = { inboxId: uuidv7(), sessionId: uuidv7() };
     return this.#writer.call('receive', { ...inbound, ...ids, sessionKey: normalizeSessionKey(sessionKey) });
   }
 
   async #settle(inboxId: string, state: InboxState, detail?: JsonObject): Promise<void> {
-    if (detail !== undefined) assertStorable(detail);
+    if (detail !== undefined) checkObject(detail, 'a detail');
     await this.#writer.call('settle', { inboxId, state, ...(detail !== undefined && { detail }) });
   }
 
@@ -261,4 +260,21 @@ export class ControlStore implements Store {
       signal.addEventListener('abort', wake, { once: true });
     });
   }
+}
+
+/** On this side of the thread, because a structured clone would already have changed what cannot be stored. */
+function checkEntries(entries: readonly NewEntry[]): void {
+  for (const entry of entries as readonly unknown[]) {
+    checkObject(entry, 'an entry');
+    const { type, id } = entry;
+    if (typeof type !== 'string' || type === '' || type === 'session') {
+      throw new RepriseError('INVALID_INPUT', 'an entry has a type, and only the store writes headers');
+    }
+    if (id !== undefined) throw new RepriseError('INVALID_INPUT', 'ids of entries are given by the store');
+  }
+}
+
+function checkObject(value: unknown, what: string): asserts value is JsonObject {
+  if (!isObject(value)) throw new RepriseError('INVALID_INPUT', `${what} is an object`);
+  assertStorable(value);
 }

@@ -57,6 +57,5 @@ function tokensOf(usage: unknown): { tokens?: number } {
 /** The first line a user said, cut at 60 code points. */
 export function titleFrom(text: string): string {
   const line = text.trim().replace(/\s+/g, ' ');
-  const points = [...line];
-  return points.length <= TITLE_CODE_POINTS ? line : `${points.slice(0, TITLE_CODE_POINTS - 1).join('')}…`;
+  return [...line].slice(0, TITLE_CODE_POINTS).join('');
 }

@@ -128,10 +128,11 @@ export class Reader {
 
   stats(): StoreStats {
     const sessions = this.#db.row<{ n: number }>('SELECT count(*) AS n FROM sessions')?.n ?? 0;
-    const pages = this.#db.row<{ page_count: number }>('PRAGMA page_count')?.page_count ?? 0;
-    const size = this.#db.row<{ page_size: number }>('PRAGMA page_size')?.page_size ?? 0;
-    const files = this.#db.row<{ n: number | null }>('SELECT sum(file_size) AS n FROM sessions')?.n ?? 0;
-    return { sessions, bytes: pages * size + files };
+    const inFiles = this.#db.row<{ n: number | null }>('SELECT sum(file_size) AS n FROM sessions')?.n ?? 0;
+    const behind = this.#db.row<{ n: number | null }>(
+      'SELECT sum(length(bytes)) AS n FROM journal JOIN sessions ON id = session_id WHERE first_seq > file_seq',
+    )?.n;
+    return { sessions, bytes: inFiles + (behind ?? 0) };
   }
 
   /** A scan, newest sessions and newest lines first, for as long as a person would wait. */

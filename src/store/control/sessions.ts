@@ -168,9 +168,11 @@ export function purgeSession(batch: Batch, { id }: { readonly id: string }): voi
     const details = { id, next: 'Delete it first; purge destroys what delete keeps.' };
     throw new RepriseError('INVALID_INPUT', `session ${id} is not in the trash`, { details });
   }
-  for (const table of ['journal', 'append_keys', 'marks', 'foreign_lines', 'leases', 'inbox']) {
+  for (const table of ['journal', 'append_keys', 'marks', 'foreign_lines', 'leases']) {
     db.run(`DELETE FROM ${table} WHERE session_id = ?`, row.id);
   }
+  // The rows stay without what was said: a message is accepted once, ever.
+  db.run("UPDATE inbox SET body = '{}', detail = NULL WHERE session_id = ?", row.id);
   db.run('DELETE FROM sessions WHERE id = ?', row.id);
   db.run('INSERT INTO purged VALUES (?)', row.id);
   batch.drop(row);
