@@ -3,6 +3,12 @@ import { Command, CommanderError } from 'commander';
 import { printError, say } from './print.ts';
 
 const USAGE_EXIT = 2;
+const HOME = ['--home <folder>', 'where sessions live, instead of REPRISE_HOME or ~/.reprise'] as const;
+
+type Options = Record<string, unknown>;
+
+/** Loaded when a command needs it: `--version` and `--help` stay quick. */
+const home = (): Promise<typeof import('./commands/home.ts')> => import('./commands/home.ts');
 
 /** Runs one command line and leaves its exit code in `process.exitCode`, so that pending output is written. */
 export async function main(argv: readonly string[]): Promise<void> {
@@ -37,16 +43,48 @@ function createProgram(): Command {
     .helpOption('-h, --help', 'show this help');
   program
     .command('show')
-    .description('print the history in a transcript file, whatever tool wrote it')
-    .argument('<file>', 'a .jsonl transcript: Reprise, pi v1 to v3, claw0, ZyHive, or ZeroClaw rows')
+    .description('print a history: of a session, or of a transcript file of any tool')
+    .argument('<ref|file>', 'a session, or a .jsonl file: Reprise, pi v1 to v3, claw0, ZyHive, ZeroClaw rows')
     .option('--json', 'print JSON instead of text')
     .option('--format <api>', 'with --json: rebuilt API messages, "anthropic", "openai" or "ai-sdk"')
     .option('--leaf <entry>', 'stand at this entry instead of the last one')
     .option('-n, --limit <count>', 'only the last <count> entries')
-    .action(async (file: string, options: Record<string, unknown>) => {
-      const { show } = await import('./commands/show.ts');
-      process.exitCode = await show(file, options);
+    .option(...HOME)
+    .action(async (target: string, options: Options) => {
+      process.exitCode = await (await import('./commands/show.ts')).show(target, options);
     });
+  program
+    .command('ls')
+    .description('list sessions, newest first; * marks the one its key stands for')
+    .argument('[text]', 'only those with this in their title or label')
+    .option('--json', 'print JSON instead of text')
+    .option('--agent <id>', 'only those of one agent')
+    .option('--deleted', 'what is in the trash')
+    .option('-n, --limit <count>', 'at most so many', '50')
+    .option(...HOME)
+    .action(async (text: string | undefined, options: Options) => (await home()).ls(text, options));
+  program
+    .command('verify')
+    .description('read every byte of a session, or of all: exit 0 clean, 1 quarantined, 6 damaged')
+    .argument('[ref]')
+    .option('--json', 'print JSON instead of text')
+    .option(...HOME)
+    .action(async (ref: string | undefined, options: Options) => {
+      process.exitCode = await (await home()).verify(ref, options);
+    });
+  program
+    .command('locks')
+    .description('who holds which session')
+    .option('--json', 'print JSON instead of text')
+    .option(...HOME)
+    .action(async (options: Options) => (await home()).locks(options));
+  program
+    .command('path')
+    .description('where the home is, or the transcript of a session')
+    .argument('[ref]')
+    .option('--json', 'print JSON instead of text')
+    .option(...HOME)
+    .action(async (ref: string | undefined, options: Options) => (await home()).path(ref, options));
   return program;
 }
 

@@ -1,11 +1,13 @@
-import { createReadStream } from 'node:fs';
+import { createReadStream, existsSync } from 'node:fs';
 import { RepriseError } from '../../errors.ts';
-import { readTranscript, type Transcript } from '../../transcript/reader.ts';
+import { parseTranscript, readTranscript, type Transcript } from '../../transcript/reader.ts';
 import { type HistoryFormat, rebuildHistory } from '../../transcript/rebuild-history.ts';
 import { historyView, renderView } from '../history-view.ts';
+import { type HomeOptions, openHome } from '../home.ts';
 import { escapeForTerminal, print, say } from '../print.ts';
+import { resolveRef } from '../ref.ts';
 
-interface ShowOptions {
+interface ShowOptions extends HomeOptions {
   readonly json?: unknown;
   readonly format?: unknown;
   readonly leaf?: unknown;
@@ -16,11 +18,13 @@ const FORMATS: readonly HistoryFormat[] = ['anthropic', 'openai', 'ai-sdk'];
 /** As `verify` will answer: damage in the middle of a sealed file. */
 const CORRUPT_EXIT = 6;
 
-export async function show(file: string, { json, format, leaf, limit }: ShowOptions): Promise<number> {
+/** A path, or the ref of a session in the home. */
+export async function show(target: string, options: ShowOptions): Promise<number> {
+  const { json, format, leaf, limit } = options;
   const api = parseFormat(format);
   const count = parseLimit(limit);
   const at = typeof leaf === 'string' ? leaf : undefined;
-  const transcript = await open(file);
+  const transcript = await open(target, options);
   if (api !== undefined) {
     const messages = rebuildHistory(transcript.entries, { format: api, leaf: at, issues: transcript.issues });
     print(JSON.stringify(count === undefined ? messages : messages.slice(-count), null, 2));
@@ -29,10 +33,18 @@ export async function show(file: string, { json, format, leaf, limit }: ShowOpti
     if (json === true) print(JSON.stringify(view, null, 2));
     else for (const line of renderView(view, transcript)) print(line);
   }
-  return report(file, transcript);
+  return report(target, transcript);
 }
 
-async function open(file: string): Promise<Transcript> {
+async function open(target: string, options: HomeOptions): Promise<Transcript> {
+  const isFile = existsSync(target) || /[/\\]|\.jsonl$/.test(target);
+  if (isFile) return openFile(target);
+  await using store = await openHome(options);
+  const { id } = await resolveRef(store, target);
+  return parseTranscript(await store.exportSession(id), { sessionId: id });
+}
+
+async function openFile(file: string): Promise<Transcript> {
   try {
     return await readTranscript(createReadStream(file));
   } catch (error) {

@@ -1,0 +1,100 @@
+import { spawnSync } from 'node:child_process';
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openStore } from '../../src/config/open.ts';
+
+let home = '';
+beforeAll(async () => {
+  home = mkdtempSync(join(tmpdir(), 'reprise-home-'));
+  await using store = await openStore({ kind: 'jsonl', home });
+  for (const [id, title] of [
+    ['first-1', 'Plan the garden'],
+    ['first-2', 'Plan the trip'],
+    ['second', 'Fix the bike'],
+  ] as const) {
+    await store.create({ id, key: `agent:main:tg:direct:${id}` });
+    await store.append(id, [{ type: 'message', message: { role: 'user', content: title } }]);
+  }
+  await store.activate('agent:main:tg:direct:second', 'second');
+});
+afterAll(() => rmSync(home, { recursive: true }));
+
+function reprise(...args: readonly string[]): { status: number | null; stdout: string; stderr: string } {
+  const { FORCE_COLOR: _, ...env } = process.env;
+  return spawnSync(process.execPath, ['bin/reprise.cjs', ...args, '--home', home], { encoding: 'utf8', env });
+}
+
+describe('a home from the command line', () => {
+  test('ls lists sessions newest first, for people and for programs', () => {
+    const { status, stdout } = reprise('ls');
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/1\* Fix the bike[\s\S]*2 {2}Plan the trip[\s\S]*3 {2}Plan the garden/);
+    const { data, hasMore, lastId } = JSON.parse(
+      reprise('ls', 'plan', '--json', '--limit', '1').stdout,
+    ) as Record<string, unknown>;
+    expect({ data, hasMore, lastId }).toMatchObject({
+      data: [{ id: 'first-2', title: 'Plan the trip' }],
+      hasMore: true,
+      lastId: 'first-2',
+    });
+  });
+
+  test.each([
+    ['an id', 'second', 'Fix the bike'],
+    ['the start of an id', 'sec', 'Fix the bike'],
+    ['the start of a title', 'plan the g', 'Plan the garden'],
+    ['a session key', 'agent:main:tg:direct:second', 'Fix the bike'],
+    ['@last', '@last', 'Fix the bike'],
+    ['@-2', '@-2', 'Plan the trip'],
+    ['a list number', '3', 'Plan the garden'],
+  ])('show finds a session by %s', (_what, ref, text) => {
+    expect(reprise('show', ref).stdout).toContain(text);
+  });
+
+  test('an ambiguous ref lists the candidates, an unknown one says what to do', () => {
+    const ambiguous = reprise('show', 'first');
+    expect(ambiguous.status).toBe(4);
+    expect(ambiguous.stderr).toMatch(
+      /AMBIGUOUS_REF[\s\S]*first-2 {2}Plan the trip[\s\S]*first-1 {2}Plan the garden/,
+    );
+    expect(reprise('show', 'nothing')).toMatchObject({
+      status: 4,
+      stderr: expect.stringContaining('reprise ls'),
+    });
+  });
+
+  test('path says where things are', () => {
+    expect(reprise('path').stdout.trim()).toBe(home);
+    const file = reprise('path', 'second').stdout.trim();
+    expect(readFileSync(file, 'utf8')).toContain('Fix the bike');
+  });
+
+  test('locks says that nobody holds anything', () => {
+    expect(JSON.parse(reprise('locks', '--json').stdout)).toEqual({ data: [], hasMore: false, lastId: null });
+  });
+
+  test('verify answers by exit code: clean, and damaged', () => {
+    expect(reprise('verify')).toMatchObject({ status: 0, stdout: 'clean\n' });
+    const file = reprise('path', 'first-1').stdout.trim();
+    const bytes = readFileSync(file);
+    const damaged = Buffer.from(bytes);
+    damaged[damaged.indexOf('Plan')] = 0x70;
+    appendFileSync(file, '');
+    writeFileSync(file, damaged);
+    expect(reprise('verify', 'first-1').status).toBe(6);
+    expect(reprise('verify', 'second').status).toBe(0);
+    writeFileSync(file, bytes);
+  });
+
+  test('a place without a home is an error, not an empty list', () => {
+    const { status, stderr } = spawnSync(
+      process.execPath,
+      ['bin/reprise.cjs', 'ls', '--home', join(home, 'nowhere')],
+      { encoding: 'utf8' },
+    );
+    expect(status).toBe(4);
+    expect(stderr).toContain('REPRISE_HOME');
+  });
+});

@@ -1,0 +1,44 @@
+import { AssertionError } from 'node:assert';
+import { afterAll, describe, expect, test } from 'vitest';
+import { RepriseError } from '../../src/index.ts';
+import { runStoreCase, storeCases } from '../../src/testing/store-suite/index.ts';
+import { brokenStores } from '../support/broken-stores.ts';
+import { openPlain } from '../support/plain-store.ts';
+
+describe('a store that keeps every promise passes', () => {
+  for (const storeCase of storeCases) test(storeCase.name, () => runStoreCase(storeCase, () => openPlain()));
+});
+
+describe('a store that breaks a promise is caught', () => {
+  let caught = 0;
+
+  test.each(brokenStores)('$name', async ({ caughtBy, open }) => {
+    const storeCase = storeCases.find(({ name }) => name === caughtBy);
+    if (storeCase === undefined) throw new Error(`no case is called ${caughtBy}`);
+    const error = await runStoreCase(storeCase, open).catch((reason: unknown) => reason);
+    // Noticed, not merely crashed: a slip in the broken store itself would be another error.
+    expect(error).toSatisfy((reason) => reason instanceof AssertionError || reason instanceof RepriseError);
+    caught++;
+  });
+
+  afterAll(() => console.log(`${caught} of ${brokenStores.length} broken stores caught`));
+});
+
+describe('the suite itself', () => {
+  test('has no two cases of one name', () => {
+    expect(new Set(storeCases.map(({ name }) => name)).size).toBe(storeCases.length);
+  });
+
+  test('is not passed by a store that is closed from the start, whatever the case asks', async () => {
+    for (const storeCase of storeCases) {
+      const work = runStoreCase(storeCase, async () => {
+        const opened = await openPlain();
+        await opened.store[Symbol.asyncDispose]();
+        return opened;
+      });
+      // Only these ask nothing of the store.
+      if (storeCase.name === 'a store says what it supports') await work;
+      else await expect(work, storeCase.name).rejects.toThrow();
+    }
+  });
+});
