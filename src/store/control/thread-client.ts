@@ -17,9 +17,9 @@ export class ThreadClient {
   #closed: RepriseError | undefined;
 
   constructor(options: ThreadOptions, onEvent: (event: ThreadEvent) => void) {
-    // A checkout runs the TypeScript file, a build its JavaScript.
+    // A checkout runs the TypeScript file, a build its JavaScript. Flags of the process are not the thread's.
     const file = import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js';
-    this.#worker = new Worker(new URL(file, import.meta.url), { workerData: options });
+    this.#worker = new Worker(new URL(file, import.meta.url), { workerData: options, execArgv: [] });
     this.#onEvent = onEvent;
     this.ready = new Promise((resolve, reject) => {
       this.#worker.on('message', (message: ThreadReply | ThreadEvent) => {
