@@ -1,6 +1,12 @@
 /** Compiles src/ to dist/ for publishing; development runs the sources. */
-import { rmSync } from 'node:fs';
+import { copyFileSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { runSteps } from './steps.ts';
 
 rmSync('dist', { recursive: true, force: true });
 runSteps([{ name: 'build', command: ['tsc', '-p', 'tsconfig.build.json'], budgetSeconds: 30 }]);
+
+// The crash kit compiles its C sources where it runs.
+for (const file of readdirSync('src', { recursive: true, encoding: 'utf8' })) {
+  if (file.endsWith('.c')) copyFileSync(join('src', file), join('dist', file));
+}

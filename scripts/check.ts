@@ -2,22 +2,40 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runSteps } from './steps.ts';
+import { runSteps, type Step } from './steps.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'reprise-check-'));
-const report = join(folder, 'report.json');
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 
+/** One suite of tests, with its own report, so that the closing line can count them all. */
+function suite(
+  name: string,
+  budgetSeconds: number,
+  args: readonly string[],
+): Step & { readonly report: string } {
+  const report = join(folder, `${name.replaceAll(' ', '-')}.json`);
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
+  return { name, budgetSeconds, command: ['vitest', 'run', ...args, ...reporters], report };
+}
+
+const suites = [
+  suite('unit and property tests', 180, ['--exclude', 'test/crash/**', '--exclude', 'test/interop/**']),
+  suite('crash tests', 240, ['test/crash']),
+];
 runSteps([
   { name: 'lint and format', command: ['biome', 'ci', '.'], budgetSeconds: 20 },
   { name: 'types', command: ['tsc', '--noEmit'], budgetSeconds: 30 },
   { name: 'dead code', command: ['knip'], budgetSeconds: 20 },
-  {
-    name: 'unit and property tests',
-    command: ['vitest', 'run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`],
-    budgetSeconds: 180,
-  },
+  ...suites,
 ]);
 
-const { numPassedTests, numFailedTests } = JSON.parse(readFileSync(report, 'utf8')) as Record<string, number>;
-console.log(`\n${numPassedTests} passed, ${numFailedTests} failed`);
+let [passed, failed] = [0, 0];
+for (const { report } of suites) {
+  const counts = JSON.parse(readFileSync(report, 'utf8')) as {
+    numPassedTests: number;
+    numFailedTests: number;
+  };
+  passed += counts.numPassedTests;
+  failed += counts.numFailedTests;
+}
+console.log(`\n${passed} passed, ${failed} failed`);

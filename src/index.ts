@@ -1,5 +1,6 @@
 /** The public door of the package: explicit names only, so that what is API is decided here and nowhere else. */
 
+export { type OpenStoreOptions, openStore, type StoreKind } from './config/open.ts';
 export {
   ERROR_TABLE,
   type ErrorCode,
@@ -41,6 +42,36 @@ export {
   type ThreadMarker,
   type ThreadRef,
 } from './keys/session-key.ts';
+export type {
+  AppendOptions,
+  AppendReceipt,
+  EntryPage,
+  Inbound,
+  Inbox,
+  InboxItem,
+  InboxReceipt,
+  InboxState,
+  Lease,
+  LeaseInfo,
+  LeaseOptions,
+  ListQuery,
+  NewEntry,
+  ReadRange,
+  SearchHit,
+  SearchQuery,
+  SessionInit,
+  SessionPage,
+  SessionRecord,
+  SessionStatus,
+  Store,
+  StoredEntry,
+  StoreStats,
+  StoreSupports,
+  VerifyFinding,
+  VerifyReport,
+  VerifyStatus,
+  WatchOptions,
+} from './store/store.ts';
 export {
   type CarrierLine,
   type CarrierName,

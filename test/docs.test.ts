@@ -1,5 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import * as reprise from '../src/index.ts';
@@ -63,20 +64,25 @@ describe('docs/seeds.md', () => {
 describe('README.md', () => {
   const readme = read('README.md');
 
-  test('shows the example that is in examples/, and it runs', () => {
-    const example = read('examples/rebuild.ts');
-    expect(readme).toContain(example);
-    const file = 'examples/rebuild.ts';
-    const run = (args: readonly string[]): string =>
-      execFileSync(process.execPath, [...args], {
-        encoding: 'utf8',
-        env: { ...process.env, NODE_OPTIONS: '' },
-      });
+  /** Runs an example with `reprise` meaning the sources. */
+  function run(file: string, ...args: readonly string[]): string {
+    const sources = new URL('../src/index.ts', import.meta.url).href;
     const hook = `import { registerHooks } from 'node:module';
-      registerHooks({ resolve: (name, context, next) => next(name === 'reprise' ? '${new URL('../src/index.ts', import.meta.url).href}' : name, context) });`;
-    const output = run(['--import', `data:text/javascript,${encodeURIComponent(hook)}`, file]);
+      registerHooks({ resolve: (name, context, next) => next(name === 'reprise' ? '${sources}' : name, context) });`;
+    const flags = ['--import', `data:text/javascript,${encodeURIComponent(hook)}`];
+    return execFileSync(process.execPath, [...flags, file, ...args], { encoding: 'utf8' });
+  }
+
+  test('shows the examples that are in examples/, and they run', () => {
+    for (const file of ['examples/rebuild.ts', 'examples/store.ts']) expect(readme).toContain(read(file));
+    const output = run('examples/rebuild.ts');
     expect(output.trimEnd().split('\n')).toHaveLength(4);
     expect(output).toContain('tool_use_id');
+    const home = mkdtempSync(join(tmpdir(), 'reprise-example-'));
+    expect(run('examples/store.ts', home)).toBe(
+      '{ firstSeq: 2, lastSeq: 2 } { firstSeq: 2, lastSeq: 2 } 1\n',
+    );
+    rmSync(home, { recursive: true });
   });
 
   test('names only scripts, files and options that exist', () => {

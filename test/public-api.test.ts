@@ -29,6 +29,7 @@ describe('the public API', () => {
         "isSubagentSessionKey",
         "normalizeAgentId",
         "normalizeSessionKey",
+        "openStore",
         "parseAgentId",
         "parseAgentSessionKey",
         "parseSessionId",
@@ -46,6 +47,8 @@ describe('the public API', () => {
     `);
     expect(Object.keys(testing).sort()).toMatchInlineSnapshot(`
       [
+        "runStoreCase",
+        "storeCases",
         "validateAiSdkMessages",
         "validateAnthropicMessages",
         "validateBedrock",

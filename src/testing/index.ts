@@ -7,3 +7,10 @@ export { validateMistral } from './providers/mistral.ts';
 export { validateOpenAiChat } from './providers/openai-chat.ts';
 export { validateOpenAiResponses } from './providers/openai-responses.ts';
 export type { Violation } from './providers/violation.ts';
+export {
+  runStoreCase,
+  type StoreArea,
+  type StoreCase,
+  type StoreUnderTest,
+  storeCases,
+} from './store-suite/index.ts';

@@ -36,7 +36,7 @@ describe('the suite itself', () => {
         await opened.store[Symbol.asyncDispose]();
         return opened;
       });
-      // Only these ask nothing of the store.
+      // The only case that asks the store to do nothing.
       if (storeCase.name === 'a store says what it supports') await work;
       else await expect(work, storeCase.name).rejects.toThrow();
     }

@@ -1,0 +1,102 @@
+import type { Answer } from './driver-process.ts';
+
+export type AttemptOutcome = 'ok' | 'refused' | 'unknown';
+
+/** One append somebody tried, with everything needed to try it again and to know its entries when read. */
+export interface Attempt {
+  readonly session: string;
+  /** Unique in its history: the idempotency key, and the beginning of every text. */
+  readonly key: string;
+  /** Bytes of each entry's text. */
+  readonly sizes: readonly number[];
+  /** `unknown` until an answer came. */
+  readonly outcome: AttemptOutcome;
+  /** Whether any try ended without an answer; a later retry may have settled it. */
+  readonly wasUnknown: boolean;
+  /** What the store acknowledged. */
+  readonly seqs?: { readonly first: number; readonly last: number };
+  /** Logical times: who was answered before whom began. */
+  readonly begun: number;
+  readonly settled?: number;
+}
+
+export interface AttemptInit {
+  readonly session: string;
+  readonly sizes: readonly number[];
+}
+
+/** The record of a load: what was tried and what the store said to it. Judged by `judgeHistory`. */
+export interface History {
+  readonly attempts: ReadonlyMap<string, Attempt>;
+  /** Answers that contradict an earlier answer to the same key. */
+  readonly contradictions: readonly string[];
+  /** Call before the append is sent. */
+  begin(init: AttemptInit): Attempt;
+  /** Call with each answer, of the first try and of every retry. */
+  settle(key: string, answer: Answer): Attempt;
+  /** Those that must be tried again with the same key to be known. */
+  unknown(): readonly Attempt[];
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+export function createHistory(): History {
+  const attempts = new Map<string, Mutable<Attempt>>();
+  const contradictions: string[] = [];
+  let tick = 0;
+  return {
+    attempts,
+    contradictions,
+    begin({ session, sizes }) {
+      tick += 1;
+      const attempt: Attempt = {
+        session,
+        key: `a${tick}`,
+        sizes,
+        outcome: 'unknown',
+        wasUnknown: false,
+        begun: tick,
+      };
+      attempts.set(attempt.key, attempt);
+      return attempt;
+    },
+    settle(key, answer) {
+      const attempt = attempts.get(key);
+      if (attempt === undefined) throw new RangeError(`no attempt ${key} was begun`);
+      tick += 1;
+      if (!answer.ok) {
+        // Nothing a retry is told takes back what an earlier try may have done.
+        if (answer.outcome !== 'none') attempt.wasUnknown = true;
+        else if (attempt.outcome === 'unknown' && !attempt.wasUnknown) attempt.outcome = 'refused';
+        return attempt;
+      }
+      const first = Number(answer['firstSeq']);
+      const last = Number(answer['lastSeq']);
+      const { seqs } = attempt;
+      if (seqs && (seqs.first !== first || seqs.last !== last)) {
+        contradictions.push(`${key}: acknowledged as ${seqs.first}-${seqs.last}, then as ${first}-${last}`);
+        return attempt;
+      }
+      attempt.outcome = 'ok';
+      attempt.seqs = { first, last };
+      attempt.settled ??= tick;
+      return attempt;
+    },
+    unknown: () => [...attempts.values()].filter(({ outcome }) => outcome === 'unknown'),
+  };
+}
+
+/** Unique by its beginning, and of one mould to its end, so that a torn or spliced text is not taken for it. */
+export function textOf({ key, sizes }: Attempt, index: number): string {
+  const mould = `${key}#${index}:`;
+  const size = Math.max(sizes[index] ?? 0, mould.length);
+  return mould.repeat(Math.ceil(size / mould.length)).slice(0, size);
+}
+
+/** The command that makes, or repeats, an attempt. */
+export function appendCommand(
+  attempt: Attempt,
+): Readonly<Record<'op' | 'id' | 'key', string> & { messages: readonly object[] }> {
+  const messages = attempt.sizes.map((_, index) => ({ role: 'user', content: textOf(attempt, index) }));
+  return { op: 'append', id: attempt.session, key: attempt.key, messages };
+}

@@ -1,0 +1,40 @@
+import { appendCases } from './append.ts';
+import { createCases } from './create.ts';
+import { deleteCases } from './delete.ts';
+import { exportCases } from './export.ts';
+import { receiveCases } from './inbox-receive.ts';
+import { runCases } from './inbox-run.ts';
+import { keyCases } from './keys.ts';
+import { leafCases } from './leaf.ts';
+import { leaseCases } from './leases.ts';
+import { lifecycleCases } from './lifecycle.ts';
+import { listCases } from './list.ts';
+import { readCases, searchCases } from './read.ts';
+import { refusalCases } from './refusals.ts';
+import { settingsCases } from './settings.ts';
+import type { StoreCase } from './store-case.ts';
+import { tailCases } from './tail.ts';
+import { watchCases } from './watch.ts';
+
+export { runStoreCase, type StoreArea, type StoreCase, type StoreUnderTest } from './store-case.ts';
+
+/** What every store promises: `for (const c of storeCases) test(c.name, () => runStoreCase(c, open))`. */
+export const storeCases: readonly StoreCase[] = [
+  ...createCases,
+  ...appendCases,
+  ...refusalCases,
+  ...keyCases,
+  ...leafCases,
+  ...leaseCases,
+  ...receiveCases,
+  ...runCases,
+  ...readCases,
+  ...tailCases,
+  ...searchCases,
+  ...watchCases,
+  ...listCases,
+  ...settingsCases,
+  ...deleteCases,
+  ...lifecycleCases,
+  ...exportCases,
+];

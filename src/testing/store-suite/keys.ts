@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict';
+import { assistant, entryAt, range, readAll, readEntries, refused, session, textOf, user } from './kit.ts';
+import type { StoreCase } from './store-case.ts';
+
+export const keyCases: readonly StoreCase[] = [
+  {
+    name: 'the same key and body again get the same seqs, and nothing is written twice',
+    promise: 'P1, P2: exactly once per idempotency key',
+    area: 'keys',
+    async run({ store }) {
+      const id = await session(store);
+      const body = [user('once'), assistant('only')];
+      const first = await store.append(id, body, { key: 'k1' });
+      await store.append(id, [user('later')]);
+      assert.deepEqual(await store.append(id, body, { key: 'k1' }), first);
+      assert.deepEqual((await readEntries(store, id)).map(textOf).length, 3);
+      const other = await store.append(id, body, { key: 'k2' });
+      assert.deepEqual(other, { firstSeq: 5, lastSeq: 6 });
+    },
+  },
+  {
+    name: 'retries that overtake each other write once',
+    promise: 'P1, P2: exactly once per idempotency key',
+    area: 'keys',
+    async run({ store }) {
+      const id = await session(store);
+      const tries = range(1, 10).map(() => store.append(id, [user('once')], { key: 'same' }));
+      for (const receipt of await Promise.all(tries)) assert.deepEqual(receipt, { firstSeq: 2, lastSeq: 2 });
+      assert.equal((await readAll(store, id)).length, 2);
+    },
+  },
+  {
+    name: 'a key is still known after closing and opening again',
+    promise: 'P2: unknown can be retried, also by the next process',
+    area: 'keys',
+    async run({ store, reopen }) {
+      const id = await session(store, ['before']);
+      const first = await store.append(id, [user('once')], { key: 'k' });
+      const reopened = await reopen();
+      assert.deepEqual(await reopened.append(id, [user('once')], { key: 'k' }), first);
+      await refused(reopened.append(id, [user('other')], { key: 'k' }), 'KEY_REUSED');
+      assert.equal((await readAll(reopened, id)).length, 3);
+    },
+  },
+  {
+    name: 'the same key with another body is refused',
+    promise: 'P2: a retry is the same request',
+    area: 'keys',
+    async run({ store }) {
+      const id = await session(store);
+      const { firstSeq } = await store.append(id, [user('first')], { key: 'k' });
+      await refused(store.append(id, [user('second')], { key: 'k' }), 'KEY_REUSED');
+      await refused(store.append(id, [user('first'), user('second')], { key: 'k' }), 'KEY_REUSED');
+      assert.equal(textOf(await entryAt(store, id, firstSeq)), 'first');
+      assert.equal((await readAll(store, id)).length, 2);
+    },
+  },
+  {
+    name: 'a retry of an append that landed is answered although the leaf has moved',
+    promise: 'P2: the key is looked at before the leaf',
+    area: 'keys',
+    async run({ store }) {
+      const id = await session(store, ['a']);
+      const { leaf } = await store.get(id);
+      const options = { key: 'k', expectedLeaf: leaf };
+      const first = await store.append(id, [user('b')], options);
+      // Its own success moved the leaf.
+      assert.deepEqual(await store.append(id, [user('b')], options), first);
+      await store.append(id, [user('c')]);
+      assert.deepEqual(await store.append(id, [user('b')], options), first);
+      assert.deepEqual((await readEntries(store, id)).map(textOf), ['a', 'b', 'c']);
+    },
+  },
+  {
+    name: 'a retry of an append that landed is answered although another holder took over',
+    promise: 'P2, P5: the key is looked at before the epoch',
+    area: 'keys',
+    async run({ store, reopen }) {
+      const id = await session(store, ['a']);
+      const lease = await store.lease(id, { waitMs: 0 });
+      const options = { key: 'k', epoch: lease.epoch };
+      const first = await store.append(id, [user('b')], options);
+      assert.equal(await lease.release(), null);
+      const next = await store.lease(id, { waitMs: 0 });
+      assert.deepEqual(await store.append(id, [user('b')], options), first);
+      await refused(store.append(id, [user('c')], { key: 'other', epoch: lease.epoch }), 'FENCED');
+      await next.release();
+      assert.deepEqual(await (await reopen()).append(id, [user('b')], options), first);
+    },
+  },
+  {
+    name: 'the checks come in order: key, tombstone, epoch, leaf',
+    promise: 'P2: the answer to a retry does not depend on what happened since',
+    area: 'keys',
+    async run({ store }) {
+      const id = await session(store, ['a']);
+      const lease = await store.lease(id, { waitMs: 0 });
+      const first = await store.append(id, [user('b')], { key: 'k', epoch: lease.epoch });
+      await lease.release();
+      const holder = await store.lease(id, { waitMs: 0 });
+      const stale = { epoch: lease.epoch, expectedLeaf: 'ffffffff' };
+      await refused(store.append(id, [user('c')], { key: 'k', ...stale }), 'KEY_REUSED');
+      await refused(store.append(id, [user('c')], { key: 'n', ...stale }), 'FENCED');
+      await refused(
+        store.append(id, [user('c')], { epoch: holder.epoch, expectedLeaf: 'ffffffff' }),
+        'LEAF_MOVED',
+      );
+      await store.delete(id);
+      await refused(store.append(id, [user('c')], { key: 'n', ...stale }), 'SESSION_DELETED');
+      await refused(store.append(id, [user('c')], { key: 'k', ...stale }), 'KEY_REUSED');
+      assert.deepEqual(await store.append(id, [user('b')], { key: 'k', ...stale }), first);
+    },
+  },
+  {
+    name: 'a key belongs to its session',
+    promise: 'P8: sessions do not see each other',
+    area: 'keys',
+    async run({ store }) {
+      const [one, two] = [await session(store), await session(store)];
+      await store.append(one, [user('in one')], { key: 'k' });
+      await store.append(two, [user('in two')], { key: 'k' });
+      assert.deepEqual((await readEntries(store, one)).map(textOf), ['in one']);
+      assert.deepEqual((await readEntries(store, two)).map(textOf), ['in two']);
+    },
+  },
+  {
+    name: 'any text may be a key',
+    promise: 'P2: keys are the caller’s',
+    area: 'keys',
+    async run({ store, reopen }) {
+      const id = await session(store);
+      const keys = ['__proto__', 'constructor', '"', "'; --", 'ключ', '😀', 'a', 'A', ' a'];
+      for (const key of keys) await store.append(id, [user(key)], { key });
+      const reopened = await reopen();
+      for (const [i, key] of keys.entries()) {
+        assert.deepEqual(await reopened.append(id, [user(key)], { key }), {
+          firstSeq: i + 2,
+          lastSeq: i + 2,
+        });
+      }
+    },
+  },
+];

@@ -1,0 +1,44 @@
+import type { Store } from '../../store/store.ts';
+
+export type StoreArea =
+  | 'append'
+  | 'keys'
+  | 'leaf'
+  | 'lease'
+  | 'inbox'
+  | 'list'
+  | 'read'
+  | 'watch'
+  | 'lifecycle'
+  | 'export'
+  | 'input';
+
+/** One thing a user may rely on, whatever store is behind it. Needs no test runner: `run` rejects where it fails. */
+export interface StoreCase {
+  readonly name: string;
+  /** The promise it keeps, e.g. "P1: an acknowledged append is never lost". */
+  readonly promise: string;
+  readonly area: StoreArea;
+  run(t: StoreUnderTest): Promise<void>;
+}
+
+export interface StoreUnderTest {
+  readonly store: Store;
+  /** Closes and opens the same data again; stores that keep nothing answer the same store. */
+  reopen(): Promise<Store>;
+}
+
+/** Opens, runs, and closes whatever the case left open. Every case starts from an empty store. */
+export async function runStoreCase(storeCase: StoreCase, open: () => Promise<StoreUnderTest>): Promise<void> {
+  const opened = await open();
+  await using stores = new AsyncDisposableStack();
+  stores.use(opened.store);
+  const seen = new Set<Store>([opened.store]);
+  const reopen = async (): Promise<Store> => {
+    const store = await opened.reopen();
+    if (!seen.has(store)) stores.use(store);
+    seen.add(store);
+    return store;
+  };
+  await storeCase.run({ store: opened.store, reopen });
+}

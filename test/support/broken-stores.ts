@@ -1,0 +1,399 @@
+import type * as port from '../../src/store/store.ts';
+import type { StoreUnderTest } from '../../src/testing/store-suite/index.ts';
+import { type Entries, openPlain, type PlainSession, PlainStore } from './plain-store.ts';
+
+/** A store with one plausible mistake, and the case (by its name) that must notice it. */
+export interface BrokenStore {
+  readonly name: string;
+  readonly caughtBy: string;
+  open(): Promise<StoreUnderTest>;
+}
+
+/** What a broken store does instead; `right` is the same store with its mistake left out. */
+type Mistake = (store: PlainStore, right: PlainStore) => Partial<PlainStore>;
+
+function broken(name: string, caughtBy: string, mistake: Mistake): BrokenStore {
+  const prepare = (store: PlainStore): void => {
+    const right = new Proxy(store, {
+      get(target, member): unknown {
+        const method: unknown = Reflect.get(PlainStore.prototype, member);
+        return typeof method === 'function' ? method.bind(target) : Reflect.get(target, member);
+      },
+    });
+    Object.assign(store, mistake(store, right));
+  };
+  return { name, caughtBy, open: () => openPlain(prepare) };
+}
+
+export const brokenStores: readonly BrokenStore[] = [
+  // Writing
+  broken(
+    'drops the last acknowledged append on reopen',
+    'an acknowledged append survives closing and opening again',
+    ({ data }) => ({
+      onReopen: () => data.sessions.forEach(({ lines }) => void lines.splice(Math.max(1, lines.length - 1))),
+    }),
+  ),
+  broken(
+    'acknowledges before the write, which a later failure takes along',
+    'a refused append takes nothing acknowledged with it',
+    (store, right) => {
+      let unsafe: PlainSession | undefined;
+      const append: PlainStore['append'] = async (id, entries, options) => {
+        const session = store.find(id);
+        const before = { ...session, lines: [...session.lines] };
+        try {
+          const receipt = await right.append(id, entries, options);
+          unsafe = before;
+          return receipt;
+        } catch (error) {
+          if (unsafe?.id === id) store.data.sessions.set(id.toLowerCase(), unsafe);
+          throw error;
+        }
+      };
+      return { append };
+    },
+  ),
+  broken(
+    'writes concurrent appends in another order than it answers them',
+    'every receipt of concurrent appends names the place of its own entries',
+    (store, right) => {
+      let queue: (() => void)[] = [];
+      const turnBack = (): void => {
+        for (const go of queue.reverse()) go();
+        queue = [];
+      };
+      const append: PlainStore['append'] = async (id, entries, options) => {
+        const promised = store.find(id).lines.length + queue.length * entries.length + 1;
+        const { promise, resolve } = Promise.withResolvers<void>();
+        if (queue.push(resolve) === 1) setImmediate(turnBack);
+        await promise;
+        await right.append(id, entries, options);
+        return { firstSeq: promised, lastSeq: promised + entries.length - 1 };
+      };
+      return { append };
+    },
+  ),
+  broken(
+    'tears a batch: keeps the first entries of a refused append',
+    'one bad entry refuses the whole append, and nothing of it is written',
+    (_store, right) => ({
+      append: async (id, entries, options) => {
+        const receipts: port.AppendReceipt[] = [];
+        for (const entry of entries) receipts.push(await right.append(id, [entry], options));
+        return { firstSeq: receipts.at(0)?.firstSeq ?? 0, lastSeq: receipts.at(-1)?.lastSeq ?? 0 };
+      },
+    }),
+  ),
+  broken(
+    'corrupts lone surrogates on the way through bytes',
+    'hostile text comes back unchanged from append, read, reopen and export',
+    (_store, right) => ({
+      write: (session, entries, hash, key) => right.write(session, changed(entries, throughBytes), hash, key),
+    }),
+  ),
+  broken(
+    'loses keys called __proto__',
+    'entry fields called like parts of an object are data',
+    (_store, right) => ({
+      write: (session, entries, hash, key) => right.write(session, changed(entries, assigned), hash, key),
+    }),
+  ),
+  broken(
+    'exports another header than it has',
+    'an export is the sealed history: header first, no gap, every line verifies',
+    (store) => ({
+      exportSession: async (id) =>
+        Buffer.from(store.find(id).lines.join('').replace('"version":3', '"version":2')),
+    }),
+  ),
+
+  // Idempotency keys
+  broken(
+    'forgets idempotency keys',
+    'the same key and body again get the same seqs, and nothing is written twice',
+    (_store, right) => ({ write: (session, entries, hash) => right.write(session, entries, hash) }),
+  ),
+  broken(
+    'forgets idempotency keys on reopen',
+    'a key is still known after closing and opening again',
+    ({ data }) => ({ onReopen: () => data.sessions.forEach(({ keys }) => void keys.clear()) }),
+  ),
+  broken('remembers a key without its body', 'the same key with another body is refused', (store, right) => ({
+    append: async (id, entries, options) =>
+      store.find(id).keys.get(options?.key ?? '')?.receipt ?? right.append(id, entries, options),
+  })),
+  broken(
+    'spends the key of a refused append',
+    'a key spent on a refused append is not spent',
+    (_store, right) => ({
+      guard: (session, entries, options) => {
+        const receipt = { firstSeq: 1, lastSeq: 1 };
+        if (options.key !== undefined) session.keys.set(options.key, { hash: 'not of this body', receipt });
+        right.guard(session, entries, options);
+      },
+    }),
+  ),
+  broken(
+    'checks the leaf before the key',
+    'a retry of an append that landed is answered although the leaf has moved',
+    (store, right) => ({
+      append: async (id, entries, options) => {
+        store.checkLeaf(store.find(id), options?.expectedLeaf);
+        return right.append(id, entries, options);
+      },
+    }),
+  ),
+  broken(
+    'checks the epoch before the key',
+    'a retry of an append that landed is answered although another holder took over',
+    (store, right) => ({
+      append: async (id, entries, options) => {
+        store.checkEpoch(store.find(id), entries, options?.epoch);
+        return right.append(id, entries, options);
+      },
+    }),
+  ),
+  broken(
+    'checks the epoch before the tombstone',
+    'the checks come in order: key, tombstone, epoch, leaf',
+    (store, right) => ({
+      guard: (session, entries, options) => {
+        store.checkEpoch(session, entries, options.epoch);
+        right.guard(session, entries, options);
+      },
+    }),
+  ),
+
+  // The leaf
+  broken(
+    'ignores the expected leaf',
+    'an append that expects another leaf is refused and writes nothing',
+    () => ({ checkLeaf: () => {} }),
+  ),
+  broken(
+    'checks the leaf before it has its turn',
+    'of many appends that expect the same leaf exactly one lands',
+    (store, right) => ({
+      append: async (id, entries, { expectedLeaf, ...options } = {}) => {
+        store.checkLeaf(store.find(id), expectedLeaf);
+        await Promise.resolve();
+        return right.append(id, entries, options);
+      },
+    }),
+  ),
+  broken('loses the leaf on reopen', 'the leaf survives closing and opening again', ({ data }) => ({
+    onReopen: () => {
+      for (const session of data.sessions.values()) session.leaf = null;
+    },
+  })),
+  broken(
+    'takes a move of the leaf for any other note',
+    'moving the leaf makes the next entry hang there, also after opening again',
+    (_store, right) => ({
+      write: (session, entries, hash, key) => {
+        const { leaf } = session;
+        const receipt = right.write(session, entries, hash, key);
+        if (entries.every(({ customType }) => customType === 'reprise.leaf')) session.leaf = leaf;
+        return receipt;
+      },
+    }),
+  ),
+
+  // Leases
+  broken('ignores the epoch', 'an append with the epoch of an earlier holder is fenced', () => ({
+    checkEpoch: () => {},
+  })),
+  broken(
+    'lets anyone move the leaf of a held session',
+    'while somebody holds the session, only the holder may move the leaf',
+    (_store, right) => ({
+      checkEpoch: (session, entries, epoch) => right.checkEpoch(session, entries, epoch ?? session.epoch),
+    }),
+  ),
+  broken(
+    'keeps everyone else from noting facts about a held session',
+    'facts about a held session may be noted by anyone',
+    (_store, right) => ({
+      checkEpoch: (session, _entries, epoch) => right.checkEpoch(session, [{ type: 'message' }], epoch),
+    }),
+  ),
+  broken(
+    'reuses an epoch',
+    'every grant has a higher epoch than any before, also after opening again',
+    () => ({ nextEpoch: ({ epoch }) => Math.max(1, epoch) }),
+  ),
+  broken(
+    'grants a session twice',
+    'a held session is refused to the next, who is told the holder',
+    (store, right) => ({
+      lease: async (id, options) => {
+        delete store.find(id).holder;
+        return right.lease(id, options);
+      },
+    }),
+  ),
+  broken(
+    'releases a lease although a message waits',
+    'a lease is not released while an accepted message waits',
+    (_store, right) => ({
+      lease: async (id, options) => {
+        const lease = await right.lease(id, options);
+        return { ...lease, release: async () => (await lease[Symbol.asyncDispose]()) ?? null };
+      },
+    }),
+  ),
+
+  // The inbox
+  broken(
+    'gives a message twice',
+    'accepted messages are taken oldest first, each once',
+    ({ data }, right) => ({
+      take: (sessionId, epoch) => {
+        const item = right.take(sessionId, epoch);
+        if (item?.attempts === 1) data.items.set(item.inboxId, { ...item, state: 'accepted' });
+        return item;
+      },
+    }),
+  ),
+  broken(
+    'drops accepted messages on reopen',
+    'accepted messages survive closing and opening again',
+    ({ data }) => ({ onReopen: () => data.items.clear() }),
+  ),
+  broken('lets anyone take a message', 'only the holder of the lease may take', (store, right) => ({
+    take: (sessionId) => right.take(sessionId, store.find(sessionId).epoch),
+  })),
+  broken('forgets message keys on reopen', 'a message sent twice is accepted once', ({ data }) => ({
+    onReopen: () => data.inbound.clear(),
+  })),
+  broken(
+    'takes the message keys of all sources for one',
+    'message keys of other sources and other agents are other keys',
+    (_store, right) => ({ receive: (inbound) => right.receive({ ...inbound, source: 'any' }) }),
+  ),
+  broken('lets the last settlement win', 'the first final state of a message stays', ({ data }) => ({
+    settle: (inboxId, state, detail = {}) => {
+      const item = data.items.get(inboxId);
+      if (item !== undefined) data.items.set(inboxId, { ...item, state, detail });
+    },
+  })),
+  broken(
+    'resets by deleting the old session',
+    'a reset starts a new session and keeps the old one',
+    (store, right) => ({
+      receive: (inbound) => {
+        const old = store.data.active.get(inbound.sessionKey);
+        const receipt = right.receive(inbound);
+        if (old !== undefined && old !== receipt.sessionId) store.find(old).deleted = true;
+        return receipt;
+      },
+    }),
+  ),
+
+  // Reading
+  broken(
+    'skips one session between the pages of a list',
+    'pages of a list give every session once',
+    (_store, right) => ({
+      list: async (query) => {
+        const page = await right.list(query);
+        return query?.cursor === undefined ? page : { ...page, sessions: page.sessions.slice(1) };
+      },
+    }),
+  ),
+  broken(
+    'reads backwards off by one',
+    'reading backwards in pages of any size gives every line once, the last one first',
+    (_store, right) => ({
+      read: (id, range = {}) =>
+        right.read(id, range.from === undefined ? range : { ...range, from: range.from - back(range) }),
+    }),
+  ),
+  broken(
+    'drops the first kept entry from the tail',
+    'after a compaction the tail holds what it kept and all that came after',
+    (_store, right) => ({
+      tail: async (id) => {
+        const page = await right.tail(id);
+        const compacted = page.entries.some(({ entry }) => entry.type === 'compaction');
+        return compacted ? { ...page, entries: page.entries.slice(1) } : page;
+      },
+    }),
+  ),
+  broken(
+    'takes the last compaction of the file for the one in force',
+    'taking back a compaction brings the old context back into the tail',
+    (store, right) => ({
+      tail: async (id) => {
+        const page = await right.tail(id);
+        const all = store.stored(store.find(id));
+        const last = all.findLast(({ entry }) => entry.type === 'compaction');
+        return last === undefined ? page : { ...page, entries: all.slice(last.seq - 1) };
+      },
+    }),
+  ),
+  broken(
+    'watches from the first read on and misses what came before it',
+    'a watcher misses nothing appended before its first read',
+    (store, right) => ({
+      watch: (id, options) => {
+        const { length } = store.find(id).lines;
+        return (async function* () {
+          const late = store.find(id).lines.length;
+          for await (const stored of right.watch(id, options)) {
+            if (stored.seq <= length || stored.seq > late) yield stored;
+          }
+        })();
+      },
+    }),
+  ),
+  broken('takes search words for a pattern', 'search takes its words literally', (_store, right) => ({
+    search: (query) => right.search({ ...query, text: query.text.replace(/[%_].*/, '') }),
+  })),
+
+  // Life and death
+  broken(
+    'leaves the key of a deleted session active',
+    'a key of a deleted session has no active session',
+    () => ({ freeKey: () => {} }),
+  ),
+  broken(
+    'gives a restored session its key back, whoever has it now',
+    'a restored session does not take its key from another',
+    (store, right) => ({
+      restore: async (id) => store.activate((await right.restore(id)).sessionKey, id),
+    }),
+  ),
+  broken(
+    'forgets the id of a purged session',
+    'a purged session is gone for good, and its id stays taken',
+    ({ data }, right) => ({
+      purge: async (id) => {
+        await right.purge(id);
+        data.purged.clear();
+      },
+    }),
+  ),
+  broken('answers after it was closed', 'a closed store refuses every call, and nothing hangs', () => ({
+    [Symbol.asyncDispose]: async () => {},
+  })),
+];
+
+function changed(entries: Entries, change: (value: unknown) => unknown): Entries {
+  return JSON.parse(JSON.stringify(entries), (_key, value: unknown) => change(value)) as Entries;
+}
+
+function throughBytes(value: unknown): unknown {
+  return typeof value === 'string' ? Buffer.from(value).toString() : value;
+}
+
+function assigned(value: unknown): unknown {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? Object.assign({}, value)
+    : value;
+}
+
+function back({ direction }: port.ReadRange): number {
+  return direction === 'backward' ? 1 : 0;
+}

@@ -1,0 +1,589 @@
+/**
+ * The port on Maps and arrays: the shortest thing that keeps every promise but durability. A model to test the
+ * suite with, not a store for users. Nothing awaits between a check and its write, so every method is atomic.
+ *
+ * It is longer than files here should be because it is the whole port in one class. Its steps (`guard`, `write`,
+ * `take`, …) are methods of their own, so that broken-stores.ts can replace them one at a time.
+ */
+
+import { createHash } from 'node:crypto';
+import { type ErrorCode, RepriseError } from '../../src/errors.ts';
+import { DEFAULT_AGENT_ID, parseSessionId } from '../../src/keys/ids.ts';
+import { normalizeSessionKey, parseSessionKey } from '../../src/keys/session-key.ts';
+import type * as port from '../../src/store/store.ts';
+import type { StoreUnderTest } from '../../src/testing/store-suite/index.ts';
+import { contentText } from '../../src/transcript/content.ts';
+import { type Entry, isSideEntry, type SessionHeader } from '../../src/transcript/entry.ts';
+import { entryIdForSeq } from '../../src/transcript/entry-id.ts';
+import { assertStorable, isObject, type JsonObject } from '../../src/transcript/json.ts';
+import { encodeLine } from '../../src/transcript/line.ts';
+import { selectContext } from '../../src/transcript/select.ts';
+
+export interface PlainOptions {
+  /** ISO times; never runs backwards. */
+  readonly now: () => string;
+  readonly newId: () => string;
+}
+
+export interface PlainSession {
+  readonly id: string;
+  readonly key: string;
+  readonly createdAt: string;
+  readonly parentId?: string;
+  /** Sealed lines with their LF; the seq is the index plus one. */
+  readonly lines: string[];
+  readonly keys: Map<string, { readonly hash: string; readonly receipt: port.AppendReceipt }>;
+  leaf: string | null;
+  epoch: number;
+  deleted: boolean;
+  holder?: { readonly store: PlainStore; readonly lost: AbortController };
+}
+
+/** What outlives a store object: the disk, so to speak. */
+export class PlainData {
+  /** By lower-case id: ids are unique ignoring case. */
+  readonly sessions: Map<string, PlainSession> = new Map();
+  readonly purged: Set<string> = new Set();
+  readonly active: Map<string, string> = new Map();
+  readonly items: Map<string, port.InboxItem> = new Map();
+  readonly inbound: Map<string, { readonly hash: string; readonly receipt: port.InboxReceipt }> = new Map();
+}
+
+export type Entries = readonly port.NewEntry[];
+
+/** A clock of four entries to the millisecond: stores meet equal times, and lists must cope. */
+function plainOptions(): PlainOptions {
+  let ticks = 0;
+  let ids = 0;
+  return {
+    now: () => new Date(Date.UTC(2025, 0, 1) + Math.floor(++ticks / 4)).toISOString(),
+    newId: () => `id-${String(++ids).padStart(6, '0')}`,
+  };
+}
+
+/** `prepare` gets every store before anyone else does; that is where broken ones are broken. */
+export async function openPlain(prepare: (store: PlainStore) => void = () => {}): Promise<StoreUnderTest> {
+  const options = plainOptions();
+  const data = new PlainData();
+  const open = (): PlainStore => {
+    const store = new PlainStore(options, data);
+    prepare(store);
+    return store;
+  };
+  let store = open();
+  const reopen = async (): Promise<port.Store> => {
+    await store[Symbol.asyncDispose]();
+    store = open();
+    store.onReopen();
+    return store;
+  };
+  return { store, reopen };
+}
+
+export class PlainStore implements port.Store {
+  readonly supports: port.StoreSupports = { search: 'scan', durability: 'none', shared: false };
+  readonly options: PlainOptions;
+  readonly data: PlainData;
+  readonly #wakers = new Set<() => void>();
+  #closed = false;
+
+  readonly inbox: port.Inbox = {
+    receive: async (inbound) => this.receive(inbound),
+    take: async (sessionId, { epoch }) => this.take(sessionId, epoch),
+    settle: async (inboxId, state, detail) => this.settle(inboxId, state, detail),
+    get: async (inboxId) => this.item(inboxId),
+    pending: async (sessionId) => this.pending(sessionId),
+  };
+
+  constructor(options: PlainOptions, data: PlainData) {
+    this.options = options;
+    this.data = data;
+  }
+
+  /** For broken stores: what they lose on the way. */
+  onReopen(): void {}
+
+  async create(init: port.SessionInit): Promise<port.SessionRecord> {
+    this.open();
+    const id = parseSessionId(init.id ?? this.options.newId());
+    const key = normalizeSessionKey(init.key);
+    if (this.data.purged.has(id.toLowerCase())) throw fail('GONE', `${id} was purged`);
+    const known = this.data.sessions.get(id.toLowerCase());
+    if (known === undefined) return this.record(this.make(id, key, init));
+    if (known.id === id && known.key === key) return this.record(known);
+    throw fail('SESSION_EXISTS', `${known.id} is under another key`);
+  }
+
+  async get(id: string): Promise<port.SessionRecord> {
+    return this.record(this.find(id));
+  }
+
+  async active(key: string): Promise<port.SessionRecord | undefined> {
+    this.open();
+    const id = this.data.active.get(normalizeSessionKey(key));
+    return id === undefined ? undefined : this.record(this.find(id));
+  }
+
+  async activate(key: string, id: string): Promise<port.SessionRecord> {
+    const session = this.find(id);
+    if (session.deleted) throw fail('SESSION_DELETED', `${id} is deleted`);
+    this.data.active.set(normalizeSessionKey(key), session.id);
+    return this.record(session);
+  }
+
+  async list(query: port.ListQuery = {}): Promise<port.SessionPage> {
+    this.open();
+    const { limit = 50, cursor } = query;
+    const records = [...this.data.sessions.values()].map((session) => this.record(session));
+    const sorted = records
+      .filter((record) => matches(record, query))
+      .sort((a, b) => (place(a) < place(b) ? 1 : -1));
+    const start =
+      cursor === undefined ? 0 : sorted.findIndex((record) => place(record) < parseCursor(cursor));
+    const sessions = start === -1 ? [] : sorted.slice(start, start + limit);
+    const last = sessions.at(-1);
+    return { sessions, cursor: last === undefined || last === sorted.at(-1) ? null : place(last) };
+  }
+
+  async append(id: string, entries: Entries, options: port.AppendOptions = {}): Promise<port.AppendReceipt> {
+    const session = this.find(id);
+    checkEntries(entries);
+    const hash = hashOf(entries);
+    const known = options.key === undefined ? undefined : session.keys.get(options.key);
+    if (known !== undefined) {
+      if (known.hash === hash) return known.receipt;
+      throw fail('KEY_REUSED', 'the key was used with another body');
+    }
+    this.guard(session, entries, options);
+    return this.write(session, entries, hash, options.key);
+  }
+
+  /** Tombstone, epoch, leaf: in this order. */
+  guard(session: PlainSession, entries: Entries, options: port.AppendOptions): void {
+    if (session.deleted) throw fail('SESSION_DELETED', `${session.id} is deleted`);
+    this.checkEpoch(session, entries, options.epoch);
+    this.checkLeaf(session, options.expectedLeaf);
+  }
+
+  checkEpoch(session: PlainSession, entries: Entries, epoch: number | undefined): void {
+    if (epoch !== undefined && epoch !== session.epoch) throw fail('FENCED', `the epoch is ${session.epoch}`);
+    if (epoch === undefined && session.holder !== undefined && entries.some(movesLeaf)) throw held(session);
+  }
+
+  checkLeaf(session: PlainSession, expected: string | null | undefined): void {
+    if (expected !== undefined && expected !== session.leaf)
+      throw fail('LEAF_MOVED', `the leaf is ${session.leaf}`);
+  }
+
+  /** Lines are made first and pushed last: whatever throws on the way leaves nothing (P2). */
+  write(session: PlainSession, entries: Entries, h: string, k?: string): port.AppendReceipt {
+    const firstSeq = session.lines.length + 1;
+    const known = new Map(this.stored(session).map(({ entry }) => [entry.id, entry]));
+    let { leaf } = session;
+    const lines = entries.map((given, i) => {
+      const { type, parentId: target, ...rest } = given;
+      if (isLeafMove(given)) leaf = chainEntry(known, target ?? null);
+      const parentId = leaf;
+      const entry: Entry = {
+        type,
+        id: entryIdForSeq(firstSeq + i),
+        parentId,
+        timestamp: this.options.now(),
+        ...rest,
+      };
+      if (!isSideEntry(entry)) leaf = entry.id;
+      known.set(entry.id, entry);
+      const b = `${i + 1}/${entries.length}`;
+      return encodeLine(entry, { q: firstSeq + i, e: session.epoch, b, ...(k !== undefined && { k, h }) });
+    });
+    session.lines.push(...lines);
+    session.leaf = leaf;
+    const receipt = { firstSeq, lastSeq: session.lines.length };
+    if (k !== undefined) session.keys.set(k, { hash: h, receipt });
+    this.wake();
+    return receipt;
+  }
+
+  async tail(id: string): Promise<port.EntryPage> {
+    const session = this.find(id);
+    const all = this.stored(session).slice(1);
+    const { compaction, entries } = selectContext(all.map(({ entry }) => entry as Entry));
+    const needed = new Set([compaction?.id, ...entries.map((entry) => entry.id)]);
+    const start = all.findIndex(({ entry }) => needed.has(entry.id));
+    return {
+      entries: start === -1 ? all.slice(-1) : all.slice(start),
+      lastSeq: session.lines.length,
+      hasMore: false,
+    };
+  }
+
+  async read(
+    id: string,
+    { from, limit = 100, direction = 'forward' }: port.ReadRange = {},
+  ): Promise<port.EntryPage> {
+    const all = this.stored(this.find(id));
+    const ahead =
+      direction === 'forward'
+        ? all.filter(({ seq }) => seq >= (from ?? 1))
+        : all.filter(({ seq }) => seq <= (from ?? all.length)).reverse();
+    return { entries: ahead.slice(0, limit), lastSeq: all.length, hasMore: ahead.length > limit };
+  }
+
+  async *watch(id: string, { afterSeq, signal }: port.WatchOptions): AsyncGenerator<port.StoredEntry> {
+    let seq = afterSeq + 1;
+    while (!signal.aborted) {
+      const line = this.find(id).lines[seq - 1];
+      // Between this look and the wait nothing can be appended: no wakeup is lost.
+      if (line === undefined) await this.nextChange(signal);
+      else yield { seq: seq++, entry: parse(line) };
+    }
+  }
+
+  async lease(id: string, { waitMs = 0 }: port.LeaseOptions = {}): Promise<port.Lease> {
+    const patience = AbortSignal.timeout(waitMs);
+    let session = this.find(id);
+    while (session.holder !== undefined) {
+      if (waitMs === 0 || patience.aborted) throw held(session);
+      await this.nextChange(patience);
+      session = this.find(id);
+    }
+    if (session.deleted) throw fail('SESSION_DELETED', `${id} is deleted`);
+    session.epoch = this.nextEpoch(session);
+    return this.grant(session, { store: this, lost: new AbortController() });
+  }
+
+  nextEpoch(session: PlainSession): number {
+    return session.epoch + 1;
+  }
+
+  private grant(session: PlainSession, holder: NonNullable<PlainSession['holder']>): port.Lease {
+    session.holder = holder;
+    const isMine = (): boolean => session.holder === holder;
+    const giveUp = (): void => {
+      if (isMine()) this.dropHolder(session);
+    };
+    return {
+      sessionId: session.id,
+      epoch: session.epoch,
+      signal: holder.lost.signal,
+      renew: async () => {
+        if (!isMine()) throw fail('FENCED', 'the lease is lost');
+      },
+      release: async () => {
+        const waiting = this.pending(session.id).find(({ state }) => state === 'accepted');
+        if (isMine() && waiting !== undefined) return waiting;
+        giveUp();
+        return null;
+      },
+      [Symbol.asyncDispose]: async () => giveUp(),
+    };
+  }
+
+  private dropHolder(session: PlainSession): void {
+    session.holder?.lost.abort();
+    delete session.holder;
+    this.wake();
+  }
+
+  async leases(): Promise<readonly port.LeaseInfo[]> {
+    this.open();
+    const heldNow = [...this.data.sessions.values()].filter(({ holder }) => holder !== undefined);
+    return heldNow.map(({ id, epoch }) => ({ sessionId: id, epoch, holder: HOLDER, alive: true }));
+  }
+
+  receive({ sessionKey, source, idempotencyKey, body, reset }: port.Inbound): port.InboxReceipt {
+    this.open();
+    const key = normalizeSessionKey(sessionKey);
+    assertStorable(body);
+    const name = JSON.stringify([agentOf(key), source, idempotencyKey]);
+    const hash = hashOf(body);
+    const known = idempotencyKey === undefined ? undefined : this.data.inbound.get(name);
+    if (known !== undefined) {
+      if (known.hash === hash) return { ...known.receipt, fresh: false };
+      throw fail('KEY_REUSED', 'the message key was used with another body');
+    }
+    const current = this.data.active.get(key);
+    const session =
+      current === undefined || reset !== undefined
+        ? this.make(this.options.newId(), key, {})
+        : this.find(current);
+    this.data.active.set(key, session.id);
+    const inboxId = this.options.newId();
+    const place = { inboxId, sessionId: session.id, sessionKey: key };
+    const kept = JSON.parse(JSON.stringify(body)) as JsonObject;
+    const createdAt = this.options.now();
+    this.data.items.set(inboxId, { ...place, state: 'accepted', body: kept, attempts: 0, createdAt });
+    const receipt = { ...place, fresh: true, held: session.holder !== undefined };
+    if (idempotencyKey !== undefined) this.data.inbound.set(name, { hash, receipt });
+    return receipt;
+  }
+
+  take(sessionId: string, epoch: number): port.InboxItem | null {
+    const session = this.find(sessionId);
+    if (session.holder === undefined || epoch !== session.epoch) throw fail('FENCED', 'not the holder');
+    const next = this.pending(sessionId).find(({ state }) => state === 'accepted');
+    if (next === undefined) return null;
+    const taken: port.InboxItem = { ...next, state: 'running', attempts: next.attempts + 1 };
+    this.data.items.set(taken.inboxId, taken);
+    return taken;
+  }
+
+  settle(inboxId: string, state: port.InboxState, detail?: JsonObject): void {
+    const item = this.item(inboxId);
+    if (isPending(item))
+      this.data.items.set(inboxId, { ...item, state, ...(detail !== undefined && { detail }) });
+  }
+
+  private item(inboxId: string): port.InboxItem {
+    this.open();
+    const item = this.data.items.get(inboxId);
+    if (item === undefined) throw fail('NOT_FOUND', `no message ${inboxId}`);
+    return item;
+  }
+
+  private pending(sessionId?: string): port.InboxItem[] {
+    this.open();
+    const all = [...this.data.items.values()].filter(isPending);
+    return sessionId === undefined ? all : all.filter((item) => item.sessionId === sessionId);
+  }
+
+  async patch(id: string, settings: JsonObject): Promise<port.SessionRecord> {
+    if (!isObject(settings)) throw fail('INVALID_INPUT', 'settings are an object');
+    await this.append(id, [{ type: 'custom', customType: 'reprise.settings', data: settings }]);
+    return this.record(this.find(id));
+  }
+
+  async delete(id: string): Promise<port.SessionRecord> {
+    const session = this.find(id);
+    if (session.deleted) return this.record(session);
+    for (const { inboxId } of this.pending(id))
+      this.settle(inboxId, 'cancelled', { reason: 'session deleted' });
+    session.epoch++;
+    this.note(session, 'deleted');
+    session.deleted = true;
+    this.freeKey(session);
+    this.dropHolder(session);
+    return this.record(session);
+  }
+
+  freeKey({ key, id }: PlainSession): void {
+    if (this.data.active.get(key) === id) this.data.active.delete(key);
+  }
+
+  async restore(id: string): Promise<port.SessionRecord> {
+    const session = this.find(id);
+    if (!session.deleted) return this.record(session);
+    session.deleted = false;
+    this.note(session, 'restored');
+    return this.record(session);
+  }
+
+  async purge(id: string): Promise<void> {
+    if (!this.find(id).deleted) throw fail('INVALID_INPUT', `delete ${id} first`);
+    this.data.sessions.delete(id.toLowerCase());
+    this.data.purged.add(id.toLowerCase());
+  }
+
+  async search({ text, limit = 20, agentId }: port.SearchQuery): Promise<readonly port.SearchHit[]> {
+    this.open();
+    const hits: (port.SearchHit & { readonly at: string })[] = [];
+    for (const session of this.data.sessions.values()) {
+      if (agentId !== undefined && agentOf(session.key) !== agentId) continue;
+      for (const { seq, entry } of this.stored(session)) {
+        const snippet = messageText(entry);
+        const found = snippet.toLowerCase().includes(text.toLowerCase());
+        if (found) hits.push({ id: session.id, seq, snippet, at: entry.timestamp ?? '' });
+      }
+    }
+    hits.sort((a, b) => (a.at === b.at ? b.seq - a.seq : a.at < b.at ? 1 : -1));
+    return hits.slice(0, limit).map(({ at: _at, ...hit }) => hit);
+  }
+
+  /** Nobody can reach the lines of an array from outside: a model has no damage to find. */
+  async verify(id?: string): Promise<port.VerifyReport> {
+    this.open();
+    if (id !== undefined) this.find(id);
+    return { status: 'clean', findings: [] };
+  }
+
+  async stats(): Promise<port.StoreStats> {
+    this.open();
+    const sessions = [...this.data.sessions.values()];
+    const bytes = sessions
+      .flatMap(({ lines }) => lines)
+      .reduce((sum, line) => sum + Buffer.byteLength(line), 0);
+    return { sessions: sessions.length, bytes };
+  }
+
+  async exportSession(id: string): Promise<Uint8Array> {
+    return Buffer.from(this.find(id).lines.join(''));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true;
+    for (const session of this.data.sessions.values()) {
+      if (session.holder?.store === this) this.dropHolder(session);
+    }
+    this.wake();
+  }
+
+  find(id: string): PlainSession {
+    this.open();
+    if (this.data.purged.has(id.toLowerCase())) throw fail('GONE', `${id} was purged`);
+    const session = this.data.sessions.get(id.toLowerCase());
+    if (session?.id === id) return session;
+    throw fail('SESSION_NOT_FOUND', `no session ${JSON.stringify(id)}`);
+  }
+
+  stored(session: PlainSession): port.StoredEntry[] {
+    return session.lines.map((line, i) => ({ seq: i + 1, entry: parse(line) }));
+  }
+
+  private make(
+    id: string,
+    key: string,
+    { cwd, parentId, settings }: Partial<port.SessionInit>,
+  ): PlainSession {
+    if (settings !== undefined) assertStorable(settings);
+    const timestamp = this.options.now();
+    const header = { type: 'session', version: 3, id, timestamp, ...(cwd !== undefined && { cwd }) };
+    const line = encodeLine({ ...header, agentId: agentOf(key), key }, { q: 1, e: 0, b: '1/1' });
+    const base = { id, key, createdAt: timestamp, lines: [line], keys: new Map(), leaf: null, epoch: 0 };
+    const session: PlainSession = { ...base, deleted: false, ...(parentId !== undefined && { parentId }) };
+    this.data.sessions.set(id.toLowerCase(), session);
+    if (settings !== undefined) this.note(session, 'settings', settings);
+    return session;
+  }
+
+  private note(session: PlainSession, name: string, data: JsonObject = {}): void {
+    this.write(session, [{ type: 'custom', customType: `reprise.${name}`, data }], '');
+  }
+
+  private record(session: PlainSession): port.SessionRecord {
+    const { id, key, leaf, epoch, createdAt, parentId } = session;
+    const entries = this.stored(session).map(({ entry }) => entry as Entry);
+    const messages = entries.flatMap(({ message }) => (isObject(message) ? [message] : []));
+    const users = messages.filter(({ role }) => role === 'user');
+    const assistants = messages.filter(({ role }) => role === 'assistant');
+    return {
+      id,
+      agentId: agentOf(key),
+      sessionKey: key,
+      title: [...contentText(users[0]?.['content'])].slice(0, 60).join(''),
+      status: session.deleted ? 'deleted' : 'open',
+      active: this.data.active.get(key) === id,
+      messageCount: users.length + assistants.length,
+      turnCount: users.length,
+      tokenEstimate: Math.ceil(session.lines.join('').length / 4),
+      createdAt,
+      lastAt: entries.findLast(({ type }) => type === 'message')?.timestamp ?? createdAt,
+      ...(parentId !== undefined && { parentId }),
+      lastSeq: session.lines.length,
+      leaf,
+      epoch,
+      settings: selectContext(entries.slice(1)).settings,
+    };
+  }
+
+  private open(): void {
+    if (this.#closed) throw fail('STORE_FAILED', 'the store is closed', 'none');
+  }
+
+  private wake(): void {
+    for (const waker of this.#wakers) waker();
+  }
+
+  private async nextChange(signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#wakers.add(resolve);
+    signal.addEventListener('abort', () => resolve(), { once: true });
+    await promise;
+    this.#wakers.delete(resolve);
+  }
+}
+
+const HOLDER: JsonObject = { pid: process.pid };
+
+function fail(code: ErrorCode, message: string, outcome: 'none' | 'unknown' = 'none'): RepriseError {
+  return new RepriseError(code, message, { outcome });
+}
+
+function held({ id }: PlainSession): RepriseError {
+  return new RepriseError('LEASE_HELD', `somebody holds ${id}`, { details: { holder: HOLDER } });
+}
+
+function parse(line = ''): Entry | SessionHeader {
+  return JSON.parse(line) as Entry | SessionHeader;
+}
+
+function checkEntries(entries: Entries): void {
+  if (entries.length === 0) throw fail('INVALID_INPUT', 'an append needs an entry');
+  for (const entry of entries) {
+    if (!isObject(entry) || typeof entry['type'] !== 'string' || 'id' in entry) {
+      throw fail('INVALID_INPUT', 'an entry is an object with a type and without an id');
+    }
+    assertStorable(entry);
+  }
+}
+
+function isLeafMove({ type, customType }: port.NewEntry): boolean {
+  return type === 'custom' && customType === 'reprise.leaf';
+}
+
+function movesLeaf(entry: port.NewEntry): boolean {
+  return isLeafMove(entry) || !isSideEntry(entry as unknown as Entry);
+}
+
+/** Where a move to `target` leads: a side entry stands for the chain entry it hangs at. */
+function chainEntry(
+  known: ReadonlyMap<string | undefined, Entry | SessionHeader>,
+  target: string | null,
+): string | null {
+  if (target === null) return null;
+  const entry = known.get(target);
+  if (entry === undefined || entry.type === 'session') throw fail('INVALID_INPUT', `no entry ${target}`);
+  return isSideEntry(entry as Entry) ? chainEntry(known, (entry as Entry).parentId) : target;
+}
+
+function hashOf(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 16);
+}
+
+function agentOf(key: string): string {
+  const parts = parseSessionKey(key);
+  return parts.kind === 'global' ? DEFAULT_AGENT_ID : parts.agentId;
+}
+
+function isPending({ state }: port.InboxItem): boolean {
+  return state === 'accepted' || state === 'running';
+}
+
+function messageText(entry: Entry | SessionHeader): string {
+  const message = (entry as Entry)['message'];
+  return isObject(message) ? contentText(message['content']) : '';
+}
+
+function matches(
+  record: port.SessionRecord,
+  { agentId, kind, channel, parentId, status = 'open', text }: port.ListQuery,
+): boolean {
+  const parts = parseSessionKey(record.sessionKey);
+  return (
+    (status === 'any' || record.status === status) &&
+    (agentId === undefined || record.agentId === agentId) &&
+    (kind === undefined || parts.kind === kind) &&
+    (channel === undefined || ('channel' in parts && parts.channel === channel)) &&
+    (parentId === undefined || record.parentId === parentId) &&
+    (text === undefined || record.title.toLowerCase().includes(text.toLowerCase()))
+  );
+}
+
+/** Where a record stands in a list; also the cursor behind it. */
+function place({ lastAt, id }: port.SessionRecord): string {
+  return `${lastAt} ${id}`;
+}
+
+function parseCursor(cursor: string): string {
+  if (/^\d{4}-\d\d-\d\dT\S+Z \S+$/.test(cursor)) return cursor;
+  throw fail('INVALID_INPUT', 'not a cursor of this store');
+}
