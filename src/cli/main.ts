@@ -73,6 +73,13 @@ function createProgram(): Command {
       process.exitCode = await (await home()).verify(ref, options);
     });
   program
+    .command('repair')
+    .description('continue a damaged session in a new one; the old one is kept')
+    .argument('<ref>')
+    .option('--json', 'print JSON instead of text')
+    .option(...HOME)
+    .action(async (ref: string, options: Options) => (await home()).repair(ref, options));
+  program
     .command('locks')
     .description('who holds which session')
     .option('--json', 'print JSON instead of text')

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -81,11 +81,16 @@ describe('a home from the command line', () => {
     const bytes = readFileSync(file);
     const damaged = Buffer.from(bytes);
     damaged[damaged.indexOf('Plan')] = 0x70;
-    appendFileSync(file, '');
     writeFileSync(file, damaged);
     expect(reprise('verify', 'first-1').status).toBe(6);
     expect(reprise('verify', 'second').status).toBe(0);
-    writeFileSync(file, bytes);
+    const fixed = JSON.parse(reprise('repair', 'first-1', '--json').stdout) as {
+      repaired: string;
+      entries: number;
+    };
+    expect(fixed).toMatchObject({ from: 'first-1', damagedAt: expect.any(Number) });
+    expect(reprise('verify', fixed.repaired).status).toBe(0);
+    expect(readFileSync(file)).toEqual(damaged);
   });
 
   test('a place without a home is an error, not an empty list', () => {

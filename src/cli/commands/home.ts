@@ -1,4 +1,6 @@
+import { copyHistory } from '../../interop/copy-history.ts';
 import type { SessionRecord, VerifyStatus } from '../../store/store.ts';
+import { parseTranscript } from '../../transcript/reader.ts';
 import { type HomeOptions, homeOf, openHome } from '../home.ts';
 import { escapeForTerminal, print, say, style } from '../print.ts';
 import { resolveRef } from '../ref.ts';
@@ -101,4 +103,28 @@ export async function path(ref: string | undefined, options: ReadOptions): Promi
   const { id, agentId } = await resolveRef(store, ref);
   const file = `${home}/agents/${agentId}/sessions/${id}.jsonl`;
   print(options.json === true ? JSON.stringify({ home, file }) : file);
+}
+
+/** `reprise repair <ref>`: everything that still verifies goes on in a new session; the damaged one stays as it is. */
+export async function repair(ref: string, options: ReadOptions): Promise<void> {
+  await using store = await openHome(options);
+  const damaged = await resolveRef(store, ref);
+  const { entries, corruptAt, header, issues } = parseTranscript(await store.exportSession(damaged.id), {
+    sessionId: damaged.id,
+  });
+  const cwd = header?.cwd;
+  const { id } = await store.create({
+    key: damaged.sessionKey,
+    parentId: damaged.id,
+    ...(cwd !== undefined && { cwd }),
+  });
+  const copied = await copyHistory(store, id, entries);
+  if (damaged.active) await store.activate(damaged.sessionKey, id);
+  const damagedAt = damaged.corruptAt ?? corruptAt ?? issues.examples[0]?.offset ?? null;
+  const result = { repaired: id, from: damaged.id, entries: copied, damagedAt };
+  if (options.json === true) print(JSON.stringify(result));
+  else {
+    const why = damagedAt === null ? 'no damage was found' : `damaged at byte ${damagedAt}`;
+    print(`${damaged.id} (${why}) goes on as ${id} with ${copied} entries; the old one is kept`);
+  }
 }

@@ -1,0 +1,73 @@
+import type { NewEntry, Store } from '../store/store.ts';
+import { type Entry, isSideEntry } from '../transcript/entry.ts';
+import { entryIdForSeq } from '../transcript/entry-id.ts';
+import { buildTree } from '../transcript/tree.ts';
+
+/** Fields by which one entry names another. */
+const REFERENCES = ['firstKeptEntryId', 'targetId', 'fromId'] as const;
+const BATCH = 100;
+
+/**
+ * Copies entries into an empty session, sealed anew. The store gives new ids, so every name of an entry is
+ * translated; branches stay branches, by leaf moves.
+ */
+export async function copyHistory(
+  store: Store,
+  sessionId: string,
+  entries: readonly Entry[],
+): Promise<number> {
+  const tree = buildTree(entries);
+  const newIds = new Map<string, string>();
+  let copied = 0;
+  /** Other tools chain through their labels; what hangs below one hangs where the label hangs. */
+  const hangAt = (id: string, at: string | null): void => {
+    if (at !== null) newIds.set(id, at);
+  };
+  let { lastSeq, leaf } = await store.get(sessionId);
+  let pending: NewEntry[] = [];
+  const flush = async (): Promise<void> => {
+    if (pending.length > 0) await store.append(sessionId, pending, { key: `copy-${lastSeq}` });
+    pending = [];
+  };
+  const add = (entry: NewEntry): string => {
+    pending.push(entry);
+    lastSeq++;
+    return entryIdForSeq(lastSeq);
+  };
+  const moveTo = (parent: string | null): void => {
+    if (parent === leaf) return;
+    add({ type: 'custom', customType: 'reprise.leaf', parentId: parent });
+    leaf = parent;
+  };
+  for (const [position, entry] of entries.entries()) {
+    const parentPosition = tree.parents[position] ?? -1;
+    // A verbatim copy of an earlier entry, or our own leaf moves, which are made anew where they are needed.
+    if (parentPosition < -1 || isLeafMove(entry)) continue;
+    moveTo(newIds.get(entries[parentPosition]?.id ?? '') ?? null);
+    const id = add(translate(entry, newIds));
+    if (isSideEntry(entry)) hangAt(entry.id, leaf);
+    else {
+      newIds.set(entry.id, id);
+      leaf = id;
+    }
+    copied++;
+    if (pending.length >= BATCH) await flush();
+  }
+  moveTo(newIds.get(entries[tree.leaf]?.id ?? '') ?? leaf);
+  await flush();
+  return copied;
+}
+
+function translate(entry: Entry, newIds: ReadonlyMap<string, string>): NewEntry {
+  const { id: _id, parentId: _parent, timestamp, seal: _seal, ...rest } = entry;
+  const copy: Record<string, unknown> = { ...rest, copiedAt: timestamp };
+  for (const name of REFERENCES) {
+    const target = copy[name];
+    if (typeof target === 'string') copy[name] = newIds.get(target) ?? target;
+  }
+  return copy as unknown as NewEntry;
+}
+
+function isLeafMove({ type, customType }: Entry): boolean {
+  return type === 'custom' && customType === 'reprise.leaf';
+}
