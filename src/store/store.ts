@@ -123,7 +123,7 @@ export interface NewEntry {
 }
 
 export interface AppendOptions {
-  /** Idempotency key. Unset: one is made before the first try, so that retries inside the store find it. */
+  /** Idempotency key: with it an append whose answer was lost can be tried again and is written once. */
   readonly key?: string;
   /** The epoch of the caller's lease. */
   readonly epoch?: number;

@@ -13,9 +13,8 @@ import { applyFacts, type SessionRow, seqFinder } from './session-row.ts';
 export interface AppendRequest {
   readonly id: string;
   readonly entries: readonly NewEntry[];
-  /** Made by the client where the caller gave none; then it is not worth a place in the transcript. */
-  readonly key: string;
-  readonly generatedKey: boolean;
+  /** Without one nobody can ask again; a commit whose answer was lost is then resolved by the writer alone. */
+  readonly key?: string;
   readonly epoch?: number;
   readonly expectedLeaf?: string | null;
 }
@@ -25,11 +24,11 @@ export interface AppendRequest {
  * seqs whatever its own success or a takeover has changed since (P2). Nothing is touched before all checks pass.
  */
 export function append(batch: Batch, request: AppendRequest): AppendReceipt {
-  const { id, entries, key, generatedKey, expectedLeaf } = request;
+  const { id, entries, key, expectedLeaf } = request;
   if (entries.length === 0) throw new RepriseError('INVALID_INPUT', 'an append has at least one entry');
   const row = batch.session(id);
-  const hash = bodyHash(entries);
-  const known = batch.knownKey(id, key);
+  const hash = key === undefined ? '' : bodyHash(entries);
+  const known = key === undefined ? undefined : batch.knownKey(id, key);
   if (known !== undefined) {
     if (known.hash === hash) return { firstSeq: known.first_seq, lastSeq: known.last_seq };
     throw new RepriseError('KEY_REUSED', `key ${key} was used with another body`, { details: { key } });
@@ -46,7 +45,8 @@ export function append(batch: Batch, request: AppendRequest): AppendReceipt {
     const details = { expected: expectedLeaf, leaf: row.leaf };
     throw new RepriseError('LEAF_MOVED', `session ${id} moved on`, { details });
   }
-  const receipt = writeEntries(batch, row, entries, generatedKey ? {} : { k: key, h: hash });
+  if (key === undefined) return writeEntries(batch, row, entries);
+  const receipt = writeEntries(batch, row, entries, { k: key, h: hash });
   batch.rememberKey(id, { key, hash, first_seq: receipt.firstSeq, last_seq: receipt.lastSeq });
   return receipt;
 }

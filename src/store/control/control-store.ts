@@ -121,16 +121,8 @@ export class ControlStore implements Store {
     entries: readonly NewEntry[],
     options: AppendOptions = {},
   ): Promise<AppendReceipt> {
-    const { key, ...rest } = options;
     checkEntries(entries);
-    const generatedKey = key === undefined;
-    return this.#writer.call('append', {
-      ...rest,
-      id: parseSessionId(id),
-      entries,
-      key: key ?? randomUUID(),
-      generatedKey,
-    });
+    return this.#writer.call('append', { ...options, id: parseSessionId(id), entries });
   }
 
   async tail(id: string): Promise<EntryPage> {

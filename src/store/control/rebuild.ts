@@ -1,6 +1,6 @@
 import { closeSync, constants, mkdirSync, openSync, readdirSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseAgentId, parseSessionId } from '../../keys/ids.ts';
+import { isSessionId, parseAgentId } from '../../keys/ids.ts';
 import { decodeLine } from '../../transcript/line.ts';
 import { adoptLines, EPOCH_JUMP, insertFromHeader } from './adopt.ts';
 import type { Database } from './database.ts';
@@ -13,27 +13,36 @@ const HEADER_BYTES = 4096;
  * Finds transcripts the index does not know and takes them in: after a lost, damaged or older control.db, and for
  * files somebody put there. Transcripts are only read; what a torn append left goes to quarantine.
  */
-export function adoptUnknownTranscripts(db: Database, files: TranscriptFiles, home: string): number {
-  let adopted = 0;
-  for (const agentId of foldersIn(join(home, 'agents'))) {
-    const folder = join(home, 'agents', agentId, 'sessions');
-    for (const name of filesIn(folder)) {
-      if (!name.endsWith('.jsonl') || !isAgentId(agentId)) continue;
-      const id = name.slice(0, -'.jsonl'.length);
-      if (!isId(id) || findSession(db, id) !== undefined) continue;
-      if (db.row('SELECT 1 FROM purged WHERE id = ?', id) !== undefined) continue;
-      if (adoptFile(db, files, join(folder, name), { id, agentId })) adopted++;
-    }
+export function adoptUnknownTranscripts(db: Database, files: TranscriptFiles, home: string): void {
+  const found = transcriptsIn(home);
+  // Counting is enough on an ordinary day: nobody opens ten thousand files to learn that all is well.
+  const known = db.row<{ n: number }>('SELECT count(*) AS n FROM sessions WHERE file_size > 0')?.n ?? 0;
+  if (found.length <= known) return;
+  for (const { agentId, id } of found) {
+    if (findSession(db, id) !== undefined) continue;
+    if (db.row('SELECT 1 FROM purged WHERE id = ?', id) !== undefined) continue;
+    adoptFile(db, files, { id, agentId });
   }
-  return adopted;
 }
 
-function adoptFile(
-  db: Database,
-  files: TranscriptFiles,
-  path: string,
-  owner: { id: string; agentId: string },
-): boolean {
+interface Owner {
+  readonly id: string;
+  readonly agentId: string;
+}
+
+function transcriptsIn(home: string): Owner[] {
+  return foldersIn(join(home, 'agents'))
+    .filter(isAgentId)
+    .flatMap((agentId) =>
+      filesIn(join(home, 'agents', agentId, 'sessions'))
+        .filter((name) => name.endsWith('.jsonl'))
+        .map((name) => ({ agentId, id: name.slice(0, -'.jsonl'.length) })),
+    )
+    .filter(({ id }) => isSessionId(id));
+}
+
+function adoptFile(db: Database, files: TranscriptFiles, owner: Owner): void {
+  const path = files.path(owner.agentId, owner.id);
   const fd = openSync(path, constants.O_RDWR | constants.O_APPEND | constants.O_NOFOLLOW);
   try {
     const size = sizeOf(fd);
@@ -42,10 +51,10 @@ function adoptFile(
     const header = decodeLine(end === -1 ? head : head.subarray(0, end));
     // Without our seal on its header a file is another tool's; importing it is a decision, not a repair.
     const isOurs = header.kind === 'record' && header.seal !== undefined && header.seal !== 'broken';
-    if (!isOurs || header.record['id'] !== owner.id) return false;
+    if (!isOurs || header.record['id'] !== owner.id) return;
     insertFromHeader(db, header.record, owner.agentId);
     const row = findSession(db, owner.id);
-    if (row === undefined) return false;
+    if (row === undefined) return;
     const state = { ...row };
     const { tornAt, corruptAt } = adoptLines(db, state, fd, 0, size);
     if (tornAt !== undefined) {
@@ -63,7 +72,6 @@ function adoptFile(
       corruptAt ?? null,
       owner.id,
     );
-    return true;
   } finally {
     closeSync(fd);
   }
@@ -97,15 +105,6 @@ function entriesIn(path: string, folders: boolean): string[] {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
     throw error;
-  }
-}
-
-function isId(id: string): boolean {
-  try {
-    return parseSessionId(id) === id;
-  } catch {
-    // A file that is called like no session is none of ours.
-    return false;
   }
 }
 

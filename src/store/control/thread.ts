@@ -113,6 +113,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
       sweep();
       sweep();
       files?.close();
+      writer.forgetCommits();
       db.close();
       answer(n, { ok: true, value: undefined });
     } else if (op in WRITE_OPS) {

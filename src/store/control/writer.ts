@@ -1,5 +1,5 @@
 import { RepriseError } from '../../errors.ts';
-import { type AppendRequest, append } from './append.ts';
+import { append } from './append.ts';
 import { Batch, type BatchContext } from './batch.ts';
 import { storeError } from './database.ts';
 import type { Follower } from './follower.ts';
@@ -76,6 +76,9 @@ export class Writer {
   #queue: WriteRequest[] = [];
   #scheduled = false;
   #busySince: number | undefined;
+  #commits = 0;
+  /** The last failed commit could not even be looked up. */
+  #unresolved = false;
 
   constructor(
     context: BatchContext,
@@ -129,6 +132,7 @@ export class Writer {
   }
 
   #commit(requests: readonly WriteRequest[]): void {
+    const commit = ++this.#commits;
     let outcomes: WriteOutcome[] = [];
     let changed: string[] = [];
     try {
@@ -138,10 +142,15 @@ export class Writer {
         const batch = new Batch(this.#context);
         outcomes = requests.map((request) => runOne(batch, request, this.#follower));
         changed = batch.flush();
+        this.#sign(commit);
       });
     } catch (error) {
-      outcomes = this.#afterFailure(requests, storeError(error));
-      changed = [];
+      const failure = storeError(error);
+      if (!this.#hasHappened(commit, failure)) {
+        const none = this.#failedFor(failure);
+        outcomes = requests.map(() => ({ ok: false, error: none }));
+        changed = [];
+      }
     }
     this.#follower?.expect(changed);
     for (const [i, { done }] of requests.entries()) {
@@ -151,22 +160,51 @@ export class Writer {
     if (changed.length > 0) this.#onChange(changed);
   }
 
-  /** A commit that failed may have happened. The keys know: whoever finds its key there has its answer (P2). */
-  #afterFailure(requests: readonly WriteRequest[], failure: RepriseError): WriteOutcome[] {
+  /** A note inside the transaction that only this engine writes: whether a commit happened can be looked up. */
+  #sign(commit: number): void {
+    this.#context.db.run('INSERT OR REPLACE INTO meta VALUES (?, ?)', this.#mark, String(commit));
+  }
+
+  /** On the way out: the signature is of use to nobody else. */
+  forgetCommits(): void {
     try {
-      if (failure.outcome === 'unknown') this.#context.db.reopen();
+      this.#context.db.transaction(
+        () => this.#context.db.run('DELETE FROM meta WHERE name = ?', this.#mark),
+        { lazy: true },
+      );
     } catch {
-      // Still broken: everybody is told that the outcome is unknown.
-      return requests.map(() => ({ ok: false, error: failure }));
+      // A leftover of a few bytes is no reason to fail on closing.
     }
-    return requests.map(({ op, args }) => {
-      if (op !== 'append' || failure.outcome !== 'unknown') return { ok: false, error: failure };
-      const { id, key } = args as AppendRequest;
-      const known = new Batch(this.#context).knownKey(id, key);
-      if (known !== undefined)
-        return { ok: true, value: { firstSeq: known.first_seq, lastSeq: known.last_seq } };
-      const error = new RepriseError(failure.code, failure.message, { cause: failure, outcome: 'none' });
-      return { ok: false, error };
+  }
+
+  get #mark(): string {
+    return `commit:${this.#context.self.engineId}`;
+  }
+
+  /** A commit that failed may have happened all the same. Its signature knows, and then every answer is true (P2). */
+  #hasHappened(commit: number, failure: RepriseError): boolean {
+    this.#unresolved = failure.outcome === 'unknown';
+    if (!this.#unresolved) return false;
+    try {
+      this.#context.db.reopen();
+      const row = this.#context.db.row<{ value: string }>(
+        'SELECT value FROM meta WHERE name = ?',
+        this.#mark,
+      );
+      this.#unresolved = false;
+      return row?.value === String(commit);
+    } catch {
+      // Still broken: nobody knows, and everybody is told so.
+      return false;
+    }
+  }
+
+  #failedFor(failure: RepriseError): RepriseError {
+    if (this.#unresolved || failure.outcome === 'none') return failure;
+    return new RepriseError(failure.code, failure.message, {
+      cause: failure,
+      outcome: 'none',
+      details: failure.details,
     });
   }
 }

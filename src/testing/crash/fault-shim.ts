@@ -85,7 +85,7 @@ export function readFaultLog(file: string): readonly FiredFault[] {
 }
 
 /** The path of the library, compiled on the first call. */
-export function buildFaultShim(): string {
+function buildFaultShim(): string {
   return compileC({
     name: 'fault-shim',
     source: readFileSync(sourceFile(), 'utf8'),
