@@ -86,6 +86,14 @@ function createProgram(): Command {
     .option(...HOME)
     .action(async (options: Options) => (await home()).locks(options));
   program
+    .command('doctor')
+    .description('what an operator would ask first: exit 0 when nothing wants a look')
+    .option('--json', 'print JSON instead of text')
+    .option(...HOME)
+    .action(async (options: Options) => {
+      process.exitCode = await (await import('./commands/doctor.ts')).doctor(options);
+    });
+  program
     .command('path')
     .description('where the home is, or the transcript of a session')
     .argument('[ref]')

@@ -93,6 +93,12 @@ describe('a home from the command line', () => {
     expect(readFileSync(file)).toEqual(damaged);
   });
 
+  test('doctor says what is there and whether something wants a look', () => {
+    const { status, stdout } = reprise('doctor');
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/ok {3}home: .*ok {3}quarantine: empty.*\d+ sessions/s);
+  });
+
   test('a place without a home is an error, not an empty list', () => {
     const { status, stderr } = spawnSync(
       process.execPath,
