@@ -47,7 +47,18 @@ describe('the public API', () => {
     `);
     expect(Object.keys(testing).sort()).toMatchInlineSnapshot(`
       [
+        "assertClean",
+        "crashRounds",
+        "createHistory",
+        "faultEnv",
+        "faultShimSupport",
+        "judgeHistory",
+        "powerCutRounds",
+        "readFaultLog",
+        "readSession",
         "runStoreCase",
+        "serveStore",
+        "startDriver",
         "storeCases",
         "validateAiSdkMessages",
         "validateAnthropicMessages",

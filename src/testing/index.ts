@@ -1,3 +1,31 @@
+export {
+  type Answer,
+  type DriverCommand,
+  type DriverExit,
+  type DriverOptions,
+  type DriverProcess,
+  startDriver,
+} from './crash/driver-process.ts';
+export {
+  type FaultAction,
+  type FaultCall,
+  type FaultPlan,
+  type FiredFault,
+  faultEnv,
+  faultShimSupport,
+  readFaultLog,
+} from './crash/fault-shim.ts';
+export {
+  type Attempt,
+  type AttemptInit,
+  type AttemptOutcome,
+  createHistory,
+  type History,
+} from './crash/history.ts';
+export { assertClean, type HistoryReport, judgeHistory, readSession, type SeenEntry } from './crash/judge.ts';
+export { type CrashReport, type CrashRoundsOptions, crashRounds } from './crash/nemesis.ts';
+export { type PowerCutReport, type PowerCutRoundsOptions, powerCutRounds } from './crash/power-cut-rounds.ts';
+export { serveStore } from './crash/serve.ts';
 export { validateAiSdkMessages } from './providers/ai-sdk.ts';
 export { validateAnthropicMessages } from './providers/anthropic.ts';
 export { validateBedrock } from './providers/bedrock.ts';

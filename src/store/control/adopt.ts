@@ -19,9 +19,14 @@ const CHUNK = 1024 * 1024;
 export const EPOCH_JUMP = 1_000_000;
 
 export interface Adoption {
-  /** From here on the bytes belong to nobody: a torn append, or garbage. */
-  readonly tornAt: number | undefined;
+  /** Behind the last line that was taken in; what follows belongs to nobody: a torn append, or garbage. */
+  readonly end: number;
   readonly corruptAt: number | undefined;
+}
+
+interface LineToAdopt extends PlacedRecord {
+  /** Offset behind its LF. */
+  readonly end: number;
 }
 
 /**
@@ -30,10 +35,12 @@ export interface Adoption {
  */
 export function adoptLines(db: Database, row: SessionRow, fd: number, from: number, to: number): Adoption {
   const seqOf = seqFinder(db, row);
-  let tornAt: number | undefined;
+  let end = from;
   let corruptAt: number | undefined;
-  const accept = ({ record, seal }: PlacedRecord): void => {
+  const accept = (placed: PlacedRecord): void => {
+    const { record, seal } = placed;
     const seq = row.seq + 1;
+    end = Math.max(end, (placed as LineToAdopt).end);
     if (seal === undefined || seal === 'broken') {
       adoptForeign(db, row, record);
       return;
@@ -62,22 +69,24 @@ export function adoptLines(db: Database, row: SessionRow, fd: number, from: numb
   const rule = createHistoryRule(
     accept,
     ({ kind, offset }) => {
-      if (kind === 'torn-tail') tornAt = offset;
       if (kind === 'corrupt') corruptAt ??= offset;
     },
     { lines: row.q, epoch: Math.min(row.epoch, Number.MAX_SAFE_INTEGER) },
   );
-  const splitter = createLineSplitter(DEFAULT_RECORD_LIMITS.maxRecordBytes, ({ bytes, offset, length }) => {
-    const place = { line: 0, offset: from + offset };
-    const decoded = length > bytes.length ? ({ kind: 'bad' } as const) : decodeLine(bytes);
-    if (decoded.kind === 'bad') rule.addBad(place);
-    else if (decoded.kind === 'record') rule.add({ ...place, record: decoded.record, seal: decoded.seal });
-  });
+  const splitter = createLineSplitter(
+    DEFAULT_RECORD_LIMITS.maxRecordBytes,
+    ({ bytes, offset, length, terminated }) => {
+      const place = { line: 0, offset: from + offset, end: from + offset + length + (terminated ? 1 : 0) };
+      const decoded = length > bytes.length ? ({ kind: 'bad' } as const) : decodeLine(bytes);
+      if (decoded.kind === 'bad') rule.addBad(place);
+      else if (decoded.kind === 'record') rule.add({ ...place, record: decoded.record, seal: decoded.seal });
+    },
+  );
   for (let at = from; at < to; at += CHUNK) splitter.push(readRange(fd, at, Math.min(at + CHUNK, to)));
   splitter.end();
   rule.finish();
   saveSession(db, row);
-  return { tornAt, corruptAt };
+  return { end, corruptAt };
 }
 
 function adoptForeign(db: Database, row: SessionRow, record: JsonObject): void {

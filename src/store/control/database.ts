@@ -93,6 +93,13 @@ export class Database {
     }
   }
 
+  /** Moves all of the write-ahead log into the database, durably, or throws. */
+  checkpoint(): void {
+    const result = this.row<{ busy: number }>('PRAGMA wal_checkpoint(TRUNCATE)');
+    if (result?.busy !== 0)
+      throw new RepriseError('STORE_BUSY', 'the log could not be moved into the database');
+  }
+
   /** After a failed commit nothing about this connection can be trusted. */
   reopen(): void {
     this.close();

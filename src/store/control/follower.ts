@@ -1,7 +1,15 @@
 import { adoptLines } from './adopt.ts';
 import type { Database } from './database.ts';
 import { findSession, type SessionRow } from './session-row.ts';
-import { readRange, sizeOf, syncData, type TranscriptFiles, truncate, writeAll } from './transcript-files.ts';
+import {
+  endLine,
+  readRange,
+  sizeOf,
+  syncData,
+  type TranscriptFiles,
+  truncate,
+  writeAll,
+} from './transcript-files.ts';
 
 interface JournalRow {
   readonly first_seq: number;
@@ -160,43 +168,52 @@ export class Follower {
    */
   #takeIn(fd: number, row: SessionRow, same: number, size: number): void {
     const from = row.synced_size + same;
-    this.#settle(row, same);
-    const { tornAt, corruptAt } = adoptLines(this.#db, row, fd, from, size);
-    if (tornAt !== undefined) this.#setAside(fd, row, tornAt, size);
+    const { end, corruptAt } = adoptLines(this.#db, row, fd, from, size);
+    if (end < size) this.#setAside(fd, row, end, size);
+    if (end > from) endLine(fd);
     if (corruptAt !== undefined)
       this.#db.run('UPDATE sessions SET corrupt_at = ? WHERE id = ?', corruptAt, row.id);
+    // Synced before a journal row goes: if this fails, all of it is done again.
     syncData(fd);
+    this.#settle(row, same);
     row.synced_size = sizeOf(fd);
     row.file_size = row.synced_size;
     this.#db.run(
-      'UPDATE sessions SET synced_size = ?, file_size = ? WHERE id = ?',
+      'UPDATE sessions SET synced_seq = ?, synced_size = ?, file_seq = ?, file_size = ? WHERE id = ?',
+      row.synced_seq,
       row.synced_size,
+      row.file_seq,
       row.file_size,
       row.id,
     );
   }
 
-  /** Marks the journal rows of the first `length` unsettled bytes as done. */
+  /** The first `length` bytes of the unsettled journal, whole lines, are settled: their rows go, one may be split. */
   #settle(row: SessionRow, length: number): void {
     const rows = this.#db.rows<JournalRow>(
       'SELECT first_seq, last_seq, bytes FROM journal WHERE session_id = ? AND last_seq > ? ORDER BY first_seq',
       row.id,
       row.synced_seq,
     );
-    let done = 0;
-    for (const { last_seq, bytes } of rows) {
-      done += bytes.length;
-      if (done > length) break;
+    let left = length;
+    for (const { first_seq, last_seq, bytes } of rows) {
+      if (left <= 0) break;
+      this.#db.run('DELETE FROM journal WHERE session_id = ? AND first_seq = ?', row.id, first_seq);
       row.synced_seq = last_seq;
+      if (left < bytes.length) {
+        const lines = bytes.subarray(0, left).filter((byte) => byte === LF).length;
+        row.synced_seq = first_seq + lines - 1;
+        this.#db.run(
+          'INSERT INTO journal VALUES (?, ?, ?, ?)',
+          row.id,
+          first_seq + lines,
+          last_seq,
+          bytes.subarray(left),
+        );
+      }
+      left -= bytes.length;
     }
     row.file_seq = Math.max(row.file_seq, row.synced_seq);
-    this.#db.run(
-      'UPDATE sessions SET synced_seq = ?, file_seq = ? WHERE id = ?',
-      row.synced_seq,
-      row.file_seq,
-      row.id,
-    );
-    this.#db.run('DELETE FROM journal WHERE session_id = ? AND last_seq <= ?', row.id, row.synced_seq);
   }
 
   #setAside(fd: number, row: SessionRow, from: number, size: number): void {

@@ -5,7 +5,7 @@ import { decodeLine } from '../../transcript/line.ts';
 import { adoptLines, EPOCH_JUMP, insertFromHeader } from './adopt.ts';
 import type { Database } from './database.ts';
 import { findSession, saveSession } from './session-row.ts';
-import { readRange, sizeOf, syncData, type TranscriptFiles, truncate } from './transcript-files.ts';
+import { endLine, readRange, sizeOf, syncData, type TranscriptFiles, truncate } from './transcript-files.ts';
 
 const HEADER_BYTES = 4096;
 
@@ -56,11 +56,12 @@ function adoptFile(db: Database, files: TranscriptFiles, owner: Owner): void {
     const row = findSession(db, owner.id);
     if (row === undefined) return;
     const state = { ...row };
-    const { tornAt, corruptAt } = adoptLines(db, state, fd, 0, size);
-    if (tornAt !== undefined) {
-      files.quarantine(`${owner.id}.jsonl@${tornAt}`, readRange(fd, tornAt, size));
-      truncate(fd, tornAt);
+    const { end: taken, corruptAt } = adoptLines(db, state, fd, 0, size);
+    if (taken < size) {
+      files.quarantine(`${owner.id}.jsonl@${taken}`, readRange(fd, taken, size));
+      truncate(fd, taken);
     }
+    endLine(fd);
     syncData(fd);
     const settled = sizeOf(fd);
     state.epoch += EPOCH_JUMP;

@@ -56,6 +56,12 @@ const CHANGEABLE = [
 const UPDATE = `UPDATE sessions SET ${CHANGEABLE.map((name) => `${name} = ?`).join(', ')} WHERE id = ?`;
 
 export function findSession(db: Database, id: string): SessionRow | undefined {
+  const row = findIgnoringCase(db, id);
+  return row?.id === id ? row : undefined;
+}
+
+/** Ids that differ only in case would be one file on some disks, so only one of them can be taken. */
+export function findIgnoringCase(db: Database, id: string): SessionRow | undefined {
   return db.row<SessionRow>('SELECT * FROM sessions WHERE id = ?', id);
 }
 

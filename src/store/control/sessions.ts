@@ -7,7 +7,7 @@ import type { SessionInit, SessionRecord } from '../store.ts';
 import { writeEntries } from './append.ts';
 import type { Batch } from './batch.ts';
 import { cancelPending } from './inbox-rows.ts';
-import { findSession, type SessionRow, toRecord } from './session-row.ts';
+import { findIgnoringCase, type SessionRow, toRecord } from './session-row.ts';
 
 /** Older readers of the format look no further for the header. */
 const MAX_HEADER_BYTES = 512;
@@ -18,7 +18,7 @@ export function createSession(batch: Batch, init: SessionInit & { readonly id: s
   const id = parseSessionId(init.id);
   const parts = parseSessionKey(init.key);
   const key = formatSessionKey(parts);
-  const existing = findSession(db, id);
+  const existing = findIgnoringCase(db, id);
   if (existing !== undefined) {
     if (existing.id === id && existing.key === key) return toRecord(db, batch.session(id));
     throw new RepriseError('SESSION_EXISTS', `session ${id} exists under another key`, {

@@ -16,6 +16,7 @@ import { dirname, join } from 'node:path';
 
 const { O_RDWR, O_RDONLY, O_APPEND, O_CREAT, O_NOFOLLOW, O_EXCL, O_WRONLY } = constants;
 const MAX_OPEN = 256;
+const LF = 10;
 
 /**
  * The transcript files of a home. Ids were checked when their session was made, so a path is never built from
@@ -117,6 +118,12 @@ function syncFolder(path: string): void {
 /** On a full disk the kernel reports a short count and no error; the next try then says ENOSPC. */
 export function writeAll(fd: number, bytes: Buffer): void {
   for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done, bytes.length - done);
+}
+
+/** A last line that is complete but for its LF gets it, or the next one would be glued on. */
+export function endLine(fd: number): void {
+  const size = sizeOf(fd);
+  if (size > 0 && readRange(fd, size - 1, size)[0] !== LF) writeAll(fd, Buffer.from('\n'));
 }
 
 export function readRange(fd: number, from: number, to: number): Buffer {

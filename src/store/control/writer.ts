@@ -187,6 +187,8 @@ export class Writer {
     if (!this.#unresolved) return false;
     try {
       this.#context.db.reopen();
+      // What a failed fsync left may stand in the page cache only. Copied into the database and synced, it is safe.
+      this.#context.db.checkpoint();
       const row = this.#context.db.row<{ value: string }>(
         'SELECT value FROM meta WHERE name = ?',
         this.#mark,
