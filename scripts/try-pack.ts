@@ -23,12 +23,15 @@ writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'user', priva
 run('npm', ['install', '--no-audit', '--no-fund', '--silent', join(folder, filename)]);
 writeFileSync(
   join(folder, 'use.ts'),
-  `import { parseTranscript, rebuildHistory, type AnthropicMessage } from 'reprise';
+  `import { openStore, parseTranscript, rebuildHistory, type AnthropicMessage, type Store } from 'reprise';
 import { validateAnthropicMessages, type Violation } from 'reprise/testing';
 const { entries } = parseTranscript('{"type":"user","content":"hi","ts":1}\\n');
 const messages: AnthropicMessage[] = rebuildHistory(entries, { format: 'anthropic' });
 const violations: Violation[] = validateAnthropicMessages(messages);
 console.log(JSON.stringify({ messages, violations }));
+await using store: Store = await openStore({ kind: 'jsonl', home: 'home' });
+const { id } = await store.create({ key: 'agent:main:main' });
+console.log(JSON.stringify(await store.append(id, [{ type: 'message', message: { role: 'user', content: 'hi' } }])));
 `,
 );
 const expect = (what: string, text: string, part: string): void => {
@@ -36,13 +39,12 @@ const expect = (what: string, text: string, part: string): void => {
   console.log(`ok: ${what}`);
 };
 const options = ['--strict', '--noEmit', '--module', 'nodenext', '--target', 'es2024', '--types', ''];
+options.push('--lib', 'es2024,esnext.disposable,dom');
 run(join(root, 'node_modules/.bin/tsc'), [...options, 'use.ts']);
 console.log('ok: the types are usable');
-expect(
-  'the library',
-  run(process.execPath, ['use.ts']),
-  '{"messages":[{"role":"user","content":"hi"}],"violations":[]}',
-);
+const used = run(process.execPath, ['use.ts']);
+expect('the library', used, '{"messages":[{"role":"user","content":"hi"}],"violations":[]}');
+expect('the store in its threads', used, '{"firstSeq":2,"lastSeq":2}');
 const bin = join(folder, 'node_modules/.bin/reprise');
 expect('the command', run(process.execPath, [bin]), 'They differ in one value');
 const sample = join(folder, 'node_modules/reprise/examples/transcripts/zyhive.jsonl');

@@ -4,6 +4,7 @@ export {
   type DriverExit,
   type DriverOptions,
   type DriverProcess,
+  type DriverSignal,
   startDriver,
 } from './crash/driver-process.ts';
 export {

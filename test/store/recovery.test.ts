@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import { decodeLine } from '../../src/index.ts';
+import { refuseNetwork } from '../../src/store/control/home.ts';
 import type { NewEntry, Store } from '../../src/store/store.ts';
 
 let home = '';
@@ -179,6 +180,18 @@ describe('bytes that are not ours', () => {
   });
 });
 
+test('T11 sessions.json tells people which session a key stands for, and is whole', async () => {
+  const store = await openJsonl();
+  await store.create({ id: 's1', key: 'agent:main:main' });
+  await store.append('s1', [say('hello')]);
+  await store.activate('agent:main:main', 's1');
+  await close(store);
+  const index = JSON.parse(readFileSync(join(home, 'agents/main/sessions/sessions.json'), 'utf8')) as unknown;
+  expect(index).toMatchObject({
+    'agent:main:main': { sessionId: 's1', sessionFile: 's1.jsonl', title: 'hello', messageCount: 1 },
+  });
+});
+
 describe('redo', () => {
   test('a transcript that vanished or was cut before it was synced is written again from the journal', async () => {
     const store = await openJsonl();
@@ -204,6 +217,13 @@ describe('a home that cannot be one', () => {
     const path = join(home, 'file');
     writeFileSync(path, '');
     await expect(openStore({ kind: 'jsonl', home: path })).rejects.toMatchObject({ code: 'INVALID_INPUT' });
+  });
+
+  test('a network file system is refused with a next step, a local one is not', () => {
+    for (const type of [0x6969, 0xff534d42, -11317950])
+      expect(() => refuseNetwork(home, type)).toThrow('network');
+    for (const type of [0xef53, 0x58465342, 0x01021994])
+      expect(() => refuseNetwork(home, type)).not.toThrow();
   });
 
   test('T84 folders are 0700 and files 0600', async () => {

@@ -9,6 +9,7 @@ import { fileSource, journalSource } from './lines.ts';
 import type { ThreadEvent, ThreadOptions, ThreadReply, ThreadRequest } from './protocol.ts';
 import { Reader } from './reader.ts';
 import { adoptUnknownTranscripts, setAsideDamaged } from './rebuild.ts';
+import { writeSessionsJson } from './sessions-json.ts';
 import { TranscriptFiles } from './transcript-files.ts';
 import { WRITE_OPS, type WriteOp, type WriteOutcome, Writer } from './writer.ts';
 
@@ -113,6 +114,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
       sweep();
       sweep();
       files?.close();
+      if (home !== undefined) writeIndex(db, home);
       writer.forgetCommits();
       db.close();
       answer(n, { ok: true, value: undefined });
@@ -127,6 +129,15 @@ function start(port: MessagePort, options: ThreadOptions): void {
       });
     } else answer(n, look(reader, op, args));
   });
+}
+
+/** A convenience for people; that it cannot be written is no reason to fail on closing. */
+function writeIndex(db: Database, home: string): void {
+  try {
+    db.snapshot(() => writeSessionsJson(db, home));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
+  }
 }
 
 /** Opens control.db for writing; one that is damaged is set aside and made anew from the transcripts. */

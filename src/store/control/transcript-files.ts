@@ -106,7 +106,7 @@ function openOrCreate(path: string): number {
   return fd;
 }
 
-function syncFolder(path: string): void {
+export function syncFolder(path: string): void {
   const fd = openSync(path, O_RDONLY);
   try {
     fsyncSync(fd);

@@ -32,9 +32,13 @@ export interface Answer {
   readonly [field: string]: unknown;
 }
 
+/** What a nemesis sends. A name of our own, so that users of the types need no types of Node. */
+export type DriverSignal = 'SIGKILL' | 'SIGTERM' | 'SIGINT' | 'SIGSTOP' | 'SIGCONT';
+
 export interface DriverExit {
   readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
+  /** Name of the signal that ended it. */
+  readonly signal: string | null;
   readonly stderr: string;
 }
 
@@ -46,7 +50,7 @@ export interface DriverProcess extends AsyncDisposable {
   readonly exited: Promise<DriverExit>;
   /** Never rejects: a process that dies with the command in flight is an answer with outcome `unknown`. */
   send(command: DriverCommand): Promise<Answer>;
-  kill(signal?: NodeJS.Signals): void;
+  kill(signal?: DriverSignal): void;
   /** Ends the input; resolves when everything was answered and the process is gone. */
   stop(): Promise<DriverExit>;
 }
@@ -92,7 +96,7 @@ export async function startDriver(options: DriverOptions): Promise<DriverProcess
   child.stdin?.on('error', () => {});
 
   const exited = new Promise<DriverExit>((resolve) => {
-    const leave = (code: number | null, signal: NodeJS.Signals | null): void => {
+    const leave = (code: number | null, signal: string | null): void => {
       gone = true;
       ready.resolve({ ready: false });
       for (const [n, answer] of pending) answer(died(n));
@@ -107,7 +111,7 @@ export async function startDriver(options: DriverOptions): Promise<DriverProcess
     });
   });
 
-  const kill = (signal: NodeJS.Signals = 'SIGKILL'): void => {
+  const kill = (signal: DriverSignal = 'SIGKILL'): void => {
     child.kill(signal);
   };
   const stop = (): Promise<DriverExit> => {
