@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { RepriseError } from '../../errors.ts';
+import { type Entry, isSideEntry } from '../../transcript/entry.ts';
 import { entryIdForSeq, longEntryIdForSeq } from '../../transcript/entry-id.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { encodeLine } from '../../transcript/line.ts';
@@ -82,11 +83,16 @@ export function writeEntries(
   const draft = { ...row };
   const firstSeq = row.seq + 1;
   const seqOf = seqFinder(batch.db, draft);
+  const entryAt = (seq: number): Entry | undefined => {
+    const own = lines[seq - firstSeq];
+    return own === undefined ? batch.entry(row, seq) : (JSON.parse(own) as Entry);
+  };
   for (const [i, entry] of entries.entries()) {
     const seq = firstSeq + i;
-    draft.q++;
     const facts = factsOf(entry);
-    const parentId = facts.leafMove === true ? moveTarget(entry, seqOf) : draft.leaf;
+    // Looked up before this line has a number: an entry cannot hang under itself.
+    const parentId = facts.leafMove === true ? moveTarget(entry, { seqOf, entryAt }) : draft.leaf;
+    draft.q++;
     const id = ownId(batch.db, draft);
     const timestamp = batch.now();
     const { type, id: _id, parentId: _parent, timestamp: _time, ...rest } = entry as JsonObject;
@@ -109,12 +115,25 @@ function ownId(db: Database, { id, seq, q }: SessionRow): string {
   return taken === undefined ? short : longEntryIdForSeq(q);
 }
 
-function moveTarget({ parentId }: NewEntry, seqOf: (id: string) => number | undefined): string | null {
-  if (parentId === null) return null;
-  if (typeof parentId === 'string' && seqOf(parentId) !== undefined) return parentId;
-  throw new RepriseError('INVALID_INPUT', `no entry ${String(parentId)} to move to`, {
-    details: { parentId },
-  });
+interface EntryLookup {
+  readonly seqOf: (id: string) => number | undefined;
+  readonly entryAt: (seq: number) => Entry | undefined;
+}
+
+/** Side entries are never the leaf: a move to one is a move to where it hangs. */
+function moveTarget({ parentId }: NewEntry, { seqOf, entryAt }: EntryLookup): string | null {
+  for (let target = parentId; ; ) {
+    if (target === null) return null;
+    const seq = typeof target === 'string' ? seqOf(target) : undefined;
+    if (typeof target !== 'string' || seq === undefined) {
+      throw new RepriseError('INVALID_INPUT', `no entry ${String(target)} to move to`, {
+        details: { parentId },
+      });
+    }
+    const entry = entryAt(seq);
+    if (entry === undefined || !isSideEntry(entry)) return target;
+    target = entry.parentId;
+  }
 }
 
 /** First 16 hex of SHA-256 of what the caller said. */

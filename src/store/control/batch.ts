@@ -1,5 +1,7 @@
+import type { Entry } from '../../transcript/entry.ts';
 import type { Database } from './database.ts';
 import type { Holder } from './holder.ts';
+import type { LineSource } from './lines.ts';
 import { getSession, type SessionRow, saveSession } from './session-row.ts';
 
 export interface KnownKey {
@@ -14,6 +16,8 @@ export interface BatchContext {
   readonly self: Holder;
   /** ISO time of the next entry. */
   readonly now: () => string;
+  /** Committed lines, for the few checks that need what an earlier entry says. */
+  readonly source: LineSource;
 }
 
 interface PendingLines {
@@ -30,14 +34,24 @@ export class Batch implements BatchContext {
   readonly db: Database;
   readonly self: Holder;
   readonly now: () => string;
+  readonly source: LineSource;
   readonly #rows: Map<string, SessionRow> = new Map();
   readonly #lines: Map<string, PendingLines> = new Map();
   readonly #dirty: Set<SessionRow> = new Set();
 
-  constructor({ db, self, now }: BatchContext) {
+  constructor({ db, self, now, source }: BatchContext) {
     this.db = db;
     this.self = self;
     this.now = now;
+    this.source = source;
+  }
+
+  /** An entry of this session, committed or of this very batch. */
+  entry(row: SessionRow, seq: number): Entry | undefined {
+    const pending = this.#lines.get(row.id);
+    const own = pending === undefined ? undefined : pending.lines[seq - pending.firstSeq];
+    const line = own ?? this.source.lines(row, seq, seq)[0]?.bytes.toString();
+    return line === undefined ? undefined : (JSON.parse(line) as Entry);
   }
 
   /** The one copy of a session's row this batch works on. */

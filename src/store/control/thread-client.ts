@@ -2,6 +2,9 @@ import { Worker } from 'node:worker_threads';
 import { RepriseError } from '../../errors.ts';
 import type { ThreadError, ThreadEvent, ThreadOptions, ThreadReply } from './protocol.ts';
 
+/** A thread that was told to end and does not is ended. */
+const CLOSE_LIMIT_MS = 5000;
+
 interface Pending {
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: RepriseError) => void;
@@ -53,8 +56,12 @@ export class ThreadClient {
     if (this.#closed !== undefined) return;
     const closing = this.call('close', undefined);
     this.#closed = new RepriseError('STORE_FAILED', 'the store is closed', { outcome: 'none' });
+    const ended = new Promise<void>((resolve) => this.#worker.once('exit', () => resolve()));
     await closing;
-    await this.#worker.terminate();
+    const late = setTimeout(() => void this.#worker.terminate(), CLOSE_LIMIT_MS);
+    this.#worker.ref();
+    await ended;
+    clearTimeout(late);
   }
 
   #settle(reply: ThreadReply): void {

@@ -29,7 +29,8 @@ function start(port: MessagePort, options: ThreadOptions): void {
   const db = role === 'reader' ? new Database({ path, durability, readOnly: true }) : openControl(options);
   const self = currentHolder(engineId);
   const files = home === undefined ? undefined : new TranscriptFiles(home);
-  const reader = new Reader(db, files === undefined ? journalSource(db) : fileSource(db, files), self);
+  const source = files === undefined ? journalSource(db) : fileSource(db, files);
+  const reader = new Reader(db, source, self);
   const reply = (message: ThreadReply | ThreadEvent): void => port.postMessage(message);
   const answer = (n: number, outcome: WriteOutcome): void =>
     reply(
@@ -38,15 +39,22 @@ function start(port: MessagePort, options: ThreadOptions): void {
 
   if (role === 'reader') {
     port.on('message', ({ n, op, args }: ThreadRequest) => {
-      if (op === 'close') db.close();
-      answer(n, op === 'close' ? { ok: true, value: undefined } : look(reader, op, args));
+      if (op !== 'close') {
+        answer(n, look(reader, op, args));
+        return;
+      }
+      db.close();
+      answer(n, { ok: true, value: undefined });
+      port.close();
     });
     return;
   }
 
   const follower = files === undefined ? undefined : new Follower(db, files);
   const now = createClock(options.now);
-  const writer = new Writer({ db, self, now }, follower, (sessions) => reply({ event: 'changed', sessions }));
+  const writer = new Writer({ db, self, now, source }, follower, (sessions) =>
+    reply({ event: 'changed', sessions }),
+  );
   const leases = new Map<string, LeaseRef & { readonly ttlMs: number; due: number }>();
 
   const sweep = (): void => {
@@ -118,6 +126,8 @@ function start(port: MessagePort, options: ThreadOptions): void {
       writer.forgetCommits();
       db.close();
       answer(n, { ok: true, value: undefined });
+      // Nothing is left to wait for, so the thread ends by itself; being terminated is for emergencies.
+      port.close();
     } else if (op in WRITE_OPS) {
       writer.submit({
         op: op as WriteOp,
