@@ -141,7 +141,8 @@ class Player {
 }
 
 function summary(record: Awaited<ReturnType<Store['get']>>): unknown {
-  const { createdAt: _created, lastAt: _last, tokenEstimate: _tokens, ...rest } = record;
+  // Times, estimates and titles are each store's own affair.
+  const { createdAt: _created, lastAt: _last, tokenEstimate: _tokens, title: _title, ...rest } = record;
   return rest;
 }
 

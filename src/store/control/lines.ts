@@ -51,10 +51,16 @@ export function fileSource(db: Database, files: TranscriptFiles): LineSource {
 }
 
 function journalLines(db: Database, row: SessionRow, from: number, to: number): StoredLine[] {
-  const rows = db.rows<{ first_seq: number; bytes: Uint8Array }>(
-    'SELECT first_seq, bytes FROM journal WHERE session_id = ? AND last_seq >= ? AND first_seq <= ? ORDER BY first_seq',
+  // The row that holds `from` may begin before it. Found by the index, however many rows a session has.
+  const start = db.row<{ first_seq: number }>(
+    'SELECT first_seq FROM journal WHERE session_id = ? AND first_seq <= ? ORDER BY first_seq DESC LIMIT 1',
     row.id,
     from,
+  );
+  const rows = db.rows<{ first_seq: number; bytes: Uint8Array }>(
+    'SELECT first_seq, bytes FROM journal WHERE session_id = ? AND first_seq >= ? AND first_seq <= ? ORDER BY first_seq',
+    row.id,
+    start?.first_seq ?? from,
     to,
   );
   const lines: StoredLine[] = [];
