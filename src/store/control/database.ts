@@ -31,6 +31,7 @@ export class Database {
   }
 
   sql(text: string): StatementSync {
+    this.#ensureOpen();
     let statement = this.#statements.get(text);
     if (statement === undefined) {
       statement = this.#db.prepare(text);
@@ -63,6 +64,7 @@ export class Database {
 
   /** Work under the write lock. `lazy` skips the fsync of the commit: for what can be done again. */
   transaction<T>(work: () => T, { lazy = false }: { readonly lazy?: boolean } = {}): T {
+    this.#ensureOpen();
     if (lazy && this.#options.durability === 'disk') this.#db.exec('PRAGMA synchronous=NORMAL');
     try {
       this.#begin();
@@ -79,7 +81,21 @@ export class Database {
       else this.#assertIdentity('unknown');
       return result;
     } finally {
-      if (lazy && this.#options.durability === 'disk') this.#db.exec('PRAGMA synchronous=FULL');
+      if (lazy && this.#options.durability === 'disk' && this.#db.isOpen)
+        this.#db.exec('PRAGMA synchronous=FULL');
+    }
+  }
+
+  /** Work that is undone when it throws, while the transaction around it goes on. */
+  attempt<T>(work: () => T): T {
+    this.#db.exec('SAVEPOINT attempt');
+    try {
+      const result = work();
+      this.#db.exec('RELEASE attempt');
+      return result;
+    } catch (error) {
+      this.#db.exec('ROLLBACK TO attempt; RELEASE attempt');
+      throw error;
     }
   }
 
@@ -110,6 +126,16 @@ export class Database {
   close(): void {
     this.#statements = new Map();
     if (this.#db.isOpen) this.#db.close();
+  }
+
+  /** A connection that could not be made anew after a failure (no descriptors, say) is tried again at the next need. */
+  #ensureOpen(): void {
+    if (this.#db.isOpen) return;
+    try {
+      this.#db = this.#connect();
+    } catch (error) {
+      throw storeError(error);
+    }
   }
 
   #connect(): DatabaseSync {

@@ -37,6 +37,9 @@ export class Follower {
   /** Sessions whose unsettled bytes this process has compared with the journal. */
   readonly #compared: Set<string> = new Set();
 
+  /** Sessions whose fdatasync failed: what the file seems to hold may be in memory only. */
+  readonly #rewrite: Set<string> = new Set();
+
   constructor(db: Database, files: TranscriptFiles) {
     this.#db = db;
     this.#files = files;
@@ -79,7 +82,8 @@ export class Follower {
       this.#behind.delete(id);
       if (row === undefined) continue;
       try {
-        this.#follow({ ...row });
+        // Undone in the index when the disk fails half-way: it is all done again, and nothing counts twice.
+        this.#db.attempt(() => this.#follow({ ...row }));
         this.#unsynced.add(id);
       } catch (error) {
         // Disk full, I/O error, no permission: the journal keeps the lines and the next sweep tries again.
@@ -101,7 +105,8 @@ export class Follower {
         syncData(this.#files.descriptor(this.#files.path(row.agent_id, id)));
       } catch (error) {
         if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
-        // The kernel may have dropped the pages: compare with the journal and write again before the next try.
+        // The kernel may have dropped the pages and call them clean: only writing them again makes them dirty.
+        this.#rewrite.add(id);
         this.#compared.delete(id);
         this.#behind.add(id);
         continue;
@@ -155,6 +160,10 @@ export class Follower {
     }
     const actual = readRange(fd, row.synced_size, size);
     const common = commonPrefix(actual, expected);
+    if (this.#rewrite.has(row.id)) {
+      this.#files.writeInPlace(row.agent_id, row.id, row.synced_size, expected.subarray(0, common));
+      this.#rewrite.delete(row.id);
+    }
     if (common === actual.length) return expected.subarray(common);
     // Lines begin alike; what counts is where the last whole line of ours ends.
     const same = expected.subarray(0, common).lastIndexOf(LF) + 1;

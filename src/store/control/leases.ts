@@ -1,5 +1,5 @@
 import { RepriseError } from '../../errors.ts';
-import type { JsonObject } from '../../transcript/json.ts';
+import { isObject, type JsonObject } from '../../transcript/json.ts';
 import type { InboxItem, LeaseInfo } from '../store.ts';
 import type { Batch } from './batch.ts';
 import type { Database } from './database.ts';
@@ -25,7 +25,7 @@ const seen = new Map<string, { readonly beat: string; readonly since: number }>(
 export function liveLease(db: Database, sessionId: string, self: Holder): LiveLease | undefined {
   const row = db.row<LeaseRow>('SELECT * FROM leases WHERE session_id = ?', sessionId);
   if (row === undefined) return undefined;
-  const holder = JSON.parse(row.holder) as Holder;
+  const holder = parseHolder(row.holder);
   if (holder.engineId === self.engineId) return { epoch: row.epoch, holder };
   if (isCertainlyDead(holder, self) || isSilent(row)) return undefined;
   return { epoch: row.epoch, holder };
@@ -40,6 +40,19 @@ function isSilent(row: LeaseRow): boolean {
   }
   return performance.now() - last.since > row.ttl_ms;
 }
+
+/** A holder that cannot be read is nobody we could call dead: only its silence frees the session. */
+function parseHolder(text: string): Holder {
+  try {
+    const holder: unknown = JSON.parse(text);
+    if (isObject(holder)) return { ...UNKNOWN_HOLDER, ...holder };
+  } catch {
+    // Damaged from outside; said below.
+  }
+  return UNKNOWN_HOLDER;
+}
+
+const UNKNOWN_HOLDER: Holder = { bootId: '', pidNamespace: '', pid: 0, startTime: '', engineId: '' };
 
 /** Every grant has a higher epoch than anything that was ever written (P5). */
 export function acquireLease(

@@ -59,6 +59,18 @@ export class TranscriptFiles {
     return fd;
   }
 
+  /** Writes the same bytes once more where they stand; a descriptor for appending could only append. */
+  writeInPlace(agentId: string, sessionId: string, offset: number, bytes: Buffer): void {
+    const fd = openSync(this.path(agentId, sessionId), O_WRONLY | O_NOFOLLOW);
+    try {
+      for (let done = 0; done < bytes.length; ) {
+        done += writeSync(fd, bytes, done, bytes.length - done, offset + done);
+      }
+    } finally {
+      closeSync(fd);
+    }
+  }
+
   forget(path: string): void {
     const fd = this.#open.get(path);
     if (fd === undefined) return;
