@@ -1,5 +1,56 @@
 /** `npm run bench`: every row is a ratio of two arms of the same run, so a busy machine does not change the verdict. */
-import { markdown } from './measure.ts';
-import { transcriptRows } from './transcript.ts';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { Homes, SCALES, type Scale, scratchFolder } from './homes.ts';
+import { markdown, type Row, type Task } from './measure.ts';
+import { writeTasks } from './store.ts';
+import { readTasks } from './store-reads.ts';
+import { transcriptTasks } from './transcript.ts';
 
-console.log(markdown(transcriptRows()));
+const USAGE = `npm run bench -- [--only <part of a row's name>] [--quick | --large] [--json]
+
+  --only   rows whose name contains this, ignoring case; may be given several times
+  --quick  small sizes, under a minute
+  --large  100,000 sessions, which takes minutes to fill
+  --json   rows as JSON; the table is written to bench/results/latest.md either way
+`;
+const results = join(import.meta.dirname, 'results');
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string', multiple: true, default: [] },
+    quick: { type: 'boolean', default: false },
+    large: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+});
+
+if (values.help) console.log(USAGE);
+else await bench(SCALES[values.quick ? 'quick' : values.large ? 'large' : 'full']);
+
+async function bench(scale: Scale): Promise<void> {
+  mkdirSync(results, { recursive: true });
+  const rows: Row[] = [];
+  {
+    await using homes = new Homes(scratchFolder(results));
+    const tasks = [...transcriptTasks(scale.scan), ...writeTasks(homes, scale), ...readTasks(homes, scale)];
+    for (const task of tasks.filter(isWanted)) rows.push(await measured(task));
+  }
+  const table = markdown(rows);
+  writeFileSync(join(results, 'latest.md'), `${table}\n`);
+  console.log(values.json ? JSON.stringify(rows, undefined, 2) : table);
+}
+
+function isWanted({ work }: Task): boolean {
+  const name = work.toLowerCase();
+  return values.only.length === 0 || values.only.some((part) => name.includes(part.toLowerCase()));
+}
+
+async function measured({ work, run }: Task): Promise<Row> {
+  const start = performance.now();
+  const row = await run();
+  console.error(`${((performance.now() - start) / 1000).toFixed(1)} s  ${work}: ${row.ratio.toFixed(2)}`);
+  return row;
+}

@@ -117,7 +117,7 @@ export class Follower {
         row.file_size,
         id,
       );
-      this.#db.run('DELETE FROM journal WHERE session_id = ? AND last_seq <= ?', id, row.file_seq);
+      this.#db.run('DELETE FROM journal WHERE session_id = ? AND first_seq <= ?', id, row.file_seq);
     }
   }
 
@@ -127,13 +127,14 @@ export class Follower {
     this.#files.remove(this.#files.path(row.agent_id, row.id));
   }
 
+  // Rows are followed and settled whole, or split where they are not, so `first_seq` alone finds them by its index.
   #follow(row: SessionRow): void {
     const fd = this.#files.descriptor(this.#files.path(row.agent_id, row.id));
     const size = sizeOf(fd);
     const isAsRecorded = size === row.file_size && this.#compared.has(row.id);
     const from = isAsRecorded ? row.file_seq : row.synced_seq;
     const rows = this.#db.rows<JournalRow>(
-      'SELECT first_seq, last_seq, bytes FROM journal WHERE session_id = ? AND last_seq > ? ORDER BY first_seq',
+      'SELECT first_seq, last_seq, bytes FROM journal WHERE session_id = ? AND first_seq > ? ORDER BY first_seq',
       row.id,
       from,
     );
@@ -200,7 +201,7 @@ export class Follower {
   /** The first `length` bytes of the unsettled journal, whole lines, are settled: their rows go, one may be split. */
   #settle(row: SessionRow, length: number): void {
     const rows = this.#db.rows<JournalRow>(
-      'SELECT first_seq, last_seq, bytes FROM journal WHERE session_id = ? AND last_seq > ? ORDER BY first_seq',
+      'SELECT first_seq, last_seq, bytes FROM journal WHERE session_id = ? AND first_seq > ? ORDER BY first_seq',
       row.id,
       row.synced_seq,
     );

@@ -1,0 +1,175 @@
+import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openStore, type StoreKind } from '../src/config/open.ts';
+import { entryIdForSeq } from '../src/index.ts';
+import type { Store } from '../src/store/store.ts';
+import type { Slices } from './measure.ts';
+import { nextTurn } from './payload.ts';
+import { type ByteRange, lastLines, readAndParse } from './raw.ts';
+
+/** How much is measured. Slices of rates are long enough to pay for what the store does once a second. */
+export interface Scale {
+  readonly latency: Slices;
+  readonly rate: Slices;
+  /** Messages of the long session. */
+  readonly history: number;
+  readonly sessions: number;
+  /** Messages of the session that is read as a whole. */
+  readonly scan: number;
+}
+
+const FULL: Scale = {
+  latency: { count: 25, ms: 100 },
+  rate: { count: 4, ms: 1000 },
+  history: 100_000,
+  sessions: 10_000,
+  scan: 10_000,
+};
+
+export const SCALES: Readonly<Record<'full' | 'quick' | 'large', Scale>> = {
+  full: FULL,
+  quick: {
+    latency: { count: 6, ms: 50 },
+    rate: { count: 3, ms: 300 },
+    history: 10_000,
+    sessions: 1_000,
+    scan: 2_000,
+  },
+  /** Takes minutes to fill. */
+  large: { ...FULL, sessions: 100_000 },
+};
+
+export interface Home {
+  readonly store: Store;
+  readonly transcript: (id: string) => string;
+}
+
+export interface PlainOptions {
+  readonly kind?: StoreKind;
+  readonly durability?: 'disk' | 'os';
+  readonly sessions?: number;
+}
+
+/** The session of homes that have only one to speak of. */
+export const SESSION = 'bench-0';
+/** Messages the context keeps in a bounded session. */
+export const WINDOW = 200;
+const BUILDERS = 16;
+const TMPFS = 0x01021994;
+/** Longer than the store waits before it syncs transcripts. */
+const SETTLED_MS = 1500;
+
+/** A folder that goes with the process: among temporary ones, or in `fallback` where those are kept in memory. */
+export function scratchFolder(fallback: string): string {
+  const parent = statfsSync(tmpdir()).type === TMPFS ? fallback : tmpdir();
+  const folder = mkdtempSync(join(parent, 'reprise-bench-'));
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1));
+  return folder;
+}
+
+/** Folders with stores in them, made when first asked for, all below one folder. */
+export class Homes implements AsyncDisposable {
+  readonly folder: string;
+  readonly #known: Map<string, Promise<Home>> = new Map();
+
+  constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  /** A few empty sessions. */
+  plain({ kind = 'jsonl', durability = 'disk', sessions = 1 }: PlainOptions = {}): Promise<Home> {
+    return this.#once(`plain-${kind}-${durability}-${sessions}`, async (name) => {
+      const home = await this.#open(name, kind, durability);
+      for (let i = 0; i < sessions; i++) await createSession(home.store, i);
+      return home;
+    });
+  }
+
+  /** One session of so many messages, written turn by turn. */
+  history(messages: number, kind: StoreKind = 'jsonl'): Promise<Home> {
+    return this.#once(`history-${messages}-${kind}`, (name) =>
+      this.#build(name, kind, async (store) => {
+        await createSession(store, 0);
+        await inParallel(messages / 2, () => store.append(SESSION, nextTurn()));
+      }),
+    );
+  }
+
+  /** So many sessions with one turn each. */
+  sessions(count: number): Promise<Home> {
+    return this.#once(`sessions-${count}`, (name) =>
+      this.#build(name, 'jsonl', (store) =>
+        inParallel(count, async (i) => {
+          await createSession(store, i);
+          await store.append(sessionId(i), nextTurn());
+        }),
+      ),
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const home of this.#known.values()) await (await home).store[Symbol.asyncDispose]();
+    this.#known.clear();
+  }
+
+  #once(name: string, make: (name: string) => Promise<Home>): Promise<Home> {
+    const known = this.#known.get(name) ?? make(name);
+    this.#known.set(name, known);
+    return known;
+  }
+
+  /** Filled without waiting for the disk, then closed and opened as everybody does. */
+  async #build(name: string, kind: StoreKind, fill: (store: Store) => Promise<void>): Promise<Home> {
+    const { store } = await this.#open(name, kind, 'os');
+    await fill(store);
+    await store[Symbol.asyncDispose]();
+    return this.#open(name, kind, 'disk');
+  }
+
+  async #open(name: string, kind: StoreKind, durability: 'disk' | 'os'): Promise<Home> {
+    const home = join(this.folder, name);
+    await mkdir(home, { recursive: true });
+    const store = await openStore({ kind, home, durability });
+    return { store, transcript: (id) => join(home, 'agents', 'main', 'sessions', `${id}.jsonl`) };
+  }
+}
+
+export function sessionId(number: number): string {
+  return `bench-${number}`;
+}
+
+export async function createSession(store: Store, number: number): Promise<void> {
+  await store.create({ id: sessionId(number), key: `agent:main:direct:peer-${number}` });
+}
+
+/** Compacts the session so that its context is the last messages only. */
+export async function boundContext({ store }: Home): Promise<void> {
+  const { lastSeq } = await store.get(SESSION);
+  const firstKeptEntryId = entryIdForSeq(lastSeq - WINDOW + 1);
+  const summary = 'What was said before, in short.';
+  await store.append(SESSION, [{ type: 'compaction', summary, firstKeptEntryId, tokensBefore: 100_000 }]);
+  const { entries } = await store.tail(SESSION);
+  if (entries.length !== WINDOW + 1) throw new Error(`the window has ${entries.length} entries`);
+  await sleep(SETTLED_MS);
+}
+
+/** Where the entries of a bounded context stand in the transcript. */
+export async function windowBytes({ store, transcript }: Home): Promise<ByteRange> {
+  const range = lastLines(transcript(SESSION), WINDOW + 1);
+  const { entries } = await store.tail(SESSION);
+  const [first] = readAndParse(range) as { readonly id?: unknown }[];
+  if (first?.id !== entries[0]?.entry.id) throw new Error('the window stands elsewhere in the transcript');
+  return range;
+}
+
+async function inParallel(total: number, run: (number: number) => Promise<unknown>): Promise<void> {
+  let next = 0;
+  const work = async (): Promise<void> => {
+    while (next < total) await run(next++);
+  };
+  await Promise.all(Array.from({ length: BUILDERS }, work));
+}
