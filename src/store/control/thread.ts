@@ -91,9 +91,13 @@ function start(port: MessagePort, options: ThreadOptions): void {
   let version = db.dataVersion();
   const poll = (): void => {
     beatLeases();
-    const current = db.dataVersion();
-    if (current !== version) reply({ event: 'changed', sessions: null });
-    version = current;
+    try {
+      const current = db.dataVersion();
+      if (current !== version) reply({ event: 'changed', sessions: null });
+      version = current;
+    } catch {
+      // A connection that is being made anew cannot be asked; the next poll asks again.
+    }
   };
   if (follower !== undefined) {
     follower.adoptLeftovers();

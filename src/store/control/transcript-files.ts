@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-const { O_RDWR, O_RDONLY, O_APPEND, O_CREAT, O_NOFOLLOW, O_EXCL, O_WRONLY } = constants;
+const { O_RDWR, O_RDONLY, O_APPEND, O_CREAT, O_NOFOLLOW, O_EXCL, O_WRONLY, O_NONBLOCK } = constants;
 const MAX_OPEN = 256;
 const LF = 10;
 
@@ -108,7 +108,7 @@ export class TranscriptFiles {
 
 function openOrCreate(path: string): number {
   try {
-    return openSync(path, O_RDWR | O_APPEND | O_NOFOLLOW);
+    return plainFile(openSync(path, O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
@@ -116,6 +116,13 @@ function openOrCreate(path: string): number {
   const fd = openSync(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600);
   for (let folder = dirname(path), i = 0; i < 4; folder = dirname(folder), i++) syncFolder(folder);
   return fd;
+}
+
+/** A pipe or a device in the place of a transcript would make a write wait for ever, with the lock in its hand. */
+function plainFile(fd: number): number {
+  if (fstatSync(fd).isFile()) return fd;
+  closeSync(fd);
+  throw Object.assign(new Error('the transcript is not a plain file'), { code: 'ENOTSUP', syscall: 'open' });
 }
 
 export function syncFolder(path: string): void {

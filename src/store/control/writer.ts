@@ -187,14 +187,15 @@ export class Writer {
     if (!this.#unresolved) return false;
     try {
       this.#context.db.reopen();
-      // What a failed fsync left may stand in the page cache only. Copied into the database and synced, it is safe.
-      this.#context.db.checkpoint();
       const row = this.#context.db.row<{ value: string }>(
         'SELECT value FROM meta WHERE name = ?',
         this.#mark,
       );
+      const happened = row?.value === String(commit);
+      // What a failed fsync left may stand in the page cache only. Copied into the database and synced, it is safe.
+      if (happened) this.#context.db.checkpoint();
       this.#unresolved = false;
-      return row?.value === String(commit);
+      return happened;
     } catch {
       // Still broken: nobody knows, and everybody is told so.
       return false;
