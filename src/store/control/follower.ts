@@ -142,8 +142,11 @@ export class Follower {
     const start = isAsRecorded ? row.file_size : row.synced_size;
     const missing = isAsRecorded ? expected : this.#reconcile(fd, row, expected, size);
     if (missing === undefined) return;
+    const before = sizeOf(fd);
     writeAll(fd, missing);
     const end = sizeOf(fd);
+    if (end !== before + missing.length || (isAsRecorded && before !== row.file_size))
+      throw changedMeanwhile();
     this.#compared.add(row.id);
     const lastSeq = rows.at(-1)?.last_seq ?? row.file_seq;
     row.file_seq = Math.max(row.file_seq, lastSeq);
@@ -246,6 +249,14 @@ export class Follower {
       offset += bytes.length;
     }
   }
+}
+
+/** Somebody cut or wrote the file between two looks: nothing is recorded, and the next try compares every byte. */
+function changedMeanwhile(): Error {
+  return Object.assign(new Error('the transcript changed while it was written'), {
+    code: 'EAGAIN',
+    syscall: 'write',
+  });
 }
 
 function commonPrefix(a: Buffer, b: Buffer): number {
