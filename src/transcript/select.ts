@@ -2,6 +2,7 @@ import { RepriseError } from '../errors.ts';
 import type { Entry } from './entry.ts';
 import type { IssueLog } from './issues.ts';
 import { isObject, type JsonObject } from './json.ts';
+import { patchSettings } from './settings.ts';
 import { buildTree, type EntryTree, pathTo, ROOT } from './tree.ts';
 
 /** What of a transcript is context: settled before any rule about providers applies. */
@@ -109,14 +110,9 @@ function modelOf(provider: unknown, modelId: unknown): Selection['model'] {
 
 function settingsOf(all: readonly Entry[]): JsonObject {
   const settings = new Map<string, unknown>();
-  for (const entry of all) {
-    if (entry.type !== 'custom' || entry['customType'] !== 'reprise.settings' || !isObject(entry['data']))
-      continue;
-    for (const [name, value] of Object.entries(entry['data'])) {
-      if (value === null) settings.delete(name);
-      else settings.set(name, value);
-    }
+  for (const { type, customType, data } of all) {
+    if (type === 'custom' && customType === 'reprise.settings' && isObject(data))
+      patchSettings(settings, data);
   }
-  // Own properties even for names like __proto__, which assignment would take for something else.
   return Object.fromEntries(settings);
 }

@@ -180,6 +180,20 @@ describe('bytes that are not ours', () => {
   });
 });
 
+test('purge destroys the transcript, and finishes what a crash left of it', async () => {
+  await seed();
+  const bytes = readFileSync(file());
+  const store = await openJsonl();
+  await store.delete('s1');
+  await store.purge('s1');
+  expect(existsSync(file())).toBe(false);
+  await close(store);
+  writeFileSync(file(), bytes);
+  const again = await openJsonl();
+  await expect(again.get('s1')).rejects.toMatchObject({ code: 'GONE' });
+  expect(existsSync(file())).toBe(false);
+});
+
 test('T11 sessions.json tells people which session a key stands for, and is whole', async () => {
   const store = await openJsonl();
   await store.create({ id: 's1', key: 'agent:main:main' });

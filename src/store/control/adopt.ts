@@ -71,7 +71,7 @@ export function adoptLines(db: Database, row: SessionRow, fd: number, from: numb
     ({ kind, offset }) => {
       if (kind === 'corrupt') corruptAt ??= offset;
     },
-    { lines: row.q, epoch: Math.min(row.epoch, Number.MAX_SAFE_INTEGER) },
+    { lines: row.q, epoch: row.epoch },
   );
   const splitter = createLineSplitter(
     DEFAULT_RECORD_LIMITS.maxRecordBytes,

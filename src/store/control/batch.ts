@@ -35,6 +35,8 @@ export class Batch implements BatchContext {
   readonly self: Holder;
   readonly now: () => string;
   readonly source: LineSource;
+  /** Sessions whose transcripts go once this batch is committed. */
+  readonly purged: SessionRow[] = [];
   readonly #rows: Map<string, SessionRow> = new Map();
   readonly #lines: Map<string, PendingLines> = new Map();
   readonly #dirty: Set<SessionRow> = new Set();
@@ -66,6 +68,7 @@ export class Batch implements BatchContext {
 
   /** For a session that is gone for good: nothing gathered for it may come back. */
   drop(row: SessionRow): void {
+    this.purged.push(row);
     this.#rows.delete(row.id);
     this.#lines.delete(row.id);
     this.#dirty.delete(row);

@@ -20,8 +20,9 @@ export function adoptUnknownTranscripts(db: Database, files: TranscriptFiles, ho
   if (found.length <= known) return;
   for (const { agentId, id } of found) {
     if (findSession(db, id) !== undefined) continue;
-    if (db.row('SELECT 1 FROM purged WHERE id = ?', id) !== undefined) continue;
-    adoptFile(db, files, { id, agentId });
+    // Left by a purge that was cut short between its commit and the removal.
+    if (db.row('SELECT 1 FROM purged WHERE id = ?', id) !== undefined) files.remove(files.path(agentId, id));
+    else adoptFile(db, files, { id, agentId });
   }
 }
 

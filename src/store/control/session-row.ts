@@ -1,6 +1,7 @@
 import { RepriseError } from '../../errors.ts';
 import { seqForEntryId } from '../../transcript/entry-id.ts';
 import type { JsonObject } from '../../transcript/json.ts';
+import { patchSettings } from '../../transcript/settings.ts';
 import type { SessionRecord, SessionStatus } from '../store.ts';
 import type { Database } from './database.ts';
 import { type EntryFacts, titleFrom } from './facts.ts';
@@ -98,7 +99,7 @@ export function applyFacts(row: SessionRow, facts: EntryFacts, at: PlacedEntry):
   }
   if (facts.tokens !== undefined) row.token_estimate = facts.tokens;
   if (facts.name !== undefined && facts.name !== '') row.title = titleFrom(facts.name);
-  if (facts.settings !== undefined) patchSettings(row, facts.settings);
+  if (facts.settings !== undefined) applySettings(row, facts.settings);
   if (facts.status !== undefined) row.status = facts.status;
   if (facts.leafMove === true) moveLeaf(row, at);
   else if (!facts.side) row.leaf = at.id;
@@ -150,14 +151,11 @@ export function seqOfOwn(q: number, foreign: readonly number[]): number {
   return q + before;
 }
 
-function patchSettings(row: SessionRow, patch: JsonObject): void {
+function applySettings(row: SessionRow, patch: JsonObject): void {
   const settings = new Map(Object.entries(JSON.parse(row.settings) as JsonObject));
-  for (const [name, value] of Object.entries(patch)) {
-    if (value === null) settings.delete(name);
-    else settings.set(name, value);
-  }
-  row.settings = JSON.stringify(Object.fromEntries(settings));
+  patchSettings(settings, patch);
   const label = settings.get('label');
+  row.settings = JSON.stringify(Object.fromEntries(settings));
   row.label = typeof label === 'string' ? label : null;
 }
 

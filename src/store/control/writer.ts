@@ -5,7 +5,7 @@ import { storeError } from './database.ts';
 import type { Follower } from './follower.ts';
 import { receive, settleItem, takeItem } from './inbox.ts';
 import { acquireLease, beat, releaseLease } from './leases.ts';
-import { findSession } from './session-row.ts';
+import type { SessionRow } from './session-row.ts';
 import {
   activateSession,
   createSession,
@@ -135,12 +135,14 @@ export class Writer {
     const commit = ++this.#commits;
     let outcomes: WriteOutcome[] = [];
     let changed: string[] = [];
+    let purged: readonly SessionRow[] = [];
     try {
       this.#context.db.transaction(() => {
         this.#follower?.inspect(new Set(requests.map(({ args }) => (args as { id?: string }).id ?? '')));
         this.#follower?.followAll();
         const batch = new Batch(this.#context);
-        outcomes = requests.map((request) => runOne(batch, request, this.#follower));
+        outcomes = requests.map((request) => runOne(batch, request));
+        purged = batch.purged;
         changed = batch.flush();
         this.#sign(commit);
       });
@@ -150,8 +152,11 @@ export class Writer {
         const none = this.#failedFor(failure);
         outcomes = requests.map(() => ({ ok: false, error: none }));
         changed = [];
+        purged = [];
       }
     }
+    // Only now: a purge that did not commit has destroyed nothing.
+    for (const row of purged) this.#follower?.forget(row);
     this.#follower?.expect(changed);
     for (const [i, { done }] of requests.entries()) {
       const outcome = outcomes[i];
@@ -212,12 +217,9 @@ export class Writer {
   }
 }
 
-function runOne(batch: Batch, { op, args }: WriteRequest, follower: Follower | undefined): WriteOutcome {
+function runOne(batch: Batch, { op, args }: WriteRequest): WriteOutcome {
   try {
-    const purged = op === 'purge' ? findSession(batch.db, (args as { id: string }).id) : undefined;
-    const value = WRITE_OPS[op](batch, args as never);
-    if (purged !== undefined) follower?.forget(purged);
-    return { ok: true, value };
+    return { ok: true, value: WRITE_OPS[op](batch, args as never) };
   } catch (error) {
     // A refusal touches nothing, so the others of the batch go on. Anything else fails the transaction.
     if (error instanceof RepriseError) return { ok: false, error };
