@@ -69,7 +69,10 @@ export function encodeLine(
   assertStorable(record, limits);
   const { seal: _replaced, ...body } = record;
   const line = sealJson(JSON.stringify(body), seal);
-  if (Buffer.byteLength(line) > limits.maxRecordBytes) throw tooLarge('record', limits.maxRecordBytes);
+  // A UTF-16 unit is at most three bytes, so nearly every line needs no counting.
+  const mayBeTooLong = line.length * 3 > limits.maxRecordBytes;
+  if (mayBeTooLong && Buffer.byteLength(line) > limits.maxRecordBytes)
+    throw tooLarge('record', limits.maxRecordBytes);
   return `${line}\n`;
 }
 

@@ -14,7 +14,7 @@ export function sealJson(json: string, { q, e, b, k, h }: SealInput): string {
   let head = `${json.slice(0, -1)},"seal":{"q":${q},"e":${e},"b":"${b}"`;
   if (k !== undefined) head += `,"k":${JSON.stringify(k)}`;
   if (h !== undefined) head += `,"h":${JSON.stringify(h)}`;
-  return `${head},"c":"${checksum(Buffer.from(head))}"}}`;
+  return `${head},"c":"${checksum(head)}"}}`;
 }
 
 /** The seal of a parsed line, if its bytes still are what was sealed. */
@@ -70,6 +70,6 @@ function isPlace(place: string): boolean {
   return i !== undefined && Number(i) <= Number(n);
 }
 
-function checksum(bytes: Uint8Array): string {
-  return crc32(bytes).toString(16).padStart(8, '0');
+function checksum(head: string): string {
+  return crc32(head).toString(16).padStart(8, '0');
 }

@@ -11,7 +11,7 @@ import { sealPlace } from '../../transcript/seal.ts';
 import { createLineSplitter } from '../../transcript/split-lines.ts';
 import type { Database } from './database.ts';
 import { factsOf } from './facts.ts';
-import { applyFacts, type SessionRow, saveSession, seqFinder } from './session-row.ts';
+import { applyFacts, recentOf, type SessionRow, saveSession, seqFinder } from './session-row.ts';
 import { readRange } from './transcript-files.ts';
 
 const CHUNK = 1024 * 1024;
@@ -135,8 +135,8 @@ export function insertFromHeader(db: Database, header: JsonObject, agentId: stri
   const canonical = typeof key === 'string' ? formatSessionKey(parseSessionKey(key)) : '';
   const parts = canonical === '' ? undefined : parseSessionKey(canonical);
   db.run(
-    `INSERT OR IGNORE INTO sessions (id, agent_id, key, kind, channel, parent_id, created_at, last_at, seq, q)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 0)`,
+    `INSERT OR IGNORE INTO sessions (id, agent_id, key, kind, channel, parent_id, created_at, last_at, recent, seq, q)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0)`,
     id as string,
     parseAgentId(agentId),
     canonical,
@@ -145,5 +145,6 @@ export function insertFromHeader(db: Database, header: JsonObject, agentId: stri
     typeof parentSession === 'string' ? parentSession : null,
     at,
     at,
+    recentOf(at),
   );
 }

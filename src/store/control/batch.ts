@@ -1,8 +1,10 @@
 import type { Entry } from '../../transcript/entry.ts';
 import type { Database } from './database.ts';
+import type { FreshRow } from './follower.ts';
 import type { Holder } from './holder.ts';
 import type { LineSource } from './lines.ts';
-import { getSession, type SessionRow, saveSession } from './session-row.ts';
+import type { RowCache } from './row-cache.ts';
+import { type SessionRow, saveSession } from './session-row.ts';
 
 export interface KnownKey {
   readonly key: string;
@@ -18,6 +20,7 @@ export interface BatchContext {
   readonly now: () => string;
   /** Committed lines, for the few checks that need what an earlier entry says. */
   readonly source: LineSource;
+  readonly rows: RowCache;
 }
 
 interface PendingLines {
@@ -35,17 +38,18 @@ export class Batch implements BatchContext {
   readonly self: Holder;
   readonly now: () => string;
   readonly source: LineSource;
+  readonly rows: RowCache;
   /** Sessions whose transcripts go once this batch is committed. */
   readonly purged: SessionRow[] = [];
-  readonly #rows: Map<string, SessionRow> = new Map();
   readonly #lines: Map<string, PendingLines> = new Map();
   readonly #dirty: Set<SessionRow> = new Set();
 
-  constructor({ db, self, now, source }: BatchContext) {
+  constructor({ db, self, now, source, rows }: BatchContext) {
     this.db = db;
     this.self = self;
     this.now = now;
     this.source = source;
+    this.rows = rows;
   }
 
   /** An entry of this session, committed or of this very batch. */
@@ -58,18 +62,13 @@ export class Batch implements BatchContext {
 
   /** The one copy of a session's row this batch works on. */
   session(id: string): SessionRow {
-    let row = this.#rows.get(id);
-    if (row === undefined) {
-      row = getSession(this.db, id);
-      this.#rows.set(id, row);
-    }
-    return row;
+    return this.rows.get(id);
   }
 
   /** For a session that is gone for good: nothing gathered for it may come back. */
   drop(row: SessionRow): void {
     this.purged.push(row);
-    this.#rows.delete(row.id);
+    this.rows.forget(row.id);
     this.#lines.delete(row.id);
     this.#dirty.delete(row);
   }
@@ -97,18 +96,15 @@ export class Batch implements BatchContext {
     this.db.run('INSERT INTO append_keys VALUES (?, ?, ?, ?, ?)', sessionId, key, hash, first_seq, last_seq);
   }
 
-  /** Writes what the batch gathered; called once, before the commit. Answers which sessions have new lines. */
-  flush(): string[] {
+  /** Writes what the batch gathered; called once, before the commit. Answers with the new journal rows. */
+  flush(): FreshRow[] {
+    const fresh: FreshRow[] = [];
     for (const { row, firstSeq, lines } of this.#lines.values()) {
-      this.db.run(
-        'INSERT INTO journal VALUES (?, ?, ?, ?)',
-        row.id,
-        firstSeq,
-        row.seq,
-        Buffer.from(lines.join('')),
-      );
+      const bytes = Buffer.from(lines.join(''));
+      this.db.run('INSERT INTO journal VALUES (?, ?, ?, ?)', row.id, firstSeq, row.seq, bytes);
+      fresh.push({ id: row.id, first_seq: firstSeq, last_seq: row.seq, bytes });
     }
     for (const row of this.#dirty) saveSession(this.db, row);
-    return [...this.#lines.keys()];
+    return fresh;
   }
 }

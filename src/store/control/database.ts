@@ -24,6 +24,7 @@ export class Database {
   #db: DatabaseSync;
   #statements: Map<string, StatementSync> = new Map();
   #identity: string | undefined;
+  #connections = 0;
 
   constructor(options: DatabaseOptions) {
     this.#options = options;
@@ -60,6 +61,12 @@ export class Database {
   /** Changes when another connection has committed. */
   dataVersion(): number {
     return this.row<{ data_version: number }>('PRAGMA data_version')?.data_version ?? 0;
+  }
+
+  /** Changes with every commit of another connection, every row this one has changed, and when it is made anew. */
+  writeVersion(): string {
+    const own = this.row<{ n: number }>('SELECT total_changes() AS n')?.n ?? 0;
+    return `${this.#connections}:${this.dataVersion()}:${own}`;
   }
 
   /** Work under the write lock. `lazy` skips the fsync of the commit: for what can be done again. */
@@ -140,6 +147,7 @@ export class Database {
 
   #connect(): DatabaseSync {
     const { path, durability, readOnly = false } = this.#options;
+    this.#connections++;
     const db = new DatabaseSync(path, { readOnly, timeout: readOnly ? BUSY_LIMIT_MS : 0 });
     if (readOnly) return db;
     db.exec(`PRAGMA journal_mode=WAL; PRAGMA synchronous=${durability === 'disk' ? 'FULL' : 'NORMAL'}`);

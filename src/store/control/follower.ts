@@ -17,7 +17,16 @@ interface JournalRow {
   readonly bytes: Uint8Array;
 }
 
+/** A row that has just been committed by this process. */
+export interface FreshRow extends JournalRow {
+  readonly id: string;
+}
+
 const MARK_BYTES = 64 * 1024;
+/** Long enough for several commits to become one write, short enough for `tail -f`. */
+const FOLLOW_WITHIN_MS = 5;
+/** What is committed faster than this is read back from the journal instead of being remembered. */
+const MAX_FRESH_BYTES = 8 * 1024 * 1024;
 const LF = 10;
 
 /**
@@ -39,6 +48,11 @@ export class Follower {
 
   /** Sessions whose fdatasync failed: what the file seems to hold may be in memory only. */
   readonly #rewrite: Set<string> = new Set();
+  /** What this process has committed and not followed yet, so that it need not be read back. */
+  readonly #fresh: Map<string, JournalRow[]> = new Map();
+  #freshBytes = 0;
+  /** When the oldest line that waits must be in its file. */
+  #due = Number.POSITIVE_INFINITY;
 
   constructor(db: Database, files: TranscriptFiles) {
     this.#db = db;
@@ -49,21 +63,35 @@ export class Follower {
     return this.#behind.size > 0;
   }
 
-  expect(ids: readonly string[]): void {
-    for (const id of ids) this.#behind.add(id);
+  /** Milliseconds until the files have waited long enough; none when nothing waits. */
+  get dueIn(): number | undefined {
+    return this.hasWork ? Math.max(0, this.#due - performance.now()) : undefined;
+  }
+
+  expect(rows: readonly FreshRow[]): void {
+    if (!this.hasWork) this.#due = performance.now() + FOLLOW_WITHIN_MS;
+    for (const row of rows) {
+      this.#behind.add(row.id);
+      if (this.#freshBytes > MAX_FRESH_BYTES) continue;
+      this.#freshBytes += row.bytes.length;
+      const known = this.#fresh.get(row.id);
+      if (known === undefined) this.#fresh.set(row.id, [row]);
+      else known.push(row);
+    }
   }
 
   /**
    * Before lines are numbered, a file that is not as recorded is looked into: what stands there comes first,
    * whoever wrote it.
    */
-  inspect(ids: Iterable<string>): void {
-    for (const id of ids) {
-      const row = findSession(this.#db, id);
-      if (row === undefined) continue;
-      const isAsRecorded = this.#compared.has(id) && this.#files.size(row.agent_id, row.id) === row.file_size;
-      if (!isAsRecorded) this.#behind.add(row.id);
+  inspect(rows: Iterable<SessionRow>): void {
+    const odd: string[] = [];
+    for (const row of rows) {
+      const { id } = row;
+      const isAsRecorded = this.#compared.has(id) && this.#files.size(row.agent_id, id) === row.file_size;
+      if (!isAsRecorded) odd.push(id);
     }
+    this.#followThese(odd);
   }
 
   /** What a dead process left behind is everybody's work. */
@@ -77,13 +105,23 @@ export class Follower {
 
   /** Inside a transaction: brings every file that is behind up to its journal. */
   followAll(): void {
-    for (const id of [...this.#behind]) {
+    this.#followThese([...this.#behind]);
+    this.#fresh.clear();
+    this.#freshBytes = 0;
+    // What could not be followed waits for the sweep; trying at once would only fail at once.
+    this.#due = performance.now() + FOLLOW_WITHIN_MS;
+  }
+
+  #followThese(ids: readonly string[]): void {
+    for (const id of ids) {
       const row = findSession(this.#db, id);
       this.#behind.delete(id);
+      const fresh = this.#fresh.get(id) ?? [];
+      this.#fresh.delete(id);
       if (row === undefined) continue;
       try {
         // Undone in the index when the disk fails half-way: it is all done again, and nothing counts twice.
-        this.#db.attempt(() => this.#follow({ ...row }));
+        this.#db.attempt(() => this.#follow({ ...row }, fresh));
         this.#unsynced.add(id);
       } catch (error) {
         // Disk full, I/O error, no permission: the journal keeps the lines and the next sweep tries again.
@@ -123,36 +161,40 @@ export class Follower {
 
   forget(row: SessionRow): void {
     this.#behind.delete(row.id);
+    this.#fresh.delete(row.id);
     this.#unsynced.delete(row.id);
     this.#files.remove(this.#files.path(row.agent_id, row.id));
   }
 
   // Rows are followed and settled whole, or split where they are not, so `first_seq` alone finds them by its index.
-  #follow(row: SessionRow): void {
+  #follow(row: SessionRow, fresh: readonly JournalRow[]): void {
     const fd = this.#files.descriptor(this.#files.path(row.agent_id, row.id));
     const size = sizeOf(fd);
     const isAsRecorded = size === row.file_size && this.#compared.has(row.id);
-    const from = isAsRecorded ? row.file_seq : row.synced_seq;
-    const rows = this.#db.rows<JournalRow>(
-      'SELECT first_seq, last_seq, bytes FROM journal WHERE session_id = ? AND first_seq > ? ORDER BY first_seq',
-      row.id,
-      from,
-    );
+    const isAllFresh = isAsRecorded && continues(fresh, row.file_seq, row.seq);
+    const rows = isAllFresh ? fresh : this.#journal(row.id, isAsRecorded ? row.file_seq : row.synced_seq);
     const expected = Buffer.concat(rows.map(({ bytes }) => bytes));
     const start = isAsRecorded ? row.file_size : row.synced_size;
     const missing = isAsRecorded ? expected : this.#reconcile(fd, row, expected, size);
     if (missing === undefined) return;
-    const before = sizeOf(fd);
+    const before = isAsRecorded ? size : sizeOf(fd);
     writeAll(fd, missing);
     const end = sizeOf(fd);
-    if (end !== before + missing.length || (isAsRecorded && before !== row.file_size))
-      throw changedMeanwhile();
+    if (end !== before + missing.length) throw changedMeanwhile();
     this.#compared.add(row.id);
     const lastSeq = rows.at(-1)?.last_seq ?? row.file_seq;
     row.file_seq = Math.max(row.file_seq, lastSeq);
     row.file_size = end;
     this.#db.run('UPDATE sessions SET file_seq = ?, file_size = ? WHERE id = ?', row.file_seq, end, row.id);
     this.#mark(row, rows, Math.max(start, end - expected.length));
+  }
+
+  #journal(id: string, afterSeq: number): JournalRow[] {
+    return this.#db.rows<JournalRow>(
+      'SELECT first_seq, last_seq, bytes FROM journal WHERE session_id = ? AND first_seq > ? ORDER BY first_seq',
+      id,
+      afterSeq,
+    );
   }
 
   /** Compares the unsettled part of the file with the journal; answers what still has to be written. */
@@ -203,11 +245,7 @@ export class Follower {
 
   /** The first `length` bytes of the unsettled journal, whole lines, are settled: their rows go, one may be split. */
   #settle(row: SessionRow, length: number): void {
-    const rows = this.#db.rows<JournalRow>(
-      'SELECT first_seq, last_seq, bytes FROM journal WHERE session_id = ? AND first_seq > ? ORDER BY first_seq',
-      row.id,
-      row.synced_seq,
-    );
+    const rows = this.#journal(row.id, row.synced_seq);
     let left = length;
     for (const { first_seq, last_seq, bytes } of rows) {
       if (left <= 0) break;
@@ -249,6 +287,16 @@ export class Follower {
       offset += bytes.length;
     }
   }
+}
+
+/** Whether these rows are all there is between two seqs; somebody else may have followed some, or added to them. */
+function continues(rows: readonly JournalRow[], afterSeq: number, lastSeq: number): boolean {
+  let seq = afterSeq;
+  for (const { first_seq, last_seq } of rows) {
+    if (first_seq !== seq + 1) return false;
+    seq = last_seq;
+  }
+  return seq === lastSeq && rows.length > 0;
 }
 
 /** Somebody cut or wrote the file between two looks: nothing is recorded, and the next try compares every byte. */

@@ -2,7 +2,7 @@ import type { SQLInputValue } from 'node:sqlite';
 import { RepriseError } from '../../errors.ts';
 import type { ListQuery, SessionPage } from '../store.ts';
 import type { Database } from './database.ts';
-import { type SessionRow, toRecord } from './session-row.ts';
+import { recentOf, type SessionRow, toRecord } from './session-row.ts';
 
 const MAX_PAGE = 1000;
 
@@ -27,13 +27,13 @@ export function listSessions(db: Database, query: ListQuery): SessionPage {
   }
   if (cursor !== undefined) {
     const { lastAt, id } = parseCursor(cursor);
-    where.push('(last_at, id) < (?, ?)');
-    values.push(lastAt, id);
+    where.push('(recent, last_at, id) < (?, ?, ?)');
+    values.push(recentOf(lastAt), lastAt, id);
   }
   const size = Math.min(Math.max(1, Math.trunc(limit)), MAX_PAGE);
   const filter = where.length === 0 ? '' : `WHERE ${where.join(' AND ')}`;
   const rows = db.rows<SessionRow>(
-    `SELECT * FROM sessions ${filter} ORDER BY last_at DESC, id DESC LIMIT ?`,
+    `SELECT * FROM sessions ${filter} ORDER BY recent DESC, last_at DESC, id DESC LIMIT ?`,
     ...values,
     size + 1,
   );

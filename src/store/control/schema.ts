@@ -16,6 +16,8 @@ CREATE TABLE sessions (
   status TEXT NOT NULL DEFAULT 'open',
   created_at TEXT NOT NULL,
   last_at TEXT NOT NULL,
+  -- last_at to the second, for the indexes: a busy session moves in them once a second, not with every turn
+  recent TEXT NOT NULL DEFAULT '',
   message_count INTEGER NOT NULL DEFAULT 0,
   turn_count INTEGER NOT NULL DEFAULT 0,
   token_estimate INTEGER NOT NULL DEFAULT 0,
@@ -35,8 +37,8 @@ CREATE TABLE sessions (
   synced_size INTEGER NOT NULL DEFAULT 0,
   corrupt_at INTEGER
 ) STRICT;
-CREATE INDEX sessions_recent ON sessions (status, last_at DESC, id DESC);
-CREATE INDEX sessions_recent_by_agent ON sessions (agent_id, status, last_at DESC, id DESC);
+CREATE INDEX sessions_recent ON sessions (status, recent DESC);
+CREATE INDEX sessions_recent_by_agent ON sessions (agent_id, status, recent DESC);
 CREATE INDEX sessions_by_parent ON sessions (parent_id) WHERE parent_id IS NOT NULL;
 
 CREATE TABLE active (key TEXT PRIMARY KEY, session_id TEXT NOT NULL, counter INTEGER NOT NULL) STRICT;
@@ -106,6 +108,9 @@ CREATE TABLE inbound_keys (
   inbox_id TEXT NOT NULL,
   PRIMARY KEY (agent_id, source, key)
 ) STRICT, WITHOUT ROWID;
+
+-- The last commit of each engine that is open: whether one whose answer was lost has happened can be looked up.
+CREATE TABLE commits (engine TEXT PRIMARY KEY, number INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 
 CREATE TABLE purged (id TEXT PRIMARY KEY COLLATE NOCASE) STRICT;
 `;

@@ -19,6 +19,7 @@ export interface SessionRow {
   status: SessionStatus;
   created_at: string;
   last_at: string;
+  recent: string;
   message_count: number;
   turn_count: number;
   token_estimate: number;
@@ -67,8 +68,10 @@ export function findIgnoringCase(db: Database, id: string): SessionRow | undefin
 }
 
 export function getSession(db: Database, id: string): SessionRow {
-  const row = findSession(db, id);
-  if (row !== undefined) return { ...row };
+  return findSession(db, id) ?? refuseUnknown(db, id);
+}
+
+export function refuseUnknown(db: Database, id: string): never {
   if (db.row('SELECT 1 FROM purged WHERE id = ?', id) !== undefined) {
     throw new RepriseError('GONE', `session ${id} was purged`, { details: { id } });
   }
@@ -77,6 +80,15 @@ export function getSession(db: Database, id: string): SessionRow {
 
 export function saveSession(db: Database, row: SessionRow): void {
   db.run(UPDATE, ...CHANGEABLE.map((name) => row[name]), row.id);
+  const recent = recentOf(row.last_at);
+  if (recent === row.recent) return;
+  row.recent = recent;
+  db.run('UPDATE sessions SET recent = ? WHERE id = ?', recent, row.id);
+}
+
+/** The part of a time that lists are ordered by first; within a second the whole time decides. */
+export function recentOf(lastAt: string): string {
+  return lastAt.slice(0, 'YYYY-MM-DDTHH:MM:SS'.length);
 }
 
 export interface PlacedEntry {

@@ -9,6 +9,7 @@ import { fileSource, journalSource } from './lines.ts';
 import type { ThreadEvent, ThreadOptions, ThreadReply, ThreadRequest } from './protocol.ts';
 import { Reader } from './reader.ts';
 import { adoptUnknownTranscripts, setAsideDamaged } from './rebuild.ts';
+import { RowCache } from './row-cache.ts';
 import { writeSessionsJson } from './sessions-json.ts';
 import { TranscriptFiles } from './transcript-files.ts';
 import { WRITE_OPS, type WriteOp, type WriteOutcome, Writer } from './writer.ts';
@@ -52,7 +53,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
 
   const follower = files === undefined ? undefined : new Follower(db, files);
   const now = createClock(options.now);
-  const writer = new Writer({ db, self, now, source }, follower, (sessions) =>
+  const writer = new Writer({ db, self, now, source, rows: new RowCache(db) }, follower, (sessions) =>
     reply({ event: 'changed', sessions }),
   );
   const leases = new Map<string, LeaseRef & { readonly ttlMs: number; due: number }>();
@@ -213,9 +214,13 @@ type ThreadErrorShape = Extract<ThreadReply, { ok: false }>['error'];
 /** The wall clock, never backwards within one thread; or a fixed one that moves a millisecond with each entry. */
 function createClock(fixed: string | undefined): () => string {
   let last = fixed === undefined ? 0 : Date.parse(fixed) - 1;
+  let text = '';
   return () => {
-    last = fixed === undefined ? Math.max(last, Date.now()) : last + 1;
-    return new Date(last).toISOString();
+    const next = fixed === undefined ? Math.max(last, Date.now()) : last + 1;
+    // Thousands of entries share a millisecond; its text is made once.
+    if (next !== last || text === '') text = new Date(next).toISOString();
+    last = next;
+    return text;
   };
 }
 

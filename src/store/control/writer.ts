@@ -2,7 +2,7 @@ import { RepriseError } from '../../errors.ts';
 import { append } from './append.ts';
 import { Batch, type BatchContext } from './batch.ts';
 import { storeError } from './database.ts';
-import type { Follower } from './follower.ts';
+import type { Follower, FreshRow } from './follower.ts';
 import { receive, settleItem, takeItem } from './inbox.ts';
 import { acquireLease, beat, releaseLease } from './leases.ts';
 import type { SessionRow } from './session-row.ts';
@@ -76,6 +76,7 @@ export class Writer {
   #queue: WriteRequest[] = [];
   #scheduled = false;
   #busySince: number | undefined;
+  #followTimer: NodeJS.Timeout | undefined;
   #commits = 0;
   /** The last failed commit could not even be looked up. */
   #unresolved = false;
@@ -112,7 +113,7 @@ export class Writer {
     const now = performance.now();
     if (this.#queue.length === 0) {
       this.#busySince = undefined;
-      this.followNow();
+      this.#followSoon();
       return;
     }
     this.#busySince ??= now;
@@ -121,7 +122,17 @@ export class Writer {
     this.#schedule(mustPause ? FAIR_PAUSE_MS : 0);
   }
 
-  /** Nothing waits: let the files catch up at once, without an fsync of its own. */
+  /** The next batch takes the files along; if none comes in time, they are followed by themselves. */
+  #followSoon(): void {
+    const dueIn = this.#follower?.dueIn;
+    if (dueIn === undefined || this.#followTimer !== undefined) return;
+    this.#followTimer = setTimeout(() => {
+      this.#followTimer = undefined;
+      if (this.#queue.length === 0) this.followNow();
+    }, dueIn);
+  }
+
+  /** Lets the files catch up without an fsync of its own. */
   followNow(): void {
     if (this.#follower?.hasWork !== true) return;
     try {
@@ -134,56 +145,65 @@ export class Writer {
   #commit(requests: readonly WriteRequest[]): void {
     const commit = ++this.#commits;
     let outcomes: WriteOutcome[] = [];
-    let changed: string[] = [];
+    let fresh: readonly FreshRow[] = [];
     let purged: readonly SessionRow[] = [];
     try {
       this.#context.db.transaction(() => {
-        this.#follower?.inspect(new Set(requests.map(({ args }) => (args as { id?: string }).id ?? '')));
-        this.#follower?.followAll();
+        this.#catchUp(requests);
+        const { rows } = this.#context;
+        rows.begin();
         const batch = new Batch(this.#context);
         outcomes = requests.map((request) => runOne(batch, request));
         purged = batch.purged;
-        changed = batch.flush();
+        fresh = batch.flush();
         this.#sign(commit);
+        rows.end();
       });
     } catch (error) {
       const failure = storeError(error);
+      this.#context.rows.clear();
       if (!this.#hasHappened(commit, failure)) {
         const none = this.#failedFor(failure);
         outcomes = requests.map(() => ({ ok: false, error: none }));
-        changed = [];
+        fresh = [];
         purged = [];
       }
     }
     // Only now: a purge that did not commit has destroyed nothing.
     for (const row of purged) this.#follower?.forget(row);
-    this.#follower?.expect(changed);
+    this.#follower?.expect(fresh);
     for (const [i, { done }] of requests.entries()) {
       const outcome = outcomes[i];
       if (outcome !== undefined) done(outcome);
     }
-    if (changed.length > 0) this.#onChange(changed);
+    if (fresh.length > 0) this.#onChange(fresh.map(({ id }) => id));
+  }
+
+  /** Before anything is numbered: files that are due, and files that are not as recorded. */
+  #catchUp(requests: readonly WriteRequest[]): void {
+    const follower = this.#follower;
+    if (follower === undefined) return;
+    if (follower.dueIn === 0) follower.followAll();
+    const { rows } = this.#context;
+    rows.begin();
+    const ids = new Set(requests.map(({ args }) => (args as { id?: string }).id ?? ''));
+    follower.inspect([...ids].flatMap((id) => rows.find(id) ?? []));
   }
 
   /** A note inside the transaction that only this engine writes: whether a commit happened can be looked up. */
   #sign(commit: number): void {
-    this.#context.db.run('INSERT OR REPLACE INTO meta VALUES (?, ?)', this.#mark, String(commit));
+    const { db, self } = this.#context;
+    db.run('INSERT OR REPLACE INTO commits VALUES (?, ?)', self.engineId, commit);
   }
 
   /** On the way out: the signature is of use to nobody else. */
   forgetCommits(): void {
+    const { db, self } = this.#context;
     try {
-      this.#context.db.transaction(
-        () => this.#context.db.run('DELETE FROM meta WHERE name = ?', this.#mark),
-        { lazy: true },
-      );
+      db.transaction(() => db.run('DELETE FROM commits WHERE engine = ?', self.engineId), { lazy: true });
     } catch {
       // A leftover of a few bytes is no reason to fail on closing.
     }
-  }
-
-  get #mark(): string {
-    return `commit:${this.#context.self.engineId}`;
   }
 
   /** A commit that failed may have happened all the same. Its signature knows, and then every answer is true (P2). */
@@ -191,14 +211,12 @@ export class Writer {
     this.#unresolved = failure.outcome === 'unknown';
     if (!this.#unresolved) return false;
     try {
-      this.#context.db.reopen();
-      const row = this.#context.db.row<{ value: string }>(
-        'SELECT value FROM meta WHERE name = ?',
-        this.#mark,
-      );
-      const happened = row?.value === String(commit);
+      const { db, self } = this.#context;
+      db.reopen();
+      const row = db.row<{ number: number }>('SELECT number FROM commits WHERE engine = ?', self.engineId);
+      const happened = row?.number === commit;
       // What a failed fsync left may stand in the page cache only. Copied into the database and synced, it is safe.
-      if (happened) this.#context.db.checkpoint();
+      if (happened) db.checkpoint();
       this.#unresolved = false;
       return happened;
     } catch {
