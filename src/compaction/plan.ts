@@ -1,0 +1,61 @@
+import type { Entry } from '../transcript/entry.ts';
+import type { Selection } from '../transcript/select.ts';
+import { type CutStrategy, DEFAULT_CUT, wantedCut } from './cut-strategies.ts';
+import { safeCut, startsTurn } from './safe-cut.ts';
+
+/** What a compaction would do, before anything is asked or written. */
+export interface CompactionPlan {
+  /** Summarised: everything since the previous kept point that does not stay (I-6). */
+  readonly covered: readonly Entry[];
+  readonly kept: readonly Entry[];
+  readonly firstKeptEntryId: string;
+  readonly previousSummary: string;
+  readonly coveredTokens: number;
+  readonly keptTokens: number;
+  readonly summaryTokens: number;
+  /** The covered part ends inside a turn: its last ask is still being worked on. */
+  readonly splitsTurn: boolean;
+}
+
+export interface PlanOptions {
+  readonly cut?: CutStrategy;
+  /** The most tokens the kept part may have. */
+  readonly maxKeptTokens?: number;
+  /** Tokens of one entry as it stands in the context, edits applied. */
+  readonly tokensOf: (entry: Entry) => number;
+  readonly textTokens: (text: string) => number;
+}
+
+/** Undefined: nothing can be covered. An entry that was kept before may be covered now; none is skipped (I-6). */
+export function planCompaction(
+  { compaction, entries }: Selection,
+  { cut = DEFAULT_CUT, maxKeptTokens = Number.POSITIVE_INFINITY, tokensOf, textTokens }: PlanOptions,
+): CompactionPlan | undefined {
+  // An older compaction inside the kept range says nothing in the context, so there is nothing to summarise in it.
+  const speaking = entries.filter(({ type }) => type !== 'compaction');
+  const tokens = speaking.map(tokensOf);
+  const keptFrom = suffixSums(tokens);
+  const fits = (at: number): boolean => (keptFrom[at] ?? 0) <= maxKeptTokens;
+  const wanted = wantedCut(speaking, tokens, cut);
+  if (wanted <= 0 && fits(0)) return undefined;
+  const place = safeCut(speaking, wanted, fits);
+  const first = place === undefined ? undefined : speaking[place];
+  if (place === undefined || first === undefined) return undefined;
+  const previousSummary = typeof compaction?.['summary'] === 'string' ? compaction['summary'] : '';
+  return {
+    covered: speaking.slice(0, place),
+    kept: speaking.slice(place),
+    firstKeptEntryId: first.id,
+    previousSummary,
+    coveredTokens: (keptFrom[0] ?? 0) - (keptFrom[place] ?? 0),
+    keptTokens: keptFrom[place] ?? 0,
+    summaryTokens: textTokens(previousSummary),
+    splitsTurn: !startsTurn(first),
+  };
+}
+
+function suffixSums(values: readonly number[]): number[] {
+  const sums = new Array<number>(values.length + 1).fill(0);
+  for (let at = values.length - 1; at >= 0; at--) sums[at] = (sums[at + 1] ?? 0) + (values[at] ?? 0);
+  return sums;
+}

@@ -1,0 +1,113 @@
+import type { SpokenEntry } from './speak.ts';
+
+/** Which exact things of the covered part a summary still says, and which it lost. */
+export interface RecallReport {
+  readonly total: number;
+  readonly found: number;
+  /** Verbatim, most important first, at most `MAX_LISTED`. */
+  readonly missing: readonly string[];
+  /** How many more are missing than `missing` names. */
+  readonly unlisted: number;
+}
+
+export const MAX_LISTED = 40;
+const MAX_FACTS = 400;
+const MAX_FACT_CHARS = 200;
+const MAX_SCAN_CHARS = 2_000_000;
+
+/**
+ * Things a model cannot guess again: paths, links, identifiers, numbers, and what was asked and not answered.
+ * Every pattern is linear: no nested repetition, bounded lengths.
+ */
+const PATTERNS: readonly { readonly kind: FactKind; readonly pattern: RegExp }[] = [
+  { kind: 'link', pattern: /https?:\/\/[^\s"'<>()[\]{}|\\^`]{3,180}/g },
+  { kind: 'path', pattern: /(?:~|\.{1,2})?\/[\w.@+-]{1,80}(?:\/[\w.@+-]{1,80}){0,20}/g },
+  {
+    kind: 'path',
+    pattern:
+      /\b[\w-]{1,60}\.(?:[cm]?[jt]sx?|json|md|py|go|rs|java|rb|sh|toml|ya?ml|sql|html|css|txt|csv|log|env|lock)\b/g,
+  },
+  { kind: 'code', pattern: /`([^`\n]{2,120})`/g },
+  {
+    kind: 'identifier',
+    pattern:
+      /\b(?=[\w-]{6,64}\b)(?=[\w-]{0,63}\d)(?=[\w-]{0,63}[A-Za-z])[A-Za-z0-9][\w-]{4,62}[A-Za-z0-9]\b/g,
+  },
+  { kind: 'identifier', pattern: /\b[A-Z][A-Z0-9]{1,30}_[A-Z0-9_]{1,60}\b/g },
+  { kind: 'number', pattern: /\b\d{1,3}(?:[.,:]\d{1,6}){1,6}\b|\b\d{3,20}\b/g },
+];
+
+type FactKind = 'ask' | 'path' | 'link' | 'code' | 'identifier' | 'number';
+
+const WEIGHT: Readonly<Record<FactKind, number>> = {
+  ask: 0,
+  path: 1,
+  link: 2,
+  identifier: 3,
+  code: 4,
+  number: 5,
+};
+
+export interface Fact {
+  readonly kind: FactKind;
+  readonly text: string;
+}
+
+/** Facts people and tools named, each once; what a person said comes before what a tool printed. */
+export function findFacts(spoken: readonly SpokenEntry[]): Fact[] {
+  const facts = new Map<string, Fact & { readonly said: boolean; readonly order: number }>();
+  let scanned = 0;
+  for (const { speaker, text } of spoken) {
+    const part = text.slice(0, Math.max(0, MAX_SCAN_CHARS - scanned));
+    scanned += part.length;
+    for (const { kind, pattern } of PATTERNS) {
+      for (const match of part.matchAll(pattern)) {
+        const fact = (match[1] ?? match[0]).replace(/[.,:;]+$/, '');
+        if (fact.length < 2 || fact.length > MAX_FACT_CHARS) continue;
+        const known = facts.get(fact);
+        const said = speaker !== 'tool';
+        if (known === undefined) facts.set(fact, { kind, text: fact, said, order: facts.size });
+        else if (said && !known.said) facts.set(fact, { ...known, said });
+      }
+    }
+  }
+  const ranked = [...facts.values()].sort(
+    (a, b) => Number(b.said) - Number(a.said) || WEIGHT[a.kind] - WEIGHT[b.kind] || a.order - b.order,
+  );
+  return [...openAsks(spoken), ...ranked].slice(0, MAX_FACTS).map(({ kind, text }) => ({ kind, text }));
+}
+
+/** Questions of a user that the same user asked last before the cut: nobody knows yet whether they are settled. */
+function openAsks(spoken: readonly SpokenEntry[]): Fact[] {
+  const asks: Fact[] = [];
+  for (const { speaker, text } of spoken) {
+    if (speaker !== 'user') continue;
+    for (const match of text.slice(0, 4000).matchAll(/[^.!?。！？\n]{4,180}[?？]/g)) {
+      asks.push({ kind: 'ask', text: match[0].trim() });
+    }
+  }
+  return asks.slice(-10);
+}
+
+/** Compared without regard to case and runs of white space; nothing else is forgiven. */
+export function recallReport(facts: readonly Fact[], summary: string): RecallReport {
+  const haystack = fold(summary);
+  const missing = facts.filter(({ text }) => !haystack.includes(fold(text)));
+  return {
+    total: facts.length,
+    found: facts.length - missing.length,
+    missing: missing.slice(0, MAX_LISTED).map(({ text }) => text),
+    unlisted: Math.max(0, missing.length - MAX_LISTED),
+  };
+}
+
+/** The misses as the end of a summary, so that they are not lost with the text that named them. */
+export function appendMisses(summary: string, { missing, unlisted }: RecallReport): string {
+  if (missing.length === 0) return summary;
+  const more = unlisted > 0 ? `\n- and ${unlisted} more in the history` : '';
+  return `${summary.trimEnd()}\n\n## Also named, verbatim\n${missing.map((text) => `- ${text}`).join('\n')}${more}`;
+}
+
+function fold(text: string): string {
+  return text.toLowerCase().replace(/\s+/g, ' ');
+}

@@ -1,0 +1,94 @@
+import type { Entry } from '../transcript/entry.ts';
+import { isObject } from '../transcript/json.ts';
+
+/**
+ * Where a history may be cut: `entries[0, cut)` is covered by a summary, `entries[cut, …)` stays. A place is safe
+ * where no call is parted from its result, and a turn start where a person or another source begins to speak.
+ */
+export interface CutPlaces {
+  readonly safe: readonly boolean[];
+  readonly turnStarts: readonly number[];
+}
+
+export function findCutPlaces(entries: readonly Entry[]): CutPlaces {
+  // How many open calls a cut before this entry would part from their results.
+  const parted = new Array<number>(entries.length + 1).fill(0);
+  const open = new Map<string, number>();
+  const turnStarts: number[] = [];
+  const part = (from: number, to: number): void => {
+    parted[from] = (parted[from] ?? 0) + 1;
+    parted[to] = (parted[to] ?? 0) - 1;
+  };
+  for (const [at, entry] of entries.entries()) {
+    if (startsTurn(entry)) {
+      turnStarts.push(at);
+      // Calls of earlier turns that were never answered will not be: nothing waits for them.
+      open.clear();
+    }
+    for (const id of callIds(entry)) open.set(id, at);
+    const answered = resultId(entry);
+    const call = answered === undefined ? undefined : open.get(answered);
+    if (answered === undefined || call === undefined) continue;
+    part(call + 1, at + 1);
+    open.delete(answered);
+  }
+  // The results of a turn that is still running are on their way.
+  for (const call of open.values()) part(call + 1, entries.length + 1);
+  const safe: boolean[] = [];
+  let depth = 0;
+  for (let at = 0; at < entries.length; at++) {
+    depth += parted[at] ?? 0;
+    safe.push(at > 0 && depth === 0);
+  }
+  return { safe, turnStarts: turnStarts.filter((at) => safe[at] === true) };
+}
+
+/**
+ * The one way to a cut, whatever strategy wants it. Lands on a turn start at or before the wanted place, else on
+ * the next one behind it; only where a single turn is all there is, or alone too much, inside a turn. Of several
+ * the first that `fits` is taken, and when none does the one that keeps the least. Undefined: there is no safe place.
+ */
+export function safeCut(
+  entries: readonly Entry[],
+  wanted: number,
+  fits: (cut: number) => boolean = () => true,
+): number | undefined {
+  const { safe, turnStarts } = findCutPlaces(entries);
+  const before = turnStarts.filter((at) => at <= wanted).reverse();
+  const behind = turnStarts.filter((at) => at > wanted);
+  const inside: number[] = [];
+  for (let at = Math.max(1, wanted); at < entries.length; at++) if (safe[at] === true) inside.push(at);
+  const places = [...before.slice(0, 1), ...behind, ...inside];
+  const fallback = places.length > 0 ? Math.max(...places) : lastBefore(safe, wanted);
+  return places.find(fits) ?? fallback;
+}
+
+function lastBefore(safe: readonly boolean[], wanted: number): number | undefined {
+  for (let at = Math.min(wanted, safe.length - 1); at > 0; at--) if (safe[at] === true) return at;
+  return undefined;
+}
+
+/** A turn begins with a user's message, or with text that stands in for one. */
+export function startsTurn(entry: Entry): boolean {
+  if (entry.type === 'custom_message' || entry.type === 'branch_summary') return true;
+  return roleOf(entry) === 'user' || roleOf(entry) === 'bashExecution';
+}
+
+export function roleOf({ type, message }: Entry): string | undefined {
+  if (type !== 'message' || !isObject(message)) return undefined;
+  return typeof message['role'] === 'string' ? message['role'] : undefined;
+}
+
+function callIds(entry: Entry): string[] {
+  const { message } = entry;
+  if (roleOf(entry) !== 'assistant' || !isObject(message) || !Array.isArray(message['content'])) return [];
+  return message['content'].flatMap((block: unknown) =>
+    isObject(block) && block['type'] === 'toolCall' && typeof block['id'] === 'string' ? [block['id']] : [],
+  );
+}
+
+function resultId(entry: Entry): string | undefined {
+  const { message } = entry;
+  if (roleOf(entry) !== 'toolResult' || !isObject(message)) return undefined;
+  return typeof message['toolCallId'] === 'string' ? message['toolCallId'] : undefined;
+}

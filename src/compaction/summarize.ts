@@ -1,0 +1,186 @@
+import { RepriseError } from '../errors.ts';
+import { digest } from './digest.ts';
+import { mergePrompt, SUMMARY_SYSTEM, summaryPrompt } from './prompts.ts';
+import { type SpokenEntry, writeTranscript } from './speak.ts';
+
+export interface SummaryRequest {
+  readonly system: string;
+  readonly prompt: string;
+  readonly maxTokens: number;
+}
+
+/** Asks a model for text. May throw, hang until its signal, answer nothing or far too much. */
+export type Summarise = (
+  request: SummaryRequest,
+  options: { readonly signal?: AbortSignal },
+) => Promise<string>;
+
+export interface SummarizeOptions {
+  readonly spoken: readonly SpokenEntry[];
+  readonly summarise: Summarise;
+  readonly previousSummary?: string;
+  readonly focus?: string;
+  readonly maxSummaryTokens: number;
+  /** What one request may hold, prompt and previous summary included; no request is ever larger. */
+  readonly maxInputTokens: number;
+  readonly textTokens: (text: string) => number;
+  /** The fewest parts a history of at least `minMessagesForSplit` messages that is too large is split into. */
+  readonly parts?: number;
+  readonly minMessagesForSplit?: number;
+  readonly signal?: AbortSignal;
+}
+
+export type SummaryMethod = 'model' | 'staged' | 'partial' | 'digest';
+
+export interface Summary {
+  readonly text: string;
+  /** `partial`: some parts were digested because the model failed on them. */
+  readonly method: SummaryMethod;
+  /** Why the model was not, or not everywhere, good enough. */
+  readonly failure?: string;
+}
+
+const PROMPT_TOKENS = 600;
+/** More than this over what was asked for is rambling, not a summary. */
+const RAMBLE_FACTOR = 2;
+/** After so many failures the model is not asked again: every call may take a whole timeout. */
+const MAX_FAILURES = 2;
+
+/** Summarises in one request where it fits, in parts that are merged where it does not. Throws what the model throws. */
+export async function summarizeInStages(options: SummarizeOptions): Promise<string> {
+  const { summary, failure } = await inStages({ ...options, digestParts: false });
+  if (failure !== undefined) throw failure;
+  return summary;
+}
+
+/** Cannot fail but by being aborted: where the model does not deliver, a digest takes its place. */
+export async function summarizeWithFallback(options: SummarizeOptions): Promise<Summary> {
+  const { spoken, previousSummary = '', maxSummaryTokens, textTokens } = options;
+  try {
+    const { summary, parts, failure } = await inStages({ ...options, digestParts: true });
+    if (failure === undefined) return { text: summary, method: parts > 1 ? 'staged' : 'model' };
+    return { text: summary, method: 'partial', failure: failure.message };
+  } catch (error) {
+    if (options.signal?.aborted === true) throw error;
+    const text = digest(spoken, { previousSummary, maxTokens: maxSummaryTokens, textTokens });
+    return { text, method: 'digest', failure: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+interface Staged {
+  readonly summary: string;
+  readonly parts: number;
+  readonly failure?: Error;
+}
+
+async function inStages(options: SummarizeOptions & { readonly digestParts: boolean }): Promise<Staged> {
+  const { spoken, previousSummary = '', focus, maxSummaryTokens, textTokens, digestParts } = options;
+  const asked = { previousSummary, maxTokens: maxSummaryTokens, ...(focus !== undefined && { focus }) };
+  const room = options.maxInputTokens - PROMPT_TOKENS - textTokens(previousSummary) - textTokens(focus ?? '');
+  const chunks = chunkSpoken(spoken, { ...options, room });
+  const [only] = chunks;
+  if (only === undefined || chunks.length === 1) {
+    const prompt = summaryPrompt({ ...asked, transcript: writeTranscript(only ?? []) });
+    return { summary: await ask(prompt, options), parts: 1 };
+  }
+  const texts: string[] = [];
+  const failures: Error[] = [];
+  for (const chunk of chunks) {
+    const transcript = writeTranscript(chunk);
+    const text =
+      failures.length < MAX_FAILURES
+        ? await ask(summaryPrompt({ ...asked, previousSummary: '', transcript }), options).catch((error) =>
+            keepFailure(error, failures, options),
+          )
+        : undefined;
+    if (text === undefined && !digestParts) throw failures[0];
+    texts.push(text ?? digest(chunk, { previousSummary: '', maxTokens: maxSummaryTokens, textTokens }));
+  }
+  if (failures.length >= MAX_FAILURES) throw failures[0];
+  const merged = await mergeTexts(texts, { ...options, room });
+  return {
+    summary: merged,
+    parts: chunks.length,
+    ...(failures[0] !== undefined && { failure: failures[0] }),
+  };
+}
+
+function keepFailure(error: unknown, failures: Error[], { signal }: SummarizeOptions): undefined {
+  if (signal?.aborted === true) throw error;
+  failures.push(error instanceof Error ? error : new Error(String(error)));
+  return undefined;
+}
+
+/** Merged in rounds, each of which fits into one request and leaves fewer texts than before. */
+async function mergeTexts(
+  texts: readonly string[],
+  options: SummarizeOptions & { room: number },
+): Promise<string> {
+  const { previousSummary = '', focus, maxSummaryTokens, textTokens, room } = options;
+  const asked = { maxTokens: maxSummaryTokens, ...(focus !== undefined && { focus }) };
+  let left = [...texts];
+  for (;;) {
+    const sizes = left.map(textTokens);
+    let count = 0;
+    for (let sum = 0; count < left.length; count++) {
+      sum += sizes[count] ?? 0;
+      if (sum > room && count >= 2) break;
+    }
+    const isLast = count === left.length;
+    const prompt = mergePrompt(left.slice(0, count), {
+      ...asked,
+      previousSummary: isLast ? previousSummary : '',
+    });
+    const merged = await ask(prompt, options);
+    if (isLast) return merged;
+    left = [merged, ...left.slice(count)];
+  }
+}
+
+async function ask(prompt: string, options: SummarizeOptions): Promise<string> {
+  const { summarise, maxSummaryTokens, textTokens, signal } = options;
+  signal?.throwIfAborted();
+  const request = { system: SUMMARY_SYSTEM, prompt, maxTokens: maxSummaryTokens };
+  const text = (await summarise(request, signal === undefined ? {} : { signal })).trim();
+  if (text === '') throw new RepriseError('MODEL_FAILED', 'the summary is empty');
+  // Length first: counting the tokens of ten megabytes to learn that they are too many would be wasted.
+  const isTooLong = text.length > maxSummaryTokens * 40;
+  if (isTooLong || textTokens(text) > maxSummaryTokens * RAMBLE_FACTOR)
+    throw new RepriseError('MODEL_FAILED', `the summary has more than ${RAMBLE_FACTOR} times its tokens`);
+  return text;
+}
+
+/** In order, each small enough for a request; a message that alone is too large is named instead of told. */
+function chunkSpoken(
+  spoken: readonly SpokenEntry[],
+  options: SummarizeOptions & { readonly room: number },
+): SpokenEntry[][] {
+  const { textTokens, parts = 2, minMessagesForSplit = 4 } = options;
+  const room = Math.max(200, options.room);
+  const sized = spoken.map((entry) => {
+    const tokens = textTokens(entry.text) + 4;
+    return tokens <= room / 2 ? { entry, tokens } : { entry: nameOnly(entry, tokens), tokens: 60 };
+  });
+  const total = sized.reduce((sum, { tokens }) => sum + tokens, 0);
+  const isSplit = total > room && sized.length >= minMessagesForSplit;
+  const limit = isSplit ? Math.min(room, Math.ceil(total / parts)) : room;
+  const chunks: SpokenEntry[][] = [];
+  let sum = Number.POSITIVE_INFINITY;
+  for (const { entry, tokens } of sized) {
+    if (sum + tokens > limit) {
+      chunks.push([]);
+      sum = 0;
+    }
+    chunks.at(-1)?.push(entry);
+    sum += tokens;
+  }
+  return chunks;
+}
+
+function nameOnly(entry: SpokenEntry, tokens: number): SpokenEntry {
+  const start = [...entry.text.slice(0, 120)].slice(0, 100).join('').replace(/\s+/g, ' ');
+  return {
+    ...entry,
+    text: `[a message of about ${tokens} tokens, too large to be told; it starts: ${start}]`,
+  };
+}
