@@ -10,15 +10,24 @@ export interface Pin {
 export const PIN_TYPE = 'reprise.pin';
 const HEADING = '## Pinned';
 
-/** The pins of a session: a later line about the same entry replaces an earlier one, empty text takes it back. */
-export function collectPins(entries: readonly Entry[]): Pin[] {
+/**
+ * The pins in force at the end of these entries, in file order. A compaction repeats the pins of its time, so that
+ * the tail of a session is enough; after it a line about an entry replaces an earlier one, and empty text takes it back.
+ */
+export function pinsInForce(entries: readonly Entry[]): Pin[] {
   const pins = new Map<string, Pin>();
-  for (const { type, customType, data } of entries) {
-    if (type !== 'custom' || customType !== PIN_TYPE || !isObject(data)) continue;
-    const { entryId, text } = data;
-    if (typeof entryId !== 'string' || typeof text !== 'string') continue;
+  const put = (pin: unknown): void => {
+    if (!isObject(pin)) return;
+    const { entryId, text } = pin;
+    if (typeof entryId !== 'string' || typeof text !== 'string') return;
     pins.delete(entryId);
     if (text !== '') pins.set(entryId, { entryId, text });
+  };
+  for (const { type, customType, data, details } of entries) {
+    if (type === 'custom' && customType === PIN_TYPE) put(data);
+    if (type !== 'compaction' || !isObject(details) || !Array.isArray(details['pins'])) continue;
+    pins.clear();
+    for (const pin of details['pins']) put(pin);
   }
   return [...pins.values()];
 }

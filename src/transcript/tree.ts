@@ -47,6 +47,12 @@ export function pathTo({ parents }: EntryTree, leaf: number): number[] {
   return path.reverse();
 }
 
+/** From the root to the transcript's own leaf. */
+export function pathEntries(entries: readonly Entry[]): Entry[] {
+  const tree = buildTree(entries);
+  return pathTo(tree, tree.leaf).flatMap((position) => entries[position] ?? []);
+}
+
 interface IdIndex {
   readonly find: EntryTree['find'];
   /** Positions that repeat an earlier entry word for word, as a doubled write or a glued copy does. */

@@ -1,0 +1,125 @@
+import type { CutStrategy } from '../compaction/cut-strategies.ts';
+import { type CompactionDraft, makeCompaction } from '../compaction/make-compaction.ts';
+import { type Pin, pinsInForce } from '../compaction/pins.ts';
+import { type CompactionPlan, planCompaction } from '../compaction/plan.ts';
+import type { Summarise } from '../compaction/summarize.ts';
+import { mayCommit } from '../compaction/undo.ts';
+import { estimateTextTokens } from '../context/estimate.ts';
+import { estimateEntryTokens } from '../context/estimate-message.ts';
+import type { Lease, NewEntry, Store } from '../store/store.ts';
+import { pathEntries } from '../transcript/tree.ts';
+import type { GuardEvent } from './events.ts';
+import type { ContextView } from './turn-context.ts';
+
+export interface CompactOptions {
+  /** Why, for people: over budget, overflow, asked for. */
+  readonly reason: string;
+  readonly cut: CutStrategy;
+  /** In estimated tokens. */
+  readonly maxKeptTokens?: number;
+  readonly maxSummaryTokens: number;
+  readonly maxInputTokens: number;
+  readonly focus?: string;
+  /** Unset: a digest, without a model. */
+  readonly summarise?: Summarise;
+  readonly standing?: readonly string[];
+  readonly signal?: AbortSignal;
+}
+
+export interface CompactionPreview {
+  readonly coveredEntries: number;
+  readonly keptEntries: number;
+  readonly coveredTokens: number;
+  readonly keptTokens: number;
+  readonly firstKeptEntryId: string;
+  readonly splitsTurn: boolean;
+}
+
+export interface PreparedCompaction {
+  readonly plan: CompactionPlan;
+  readonly draft: CompactionDraft;
+  readonly snapshotLeaf: string;
+  readonly pins: readonly Pin[];
+}
+
+export function planFor(
+  view: ContextView,
+  { cut, maxKeptTokens }: Pick<CompactOptions, 'cut' | 'maxKeptTokens'>,
+): CompactionPlan | undefined {
+  const { selection } = view;
+  return planCompaction(selection, {
+    cut,
+    ...(maxKeptTokens !== undefined && { maxKeptTokens }),
+    tokensOf: (entry) => estimateEntryTokens(entry, selection.edits.get(entry)),
+    textTokens: estimateTextTokens,
+  });
+}
+
+/** All but the writing, so that it can happen beside a conversation that goes on. */
+export async function prepareCompaction(
+  view: ContextView,
+  options: CompactOptions,
+): Promise<PreparedCompaction | undefined> {
+  const plan = planFor(view, options);
+  if (plan === undefined || view.leaf === null) return undefined;
+  const pins = pinsInForce(view.entries);
+  const draft = await makeCompaction(plan, {
+    ...options,
+    edits: view.selection.edits,
+    pins,
+    textTokens: estimateTextTokens,
+  });
+  return draft === undefined ? undefined : { plan, draft, snapshotLeaf: view.leaf, pins };
+}
+
+/**
+ * One appended entry at the current leaf. Undefined: what it covers was compacted, edited or left meanwhile, so the
+ * work is thrown away and nothing else.
+ */
+export async function commitCompaction(
+  { store, sessionId, lease }: { readonly store: Store; readonly sessionId: string; readonly lease: Lease },
+  { plan, draft, snapshotLeaf, pins }: PreparedCompaction,
+  current: ContextView,
+): Promise<Extract<GuardEvent, { type: 'compaction' }> | undefined> {
+  if (!mayCommit(pathEntries(current.entries), { snapshotLeaf, covered: plan.covered })) return undefined;
+  const { summary, firstKeptEntryId, tokensBefore, tokensAfter, details, method } = draft;
+  const entry = compactionEntry({
+    summary,
+    firstKeptEntryId,
+    tokensBefore,
+    tokensAfter,
+    details: { ...details, pins },
+  });
+  const { firstSeq } = await store.append(sessionId, [entry], { epoch: lease.epoch });
+  return {
+    type: 'compaction',
+    seq: firstSeq,
+    reason: String(details['reason']),
+    method,
+    coveredEntries: plan.covered.length,
+    tokensBefore,
+    tokensAfter,
+  };
+}
+
+export function compactionEntry(fields: Readonly<Record<string, unknown>>): NewEntry {
+  return { type: 'compaction', ...fields };
+}
+
+export function previewOf({
+  covered,
+  kept,
+  coveredTokens,
+  keptTokens,
+  firstKeptEntryId,
+  splitsTurn,
+}: CompactionPlan): CompactionPreview {
+  return {
+    coveredEntries: covered.length,
+    keptEntries: kept.length,
+    coveredTokens,
+    keptTokens,
+    firstKeptEntryId,
+    splitsTurn,
+  };
+}

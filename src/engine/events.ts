@@ -1,0 +1,77 @@
+import type { ErrorCode } from '../errors.ts';
+import type { Usage } from '../transcript/entry.ts';
+import type { JsonObject } from '../transcript/json.ts';
+
+/**
+ * Everything a turn tells while it runs, in one union for the library and for every surface. A turn ends with
+ * exactly one `done` or `error`; nothing of it comes after that.
+ */
+export type TurnEvent =
+  /** Durable: from here on the message will be answered or its failure told, whatever happens. */
+  | { readonly type: 'accepted' }
+  | { readonly type: 'turn_start'; readonly turnId: string; readonly model: string }
+  | { readonly type: 'text_delta'; readonly text: string }
+  | { readonly type: 'thinking_delta'; readonly text: string }
+  | { readonly type: 'tool_call'; readonly id: string; readonly name: string; readonly input: JsonObject }
+  | {
+      readonly type: 'tool_result';
+      readonly id: string;
+      readonly name: string;
+      readonly isError: boolean;
+      readonly text: string;
+      readonly durationMs: number;
+    }
+  /** The provider was not ready; the same request is sent again. */
+  | { readonly type: 'retry'; readonly attempt: number; readonly delayMs: number; readonly reason: string }
+  | GuardEvent
+  /** An entry has been stored. */
+  | { readonly type: 'entry'; readonly seq: number; readonly entryType: string }
+  | DoneEvent
+  | ErrorEvent;
+
+/** The context did not fit and something was done about it. */
+export type GuardEvent =
+  | {
+      readonly type: 'context_truncated';
+      /** How many tool results were shortened. */
+      readonly results: number;
+      readonly tokensSaved: number;
+    }
+  | {
+      readonly type: 'compaction';
+      readonly seq: number;
+      readonly reason: string;
+      readonly method: string;
+      readonly coveredEntries: number;
+      readonly tokensBefore: number;
+      readonly tokensAfter: number;
+    }
+  | { readonly type: 'overflow'; readonly attempt: number; readonly reason: string };
+
+export interface DoneEvent {
+  readonly type: 'done';
+  readonly turnId: string;
+  readonly text: string;
+  readonly usage: Usage;
+  /** Tokens of the context after this turn. */
+  readonly tokenEstimate: number;
+}
+
+export interface ErrorEvent {
+  readonly type: 'error';
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly details: JsonObject;
+}
+
+/** An event with where it belongs. */
+export interface SessionEvent {
+  readonly sessionId: string;
+  /** The accepted message this is about; unset for what no message asked for, such as a manual compaction. */
+  readonly inboxId?: string;
+  readonly event: TurnEvent;
+}
+
+export function isTerminal(event: TurnEvent): event is DoneEvent | ErrorEvent {
+  return event.type === 'done' || event.type === 'error';
+}

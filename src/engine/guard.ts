@@ -1,0 +1,175 @@
+import type { CutStrategy } from '../compaction/cut-strategies.ts';
+import type { Summarise } from '../compaction/summarize.ts';
+import { estimateEntryTokens } from '../context/estimate-message.ts';
+import { planToolTruncation } from '../context/truncate.ts';
+import { contextBudget } from '../context/window.ts';
+import { RepriseError } from '../errors.ts';
+import type { Lease, NewEntry, Store } from '../store/store.ts';
+import { contentText } from '../transcript/content.ts';
+import { isObject } from '../transcript/json.ts';
+import { type CompactOptions, commitCompaction, prepareCompaction } from './compactor.ts';
+import type { GuardEvent } from './events.ts';
+import { type ContextView, type RequestFrame, viewContext } from './turn-context.ts';
+
+export interface GuardOptions {
+  readonly store: Store;
+  readonly sessionId: string;
+  readonly lease: Lease;
+  readonly emit: (event: GuardEvent) => void;
+  /** What the model takes, as far as it is known; an overflow error may teach a smaller one. */
+  readonly window: () => number;
+  readonly learnWindow: (limit: number) => void;
+  readonly cut: CutStrategy | undefined;
+  /** Undefined while the breaker is open: then a digest takes the summary's place. */
+  readonly summarise: () => Summarise | undefined;
+  readonly onSummary: (method: string) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Each round makes the context smaller or ends the loop; this only bounds the time that may take. */
+const MAX_ROUNDS = 8;
+const MAX_OVERFLOW_RETRIES = 2;
+/** From here on no model is asked any more. */
+const DIGEST_FROM_ROUND = 3;
+
+/**
+ * The ladder that keeps a conversation inside the window, cheapest step first: send as it is, shorten tool results,
+ * compact, compact by digest. Every step is an entry, so every later request is the same, and an event (P9).
+ */
+export class ContextGuard {
+  readonly #options: GuardOptions;
+  #overflows = 0;
+
+  constructor(options: GuardOptions) {
+    this.#options = options;
+  }
+
+  /** The next request, made to fit. CONTEXT_OVERFLOW only when what was said last cannot fit by itself. */
+  async fit(frame: RequestFrame): Promise<ContextView> {
+    const { store, sessionId, signal } = this.#options;
+    for (let round = 0; ; round++) {
+      signal.throwIfAborted();
+      const view = await viewContext(store, sessionId, frame);
+      const { budget } = this.#budget(frame);
+      if (view.tokens <= budget) return view;
+      const excess = view.tokens - budget;
+      const done =
+        round < MAX_ROUNDS &&
+        ((round === 0 && (await this.#truncate(view, excess))) ||
+          (await this.#compact(view, frame, { reason: 'over budget', digest: round >= DIGEST_FROM_ROUND })));
+      if (!done) throw this.#overflow(view, budget);
+    }
+  }
+
+  /** After a provider refused the request as too long. Throws the provider's error when nothing more can be done. */
+  async shrink(view: ContextView, frame: RequestFrame, error: RepriseError): Promise<void> {
+    const { emit, learnWindow } = this.#options;
+    const attempt = ++this.#overflows;
+    if (attempt > MAX_OVERFLOW_RETRIES) throw error;
+    const { limit } = error.details;
+    if (typeof limit === 'number') learnWindow(limit);
+    emit({ type: 'overflow', attempt, reason: error.message });
+    const { budget } = this.#budget(frame);
+    // A request that was refused although it seemed to fit is a third too large at least.
+    const excess = Math.max(view.tokens - budget, Math.ceil(view.tokens / 3));
+    if (attempt === 1 && (await this.#truncate(view, excess))) return;
+    const maxTokens = Math.min(budget, view.tokens - excess);
+    if (!(await this.#compact(view, frame, { reason: 'overflow', digest: false, maxTokens }))) throw error;
+  }
+
+  #budget({ model, maxOutputTokens }: RequestFrame): ReturnType<typeof contextBudget> {
+    return contextBudget(this.#options.window(), { maxOutput: model.maxOutput ?? maxOutputTokens });
+  }
+
+  async #truncate({ selection, tokens, estimated }: ContextView, excess: number): Promise<boolean> {
+    const { store, sessionId, lease, emit } = this.#options;
+    const results = selection.entries.flatMap((entry) => {
+      const { message } = entry;
+      if (entry.type !== 'message' || !isObject(message) || message['role'] !== 'toolResult') return [];
+      const edit = selection.edits.get(entry);
+      if (edit === null) return [];
+      const text = contentText(edit ?? message['content']);
+      return [{ entry, text, tokens: estimateEntryTokens(entry, edit) }];
+    });
+    // The plan counts in estimated tokens, the excess in the model's.
+    const wanted = Math.ceil((excess * estimated) / Math.max(1, tokens));
+    const plan = planToolTruncation(results, wanted);
+    if (plan.length === 0) return false;
+    const edits: NewEntry[] = plan.map(({ item, text }) => ({
+      type: 'context_edit',
+      targetId: item.entry.id,
+      replacement: { content: [{ type: 'text', text }] },
+    }));
+    await store.append(sessionId, edits, { epoch: lease.epoch });
+    const tokensSaved = plan.reduce((sum, { saved }) => sum + saved, 0);
+    emit({ type: 'context_truncated', results: plan.length, tokensSaved });
+    return true;
+  }
+
+  async #compact(
+    view: ContextView,
+    frame: RequestFrame,
+    {
+      reason,
+      digest,
+      maxTokens,
+    }: { readonly reason: string; readonly digest: boolean; readonly maxTokens?: number },
+  ): Promise<boolean> {
+    const { store, sessionId, lease, emit, signal, onSummary, cut } = this.#options;
+    const limits = compactionLimits(view, this.#options.window(), frame, maxTokens);
+    const summarise = digest ? undefined : this.#options.summarise();
+    const options: CompactOptions = {
+      reason,
+      signal,
+      ...limits,
+      ...(cut !== undefined && { cut }),
+      ...(summarise !== undefined && { summarise }),
+    };
+    const prepared = await prepareCompaction(view, options);
+    if (prepared === undefined) return false;
+    if (summarise !== undefined) onSummary(prepared.draft.method);
+    const current = await viewContext(store, sessionId, frame);
+    const event = await commitCompaction({ store, sessionId, lease }, prepared, current);
+    if (event !== undefined) emit(event);
+    return event !== undefined;
+  }
+
+  #overflow({ tokens, split }: ContextView, budget: number): RepriseError {
+    const over = tokens - budget;
+    return new RepriseError(
+      'CONTEXT_OVERFLOW',
+      `the last message and the system prompt alone are about ${over} tokens too many`,
+      {
+        details: {
+          tokens,
+          budget,
+          over,
+          split,
+          next: 'Send less at once, or use a model with a larger window.',
+        },
+      },
+    );
+  }
+}
+
+/** How a compaction of this view is to be measured out. All but `maxTokens` and the window is in estimated tokens. */
+export function compactionLimits(
+  { split, tokens, estimated }: ContextView,
+  window: number,
+  { model, maxOutputTokens }: RequestFrame,
+  maxTokens?: number,
+): Pick<CompactOptions, 'cut' | 'maxKeptTokens' | 'maxSummaryTokens' | 'maxInputTokens'> {
+  const { budget, keepTokens, summaryTokens } = contextBudget(window, {
+    maxOutput: model.maxOutput ?? maxOutputTokens,
+  });
+  const scale = estimated / Math.max(1, tokens);
+  const room = Math.floor(Math.min(budget, maxTokens ?? budget) * Math.min(1, scale));
+  const maxSummaryTokens = Math.max(64, Math.floor(Math.min(summaryTokens, room / 5)));
+  const maxKeptTokens = Math.max(0, room - split.system - split.tools - Math.ceil(maxSummaryTokens * 1.5));
+  return {
+    cut: { kind: 'keep-tokens', tokens: Math.min(keepTokens, maxKeptTokens) },
+    maxKeptTokens,
+    maxSummaryTokens,
+    maxInputTokens: Math.max(1000, Math.floor((budget - maxSummaryTokens) * Math.min(1, scale) * 0.9)),
+  };
+}

@@ -1,0 +1,162 @@
+import { constants } from 'node:fs';
+import { lstat, mkdir, open, readdir, realpath, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { RepriseError } from '../../errors.ts';
+import type { JsonObject } from '../../transcript/json.ts';
+import type { Tool } from './tool.ts';
+
+const MAX_READ_BYTES = 1024 * 1024;
+const MAX_LISTED = 1000;
+
+/** The built-in file tools, confined to one folder by real path: links that lead out are refused. */
+export function createFileTools(workspace: string): Tool[] {
+  return [readFile(workspace), writeFile(workspace), editFile(workspace), listDirectory(workspace)];
+}
+
+const PATH = { type: 'string', description: 'Relative to the workspace.' } as const;
+
+function schema(properties: JsonObject): JsonObject {
+  return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false };
+}
+
+function readFile(workspace: string): Tool {
+  return {
+    name: 'read_file',
+    description: 'Reads a text file of the workspace.',
+    inputSchema: schema({ path: PATH }),
+    safe: true,
+    run: async ({ path }) => readText(await confine(workspace, path)),
+  };
+}
+
+function writeFile(workspace: string): Tool {
+  return {
+    name: 'write_file',
+    description: 'Writes a text file of the workspace, with its folders; replaces what was there.',
+    inputSchema: schema({ path: PATH, content: { type: 'string' } }),
+    run: async ({ path, content }) => {
+      const text = requireText('content', content);
+      const target = await confine(workspace, path);
+      await mkdir(dirname(target), { recursive: true });
+      await replaceText(await confine(workspace, path), text);
+      return `wrote ${Buffer.byteLength(text)} bytes to ${relative(await realpath(workspace), target)}`;
+    },
+  };
+}
+
+function editFile(workspace: string): Tool {
+  return {
+    name: 'edit_file',
+    description: 'Replaces one exact piece of text, which must occur once, in a file of the workspace.',
+    inputSchema: schema({ path: PATH, old_string: { type: 'string' }, new_string: { type: 'string' } }),
+    run: async ({ path, old_string, new_string }) => {
+      const target = await confine(workspace, path);
+      const before = await readText(target);
+      const old = requireText('old_string', old_string);
+      const parts = old === '' ? [] : before.split(old);
+      if (parts.length !== 2) {
+        const count = Math.max(0, parts.length - 1);
+        throw new RepriseError('INVALID_INPUT', `old_string occurs ${count} times; it must occur once`);
+      }
+      await replaceText(target, parts.join(requireText('new_string', new_string)));
+      return `edited ${String(path)}`;
+    },
+  };
+}
+
+function listDirectory(workspace: string): Tool {
+  return {
+    name: 'list_directory',
+    description: 'Lists a folder of the workspace; folders end in a slash.',
+    inputSchema: {
+      type: 'object',
+      properties: {
+        path: { ...PATH, description: 'Relative to the workspace; "." for the workspace itself.' },
+      },
+      additionalProperties: false,
+    },
+    safe: true,
+    run: async ({ path }) => {
+      const folder = await confine(workspace, path ?? '.');
+      const found = await readdir(folder, { withFileTypes: true });
+      const names = found.map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name)).sort();
+      if (names.length === 0) return '(empty)';
+      const more = names.length > MAX_LISTED ? [`… and ${names.length - MAX_LISTED} more`] : [];
+      return [...names.slice(0, MAX_LISTED), ...more].join('\n');
+    },
+  };
+}
+
+/** The real path behind a name; the nearest folder that exists must lie inside the workspace. */
+async function confine(workspace: string, path: unknown): Promise<string> {
+  const name = requireText('path', path);
+  await mkdir(workspace, { recursive: true, mode: 0o700 });
+  const root = await realpath(workspace);
+  const target = resolve(root, name);
+  const rest: string[] = [];
+  for (let place = target; ; place = dirname(place)) {
+    const real = await realExisting(place);
+    if (real === undefined) {
+      rest.unshift(basename(place));
+      if (place !== dirname(place)) continue;
+    }
+    const found = real ?? root;
+    if (found === root || found.startsWith(root + sep)) return join(found, ...rest);
+    throw new RepriseError('FORBIDDEN', `${name} is outside the workspace`);
+  }
+}
+
+async function realExisting(path: string): Promise<string | undefined> {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    // A link to nowhere exists itself, and writing through it would create its target.
+    const link = await lstat(path).catch(() => undefined);
+    if (link !== undefined) throw new RepriseError('FORBIDDEN', `${path} is a link that leads nowhere`);
+    return undefined;
+  }
+}
+
+async function readText(path: string): Promise<string> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    const { size } = await file.stat().then((found) => {
+      if (!found.isFile()) throw new RepriseError('INVALID_INPUT', 'not a plain file');
+      return found;
+    });
+    if (size > MAX_READ_BYTES)
+      throw new RepriseError(
+        'LIMIT_EXCEEDED',
+        `the file has ${size} bytes; at most ${MAX_READ_BYTES} are read`,
+      );
+    const bytes = await file.readFile();
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (error) {
+    if (error instanceof TypeError) throw new RepriseError('INVALID_INPUT', 'the file is not UTF-8 text');
+    throw error;
+  } finally {
+    await file.close();
+  }
+}
+
+/** Written beside and renamed, so that a crash leaves the old file or the new one. */
+async function replaceText(path: string, text: string): Promise<void> {
+  const temporary = `${path}.${process.pid}.tmp`;
+  const file = await open(temporary, 'wx', 0o600);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(temporary, path).catch(async (error) => {
+    await rm(temporary, { force: true });
+    throw error;
+  });
+}
+
+function requireText(name: string, value: unknown): string {
+  if (typeof value === 'string') return value;
+  throw new RepriseError('INVALID_INPUT', `"${name}" must be a string`);
+}

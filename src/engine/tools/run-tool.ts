@@ -1,0 +1,103 @@
+import { RepriseError } from '../../errors.ts';
+import type { ImageBlock, TextBlock, ToolResultMessage } from '../../transcript/entry.ts';
+import { isObject, type JsonObject } from '../../transcript/json.ts';
+import type { Tool, ToolContext } from './tool.ts';
+
+export interface ToolCall {
+  readonly id: string;
+  readonly name: string;
+  readonly input: JsonObject;
+  /** Set where the model's arguments were no JSON object: such a call is answered, not run. */
+  readonly rawArguments?: string;
+}
+
+export interface ToolRun {
+  readonly message: ToolResultMessage;
+  readonly text: string;
+  readonly durationMs: number;
+}
+
+const DEFAULT_TIMEOUT_MS = 120_000;
+const DEFAULT_OUTPUT_CHARS = 200_000;
+const MAX_RAW_SHOWN = 500;
+
+/** Answers a call whatever the tool does: throws, hangs, returns too much, or something JSON cannot say. */
+export async function runTool(
+  call: ToolCall,
+  tool: Tool | undefined,
+  context: Omit<ToolContext, 'toolCallId'>,
+): Promise<ToolRun> {
+  const start = performance.now();
+  const finish = (content: readonly (TextBlock | ImageBlock)[], isError: boolean): ToolRun => ({
+    message: { role: 'toolResult', toolCallId: call.id, toolName: call.name, content, isError },
+    text: content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n'),
+    durationMs: Math.round(performance.now() - start),
+  });
+  const refuse = (text: string): ToolRun => finish([{ type: 'text', text }], true);
+  if (tool === undefined) return refuse(`there is no tool named ${call.name}`);
+  if (call.rawArguments !== undefined)
+    return refuse(`the arguments are no JSON object: ${call.rawArguments.slice(0, MAX_RAW_SHOWN)}`);
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, maxOutputChars = DEFAULT_OUTPUT_CHARS } = tool;
+  const timeout = AbortSignal.timeout(timeoutMs);
+  const signal = AbortSignal.any([context.signal, timeout]);
+  try {
+    const output = await untilAborted(
+      (async () => tool.run(call.input, { ...context, toolCallId: call.id, signal }))(),
+      signal,
+    );
+    return finish(readOutput(output, maxOutputChars), false);
+  } catch (error) {
+    if (timeout.aborted && !context.signal.aborted) return refuse(`timed out after ${timeoutMs} ms`);
+    if (context.signal.aborted) return refuse('stopped before it finished');
+    return refuse(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** A tool that ignores its signal is left behind: it may go on, but nobody waits for it. */
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  let onAbort: () => void = () => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+    work.catch(() => undefined); // its failure has been told, or came after anybody cared
+  }
+}
+
+function readOutput(output: unknown, maxChars: number): (TextBlock | ImageBlock)[] {
+  if (typeof output === 'string') return [{ type: 'text', text: cap(output, maxChars) }];
+  if (isObject(output) && Array.isArray(output['content'])) {
+    return output['content'].map((block: unknown) => {
+      if (isObject(block) && block['type'] === 'text' && typeof block['text'] === 'string')
+        return { type: 'text', text: cap(block['text'], maxChars) };
+      if (isObject(block) && block['type'] === 'image' && typeof block['data'] === 'string')
+        return { type: 'image', data: block['data'], mimeType: String(block['mimeType'] ?? 'image/png') };
+      throw new RepriseError(
+        'INVALID_INPUT',
+        'the tool answered with a block that is neither text nor image',
+      );
+    });
+  }
+  const text = JSON.stringify(output);
+  if (text === undefined) return [{ type: 'text', text: '(no output)' }];
+  return [{ type: 'text', text: cap(text, maxChars) }];
+}
+
+/** Head and tail are what people look at; the middle is counted. */
+function cap(text: string, maxChars: number): string {
+  if (text.length <= maxChars) return text === '' ? '(no output)' : text;
+  const head = whole(text.slice(0, Math.ceil(maxChars * 0.7)), 'end');
+  const tail = whole(text.slice(-Math.floor(maxChars * 0.3)), 'start');
+  return `${head}\n[… ${text.length - head.length - tail.length} characters left out …]\n${tail}`;
+}
+
+/** Half a surrogate pair at a cut is dropped. */
+function whole(text: string, at: 'start' | 'end'): string {
+  if (at === 'end') return /[\ud800-\udbff]$/.test(text) ? text.slice(0, -1) : text;
+  return /^[\udc00-\udfff]/.test(text) ? text.slice(1) : text;
+}

@@ -1,0 +1,114 @@
+import { createHash } from 'node:crypto';
+import type { Calibration } from '../context/calibration.ts';
+import { measureContext } from '../context/calibration.ts';
+import { estimateTextTokens } from '../context/estimate.ts';
+import { estimateEntryTokens, estimateToolTokens } from '../context/estimate-message.ts';
+import type { Model, ModelRequest, ModelTool, ThinkingLevel } from '../models/model.ts';
+import { loadBlobs } from '../store/load-blobs.ts';
+import type { Store } from '../store/store.ts';
+import { hydrateBlobs } from '../transcript/blobs.ts';
+import type { CarrierName } from '../transcript/carrier.ts';
+import type { Entry } from '../transcript/entry.ts';
+import { project } from '../transcript/project.ts';
+import { type Selection, selectContext } from '../transcript/select.ts';
+import { pathEntries } from '../transcript/tree.ts';
+
+/** Everything a request is made of besides the history. */
+export interface RequestFrame {
+  readonly model: Model;
+  readonly system: string;
+  readonly tools: readonly ModelTool[];
+  readonly maxOutputTokens: number;
+  readonly carrier: CarrierName;
+  readonly calibration: Calibration | undefined;
+}
+
+/** Where the tokens of the next request come from. */
+export interface TokenSplit {
+  readonly system: number;
+  readonly tools: number;
+  readonly summary: number;
+  readonly history: number;
+  /** The last user message and everything after it. */
+  readonly newest: number;
+}
+
+/** The next request of a session as it would be sent now, and what it weighs. */
+export interface ContextView {
+  readonly entries: readonly Entry[];
+  readonly selection: Selection;
+  readonly request: ModelRequest;
+  readonly split: TokenSplit;
+  /** The last reported usage plus an estimate of what came after it. */
+  readonly tokens: number;
+  /** By the estimator alone, without calibration or margin: what usage is compared with. */
+  readonly estimated: number;
+  readonly leaf: string | null;
+}
+
+/** Reads the tail and makes the request: the same history gives the same bytes (J7). */
+export async function viewContext(
+  store: Store,
+  sessionId: string,
+  frame: RequestFrame,
+): Promise<ContextView> {
+  const { entries: stored } = await store.tail(sessionId);
+  const entries: Entry[] = stored.flatMap(({ entry }) => (entry.type === 'session' ? [] : [entry as Entry]));
+  return makeView(hydrateBlobs(entries, await loadBlobs(store, sessionId, entries)), frame);
+}
+
+export function makeView(entries: readonly Entry[], frame: RequestFrame, leaf?: string | null): ContextView {
+  const { model, system, tools, maxOutputTokens, carrier, calibration } = frame;
+  const selection = selectContext(entries, { leaf });
+  const { messages, thinkingLevel } = project(entries, { target: model.target, carrier, leaf });
+  const split = splitTokens(selection, system, tools);
+  const fixedTokens = split.system + split.tools;
+  return {
+    entries,
+    selection,
+    request: {
+      ...(system !== '' && { system }),
+      messages,
+      ...(tools.length > 0 && { tools }),
+      maxOutputTokens,
+      ...(thinkingLevel !== undefined && { thinkingLevel: thinkingLevel as ThinkingLevel }),
+    },
+    split,
+    tokens: measureContext(selection, { fixedTokens, calibration }).tokens,
+    estimated: fixedTokens + split.summary + split.history + split.newest,
+    leaf: leaf === undefined ? (pathEntries(entries).at(-1)?.id ?? null) : leaf,
+  };
+}
+
+function splitTokens(
+  { compaction, entries, edits }: Selection,
+  system: string,
+  tools: readonly ModelTool[],
+): TokenSplit {
+  let newestFrom = entries.length;
+  for (let at = entries.length - 1; at >= 0; at--) {
+    const message = entries[at]?.['message'] as { role?: unknown } | undefined;
+    if (message?.role !== 'user') continue;
+    newestFrom = at;
+    break;
+  }
+  let history = 0;
+  let newest = 0;
+  for (const [at, entry] of entries.entries()) {
+    const tokens = estimateEntryTokens(entry, edits.get(entry));
+    if (at < newestFrom) history += tokens;
+    else newest += tokens;
+  }
+  return {
+    system: estimateTextTokens(system),
+    tools: estimateToolTokens(tools),
+    summary: compaction === undefined ? 0 : estimateEntryTokens(compaction),
+    history,
+    newest,
+  };
+}
+
+/** Of exactly what is sent, so that `explain` can show that it has rebuilt the same request. */
+export function requestHash({ system = '', messages, tools = [] }: ModelRequest): string {
+  return createHash('sha256').update(JSON.stringify({ system, tools, messages })).digest('hex');
+}
