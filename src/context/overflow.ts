@@ -15,8 +15,11 @@ export interface ContextOverflow {
   readonly actual?: number;
 }
 
-/** No other status can mean that the request was too long; 429 and the auth errors never do. */
-const OVERFLOW_STATUSES: ReadonlySet<number> = new Set([400, 413, 422, 500]);
+/** Whatever the text says, these never mean that the request was too long: credentials, rates, load. */
+const OTHER_STATUSES: ReadonlySet<number> = new Set([401, 402, 403, 404, 408, 409, 429, 502, 503, 504, 529]);
+const OTHER_CODES = /rate_?limit|throttl|quota|too_?many_?requests|overloaded|auth/i;
+const OTHER_TEXT =
+  /\brate.?limit|too many requests|(?:tokens|requests) per (?:second|min|hour|day)|\bTPM\b|please wait before|throttl|quota|\b(?:hourly|daily|monthly)\b/i;
 
 const OVERFLOW_CODES: ReadonlySet<string> = new Set([
   'context_length_exceeded',
@@ -25,90 +28,58 @@ const OVERFLOW_CODES: ReadonlySet<string> = new Set([
   'request_too_large',
 ]);
 
-const LIMITED_CODES = /rate_?limit|throttl|quota|too_?many_?requests|overloaded/i;
-const LIMITED_TEXT =
-  /rate.?limit|too many requests|(?:tokens|requests) per (?:minute|min|second|hour|day)|\bTPM\b|please wait before|throttl|quota/i;
+const LIMIT = String.raw`(?<limit>\d[\d,_]*)`;
+const ACTUAL = String.raw`(?<actual>\d[\d,_]*)`;
+/** Limits of this kind are not the window. */
+const OTHER_UNIT = '(?:[kmg]i?b|bytes|images?|files?|tools?|requests?|messages?|characters|items?|pages?|%)';
 
-const N = String.raw`(\d[\d,._]*)`;
+/** The texts by which providers say it, those that name more before those that name less. */
+const OVERFLOW_TEXTS: readonly RegExp[] = [
+  String.raw`prompt is too long(?:: ${ACTUAL} tokens? > ${LIMIT} maximum)?`,
+  String.raw`exceed context limit: ${ACTUAL} \+ \d+ > ${LIMIT}`,
+  String.raw`input token count \(?${ACTUAL}\)? exceeds the maximum number of tokens allowed(?: \(?${LIMIT})?`,
+  String.raw`token count exceeds the maximum number of tokens allowed(?: \(?${LIMIT})?`,
+  String.raw`maximum context length is ${LIMIT} tokens?\. however,? [a-z ]{1,60}${ACTUAL}`,
+  String.raw`maximum context length is ${LIMIT}`,
+  String.raw`maximum prompt length is ${LIMIT}(?: but the request contains ${ACTUAL})?`,
+  String.raw`contains ${ACTUAL} tokens.{0,80}too large for model with ${LIMIT} maximum context length`,
+  String.raw`too large for model with ${LIMIT} maximum context length`,
+  String.raw`\(${ACTUAL} tokens\) exceeds the available context size(?: \(?${LIMIT})?`,
+  String.raw`exceeds the available context size(?: \(?${LIMIT})?`,
+  String.raw`\(${ACTUAL} tokens\) is longer than the model'?s context length(?: \(?${LIMIT})?`,
+  String.raw`is longer than the model'?s context length(?: \(?${LIMIT})?`,
+  String.raw`token count of ${ACTUAL} exceeds the limit of ${LIMIT}`,
+  String.raw`exceeds the limit of ${LIMIT}(?![\d,_]|\s*${OTHER_UNIT})`,
+  String.raw`range of input length should be(?: \[\d+, *${LIMIT})?`,
+  String.raw`exceeded model token limit(?:: ?${LIMIT})?`,
+  String.raw`exceeds? the (?:model'?s )?context window`,
+  String.raw`context window (?:exceeded|exceeds limit)`,
+  'context[_ ]length[_ ]exceeded|model_context_window_exceeded|request_too_large|exceed_context_size_error',
+  'input is too long for requested model',
+  'reduce the length of the messages or completion',
+  'prompt too long; exceeded (?:max )?context length',
+  'greater than the context length',
+  'token limit exceeded|too many tokens',
+].map((source) => new RegExp(source, 'is'));
 
-/** Texts by which providers say it, with the groups that hold the limit and the count, where they name them. */
-const TEXTS: readonly { readonly pattern: RegExp; readonly limit?: number; readonly actual?: number }[] = [
-  { pattern: text(`prompt is too long: ${N} tokens? > ${N} maximum`), actual: 1, limit: 2 },
-  { pattern: /prompt is too long/i },
-  { pattern: text(String.raw`exceed context limit: ${N} \+ \d+ > ${N}`), actual: 1, limit: 2 },
-  {
-    pattern: text(
-      String.raw`input token count \(?${N}\)? exceeds the maximum number of tokens allowed \(?${N}`,
-    ),
-    actual: 1,
-    limit: 2,
-  },
-  {
-    pattern: text(String.raw`token count exceeds the maximum number of tokens allowed \(?${N}`),
-    limit: 1,
-  },
-  {
-    pattern: text(
-      `maximum context length is ${N} tokens?\\. however,? (?:you requested|your (?:messages|prompt|request) (?:resulted in|contains?|has))(?: about)? ${N}`,
-    ),
-    limit: 1,
-    actual: 2,
-  },
-  { pattern: text(`maximum context length is ${N}`), limit: 1 },
-  { pattern: text(`maximum prompt length is ${N} but the request contains ${N}`), limit: 1, actual: 2 },
-  { pattern: text(`maximum prompt length is ${N}`), limit: 1 },
-  {
-    pattern: text(`prompt contains ${N} tokens.*too large for model with ${N} maximum context length`),
-    actual: 1,
-    limit: 2,
-  },
-  { pattern: text(`too large for model with ${N} maximum context length`), limit: 1 },
-  {
-    pattern: text(String.raw`request \(?${N} tokens\)? exceeds the available context size \(?${N}`),
-    actual: 1,
-    limit: 2,
-  },
-  { pattern: text(String.raw`exceeds the available context size(?: \(?${N})?`), limit: 1 },
-  {
-    pattern: text(String.raw`\(${N} tokens\) is longer than the model'?s context length \(${N}`),
-    actual: 1,
-    limit: 2,
-  },
-  { pattern: /is longer than the model'?s context length/i },
-  { pattern: text(`token count of ${N} exceeds the limit of ${N}`), actual: 1, limit: 2 },
-  { pattern: text(`prompt.{0,80}exceeds the limit of ${N}|exceeds the limit of ${N} tokens`), limit: 1 },
-  { pattern: text(String.raw`range of input length should be \[\d+, *${N}`), limit: 1 },
-  { pattern: /range of input length should be/i },
-  { pattern: text(`exceeded model token limit(?:: ?${N})?`), limit: 1 },
-  { pattern: /exceeds? the (?:model'?s )?context window/i },
-  { pattern: /context window exceeded|context window exceeds limit/i },
-  { pattern: /input is too long for requested model/i },
-  { pattern: /reduce the length of the messages or completion/i },
-  { pattern: /prompt too long; exceeded (?:max )?context length/i },
-  { pattern: /greater than the context length/i },
-  { pattern: /context[_ ]length[_ ]exceeded|model_context_window_exceeded|request_too_large/i },
-  { pattern: /token limit exceeded|too many tokens/i },
-];
-
-/** Some clients put status and the missing body into the text. */
+/** Some clients put the status and the missing body into the text. */
 const NO_BODY = /^(?:4(?:00|13)(?: status code)?)? ?(?:\(no body\))?$/i;
-
-function text(source: string): RegExp {
-  return new RegExp(source, 'is');
-}
+/** Error texts can quote what was sent; what they say themselves stands at the front. */
+const READ_CHARS = 4000;
 
 /**
  * Whether a call failed because the request was too long, and what was said about it: by status and code first,
- * then by the known texts, never by a word alone. Whatever speaks of rates is not an overflow, so that no wait is
- * ever answered by rewriting history.
+ * then by the known texts, never by a word alone. Whatever speaks of rates is no overflow, so that no wait is ever
+ * answered by rewriting history.
  */
 export function findContextOverflow(failure: ModelFailure): ContextOverflow | undefined {
-  const { status, message = '' } = failure;
-  if (status !== undefined && !OVERFLOW_STATUSES.has(status)) return undefined;
+  const { status } = failure;
+  const message = (failure.message ?? '').slice(0, READ_CHARS);
+  if (status !== undefined && OTHER_STATUSES.has(status)) return undefined;
   const codes = [failure.code, failure.type].filter((code) => typeof code === 'string');
-  if (codes.some((code) => LIMITED_CODES.test(code))) return undefined;
+  if (codes.some((code) => OTHER_CODES.test(code))) return undefined;
   if (codes.some((code) => OVERFLOW_CODES.has(code))) return named(message) ?? {};
-  if (LIMITED_TEXT.test(message)) return undefined;
+  if (OTHER_TEXT.test(message)) return undefined;
   const found = named(message);
   if (found !== undefined || status === 413) return found ?? {};
   // Cerebras answers with the bare status.
@@ -119,28 +90,20 @@ export function isContextOverflow(failure: ModelFailure): boolean {
   return findContextOverflow(failure) !== undefined;
 }
 
-/** Error texts can quote what was sent; what they say themselves stands at the front. */
-const READ_CHARS = 4000;
-
 function named(message: string): ContextOverflow | undefined {
-  const head = message.slice(0, READ_CHARS);
-  for (const { pattern, limit, actual } of TEXTS) {
-    const match = pattern.exec(head);
+  for (const pattern of OVERFLOW_TEXTS) {
+    const match = pattern.exec(message);
     if (match === null) continue;
-    const found = { limit: count(match, limit), actual: count(match, actual) };
-    return {
-      ...(found.limit !== undefined && { limit: found.limit }),
-      ...(found.actual !== undefined && { actual: found.actual }),
-    };
+    const limit = count(match.groups?.['limit']);
+    const actual = count(match.groups?.['actual']);
+    return { ...(limit !== undefined && { limit }), ...(actual !== undefined && { actual }) };
   }
   return undefined;
 }
 
-/** An alternative may have put the number into the next group. */
-function count(match: RegExpExecArray, group: number | undefined): number | undefined {
-  const digits = group === undefined ? undefined : (match[group] ?? match[group + 1]);
+function count(digits: string | undefined): number | undefined {
   if (digits === undefined) return undefined;
-  const value = Number(digits.replace(/[,._]/g, ''));
+  const value = Number(digits.replace(/[,_]/g, ''));
   return Number.isSafeInteger(value) && value > 0 ? value : undefined;
 }
 
