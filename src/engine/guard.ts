@@ -1,8 +1,8 @@
 import type { CutStrategy } from '../compaction/cut-strategies.ts';
 import type { Summarise } from '../compaction/summarize.ts';
+import { contextBudget } from '../context/budget.ts';
 import { estimateEntryTokens } from '../context/estimate-message.ts';
-import { planToolTruncation } from '../context/truncate.ts';
-import { contextBudget } from '../context/window.ts';
+import { planToolTruncation, truncateToolText } from '../context/truncate.ts';
 import { RepriseError } from '../errors.ts';
 import type { Lease, NewEntry, Store } from '../store/store.ts';
 import { contentText } from '../transcript/content.ts';
@@ -78,7 +78,7 @@ export class ContextGuard {
   }
 
   #budget({ model, maxOutputTokens }: RequestFrame): ReturnType<typeof contextBudget> {
-    return contextBudget(this.#options.window(), { maxOutput: model.maxOutput ?? maxOutputTokens });
+    return contextBudget(this.#options.window(), model.maxOutput ?? maxOutputTokens);
   }
 
   async #truncate({ selection, tokens, estimated }: ContextView, excess: number): Promise<boolean> {
@@ -89,20 +89,19 @@ export class ContextGuard {
       const edit = selection.edits.get(entry);
       if (edit === null) return [];
       const text = contentText(edit ?? message['content']);
-      return [{ entry, text, tokens: estimateEntryTokens(entry, edit) }];
+      return [{ id: entry.id, text, tokens: estimateEntryTokens(entry, edit) }];
     });
     // The plan counts in estimated tokens, the excess in the model's.
     const wanted = Math.ceil((excess * estimated) / Math.max(1, tokens));
-    const plan = planToolTruncation(results, wanted);
-    if (plan.length === 0) return false;
-    const edits: NewEntry[] = plan.map(({ item, text }) => ({
-      type: 'context_edit',
-      targetId: item.entry.id,
-      replacement: { content: [{ type: 'text', text }] },
-    }));
+    const { cuts, savedTokens } = planToolTruncation(results, wanted);
+    if (cuts.length === 0) return false;
+    const texts = new Map(results.map(({ id, text }) => [id, text]));
+    const edits: NewEntry[] = cuts.map(({ id, maxTokens }) => {
+      const text = truncateToolText(texts.get(id) ?? '', { maxTokens });
+      return { type: 'context_edit', targetId: id, replacement: { content: [{ type: 'text', text }] } };
+    });
     await store.append(sessionId, edits, { epoch: lease.epoch });
-    const tokensSaved = plan.reduce((sum, { saved }) => sum + saved, 0);
-    emit({ type: 'context_truncated', results: plan.length, tokensSaved });
+    emit({ type: 'context_truncated', results: cuts.length, tokensSaved: savedTokens });
     return true;
   }
 
@@ -159,9 +158,7 @@ export function compactionLimits(
   { model, maxOutputTokens }: RequestFrame,
   maxTokens?: number,
 ): Pick<CompactOptions, 'cut' | 'maxKeptTokens' | 'maxSummaryTokens' | 'maxInputTokens'> {
-  const { budget, keepTokens, summaryTokens } = contextBudget(window, {
-    maxOutput: model.maxOutput ?? maxOutputTokens,
-  });
+  const { budget, keepTokens, summaryTokens } = contextBudget(window, model.maxOutput ?? maxOutputTokens);
   const scale = estimated / Math.max(1, tokens);
   const room = Math.floor(Math.min(budget, maxTokens ?? budget) * Math.min(1, scale));
   const maxSummaryTokens = Math.max(64, Math.floor(Math.min(summaryTokens, room / 5)));
