@@ -1,4 +1,5 @@
 import type { Entry } from '../../transcript/entry.ts';
+import type { BlobStore } from './blobs.ts';
 import type { Database } from './database.ts';
 import type { Holder } from './holder.ts';
 import type { LineSource } from './lines.ts';
@@ -18,6 +19,7 @@ export interface BatchContext {
   readonly now: () => string;
   /** Committed lines, for the few checks that need what an earlier entry says. */
   readonly source: LineSource;
+  readonly blobs: BlobStore;
 }
 
 interface PendingLines {
@@ -35,17 +37,19 @@ export class Batch implements BatchContext {
   readonly self: Holder;
   readonly now: () => string;
   readonly source: LineSource;
+  readonly blobs: BlobStore;
   /** Sessions whose transcripts go once this batch is committed. */
   readonly purged: SessionRow[] = [];
   readonly #rows: Map<string, SessionRow> = new Map();
   readonly #lines: Map<string, PendingLines> = new Map();
   readonly #dirty: Set<SessionRow> = new Set();
 
-  constructor({ db, self, now, source }: BatchContext) {
+  constructor({ db, self, now, source, blobs }: BatchContext) {
     this.db = db;
     this.self = self;
     this.now = now;
     this.source = source;
+    this.blobs = blobs;
   }
 
   /** An entry of this session, committed or of this very batch. */
