@@ -62,9 +62,13 @@ async function meet(
 ): Promise<{ answer: Answer; kinds: string[] }> {
   await using driver = await startDriver(at.options('jsonl', plan));
   await must(driver, SESSION);
-  const answer = await driver.send(PICTURES);
+  const [answer, beside] = await Promise.all([
+    driver.send(PICTURES),
+    driver.send({ op: 'append', id: 's', ...say('beside') }),
+  ]);
   if (!hasDied(answer)) {
-    // Whatever the disk said of blobs, the store goes on.
+    // Whatever the disk said of blobs, others of the same batch and the store go on.
+    expect(beside).toMatchObject({ ok: true });
     await must(driver, { op: 'append', id: 's', ...say('next') });
     await driver.stop();
   }
