@@ -42,6 +42,7 @@ export {
   type ThreadMarker,
   type ThreadRef,
 } from './keys/session-key.ts';
+export { loadBlobs } from './store/load-blobs.ts';
 export type {
   AppendOptions,
   AppendReceipt,
@@ -72,6 +73,12 @@ export type {
   VerifyStatus,
   WatchOptions,
 } from './store/store.ts';
+export {
+  type BlobReference,
+  blobNames,
+  extractBlobs,
+  hydrateBlobs,
+} from './transcript/blobs.ts';
 export {
   type CarrierLine,
   type CarrierName,
