@@ -110,6 +110,7 @@ export {
   type ThreadMarker,
   type ThreadRef,
 } from './keys/session-key.ts';
+export { loadBlobs } from './store/load-blobs.ts';
 export type {
   AppendOptions,
   AppendReceipt,
@@ -140,6 +141,12 @@ export type {
   VerifyStatus,
   WatchOptions,
 } from './store/store.ts';
+export {
+  type BlobReference,
+  blobNames,
+  extractBlobs,
+  hydrateBlobs,
+} from './transcript/blobs.ts';
 export {
   type CarrierLine,
   type CarrierName,

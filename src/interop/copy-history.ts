@@ -1,4 +1,6 @@
+import { loadBlobs } from '../store/load-blobs.ts';
 import type { NewEntry, Store } from '../store/store.ts';
+import { blobNames, hydrateBlobs, releaseBlobs } from '../transcript/blobs.ts';
 import { type Entry, isSideEntry } from '../transcript/entry.ts';
 import { entryIdForSeq } from '../transcript/entry-id.ts';
 import { buildTree } from '../transcript/tree.ts';
@@ -6,15 +8,23 @@ import { buildTree } from '../transcript/tree.ts';
 /** Fields by which one entry names another. */
 const REFERENCES = ['firstKeptEntryId', 'targetId', 'fromId'] as const;
 const BATCH = 100;
+/** Blobs are carried in memory, so an append ends when it has this many. */
+const BATCH_BLOBS = 4;
+
+export interface CopyOptions {
+  /** Where the blobs can be had that entries name; without it, and where one is lost, previews become plain text. */
+  readonly blobsFrom?: { readonly store: Store; readonly id: string };
+}
 
 /**
  * Copies entries into an empty session, sealed anew. The store gives new ids, so every name of an entry is
- * translated; branches stay branches, by leaf moves.
+ * translated; branches stay branches, by leaf moves. Blobs go along.
  */
 export async function copyHistory(
   store: Store,
   sessionId: string,
   entries: readonly Entry[],
+  { blobsFrom }: CopyOptions = {},
 ): Promise<number> {
   const tree = buildTree(entries);
   const newIds = new Map<string, string>();
@@ -25,12 +35,20 @@ export async function copyHistory(
   };
   let { lastSeq, leaf } = await store.get(sessionId);
   let pending: NewEntry[] = [];
+  let pendingBlobs = 0;
   const flush = async (): Promise<void> => {
-    if (pending.length > 0) await store.append(sessionId, pending, { key: `copy-${lastSeq}` });
+    const blobs =
+      blobsFrom === undefined
+        ? new Map<string, Uint8Array>()
+        : await loadBlobs(blobsFrom.store, blobsFrom.id, pending);
+    const whole = releaseBlobs(hydrateBlobs(pending, blobs));
+    if (whole.length > 0) await store.append(sessionId, whole, { key: `copy-${lastSeq}` });
     pending = [];
+    pendingBlobs = 0;
   };
   const add = (entry: NewEntry): string => {
     pending.push(entry);
+    pendingBlobs += blobNames([entry]).size;
     lastSeq++;
     return entryIdForSeq(lastSeq);
   };
@@ -51,7 +69,7 @@ export async function copyHistory(
       leaf = id;
     }
     copied++;
-    if (pending.length >= BATCH) await flush();
+    if (pending.length >= BATCH || pendingBlobs >= BATCH_BLOBS) await flush();
   }
   moveTo(newIds.get(entries[tree.leaf]?.id ?? '') ?? leaf);
   await flush();

@@ -27,6 +27,11 @@ export interface Store extends AsyncDisposable {
   tail(id: string): Promise<EntryPage>;
   /** Pages of the full history by seq. */
   read(id: string, range?: ReadRange): Promise<EntryPage>;
+  /**
+   * The bytes behind a block's `blob` (`sha256:…`), only of a session that has it. Entries are answered as they
+   * are stored, with references; `hydrateBlobs` makes them whole.
+   */
+  blob(id: string, hash: string): Promise<Uint8Array>;
   /** Committed entries after `afterSeq`, appended by anyone in any process, until the signal aborts. */
   watch(id: string, options: WatchOptions): AsyncIterable<StoredEntry>;
 
@@ -49,7 +54,7 @@ export interface Store extends AsyncDisposable {
   /** Reads everything, of one session or of all. */
   verify(id?: string): Promise<VerifyReport>;
   stats(): Promise<StoreStats>;
-  /** The stored lines in seq order with their seals, LF-terminated: equal bytes on every store. */
+  /** The stored lines in seq order with their seals, LF-terminated, blobs by reference: equal bytes on every store. */
   exportSession(id: string): Promise<Uint8Array>;
 }
 

@@ -1,3 +1,4 @@
+import { isBlobReference } from './blobs.ts';
 import { isObject, type JsonObject } from './json.ts';
 
 /**
@@ -6,7 +7,12 @@ import { isObject, type JsonObject } from './json.ts';
  */
 
 export type ContentBlock =
-  | { readonly type: 'text'; readonly text: string }
+  | {
+      readonly type: 'text';
+      readonly text: string;
+      /** The words stand for an image that is kept beside the session. */
+      readonly forImage?: boolean;
+    }
   | { readonly type: 'image'; readonly data: string; readonly mimeType: string; readonly block: object }
   | {
       readonly type: 'thinking';
@@ -32,7 +38,11 @@ function readBlock(block: unknown): ContentBlock | undefined {
   if (!isObject(block)) return undefined;
   switch (block['type']) {
     case 'text':
-      return { type: 'text', text: text(block['text']) };
+      return {
+        type: 'text',
+        text: text(block['text']),
+        ...(isBlobReference(block) && block.mimeType.startsWith('image/') && { forImage: true }),
+      };
     case 'image':
       return { type: 'image', data: text(block['data']), mimeType: text(block['mimeType']), block };
     case 'thinking':
@@ -49,10 +59,11 @@ function readBlock(block: unknown): ContentBlock | undefined {
   }
 }
 
-/** The text of any content, for people: titles, listings, search. */
+/** The text of any content, for people: titles, listings, search. An image says nothing here, wherever it is kept. */
 export function contentText(content: unknown): string {
   const texts: string[] = [];
-  for (const block of readBlocks(content)) if (block.type === 'text') texts.push(block.text);
+  for (const block of readBlocks(content))
+    if (block.type === 'text' && block.forImage !== true) texts.push(block.text);
   return texts.join('\n');
 }
 

@@ -20,6 +20,14 @@ async function script(kind: StoreKind): Promise<Buffer> {
       { type: 'message', message: { role: 'assistant', content: [] } },
       { type: 'label', targetId: entryIdForSeq(2), label: 'x' },
     ]);
+    const picture = {
+      type: 'image',
+      data: Buffer.alloc(100_000, 'px').toString('base64'),
+      mimeType: 'image/png',
+    };
+    const output = { type: 'text', text: '字'.repeat(50_000) };
+    await store.append('s1', [{ type: 'message', message: { role: 'user', content: [picture] } }]);
+    await store.append('s1', [{ type: 'message', message: { role: 'toolResult', content: [output] } }]);
     const { epoch } = await store.lease('s1');
     await store.append('s1', [{ type: 'custom', customType: 'reprise.leaf', parentId: entryIdForSeq(3) }], {
       epoch,
@@ -40,7 +48,8 @@ async function script(kind: StoreKind): Promise<Buffer> {
 
 test('T24 the same operations give the same bytes on every store', async () => {
   const [memory, sqlite, jsonl] = await Promise.all([script('memory'), script('sqlite'), script('jsonl')]);
-  expect(memory?.toString().split('\n').length).toBeGreaterThan(12);
+  expect(memory?.toString().split('\n').length).toBeGreaterThan(14);
+  expect(memory?.toString().match(/"blob":"sha256:/g)).toHaveLength(2);
   expect(sqlite?.equals(memory ?? Buffer.alloc(0))).toBe(true);
   expect(jsonl?.equals(memory ?? Buffer.alloc(0))).toBe(true);
 });

@@ -20,6 +20,10 @@ const entry: fc.Arbitrary<NewEntry> = fc.oneof(
     { type: 'message', message: { role: 'assistant', content: [{ type: 'text', text: 'ok' }] } },
     { type: 'label', targetId: entryIdForSeq(2), label: 'x' },
     { type: 'custom', customType: 'extension' },
+    {
+      type: 'message',
+      message: { role: 'toolResult', content: [{ type: 'text', text: '字'.repeat(30_000) }] },
+    },
     { type: 'custom', customType: 'reprise.settings', data: { queueMode: 'steer', gone: null } },
     { type: 'compaction', summary: 's', firstKeptEntryId: entryIdForSeq(3), tokensBefore: 1 },
     { type: 'custom', customType: 'reprise.leaf', parentId: entryIdForSeq(2) },

@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto';
 import type * as port from '../../src/store/store.ts';
 import type { StoreUnderTest } from '../../src/testing/store-suite/index.ts';
+import { extractBlobs } from '../../src/transcript/blobs.ts';
 import { type Entries, openPlain, type PlainSession, PlainStore } from './plain-store.ts';
 
 /** A store with one plausible mistake, and the case (by its name) that must notice it. */
@@ -24,6 +26,8 @@ function broken(name: string, caughtBy: string, mistake: Mistake): BrokenStore {
   };
   return { name, caughtBy, open: () => openPlain(prepare) };
 }
+
+const DELETE_KEEPS_BLOBS = 'delete and restore keep large parts, purge takes them, and no others';
 
 export const brokenStores: readonly BrokenStore[] = [
   // Writing
@@ -352,6 +356,62 @@ export const brokenStores: readonly BrokenStore[] = [
     search: (query) => right.search({ ...query, text: query.text.replace(/[%_].*/, '') }),
   })),
 
+  // Large parts
+  broken(
+    'loses large parts on reopen',
+    'large images and tool texts come back byte for byte',
+    ({ data }) => ({ onReopen: () => data.sessions.forEach(({ blobs }) => void blobs.clear()) }),
+  ),
+  broken(
+    'keeps large parts as text',
+    'large images and tool texts come back byte for byte',
+    (_store, right) => ({
+      blob: async (id, hash) => Buffer.from(Buffer.from(await right.blob(id, hash)).toString()),
+    }),
+  ),
+  broken('puts large parts into an export', 'an export carries large parts by reference', (store, right) => ({
+    exportSession: async (id) => {
+      const { blobs } = store.find(id);
+      return Buffer.concat([await right.exportSession(id), ...blobs.values()]);
+    },
+  })),
+  broken('keeps the large parts of a refused append', 'a refused append leaves no blob', (store, right) => ({
+    append: async (id, entries, options) => {
+      for (const entry of entries) extractBlobs(entry, (bytes) => keepBytes(store.find(id), bytes));
+      return right.append(id, entries, options);
+    },
+  })),
+  broken(
+    'compares the bodies of retries without their large parts',
+    'a retry with the same key and large parts gets the same seqs, and other parts are another body',
+    (_store, right) => ({
+      append: (id, entries, options) =>
+        right.append(
+          id,
+          entries.map((entry) => extractBlobs(entry, () => 'sha256:')),
+          options,
+        ),
+    }),
+  ),
+  broken(
+    'serves large parts to whoever knows their name',
+    'a blob is served only through a session that has it',
+    ({ data }, right) => ({
+      blob: async (id, hash) => {
+        const owner = [...data.sessions.values()].find(({ blobs }) =>
+          blobs.has(hash.slice('sha256:'.length)),
+        );
+        return right.blob(owner?.id ?? id, hash);
+      },
+    }),
+  ),
+  broken('loses large parts of deleted sessions', DELETE_KEEPS_BLOBS, (store, right) => ({
+    delete: async (id) => {
+      store.find(id).blobs.clear();
+      return right.delete(id);
+    },
+  })),
+
   // Life and death
   broken(
     'leaves the key of a deleted session active',
@@ -379,6 +439,12 @@ export const brokenStores: readonly BrokenStore[] = [
     [Symbol.asyncDispose]: async () => {},
   })),
 ];
+
+function keepBytes({ blobs }: PlainSession, bytes: Uint8Array): string {
+  const hash = createHash('sha256').update(bytes).digest('hex');
+  blobs.set(hash, bytes);
+  return `sha256:${hash}`;
+}
 
 function changed(entries: Entries, change: (value: unknown) => unknown): Entries {
   return JSON.parse(JSON.stringify(entries), (_key, value: unknown) => change(value)) as Entries;

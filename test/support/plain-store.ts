@@ -12,12 +12,14 @@ import { DEFAULT_AGENT_ID, parseSessionId } from '../../src/keys/ids.ts';
 import { normalizeSessionKey, parseSessionKey } from '../../src/keys/session-key.ts';
 import type * as port from '../../src/store/store.ts';
 import type { StoreUnderTest } from '../../src/testing/store-suite/index.ts';
+import { blobHash } from '../../src/transcript/blobs.ts';
 import { contentText } from '../../src/transcript/content.ts';
 import { type Entry, isSideEntry, type SessionHeader } from '../../src/transcript/entry.ts';
 import { entryIdForSeq } from '../../src/transcript/entry-id.ts';
 import { assertStorable, isObject, type JsonObject } from '../../src/transcript/json.ts';
 import { encodeLine } from '../../src/transcript/line.ts';
 import { selectContext } from '../../src/transcript/select.ts';
+import { encodeWithBlobs, type PlainBlobs } from './plain-blobs.ts';
 
 export interface PlainOptions {
   /** ISO times; never runs backwards. */
@@ -33,6 +35,7 @@ export interface PlainSession {
   /** Sealed lines with their LF; the seq is the index plus one. */
   readonly lines: string[];
   readonly keys: Map<string, { readonly hash: string; readonly receipt: port.AppendReceipt }>;
+  blobs: PlainBlobs;
   leaf: string | null;
   epoch: number;
   deleted: boolean;
@@ -179,6 +182,7 @@ export class PlainStore implements port.Store {
   write(session: PlainSession, entries: Entries, h: string, k?: string): port.AppendReceipt {
     const firstSeq = session.lines.length + 1;
     const known = new Map(this.stored(session).map(({ entry }) => [entry.id, entry]));
+    const blobs = new Map(session.blobs);
     let { leaf } = session;
     const lines = entries.map((given, i) => {
       const { type, parentId: target, ...rest } = given;
@@ -194,14 +198,20 @@ export class PlainStore implements port.Store {
       if (!isSideEntry(entry)) leaf = entry.id;
       known.set(entry.id, entry);
       const b = `${i + 1}/${entries.length}`;
-      return encodeLine(entry, { q: firstSeq + i, e: session.epoch, b, ...(k !== undefined && { k, h }) });
+      const seal = { q: firstSeq + i, e: session.epoch, b, ...(k !== undefined && { k, h }) };
+      return encodeWithBlobs(entry, seal, blobs);
     });
     session.lines.push(...lines);
+    session.blobs = blobs;
     session.leaf = leaf;
     const receipt = { firstSeq, lastSeq: session.lines.length };
     if (k !== undefined) session.keys.set(k, { hash: h, receipt });
     this.wake();
     return receipt;
+  }
+
+  async blob(id: string, hash: string): Promise<Uint8Array> {
+    return this.find(id).blobs.get(blobHash(hash)) ?? Promise.reject(fail('NOT_FOUND', `no blob ${hash}`));
   }
 
   async tail(id: string): Promise<port.EntryPage> {
@@ -448,8 +458,9 @@ export class PlainStore implements port.Store {
     const timestamp = this.options.now();
     const header = { type: 'session', version: 3, id, timestamp, ...(cwd !== undefined && { cwd }) };
     const line = encodeLine({ ...header, agentId: agentOf(key), key }, { q: 1, e: 0, b: '1/1' });
-    const base = { id, key, createdAt: timestamp, lines: [line], keys: new Map(), leaf: null, epoch: 0 };
-    const session: PlainSession = { ...base, deleted: false, ...(parentId !== undefined && { parentId }) };
+    const base = { id, key, createdAt: timestamp, lines: [line], leaf: null, epoch: 0, deleted: false };
+    const maps = { keys: new Map(), blobs: new Map() };
+    const session: PlainSession = { ...base, ...maps, ...(parentId !== undefined && { parentId }) };
     this.data.sessions.set(id.toLowerCase(), session);
     if (settings !== undefined) this.note(session, 'settings', settings);
     return session;

@@ -118,7 +118,7 @@ export async function repair(ref: string, options: ReadOptions): Promise<void> {
     parentId: damaged.id,
     ...(cwd !== undefined && { cwd }),
   });
-  const copied = await copyHistory(store, id, entries);
+  const copied = await copyHistory(store, id, entries, { blobsFrom: { store, id: damaged.id } });
   if (damaged.active) await store.activate(damaged.sessionKey, id);
   const damagedAt = damaged.corruptAt ?? corruptAt ?? issues.examples[0]?.offset ?? null;
   const result = { repaired: id, from: damaged.id, entries: copied, damagedAt };

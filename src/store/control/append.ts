@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto';
 import { RepriseError } from '../../errors.ts';
+import { blobHash, blobNames, extractBlobs } from '../../transcript/blobs.ts';
 import { type Entry, isSideEntry } from '../../transcript/entry.ts';
 import { entryIdForSeq, longEntryIdForSeq } from '../../transcript/entry-id.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { encodeLine } from '../../transcript/line.ts';
 import type { AppendReceipt, NewEntry } from '../store.ts';
 import type { Batch } from './batch.ts';
+import { sha256 } from './blobs.ts';
 import type { Database } from './database.ts';
 import { factsOf } from './facts.ts';
 import { liveLease } from './leases.ts';
@@ -80,6 +82,12 @@ export function writeEntries(
   keyed: { readonly k?: string; readonly h?: string } = {},
 ): AppendReceipt {
   const lines: string[] = [];
+  const blobs = new Map<string, Uint8Array>();
+  const keep = (bytes: Uint8Array): string => {
+    const hash = sha256(bytes);
+    blobs.set(hash, bytes);
+    return `sha256:${hash}`;
+  };
   const draft = { ...row };
   const firstSeq = row.seq + 1;
   const seqOf = seqFinder(batch.db, draft);
@@ -96,12 +104,23 @@ export function writeEntries(
     const id = ownId(batch.db, draft);
     const timestamp = batch.now();
     const { type, id: _id, parentId: _parent, timestamp: _time, ...rest } = entry as JsonObject;
-    const record = { type, id, parentId, timestamp, ...rest };
-    const place = `${i + 1}/${entries.length}`;
-    lines.push(encodeLine(record, { q: draft.q, e: row.epoch, b: place, ...(i === 0 && keyed) }));
+    const said = { type, id, parentId, timestamp, ...rest };
+    const seal = { q: draft.q, e: row.epoch, b: `${i + 1}/${entries.length}`, ...(i === 0 && keyed) };
+    const record = extractBlobs(said, keep);
+    // The limit is on what was said: put back into its line, it must still be one that every reader takes.
+    if (record !== said) encodeLine(said, seal);
+    for (const name of blobNames([record])) {
+      const hash = blobHash(name);
+      if (blobs.has(hash) || batch.blobs.get(row, hash) !== undefined) continue;
+      throw new RepriseError('INVALID_INPUT', `session ${row.id} has no blob ${name}`, {
+        details: { blob: name },
+      });
+    }
+    lines.push(encodeLine(record, seal));
     applyFacts(draft, facts, { id, parentId, seq, timestamp, seqOf });
   }
-  // Everything that could be refused has been: only now does the batch change.
+  // Everything that could be refused has been: only the disk can still say no, and only then does the batch change.
+  batch.blobs.keep(row, blobs);
   Object.assign(row, draft);
   batch.addLines(row, firstSeq, lines);
   return { firstSeq, lastSeq: row.seq };

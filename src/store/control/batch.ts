@@ -1,4 +1,5 @@
 import type { Entry } from '../../transcript/entry.ts';
+import type { BlobStore } from './blobs.ts';
 import type { Database } from './database.ts';
 import type { FreshRow } from './follower.ts';
 import type { Holder } from './holder.ts';
@@ -21,6 +22,7 @@ export interface BatchContext {
   /** Committed lines, for the few checks that need what an earlier entry says. */
   readonly source: LineSource;
   readonly rows: RowCache;
+  readonly blobs: BlobStore;
 }
 
 interface PendingLines {
@@ -39,17 +41,19 @@ export class Batch implements BatchContext {
   readonly now: () => string;
   readonly source: LineSource;
   readonly rows: RowCache;
+  readonly blobs: BlobStore;
   /** Sessions whose transcripts go once this batch is committed. */
   readonly purged: SessionRow[] = [];
   readonly #lines: Map<string, PendingLines> = new Map();
   readonly #dirty: Set<SessionRow> = new Set();
 
-  constructor({ db, self, now, source, rows }: BatchContext) {
+  constructor({ db, self, now, source, rows, blobs }: BatchContext) {
     this.db = db;
     this.self = self;
     this.now = now;
     this.source = source;
     this.rows = rows;
+    this.blobs = blobs;
   }
 
   /** An entry of this session, committed or of this very batch. */

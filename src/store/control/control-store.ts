@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { RepriseError } from '../../errors.ts';
 import { parseSessionId } from '../../keys/ids.ts';
 import { normalizeSessionKey } from '../../keys/session-key.ts';
+import { blobHash } from '../../transcript/blobs.ts';
 import { assertStorable, isObject, type JsonObject } from '../../transcript/json.ts';
 import type {
   AppendOptions,
@@ -134,6 +135,10 @@ export class ControlStore implements Store {
       id,
       await this.#reader.call<CheckedPage>('read', { ...range, id: parseSessionId(id) }),
     );
+  }
+
+  async blob(id: string, hash: string): Promise<Uint8Array> {
+    return this.#reader.call('blob', { id: parseSessionId(id), hash: blobHash(hash) });
   }
 
   async *watch(id: string, { afterSeq, signal }: WatchOptions): AsyncIterable<StoredEntry> {

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { RepriseError } from '../../errors.ts';
-import { SCHEMA, SCHEMA_VERSION } from './schema.ts';
+import { ADDED_TABLES, SCHEMA, SCHEMA_VERSION } from './schema.ts';
 
 const BUSY = 5;
 const BUSY_LIMIT_MS = 5000;
@@ -80,7 +80,8 @@ export class Database {
         this.#assertIdentity('none');
         result = work();
       } catch (error) {
-        this.#db.exec('ROLLBACK');
+        // A full disk may have made SQLite roll back by itself.
+        if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
         throw storeError(error, 'none');
       }
       this.#commit();
@@ -215,6 +216,7 @@ export function prepareSchema(db: Database): void {
     const known = db.row('SELECT 1 FROM sqlite_schema WHERE name = ?', 'meta') !== undefined;
     if (!known) {
       db.script(SCHEMA);
+      db.script(ADDED_TABLES);
       db.run('INSERT INTO meta (name, value) VALUES (?, ?)', 'schema', String(SCHEMA_VERSION));
       return;
     }
@@ -230,6 +232,7 @@ export function prepareSchema(db: Database): void {
         },
       );
     }
+    db.script(ADDED_TABLES);
   });
 }
 

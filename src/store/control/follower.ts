@@ -163,7 +163,12 @@ export class Follower {
     this.#behind.delete(row.id);
     this.#fresh.delete(row.id);
     this.#unsynced.delete(row.id);
-    this.#files.remove(this.#files.path(row.agent_id, row.id));
+    try {
+      this.#files.remove(row.agent_id, row.id);
+    } catch (error) {
+      // The purge is committed; what could not be removed goes when the home is next opened.
+      if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
+    }
   }
 
   // Rows are followed and settled whole, or split where they are not, so `first_seq` alone finds them by its index.

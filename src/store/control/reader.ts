@@ -20,6 +20,7 @@ import type {
   VerifyFinding,
   VerifyReport,
 } from '../store.ts';
+import { type BlobStore, sha256, verifyBlobs } from './blobs.ts';
 import type { Database } from './database.ts';
 import type { Holder } from './holder.ts';
 import { getItem, pendingItems } from './inbox-rows.ts';
@@ -36,16 +37,29 @@ export interface CheckedPage extends EntryPage {
 const PAGE = 200;
 const SEARCH_MS = 1000;
 const SNIPPET_CHARS = 80;
+/** What verify calls damage: something that was said cannot be read any more. */
+const DAMAGE: ReadonlySet<string> = new Set(['corrupt', 'missing-lines', 'missing-blob', 'corrupt-blob']);
+/** What verify tells of and nobody has to do anything about. */
+const HARMLESS: ReadonlySet<string> = new Set(['stray-blob']);
+
+export interface ReaderContext {
+  readonly db: Database;
+  readonly source: LineSource;
+  readonly blobs: BlobStore;
+  readonly self: Holder;
+}
 
 /** Everything that only looks. Each answer is of one snapshot: committed lines, whole or not at all. */
 export class Reader {
   readonly #db: Database;
   readonly #source: LineSource;
+  readonly #blobs: BlobStore;
   readonly #self: Holder;
 
-  constructor(db: Database, source: LineSource, self: Holder) {
+  constructor({ db, source, blobs, self }: ReaderContext) {
     this.#db = db;
     this.#source = source;
+    this.#blobs = blobs;
     this.#self = self;
   }
 
@@ -103,6 +117,17 @@ export class Reader {
       if (backward) entries.reverse();
       return damagedAt === undefined || row.corrupt_at !== null ? page : { ...page, damagedAt };
     });
+  }
+
+  /** Bytes that are not what their name says are damage, never an answer. */
+  blob({ id, hash }: { readonly id: string; readonly hash: string }): Uint8Array {
+    const bytes = this.#blobs.get(getSession(this.#db, id), hash);
+    const details = { id, blob: `sha256:${hash}` };
+    if (bytes === undefined)
+      throw new RepriseError('NOT_FOUND', `session ${id} has no blob sha256:${hash}`, { details });
+    if (sha256(bytes) !== hash)
+      throw new RepriseError('STORE_CORRUPT', `blob sha256:${hash} of session ${id} is damaged`, { details });
+    return bytes;
   }
 
   export({ id }: { readonly id: string }): Uint8Array {
@@ -175,9 +200,9 @@ export class Reader {
         ? this.#db.rows<{ id: string }>('SELECT id FROM sessions ORDER BY id').map((row) => row.id)
         : [getSession(this.#db, id).id];
     const findings = ids.flatMap((session) => this.#verifySession(session));
-    const status = findings.some(({ kind }) => kind === 'corrupt' || kind === 'missing-lines')
+    const status = findings.some(({ kind }) => DAMAGE.has(kind))
       ? 'corrupt'
-      : findings.length > 0
+      : findings.some(({ kind }) => !HARMLESS.has(kind))
         ? 'quarantined'
         : 'clean';
     return { status, findings };
@@ -198,7 +223,7 @@ export class Reader {
         const detail = `${row.seq - 1 - entries.length} of ${row.seq} lines are missing`;
         findings.push({ session: id, offset: row.file_size, kind: 'missing-lines', detail });
       }
-      return findings;
+      return [...findings, ...verifyBlobs(this.#blobs, row, entries)];
     });
   }
 }

@@ -21,7 +21,7 @@ export function adoptUnknownTranscripts(db: Database, files: TranscriptFiles, ho
   for (const { agentId, id } of found) {
     if (findSession(db, id) !== undefined) continue;
     // Left by a purge that was cut short between its commit and the removal.
-    if (db.row('SELECT 1 FROM purged WHERE id = ?', id) !== undefined) files.remove(files.path(agentId, id));
+    if (db.row('SELECT 1 FROM purged WHERE id = ?', id) !== undefined) files.remove(agentId, id);
     else adoptFile(db, files, { id, agentId });
   }
 }

@@ -114,3 +114,14 @@ CREATE TABLE commits (engine TEXT PRIMARY KEY, number INTEGER NOT NULL) STRICT, 
 
 CREATE TABLE purged (id TEXT PRIMARY KEY COLLATE NOCASE) STRICT;
 `;
+
+/** Tables that came later. Older programs do not miss them, so the version stays; older databases get them on opening. */
+export const ADDED_TABLES: string = `
+-- Large parts of lines, where there are no files to keep them in.
+CREATE TABLE IF NOT EXISTS blobs (
+  session_id TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  bytes BLOB NOT NULL,
+  UNIQUE (session_id, hash)
+) STRICT;
+`;

@@ -168,7 +168,7 @@ export function purgeSession(batch: Batch, { id }: { readonly id: string }): voi
     const details = { id, next: 'Delete it first; purge destroys what delete keeps.' };
     throw new RepriseError('INVALID_INPUT', `session ${id} is not in the trash`, { details });
   }
-  for (const table of ['journal', 'append_keys', 'marks', 'foreign_lines', 'leases']) {
+  for (const table of ['journal', 'append_keys', 'marks', 'foreign_lines', 'leases', 'blobs']) {
     db.run(`DELETE FROM ${table} WHERE session_id = ?`, row.id);
   }
   // The rows stay without what was said: a message is accepted once, ever.

@@ -1,6 +1,8 @@
 import { chmodSync, closeSync, openSync, statSync } from 'node:fs';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { RepriseError } from '../../errors.ts';
+import { BlobFiles } from './blob-files.ts';
+import { blobRows } from './blobs.ts';
 import { Database, prepareSchema, storeError } from './database.ts';
 import { Follower } from './follower.ts';
 import { currentHolder } from './holder.ts';
@@ -22,7 +24,7 @@ import { WRITE_OPS, type WriteOp, type WriteOutcome, Writer } from './writer.ts'
 const SWEEP_MS = 1000;
 const POLL_MS = 100;
 const READ_OPS: ReadonlySet<string> = new Set(
-  'get active list tail read export item pending leases stats search verify'.split(' '),
+  'get active list tail read blob export item pending leases stats search verify'.split(' '),
 );
 
 function start(port: MessagePort, options: ThreadOptions): void {
@@ -31,7 +33,8 @@ function start(port: MessagePort, options: ThreadOptions): void {
   const self = currentHolder(engineId);
   const files = home === undefined ? undefined : new TranscriptFiles(home);
   const source = files === undefined ? journalSource(db) : fileSource(db, files);
-  const reader = new Reader(db, source, self);
+  const blobs = files === undefined ? blobRows(db) : new BlobFiles(files);
+  const reader = new Reader({ db, source, blobs, self });
   const reply = (message: ThreadReply | ThreadEvent): void => port.postMessage(message);
   const answer = (n: number, outcome: WriteOutcome): void =>
     reply(
@@ -53,7 +56,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
 
   const follower = files === undefined ? undefined : new Follower(db, files);
   const now = createClock(options.now);
-  const writer = new Writer({ db, self, now, source, rows: new RowCache(db) }, follower, (sessions) =>
+  const writer = new Writer({ db, self, now, source, rows: new RowCache(db), blobs }, follower, (sessions) =>
     reply({ event: 'changed', sessions }),
   );
   const leases = new Map<string, LeaseRef & { readonly ttlMs: number; due: number }>();

@@ -35,6 +35,11 @@ export class TranscriptFiles {
     return join(this.#home, 'agents', agentId, 'sessions', `${sessionId}.jsonl`);
   }
 
+  /** Where the large parts of its lines stand. */
+  blobFolder(agentId: string, sessionId: string): string {
+    return join(this.#home, 'agents', agentId, 'sessions', `${sessionId}.blobs`);
+  }
+
   size(agentId: string, sessionId: string): number {
     const path = this.path(agentId, sessionId);
     const fd = this.#open.get(path);
@@ -78,8 +83,11 @@ export class TranscriptFiles {
     closeSync(fd);
   }
 
-  remove(path: string): void {
+  /** Blobs first: as long as the transcript stands, whoever finds it knows that something is left to remove. */
+  remove(agentId: string, sessionId: string): void {
+    const path = this.path(agentId, sessionId);
     this.forget(path);
+    rmSync(this.blobFolder(agentId, sessionId), { recursive: true, force: true });
     rmSync(path, { force: true });
     syncFolder(dirname(path));
   }

@@ -75,6 +75,12 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operat
     },
   ],
   [
+    'blob',
+    async ({ store }, command) => ({
+      base64: base64(await store.blob(text(command, 'id'), text(command, 'hash'))),
+    }),
+  ],
+  [
     'lease',
     async ({ store, leases }, command) => {
       const id = text(command, 'id');
@@ -169,12 +175,13 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operat
   ],
   [
     'export',
-    async ({ store }, command) => {
-      const bytes = await store.exportSession(text(command, 'id'));
-      return { base64: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64') };
-    },
+    async ({ store }, command) => ({ base64: base64(await store.exportSession(text(command, 'id'))) }),
   ],
 ]);
+
+function base64({ buffer, byteOffset, length }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, length).toString('base64');
+}
 
 export function text(command: JsonObject, name: string): string {
   const value = command[name];

@@ -1,4 +1,5 @@
 import { appendCases } from './append.ts';
+import { blobCases } from './blobs.ts';
 import { createCases } from './create.ts';
 import { deleteCases } from './delete.ts';
 import { exportCases } from './export.ts';
@@ -37,4 +38,5 @@ export const storeCases: readonly StoreCase[] = [
   ...deleteCases,
   ...lifecycleCases,
   ...exportCases,
+  ...blobCases,
 ];

@@ -11,6 +11,7 @@ export type StoreArea =
   | 'watch'
   | 'lifecycle'
   | 'export'
+  | 'blobs'
   | 'input';
 
 /** One thing a user may rely on, whatever store is behind it. Needs no test runner: `run` rejects where it fails. */

@@ -1,0 +1,198 @@
+import { RepriseError } from '../errors.ts';
+import type { TextBlock } from './entry.ts';
+import { isObject, type JsonObject } from './json.ts';
+
+/**
+ * Large images and tool texts are kept beside the session, and a short text that names them stays in the line
+ * (docs/format.md, Blobs). Readers that know nothing of this see a text. Whatever could not be put back exactly
+ * as it was given stays where it is.
+ */
+
+/** What stands in a line for a large part of it. */
+export interface BlobReference extends TextBlock {
+  /** `sha256:` and 64 hex digits. */
+  readonly blob: string;
+  readonly bytes: number;
+  /** `text/plain` for text, else the image's own. */
+  readonly mimeType: string;
+  /** The image's `data` was no plain base64: the blob holds that very text. */
+  readonly blobEncoding?: 'utf8';
+}
+
+/** Larger parts leave their line. */
+const THRESHOLD = 64 * 1024;
+const PREVIEW_BYTES = 2048;
+/** Content inside content, deeper than any format has it: no input can exhaust the stack. */
+const MAX_NESTING = 8;
+const NAME = /^sha256:[0-9a-f]{64}$/;
+const IMAGE_TYPE = /^image\/[\w.+-]{1,64}$/;
+const TEXT_TYPE = 'text/plain';
+
+/**
+ * The entry without its large parts, or the entry itself where there are none. `keep` is given the bytes of each
+ * and answers its name.
+ */
+export function extractBlobs<E extends JsonObject>(entry: E, keep: (bytes: Uint8Array) => string): E {
+  return changeBlocks(entry, (block, isTool) => {
+    if (block['type'] === 'image') return extractImage(block, keep);
+    return isTool && block['type'] === 'text' ? extractText(block, keep) : block;
+  });
+}
+
+/** The names of all blobs that entries need to be whole, each once. */
+export function blobNames(entries: Iterable<JsonObject>): Set<string> {
+  const names = new Set<string>();
+  for (const entry of entries) {
+    changeBlocks(entry, (block) => {
+      if (isBlobReference(block)) names.add(block.blob);
+      return block;
+    });
+  }
+  return names;
+}
+
+/** Entries as they were given, from blobs by their name. A blob that is not there leaves its preview. */
+export function hydrateBlobs<E extends JsonObject>(
+  entries: readonly E[],
+  blobs: ReadonlyMap<string, Uint8Array>,
+): E[] {
+  return entries.map((entry) =>
+    changeBlocks(entry, (block) => {
+      if (!isBlobReference(block)) return block;
+      const bytes = blobs.get(block.blob);
+      return bytes === undefined ? block : restore(block, bytes);
+    }),
+  );
+}
+
+/** Previews of blobs that nobody has any more become ordinary text; `lostBlob` says what they stood for. */
+export function releaseBlobs<E extends JsonObject>(entries: readonly E[]): E[] {
+  return entries.map((entry) =>
+    changeBlocks(entry, (block) =>
+      isBlobReference(block) ? replaceKeys(block, { blob: { lostBlob: block.blob } }) : block,
+    ),
+  );
+}
+
+export function isBlobReference(block: JsonObject): block is JsonObject & BlobReference {
+  const { type, text, blob, bytes, mimeType, blobEncoding } = block;
+  return (
+    type === 'text' &&
+    typeof text === 'string' &&
+    typeof blob === 'string' &&
+    NAME.test(blob) &&
+    Number.isSafeInteger(bytes) &&
+    typeof mimeType === 'string' &&
+    (mimeType === TEXT_TYPE || IMAGE_TYPE.test(mimeType)) &&
+    (blobEncoding === undefined || blobEncoding === 'utf8')
+  );
+}
+
+/** The 64 hex digits of a name, which alone may become a file name (I-12). */
+export function blobHash(name: string): string {
+  const [, hash] = /^(?:sha256:)?([0-9a-f]{64})$/.exec(name) ?? [];
+  if (hash === undefined)
+    throw new RepriseError('INVALID_INPUT', 'the name of a blob is sha256: and 64 hex digits');
+  return hash;
+}
+
+type ChangeBlock = (block: JsonObject, isTool: boolean) => JsonObject;
+
+/** Everything stays identical, by reference too, where nothing changes. */
+function changeBlocks<E extends JsonObject>(entry: E, change: ChangeBlock): E {
+  const { type, message, replacement } = entry as JsonObject;
+  if (type === 'message' && isObject(message)) {
+    const changed = changeContent(message, change, message['role'] === 'toolResult');
+    return changed === message ? entry : { ...entry, message: changed };
+  }
+  if (type === 'context_edit' && isObject(replacement)) {
+    const changed = changeContent(replacement, change, false);
+    return changed === replacement ? entry : { ...entry, replacement: changed };
+  }
+  return type === 'custom_message' ? changeContent(entry, change, false) : entry;
+}
+
+function changeContent<T extends JsonObject>(holder: T, change: ChangeBlock, isTool: boolean, depth = 0): T {
+  const content: unknown = holder['content'];
+  if (!Array.isArray(content) || depth >= MAX_NESTING) return holder;
+  let isSame = true;
+  const blocks = content.map((block: unknown) => {
+    if (!isObject(block)) return block;
+    const changed = change(block, isTool);
+    const result = changed === block ? changeContent(block, change, isTool, depth + 1) : changed;
+    isSame &&= result === block;
+    return result;
+  });
+  return isSame ? holder : { ...holder, content: blocks };
+}
+
+function extractImage(block: JsonObject, keep: (bytes: Uint8Array) => string): JsonObject {
+  const { data, mimeType } = block;
+  if (typeof data !== 'string' || data.length <= THRESHOLD) return block;
+  if (typeof mimeType !== 'string' || !IMAGE_TYPE.test(mimeType)) return block;
+  if (['text', 'blob', 'bytes', 'blobEncoding'].some((key) => key in block)) return block;
+  const decoded = Buffer.from(data, 'base64');
+  const isPlain = decoded.toString('base64') === data;
+  if (!isPlain && !data.isWellFormed()) return block;
+  const bytes = isPlain ? decoded : Buffer.from(data);
+  if (bytes.length <= THRESHOLD) return block;
+  return replaceKeys(block, {
+    type: { type: 'text' },
+    data: {
+      text: `[${mimeType}, ${sizeText(bytes.length)}]`,
+      blob: keep(bytes),
+      bytes: bytes.length,
+      ...(!isPlain && { blobEncoding: 'utf8' }),
+    },
+  });
+}
+
+/** Text with half a surrogate pair has no bytes: it stays in its line, where JSON can write it. */
+function extractText(block: JsonObject, keep: (bytes: Uint8Array) => string): JsonObject {
+  const { text } = block;
+  if (typeof text !== 'string' || text.length * 3 <= THRESHOLD) return block;
+  if (Buffer.byteLength(text) <= THRESHOLD || !text.isWellFormed()) return block;
+  if (['blob', 'bytes', 'mimeType', 'blobEncoding'].some((key) => key in block)) return block;
+  const bytes = Buffer.from(text);
+  return replaceKeys(block, {
+    text: {
+      text: `${firstBytes(text)}\n[the first 2 KiB of ${sizeText(bytes.length)}]`,
+      blob: keep(bytes),
+      bytes: bytes.length,
+      mimeType: TEXT_TYPE,
+    },
+  });
+}
+
+function restore(block: BlobReference & JsonObject, { buffer, byteOffset, length }: Uint8Array): JsonObject {
+  const bytes = Buffer.from(buffer, byteOffset, length);
+  if (block.mimeType === TEXT_TYPE)
+    return replaceKeys(block, { text: { text: bytes.toString() }, blob: {}, bytes: {}, mimeType: {} });
+  return replaceKeys(block, {
+    type: { type: 'image' },
+    text: { data: bytes.toString(block.blobEncoding ?? 'base64') },
+    blob: {},
+    bytes: {},
+    blobEncoding: {},
+  });
+}
+
+/** Others stand where one key stood, so that the order comes back too. */
+function replaceKeys(block: JsonObject, changes: Readonly<Record<string, JsonObject>>): JsonObject {
+  const entries = Object.entries(block).flatMap(([key, value]) =>
+    Object.hasOwn(changes, key) ? Object.entries(changes[key] ?? {}) : [[key, value] as const],
+  );
+  return Object.fromEntries(entries);
+}
+
+/** The first 2 KiB of a text, cut between two code points. */
+function firstBytes(text: string): string {
+  const bytes = Buffer.from(text.slice(0, PREVIEW_BYTES));
+  let end = PREVIEW_BYTES;
+  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
+  return bytes.toString('utf8', 0, end);
+}
+
+function sizeText(bytes: number): string {
+  return bytes < 1_000_000 ? `${Math.round(bytes / 1000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
