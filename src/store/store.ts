@@ -212,6 +212,8 @@ export interface InboxItem {
 
 export interface Inbound {
   readonly sessionKey: string;
+  /** This session of the key, whichever is active; unset: the active one, made if there is none. */
+  readonly sessionId?: string;
   /** With the key it makes a message unique: the channel, or the surface. */
   readonly source: string;
   readonly idempotencyKey?: string;
@@ -230,11 +232,19 @@ export interface InboxReceipt {
   readonly held: boolean;
 }
 
+export interface TakeOptions {
+  readonly epoch: number;
+  readonly orphans?: boolean;
+}
+
 export interface Inbox {
   /** One transaction: known key, reset, session, row. Only then is the message accepted. */
   receive(inbound: Inbound): Promise<InboxReceipt>;
-  /** The oldest accepted item of a session becomes `running`; needs the lease's epoch. */
-  take(sessionId: string, options: { readonly epoch: number }): Promise<InboxItem | null>;
+  /**
+   * The oldest accepted item of a session becomes `running`; needs the lease's epoch. With `orphans` one that is
+   * `running` already comes first: whoever holds the lease knows that its runner is gone.
+   */
+  take(sessionId: string, options: TakeOptions): Promise<InboxItem | null>;
   settle(inboxId: string, state: InboxState, detail?: JsonObject): Promise<void>;
   get(inboxId: string): Promise<InboxItem>;
   /** Accepted and running items, oldest first; of one session or of all. */

@@ -92,7 +92,7 @@ export class PlainStore implements port.Store {
 
   readonly inbox: port.Inbox = {
     receive: async (inbound) => this.receive(inbound),
-    take: async (sessionId, { epoch }) => this.take(sessionId, epoch),
+    take: async (sessionId, { epoch, orphans = false }) => this.take(sessionId, epoch, orphans),
     settle: async (inboxId, state, detail) => this.settle(inboxId, state, detail),
     get: async (inboxId) => this.item(inboxId),
     pending: async (sessionId) => this.pending(sessionId),
@@ -301,7 +301,7 @@ export class PlainStore implements port.Store {
     return heldNow.map(({ id, epoch }) => ({ sessionId: id, epoch, holder: HOLDER, alive: true }));
   }
 
-  receive({ sessionKey, source, idempotencyKey, body, reset }: port.Inbound): port.InboxReceipt {
+  receive({ sessionKey, sessionId, source, idempotencyKey, body, reset }: port.Inbound): port.InboxReceipt {
     this.open();
     const key = normalizeSessionKey(sessionKey);
     assertStorable(body);
@@ -312,12 +312,7 @@ export class PlainStore implements port.Store {
       if (known.hash === hash) return { ...known.receipt, fresh: false };
       throw fail('KEY_REUSED', 'the message key was used with another body');
     }
-    const current = this.data.active.get(key);
-    const session =
-      current === undefined || reset !== undefined
-        ? this.make(this.options.newId(), key, {})
-        : this.find(current);
-    this.data.active.set(key, session.id);
+    const session = sessionId === undefined ? this.sessionFor(key, reset) : this.named(sessionId, key);
     const inboxId = this.options.newId();
     const place = { inboxId, sessionId: session.id, sessionKey: key };
     const kept = JSON.parse(JSON.stringify(body)) as JsonObject;
@@ -328,10 +323,27 @@ export class PlainStore implements port.Store {
     return receipt;
   }
 
-  take(sessionId: string, epoch: number): port.InboxItem | null {
+  private sessionFor(key: string, reset: string | undefined): PlainSession {
+    const current = this.data.active.get(key);
+    if (current !== undefined && reset === undefined) return this.find(current);
+    const session = this.make(this.options.newId(), key, {});
+    this.data.active.set(key, session.id);
+    return session;
+  }
+
+  private named(id: string, key: string): PlainSession {
+    const session = this.find(id);
+    if (session.deleted) throw fail('SESSION_DELETED', 'the session is in the trash');
+    if (session.key !== key) throw fail('INVALID_INPUT', 'the session belongs to another key');
+    return session;
+  }
+
+  take(sessionId: string, epoch: number, orphans = false): port.InboxItem | null {
     const session = this.find(sessionId);
     if (session.holder === undefined || epoch !== session.epoch) throw fail('FENCED', 'not the holder');
-    const next = this.pending(sessionId).find(({ state }) => state === 'accepted');
+    const pending = this.pending(sessionId);
+    const orphan = orphans ? pending.find(({ state }) => state === 'running') : undefined;
+    const next = orphan ?? pending.find(({ state }) => state === 'accepted');
     if (next === undefined) return null;
     const taken: port.InboxItem = { ...next, state: 'running', attempts: next.attempts + 1 };
     this.data.items.set(taken.inboxId, taken);

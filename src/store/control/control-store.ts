@@ -61,7 +61,8 @@ export class ControlStore implements Store {
     this.supports = supports;
     this.inbox = {
       receive: (inbound) => this.#receive(inbound),
-      take: (id, { epoch }) => this.#writer.call<InboxItem | null>('take', { id, epoch }),
+      take: (id, { epoch, orphans = false }) =>
+        this.#writer.call<InboxItem | null>('take', { id, epoch, orphans }),
       settle: (inboxId, state, detail) => this.#settle(inboxId, state, detail),
       get: (inboxId) => this.#reader.call<InboxItem>('item', { inboxId }),
       pending: (sessionId) =>
@@ -237,7 +238,8 @@ export class ControlStore implements Store {
 
   async #receive({ sessionKey, ...inbound }: Inbound): Promise<InboxReceipt> {
     checkObject(inbound.body, 'a message body');
-    const ids = { inboxId: uuidv7(), sessionId: uuidv7() };
+    if (inbound.sessionId !== undefined) parseSessionId(inbound.sessionId);
+    const ids = { inboxId: uuidv7(), newSessionId: uuidv7() };
     return this.#writer.call('receive', { ...inbound, ...ids, sessionKey: normalizeSessionKey(sessionKey) });
   }
 

@@ -30,9 +30,19 @@ export function getItem(db: Database, inboxId: string): InboxItem {
 }
 
 export function oldestAccepted(db: Database, sessionId: string): InboxItem | null {
+  return oldest(db, sessionId, 'accepted');
+}
+
+export function oldestRunning(db: Database, sessionId: string): InboxItem | null {
+  return oldest(db, sessionId, 'running');
+}
+
+function oldest(db: Database, sessionId: string, state: InboxState): InboxItem | null {
+  // Both states are spelled out so that the index on them is used.
   const row = db.row<InboxRow>(
-    "SELECT * FROM inbox WHERE session_id = ? AND state = 'accepted' ORDER BY number LIMIT 1",
+    "SELECT * FROM inbox WHERE session_id = ? AND state IN ('accepted', 'running') AND state = ? ORDER BY number LIMIT 1",
     sessionId,
+    state,
   );
   return row === undefined ? null : toItem(row);
 }

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { RepriseError } from '../../errors.ts';
 import { parseSessionKey } from '../../keys/session-key.ts';
 import type { JsonObject } from '../../transcript/json.ts';
-import type { Inbound, InboxItem, InboxReceipt, InboxState } from '../store.ts';
+import type { Inbound, InboxItem, InboxReceipt, InboxState, TakeOptions } from '../store.ts';
 import type { Batch } from './batch.ts';
-import { getItem, oldestAccepted } from './inbox-rows.ts';
+import { getItem, oldestAccepted, oldestRunning } from './inbox-rows.ts';
 import { liveLease } from './leases.ts';
 import { activateSession, createSession } from './sessions.ts';
 
@@ -13,13 +13,13 @@ const OPEN_STATES: ReadonlySet<InboxState> = new Set(['accepted', 'running']);
 export interface ReceiveRequest extends Inbound {
   readonly inboxId: string;
   /** For a session this message may have to create. */
-  readonly sessionId: string;
+  readonly newSessionId: string;
 }
 
 /** One transaction from the idempotency key to the row: only then is a message accepted (P6). */
 export function receive(batch: Batch, request: ReceiveRequest): InboxReceipt {
   const { db } = batch;
-  const { sessionKey, source, idempotencyKey, body, reset, inboxId, sessionId } = request;
+  const { sessionKey, source, idempotencyKey, body, inboxId } = request;
   const parts = parseSessionKey(sessionKey);
   const agentId = parts.kind === 'global' ? '' : parts.agentId;
   const hash = createHash('sha256')
@@ -43,7 +43,7 @@ export function receive(batch: Batch, request: ReceiveRequest): InboxReceipt {
       return receipt(batch, item, false);
     }
   }
-  const session = sessionFor(batch, { sessionKey, sessionId, reset });
+  const session = sessionFor(batch, request);
   db.run(
     "INSERT INTO inbox (id, session_id, session_key, state, body, created_at) VALUES (?, ?, ?, 'accepted', ?, ?)",
     inboxId,
@@ -58,22 +58,37 @@ export function receive(batch: Batch, request: ReceiveRequest): InboxReceipt {
   return receipt(batch, getItem(db, inboxId), true);
 }
 
-function sessionFor(
-  batch: Batch,
-  { sessionKey, sessionId, reset }: { sessionKey: string; sessionId: string; reset: string | undefined },
-): string {
+function sessionFor(batch: Batch, { sessionKey, sessionId, newSessionId, reset }: ReceiveRequest): string {
+  if (sessionId !== undefined) return namedSession(batch, sessionId, sessionKey);
   const active = batch.db.row<{ session_id: string }>(
     'SELECT session_id FROM active WHERE key = ?',
     sessionKey,
   );
-  if (active !== undefined && reset === undefined) return active.session_id;
+  // A key whose session was deleted stands for none.
+  const current = active?.session_id === '' ? undefined : active?.session_id;
+  if (current !== undefined && reset === undefined) return current;
   createSession(batch, {
-    id: sessionId,
+    id: newSessionId,
     key: sessionKey,
-    ...(active !== undefined && { parentId: active.session_id }),
+    ...(current !== undefined && { parentId: current }),
   });
-  activateSession(batch, { key: sessionKey, id: sessionId, ...(reset !== undefined && { reason: reset }) });
-  return sessionId;
+  activateSession(batch, {
+    key: sessionKey,
+    id: newSessionId,
+    ...(reset !== undefined && { reason: reset }),
+  });
+  return newSessionId;
+}
+
+function namedSession(batch: Batch, id: string, key: string): string {
+  const row = batch.session(id);
+  if (row.status === 'deleted')
+    throw new RepriseError('SESSION_DELETED', `session ${id} is in the trash`, { details: { id } });
+  if (row.key !== key)
+    throw new RepriseError('INVALID_INPUT', `session ${id} belongs to ${row.key}`, {
+      details: { key: row.key },
+    });
+  return row.id;
 }
 
 function receipt(batch: Batch, { inboxId, sessionId, sessionKey }: InboxItem, fresh: boolean): InboxReceipt {
@@ -89,7 +104,7 @@ function receipt(batch: Batch, { inboxId, sessionId, sessionKey }: InboxItem, fr
 /** The attempt is counted before the work starts, so that a crash loop ends. */
 export function takeItem(
   batch: Batch,
-  { id, epoch }: { readonly id: string; readonly epoch: number },
+  { id, epoch, orphans = false }: TakeOptions & { readonly id: string },
 ): InboxItem | null {
   const row = batch.session(id);
   const lease = batch.db.row<{ epoch: number }>('SELECT epoch FROM leases WHERE session_id = ?', row.id);
@@ -98,7 +113,7 @@ export function takeItem(
       details: { epoch: row.epoch },
     });
   }
-  const item = oldestAccepted(batch.db, row.id);
+  const item = (orphans ? oldestRunning(batch.db, row.id) : null) ?? oldestAccepted(batch.db, row.id);
   if (item === null) return null;
   batch.db.run("UPDATE inbox SET state = 'running', attempts = attempts + 1 WHERE id = ?", item.inboxId);
   return getItem(batch.db, item.inboxId);

@@ -56,6 +56,36 @@ export const receiveCases: readonly StoreCase[] = [
     },
   },
   {
+    name: 'a message can name its session, whichever is active',
+    promise: 'P9: a message goes where it was sent',
+    area: 'inbox',
+    async run({ store }) {
+      const [one, two] = [await session(store, [], BOB), await session(store, [], BOB)];
+      await store.activate(BOB, two);
+      assert.equal((await store.inbox.receive(inbound('hi', { sessionId: one }))).sessionId, one);
+      assert.equal((await store.active(BOB))?.id, two);
+      const other = await session(store);
+      await refused(store.inbox.receive(inbound('hi', { sessionId: other })), 'INVALID_INPUT');
+      await refused(store.inbox.receive(inbound('hi', { sessionId: 'nobody' })), 'SESSION_NOT_FOUND');
+      await store.delete(one);
+      await refused(store.inbox.receive(inbound('hi', { sessionId: one })), 'SESSION_DELETED');
+      assert.equal((await store.inbox.pending(one)).length, 0);
+    },
+  },
+  {
+    name: 'after its session was deleted a key gets a new one',
+    promise: 'P6: a message is accepted with everything it needs',
+    area: 'inbox',
+    async run({ store }) {
+      const first = await store.inbox.receive(inbound('one'));
+      await store.delete(first.sessionId);
+      const second = await store.inbox.receive(inbound('two'));
+      assert.notEqual(second.sessionId, first.sessionId);
+      assert.equal((await store.active(BOB))?.id, second.sessionId);
+      assert.equal((await store.get(second.sessionId)).status, 'open');
+    },
+  },
+  {
     name: 'a message sent twice is accepted once',
     promise: 'P2: unknown can be retried with the same key and never duplicates',
     area: 'inbox',

@@ -47,6 +47,24 @@ export const runCases: readonly StoreCase[] = [
     },
   },
   {
+    name: 'what a runner left running is taken up by the next, before anything newer',
+    promise: 'P6: accepted input runs, whatever became of its runner',
+    area: 'inbox',
+    async run({ store }) {
+      const ids = await put(store, 3);
+      const id = await sessionOf(store, ids[0]);
+      const { epoch } = await store.lease(id, { waitMs: 0 });
+      assert.equal((await store.inbox.take(id, { epoch }))?.inboxId, ids[0]);
+      const found = await store.inbox.take(id, { epoch, orphans: true });
+      assert.equal(found?.inboxId, ids[0]);
+      assert.equal(found?.attempts, 2, 'every attempt counts');
+      await store.inbox.settle(ids[0] ?? '', 'interrupted');
+      assert.equal((await store.inbox.take(id, { epoch, orphans: true }))?.inboxId, ids[1]);
+      assert.equal((await store.inbox.take(id, { epoch }))?.inboxId, ids[2]);
+      assert.equal(await store.inbox.take(id, { epoch }), null);
+    },
+  },
+  {
     name: 'only the holder of the lease may take',
     promise: 'P5: a stale runner takes nothing',
     area: 'inbox',

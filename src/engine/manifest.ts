@@ -1,0 +1,44 @@
+import type { FinishEvent } from '../models/model.ts';
+import type { Usage } from '../transcript/entry.ts';
+import { type ContextView, requestHash, type TokenSplit } from './turn-context.ts';
+
+/** What one call of the model saw, small enough to be kept for ever and enough to make the request again. */
+export interface CallManifest {
+  /** The entry the request stood at. */
+  readonly leaf: string | null;
+  /** The first entry it told in full, and the compaction whose summary stood for what came before. */
+  readonly firstEntry: string | null;
+  readonly compaction: string | null;
+  /** How many entries were shortened or hidden. */
+  readonly edits: number;
+  readonly messages: number;
+  readonly tokens: number;
+  readonly split: TokenSplit;
+  readonly hash: string;
+  readonly provider: string;
+  readonly model: string;
+  readonly usage?: Usage;
+  readonly latencyMs: number;
+}
+
+export function manifestOf(
+  view: ContextView,
+  { message, usage }: FinishEvent,
+  latencyMs: number,
+): CallManifest {
+  const { selection, request, tokens, split, leaf } = view;
+  return {
+    leaf,
+    firstEntry: selection.entries[0]?.id ?? null,
+    compaction: selection.compaction?.id ?? null,
+    edits: selection.edits.size,
+    messages: request.messages.length,
+    tokens,
+    split,
+    hash: requestHash(request),
+    provider: message.provider ?? '',
+    model: message.model ?? '',
+    ...(usage !== undefined && { usage }),
+    latencyMs: Math.round(latencyMs),
+  };
+}
