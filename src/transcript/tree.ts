@@ -1,3 +1,4 @@
+import { RepriseError } from '../errors.ts';
 import { type Entry, isSideEntry } from './entry.ts';
 import type { IssueLog } from './issues.ts';
 
@@ -47,10 +48,13 @@ export function pathTo({ parents }: EntryTree, leaf: number): number[] {
   return path.reverse();
 }
 
-/** From the root to the transcript's own leaf. */
-export function pathEntries(entries: readonly Entry[]): Entry[] {
+/** From the root to an entry; unset: to the transcript's own leaf. */
+export function pathEntries(entries: readonly Entry[], leaf?: string): Entry[] {
   const tree = buildTree(entries);
-  return pathTo(tree, tree.leaf).flatMap((position) => entries[position] ?? []);
+  const end = leaf === undefined ? tree.leaf : tree.find(leaf);
+  if (end === undefined)
+    throw new RepriseError('NOT_FOUND', `no entry ${leaf} in this session`, { details: { entry: leaf } });
+  return pathTo(tree, end).flatMap((position) => entries[position] ?? []);
 }
 
 interface IdIndex {

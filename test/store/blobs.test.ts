@@ -18,7 +18,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openStore, type StoreKind } from '../../src/config/open.ts';
 import { type Entry, hydrateBlobs, loadBlobs, parseTranscript } from '../../src/index.ts';
-import { copyHistory } from '../../src/interop/copy-history.ts';
+import { copyHistory } from '../../src/store/copy-history.ts';
 import type { NewEntry, Store } from '../../src/store/store.ts';
 
 let home = '';

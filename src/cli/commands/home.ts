@@ -1,4 +1,4 @@
-import { copyHistory } from '../../interop/copy-history.ts';
+import { copyHistory } from '../../store/copy-history.ts';
 import type { SessionRecord, VerifyStatus } from '../../store/store.ts';
 import { parseTranscript } from '../../transcript/reader.ts';
 import { type HomeOptions, homeOf, openHome } from '../home.ts';

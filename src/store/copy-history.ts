@@ -1,9 +1,9 @@
-import { loadBlobs } from '../store/load-blobs.ts';
-import type { NewEntry, Store } from '../store/store.ts';
 import { blobNames, hydrateBlobs, releaseBlobs } from '../transcript/blobs.ts';
 import { type Entry, isSideEntry } from '../transcript/entry.ts';
 import { entryIdForSeq } from '../transcript/entry-id.ts';
 import { buildTree } from '../transcript/tree.ts';
+import { loadBlobs } from './load-blobs.ts';
+import type { NewEntry, Store } from './store.ts';
 
 /** Fields by which one entry names another. */
 const REFERENCES = ['firstKeptEntryId', 'targetId', 'fromId'] as const;

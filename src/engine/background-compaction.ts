@@ -1,0 +1,81 @@
+import { contextBudget } from '../context/budget.ts';
+import { RepriseError } from '../errors.ts';
+import type { Lease } from '../store/store.ts';
+import { commitCompaction, type PreparedCompaction, prepareCompaction } from './compactor.ts';
+import type { EngineContext } from './engine-context.ts';
+import type { GuardEvent } from './events.ts';
+import { compactionLimits } from './guard.ts';
+import type { SessionRunner } from './session-runner.ts';
+import { viewContext } from './turn-context.ts';
+
+/**
+ * Summarises on a fixed snapshot while the conversation goes on. The result is appended between two calls of the
+ * model, or at once when nobody speaks; what landed meanwhile stays, because only the covered part is replaced.
+ */
+export class BackgroundCompaction {
+  readonly #context: EngineContext;
+  readonly #runner: SessionRunner;
+  #work: Promise<void> | undefined;
+  #ready: PreparedCompaction | undefined;
+
+  constructor(context: EngineContext, runner: SessionRunner) {
+    this.#context = context;
+    this.#runner = runner;
+  }
+
+  /** After a turn: starts when the context is nearly full and nothing is under way. */
+  consider(): void {
+    const { backgroundAt } = this.#context.options;
+    if (backgroundAt === undefined || this.#work !== undefined || this.#ready !== undefined) return;
+    this.#work = this.#prepare(backgroundAt)
+      .catch((error: unknown) => {
+        // Nobody asked for it and nothing depends on it: the guard compacts when it must.
+        if (!(error instanceof RepriseError)) throw error;
+      })
+      .finally(() => {
+        this.#work = undefined;
+      });
+  }
+
+  /** Resolves when nothing is being prepared. */
+  async idle(): Promise<void> {
+    await this.#work;
+  }
+
+  /** At a boundary of a turn, or when nobody speaks. */
+  async commit(lease: Lease, emit: (event: GuardEvent) => void): Promise<void> {
+    const ready = this.#ready;
+    this.#ready = undefined;
+    if (ready === undefined) return;
+    const { store } = this.#context;
+    const { sessionId } = this.#runner;
+    const current = await viewContext(store, sessionId, this.#runner.frame(await store.get(sessionId)));
+    const event = await commitCompaction({ store, sessionId, lease }, ready, current);
+    if (event !== undefined) emit(event);
+  }
+
+  async #prepare(at: number): Promise<void> {
+    const { store, hub, options } = this.#context;
+    const { sessionId, breaker, lane } = this.#runner;
+    const record = await store.get(sessionId);
+    const frame = this.#runner.frame(record);
+    const view = await viewContext(store, sessionId, frame);
+    const window = this.#context.usableWindow(frame.model, record);
+    const { budget } = contextBudget(window, frame.model.maxOutput ?? frame.maxOutputTokens);
+    if (view.tokens < budget * at) return;
+    const summarise = breaker.summariser(frame.model, options.summaryTimeoutMs);
+    // A digest costs nothing, so there is no reason to make one before it is needed.
+    if (summarise === undefined) return;
+    const limits = compactionLimits(view, window, frame);
+    const cut = options.cut === undefined ? {} : { cut: options.cut };
+    const prepared = await prepareCompaction(view, { reason: 'background', ...limits, ...cut, summarise });
+    if (prepared === undefined) return;
+    breaker.report(prepared.draft.method);
+    if (prepared.draft.method === 'digest') return;
+    this.#ready = prepared;
+    if (lane.isBusy) return;
+    await lane.run(async (lease) => this.commit(lease, (event) => hub.publish({ sessionId, event })), {
+      waitMs: 0,
+    });
+  }
+}

@@ -1,0 +1,88 @@
+import type { CutStrategy } from '../compaction/cut-strategies.ts';
+import { type Calibration, calibrate } from '../context/calibration.ts';
+import {
+  type ContextWindowGuard,
+  evaluateContextWindowGuard,
+  type LearnedWindows,
+  learnWindow,
+  resolveContextWindow,
+} from '../context/window.ts';
+import { RepriseError } from '../errors.ts';
+import type { Model } from '../models/model.ts';
+import type { SessionRecord, Store } from '../store/store.ts';
+import type { CarrierName } from '../transcript/carrier.ts';
+import type { Usage } from '../transcript/entry.ts';
+import type { Hub } from './hub.ts';
+import type { Tool } from './tools/tool.ts';
+
+export interface EngineOptions {
+  readonly store: Store;
+  readonly hub: Hub;
+  /** The model of a session, by its settings. */
+  readonly modelFor: (record: SessionRecord) => Model;
+  readonly toolsFor: (record: SessionRecord) => readonly Tool[];
+  readonly systemFor: (record: SessionRecord) => string;
+  /** A cap on the window. */
+  readonly contextTokens: number | undefined;
+  readonly carrier: CarrierName;
+  readonly cut: CutStrategy | undefined;
+  readonly maxSteps: number;
+  readonly summaryTimeoutMs: number;
+  /** A share of the budget from which on a compaction is prepared beside the conversation; undefined: never. */
+  readonly backgroundAt: number | undefined;
+}
+
+/** What the sessions of one engine share: the store, and what was learned about models. */
+export class EngineContext {
+  readonly options: EngineOptions;
+  readonly #calibrations: Map<string, Calibration> = new Map();
+  #windows: LearnedWindows = {};
+
+  constructor(options: EngineOptions) {
+    this.options = options;
+  }
+
+  get store(): Store {
+    return this.options.store;
+  }
+
+  get hub(): Hub {
+    return this.options.hub;
+  }
+
+  window(model: Model, record: SessionRecord): ContextWindowGuard {
+    const { contextTokens } = record.settings;
+    const caps = [contextTokens, this.options.contextTokens].filter((cap) => typeof cap === 'number');
+    const info = resolveContextWindow({
+      provider: model.provider,
+      modelId: model.id,
+      contextWindow: model.contextWindow,
+      learned: this.#windows,
+      ...(caps.length > 0 && { contextTokens: Math.min(...caps) }),
+    });
+    return evaluateContextWindowGuard({ info });
+  }
+
+  /** As `window`, but a window no conversation could live in is refused before anything is sent. */
+  usableWindow(model: Model, record: SessionRecord): number {
+    const { tokens, source, shouldBlock } = this.window(model, record);
+    if (!shouldBlock) return tokens;
+    throw new RepriseError('CONTEXT_WINDOW_TOO_SMALL', `a window of ${tokens} tokens is too small`, {
+      details: { tokens, source, next: 'Use a model or a cap of 16,000 tokens or more.' },
+    });
+  }
+
+  learnWindow({ provider, id }: Model, limit: number): void {
+    this.#windows = learnWindow(this.#windows, { provider, modelId: id, limit });
+  }
+
+  calibration({ provider, id }: Model): Calibration | undefined {
+    return this.#calibrations.get(`${provider}/${id}`);
+  }
+
+  learnUsage({ provider, id }: Model, estimated: number, { input, cacheRead, cacheWrite }: Usage): void {
+    const name = `${provider}/${id}`;
+    const reported = input + cacheRead + cacheWrite;
+    this.#calibrations.set(name, calibrate(this.#calibrations.get(name), { estimated, reported }));
+  }
+}

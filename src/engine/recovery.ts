@@ -1,0 +1,82 @@
+import type { NewEntry, Store, StoredEntry } from '../store/store.ts';
+import { contentText } from '../transcript/content.ts';
+import type { Entry } from '../transcript/entry.ts';
+import { isObject, type JsonObject } from '../transcript/json.ts';
+import type { Tool } from './tools/tool.ts';
+
+/** What became of a turn whose runner died. The transcript decides, nothing else is asked. */
+export type Recovery =
+  /** It had ended; only its row was not told. */
+  | { readonly kind: 'ended'; readonly status: string; readonly data: JsonObject; readonly text: string }
+  /** Nothing that could do harm twice had begun: the model is asked again. `results` close what was left open. */
+  | { readonly kind: 'resume'; readonly results: readonly NewEntry[] }
+  /** A tool with side effects may have run: it is not run again. */
+  | { readonly kind: 'interrupted'; readonly results: readonly NewEntry[] };
+
+const PAGE = 500;
+
+export async function inspectTurn(
+  store: Store,
+  {
+    sessionId,
+    afterSeq,
+    inboxId,
+  }: { readonly sessionId: string; readonly afterSeq: number; readonly inboxId: string },
+  tools: ReadonlyMap<string, Tool>,
+): Promise<Recovery> {
+  const entries = await readAfter(store, sessionId, afterSeq);
+  const ended = entries.find((entry) => isTurnEnd(entry, inboxId));
+  const data = ended?.['data'];
+  if (isObject(data)) return { kind: 'ended', status: String(data['status']), data, text: lastText(entries) };
+  const calls = entries.flatMap(callsOf);
+  const answered = new Set(entries.flatMap(resultOf));
+  const open = calls.filter(({ id }) => !answered.has(id));
+  const results = open.map(({ id, name }) => interruptedResult(id, name));
+  const isHarmless = calls.every(({ name }) => tools.get(name)?.safe === true);
+  return isHarmless ? { kind: 'resume', results } : { kind: 'interrupted', results };
+}
+
+async function readAfter(store: Store, sessionId: string, afterSeq: number): Promise<Entry[]> {
+  const found: StoredEntry[] = [];
+  for (let from = afterSeq + 1; ; ) {
+    const { entries, hasMore } = await store.read(sessionId, { from, limit: PAGE });
+    found.push(...entries);
+    const last = entries.at(-1);
+    if (!hasMore || last === undefined) break;
+    from = last.seq + 1;
+  }
+  return found.map(({ entry }) => entry as Entry);
+}
+
+function isTurnEnd({ type, customType, data }: Entry, inboxId: string): boolean {
+  return type === 'custom' && customType === 'reprise.turn' && isObject(data) && data['inboxId'] === inboxId;
+}
+
+function callsOf({ type, message }: Entry): { id: string; name: string }[] {
+  if (type !== 'message' || !isObject(message) || !Array.isArray(message['content'])) return [];
+  return message['content'].flatMap((block: unknown) =>
+    isObject(block) && block['type'] === 'toolCall'
+      ? [{ id: String(block['id']), name: String(block['name']) }]
+      : [],
+  );
+}
+
+function lastText(entries: readonly Entry[]): string {
+  const message = entries.findLast(
+    ({ message: found }) => isObject(found) && found['role'] === 'assistant',
+  )?.['message'];
+  return isObject(message) ? contentText(message['content']) : '';
+}
+
+function resultOf({ type, message }: Entry): string[] {
+  if (type !== 'message' || !isObject(message) || message['role'] !== 'toolResult') return [];
+  return [String(message['toolCallId'])];
+}
+
+function interruptedResult(toolCallId: string, toolName: string): NewEntry {
+  const text = 'Interrupted: the process ended before this call was answered. It was not run again.';
+  return {
+    type: 'message',
+    message: { role: 'toolResult', toolCallId, toolName, content: [{ type: 'text', text }], isError: true },
+  };
+}

@@ -1,0 +1,303 @@
+import { randomUUID } from 'node:crypto';
+import { type Pin, pinsInForce } from '../compaction/pins.ts';
+import { contextBudget } from '../context/budget.ts';
+import { estimateTextTokens } from '../context/estimate.ts';
+import type { ContextWindowGuard } from '../context/window.ts';
+import { RepriseError } from '../errors.ts';
+import { copyHistory } from '../store/copy-history.ts';
+import { loadBlobs } from '../store/load-blobs.ts';
+import type { EntryPage, Lease, ReadRange, SessionRecord, StoredEntry } from '../store/store.ts';
+import { hydrateBlobs } from '../transcript/blobs.ts';
+import { contentText } from '../transcript/content.ts';
+import type { Entry } from '../transcript/entry.ts';
+import { isObject, type JsonObject } from '../transcript/json.ts';
+import { pathEntries } from '../transcript/tree.ts';
+import {
+  type CompactionPreview,
+  commitCompaction,
+  planFor,
+  prepareCompaction,
+  previewOf,
+} from './compactor.ts';
+import type { EngineContext } from './engine-context.ts';
+import type { GuardEvent } from './events.ts';
+import { type Explanation, explainTurn } from './explain.ts';
+import { compactionLimits } from './guard.ts';
+import { bodyOf, type UserInput } from './inbound.ts';
+import type { SessionRunner } from './session-runner.ts';
+import { type ContextView, makeView, type TokenSplit, viewContext } from './turn-context.ts';
+import { startTurn, type TurnStream } from './turn-stream.ts';
+import { redoStep, type Step, undoStep } from './undo.ts';
+
+export interface SendOptions {
+  readonly idempotencyKey?: string;
+  /** Where the message came from; with the key it makes a message unique. */
+  readonly source?: string;
+  /** Stops the turn; the message stays. */
+  readonly signal?: AbortSignal;
+}
+
+export interface ContextReport {
+  readonly tokens: number;
+  readonly window: ContextWindowGuard;
+  readonly budget: number;
+  readonly reserve: number;
+  readonly split: TokenSplit;
+  readonly messages: number;
+}
+
+export interface CompactRequest {
+  /** What the summary should keep above all. */
+  readonly focus?: string;
+  readonly signal?: AbortSignal;
+}
+
+export interface UndoResult {
+  /** Null: there is nothing left to undo or redo. */
+  readonly undone: 'turn' | 'compaction' | null;
+}
+
+const PAGE = 1000;
+/** Pins stand in every request, so they may not take it over. */
+const MAX_PIN_SHARE = 0.25;
+
+/** One conversation. Everything it does is durable before it is told, and can be seen and taken back. */
+export class Session {
+  readonly id: string;
+  readonly key: string;
+  readonly #context: EngineContext;
+  readonly #runner: SessionRunner;
+  #compacting: Promise<CompactionEvent | null> | undefined;
+
+  constructor(context: EngineContext, runner: SessionRunner, { id, sessionKey }: SessionRecord) {
+    this.#context = context;
+    this.#runner = runner;
+    this.id = id;
+    this.key = sessionKey;
+  }
+
+  /** Accepted durably, then run in order. Throws only before it is accepted; a turn that fails ends in `error`. */
+  send(
+    input: string | UserInput,
+    { idempotencyKey, source = 'library', signal }: SendOptions = {},
+  ): TurnStream {
+    const { store, hub } = this.#context;
+    return startTurn({
+      store,
+      hub,
+      signal,
+      accept: async () => {
+        const body = bodyOf(input);
+        const keyed = idempotencyKey === undefined ? {} : { idempotencyKey };
+        return store.inbox.receive({ sessionKey: this.key, sessionId: this.id, source, body, ...keyed });
+      },
+      run: () => this.#runner.wake(),
+      stop: ({ inboxId }) => void this.#stopItem(inboxId),
+    });
+  }
+
+  /** Stops the running turn of this process, if there is one; what arrived so far is kept. */
+  stop(): boolean {
+    return this.#runner.stop();
+  }
+
+  async record(): Promise<SessionRecord> {
+    return this.#context.store.get(this.id);
+  }
+
+  /** Everything that was ever said here, in pages; compactions take nothing from it. */
+  async history(range: ReadRange = {}): Promise<EntryPage> {
+    return this.#context.store.read(this.id, range);
+  }
+
+  watch(afterSeq: number, signal: AbortSignal): AsyncIterable<StoredEntry> {
+    return this.#context.store.watch(this.id, { afterSeq, signal });
+  }
+
+  async patch(settings: JsonObject): Promise<SessionRecord> {
+    return this.#context.store.patch(this.id, settings);
+  }
+
+  /** What the next request would hold, by where it comes from. */
+  async context(): Promise<ContextReport> {
+    const record = await this.record();
+    const frame = this.#runner.frame(record);
+    const view = await viewContext(this.#context.store, this.id, frame);
+    const window = this.#context.window(frame.model, record);
+    const { budget, reserve } = contextBudget(window.tokens, frame.model.maxOutput ?? frame.maxOutputTokens);
+    const { tokens, split } = view;
+    return { tokens, window, budget, reserve, split, messages: view.request.messages.length };
+  }
+
+  /** What `compact` would cover and keep, without asking a model or writing anything. Null: nothing. */
+  async previewCompaction(): Promise<CompactionPreview | null> {
+    const { view, limits } = await this.#planning();
+    const plan = planFor(view, limits);
+    return plan === undefined ? null : previewOf(plan);
+  }
+
+  /** Null: there was nothing to gain. Asked twice at once, it is done once. */
+  compact(request: CompactRequest = {}): Promise<CompactionEvent | null> {
+    this.#compacting ??= this.#runner.lane
+      .run((lease) => this.#compact(lease, request))
+      .finally(() => {
+        this.#compacting = undefined;
+      });
+    return this.#compacting;
+  }
+
+  /** One step back: the last turn, or the last compaction with every turn since kept. */
+  async undo({ anyway = false }: { readonly anyway?: boolean } = {}): Promise<UndoResult> {
+    return this.#step(async (all) => {
+      const step = undoStep(all);
+      if (step?.kind === 'compaction' && !anyway) await this.#assertFits(all, step);
+      return step;
+    });
+  }
+
+  /** Takes the last undo back, as long as nothing was said since. */
+  async redo(): Promise<UndoResult> {
+    return this.#step(async (all) => redoStep(all));
+  }
+
+  /** Keeps an entry's text in every later context, word for word. */
+  async pin(entryId: string): Promise<readonly Pin[]> {
+    const entry = (await this.#all()).find(({ id }) => id === entryId);
+    if (entry === undefined)
+      throw new RepriseError('NOT_FOUND', `no entry ${entryId} in this session`, {
+        details: { entry: entryId },
+      });
+    const { message, content } = entry;
+    const text = contentText(isObject(message) ? message['content'] : content);
+    if (text === '') throw new RepriseError('INVALID_INPUT', `entry ${entryId} has no text to pin`);
+    const pins = [...(await this.pins()), { entryId, text }];
+    const { budget } = await this.context();
+    const tokens = pins.reduce((sum, pin) => sum + estimateTextTokens(pin.text), 0);
+    if (tokens > budget * MAX_PIN_SHARE) {
+      throw new RepriseError('LIMIT_EXCEEDED', `pins would take ${tokens} of ${budget} tokens`, {
+        details: {
+          limit: 'pins',
+          tokens,
+          max: Math.floor(budget * MAX_PIN_SHARE),
+          next: 'Unpin something first.',
+        },
+      });
+    }
+    return this.#writePin(entryId, text);
+  }
+
+  async unpin(entryId: string): Promise<readonly Pin[]> {
+    return this.#writePin(entryId, '');
+  }
+
+  async pins(): Promise<readonly Pin[]> {
+    const { entries } = await this.#context.store.tail(this.id);
+    return pinsInForce(entries.map(({ entry }) => entry as Entry));
+  }
+
+  /** A new session that begins as this one did, up to an entry; both go on by themselves. */
+  async fork({ at }: { readonly at?: string } = {}): Promise<SessionRecord> {
+    const { store } = this.#context;
+    const all = await this.#all();
+    const path = at === undefined ? pathEntries(all) : pathEntries(all, at);
+    const { agentId, settings } = await this.record();
+    const id = randomUUID();
+    const key = `agent:${agentId}:session:${id}`;
+    const made = await store.create({ id, key, parentId: this.id, settings });
+    await copyHistory(store, made.id, path, { blobsFrom: { store, id: this.id } });
+    return store.get(made.id);
+  }
+
+  /** What the model saw in a turn and why; unset: the last one. */
+  async explain(turnId?: string): Promise<Explanation> {
+    const frame = this.#runner.frame(await this.record());
+    const all = await this.#all();
+    const whole = hydrateBlobs(all, await loadBlobs(this.#context.store, this.id, all));
+    return explainTurn(whole, { frame, turnId });
+  }
+
+  async #stopItem(inboxId: string): Promise<void> {
+    if (this.#runner.stop(inboxId)) return;
+    await this.#context.store.inbox.settle(inboxId, 'cancelled', { reason: 'stopped' });
+  }
+
+  async #all(): Promise<Entry[]> {
+    const entries: Entry[] = [];
+    for (let from = 1; ; ) {
+      const page = await this.#context.store.read(this.id, { from, limit: PAGE });
+      for (const { entry } of page.entries) if (entry.type !== 'session') entries.push(entry as Entry);
+      const last = page.entries.at(-1);
+      if (!page.hasMore || last === undefined) return entries;
+      from = last.seq + 1;
+    }
+  }
+
+  async #planning(): Promise<{
+    view: ContextView;
+    limits: ReturnType<typeof compactionLimits>;
+    frame: ReturnType<SessionRunner['frame']>;
+  }> {
+    const { store, options } = this.#context;
+    const record = await this.record();
+    const frame = this.#runner.frame(record);
+    const view = await viewContext(store, this.id, frame);
+    const limits = compactionLimits(view, this.#context.usableWindow(frame.model, record), frame);
+    return { view, frame, limits: options.cut === undefined ? limits : { ...limits, cut: options.cut } };
+  }
+
+  async #compact(lease: Lease, request: CompactRequest): Promise<CompactionEvent | null> {
+    const { store, hub, options } = this.#context;
+    const { view, limits, frame } = await this.#planning();
+    const { breaker } = this.#runner;
+    const summarise = breaker.summariser(frame.model, options.summaryTimeoutMs);
+    const asked = {
+      reason: 'asked for',
+      ...limits,
+      ...request,
+      ...(summarise !== undefined && { summarise }),
+    };
+    const prepared = await prepareCompaction(view, asked);
+    if (prepared === undefined) return null;
+    if (summarise !== undefined) breaker.report(prepared.draft.method);
+    const current = await viewContext(store, this.id, frame);
+    const event = await commitCompaction({ store, sessionId: this.id, lease }, prepared, current);
+    if (event !== undefined) hub.publish({ sessionId: this.id, event });
+    return event ?? null;
+  }
+
+  async #step(find: (all: readonly Entry[]) => Promise<Step | undefined>): Promise<UndoResult> {
+    return this.#runner.lane.run(async ({ epoch }) => {
+      const step = await find(await this.#all());
+      if (step === undefined) return { undone: null };
+      await this.#context.store.append(this.id, [step.entry], { epoch });
+      return { undone: step.kind };
+    });
+  }
+
+  /** Says so before it brings back more than fits: the next turn would only compact it again. */
+  async #assertFits(all: readonly Entry[], { entry }: Step): Promise<void> {
+    const record = await this.record();
+    const frame = this.#runner.frame(record);
+    const parentId = pathEntries(all).at(-1)?.id ?? null;
+    const after = { ...entry, id: 'undone', parentId, timestamp: '' } as unknown as Entry;
+    const { tokens } = makeView([...all, after], frame);
+    const { tokens: window } = this.#context.window(frame.model, record);
+    const { budget } = contextBudget(window, frame.model.maxOutput ?? frame.maxOutputTokens);
+    if (tokens <= budget) return;
+    throw new RepriseError('CONTEXT_OVERFLOW', `what comes back has ${tokens} tokens; ${budget} fit`, {
+      details: {
+        tokens,
+        budget,
+        next: 'Fork before it, use a larger window, or undo anyway: the next turn compacts anew.',
+      },
+    });
+  }
+
+  async #writePin(entryId: string, text: string): Promise<readonly Pin[]> {
+    const data = { entryId, text };
+    await this.#context.store.append(this.id, [{ type: 'custom', customType: 'reprise.pin', data }]);
+    return this.pins();
+  }
+}
+
+export type CompactionEvent = Extract<GuardEvent, { type: 'compaction' }>;

@@ -1,0 +1,168 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { RepriseError } from '../errors.ts';
+import type { InboxItem, InboxReceipt, Store } from '../store/store.ts';
+import type { Usage } from '../transcript/entry.ts';
+import { isObject, type JsonObject } from '../transcript/json.ts';
+import { type DoneEvent, type ErrorEvent, isTerminal, type TurnEvent } from './events.ts';
+import type { Hub, Subscription } from './hub.ts';
+
+/** How a turn ended well. */
+export interface TurnResult {
+  readonly turnId: string;
+  readonly text: string;
+  readonly usage: Usage;
+}
+
+/** The events of one message until its turn has ended. `result` is the end alone, for those who need no more. */
+export interface TurnStream extends AsyncIterable<TurnEvent> {
+  readonly accepted: Promise<InboxReceipt>;
+  /** Rejects with the code of the `error` event. */
+  readonly result: Promise<TurnResult>;
+}
+
+export interface TurnStreamOptions {
+  readonly store: Store;
+  readonly hub: Hub;
+  readonly accept: () => Promise<InboxReceipt>;
+  /** Runs the session here, if nobody else does. */
+  readonly run: (receipt: InboxReceipt) => Promise<void>;
+  readonly stop: (receipt: InboxReceipt) => void;
+  readonly signal: AbortSignal | undefined;
+}
+
+const POLL_MS = 200;
+const OPEN_STATES: ReadonlySet<string> = new Set(['accepted', 'running']);
+
+/** Starts at once, whether or not anybody reads: a turn does not depend on its listeners. */
+export function startTurn(options: TurnStreamOptions): TurnStream {
+  const { hub } = options;
+  // Before the message is accepted: another sender's run may take it up and answer at once.
+  const subscription = hub.subscribe(() => true);
+  const accepted = options.accept();
+  const events = new EventLog();
+  const result = follow(options, accepted, subscription, events);
+  result.catch(() => undefined); // whoever reads the events has been told; whoever awaits it is told again
+  accepted.catch(() => undefined);
+  return {
+    accepted,
+    result,
+    [Symbol.asyncIterator]: () => events.read(accepted),
+  };
+}
+
+async function follow(
+  { store, run, stop, signal }: TurnStreamOptions,
+  accepting: Promise<InboxReceipt>,
+  subscription: Subscription,
+  events: EventLog,
+): Promise<TurnResult> {
+  const receipt = await accepting.catch((error: unknown) => {
+    subscription.close();
+    events.end();
+    throw error;
+  });
+  events.push({ type: 'accepted' });
+  const onAbort = (): void => stop(receipt);
+  signal?.addEventListener('abort', onAbort, { once: true });
+  if (signal?.aborted === true) onAbort();
+  const poll = new AbortController();
+  try {
+    const here = listen(subscription, receipt.inboxId, events);
+    void run(receipt).catch(() => undefined); // what goes wrong is an event or a state of the row
+    const elsewhere = pollEnd(store, receipt.inboxId, poll.signal);
+    const end = await Promise.race([here, elsewhere]);
+    if (!events.hasEnded) events.push(end);
+    if (end.type === 'error') throw new RepriseError(end.code, end.message, { details: end.details });
+    const { turnId, text, usage } = end;
+    return { turnId, text, usage };
+  } finally {
+    poll.abort();
+    signal?.removeEventListener('abort', onAbort);
+    subscription.close();
+    events.end();
+  }
+}
+
+type End = Extract<TurnEvent, { type: 'done' | 'error' }>;
+
+async function listen(subscription: Subscription, inboxId: string, events: EventLog): Promise<End> {
+  for await (const { inboxId: about, event } of subscription) {
+    if (about !== inboxId) continue;
+    events.push(event);
+    if (isTerminal(event)) return event;
+  }
+  return await new Promise<never>(() => undefined); // closed: the poll has told the end
+}
+
+/** The row tells the end whoever runs it, in this process or another. */
+async function pollEnd(store: Store, inboxId: string, signal: AbortSignal): Promise<End> {
+  for (;;) {
+    await pause(POLL_MS, signal);
+    if (signal.aborted) return await new Promise<never>(() => undefined);
+    const item = await store.inbox.get(inboxId).catch(() => undefined); // asked again: a store may be busy
+    if (item === undefined || OPEN_STATES.has(item.state)) continue;
+    // Here the hub is faster by nature; a moment's grace lets it say the same with all its events.
+    await pause(POLL_MS, signal);
+    return endOf(item);
+  }
+}
+
+/** Ends early when nobody waits any more. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => undefined);
+}
+
+/** The same terminal event as the runner gave, from what it wrote down. */
+export function endOf({ state, detail = {} }: InboxItem): End {
+  if (state === 'done') {
+    return { type: 'done', ...(detail as unknown as Omit<DoneEvent, 'type'>) };
+  }
+  const { code, message, details, reason } = detail as JsonObject;
+  return {
+    type: 'error',
+    code: (typeof code === 'string' ? code : 'ABORTED') as ErrorEvent['code'],
+    message: typeof message === 'string' ? message : `the message was ${state}`,
+    details: isObject(details) ? details : { ...(reason !== undefined && { reason }), state },
+  };
+}
+
+/** Everything that happened, for readers that come at any time. */
+class EventLog {
+  readonly #events: TurnEvent[] = [];
+  #waiting: (() => void)[] = [];
+  #ended = false;
+
+  get hasEnded(): boolean {
+    const last = this.#events.at(-1);
+    return last !== undefined && isTerminal(last);
+  }
+
+  push(event: TurnEvent): void {
+    this.#events.push(event);
+    this.#wake();
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.#wake();
+  }
+
+  async *read(accepted: Promise<unknown>): AsyncGenerator<TurnEvent, void, undefined> {
+    await accepted; // throws what kept the message from being accepted
+    for (let at = 0; ; ) {
+      const event = this.#events[at];
+      if (event !== undefined) {
+        at++;
+        yield event;
+        if (isTerminal(event)) return;
+      } else if (this.#ended) return;
+      else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+  }
+
+  #wake(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const wake of waiting) wake();
+  }
+}
