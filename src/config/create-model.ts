@@ -10,6 +10,8 @@ export interface CreateModelOptions extends Omit<ProviderSettings, 'id'> {
   readonly family?: ProviderFamily | undefined;
   /** The name answers are signed with, for the same two. */
   readonly provider?: string | undefined;
+  /** Whether to ask a server behind `openai-compatible:` for token counts; old ones refuse the question. */
+  readonly includeUsage?: boolean | undefined;
 }
 
 const VARIANTS: readonly string[] = ['slow', 'error', 'overflow', 'orphan-tool'] satisfies OfflineVariant[];
@@ -48,7 +50,7 @@ async function createOffline(
 }
 
 async function createProvider(name: string, id: string, options: CreateModelOptions): Promise<Model> {
-  const { family, provider, baseURL, ...rest } = options;
+  const { family, provider, includeUsage, baseURL, ...rest } = options;
   const providers = await import('../models/ai-sdk/providers.ts');
   if (name === 'anthropic') return providers.createAnthropicModel({ ...rest, baseURL, id });
   if (name === 'openai') return providers.createOpenAiModel({ ...rest, baseURL, id });
@@ -59,7 +61,7 @@ async function createProvider(name: string, id: string, options: CreateModelOpti
   }
   if (family === 'anthropic')
     throw new RepriseError('INVALID_INPUT', `${name}:${id} does not speak the format of Anthropic`);
-  return providers.createOpenAiCompatibleModel({ ...rest, family, provider, baseURL, id });
+  return providers.createOpenAiCompatibleModel({ ...rest, family, provider, includeUsage, baseURL, id });
 }
 
 function unknownModel(ref: string): RepriseError {

@@ -33,13 +33,13 @@ export interface WireUsage {
 
 /** How the bytes travel. */
 export interface WireDelivery {
-  /** One write per event, one per byte, or two writes split behind this byte. */
-  readonly split?: 'events' | 'bytes' | number;
+  /** One write per event, or one per byte. */
+  readonly split?: 'events' | 'bytes';
   /**
-   * What happens after so many events: the socket breaks, the response ends as if it were complete, nothing comes
-   * any more, or the provider reports an error inside the stream.
+   * An end after so many events: the socket breaks, the response is closed as if it were complete, nothing comes any
+   * more, or the provider reports an error inside the stream.
    */
-  readonly after?: { readonly events: number; readonly then: 'cut' | 'end' | 'stall' | 'error' };
+  readonly end?: { readonly after: number; readonly how: 'cut' | 'close' | 'stall' | 'error' };
 }
 
 /** A response that is no answer. */

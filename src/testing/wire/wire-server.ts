@@ -122,10 +122,10 @@ async function play(
     sendFailure(response, reply, protocol);
     return;
   }
-  const { split = 'events', after } = reply.delivery ?? {};
+  const { split = 'events', end } = reply.delivery ?? {};
   const events = protocol.events(reply, request);
-  const sent = after === undefined ? events : events.slice(0, after.events);
-  if (after?.then === 'error') sent.push(protocol.errorEvent());
+  const sent = end === undefined ? events : events.slice(0, end.after);
+  if (end?.how === 'error') sent.push(protocol.errorEvent());
   response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', ...protocol.headers });
   response.flushHeaders();
   for (const chunk of chunksOf(sent, split)) {
@@ -134,16 +134,15 @@ async function play(
     await new Promise<void>((resolve) => response.write(chunk, () => resolve()));
     await nextTick();
   }
-  if (after?.then === 'stall') return;
-  if (after?.then === 'cut') response.socket?.destroy();
+  if (end?.how === 'stall') return;
+  if (end?.how === 'cut') response.socket?.destroy();
   else response.end();
 }
 
-function chunksOf(events: readonly string[], split: 'events' | 'bytes' | number): (string | Buffer)[] {
+function chunksOf(events: readonly string[], split: 'events' | 'bytes'): (string | Buffer)[] {
   if (split === 'events') return [...events];
   const bytes = Buffer.from(events.join(''));
-  if (split === 'bytes') return Array.from(bytes, (_, i) => bytes.subarray(i, i + 1));
-  return [bytes.subarray(0, split), bytes.subarray(split)].filter(({ length }) => length > 0);
+  return Array.from(bytes, (_, i) => bytes.subarray(i, i + 1));
 }
 
 function sendFailure(
