@@ -1,5 +1,6 @@
 /** The public door of the package: explicit names only, so that what is API is decided here and nowhere else. */
 
+export { type CreateModelOptions, createModel } from './config/create-model.ts';
 export { type OpenStoreOptions, openStore, type StoreKind } from './config/open.ts';
 export {
   type ContextBudget,
@@ -110,6 +111,19 @@ export {
   type ThreadMarker,
   type ThreadRef,
 } from './keys/session-key.ts';
+export { Answer, type AnswerEnd } from './models/answer.ts';
+export type {
+  FinishEvent,
+  Model,
+  ModelCost,
+  ModelEvent,
+  ModelRequest,
+  ModelStreamOptions,
+  ModelTool,
+  ThinkingLevel,
+  ToolCallEvent,
+} from './models/model.ts';
+export { isSilentOverflow } from './models/overflow.ts';
 export { loadBlobs } from './store/load-blobs.ts';
 export type {
   AppendOptions,

@@ -28,6 +28,7 @@ export class SessionRunner {
   /** The turns that run or wait here, to be stopped by the id of their message. */
   readonly #running: Map<string, AbortController> = new Map();
   #isDraining = false;
+  #isAwake = false;
 
   constructor(context: EngineContext, sessionId: string) {
     this.#context = context;
@@ -38,10 +39,15 @@ export class SessionRunner {
 
   /** Runs whatever waits, if nobody else does. Resolves when this process has nothing left to do for it. */
   async wake(): Promise<void> {
+    this.#isAwake = true;
     if (this.#isDraining) return;
     this.#isDraining = true;
     try {
-      await this.lane.run((lease) => this.#drain(lease), { waitMs: 0 });
+      // Whoever calls while the last look at the inbox is under way is heard by another look.
+      while (this.#isAwake) {
+        this.#isAwake = false;
+        await this.lane.run((lease) => this.#drain(lease), { waitMs: 0 });
+      }
     } catch (error) {
       // Another process runs this session, took it over, or the store is closed: none of it is ours to answer.
       const isExpected = error instanceof RepriseError && EXPECTED.has(error.code);

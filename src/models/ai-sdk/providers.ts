@@ -17,7 +17,7 @@ export interface OpenAiCompatibleSettings extends ProviderSettings {
   /** The name answers are signed with, e.g. `ollama`. */
   readonly provider?: string | undefined;
   /** What the server behind the address asks of a conversation. Unset: what the strictest chat template asks. */
-  readonly family?: Extract<ProviderFamily, 'openai' | 'local' | 'mistral' | 'gemini'> | undefined;
+  readonly family?: Exclude<ProviderFamily, 'anthropic'> | undefined;
   /** Whether to ask for token counts; old servers refuse the question. */
   readonly includeUsage?: boolean | undefined;
 }
