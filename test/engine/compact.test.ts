@@ -1,0 +1,149 @@
+import { describe, expect, test } from 'vitest';
+import { entriesOf, openEngine, scripted } from '../support/engine.ts';
+
+const cut = { kind: 'keep-messages', messages: 20 } as const;
+
+describe('S4 compaction', () => {
+  test('keeps twenty, leaves the originals, does nothing twice, carries the summary on, and is undone', async () => {
+    const answers = Array.from({ length: 15 }, (_, i) => `answer ${i}: ${'because '.repeat(40)}`);
+    await using at = await openEngine(scripted(answers), { compaction: { background: false, cut } });
+    for (let i = 0; i < 15; i++) await at.session.send(`question ${i}: ${'why '.repeat(40)}`).result;
+    const originals = await entriesOf(at.session);
+    expect(await at.session.previewCompaction()).toMatchObject({ coveredEntries: 10, keptEntries: 20 });
+
+    at.model.push('SUMMARY ONE');
+    expect(await at.session.compact()).toMatchObject({
+      type: 'compaction',
+      coveredEntries: 10,
+      method: 'model',
+    });
+    expect((await at.session.context()).messages).toBe(21);
+    const stored = await entriesOf(at.session);
+    expect(stored.slice(0, originals.length)).toEqual(originals);
+    const asked = at.model.requests.length;
+    expect(await at.session.compact()).toBeNull();
+    expect(at.model.requests).toHaveLength(asked);
+
+    at.model.push(...Array.from({ length: 5 }, (_, i) => `later ${i} ${'so '.repeat(60)}`));
+    for (let i = 0; i < 5; i++) await at.session.send(`more ${i} ${'and '.repeat(60)}`).result;
+    at.model.push('SUMMARY TWO');
+    expect(await at.session.compact({ focus: 'the tests' })).toMatchObject({ coveredEntries: 10 });
+    const request = at.model.requests.at(-1);
+    expect(JSON.stringify(request?.messages)).toContain('SUMMARY ONE');
+    expect(JSON.stringify(request?.messages)).toContain('the tests');
+
+    expect(await at.session.undo()).toEqual({ undone: 'compaction' });
+    expect(await at.session.undo()).toEqual({ undone: 'turn' });
+    at.model.push('go on');
+    await at.session.send('still here?').result;
+    expect(JSON.stringify(at.model.requests.at(-1)?.messages)).toContain('SUMMARY ONE');
+    at.model.assertDone();
+  });
+
+  test('undone at once gives every original back, and redone takes them away again', async () => {
+    const answers = Array.from({ length: 15 }, (_, i) => `answer ${i}: ${'because '.repeat(40)}`);
+    await using at = await openEngine(scripted(answers), { compaction: { background: false, cut } });
+    for (let i = 0; i < 15; i++) await at.session.send(`question ${i}`).result;
+    at.model.push('the gist');
+    await at.session.compact();
+    expect(await at.session.undo()).toEqual({ undone: 'compaction' });
+    expect((await at.session.context()).messages).toBe(30);
+    expect(await at.session.redo()).toEqual({ undone: 'compaction' });
+    expect((await at.session.context()).messages).toBe(21);
+    expect(await at.session.redo()).toEqual({ undone: null });
+  });
+
+  test('asked for twice at once is done once', async () => {
+    const answers = Array.from({ length: 15 }, (_, i) => `answer ${i}: ${'because '.repeat(40)}`);
+    await using at = await openEngine(scripted([...answers, 'the gist']), {
+      compaction: { background: false, cut },
+    });
+    for (let i = 0; i < 15; i++) await at.session.send(`question ${i}`).result;
+    const [one, two] = await Promise.all([at.session.compact(), at.session.compact()]);
+    expect(one).toEqual(two);
+    expect((await entriesOf(at.session)).filter(({ type }) => type === 'compaction')).toHaveLength(1);
+    at.model.assertDone();
+  });
+
+  test('in the background: what is said meanwhile stays behind the cut', async () => {
+    const filler = 'because '.repeat(300);
+    let release: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let isSummarising = false;
+    const step = (request: { system?: string }): object | string => {
+      if (request.system?.includes('summarizer') !== true) return `answer ${filler}`;
+      isSummarising = true;
+      return { wait: held, text: 'the gist of before' };
+    };
+    await using at = await openEngine(
+      scripted(
+        Array.from({ length: 60 }, () => step as never),
+        16_000,
+      ),
+      {
+        compaction: { background: 0.5 },
+      },
+    );
+    let turns = 0;
+    while (!isSummarising && turns < 40) await at.session.send(`question ${turns++} ${filler}`).result;
+    expect(isSummarising).toBe(true);
+    await at.session.send('said meanwhile').result;
+    release();
+    await at.session.send('and after').result;
+    await at.reprise.idle();
+    const entries = await entriesOf(at.session);
+    const at_ = entries.findIndex(({ type }) => type === 'compaction');
+    expect(entries[at_]).toMatchObject({
+      summary: expect.stringContaining('the gist of before'),
+      details: { reason: 'background' },
+    });
+    const last = JSON.stringify(at.model.requests.findLast(({ system }) => system === undefined)?.messages);
+    await at.session.send('check').result;
+    const now = JSON.stringify(at.model.requests.findLast(({ system }) => system === undefined)?.messages);
+    expect(last + now).toContain('said meanwhile');
+    expect(now).toContain('said meanwhile');
+    expect(now).toContain('the gist of before');
+  });
+});
+
+describe('undo of turns', () => {
+  test('goes back turn by turn, forth again, and ends where something new was said', async () => {
+    await using at = await openEngine(scripted(['one', 'two', 'three', 'other']));
+    for (const text of ['a', 'b', 'c']) await at.session.send(text).result;
+    const count = async (): Promise<number> => (await at.session.context()).messages;
+    expect(await at.session.undo()).toEqual({ undone: 'turn' });
+    expect(await at.session.undo()).toEqual({ undone: 'turn' });
+    expect(await count()).toBe(2);
+    expect(await at.session.redo()).toEqual({ undone: 'turn' });
+    expect(await count()).toBe(4);
+    await at.session.send('d').result;
+    expect(await at.session.redo()).toEqual({ undone: null });
+    expect(await count()).toBe(6);
+    for (let i = 0; i < 3; i++) await at.session.undo();
+    expect(await count()).toBe(0);
+    expect(await at.session.undo()).toEqual({ undone: null });
+  });
+
+  test('a fork begins with the same history and goes its own way', async () => {
+    await using at = await openEngine(scripted(['one', 'two', 'in the fork', 'at home']));
+    await at.session.send('a').result;
+    await at.session.send('b').result;
+    const made = await at.session.fork();
+    const fork = await at.reprise.session({ id: made.id });
+    await fork.send('c').result;
+    await at.session.send('d').result;
+    expect(JSON.stringify(at.model.requests[2]?.messages)).toContain('"a"');
+    expect(JSON.stringify(at.model.requests[3]?.messages)).not.toContain('in the fork');
+    expect(made.parentId).toBe(at.session.id);
+  });
+
+  test('a pin above a quarter of the budget is refused', async () => {
+    await using at = await openEngine(scripted(['ok'], 16_000));
+    await at.session.send('plum '.repeat(4000)).result;
+    const [entry] = (await entriesOf(at.session)).filter(({ type }) => type === 'message');
+    await expect(at.session.pin(entry?.id ?? '')).rejects.toMatchObject({ code: 'LIMIT_EXCEEDED' });
+    await expect(at.session.pin('nobody')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  });
+});
