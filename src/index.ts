@@ -43,7 +43,6 @@ export {
   type FinishedCall,
   findContextOverflow,
   isContextOverflow,
-  isSilentOverflow,
   type ModelFailure,
 } from './context/overflow.ts';
 export { type PrunedHistory, type PruneOptions, pruneHistoryForContextShare } from './context/prune.ts';

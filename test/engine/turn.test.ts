@@ -144,17 +144,16 @@ describe('a turn', () => {
 
   test('can be stopped: what arrived stays, the next message follows', async () => {
     const controller = new AbortController();
-    await using at = await openEngine(
-      scripted(
-        [{ text: 'A long story', wait: 0 }, 'Fine.'].map((step, i) =>
-          i === 0 ? { text: 'A long', wait: new Promise(() => undefined) } : step,
-        ),
-      ),
-    );
-    const stream = at.session.send('tell me', { signal: controller.signal });
-    for await (const event of stream) if (event.type === 'turn_start') controller.abort();
+    await using at = await openEngine(createOfflineModel({ variant: 'slow', delayMs: 20 }));
+    const stream = at.session.send('tell me a long story', { signal: controller.signal });
+    for await (const event of stream) if (event.type === 'text_delta') controller.abort();
     await expect(stream.result).rejects.toMatchObject({ code: 'ABORTED' });
-    expect((await at.session.send('ok').result).text).toBe('Fine.');
+    const answer = (await entriesOf(at.session)).findLast(({ type }) => type === 'message')?.['message'];
+    expect(answer).toMatchObject({ role: 'assistant', stopReason: 'aborted', content: [{ type: 'text' }] });
+    const model = scripted(['Fine.']);
+    await using next = await openEngine(model, { store: at.reprise.store });
+    expect((await next.session.send('ok').result).text).toBe('Fine.');
+    model.assertDone();
   });
 
   test('sent twice under one key runs once', async () => {
@@ -229,7 +228,8 @@ describe('what the model saw', () => {
     const last = await at.session.explain();
     expect(last.calls).toMatchObject([{ verified: true, extendsPrevious: true }]);
     const turns = (await entriesOf(at.session)).filter(({ customType }) => customType === 'reprise.turn');
-    const first = await at.session.explain((turns[0]?.['data'] as { turnId: string }).turnId);
+    const { turnId } = (turns[0]?.['data'] ?? {}) as { turnId?: string };
+    const first = await at.session.explain(turnId);
     expect(first.calls.map(({ verified }) => verified)).toEqual([true, true]);
     expect(first.calls[1]?.request.messages).toEqual(at.model.requests[1]?.messages);
     await expect(at.session.explain('nobody')).rejects.toMatchObject({ code: 'NOT_FOUND' });
