@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -16,6 +16,9 @@ beforeAll(async () => {
   ] as const) {
     await store.create({ id, key: `agent:main:tg:direct:${id}` });
     await store.append(id, [{ type: 'message', message: { role: 'user', content: title } }]);
+    const data = Buffer.alloc(100_000).toString('base64');
+    const content = [{ type: 'image', data, mimeType: 'image/png' }];
+    if (id === 'first-1') await store.append(id, [{ type: 'message', message: { role: 'user', content } }]);
   }
   await store.activate('agent:main:tg:direct:second', 'second');
 });
@@ -90,6 +93,9 @@ describe('a home from the command line', () => {
     };
     expect(fixed).toMatchObject({ from: 'first-1', damagedAt: expect.any(Number) });
     expect(reprise('verify', fixed.repaired).status).toBe(0);
+    const blobs = (transcript: string): string[] => readdirSync(transcript.replace(/jsonl$/, 'blobs'));
+    expect(blobs(file)).toHaveLength(1);
+    expect(blobs(reprise('path', fixed.repaired).stdout.trim())).toEqual(blobs(file));
     expect(readFileSync(file)).toEqual(damaged);
   });
 

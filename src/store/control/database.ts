@@ -127,8 +127,9 @@ export class Database {
   /** After a failed commit nothing about this connection can be trusted. */
   reopen(): void {
     this.close();
-    this.#db = this.#connect();
+    // Before the try: closing may have removed the side files, and a connection made later has others.
     this.#identity = undefined;
+    this.#db = this.#connect();
   }
 
   close(): void {
