@@ -1,7 +1,7 @@
 import { chmodSync, closeSync, openSync, statSync } from 'node:fs';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { RepriseError } from '../../errors.ts';
-import { Database, prepareSchema, storeError } from './database.ts';
+import { Database, storeError } from './database.ts';
 import { Follower } from './follower.ts';
 import { currentHolder } from './holder.ts';
 import type { LeaseRef } from './leases.ts';
@@ -9,6 +9,7 @@ import { fileSource, journalSource } from './lines.ts';
 import type { ThreadEvent, ThreadOptions, ThreadReply, ThreadRequest } from './protocol.ts';
 import { Reader } from './reader.ts';
 import { adoptUnknownTranscripts, setAsideDamaged } from './rebuild.ts';
+import { prepareSchema } from './schema.ts';
 import { writeSessionsJson } from './sessions-json.ts';
 import { TranscriptFiles } from './transcript-files.ts';
 import { WRITE_OPS, type WriteOp, type WriteOutcome, Writer } from './writer.ts';
@@ -38,11 +39,13 @@ function start(port: MessagePort, options: ThreadOptions): void {
     );
 
   if (role === 'reader') {
+    const tending = setInterval(() => db.tend(), POLL_MS);
     port.on('message', ({ n, op, args }: ThreadRequest) => {
       if (op !== 'close') {
         answer(n, look(reader, op, args));
         return;
       }
+      clearInterval(tending);
       db.close();
       answer(n, { ok: true, value: undefined });
       port.close();
@@ -91,6 +94,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
   let version = db.dataVersion();
   const poll = (): void => {
     beatLeases();
+    if (!db.tend()) return;
     try {
       const current = db.dataVersion();
       if (current !== version) reply({ event: 'changed', sessions: null });
@@ -126,7 +130,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
       sweep();
       sweep();
       files?.close();
-      if (home !== undefined) writeIndex(db, home);
+      if (home !== undefined && db.tend()) writeIndex(db, home);
       writer.forgetCommits();
       db.close();
       answer(n, { ok: true, value: undefined });

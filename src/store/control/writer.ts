@@ -191,14 +191,15 @@ export class Writer {
     this.#unresolved = failure.outcome === 'unknown';
     if (!this.#unresolved) return false;
     try {
-      this.#context.db.reopen();
-      const row = this.#context.db.row<{ value: string }>(
-        'SELECT value FROM meta WHERE name = ?',
-        this.#mark,
-      );
-      const happened = row?.value === String(commit);
+      const { db } = this.#context;
+      db.reopen();
+      // Under the write lock, which also makes sure that the files asked are the ones everybody uses.
+      const happened =
+        db.transaction(() => db.row<{ value: string }>('SELECT value FROM meta WHERE name = ?', this.#mark), {
+          lazy: true,
+        })?.value === String(commit);
       // What a failed fsync left may stand in the page cache only. Copied into the database and synced, it is safe.
-      if (happened) this.#context.db.checkpoint();
+      if (happened) db.checkpoint();
       this.#unresolved = false;
       return happened;
     } catch {
