@@ -1,6 +1,6 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { RepriseError } from '../../errors.ts';
-import { isBusy, movedError, nap, SideFiles } from './side-files.ts';
+import { copyLog, isBusy, movedError, nap, SideFiles } from './side-files.ts';
 
 const BUSY_LIMIT_MS = 5000;
 const MiB = 1024 * 1024;
@@ -66,12 +66,14 @@ export class Database {
 
   /** Work under the write lock. `lazy` skips the fsync of the commit: for what can be done again. */
   transaction<T>(work: () => T, { lazy = false }: { readonly lazy?: boolean } = {}): T {
-    // What can be done again need not wait for a store that is away.
-    this.#ensureOpen(lazy ? 0 : BUSY_LIMIT_MS);
     if (!lazy && this.#untold) {
+      // Whoever is told may rely on it that what was acknowledged is safe.
+      this.#leaveIfMoved(BUSY_LIMIT_MS);
       this.#untold = false;
       throw movedError('none');
     }
+    // What can be done again need not wait for a store that is away.
+    this.#ensureOpen(lazy ? 0 : BUSY_LIMIT_MS);
     if (lazy && this.#options.durability === 'disk') this.#db.exec('PRAGMA synchronous=NORMAL');
     try {
       this.#begin();
@@ -119,8 +121,8 @@ export class Database {
 
   /** Moves all of the write-ahead log into the database, durably, or throws. */
   checkpoint(): void {
-    const result = this.row<{ busy: number }>('PRAGMA wal_checkpoint(TRUNCATE)');
-    if (result?.busy !== 0)
+    this.#ensureOpen();
+    if (!copyLog(this.#db, BUSY_LIMIT_MS))
       throw new RepriseError('STORE_BUSY', 'the log could not be moved into the database');
   }
 

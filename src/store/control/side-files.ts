@@ -150,8 +150,8 @@ function proveAlone(path: string): void {
   }
 }
 
-/** Everything committed stands in the database and is synced. */
-function copyLog(db: DatabaseSync, waitMs: number): boolean {
+/** Everything committed stands in the database and is synced, or somebody kept us from it for that long. */
+export function copyLog(db: DatabaseSync, waitMs: number): boolean {
   const deadline = performance.now() + waitMs;
   for (;;) {
     const { busy, log, checkpointed } = db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as {
