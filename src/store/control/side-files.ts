@@ -4,6 +4,8 @@ import { RepriseError } from '../../errors.ts';
 
 const BUSY = 5;
 const NONE = 'none';
+/** Everybody looks after their files ten times a second; by then all have noticed. */
+const NOTICED_MS = 1000;
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
 
 /** A short sleep with jitter, so that several who wait do not keep meeting. */
@@ -41,8 +43,8 @@ export class SideFiles {
   readonly #readOnly: boolean;
   /** What the connection has open. The inodes are in use as long as it is, so no other file can have them. */
   #mine: readonly string[] = [];
-  /** Made under our name while we had the database open, by somebody who does not know the rule: not joined. */
-  #strangers = '';
+  /** Files that may have been made while somebody worked on others: not joined before this time. */
+  #strangers: { readonly files: string; readonly until: number } = { files: '', until: 0 };
   #diverged: RepriseError | undefined;
 
   constructor(path: string, readOnly: boolean) {
@@ -73,29 +75,33 @@ export class SideFiles {
     if (this.#diverged !== undefined) throw this.#diverged;
     const before = idsAt(this.#path);
     if (this.#mine[0] !== undefined && before[0] !== this.#mine[0]) throw movedError('none');
-    const areShared = !before.includes(NONE) && birthsOf(this.#path) !== this.#strangers;
+    const { files, until } = this.#strangers;
+    const isStrange = performance.now() < until && birthsOf(this.#path) === files;
+    const areShared = !before.includes(NONE) && !isStrange;
     // A reader waits for its writer.
     if (!areShared && this.#readOnly) return stillInUse();
-    let db: DatabaseSync;
+    let db: DatabaseSync | undefined;
+    let failure: unknown;
     try {
       if (!areShared) proveAlone(this.#path);
       db = connect();
     } catch (error) {
-      if (!areShared && isBusy(error)) return stillInUse();
-      const isChanging = areShared && !isSame(before, idsAt(this.#path));
-      if (isBusy(error) || isChanging) return error;
-      throw error;
+      failure = error;
     }
     const after = idsAt(this.#path);
-    if (!after.includes(NONE) && (!areShared || isSame(before, after))) {
+    const isAsSeen = areShared ? isSame(before, after) : !after.includes(NONE);
+    if (db !== undefined && isAsSeen) {
       this.#mine = after;
-      this.#strangers = '';
       return db;
     }
-    // Removed between two looks: what stands there now we may have made ourselves, beside others who are at work.
-    this.#strangers = birthsOf(this.#path);
-    db.close();
-    return stillInUse();
+    // Removed between two looks. What stands there now is of others who came back to it, or of our own making while
+    // they are still at work; these notice, leave and have it removed.
+    if (areShared && !isAsSeen)
+      this.#strangers = { files: birthsOf(this.#path), until: performance.now() + NOTICED_MS };
+    db?.close();
+    if (failure === undefined || (areShared && !isAsSeen)) return stillInUse();
+    if (!isBusy(failure)) throw failure;
+    return areShared ? failure : stillInUse();
   }
 
   /**
@@ -104,7 +110,8 @@ export class SideFiles {
    */
   leave(db: DatabaseSync, waitMs: number): boolean {
     const [, wal, shm] = idsAt(this.#path);
-    this.#strangers = birthsOf(this.#path);
+    // Made while we have the database open, so by somebody who does not know the rule.
+    this.#strangers = { files: birthsOf(this.#path), until: Number.POSITIVE_INFINITY };
     if (this.#readOnly) {
       db.close();
     } else if (wal === this.#mine[1] && shm !== NONE) {
