@@ -1,7 +1,10 @@
-/** Tables of control.db. Times are ISO-8601; JSON is text; positions in transcripts are seqs and byte offsets. */
-export const SCHEMA_VERSION = 1;
+import { RepriseError } from '../../errors.ts';
+import type { Database } from './database.ts';
 
-export const SCHEMA: string = `
+/** Tables of control.db. Times are ISO-8601; JSON is text; positions in transcripts are seqs and byte offsets. */
+const SCHEMA_VERSION = 1;
+
+const SCHEMA = `
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 
 CREATE TABLE sessions (
@@ -125,3 +128,29 @@ CREATE TABLE IF NOT EXISTS blobs (
   UNIQUE (session_id, hash)
 ) STRICT;
 `;
+
+/** Makes the tables of an empty database, or checks the version of one that has them. */
+export function prepareSchema(db: Database): void {
+  db.transaction(() => {
+    const known = db.row('SELECT 1 FROM sqlite_schema WHERE name = ?', 'meta') !== undefined;
+    if (!known) {
+      db.script(SCHEMA);
+      db.script(ADDED_TABLES);
+      db.run('INSERT INTO meta (name, value) VALUES (?, ?)', 'schema', String(SCHEMA_VERSION));
+      return;
+    }
+    const version = Number(
+      db.row<{ value: string }>('SELECT value FROM meta WHERE name = ?', 'schema')?.value,
+    );
+    if (version > SCHEMA_VERSION) {
+      throw new RepriseError(
+        'STORE_NEWER',
+        `control.db has schema ${version}, this version knows ${SCHEMA_VERSION}`,
+        {
+          details: { next: 'Use the newer Reprise that wrote it.' },
+        },
+      );
+    }
+    db.script(ADDED_TABLES);
+  });
+}

@@ -3,7 +3,7 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { RepriseError } from '../../errors.ts';
 import { BlobFiles } from './blob-files.ts';
 import { blobRows } from './blobs.ts';
-import { Database, prepareSchema, storeError } from './database.ts';
+import { Database, storeError } from './database.ts';
 import { Follower } from './follower.ts';
 import { currentHolder } from './holder.ts';
 import type { LeaseRef } from './leases.ts';
@@ -12,6 +12,7 @@ import type { ThreadEvent, ThreadOptions, ThreadReply, ThreadRequest } from './p
 import { Reader } from './reader.ts';
 import { adoptUnknownTranscripts, setAsideDamaged } from './rebuild.ts';
 import { RowCache } from './row-cache.ts';
+import { prepareSchema } from './schema.ts';
 import { writeSessionsJson } from './sessions-json.ts';
 import { TranscriptFiles } from './transcript-files.ts';
 import { WRITE_OPS, type WriteOp, type WriteOutcome, Writer } from './writer.ts';
@@ -42,11 +43,13 @@ function start(port: MessagePort, options: ThreadOptions): void {
     );
 
   if (role === 'reader') {
+    const tending = setInterval(() => db.tend(), POLL_MS);
     port.on('message', ({ n, op, args }: ThreadRequest) => {
       if (op !== 'close') {
         answer(n, look(reader, op, args));
         return;
       }
+      clearInterval(tending);
       db.close();
       answer(n, { ok: true, value: undefined });
       port.close();
@@ -95,6 +98,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
   let version = db.dataVersion();
   const poll = (): void => {
     beatLeases();
+    if (!db.tend()) return;
     try {
       const current = db.dataVersion();
       if (current !== version) reply({ event: 'changed', sessions: null });
@@ -130,7 +134,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
       sweep();
       sweep();
       files?.close();
-      if (home !== undefined) writeIndex(db, home);
+      if (home !== undefined && db.tend()) writeIndex(db, home);
       writer.forgetCommits();
       db.close();
       answer(n, { ok: true, value: undefined });

@@ -213,7 +213,11 @@ export class Writer {
     try {
       const { db, self } = this.#context;
       db.reopen();
-      const row = db.row<{ number: number }>('SELECT number FROM commits WHERE engine = ?', self.engineId);
+      // Under the write lock, which also makes sure that the files asked are the ones everybody uses.
+      const row = db.transaction(
+        () => db.row<{ number: number }>('SELECT number FROM commits WHERE engine = ?', self.engineId),
+        { lazy: true },
+      );
       const happened = row?.number === commit;
       // What a failed fsync left may stand in the page cache only. Copied into the database and synced, it is safe.
       if (happened) db.checkpoint();
