@@ -31,18 +31,20 @@ import type {
   WatchOptions,
 } from '../store.ts';
 import { ControlLease } from './control-lease.ts';
-import type { ThreadEvent, ThreadOptions } from './protocol.ts';
+import type { HeldLease, ThreadEvent, ThreadOptions } from './protocol.ts';
 import type { CheckedPage } from './reader.ts';
-import { ThreadClient } from './thread-client.ts';
+import { isThreadDeath, ThreadClient } from './thread-client.ts';
 import { uuidv7 } from './uuid.ts';
 
-export interface ControlStoreOptions extends Omit<ThreadOptions, 'role' | 'engineId'> {
+export interface ControlStoreOptions extends Omit<ThreadOptions, 'role' | 'engineId' | 'leases'> {
   readonly supports: StoreSupports;
 }
 
 const DEFAULT_TTL_MS = 15_000;
 const DEFAULT_WAIT_MS = 10_000;
 const RETRY_MS = 50;
+/** So often in a row a watch reads again when its thread has died. */
+const MAX_READ_DEATHS = 3;
 
 /** The port on two storage threads; memory, SQLite and JSONL differ only in the options they pass. */
 export class ControlStore implements Store {
@@ -51,8 +53,8 @@ export class ControlStore implements Store {
   readonly #writer: ThreadClient;
   readonly #reader: ThreadClient;
   readonly #leases: Map<string, ControlLease> = new Map();
-  /** Woken by any commit that may concern them. */
-  readonly #sleepers: Set<() => void> = new Set();
+  /** Woken by a commit that may concern them, by the id of their session. */
+  readonly #sleepers: Map<() => void, string> = new Map();
 
   private constructor(writer: ThreadClient, reader: ThreadClient, supports: StoreSupports) {
     this.#writer = writer;
@@ -73,9 +75,27 @@ export class ControlStore implements Store {
     const shared = { ...options, engineId: randomUUID() };
     let store: ControlStore | undefined;
     const onEvent = (event: ThreadEvent): void => store?.handle(event);
-    const writer = new ThreadClient({ ...shared, role: inMemory ? 'both' : 'writer' }, onEvent);
+    const writer = new ThreadClient({
+      thread: () => ({
+        ...shared,
+        role: inMemory ? 'both' : 'writer',
+        ...(store !== undefined && { leases: store.heldLeases() }),
+      }),
+      onEvent,
+      onRestart: (isAlive) => {
+        if (!isAlive) store?.loseLeases();
+        // What was committed while no thread was there to tell.
+        store?.handle({ event: 'changed', sessions: null });
+      },
+    });
     await writer.ready;
-    const reader = inMemory ? writer : new ThreadClient({ ...shared, role: 'reader' }, onEvent);
+    const reader = inMemory
+      ? writer
+      : new ThreadClient({
+          thread: () => ({ ...shared, role: 'reader' }),
+          onEvent,
+          onRestart: () => undefined,
+        });
     await reader.ready;
     store = new ControlStore(writer, reader, supports);
     writer.unref();
@@ -85,13 +105,22 @@ export class ControlStore implements Store {
 
   handle(event: ThreadEvent): void {
     if (event.event === 'changed') {
-      const sleepers = [...this.#sleepers];
-      this.#sleepers.clear();
-      for (const wake of sleepers) wake();
+      for (const [wake, id] of [...this.#sleepers])
+        if (event.sessions === null || event.sessions.includes(id)) wake();
     } else if (event.event === 'lost') {
       this.#leases.get(`${event.session}:${event.epoch}`)?.lose();
-      this.#leases.delete(`${event.session}:${event.epoch}`);
     }
+  }
+
+  /** What a new writer thread has to keep alive. */
+  heldLeases(): HeldLease[] {
+    return [...this.#leases.values()].map(({ sessionId, epoch, ttlMs }) => ({ id: sessionId, epoch, ttlMs }));
+  }
+
+  /** Of one session, or all: nobody keeps them alive any more. */
+  loseLeases(id?: string): void {
+    for (const lease of [...this.#leases.values()])
+      if (id === undefined || lease.sessionId === id) lease.lose();
   }
 
   async create(init: SessionInit): Promise<SessionRecord> {
@@ -138,16 +167,25 @@ export class ControlStore implements Store {
 
   async *watch(id: string, { afterSeq, signal }: WatchOptions): AsyncIterable<StoredEntry> {
     let seen = afterSeq;
+    let deaths = 0;
     while (!signal.aborted) {
       // Asleep before looking: what is committed in between wakes us.
-      const woken = this.#sleep(signal);
-      const { entries } = await this.read(id, { from: seen + 1 });
+      using sleep = this.#sleep(id, signal);
+      let entries: readonly StoredEntry[];
+      try {
+        ({ entries } = await this.read(id, { from: seen + 1 }));
+        deaths = 0;
+      } catch (error) {
+        // A watch outlives a storage thread, unless it is what kills it.
+        if (!isThreadDeath(error) || ++deaths > MAX_READ_DEATHS) throw error;
+        continue;
+      }
       for (const stored of entries) {
         if (signal.aborted) return;
         seen = stored.seq;
         yield stored;
       }
-      if (entries.length === 0) await woken;
+      if (entries.length === 0) await sleep.woken;
     }
   }
 
@@ -162,8 +200,10 @@ export class ControlStore implements Store {
           id: parseSessionId(id),
           ttlMs,
         });
-        const lease = new ControlLease({ writer: this.#writer, sessionId: id, epoch });
-        this.#leases.set(`${id}:${epoch}`, lease);
+        const name = `${id}:${epoch}`;
+        const onOver = (): void => void this.#leases.delete(name);
+        const lease = new ControlLease({ writer: this.#writer, sessionId: id, epoch, ttlMs, onOver });
+        this.#leases.set(name, lease);
         return lease;
       } catch (error) {
         const isHeld = error instanceof RepriseError && error.code === 'LEASE_HELD';
@@ -184,11 +224,7 @@ export class ControlStore implements Store {
 
   async delete(id: string): Promise<SessionRecord> {
     const record = await this.#writer.call<SessionRecord>('delete', { id: parseSessionId(id) });
-    for (const [key, lease] of this.#leases) {
-      if (lease.sessionId !== id) continue;
-      lease.lose();
-      this.#leases.delete(key);
-    }
+    this.loseLeases(id);
     return record;
   }
 
@@ -217,11 +253,11 @@ export class ControlStore implements Store {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const lease of this.#leases.values()) await lease.release().catch(() => null);
+    for (const lease of [...this.#leases.values()]) await lease.release().catch(() => null);
     this.#leases.clear();
     if (this.#reader !== this.#writer) await this.#reader.close();
     await this.#writer.close();
-    for (const wake of this.#sleepers) wake();
+    for (const wake of [...this.#sleepers.keys()]) wake();
   }
 
   /** Whoever meets damage tells the writer, so that nobody appends behind it. */
@@ -241,16 +277,16 @@ export class ControlStore implements Store {
     await this.#writer.call('settle', { inboxId, state, ...(detail !== undefined && { detail }) });
   }
 
-  #sleep(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const wake = (): void => {
-        signal.removeEventListener('abort', wake);
-        this.#sleepers.delete(wake);
-        resolve();
-      };
-      this.#sleepers.add(wake);
-      signal.addEventListener('abort', wake, { once: true });
-    });
+  #sleep(id: string, signal: AbortSignal): { readonly woken: Promise<void> } & Disposable {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const wake = (): void => {
+      signal.removeEventListener('abort', wake);
+      this.#sleepers.delete(wake);
+      resolve();
+    };
+    this.#sleepers.set(wake, id);
+    signal.addEventListener('abort', wake, { once: true });
+    return { woken: promise, [Symbol.dispose]: wake };
   }
 }
 

@@ -4,7 +4,8 @@ import { RepriseError } from '../../errors.ts';
 import { Database, prepareSchema, storeError } from './database.ts';
 import { Follower } from './follower.ts';
 import { currentHolder } from './holder.ts';
-import type { LeaseRef } from './leases.ts';
+import { LeaseKeeper } from './lease-keeper.ts';
+import { dropLeases } from './leases.ts';
 import { fileSource, journalSource } from './lines.ts';
 import type { ThreadEvent, ThreadOptions, ThreadReply, ThreadRequest } from './protocol.ts';
 import { Reader } from './reader.ts';
@@ -31,31 +32,35 @@ function start(port: MessagePort, options: ThreadOptions): void {
   const files = home === undefined ? undefined : new TranscriptFiles(home);
   const source = files === undefined ? journalSource(db) : fileSource(db, files);
   const reader = new Reader(db, source, self);
-  const reply = (message: ThreadReply | ThreadEvent): void => port.postMessage(message);
-  const answer = (n: number, outcome: WriteOutcome): void =>
-    reply(
-      outcome.ok ? { n, ok: true, value: outcome.value } : { n, ok: false, error: describe(outcome.error) },
-    );
+  const tell = (event: ThreadEvent): void => port.postMessage(event);
+  const answer = (n: number, outcome: WriteOutcome): void => port.postMessage([replyTo(n, outcome)]);
 
   if (role === 'reader') {
     port.on('message', ({ n, op, args }: ThreadRequest) => {
-      if (op !== 'close') {
-        answer(n, look(reader, op, args));
-        return;
-      }
-      db.close();
-      answer(n, { ok: true, value: undefined });
-      port.close();
+      if (op === 'park') park(() => answer(n, DONE), args as Int32Array);
+      else if (op === 'close') {
+        db.close();
+        answer(n, DONE);
+        port.close();
+      } else answer(n, look(reader, op, args));
     });
     return;
   }
 
   const follower = files === undefined ? undefined : new Follower(db, files);
   const now = createClock(options.now);
-  const writer = new Writer({ db, self, now, source }, follower, (sessions) =>
-    reply({ event: 'changed', sessions }),
+  let replies: ThreadReply[] = [];
+  const writer = new Writer({ db, self, now, source }, follower, (sessions) => {
+    if (replies.length > 0) port.postMessage(replies);
+    replies = [];
+    if (sessions.length > 0) tell({ event: 'changed', sessions });
+  });
+  const { leases: held = [] } = options;
+  // An answer that died with the thread before may have been a lease: nobody knows he has it.
+  if (options.leases !== undefined) db.transaction(() => dropLeases(db, self, { but: held }));
+  const leases = new LeaseKeeper(writer, held, ({ id, epoch }) =>
+    tell({ event: 'lost', session: id, epoch }),
   );
-  const leases = new Map<string, LeaseRef & { readonly ttlMs: number; due: number }>();
 
   const sweep = (): void => {
     if (follower === undefined) return;
@@ -72,28 +77,12 @@ function start(port: MessagePort, options: ThreadOptions): void {
       // Locked, full or failing: nothing is lost by waiting for the next sweep.
     }
   };
-  const beatLeases = (): void => {
-    for (const lease of leases.values()) {
-      if (performance.now() < lease.due) continue;
-      lease.due = performance.now() + lease.ttlMs / 3;
-      const { id, epoch } = lease;
-      writer.submit({
-        op: 'beat',
-        args: { id, epoch },
-        done: (outcome) => {
-          if (!outcome.ok || outcome.value === true) return;
-          leases.delete(`${id}:${epoch}`);
-          reply({ event: 'lost', session: id, epoch });
-        },
-      });
-    }
-  };
   let version = db.dataVersion();
   const poll = (): void => {
-    beatLeases();
+    leases.beat();
     try {
       const current = db.dataVersion();
-      if (current !== version) reply({ event: 'changed', sessions: null });
+      if (current !== version) tell({ event: 'changed', sessions: null });
       version = current;
     } catch {
       // A connection that is being made anew cannot be asked; the next poll asks again.
@@ -107,18 +96,6 @@ function start(port: MessagePort, options: ThreadOptions): void {
     db.transaction(() => adoptUnknownTranscripts(db, files, home));
   const timers = [setInterval(sweep, SWEEP_MS), setInterval(poll, POLL_MS)];
 
-  const remember = (op: string, args: unknown, outcome: WriteOutcome): void => {
-    if (!outcome.ok) return;
-    if (op === 'acquire') {
-      const { id, ttlMs } = args as { id: string; ttlMs: number };
-      const { epoch } = outcome.value as { epoch: number };
-      leases.set(`${id}:${epoch}`, { id, epoch, ttlMs, due: performance.now() + ttlMs / 3 });
-    } else if (op === 'release' && outcome.value === null) {
-      const { id, epoch } = args as LeaseRef;
-      leases.delete(`${id}:${epoch}`);
-    }
-  };
-
   port.on('message', ({ n, op, args }: ThreadRequest) => {
     if (op === 'close') {
       for (const timer of timers) clearInterval(timer);
@@ -129,20 +106,35 @@ function start(port: MessagePort, options: ThreadOptions): void {
       if (home !== undefined) writeIndex(db, home);
       writer.forgetCommits();
       db.close();
-      answer(n, { ok: true, value: undefined });
+      answer(n, DONE);
       // Nothing is left to wait for, so the thread ends by itself; being terminated is for emergencies.
       port.close();
-    } else if (op in WRITE_OPS) {
+    } else if (op === 'park') park(() => answer(n, DONE), args as Int32Array);
+    else if (op in WRITE_OPS) {
       writer.submit({
         op: op as WriteOp,
         args,
         done: (outcome) => {
-          remember(op, args, outcome);
-          answer(n, outcome);
+          leases.note(op, args, outcome);
+          replies.push(replyTo(n, outcome));
         },
       });
     } else answer(n, look(reader, op, args));
   });
+}
+
+const DONE: WriteOutcome = { ok: true, value: undefined };
+
+function replyTo(n: number, outcome: WriteOutcome): ThreadReply {
+  return outcome.ok
+    ? { n, ok: true, value: outcome.value }
+    : { n, ok: false, error: describe(outcome.error) };
+}
+
+/** A message is handled outside any transaction, and until the gate opens no other work is done. */
+function park(answer: () => void, gate: Int32Array): void {
+  answer();
+  Atomics.wait(gate, 0, 0);
 }
 
 /** A convenience for people; that it cannot be written is no reason to fail on closing. */

@@ -72,22 +72,25 @@ const FAIR_PAUSE_MS = 2;
 export class Writer {
   readonly #context: BatchContext;
   readonly #follower: Follower | undefined;
-  readonly #onChange: (ids: readonly string[]) => void;
+  /** After the answers of a commit were given, with the sessions that have new lines. */
+  readonly #onCommit: (ids: readonly string[]) => void;
   #queue: WriteRequest[] = [];
   #scheduled = false;
   #busySince: number | undefined;
-  #commits = 0;
+  #commits: number;
   /** The last failed commit could not even be looked up. */
   #unresolved = false;
 
   constructor(
     context: BatchContext,
     follower: Follower | undefined,
-    onChange: (ids: readonly string[]) => void,
+    onCommit: (ids: readonly string[]) => void,
   ) {
     this.#context = context;
     this.#follower = follower;
-    this.#onChange = onChange;
+    this.#onCommit = onCommit;
+    // A thread that took the place of a dead one counts on: a number is signed once, or it would prove nothing.
+    this.#commits = this.#lastCommit();
   }
 
   submit(request: WriteRequest): void {
@@ -162,7 +165,7 @@ export class Writer {
       const outcome = outcomes[i];
       if (outcome !== undefined) done(outcome);
     }
-    if (changed.length > 0) this.#onChange(changed);
+    this.#onCommit(changed);
   }
 
   /** A note inside the transaction that only this engine writes: whether a commit happened can be looked up. */
@@ -192,11 +195,7 @@ export class Writer {
     if (!this.#unresolved) return false;
     try {
       this.#context.db.reopen();
-      const row = this.#context.db.row<{ value: string }>(
-        'SELECT value FROM meta WHERE name = ?',
-        this.#mark,
-      );
-      const happened = row?.value === String(commit);
+      const happened = this.#lastCommit() === commit;
       // What a failed fsync left may stand in the page cache only. Copied into the database and synced, it is safe.
       if (happened) this.#context.db.checkpoint();
       this.#unresolved = false;
@@ -205,6 +204,11 @@ export class Writer {
       // Still broken: nobody knows, and everybody is told so.
       return false;
     }
+  }
+
+  #lastCommit(): number {
+    const sql = 'SELECT value FROM meta WHERE name = ?';
+    return Number(this.#context.db.row<{ value: string }>(sql, this.#mark)?.value ?? 0);
   }
 
   #failedFor(failure: RepriseError): RepriseError {
