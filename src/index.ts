@@ -55,6 +55,8 @@ export type {
   LeaseInfo,
   LeaseOptions,
   ListQuery,
+  LiveEvent,
+  LiveOptions,
   NewEntry,
   ReadRange,
   SearchHit,

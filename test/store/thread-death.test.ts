@@ -84,7 +84,9 @@ describe.each(['jsonl', 'sqlite'] as const)('%s: a storage thread dies', (kind) 
       expect((await send()).every(({ status }) => status === 'fulfilled')).toBe(true);
     }
     const { entries } = await store.read(id, { from: 2, limit: 1000 });
-    const texts = entries.map(({ entry }) => (entry['message'] as { content: string }).content);
+    const texts = entries.map(
+      ({ entry }) => (entry as unknown as { message: { content: string } }).message.content,
+    );
     expect(texts).toHaveLength(4 * 100);
     expect(new Set(texts).size).toBe(4 * 100);
     expect(unknown).toBeGreaterThan(0);

@@ -3,7 +3,7 @@ import { RepriseError } from '../../errors.ts';
 import { type Entry, isSideEntry } from '../../transcript/entry.ts';
 import { entryIdForSeq, longEntryIdForSeq } from '../../transcript/entry-id.ts';
 import type { JsonObject } from '../../transcript/json.ts';
-import { encodeLine } from '../../transcript/line.ts';
+import { encodeLine, encodeStorable } from '../../transcript/line.ts';
 import type { AppendReceipt, NewEntry } from '../store.ts';
 import type { Batch } from './batch.ts';
 import type { Database } from './database.ts';
@@ -46,8 +46,9 @@ export function append(batch: Batch, request: AppendRequest): AppendReceipt {
     const details = { expected: expectedLeaf, leaf: row.leaf };
     throw new RepriseError('LEAF_MOVED', `session ${id} moved on`, { details });
   }
-  if (key === undefined) return writeEntries(batch, row, entries);
-  const receipt = writeEntries(batch, row, entries, { k: key, h: hash });
+  // The other side of the thread has looked at these very entries.
+  if (key === undefined) return writeEntries(batch, row, entries, { encode: encodeStorable });
+  const receipt = writeEntries(batch, row, entries, { k: key, h: hash, encode: encodeStorable });
   batch.rememberKey(id, { key, hash, first_seq: receipt.firstSeq, last_seq: receipt.lastSeq });
   return receipt;
 }
@@ -72,12 +73,18 @@ function checkEpoch({ db, self }: Batch, row: SessionRow, { entries, epoch }: Ap
   }
 }
 
+interface WriteOptions {
+  readonly k?: string;
+  readonly h?: string;
+  readonly encode?: typeof encodeLine;
+}
+
 /** Seals and numbers entries inside the batch. No gap can appear (I-3): the number is taken under the write lock. */
 export function writeEntries(
   batch: Batch,
   row: SessionRow,
   entries: readonly NewEntry[],
-  keyed: { readonly k?: string; readonly h?: string } = {},
+  { encode = encodeLine, ...keyed }: WriteOptions = {},
 ): AppendReceipt {
   const lines: string[] = [];
   const draft = { ...row };
@@ -98,7 +105,7 @@ export function writeEntries(
     const { type, id: _id, parentId: _parent, timestamp: _time, ...rest } = entry as JsonObject;
     const record = { type, id, parentId, timestamp, ...rest };
     const place = `${i + 1}/${entries.length}`;
-    lines.push(encodeLine(record, { q: draft.q, e: row.epoch, b: place, ...(i === 0 && keyed) }));
+    lines.push(encode(record, { q: draft.q, e: row.epoch, b: place, ...(i === 0 && keyed) }));
     applyFacts(draft, facts, { id, parentId, seq, timestamp, seqOf });
   }
   // Everything that could be refused has been: only now does the batch change.

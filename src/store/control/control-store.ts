@@ -16,6 +16,8 @@ import type {
   LeaseInfo,
   LeaseOptions,
   ListQuery,
+  LiveEvent,
+  LiveOptions,
   NewEntry,
   ReadRange,
   SearchHit,
@@ -31,6 +33,7 @@ import type {
   WatchOptions,
 } from '../store.ts';
 import { ControlLease } from './control-lease.ts';
+import { LiveHub } from './live-hub.ts';
 import type { HeldLease, ThreadEvent, ThreadOptions } from './protocol.ts';
 import type { CheckedPage } from './reader.ts';
 import { isThreadDeath, ThreadClient } from './thread-client.ts';
@@ -38,6 +41,13 @@ import { uuidv7 } from './uuid.ts';
 
 export interface ControlStoreOptions extends Omit<ThreadOptions, 'role' | 'engineId' | 'leases'> {
   readonly supports: StoreSupports;
+}
+
+interface ControlStoreParts {
+  readonly writer: ThreadClient;
+  readonly reader: ThreadClient;
+  readonly supports: StoreSupports;
+  readonly path: string;
 }
 
 const DEFAULT_TTL_MS = 15_000;
@@ -53,13 +63,16 @@ export class ControlStore implements Store {
   readonly #writer: ThreadClient;
   readonly #reader: ThreadClient;
   readonly #leases: Map<string, ControlLease> = new Map();
+  readonly #live: LiveHub;
+  readonly #closing: AbortController = new AbortController();
   /** Woken by a commit that may concern them, by the id of their session. */
   readonly #sleepers: Map<() => void, string> = new Map();
 
-  private constructor(writer: ThreadClient, reader: ThreadClient, supports: StoreSupports) {
+  private constructor({ writer, reader, supports, path }: ControlStoreParts) {
     this.#writer = writer;
     this.#reader = reader;
     this.supports = supports;
+    this.#live = LiveHub.of(path);
     this.inbox = {
       receive: (inbound) => this.#receive(inbound),
       take: (id, { epoch }) => this.#writer.call<InboxItem | null>('take', { id, epoch }),
@@ -97,7 +110,7 @@ export class ControlStore implements Store {
           onRestart: () => undefined,
         });
     await reader.ready;
-    store = new ControlStore(writer, reader, supports);
+    store = new ControlStore({ writer, reader, supports, path: options.path });
     writer.unref();
     reader.unref();
     return store;
@@ -189,6 +202,15 @@ export class ControlStore implements Store {
     }
   }
 
+  async publish(id: string, event: JsonObject): Promise<void> {
+    this.#closing.signal.throwIfAborted();
+    this.#live.publish(parseSessionId(id), event);
+  }
+
+  live(id: string, { signal }: LiveOptions): AsyncIterable<LiveEvent> {
+    return this.#live.listen(parseSessionId(id), AbortSignal.any([signal, this.#closing.signal]));
+  }
+
   async lease(
     id: string,
     { ttlMs = DEFAULT_TTL_MS, waitMs = DEFAULT_WAIT_MS }: LeaseOptions = {},
@@ -253,6 +275,8 @@ export class ControlStore implements Store {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#closing.signal.aborted) this.#live.leave();
+    this.#closing.abort(new RepriseError('STORE_FAILED', 'the store is closed', { outcome: 'none' }));
     for (const lease of [...this.#leases.values()]) await lease.release().catch(() => null);
     this.#leases.clear();
     if (this.#reader !== this.#writer) await this.#reader.close();

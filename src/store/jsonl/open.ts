@@ -16,7 +16,7 @@ export async function openJsonlStore({ home, durability = 'disk', now }: JsonlSt
     path: join(folder, 'control.db'),
     home: folder,
     durability,
-    supports: { search: 'scan', durability, shared: true },
+    supports: { search: 'scan', durability, shared: true, live: 'process' },
     ...(now !== undefined && { now }),
   });
 }

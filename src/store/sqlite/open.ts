@@ -19,7 +19,7 @@ export async function openSqliteStore({
   return ControlStore.open({
     path: join(folder, 'store.db'),
     durability,
-    supports: { search: 'scan', durability, shared: true },
+    supports: { search: 'scan', durability, shared: true, live: 'process' },
     ...(now !== undefined && { now }),
   });
 }
