@@ -45,6 +45,7 @@ export {
 export type {
   AppendOptions,
   AppendReceipt,
+  DiskSpace,
   EntryPage,
   Inbound,
   Inbox,

@@ -292,4 +292,12 @@ export interface StoreStats {
   readonly sessions: number;
   /** Of all transcripts. */
   readonly bytes: number;
+  /** Of stores that keep their data on a disk of this machine. */
+  readonly disk?: DiskSpace;
+}
+
+export interface DiskSpace {
+  readonly freeBytes: number;
+  /** Below this no turn begins (`STORE_FULL`), while what runs may end and everything can be read. */
+  readonly minFreeBytes: number;
 }

@@ -53,7 +53,7 @@ export function append(batch: Batch, request: AppendRequest): AppendReceipt {
   return receipt;
 }
 
-function checkEpoch({ db, self }: Batch, row: SessionRow, { entries, epoch }: AppendRequest): void {
+function checkEpoch({ db, self, space }: Batch, row: SessionRow, { entries, epoch }: AppendRequest): void {
   if (epoch !== undefined) {
     const lease = db.row<{ epoch: number }>('SELECT epoch FROM leases WHERE session_id = ?', row.id);
     if (epoch === row.epoch && lease?.epoch === epoch) return;
@@ -66,11 +66,14 @@ function checkEpoch({ db, self }: Batch, row: SessionRow, { entries, epoch }: Ap
     const { side, leafMove } = factsOf(entry);
     return !side || leafMove === true;
   });
-  const lease = movesLeaf ? liveLease(db, row.id, self) : undefined;
+  if (!movesLeaf) return;
+  const lease = liveLease(db, row.id, self);
   if (lease !== undefined) {
     const details = { holder: lease.holder };
     throw new RepriseError('LEASE_HELD', `another runner holds session ${row.id}`, { details });
   }
+  // With an epoch a turn goes on, and may end on what is left; without one something new begins.
+  space?.assertRoom();
 }
 
 interface WriteOptions {

@@ -1,5 +1,6 @@
 import type { Entry } from '../../transcript/entry.ts';
 import type { Database } from './database.ts';
+import type { FreeSpace } from './free-space.ts';
 import type { Holder } from './holder.ts';
 import type { LineSource } from './lines.ts';
 import { getSession, type SessionRow, saveSession } from './session-row.ts';
@@ -18,6 +19,8 @@ export interface BatchContext {
   readonly now: () => string;
   /** Committed lines, for the few checks that need what an earlier entry says. */
   readonly source: LineSource;
+  /** Unset where no disk can be full. */
+  readonly space: FreeSpace | undefined;
 }
 
 interface PendingLines {
@@ -35,17 +38,19 @@ export class Batch implements BatchContext {
   readonly self: Holder;
   readonly now: () => string;
   readonly source: LineSource;
+  readonly space: FreeSpace | undefined;
   /** Sessions whose transcripts go once this batch is committed. */
   readonly purged: SessionRow[] = [];
   readonly #rows: Map<string, SessionRow> = new Map();
   readonly #lines: Map<string, PendingLines> = new Map();
   readonly #dirty: Set<SessionRow> = new Set();
 
-  constructor({ db, self, now, source }: BatchContext) {
+  constructor({ db, self, now, source, space }: BatchContext) {
     this.db = db;
     this.self = self;
     this.now = now;
     this.source = source;
+    this.space = space;
   }
 
   /** An entry of this session, committed or of this very batch. */

@@ -68,6 +68,7 @@ export function acquireLease(
       details: { holder: held.holder, epoch: held.epoch },
     });
   }
+  batch.space?.assertRoom();
   row.epoch++;
   batch.touch(row);
   seen.delete(row.id);

@@ -1,8 +1,11 @@
 import { chmodSync, closeSync, openSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { RepriseError } from '../../errors.ts';
+import type { StoreStats } from '../store.ts';
 import { Database, prepareSchema, storeError } from './database.ts';
 import { Follower } from './follower.ts';
+import { FreeSpace } from './free-space.ts';
 import { currentHolder } from './holder.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { dropLeases } from './leases.ts';
@@ -32,8 +35,14 @@ function start(port: MessagePort, options: ThreadOptions): void {
   const files = home === undefined ? undefined : new TranscriptFiles(home);
   const source = files === undefined ? journalSource(db) : fileSource(db, files);
   const reader = new Reader(db, source, self);
+  const space = path === ':memory:' ? undefined : new FreeSpace(dirname(path), options.minFreeBytes);
   const tell = (event: ThreadEvent): void => port.postMessage(event);
   const answer = (n: number, outcome: WriteOutcome): void => port.postMessage([replyTo(n, outcome)]);
+
+  const withSpace = (op: string, outcome: WriteOutcome): WriteOutcome =>
+    op === 'stats' && outcome.ok && space !== undefined
+      ? { ok: true, value: { ...(outcome.value as StoreStats), disk: space.look() } }
+      : outcome;
 
   if (role === 'reader') {
     port.on('message', ({ n, op, args }: ThreadRequest) => {
@@ -42,7 +51,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
         db.close();
         answer(n, DONE);
         port.close();
-      } else answer(n, look(reader, op, args));
+      } else answer(n, withSpace(op, look(reader, op, args)));
     });
     return;
   }
@@ -50,7 +59,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
   const follower = files === undefined ? undefined : new Follower(db, files);
   const now = createClock(options.now);
   let replies: ThreadReply[] = [];
-  const writer = new Writer({ db, self, now, source }, follower, (sessions) => {
+  const writer = new Writer({ db, self, now, source, space }, follower, (sessions) => {
     if (replies.length > 0) port.postMessage(replies);
     replies = [];
     if (sessions.length > 0) tell({ event: 'changed', sessions });
@@ -63,6 +72,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
   );
 
   const sweep = (): void => {
+    space?.look();
     if (follower === undefined) return;
     try {
       db.transaction(

@@ -151,6 +151,7 @@ export class Writer {
       });
     } catch (error) {
       const failure = storeError(error);
+      if (failure.code === 'STORE_FULL') this.#context.space?.look();
       if (!this.#hasHappened(commit, failure)) {
         const none = this.#failedFor(failure);
         outcomes = requests.map(() => ({ ok: false, error: none }));
