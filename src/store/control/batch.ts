@@ -23,6 +23,10 @@ export interface BatchContext {
   readonly space: FreeSpace | undefined;
 }
 
+/** Beyond these a transaction would keep others waiting for longer than one fsync is worth. */
+const MAX_BATCH_CHARS = 1024 * 1024;
+const MAX_BATCH_SESSIONS = 64;
+
 interface PendingLines {
   readonly row: SessionRow;
   firstSeq: number;
@@ -44,6 +48,7 @@ export class Batch implements BatchContext {
   readonly #rows: Map<string, SessionRow> = new Map();
   readonly #lines: Map<string, PendingLines> = new Map();
   readonly #dirty: Set<SessionRow> = new Set();
+  #chars = 0;
 
   constructor({ db, self, now, source, space }: BatchContext) {
     this.db = db;
@@ -51,6 +56,11 @@ export class Batch implements BatchContext {
     this.now = now;
     this.source = source;
     this.space = space;
+  }
+
+  /** Whether the rest has to wait for the next transaction. */
+  get isFull(): boolean {
+    return this.#chars >= MAX_BATCH_CHARS || this.#lines.size >= MAX_BATCH_SESSIONS;
   }
 
   /** An entry of this session, committed or of this very batch. */
@@ -85,6 +95,7 @@ export class Batch implements BatchContext {
 
   addLines(row: SessionRow, firstSeq: number, lines: readonly string[]): void {
     this.#dirty.add(row);
+    for (const line of lines) this.#chars += line.length;
     const pending = this.#lines.get(row.id);
     if (pending === undefined) this.#lines.set(row.id, { row, firstSeq, lines: [...lines] });
     else for (const line of lines) pending.lines.push(line);

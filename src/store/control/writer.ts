@@ -110,8 +110,7 @@ export class Writer {
   }
 
   #runBatch(): void {
-    const requests = this.#queue.splice(0, MAX_BATCH);
-    if (requests.length > 0) this.#commit(requests);
+    if (this.#queue.length > 0) this.#queue.splice(0, this.#commit(this.#queue.slice(0, MAX_BATCH)));
     const now = performance.now();
     if (this.#queue.length === 0) {
       this.#busySince = undefined;
@@ -134,7 +133,8 @@ export class Writer {
     }
   }
 
-  #commit(requests: readonly WriteRequest[]): void {
+  /** Answers as many as fit into one transaction, from the first on, and says how many those were. */
+  #commit(requests: readonly WriteRequest[]): number {
     const commit = ++this.#commits;
     let outcomes: WriteOutcome[] = [];
     let changed: string[] = [];
@@ -144,7 +144,11 @@ export class Writer {
         this.#follower?.inspect(new Set(requests.map(({ args }) => (args as { id?: string }).id ?? '')));
         this.#follower?.followAll();
         const batch = new Batch(this.#context);
-        outcomes = requests.map((request) => runOne(batch, request));
+        outcomes = [];
+        for (const request of requests) {
+          if (batch.isFull) break;
+          outcomes.push(runOne(batch, request));
+        }
         purged = batch.purged;
         changed = batch.flush();
         this.#sign(commit);
@@ -154,7 +158,9 @@ export class Writer {
       if (failure.code === 'STORE_FULL') this.#context.space?.look();
       if (!this.#hasHappened(commit, failure)) {
         const none = this.#failedFor(failure);
-        outcomes = requests.map(() => ({ ok: false, error: none }));
+        // Those that did not fit have not been tried; where nothing could begin, nobody has to wait for it again.
+        const failed = outcomes.length === 0 ? requests : outcomes;
+        outcomes = failed.map(() => ({ ok: false, error: none }));
         changed = [];
         purged = [];
       }
@@ -167,6 +173,7 @@ export class Writer {
       if (outcome !== undefined) done(outcome);
     }
     this.#onCommit(changed);
+    return outcomes.length;
   }
 
   /** A note inside the transaction that only this engine writes: whether a commit happened can be looked up. */
