@@ -16,6 +16,11 @@ export interface OpenStoreOptions {
    * refused with `STORE_FULL`. Unset: 64 MiB, or 1 % of a smaller disk. 0: never refuse, until the disk does.
    */
   readonly minFreeBytes?: number;
+  /**
+   * Whether Ctrl-Z (SIGTSTP) waits for the transaction in progress, so that a stopped process locks nobody out.
+   * For programs that own their process; the commands of this package do. Not where somebody listens already.
+   */
+  readonly signals?: boolean;
 }
 
 /** The only place that names concrete stores. Backends are loaded when asked for. */

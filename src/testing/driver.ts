@@ -48,6 +48,7 @@ function parseArguments(args: string[]): DriverArguments {
     ...(durability === undefined ? {} : { durability }),
     ...(now === undefined ? {} : { now }),
     ...(minFree === undefined ? {} : { minFreeBytes: Number(minFree) }),
+    signals: true,
   };
 }
 

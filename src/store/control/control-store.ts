@@ -36,11 +36,14 @@ import { ControlLease } from './control-lease.ts';
 import { LiveHub } from './live-hub.ts';
 import type { HeldLease, ThreadEvent, ThreadOptions } from './protocol.ts';
 import type { CheckedPage } from './reader.ts';
+import { parkBeforeStop } from './stop-signal.ts';
 import { isThreadDeath, ThreadClient } from './thread-client.ts';
 import { uuidv7 } from './uuid.ts';
 
 export interface ControlStoreOptions extends Omit<ThreadOptions, 'role' | 'engineId' | 'leases'> {
   readonly supports: StoreSupports;
+  /** Whether Ctrl-Z waits for the transaction in progress. */
+  readonly signals?: boolean;
 }
 
 interface ControlStoreParts {
@@ -67,6 +70,7 @@ export class ControlStore implements Store {
   readonly #closing: AbortController = new AbortController();
   /** Woken by a commit that may concern them, by the id of their session. */
   readonly #sleepers: Map<() => void, string> = new Map();
+  #unpark: () => void = () => {};
 
   private constructor({ writer, reader, supports, path }: ControlStoreParts) {
     this.#writer = writer;
@@ -83,7 +87,7 @@ export class ControlStore implements Store {
     };
   }
 
-  static async open({ supports, ...options }: ControlStoreOptions): Promise<ControlStore> {
+  static async open({ supports, signals = false, ...options }: ControlStoreOptions): Promise<ControlStore> {
     const inMemory = options.path === ':memory:';
     const shared = { ...options, engineId: randomUUID() };
     let store: ControlStore | undefined;
@@ -113,7 +117,16 @@ export class ControlStore implements Store {
     store = new ControlStore({ writer, reader, supports, path: options.path });
     writer.unref();
     reader.unref();
+    if (signals && supports.shared) store.#unpark = parkBeforeStop(store);
     return store;
+  }
+
+  /** Both threads stand still outside any transaction; the answer lets them go on. */
+  async park(): Promise<() => void> {
+    const gates = await Promise.all([this.#writer.park(), this.#reader.park()]);
+    return () => {
+      for (const open of gates) open();
+    };
   }
 
   handle(event: ThreadEvent): void {
@@ -275,6 +288,7 @@ export class ControlStore implements Store {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#unpark();
     if (!this.#closing.signal.aborted) this.#live.leave();
     this.#closing.abort(new RepriseError('STORE_FAILED', 'the store is closed', { outcome: 'none' }));
     for (const lease of [...this.#leases.values()]) await lease.release().catch(() => null);

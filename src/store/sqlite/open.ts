@@ -8,21 +8,20 @@ export interface SqliteStoreOptions {
   readonly durability?: 'disk' | 'os';
   readonly now?: string;
   readonly minFreeBytes?: number;
+  readonly signals?: boolean;
 }
 
 /** One file holds everything: the journal of the JSONL store, never emptied. */
 export async function openSqliteStore({
   home,
   durability = 'disk',
-  now,
-  minFreeBytes,
+  ...options
 }: SqliteStoreOptions): Promise<Store> {
   const folder = await prepareHome(home);
   return ControlStore.open({
+    ...options,
     path: join(folder, 'store.db'),
     durability,
     supports: { search: 'scan', durability, shared: true, live: 'process' },
-    ...(now !== undefined && { now }),
-    ...(minFreeBytes !== undefined && { minFreeBytes }),
   });
 }
