@@ -10,6 +10,7 @@ import { currentHolder } from './holder.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { dropLeases } from './leases.ts';
 import { fileSource, journalSource } from './lines.ts';
+import { OldBodies } from './old-bodies.ts';
 import type { ThreadEvent, ThreadOptions, ThreadReply, ThreadRequest } from './protocol.ts';
 import { Reader } from './reader.ts';
 import { adoptUnknownTranscripts, setAsideDamaged } from './rebuild.ts';
@@ -71,10 +72,12 @@ function start(port: MessagePort, options: ThreadOptions): void {
     tell({ event: 'lost', session: id, epoch }),
   );
 
+  const oldBodies = new OldBodies(db);
   const sweep = (): void => {
     space?.look();
-    if (follower === undefined) return;
     try {
+      oldBodies.drop(options.now === undefined ? Date.now() : Date.parse(options.now));
+      if (follower === undefined) return;
       db.transaction(
         () => {
           follower.adoptLeftovers();
@@ -184,8 +187,9 @@ function keepPrivate(path: string): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     for (const suffix of ['', '-wal', '-shm']) {
-      const mode = statSync(path + suffix, { throwIfNoEntry: false })?.mode ?? 0;
-      if ((mode & 0o077) !== 0) chmodSync(path + suffix, 0o600);
+      const { mode = 0, uid } = statSync(path + suffix, { throwIfNoEntry: false }) ?? {};
+      // Somebody else's is his to close; that he let us in was his choice.
+      if ((mode & 0o077) !== 0 && uid === process.getuid?.()) chmodSync(path + suffix, 0o600);
     }
   }
 }
