@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { RepriseError } from '../../errors.ts';
 import { parseSessionId } from '../../keys/ids.ts';
 import { normalizeSessionKey } from '../../keys/session-key.ts';
-import { assertStorable, isObject, type JsonObject } from '../../transcript/json.ts';
+import type { JsonObject } from '../../transcript/json.ts';
 import type {
   AppendOptions,
   AppendReceipt,
@@ -32,10 +32,12 @@ import type {
   VerifyReport,
   WatchOptions,
 } from '../store.ts';
+import { checkEntries, checkObject } from './check-input.ts';
 import { ControlLease } from './control-lease.ts';
 import { LiveHub } from './live-hub.ts';
 import type { HeldLease, ThreadEvent, ThreadOptions } from './protocol.ts';
 import type { CheckedPage } from './reader.ts';
+import { Sleepers } from './sleepers.ts';
 import { parkBeforeStop } from './stop-signal.ts';
 import { isThreadDeath, ThreadClient } from './thread-client.ts';
 import { uuidv7 } from './uuid.ts';
@@ -68,8 +70,7 @@ export class ControlStore implements Store {
   readonly #leases: Map<string, ControlLease> = new Map();
   readonly #live: LiveHub;
   readonly #closing: AbortController = new AbortController();
-  /** Woken by a commit that may concern them, by the id of their session. */
-  readonly #sleepers: Map<() => void, string> = new Map();
+  readonly #sleepers: Sleepers = new Sleepers();
   #unpark: () => void = () => {};
 
   private constructor({ writer, reader, supports, path }: ControlStoreParts) {
@@ -113,7 +114,12 @@ export class ControlStore implements Store {
           onEvent,
           onRestart: () => undefined,
         });
-    await reader.ready;
+    try {
+      await reader.ready;
+    } catch (error) {
+      await writer.close();
+      throw error;
+    }
     store = new ControlStore({ writer, reader, supports, path: options.path });
     writer.unref();
     reader.unref();
@@ -131,8 +137,7 @@ export class ControlStore implements Store {
 
   handle(event: ThreadEvent): void {
     if (event.event === 'changed') {
-      for (const [wake, id] of [...this.#sleepers])
-        if (event.sessions === null || event.sessions.includes(id)) wake();
+      this.#sleepers.wake(event.sessions);
     } else if (event.event === 'lost') {
       this.#leases.get(`${event.session}:${event.epoch}`)?.lose();
     }
@@ -196,7 +201,7 @@ export class ControlStore implements Store {
     let deaths = 0;
     while (!signal.aborted) {
       // Asleep before looking: what is committed in between wakes us.
-      using sleep = this.#sleep(id, signal);
+      using sleep = this.#sleepers.sleep(id, signal);
       let entries: readonly StoredEntry[];
       try {
         ({ entries } = await this.read(id, { from: seen + 1 }));
@@ -295,7 +300,7 @@ export class ControlStore implements Store {
     this.#leases.clear();
     if (this.#reader !== this.#writer) await this.#reader.close();
     await this.#writer.close();
-    for (const wake of [...this.#sleepers.keys()]) wake();
+    this.#sleepers.wake(null);
   }
 
   /** Whoever meets damage tells the writer, so that nobody appends behind it. */
@@ -314,33 +319,4 @@ export class ControlStore implements Store {
     if (detail !== undefined) checkObject(detail, 'a detail');
     await this.#writer.call('settle', { inboxId, state, ...(detail !== undefined && { detail }) });
   }
-
-  #sleep(id: string, signal: AbortSignal): { readonly woken: Promise<void> } & Disposable {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const wake = (): void => {
-      signal.removeEventListener('abort', wake);
-      this.#sleepers.delete(wake);
-      resolve();
-    };
-    this.#sleepers.set(wake, id);
-    signal.addEventListener('abort', wake, { once: true });
-    return { woken: promise, [Symbol.dispose]: wake };
-  }
-}
-
-/** On this side of the thread, because a structured clone would already have changed what cannot be stored. */
-function checkEntries(entries: readonly NewEntry[]): void {
-  for (const entry of entries as readonly unknown[]) {
-    checkObject(entry, 'an entry');
-    const { type, id } = entry;
-    if (typeof type !== 'string' || type === '' || type === 'session') {
-      throw new RepriseError('INVALID_INPUT', 'an entry has a type, and only the store writes headers');
-    }
-    if (id !== undefined) throw new RepriseError('INVALID_INPUT', 'ids of entries are given by the store');
-  }
-}
-
-function checkObject(value: unknown, what: string): asserts value is JsonObject {
-  if (!isObject(value)) throw new RepriseError('INVALID_INPUT', `${what} is an object`);
-  assertStorable(value);
 }
