@@ -46,6 +46,7 @@ export { loadBlobs } from './store/load-blobs.ts';
 export type {
   AppendOptions,
   AppendReceipt,
+  DiskSpace,
   EntryPage,
   Inbound,
   Inbox,
@@ -56,6 +57,8 @@ export type {
   LeaseInfo,
   LeaseOptions,
   ListQuery,
+  LiveEvent,
+  LiveOptions,
   NewEntry,
   ReadRange,
   SearchHit,

@@ -21,5 +21,5 @@ export async function openHome(options: HomeOptions): Promise<Store> {
       details: { next: 'Name another with --home, or set REPRISE_HOME.' },
     });
   }
-  return openStore({ kind: 'jsonl', home: path });
+  return openStore({ kind: 'jsonl', home: path, signals: true });
 }

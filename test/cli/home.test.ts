@@ -103,6 +103,7 @@ describe('a home from the command line', () => {
     const { status, stdout } = reprise('doctor');
     expect(status).toBe(0);
     expect(stdout).toMatch(/ok {3}home: .*ok {3}quarantine: empty.*\d+ sessions/s);
+    expect(stdout).toMatch(/disk: [\d,]+ MiB free; below [\d,]+ MiB no turn begins/);
   });
 
   test('a place without a home is an error, not an empty list', () => {

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readdir, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { DiskSpace } from '../../store/store.ts';
 import { type HomeOptions, homeOf, openHome } from '../home.ts';
 import { escapeForTerminal, print, style } from '../print.ts';
 
@@ -26,13 +27,9 @@ export async function doctor(options: HomeOptions & { readonly json?: unknown })
       detail: `${path} (from ${origin}) does not exist yet; it is made when it is needed`,
     });
   } else {
-    checks.push(
-      await homeCheck(path, origin),
-      await spaceCheck(path),
-      await quarantineCheck(path),
-      identityCheck(),
-    );
+    checks.push(await homeCheck(path, origin), await quarantineCheck(path), identityCheck());
     if (existsSync(join(path, 'control.db'))) checks.push(...(await storeChecks(options)));
+    else checks.push(spaceCheck(await freeOn(path)));
   }
   if (options.json === true) print(JSON.stringify({ data: checks, hasMore: false, lastId: null }, null, 2));
   else for (const check of checks) print(line(check));
@@ -53,11 +50,21 @@ async function homeCheck(path: string, origin: string): Promise<Check> {
     : { name: 'home', ok, detail: `${detail} can be read by others`, next: `Run: chmod 700 ${path}` };
 }
 
-async function spaceCheck(path: string): Promise<Check> {
+async function freeOn(path: string): Promise<DiskSpace> {
   const { bavail, bsize } = await statfs(path);
-  const free = bavail * bsize;
-  const detail = `${Math.round(free / (1024 * 1024)).toLocaleString('en')} MiB free`;
-  return { name: 'disk', ok: free > LOW_SPACE, detail };
+  return { freeBytes: bavail * bsize, minFreeBytes: 0 };
+}
+
+/** Worth a look long before turns are refused. */
+function spaceCheck({ freeBytes, minFreeBytes }: DiskSpace): Check {
+  const floor = minFreeBytes > 0 ? `; below ${mebibytes(minFreeBytes)} no turn begins` : '';
+  const detail = `${mebibytes(freeBytes)} free${floor}`;
+  if (freeBytes > LOW_SPACE) return { name: 'disk', ok: true, detail };
+  return { name: 'disk', ok: false, detail, next: 'Free some space on this disk.' };
+}
+
+function mebibytes(bytes: number): string {
+  return `${Math.round(bytes / (1024 * 1024)).toLocaleString('en')} MiB`;
 }
 
 async function quarantineCheck(path: string): Promise<Check> {
@@ -84,9 +91,10 @@ function identityCheck(): Check {
 
 async function storeChecks(options: HomeOptions): Promise<Check[]> {
   await using store = await openHome(options);
-  const [{ sessions, bytes }, leases] = [await store.stats(), await store.leases()];
+  const [{ sessions, bytes, disk }, leases] = [await store.stats(), await store.leases()];
   const dead = leases.filter(({ alive }) => !alive).length;
   return [
+    ...(disk === undefined ? [] : [spaceCheck(disk)]),
     {
       name: 'sessions',
       ok: true,

@@ -43,6 +43,7 @@ export function receive(batch: Batch, request: ReceiveRequest): InboxReceipt {
       return receipt(batch, item, false);
     }
   }
+  batch.space?.assertRoom();
   const session = sessionFor(batch, { sessionKey, sessionId, reset });
   db.run(
     "INSERT INTO inbox (id, session_id, session_key, state, body, created_at) VALUES (?, ?, ?, 'accepted', ?, ?)",

@@ -9,7 +9,17 @@ export interface ThreadOptions {
   readonly home?: string;
   readonly durability: 'disk' | 'os';
   readonly now?: string;
+  /** Below so much free space no turn begins; unset: a share of the disk. */
+  readonly minFreeBytes?: number;
   readonly engineId: string;
+  /** Leases this engine holds: what a thread that takes the place of a dead one goes on beating. */
+  readonly leases?: readonly HeldLease[];
+}
+
+export interface HeldLease {
+  readonly id: string;
+  readonly epoch: number;
+  readonly ttlMs: number;
 }
 
 export interface ThreadRequest {
@@ -28,6 +38,9 @@ export interface ThreadError {
 export type ThreadReply =
   | { readonly n: number; readonly ok: true; readonly value: unknown }
   | { readonly n: number; readonly ok: false; readonly error: ThreadError };
+
+/** The answers of a whole batch travel in one message: receiving one costs the main thread more than reading it. */
+export type ThreadMessage = readonly ThreadReply[] | ThreadEvent;
 
 export type ThreadEvent =
   | { readonly event: 'ready' }

@@ -1,13 +1,18 @@
 import { chmodSync, closeSync, openSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { RepriseError } from '../../errors.ts';
+import type { StoreStats } from '../store.ts';
 import { BlobFiles } from './blob-files.ts';
 import { blobRows } from './blobs.ts';
 import { Database, storeError } from './database.ts';
 import { Follower } from './follower.ts';
+import { FreeSpace } from './free-space.ts';
 import { currentHolder } from './holder.ts';
-import type { LeaseRef } from './leases.ts';
+import { LeaseKeeper } from './lease-keeper.ts';
+import { dropLeases } from './leases.ts';
 import { fileSource, journalSource } from './lines.ts';
+import { OldBodies } from './old-bodies.ts';
 import type { ThreadEvent, ThreadOptions, ThreadReply, ThreadRequest } from './protocol.ts';
 import { Reader } from './reader.ts';
 import { adoptUnknownTranscripts, setAsideDamaged } from './rebuild.ts';
@@ -36,37 +41,54 @@ function start(port: MessagePort, options: ThreadOptions): void {
   const source = files === undefined ? journalSource(db) : fileSource(db, files);
   const blobs = files === undefined ? blobRows(db) : new BlobFiles(files);
   const reader = new Reader({ db, source, blobs, self });
-  const reply = (message: ThreadReply | ThreadEvent): void => port.postMessage(message);
-  const answer = (n: number, outcome: WriteOutcome): void =>
-    reply(
-      outcome.ok ? { n, ok: true, value: outcome.value } : { n, ok: false, error: describe(outcome.error) },
-    );
+  const space = path === ':memory:' ? undefined : new FreeSpace(dirname(path), options.minFreeBytes);
+  const tell = (event: ThreadEvent): void => port.postMessage(event);
+  const answer = (n: number, outcome: WriteOutcome): void => port.postMessage([replyTo(n, outcome)]);
+
+  const withSpace = (op: string, outcome: WriteOutcome): WriteOutcome =>
+    op === 'stats' && outcome.ok && space !== undefined
+      ? { ok: true, value: { ...(outcome.value as StoreStats), disk: space.look() } }
+      : outcome;
 
   if (role === 'reader') {
     const tending = setInterval(() => db.tend(), POLL_MS);
     port.on('message', ({ n, op, args }: ThreadRequest) => {
-      if (op !== 'close') {
-        answer(n, look(reader, op, args));
-        return;
-      }
-      clearInterval(tending);
-      db.close();
-      answer(n, { ok: true, value: undefined });
-      port.close();
+      if (op === 'park') park(() => answer(n, DONE), args as Int32Array);
+      else if (op === 'close') {
+        clearInterval(tending);
+        db.close();
+        answer(n, DONE);
+        port.close();
+      } else answer(n, withSpace(op, look(reader, op, args)));
     });
     return;
   }
 
   const follower = files === undefined ? undefined : new Follower(db, files);
   const now = createClock(options.now);
-  const writer = new Writer({ db, self, now, source, rows: new RowCache(db), blobs }, follower, (sessions) =>
-    reply({ event: 'changed', sessions }),
+  let replies: ThreadReply[] = [];
+  const writer = new Writer(
+    { db, self, now, source, rows: new RowCache(db), blobs, space },
+    follower,
+    (sessions) => {
+      if (replies.length > 0) port.postMessage(replies);
+      replies = [];
+      if (sessions.length > 0) tell({ event: 'changed', sessions });
+    },
   );
-  const leases = new Map<string, LeaseRef & { readonly ttlMs: number; due: number }>();
+  const { leases: held = [] } = options;
+  // An answer that died with the thread before may have been a lease: nobody knows he has it.
+  if (options.leases !== undefined) db.transaction(() => dropLeases(db, self, { but: held }));
+  const leases = new LeaseKeeper(writer, held, ({ id, epoch }) =>
+    tell({ event: 'lost', session: id, epoch }),
+  );
 
+  const oldBodies = new OldBodies(db);
   const sweep = (): void => {
-    if (follower === undefined) return;
+    space?.look();
     try {
+      oldBodies.drop(options.now === undefined ? Date.now() : Date.parse(options.now));
+      if (follower === undefined) return;
       db.transaction(
         () => {
           follower.adoptLeftovers();
@@ -79,29 +101,13 @@ function start(port: MessagePort, options: ThreadOptions): void {
       // Locked, full or failing: nothing is lost by waiting for the next sweep.
     }
   };
-  const beatLeases = (): void => {
-    for (const lease of leases.values()) {
-      if (performance.now() < lease.due) continue;
-      lease.due = performance.now() + lease.ttlMs / 3;
-      const { id, epoch } = lease;
-      writer.submit({
-        op: 'beat',
-        args: { id, epoch },
-        done: (outcome) => {
-          if (!outcome.ok || outcome.value === true) return;
-          leases.delete(`${id}:${epoch}`);
-          reply({ event: 'lost', session: id, epoch });
-        },
-      });
-    }
-  };
   let version = db.dataVersion();
   const poll = (): void => {
-    beatLeases();
+    leases.beat();
     if (!db.tend()) return;
     try {
       const current = db.dataVersion();
-      if (current !== version) reply({ event: 'changed', sessions: null });
+      if (current !== version) tell({ event: 'changed', sessions: null });
       version = current;
     } catch {
       // A connection that is being made anew cannot be asked; the next poll asks again.
@@ -115,18 +121,6 @@ function start(port: MessagePort, options: ThreadOptions): void {
     db.transaction(() => adoptUnknownTranscripts(db, files, home));
   const timers = [setInterval(sweep, SWEEP_MS), setInterval(poll, POLL_MS)];
 
-  const remember = (op: string, args: unknown, outcome: WriteOutcome): void => {
-    if (!outcome.ok) return;
-    if (op === 'acquire') {
-      const { id, ttlMs } = args as { id: string; ttlMs: number };
-      const { epoch } = outcome.value as { epoch: number };
-      leases.set(`${id}:${epoch}`, { id, epoch, ttlMs, due: performance.now() + ttlMs / 3 });
-    } else if (op === 'release' && outcome.value === null) {
-      const { id, epoch } = args as LeaseRef;
-      leases.delete(`${id}:${epoch}`);
-    }
-  };
-
   port.on('message', ({ n, op, args }: ThreadRequest) => {
     if (op === 'close') {
       for (const timer of timers) clearInterval(timer);
@@ -137,20 +131,35 @@ function start(port: MessagePort, options: ThreadOptions): void {
       if (home !== undefined && db.tend()) writeIndex(db, home);
       writer.forgetCommits();
       db.close();
-      answer(n, { ok: true, value: undefined });
+      answer(n, DONE);
       // Nothing is left to wait for, so the thread ends by itself; being terminated is for emergencies.
       port.close();
-    } else if (op in WRITE_OPS) {
+    } else if (op === 'park') park(() => answer(n, DONE), args as Int32Array);
+    else if (op in WRITE_OPS) {
       writer.submit({
         op: op as WriteOp,
         args,
         done: (outcome) => {
-          remember(op, args, outcome);
-          answer(n, outcome);
+          leases.note(op, args, outcome);
+          replies.push(replyTo(n, outcome));
         },
       });
     } else answer(n, look(reader, op, args));
   });
+}
+
+const DONE: WriteOutcome = { ok: true, value: undefined };
+
+function replyTo(n: number, outcome: WriteOutcome): ThreadReply {
+  return outcome.ok
+    ? { n, ok: true, value: outcome.value }
+    : { n, ok: false, error: describe(outcome.error) };
+}
+
+/** A message is handled outside any transaction, and until the gate opens no other work is done. */
+function park(answer: () => void, gate: Int32Array): void {
+  answer();
+  Atomics.wait(gate, 0, 0);
 }
 
 /** A convenience for people; that it cannot be written is no reason to fail on closing. */
@@ -190,8 +199,9 @@ function keepPrivate(path: string): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     for (const suffix of ['', '-wal', '-shm']) {
-      const mode = statSync(path + suffix, { throwIfNoEntry: false })?.mode ?? 0;
-      if ((mode & 0o077) !== 0) chmodSync(path + suffix, 0o600);
+      const { mode = 0, uid } = statSync(path + suffix, { throwIfNoEntry: false }) ?? {};
+      // Somebody else's is his to close; that he let us in was his choice.
+      if ((mode & 0o077) !== 0 && uid === process.getuid?.()) chmodSync(path + suffix, 0o600);
     }
   }
 }
