@@ -266,4 +266,11 @@ export interface StoreStats {
   readonly sessions: number;
   /** Of all transcripts. */
   readonly bytes: number;
+  /** Set while the index is made again from the transcripts: lists show what is known so far. */
+  readonly rebuilding?: RebuildProgress;
+}
+
+export interface RebuildProgress {
+  readonly done: number;
+  readonly total: number;
 }

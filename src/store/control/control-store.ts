@@ -54,10 +54,18 @@ export class ControlStore implements Store {
   /** Woken by any commit that may concern them. */
   readonly #sleepers: Set<() => void> = new Set();
 
-  private constructor(writer: ThreadClient, reader: ThreadClient, supports: StoreSupports) {
+  /** Until told otherwise: the reader may not know yet what the transcripts say. */
+  #rebuilding: boolean;
+
+  private constructor(
+    { writer, reader }: { readonly writer: ThreadClient; readonly reader: ThreadClient },
+    supports: StoreSupports,
+    rebuilding: boolean,
+  ) {
     this.#writer = writer;
     this.#reader = reader;
     this.supports = supports;
+    this.#rebuilding = rebuilding;
     this.inbox = {
       receive: (inbound) => this.#receive(inbound),
       take: (id, { epoch }) => this.#writer.call<InboxItem | null>('take', { id, epoch }),
@@ -72,12 +80,16 @@ export class ControlStore implements Store {
     const inMemory = options.path === ':memory:';
     const shared = { ...options, engineId: randomUUID() };
     let store: ControlStore | undefined;
-    const onEvent = (event: ThreadEvent): void => store?.handle(event);
+    let rebuilding = true;
+    const onEvent = (event: ThreadEvent): void => {
+      if (event.event === 'rebuilt') rebuilding = false;
+      store?.handle(event);
+    };
     const writer = new ThreadClient({ ...shared, role: inMemory ? 'both' : 'writer' }, onEvent);
     await writer.ready;
     const reader = inMemory ? writer : new ThreadClient({ ...shared, role: 'reader' }, onEvent);
     await reader.ready;
-    store = new ControlStore(writer, reader, supports);
+    store = new ControlStore({ writer, reader }, supports, rebuilding);
     writer.unref();
     reader.unref();
     return store;
@@ -91,7 +103,7 @@ export class ControlStore implements Store {
     } else if (event.event === 'lost') {
       this.#leases.get(`${event.session}:${event.epoch}`)?.lose();
       this.#leases.delete(`${event.session}:${event.epoch}`);
-    }
+    } else if (event.event === 'rebuilt') this.#rebuilding = false;
   }
 
   async create(init: SessionInit): Promise<SessionRecord> {
@@ -101,11 +113,11 @@ export class ControlStore implements Store {
   }
 
   async get(id: string): Promise<SessionRecord> {
-    return this.#reader.call('get', { id: parseSessionId(id) });
+    return this.#look('get', { id: parseSessionId(id) });
   }
 
   async active(key: string): Promise<SessionRecord | undefined> {
-    return this.#reader.call('active', { key: normalizeSessionKey(key) });
+    return this.#look('active', { key: normalizeSessionKey(key) });
   }
 
   async activate(key: string, id: string): Promise<SessionRecord> {
@@ -126,14 +138,11 @@ export class ControlStore implements Store {
   }
 
   async tail(id: string): Promise<EntryPage> {
-    return this.#checked(id, await this.#reader.call<CheckedPage>('tail', { id: parseSessionId(id) }));
+    return this.#checked(id, await this.#look<CheckedPage>('tail', { id: parseSessionId(id) }));
   }
 
   async read(id: string, range: ReadRange = {}): Promise<EntryPage> {
-    return this.#checked(
-      id,
-      await this.#reader.call<CheckedPage>('read', { ...range, id: parseSessionId(id) }),
-    );
+    return this.#checked(id, await this.#look<CheckedPage>('read', { ...range, id: parseSessionId(id) }));
   }
 
   async *watch(id: string, { afterSeq, signal }: WatchOptions): AsyncIterable<StoredEntry> {
@@ -205,15 +214,19 @@ export class ControlStore implements Store {
   }
 
   async verify(id?: string): Promise<VerifyReport> {
-    return this.#reader.call('verify', id === undefined ? {} : { id: parseSessionId(id) });
+    return this.#look('verify', id === undefined ? {} : { id: parseSessionId(id) });
   }
 
   async stats(): Promise<StoreStats> {
-    return this.#reader.call('stats', {});
+    const stats = await this.#reader.call<StoreStats>('stats', {});
+    const rebuilding = this.#rebuilding
+      ? await this.#writer.call<StoreStats['rebuilding']>('progress', {})
+      : undefined;
+    return rebuilding === undefined ? stats : { ...stats, rebuilding };
   }
 
   async exportSession(id: string): Promise<Uint8Array> {
-    return this.#reader.call('export', { id: parseSessionId(id) });
+    return this.#look('export', { id: parseSessionId(id) });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -222,6 +235,12 @@ export class ControlStore implements Store {
     if (this.#reader !== this.#writer) await this.#reader.close();
     await this.#writer.close();
     for (const wake of this.#sleepers) wake();
+  }
+
+  /** Asks the reader, and has the writer read the transcripts first that the answer needs. */
+  async #look<T>(op: string, args: unknown): Promise<T> {
+    if (this.#rebuilding) await this.#writer.call('prepare', { op, args });
+    return this.#reader.call(op, args);
   }
 
   /** Whoever meets damage tells the writer, so that nobody appends behind it. */

@@ -1,9 +1,10 @@
 import { statSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { RepriseError } from '../../errors.ts';
-import { SCHEMA, SCHEMA_VERSION } from './schema.ts';
 
 const BUSY = 5;
+const CORRUPT = 11;
+const NOT_A_DATABASE = 26;
 const BUSY_LIMIT_MS = 5000;
 const MiB = 1024 * 1024;
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
@@ -140,14 +141,20 @@ export class Database {
 
   #connect(): DatabaseSync {
     const { path, durability, readOnly = false } = this.#options;
-    const db = new DatabaseSync(path, { readOnly, timeout: readOnly ? BUSY_LIMIT_MS : 0 });
+    const db = new DatabaseSync(path, { readOnly, timeout: BUSY_LIMIT_MS });
     if (readOnly) return db;
-    db.exec(`PRAGMA journal_mode=WAL; PRAGMA synchronous=${durability === 'disk' ? 'FULL' : 'NORMAL'}`);
-    // A large WAL is checkpointed rarely, and one that is not truncated needs no new blocks on a full disk.
-    db.exec(
-      `PRAGMA wal_autocheckpoint=4096; PRAGMA journal_size_limit=${64 * MiB}; PRAGMA cache_size=-16384`,
-    );
-    return db;
+    try {
+      // Patient while another process makes the file; from then on the loop around BEGIN waits better.
+      db.exec(`PRAGMA journal_mode=WAL; PRAGMA synchronous=${durability === 'disk' ? 'FULL' : 'NORMAL'}`);
+      // A large WAL is checkpointed rarely, and one that is not truncated needs no new blocks on a full disk.
+      db.exec(
+        `PRAGMA wal_autocheckpoint=4096; PRAGMA journal_size_limit=${64 * MiB}; PRAGMA cache_size=-16384; PRAGMA busy_timeout=0`,
+      );
+      return db;
+    } catch (error) {
+      db.close();
+      throw error;
+    }
   }
 
   /** Starvation-free where SQLite's own busy handler is not: short naps with jitter, for five seconds. */
@@ -196,33 +203,10 @@ export class Database {
   }
 }
 
-function identityOf(path: string): string {
+/** Device and inode; `none` where there is no file. */
+export function identityOf(path: string): string {
   const stat = statSync(path, { throwIfNoEntry: false });
   return stat === undefined ? 'none' : `${stat.dev}:${stat.ino}`;
-}
-
-/** Makes the tables of an empty database, or checks the version of one that has them. */
-export function prepareSchema(db: Database): void {
-  db.transaction(() => {
-    const known = db.row('SELECT 1 FROM sqlite_schema WHERE name = ?', 'meta') !== undefined;
-    if (!known) {
-      db.script(SCHEMA);
-      db.run('INSERT INTO meta (name, value) VALUES (?, ?)', 'schema', String(SCHEMA_VERSION));
-      return;
-    }
-    const version = Number(
-      db.row<{ value: string }>('SELECT value FROM meta WHERE name = ?', 'schema')?.value,
-    );
-    if (version > SCHEMA_VERSION) {
-      throw new RepriseError(
-        'STORE_NEWER',
-        `control.db has schema ${version}, this version knows ${SCHEMA_VERSION}`,
-        {
-          details: { next: 'Use the newer Reprise that wrote it.' },
-        },
-      );
-    }
-  });
 }
 
 /** SQLite's own failures by our codes. */
@@ -234,9 +218,27 @@ export function storeError(error: unknown, outcome: 'none' | 'unknown' = 'none')
       5: 'STORE_BUSY',
       8: 'STORE_READ_ONLY',
       13: 'STORE_FULL',
-      11: 'STORE_CORRUPT',
-      26: 'STORE_CORRUPT',
+      [CORRUPT]: 'STORE_CORRUPT',
+      [NOT_A_DATABASE]: 'STORE_CORRUPT',
     } as const
   )[errcode & 0xff];
-  return new RepriseError(code ?? 'STORE_FAILED', `the store failed: ${message}`, { cause: error, outcome });
+  const next = 'Close every process that uses this home and open it again: what can be read is salvaged.';
+  return new RepriseError(code ?? 'STORE_FAILED', `the store failed: ${message}`, {
+    cause: error,
+    outcome,
+    ...(code === 'STORE_CORRUPT' && { details: { next } }),
+  });
+}
+
+/** The database itself is damaged, not a transcript. */
+export function isDamage(error: unknown): boolean {
+  const { errcode = 0 } = ((error as { cause?: unknown }).cause ?? error ?? {}) as { errcode?: number };
+  return [CORRUPT, NOT_A_DATABASE].includes(errcode & 0xff);
+}
+
+/** Damage that SQLite does not see by itself. */
+export function damage(why: string): RepriseError {
+  return new RepriseError('STORE_CORRUPT', `the database is damaged: ${why}`, {
+    cause: { errcode: CORRUPT },
+  });
 }

@@ -1,6 +1,6 @@
-import { adoptLines } from './adopt.ts';
+import { adoptLines, EPOCH_JUMP } from './adopt.ts';
 import type { Database } from './database.ts';
-import { findSession, type SessionRow } from './session-row.ts';
+import { findSession, type SessionRow, saveSession } from './session-row.ts';
 import {
   endLine,
   readRange,
@@ -60,7 +60,7 @@ export class Follower {
   inspect(ids: Iterable<string>): void {
     for (const id of ids) {
       const row = findSession(this.#db, id);
-      if (row === undefined) continue;
+      if (row === undefined || row.seq === 0) continue;
       const isAsRecorded = this.#compared.has(id) && this.#files.size(row.agent_id, row.id) === row.file_size;
       if (!isAsRecorded) this.#behind.add(row.id);
     }
@@ -80,7 +80,8 @@ export class Follower {
     for (const id of [...this.#behind]) {
       const row = findSession(this.#db, id);
       this.#behind.delete(id);
-      if (row === undefined) continue;
+      // One whose lines were never read is the rebuild's; what the journal has of it, salvaged, waits for that.
+      if (row === undefined || row.seq === 0) continue;
       try {
         // Undone in the index when the disk fails half-way: it is all done again, and nothing counts twice.
         this.#db.attempt(() => this.#follow({ ...row }));
@@ -181,7 +182,13 @@ export class Follower {
    */
   #takeIn(fd: number, row: SessionRow, same: number, size: number): void {
     const from = row.synced_size + same;
+    const known = row.q;
     const { end, corruptAt } = adoptLines(this.#db, row, fd, from, size);
+    if (row.q > known) {
+      // Our own lines, and the index does not know them: it is older than the file, and so are its epochs.
+      row.epoch += EPOCH_JUMP;
+      saveSession(this.#db, row);
+    }
     if (end < size) this.#setAside(fd, row, end, size);
     if (end > from) endLine(fd);
     if (corruptAt !== undefined)

@@ -148,7 +148,8 @@ export class Reader {
         ...(agentId !== undefined && { agentId }),
         ...(cursor !== null && { cursor }),
       });
-      for (const { id } of page.sessions) {
+      for (const { id, lastSeq } of page.sessions) {
+        if (lastSeq === 0) continue; // not read yet
         const { entries } = this.read({ id, limit: 10_000, direction: 'backward' });
         for (const { seq, entry } of entries) {
           const found = textOf(entry as Entry);

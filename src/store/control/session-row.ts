@@ -68,11 +68,19 @@ export function findIgnoringCase(db: Database, id: string): SessionRow | undefin
 
 export function getSession(db: Database, id: string): SessionRow {
   const row = findSession(db, id);
+  if (row?.seq === 0) throw unread(id);
   if (row !== undefined) return { ...row };
   if (db.row('SELECT 1 FROM purged WHERE id = ?', id) !== undefined) {
     throw new RepriseError('GONE', `session ${id} was purged`, { details: { id } });
   }
   throw new RepriseError('SESSION_NOT_FOUND', `no session ${id}`, { details: { id } });
+}
+
+/** Known by its header: to go on without its lines would be to forget them. */
+function unread(id: string): RepriseError {
+  return new RepriseError('STORE_BUSY', `the transcript of session ${id} has not been read yet`, {
+    details: { id },
+  });
 }
 
 export function saveSession(db: Database, row: SessionRow): void {

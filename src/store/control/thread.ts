@@ -1,14 +1,15 @@
-import { chmodSync, closeSync, openSync, statSync } from 'node:fs';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { RepriseError } from '../../errors.ts';
-import { Database, prepareSchema, storeError } from './database.ts';
+import { type ControlFile, noteDamage, openControl } from './control-file.ts';
+import { Database, storeError } from './database.ts';
 import { Follower } from './follower.ts';
 import { currentHolder } from './holder.ts';
 import type { LeaseRef } from './leases.ts';
 import { fileSource, journalSource } from './lines.ts';
+import { needsOf } from './needs.ts';
 import type { ThreadEvent, ThreadOptions, ThreadReply, ThreadRequest } from './protocol.ts';
 import { Reader } from './reader.ts';
-import { adoptUnknownTranscripts, setAsideDamaged } from './rebuild.ts';
+import { Rebuild } from './rebuild.ts';
 import { writeSessionsJson } from './sessions-json.ts';
 import { TranscriptFiles } from './transcript-files.ts';
 import { WRITE_OPS, type WriteOp, type WriteOutcome, Writer } from './writer.ts';
@@ -26,23 +27,41 @@ const READ_OPS: ReadonlySet<string> = new Set(
 
 function start(port: MessagePort, options: ThreadOptions): void {
   const { path, home, role, durability, engineId } = options;
-  const db = role === 'reader' ? new Database({ path, durability, readOnly: true }) : openControl(options);
+  const { db, newer }: ControlFile =
+    role === 'reader' ? { db: new Database({ path, durability, readOnly: true }) } : openControl(options);
   const self = currentHolder(engineId);
   const files = home === undefined ? undefined : new TranscriptFiles(home);
   const source = files === undefined ? journalSource(db) : fileSource(db, files);
   const reader = new Reader(db, source, self);
   const reply = (message: ThreadReply | ThreadEvent): void => port.postMessage(message);
-  const answer = (n: number, outcome: WriteOutcome): void =>
+  const answer = (n: number, outcome: WriteOutcome): void => {
+    if (!outcome.ok) noteDamage(path, outcome.error);
     reply(
       outcome.ok ? { n, ok: true, value: outcome.value } : { n, ok: false, error: describe(outcome.error) },
     );
+  };
+  let version = db.dataVersion();
+  const watchOthers = (): void => {
+    try {
+      const current = db.dataVersion();
+      if (current !== version) reply({ event: 'changed', sessions: null });
+      version = current;
+    } catch {
+      // A connection that is being made anew cannot be asked; the next poll asks again.
+    }
+  };
 
-  if (role === 'reader') {
+  if (role === 'reader' || newer !== undefined) {
+    // A store of a newer version is looked at, never touched: nothing is followed, synced, rebuilt or indexed.
+    const timer = newer === undefined ? undefined : setInterval(watchOthers, POLL_MS);
+    if (newer !== undefined) reply({ event: 'rebuilt' });
     port.on('message', ({ n, op, args }: ThreadRequest) => {
       if (op !== 'close') {
-        answer(n, look(reader, op, args));
+        if (newer === undefined || !(op in WRITE_OPS)) answer(n, look(reader, op, args));
+        else answer(n, op === 'damaged' ? { ok: true, value: undefined } : { ok: false, error: newer });
         return;
       }
+      clearInterval(timer);
       db.close();
       answer(n, { ok: true, value: undefined });
       port.close();
@@ -88,23 +107,30 @@ function start(port: MessagePort, options: ThreadOptions): void {
       });
     }
   };
-  let version = db.dataVersion();
   const poll = (): void => {
     beatLeases();
-    try {
-      const current = db.dataVersion();
-      if (current !== version) reply({ event: 'changed', sessions: null });
-      version = current;
-    } catch {
-      // A connection that is being made anew cannot be asked; the next poll asks again.
-    }
+    watchOthers();
   };
   if (follower !== undefined) {
     follower.adoptLeftovers();
     writer.followNow();
   }
-  if (home !== undefined && files !== undefined)
-    db.transaction(() => adoptUnknownTranscripts(db, files, home));
+  const rebuild = new Rebuild({
+    db,
+    home,
+    files,
+    follower,
+    onOver: () => reply({ event: 'rebuilt' }),
+    onFailure: (error) => noteDamage(path, error),
+  });
+  /** Work that has to wait until what it needs was read; at once on every day but the first after a loss. */
+  const whenReady = (n: number, op: string, args: unknown, work: () => void): void => {
+    const need = rebuild.isOver ? undefined : needsOf(op, args);
+    const go = (error?: RepriseError): void =>
+      error === undefined ? work() : answer(n, { ok: false, error });
+    if (need === undefined) go();
+    else rebuild.whenReady(need, go);
+  };
   const timers = [setInterval(sweep, SWEEP_MS), setInterval(poll, POLL_MS)];
 
   const remember = (op: string, args: unknown, outcome: WriteOutcome): void => {
@@ -122,25 +148,30 @@ function start(port: MessagePort, options: ThreadOptions): void {
   port.on('message', ({ n, op, args }: ThreadRequest) => {
     if (op === 'close') {
       for (const timer of timers) clearInterval(timer);
+      const isComplete = rebuild.isOver;
+      rebuild.stop();
       // Everything submitted before has been answered: the client waits for its calls before it closes.
       sweep();
       sweep();
       files?.close();
-      if (home !== undefined) writeIndex(db, home);
+      // Of half the sessions it would hide the others.
+      if (home !== undefined && isComplete) writeIndex(db, home);
       writer.forgetCommits();
       db.close();
       answer(n, { ok: true, value: undefined });
       // Nothing is left to wait for, so the thread ends by itself; being terminated is for emergencies.
       port.close();
     } else if (op in WRITE_OPS) {
-      writer.submit({
-        op: op as WriteOp,
-        args,
-        done: (outcome) => {
-          remember(op, args, outcome);
-          answer(n, outcome);
-        },
-      });
+      const done = (outcome: WriteOutcome): void => {
+        remember(op, args, outcome);
+        answer(n, outcome);
+      };
+      whenReady(n, op, args, () => writer.submit({ op: op as WriteOp, args, done }));
+    } else if (op === 'progress') {
+      whenReady(n, op, args, () => answer(n, { ok: true, value: rebuild.progress() }));
+    } else if (op === 'prepare') {
+      const asked = args as { readonly op: string; readonly args: unknown };
+      whenReady(n, asked.op, asked.args, () => answer(n, { ok: true, value: undefined }));
     } else answer(n, look(reader, op, args));
   });
 }
@@ -151,40 +182,6 @@ function writeIndex(db: Database, home: string): void {
     db.snapshot(() => writeSessionsJson(db, home));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
-  }
-}
-
-/** Opens control.db for writing; one that is damaged is set aside and made anew from the transcripts. */
-function openControl({ path, home, durability }: ThreadOptions): Database {
-  if (path !== ':memory:') keepPrivate(path);
-  try {
-    const db = new Database({ path, durability });
-    prepareSchema(db);
-    return db;
-  } catch (error) {
-    const isDamaged = storeError(error).code === 'STORE_CORRUPT';
-    if (!isDamaged || home === undefined) throw error;
-    setAsideDamaged(path, home);
-    keepPrivate(path);
-    const db = new Database({ path, durability });
-    prepareSchema(db);
-    return db;
-  }
-}
-
-/**
- * SQLite would make the file readable for everybody, and its side files take their mode from it. Made here only
- * when it is not there yet: closing a descriptor of a database in use would drop this process's locks on it.
- */
-function keepPrivate(path: string): void {
-  try {
-    closeSync(openSync(path, 'wx', 0o600));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    for (const suffix of ['', '-wal', '-shm']) {
-      const mode = statSync(path + suffix, { throwIfNoEntry: false })?.mode ?? 0;
-      if ((mode & 0o077) !== 0) chmodSync(path + suffix, 0o600);
-    }
   }
 }
 
