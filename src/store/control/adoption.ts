@@ -21,6 +21,13 @@ import {
 
 const PIECE = 1024 * 1024;
 
+export interface AdoptionOptions {
+  readonly db: Database;
+  /** Unset for a store without transcripts. */
+  readonly files?: TranscriptFiles | undefined;
+  readonly durability: 'disk' | 'os';
+}
+
 interface Journalled {
   readonly bytes: Uint8Array;
 }
@@ -33,14 +40,16 @@ interface Journalled {
 export class Adoption {
   readonly #db: Database;
   readonly #files: TranscriptFiles | undefined;
+  readonly #durability: 'disk' | 'os';
   readonly #owner: Owner;
   #fd: number | undefined;
   #at = 0;
   #work: { readonly row: SessionRow; readonly adopter: Adopter } | undefined;
 
-  constructor(db: Database, files: TranscriptFiles | undefined, owner: Owner) {
+  constructor(owner: Owner, { db, files, durability }: AdoptionOptions) {
     this.#db = db;
     this.#files = files;
+    this.#durability = durability;
     this.#owner = owner;
   }
 
@@ -121,7 +130,7 @@ export class Adoption {
       truncate(fd, end);
     }
     endLine(fd);
-    syncData(fd);
+    if (this.#durability === 'disk') syncData(fd);
     return sizeOf(fd);
   }
 

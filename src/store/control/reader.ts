@@ -171,11 +171,11 @@ export class Reader {
 
   /** Reads every byte and believes none of them. */
   verify({ id }: { readonly id?: string }): VerifyReport {
-    const ids =
+    const rows =
       id === undefined
-        ? this.#db.rows<{ id: string }>('SELECT id FROM sessions ORDER BY id').map((row) => row.id)
-        : [getSession(this.#db, id).id];
-    const findings = ids.flatMap((session) => this.#verifySession(session));
+        ? this.#db.rows<{ id: string; seq: number }>('SELECT id, seq FROM sessions ORDER BY id')
+        : [getSession(this.#db, id)];
+    const findings = rows.flatMap((row) => (row.seq === 0 ? [unread(row)] : this.#verifySession(row.id)));
     const status = findings.some(({ kind }) => kind === 'corrupt' || kind === 'missing-lines')
       ? 'corrupt'
       : findings.length > 0
@@ -202,6 +202,10 @@ export class Reader {
       return findings;
     });
   }
+}
+
+function unread({ id }: { readonly id: string }): VerifyFinding {
+  return { session: id, offset: 0, kind: 'missing-lines', detail: 'its transcript could not be read' };
 }
 
 function textOf(entry: Entry): string {

@@ -120,6 +120,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
     home,
     files,
     follower,
+    durability,
     onOver: () => reply({ event: 'rebuilt' }),
     onFailure: (error) => noteDamage(path, error),
   });
