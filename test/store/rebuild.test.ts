@@ -233,11 +233,7 @@ describe('what only the lines say is known before it is needed', () => {
     const bytes = transcript({ id: 's1', key: KEY, activation: 1 });
     writeTranscript(home, { id: 's1', key: KEY, activation: 1 });
     await close(await openHome());
-    sql((db) =>
-      db.exec(
-        "UPDATE sessions SET seq = 0, q = 0, epoch = 0 WHERE id = 's1'; DELETE FROM active",
-      ),
-    );
+    sql((db) => db.exec("UPDATE sessions SET seq = 0, q = 0, epoch = 0 WHERE id = 's1'; DELETE FROM active"));
     rmSync(file('s1'));
     mkdirSync(file('s1'));
     const store = await openHome();

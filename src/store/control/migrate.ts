@@ -19,6 +19,7 @@ export function prepareSchema(db: Database, { path, home }: SchemaOptions): void
     for (const step of MIGRATIONS.slice(version)) db.script(step);
     if (version < SCHEMA_VERSION)
       db.run('INSERT OR REPLACE INTO meta VALUES (?, ?)', 'schema', String(SCHEMA_VERSION));
+    if (!isNew && !hasOurColumns(db)) throw damage('its tables are not those of its version');
     if (path === ':memory:') return;
     claimIdentity(db, path);
     if (isNew && (home === undefined || !existsSync(join(home, 'agents')))) markSurveyed(db);

@@ -4,7 +4,7 @@ import {
   existsSync,
   mkdirSync,
   openSync,
-  readSync,
+  readFileSync,
   renameSync,
   rmSync,
   statSync,
@@ -64,7 +64,8 @@ function salvageInto(target: string, path: string, home: string | undefined): Sa
   let source: DatabaseSync | undefined;
   try {
     prepareSchema(into, { path: target, ...(home !== undefined && { home }) });
-    source = openDamaged(path) ?? openWithNewFirstPage(path, copy);
+    const schema = newSchema(`${target}-schema`);
+    source = openDamaged(path, schema) ?? openWithSchema(path, copy, schema);
     const from = source;
     return from === undefined
       ? { kept: {}, lost: [`all of ${basename(path)}: it is not a database any more`] }
@@ -77,27 +78,39 @@ function salvageInto(target: string, path: string, home: string | undefined): Sa
   }
 }
 
-function openDamaged(path: string): DatabaseSync | undefined {
+function openDamaged(path: string, schema: Schema): DatabaseSync | undefined {
   if (!existsSync(path)) return undefined;
   let db: DatabaseSync | undefined;
   try {
     db = new DatabaseSync(path, { readOnly: true, timeout: 1000 });
-    // Both: without its tables nothing can be asked, and the first page may be all that is wrong.
-    db.prepare("SELECT 1 FROM sqlite_schema WHERE name IN ('journal', 'inbox') LIMIT 2").all();
-    db.prepare('SELECT 1 FROM journal LIMIT 0').all();
-    return db;
+    const tables: Map<unknown, unknown> = new Map(
+      db
+        .prepare(TABLES)
+        .all()
+        .map(({ name, place }) => [name, place]),
+    );
+    if ([...schema.tables].every(([name, place]) => tables.get(name) === place)) return db;
   } catch {
     // Not readable as it is.
-    db?.close();
-    return undefined;
   }
+  db?.close();
+  return undefined;
 }
 
+/** The tables as a new database has them, and the pages that say so. */
+interface Schema {
+  readonly tables: ReadonlyMap<unknown, unknown>;
+  readonly pages: ReadonlyMap<number, Buffer>;
+}
+
+const TABLES =
+  "SELECT name, rootpage || ':' || sql AS place FROM sqlite_schema WHERE type = 'table' AND name <> 'strangers'";
+
 /**
- * SQLite finds everything by the first page. Ours always says the same, because the same steps make the tables of
- * every home: a copy of the file gets the first page of a new one.
+ * SQLite finds everything by its first pages, and ours always say the same: the same first step makes the tables of
+ * every home, at the same places. Where they are damaged a copy of the file gets those of a new one.
  */
-function openWithNewFirstPage(path: string, copy: string): DatabaseSync | undefined {
+function openWithSchema(path: string, copy: string, { pages }: Schema): DatabaseSync | undefined {
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   if (size < 2 * PAGE) return undefined;
   for (const suffix of ['', '-wal']) {
@@ -105,33 +118,49 @@ function openWithNewFirstPage(path: string, copy: string): DatabaseSync | undefi
   }
   const fd = openSync(copy, 'r+');
   try {
-    const page = firstPage(`${copy}-new`);
-    // The header counts the pages of its file.
-    page.writeUInt32BE(Math.floor(size / PAGE), 28);
-    // Pages that are free are not looked for: nothing is going to be written.
-    page.writeUInt32BE(0, 32);
-    page.writeUInt32BE(0, 36);
-    writeSync(fd, page, 0, PAGE, 0);
+    for (const [number, page] of pages) {
+      if (number === 1) {
+        // The header counts the pages of its file. Free ones are not looked for: nothing is going to be written.
+        page.writeUInt32BE(Math.floor(size / PAGE), 28);
+        page.writeUInt32BE(0, 32);
+        page.writeUInt32BE(0, 36);
+      }
+      writeSync(fd, page, 0, PAGE, (number - 1) * PAGE);
+    }
   } finally {
     closeSync(fd);
   }
-  return openDamaged(copy);
+  return openDamaged(copy, { tables: new Map(), pages });
 }
 
-function firstPage(path: string): Buffer {
-  const page = Buffer.alloc(PAGE);
+function newSchema(path: string): Schema {
   keepPrivate(path);
   try {
     const db = new DatabaseSync(path);
-    db.exec(`PRAGMA page_size=${PAGE}; PRAGMA journal_mode=WAL; BEGIN`);
-    for (const step of MIGRATIONS) db.exec(step);
-    db.exec('COMMIT');
+    db.exec(`PRAGMA page_size=${PAGE}; PRAGMA journal_mode=WAL; BEGIN; ${MIGRATIONS[0]}; COMMIT`);
+    const tables: Map<unknown, unknown> = new Map(
+      db
+        .prepare(TABLES)
+        .all()
+        .map(({ name, place }) => [name, place]),
+    );
     db.close();
-    const fd = openSync(path, 'r');
-    readSync(fd, page, 0, PAGE, 0);
-    closeSync(fd);
+    const bytes = readFileSync(path);
+    const pageAt = (number: number): Buffer => bytes.subarray((number - 1) * PAGE, number * PAGE);
+    const numbers = [1, ...childrenOf(pageAt(1), 100)];
+    return { tables, pages: new Map(numbers.map((number) => [number, pageAt(number)])) };
   } finally {
     for (const suffix of SIDE_FILES) rmSync(path + suffix, { force: true });
   }
-  return page;
+}
+
+/** The pages below an inner page of a table, by SQLite's file format; none below a leaf. */
+function childrenOf(page: Buffer, header: number): number[] {
+  const INNER_TABLE = 0x05;
+  if (page[header] !== INNER_TABLE) return [];
+  const cells = page.readUInt16BE(header + 3);
+  const left = Array.from({ length: cells }, (_, i) =>
+    page.readUInt32BE(page.readUInt16BE(header + 12 + 2 * i)),
+  );
+  return [...left, page.readUInt32BE(header + 8)];
 }
