@@ -57,6 +57,7 @@ export type {
   ListQuery,
   NewEntry,
   ReadRange,
+  RebuildProgress,
   SearchHit,
   SearchQuery,
   SessionInit,

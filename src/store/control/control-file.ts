@@ -18,6 +18,7 @@ export interface ControlFile {
 export type ControlOptions = Pick<ThreadOptions, 'path' | 'home' | 'durability'>;
 
 const LOCK_WAIT_MS = 60_000;
+const SQLITE_ERROR = 1;
 
 /**
  * Opens control.db for writing, whatever became of it: a missing one is made, an older one brought forward, a damaged
@@ -33,7 +34,7 @@ export function openControl(options: ControlOptions): ControlFile {
   try {
     if (!existsSync(salvagedName(path))) return openSound(options);
   } catch (error) {
-    if (!isDamage(error)) throw storeError(error);
+    if (!isUnsound(error)) throw storeError(error);
   }
   alone(path, () => {
     try {
@@ -41,12 +42,18 @@ export function openControl(options: ControlOptions): ControlFile {
       openSound(options).db.close();
       rmSync(salvagedName(path), { force: true });
     } catch (error) {
-      if (!isDamage(error)) throw storeError(error);
+      if (!isUnsound(error)) throw storeError(error);
       replaceBySalvaged(options, salvagedName(path));
       rmSync(noteName(path), { force: true });
     }
   });
   return openSound(options);
+}
+
+/** Damaged, or with tables of which our questions make no sense: a changed byte in a name does that. */
+function isUnsound(error: unknown): boolean {
+  const { cause = error } = error as { cause?: unknown };
+  return isDamage(error) || (cause as { errcode?: number }).errcode === SQLITE_ERROR;
 }
 
 /** Complete, and about to take the place of the damaged one. */
