@@ -194,6 +194,9 @@ describe('what only the lines say is known before it is needed', () => {
     const store = await openHome();
     expect(await store.active(KEY)).toBeUndefined();
     expect(await store.get('gone')).toMatchObject({ status: 'deleted', active: false });
+    const { sessionId } = await store.inbox.receive({ sessionKey: KEY, source: 'tg', body: {} });
+    expect(await store.active(KEY)).toMatchObject({ id: sessionId });
+    expect(['', 'old', 'gone']).not.toContain(sessionId);
   });
 
   test('appends to other sessions go on while a long transcript is read', async () => {
