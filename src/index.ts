@@ -61,6 +61,7 @@ export type {
   LiveOptions,
   NewEntry,
   ReadRange,
+  RebuildProgress,
   SearchHit,
   SearchQuery,
   SessionInit,

@@ -299,6 +299,13 @@ export interface StoreStats {
   readonly bytes: number;
   /** Of stores that keep their data on a disk of this machine. */
   readonly disk?: DiskSpace;
+  /** Set while the index is made again from the transcripts: lists show what is known so far. */
+  readonly rebuilding?: RebuildProgress;
+}
+
+export interface RebuildProgress {
+  readonly done: number;
+  readonly total: number;
 }
 
 export interface DiskSpace {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -104,6 +104,26 @@ describe('a home from the command line', () => {
     expect(status).toBe(0);
     expect(stdout).toMatch(/ok {3}home: .*ok {3}quarantine: empty.*\d+ sessions/s);
     expect(stdout).toMatch(/disk: [\d,]+ MiB free; below [\d,]+ MiB no turn begins/);
+  });
+
+  test('an index that is damaged or lost leaves no gap in the list, and doctor tells what became of it', () => {
+    const hurt = `${home}-hurt`;
+    cpSync(home, hurt, { recursive: true });
+    const run = (command: string): ReturnType<typeof reprise> =>
+      spawnSync(process.execPath, ['bin/reprise.cjs', command, '--home', hurt], { encoding: 'utf8' });
+    try {
+      const bytes = readFileSync(join(hurt, 'control.db'));
+      writeFileSync(join(hurt, 'control.db'), bytes.fill(0, 0, 4096));
+      for (const what of ['damaged', 'lost']) {
+        expect(run('ls').stdout, what).toMatch(/Fix the bike[\s\S]*Plan the trip/);
+        const { status, stdout } = run('doctor');
+        expect(status).toBe(1);
+        expect(stdout).toMatch(/look control\.db: damaged on 2\d{3}-.*; nothing is lost/);
+        rmSync(join(hurt, 'control.db'));
+      }
+    } finally {
+      rmSync(hurt, { recursive: true });
+    }
   });
 
   test('a place without a home is an error, not an empty list', () => {

@@ -35,7 +35,7 @@ describe('side files of a store that others have open', () => {
       await using driver = await startDriver({ store: 'sqlite', home });
       await must(driver, SESSION);
       let tries = 0;
-      const db = new SideFiles(path(), false).open(() => {
+      const db = new SideFiles(path(), { readOnly: false, isFirst: false }).open(() => {
         tries++;
         // Too late for the look before, and what SQLite makes now is all its own.
         if (tries === 1) for (const suffix of suffixes) rmSync(path() + suffix);
@@ -55,7 +55,7 @@ describe('side files of a store that others have open', () => {
   test('a reader makes none of them and says why it cannot read', () => {
     connect().exec('PRAGMA journal_mode=WAL');
     for (const suffix of ['-wal', '-shm']) rmSync(path() + suffix, { force: true });
-    const open = (): unknown => new SideFiles(path(), true).open(connect, 20);
+    const open = (): unknown => new SideFiles(path(), { readOnly: true, isFirst: false }).open(connect, 20);
     expect(open).toThrow(expect.objectContaining({ code: 'STORE_MOVED', outcome: 'none' }));
   });
 });

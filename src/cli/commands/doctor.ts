@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
-import { readdir, stat, statfs } from 'node:fs/promises';
+import { readdir, readFile, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DiskSpace } from '../../store/store.ts';
-import { type HomeOptions, homeOf, openHome } from '../home.ts';
+import { isObject } from '../../transcript/json.ts';
+import { type HomeOptions, homeOf, openHomeAsItIs } from '../home.ts';
 import { escapeForTerminal, print, style } from '../print.ts';
 
 interface Check {
@@ -30,6 +31,8 @@ export async function doctor(options: HomeOptions & { readonly json?: unknown })
     checks.push(await homeCheck(path, origin), await quarantineCheck(path), identityCheck());
     if (existsSync(join(path, 'control.db'))) checks.push(...(await storeChecks(options)));
     else checks.push(spaceCheck(await freeOn(path)));
+    // Behind the store: opening it may be what salvages it.
+    checks.push(...(await salvageChecks(path)));
   }
   if (options.json === true) print(JSON.stringify({ data: checks, hasMore: false, lastId: null }, null, 2));
   else for (const check of checks) print(line(check));
@@ -79,6 +82,31 @@ async function quarantineCheck(path: string): Promise<Check> {
   };
 }
 
+/** What became of a control.db that could not be read: what the new one has of it, and what nobody has. */
+async function salvageChecks(path: string): Promise<Check[]> {
+  const folder = join(path, 'quarantine');
+  if (!existsSync(folder)) return [];
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.salvage.json'));
+  return Promise.all(
+    names.sort().map(async (name) => {
+      const report: unknown = JSON.parse(await readFile(join(folder, name), 'utf8'));
+      const { at, kept, lost } = isObject(report) ? report : {};
+      const rows = isObject(kept) ? Object.entries(kept).map(([table, n]) => `${String(n)} of ${table}`) : [];
+      const losses = Array.isArray(lost) ? lost.map(String) : [];
+      const detail = `damaged on ${String(at)}; kept ${rows.join(', ') || 'nothing'}`;
+      return {
+        name: 'control.db',
+        ok: false,
+        detail:
+          losses.length === 0
+            ? `${detail}; nothing is lost`
+            : `${detail}; lost:\n     ${losses.join('\n     ')}`,
+        next: `The damaged file is in ${folder}. Remove ${name} when you have seen this.`,
+      };
+    }),
+  );
+}
+
 /** Without /proc a dead holder of a lease is noticed by its silence only. */
 function identityCheck(): Check {
   const ok = existsSync('/proc/sys/kernel/random/boot_id');
@@ -90,8 +118,8 @@ function identityCheck(): Check {
 }
 
 async function storeChecks(options: HomeOptions): Promise<Check[]> {
-  await using store = await openHome(options);
-  const [{ sessions, bytes, disk }, leases] = [await store.stats(), await store.leases()];
+  await using store = await openHomeAsItIs(options);
+  const [{ sessions, bytes, disk, rebuilding }, leases] = [await store.stats(), await store.leases()];
   const dead = leases.filter(({ alive }) => !alive).length;
   return [
     ...(disk === undefined ? [] : [spaceCheck(disk)]),
@@ -100,6 +128,16 @@ async function storeChecks(options: HomeOptions): Promise<Check[]> {
       ok: true,
       detail: `${sessions} sessions, ${bytes.toLocaleString('en')} bytes of transcripts`,
     },
+    ...(rebuilding === undefined
+      ? []
+      : [
+          {
+            name: 'index',
+            ok: false,
+            detail: `being made again: ${rebuilding.done} of ${rebuilding.total} transcripts are read`,
+            next: 'Any process that uses this home goes on with it; "reprise ls" waits until it is done.',
+          },
+        ]),
     {
       name: 'leases',
       ok: true,

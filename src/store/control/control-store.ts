@@ -54,6 +54,7 @@ interface ControlStoreParts {
   readonly reader: ThreadClient;
   readonly supports: StoreSupports;
   readonly path: string;
+  readonly rebuilding: boolean;
 }
 
 const DEFAULT_TTL_MS = 15_000;
@@ -74,11 +75,15 @@ export class ControlStore implements Store {
   readonly #sleepers: Sleepers = new Sleepers();
   #unpark: () => void = () => {};
 
-  private constructor({ writer, reader, supports, path }: ControlStoreParts) {
+  /** Until told otherwise: the reader may not know yet what the transcripts say. */
+  #rebuilding: boolean;
+
+  private constructor({ writer, reader, supports, path, rebuilding }: ControlStoreParts) {
     this.#writer = writer;
     this.#reader = reader;
     this.supports = supports;
     this.#live = LiveHub.of(path);
+    this.#rebuilding = rebuilding;
     this.inbox = {
       receive: (inbound) => this.#receive(inbound),
       take: (id, { epoch }) => this.#writer.call<InboxItem | null>('take', { id, epoch }),
@@ -93,7 +98,11 @@ export class ControlStore implements Store {
     const inMemory = options.path === ':memory:';
     const shared = { ...options, engineId: randomUUID() };
     let store: ControlStore | undefined;
-    const onEvent = (event: ThreadEvent): void => store?.handle(event);
+    let rebuilding = true;
+    const onEvent = (event: ThreadEvent): void => {
+      if (event.event === 'rebuilt') rebuilding = false;
+      store?.handle(event);
+    };
     const writer = new ThreadClient({
       thread: () => ({
         ...shared,
@@ -121,7 +130,7 @@ export class ControlStore implements Store {
       await writer.close();
       throw error;
     }
-    store = new ControlStore({ writer, reader, supports, path: options.path });
+    store = new ControlStore({ writer, reader, supports, path: options.path, rebuilding });
     writer.unref();
     reader.unref();
     if (signals && supports.shared) store.#unpark = parkBeforeStop(store);
@@ -141,7 +150,7 @@ export class ControlStore implements Store {
       this.#sleepers.wake(event.sessions);
     } else if (event.event === 'lost') {
       this.#leases.get(`${event.session}:${event.epoch}`)?.lose();
-    }
+    } else if (event.event === 'rebuilt') this.#rebuilding = false;
   }
 
   /** What a new writer thread has to keep alive. */
@@ -162,11 +171,11 @@ export class ControlStore implements Store {
   }
 
   async get(id: string): Promise<SessionRecord> {
-    return this.#reader.call('get', { id: parseSessionId(id) });
+    return this.#look('get', { id: parseSessionId(id) });
   }
 
   async active(key: string): Promise<SessionRecord | undefined> {
-    return this.#reader.call('active', { key: normalizeSessionKey(key) });
+    return this.#look('active', { key: normalizeSessionKey(key) });
   }
 
   async activate(key: string, id: string): Promise<SessionRecord> {
@@ -187,18 +196,15 @@ export class ControlStore implements Store {
   }
 
   async tail(id: string): Promise<EntryPage> {
-    return this.#checked(id, await this.#reader.call<CheckedPage>('tail', { id: parseSessionId(id) }));
+    return this.#checked(id, await this.#look<CheckedPage>('tail', { id: parseSessionId(id) }));
   }
 
   async read(id: string, range: ReadRange = {}): Promise<EntryPage> {
-    return this.#checked(
-      id,
-      await this.#reader.call<CheckedPage>('read', { ...range, id: parseSessionId(id) }),
-    );
+    return this.#checked(id, await this.#look<CheckedPage>('read', { ...range, id: parseSessionId(id) }));
   }
 
   async blob(id: string, hash: string): Promise<Uint8Array> {
-    return this.#reader.call('blob', { id: parseSessionId(id), hash: blobHash(hash) });
+    return this.#look('blob', { id: parseSessionId(id), hash: blobHash(hash) });
   }
 
   async *watch(id: string, { afterSeq, signal }: WatchOptions): AsyncIterable<StoredEntry> {
@@ -286,15 +292,19 @@ export class ControlStore implements Store {
   }
 
   async verify(id?: string): Promise<VerifyReport> {
-    return this.#reader.call('verify', id === undefined ? {} : { id: parseSessionId(id) });
+    return this.#look('verify', id === undefined ? {} : { id: parseSessionId(id) });
   }
 
   async stats(): Promise<StoreStats> {
-    return this.#reader.call('stats', {});
+    const stats = await this.#reader.call<StoreStats>('stats', {});
+    const rebuilding = this.#rebuilding
+      ? await this.#writer.call<StoreStats['rebuilding']>('progress', {})
+      : undefined;
+    return rebuilding === undefined ? stats : { ...stats, rebuilding };
   }
 
   async exportSession(id: string): Promise<Uint8Array> {
-    return this.#reader.call('export', { id: parseSessionId(id) });
+    return this.#look('export', { id: parseSessionId(id) });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -306,6 +316,12 @@ export class ControlStore implements Store {
     if (this.#reader !== this.#writer) await this.#reader.close();
     await this.#writer.close();
     this.#sleepers.wake(null);
+  }
+
+  /** Asks the reader, and has the writer read the transcripts first that the answer needs. */
+  async #look<T>(op: string, args: unknown): Promise<T> {
+    if (this.#rebuilding) await this.#writer.call('prepare', { op, args });
+    return this.#reader.call(op, args);
   }
 
   /** Whoever meets damage tells the writer, so that nobody appends behind it. */

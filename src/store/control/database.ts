@@ -1,7 +1,10 @@
+import { statSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { RepriseError } from '../../errors.ts';
 import { copyLog, isBusy, movedError, nap, SideFiles } from './side-files.ts';
 
+const CORRUPT = 11;
+const NOT_A_DATABASE = 26;
 const BUSY_LIMIT_MS = 5000;
 const MiB = 1024 * 1024;
 
@@ -10,6 +13,8 @@ export interface DatabaseOptions {
   readonly path: string;
   readonly durability: 'disk' | 'os';
   readonly readOnly?: boolean;
+  /** A reader that comes before any writer of this process. */
+  readonly isFirst?: boolean;
 }
 
 /**
@@ -26,9 +31,9 @@ export class Database {
   #untold = false;
 
   constructor(options: DatabaseOptions) {
-    const { path, readOnly = false } = options;
+    const { path, readOnly = false, isFirst = false } = options;
     this.#options = options;
-    if (path !== ':memory:') this.#files = new SideFiles(path, readOnly);
+    if (path !== ':memory:') this.#files = new SideFiles(path, { readOnly, isFirst });
     this.#db = this.#connect(BUSY_LIMIT_MS);
   }
 
@@ -222,13 +227,14 @@ export class Database {
 }
 
 function openDatabase({ path, durability, readOnly = false }: DatabaseOptions): DatabaseSync {
-  const db = new DatabaseSync(path, { readOnly, timeout: readOnly ? BUSY_LIMIT_MS : 0 });
+  const db = new DatabaseSync(path, { readOnly, timeout: BUSY_LIMIT_MS });
   try {
     if (!readOnly) {
+      // Patient while another process makes the file; from then on the loop around BEGIN waits better.
       db.exec(`PRAGMA journal_mode=WAL; PRAGMA synchronous=${durability === 'disk' ? 'FULL' : 'NORMAL'}`);
       // A large WAL is checkpointed rarely, and one that is not truncated needs no new blocks on a full disk.
       db.exec(
-        `PRAGMA wal_autocheckpoint=4096; PRAGMA journal_size_limit=${64 * MiB}; PRAGMA cache_size=-16384`,
+        `PRAGMA wal_autocheckpoint=4096; PRAGMA journal_size_limit=${64 * MiB}; PRAGMA cache_size=-16384; PRAGMA busy_timeout=0`,
       );
     }
     // SQLite opens or makes the side files at the first look.
@@ -240,6 +246,12 @@ function openDatabase({ path, durability, readOnly = false }: DatabaseOptions): 
   }
 }
 
+/** Device and inode; `none` where there is no file. */
+export function identityOf(path: string): string {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat === undefined ? 'none' : `${stat.dev}:${stat.ino}`;
+}
+
 /** SQLite's own failures by our codes. */
 export function storeError(error: unknown, outcome: 'none' | 'unknown' = 'none'): RepriseError {
   if (error instanceof RepriseError) return error;
@@ -249,9 +261,27 @@ export function storeError(error: unknown, outcome: 'none' | 'unknown' = 'none')
       5: 'STORE_BUSY',
       8: 'STORE_READ_ONLY',
       13: 'STORE_FULL',
-      11: 'STORE_CORRUPT',
-      26: 'STORE_CORRUPT',
+      [CORRUPT]: 'STORE_CORRUPT',
+      [NOT_A_DATABASE]: 'STORE_CORRUPT',
     } as const
   )[errcode & 0xff];
-  return new RepriseError(code ?? 'STORE_FAILED', `the store failed: ${message}`, { cause: error, outcome });
+  const next = 'Close every process that uses this home and open it again: what can be read is salvaged.';
+  return new RepriseError(code ?? 'STORE_FAILED', `the store failed: ${message}`, {
+    cause: error,
+    outcome,
+    ...(code === 'STORE_CORRUPT' && { details: { next } }),
+  });
+}
+
+/** The database itself is damaged, not a transcript. */
+export function isDamage(error: unknown): boolean {
+  const { errcode = 0 } = ((error as { cause?: unknown }).cause ?? error ?? {}) as { errcode?: number };
+  return [CORRUPT, NOT_A_DATABASE].includes(errcode & 0xff);
+}
+
+/** Damage that SQLite does not see by itself. */
+export function damage(why: string): RepriseError {
+  return new RepriseError('STORE_CORRUPT', `the database is damaged: ${why}`, {
+    cause: { errcode: CORRUPT },
+  });
 }

@@ -63,8 +63,9 @@ function sessionFor(
   batch: Batch,
   { sessionKey, sessionId, reset }: { sessionKey: string; sessionId: string; reset: string | undefined },
 ): string {
+  // Empty after a delete: the key has a counter and stands for nobody.
   const active = batch.db.row<{ session_id: string }>(
-    'SELECT session_id FROM active WHERE key = ?',
+    "SELECT session_id FROM active WHERE key = ? AND session_id <> ''",
     sessionKey,
   );
   if (active !== undefined && reset === undefined) return active.session_id;

@@ -4,6 +4,7 @@ import type { InboxItem, LeaseInfo } from '../store.ts';
 import type { Batch } from './batch.ts';
 import type { Database } from './database.ts';
 import { type Holder, isCertainlyDead } from './holder.ts';
+import { epochFloor } from './identity.ts';
 import { oldestAccepted } from './inbox-rows.ts';
 
 interface LeaseRow {
@@ -69,7 +70,7 @@ export function acquireLease(
     });
   }
   batch.space?.assertRoom();
-  row.epoch++;
+  row.epoch = Math.max(row.epoch, epochFloor(batch.db)) + 1;
   batch.touch(row);
   seen.delete(row.id);
   batch.db.run(

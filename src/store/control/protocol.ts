@@ -45,6 +45,8 @@ export type ThreadMessage = readonly ThreadReply[] | ThreadEvent;
 export type ThreadEvent =
   | { readonly event: 'ready' }
   | { readonly event: 'failed'; readonly error: ThreadError }
+  /** The index agrees with the transcripts: from now on nobody has to ask for anything to be prepared. */
+  | { readonly event: 'rebuilt' }
   /** Null: another process has committed something. */
   | { readonly event: 'changed'; readonly sessions: readonly string[] | null }
   | { readonly event: 'lost'; readonly session: string; readonly epoch: number };

@@ -41,15 +41,21 @@ type Place = 'here' | 'moved' | 'gone';
 export class SideFiles {
   readonly #path: string;
   readonly #readOnly: boolean;
+  /** A reader waits for the writer of its process, unless it comes before one. */
+  readonly #waitsForWriter: boolean;
   /** What the connection has open. The inodes are in use as long as it is, so no other file can have them. */
   #mine: readonly string[] = [];
   /** Files that may have been made while somebody worked on others: not joined before this time. */
   #strangers: { readonly files: string; readonly until: number } = { files: '', until: 0 };
   #diverged: RepriseError | undefined;
 
-  constructor(path: string, readOnly: boolean) {
+  constructor(
+    path: string,
+    { readOnly, isFirst }: { readonly readOnly: boolean; readonly isFirst: boolean },
+  ) {
     this.#path = path;
     this.#readOnly = readOnly;
+    this.#waitsForWriter = readOnly && !isFirst;
   }
 
   /** `gone`: the database itself was removed or replaced, and there is nothing to come back to. */
@@ -78,8 +84,7 @@ export class SideFiles {
     const { files, until } = this.#strangers;
     const isStrange = performance.now() < until && birthsOf(this.#path) === files;
     const areShared = !before.includes(NONE) && !isStrange;
-    // A reader waits for its writer.
-    if (!areShared && this.#readOnly) return stillInUse();
+    if (!areShared && this.#waitsForWriter) return stillInUse();
     let db: DatabaseSync | undefined;
     let failure: unknown;
     try {

@@ -1,10 +1,10 @@
-import { chmodSync, closeSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { RepriseError } from '../../errors.ts';
 import type { StoreStats } from '../store.ts';
 import { BlobFiles } from './blob-files.ts';
 import { blobRows } from './blobs.ts';
+import { type ControlFile, noteDamage, openControl } from './control-file.ts';
 import { Database, storeError } from './database.ts';
 import { Follower } from './follower.ts';
 import { FreeSpace } from './free-space.ts';
@@ -12,12 +12,12 @@ import { currentHolder } from './holder.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { dropLeases } from './leases.ts';
 import { fileSource, journalSource } from './lines.ts';
+import { needsOf } from './needs.ts';
 import { OldBodies } from './old-bodies.ts';
 import type { ThreadEvent, ThreadOptions, ThreadReply, ThreadRequest } from './protocol.ts';
 import { Reader } from './reader.ts';
-import { adoptUnknownTranscripts, setAsideDamaged } from './rebuild.ts';
+import { Rebuild } from './rebuild.ts';
 import { RowCache } from './row-cache.ts';
-import { prepareSchema } from './schema.ts';
 import { writeSessionsJson } from './sessions-json.ts';
 import { TranscriptFiles } from './transcript-files.ts';
 import { WRITE_OPS, type WriteOp, type WriteOutcome, Writer } from './writer.ts';
@@ -35,7 +35,8 @@ const READ_OPS: ReadonlySet<string> = new Set(
 
 function start(port: MessagePort, options: ThreadOptions): void {
   const { path, home, role, durability, engineId } = options;
-  const db = role === 'reader' ? new Database({ path, durability, readOnly: true }) : openControl(options);
+  const { db, newer }: ControlFile =
+    role === 'reader' ? { db: new Database({ path, durability, readOnly: true }) } : openControl(options);
   const self = currentHolder(engineId);
   const files = home === undefined ? undefined : new TranscriptFiles(home);
   const source = files === undefined ? journalSource(db) : fileSource(db, files);
@@ -43,6 +44,11 @@ function start(port: MessagePort, options: ThreadOptions): void {
   const reader = new Reader({ db, source, blobs, self });
   const space = path === ':memory:' ? undefined : new FreeSpace(dirname(path), options.minFreeBytes);
   const tell = (event: ThreadEvent): void => port.postMessage(event);
+  const replyTo = (n: number, outcome: WriteOutcome): ThreadReply => {
+    if (outcome.ok) return { n, ok: true, value: outcome.value };
+    noteDamage(path, outcome.error);
+    return { n, ok: false, error: describe(outcome.error) };
+  };
   const answer = (n: number, outcome: WriteOutcome): void => port.postMessage([replyTo(n, outcome)]);
 
   const withSpace = (op: string, outcome: WriteOutcome): WriteOutcome =>
@@ -50,16 +56,32 @@ function start(port: MessagePort, options: ThreadOptions): void {
       ? { ok: true, value: { ...(outcome.value as StoreStats), disk: space.look() } }
       : outcome;
 
-  if (role === 'reader') {
-    const tending = setInterval(() => db.tend(), POLL_MS);
+  let version = db.dataVersion();
+  /** To be called often: whether others have committed, and whether the store is where it was. */
+  const watchOthers = (): void => {
+    if (!db.tend()) return;
+    try {
+      const current = db.dataVersion();
+      if (current !== version) tell({ event: 'changed', sessions: null });
+      version = current;
+    } catch {
+      // A connection that is being made anew cannot be asked; the next poll asks again.
+    }
+  };
+
+  if (role === 'reader' || newer !== undefined) {
+    // A store of a newer version is looked at, never touched: nothing is followed, synced, rebuilt or indexed.
+    const timer = setInterval(newer === undefined ? () => db.tend() : watchOthers, POLL_MS);
+    if (newer !== undefined) tell({ event: 'rebuilt' });
     port.on('message', ({ n, op, args }: ThreadRequest) => {
       if (op === 'park') park(() => answer(n, DONE), args as Int32Array);
       else if (op === 'close') {
-        clearInterval(tending);
+        clearInterval(timer);
         db.close();
         answer(n, DONE);
         port.close();
-      } else answer(n, withSpace(op, look(reader, op, args)));
+      } else if (newer === undefined || !(op in WRITE_OPS)) answer(n, withSpace(op, look(reader, op, args)));
+      else answer(n, op === 'damaged' ? DONE : { ok: false, error: newer });
     });
     return;
   }
@@ -101,34 +123,44 @@ function start(port: MessagePort, options: ThreadOptions): void {
       // Locked, full or failing: nothing is lost by waiting for the next sweep.
     }
   };
-  let version = db.dataVersion();
   const poll = (): void => {
     leases.beat();
-    if (!db.tend()) return;
-    try {
-      const current = db.dataVersion();
-      if (current !== version) tell({ event: 'changed', sessions: null });
-      version = current;
-    } catch {
-      // A connection that is being made anew cannot be asked; the next poll asks again.
-    }
+    watchOthers();
   };
   if (follower !== undefined) {
     follower.adoptLeftovers();
     writer.followNow();
   }
-  if (home !== undefined && files !== undefined)
-    db.transaction(() => adoptUnknownTranscripts(db, files, home));
+  const rebuild = new Rebuild({
+    db,
+    home,
+    files,
+    follower,
+    durability,
+    onOver: () => tell({ event: 'rebuilt' }),
+    onFailure: (error) => noteDamage(path, error),
+  });
+  /** Work that has to wait until what it needs was read; at once on every day but the first after a loss. */
+  const whenReady = (n: number, op: string, args: unknown, work: () => void): void => {
+    const need = rebuild.isOver ? undefined : needsOf(op, args);
+    const go = (error?: RepriseError): void =>
+      error === undefined ? work() : answer(n, { ok: false, error });
+    if (need === undefined) go();
+    else rebuild.whenReady(need, go);
+  };
   const timers = [setInterval(sweep, SWEEP_MS), setInterval(poll, POLL_MS)];
 
   port.on('message', ({ n, op, args }: ThreadRequest) => {
     if (op === 'close') {
       for (const timer of timers) clearInterval(timer);
+      const isComplete = rebuild.isOver;
+      rebuild.stop();
       // Everything submitted before has been answered: the client waits for its calls before it closes.
       sweep();
       sweep();
       files?.close();
-      if (home !== undefined && db.tend()) writeIndex(db, home);
+      // Of half the sessions it would hide the others.
+      if (home !== undefined && isComplete && db.tend()) writeIndex(db, home);
       writer.forgetCommits();
       db.close();
       answer(n, DONE);
@@ -136,25 +168,21 @@ function start(port: MessagePort, options: ThreadOptions): void {
       port.close();
     } else if (op === 'park') park(() => answer(n, DONE), args as Int32Array);
     else if (op in WRITE_OPS) {
-      writer.submit({
-        op: op as WriteOp,
-        args,
-        done: (outcome) => {
-          leases.note(op, args, outcome);
-          replies.push(replyTo(n, outcome));
-        },
-      });
+      const done = (outcome: WriteOutcome): void => {
+        leases.note(op, args, outcome);
+        replies.push(replyTo(n, outcome));
+      };
+      whenReady(n, op, args, () => writer.submit({ op: op as WriteOp, args, done }));
+    } else if (op === 'progress') {
+      whenReady(n, op, args, () => answer(n, { ok: true, value: rebuild.progress() }));
+    } else if (op === 'prepare') {
+      const asked = args as { readonly op: string; readonly args: unknown };
+      whenReady(n, asked.op, asked.args, () => answer(n, DONE));
     } else answer(n, look(reader, op, args));
   });
 }
 
 const DONE: WriteOutcome = { ok: true, value: undefined };
-
-function replyTo(n: number, outcome: WriteOutcome): ThreadReply {
-  return outcome.ok
-    ? { n, ok: true, value: outcome.value }
-    : { n, ok: false, error: describe(outcome.error) };
-}
 
 /** A message is handled outside any transaction, and until the gate opens no other work is done. */
 function park(answer: () => void, gate: Int32Array): void {
@@ -168,41 +196,6 @@ function writeIndex(db: Database, home: string): void {
     db.snapshot(() => writeSessionsJson(db, home));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
-  }
-}
-
-/** Opens control.db for writing; one that is damaged is set aside and made anew from the transcripts. */
-function openControl({ path, home, durability }: ThreadOptions): Database {
-  if (path !== ':memory:') keepPrivate(path);
-  try {
-    const db = new Database({ path, durability });
-    prepareSchema(db);
-    return db;
-  } catch (error) {
-    const isDamaged = storeError(error).code === 'STORE_CORRUPT';
-    if (!isDamaged || home === undefined) throw error;
-    setAsideDamaged(path, home);
-    keepPrivate(path);
-    const db = new Database({ path, durability });
-    prepareSchema(db);
-    return db;
-  }
-}
-
-/**
- * SQLite would make the file readable for everybody, and its side files take their mode from it. Made here only
- * when it is not there yet: closing a descriptor of a database in use would drop this process's locks on it.
- */
-function keepPrivate(path: string): void {
-  try {
-    closeSync(openSync(path, 'wx', 0o600));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    for (const suffix of ['', '-wal', '-shm']) {
-      const { mode = 0, uid } = statSync(path + suffix, { throwIfNoEntry: false }) ?? {};
-      // Somebody else's is his to close; that he let us in was his choice.
-      if ((mode & 0o077) !== 0 && uid === process.getuid?.()) chmodSync(path + suffix, 0o600);
-    }
   }
 }
 
