@@ -144,7 +144,7 @@ export class Writer {
         outcomes = requests.map((request) => runOne(batch, request));
         purged = batch.purged;
         changed = batch.flush();
-        this.#sign(commit);
+        this.#sign(String(commit));
       });
     } catch (error) {
       const failure = storeError(error);
@@ -166,8 +166,8 @@ export class Writer {
   }
 
   /** A note inside the transaction that only this engine writes: whether a commit happened can be looked up. */
-  #sign(commit: number): void {
-    this.#context.db.run('INSERT OR REPLACE INTO meta VALUES (?, ?)', this.#mark, String(commit));
+  #sign(commit: string): void {
+    this.#context.db.run('INSERT OR REPLACE INTO meta VALUES (?, ?)', this.#mark, commit);
   }
 
   /** On the way out: the signature is of use to nobody else. */
@@ -194,12 +194,19 @@ export class Writer {
       const { db } = this.#context;
       db.reopen();
       // Under the write lock, which also makes sure that the files asked are the ones everybody uses.
-      const happened =
-        db.transaction(() => db.row<{ value: string }>('SELECT value FROM meta WHERE name = ?', this.#mark), {
-          lazy: true,
-        })?.value === String(commit);
+      const happened = db.transaction(
+        () => {
+          const row = db.row<{ value: string }>('SELECT value FROM meta WHERE name = ?', this.#mark);
+          if (row?.value === String(commit)) return true;
+          // Refused by its sync only, a commit stands whole in the log, and a crash would bring it back: what is
+          // written next takes its place. On a full disk its end was never written, and nothing else can be.
+          if (failure.code !== 'STORE_FULL') this.#sign(`not ${commit}`);
+          return false;
+        },
+        { lazy: true },
+      );
       // What a failed fsync left may stand in the page cache only. Copied into the database and synced, it is safe.
-      if (happened) db.checkpoint();
+      if (happened || failure.code !== 'STORE_FULL') db.checkpoint();
       this.#unresolved = false;
       return happened;
     } catch {
