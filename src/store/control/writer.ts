@@ -91,7 +91,7 @@ export class Writer {
     this.#follower = follower;
     this.#onCommit = onCommit;
     // A thread that took the place of a dead one counts on: a number is signed once, or it would prove nothing.
-    this.#commits = this.#lastCommit();
+    this.#commits = Math.abs(this.#lastCommit());
   }
 
   submit(request: WriteRequest): void {
@@ -225,9 +225,18 @@ export class Writer {
       const { db } = this.#context;
       db.reopen();
       // Under the write lock, which also makes sure that the files asked are the ones everybody uses.
-      const happened = db.transaction(() => this.#lastCommit(), { lazy: true }) === commit;
+      const happened = db.transaction(
+        () => {
+          if (this.#lastCommit() === commit) return true;
+          // Refused by its sync only, a commit stands whole in the log, and a crash would bring it back: what is
+          // written next takes its place. On a full disk its end was never written, and nothing else can be.
+          if (failure.code !== 'STORE_FULL') this.#sign(-commit);
+          return false;
+        },
+        { lazy: true },
+      );
       // What a failed fsync left may stand in the page cache only. Copied into the database and synced, it is safe.
-      if (happened) db.checkpoint();
+      if (happened || failure.code !== 'STORE_FULL') db.checkpoint();
       this.#unresolved = false;
       return happened;
     } catch {
@@ -236,6 +245,7 @@ export class Writer {
     }
   }
 
+  /** Negative: the one of that number is known not to have happened. */
   #lastCommit(): number {
     const { db, self } = this.#context;
     const sql = 'SELECT number FROM commits WHERE engine = ?';
