@@ -137,7 +137,13 @@ describe('what the context holds', () => {
     compacted.add('compaction', { summary: 'so far', firstKeptEntryId: kept, tokensBefore: 5000 });
     expect(selectContext(compacted.entries).entries.length).toBe(2);
     expect(lastUsage(selectContext(compacted.entries))).toBeUndefined();
-    expect(measureContext(selectContext(compacted.entries)).tokens).toBeLessThan(500);
+    const measured = (summary: string): number => {
+      const list = conversation();
+      list.add('compaction', { summary, firstKeptEntryId: kept, tokensBefore: 5000 });
+      return measureContext(selectContext(list.entries), { calibration: exact }).tokens;
+    };
+    expect(measured('so far')).toBeLessThan(500);
+    expect(measured('so far '.repeat(1000))).toBeGreaterThan(1500);
     compacted.user('go on');
     expect(lastUsage(selectContext(compacted.entries))).toBeUndefined();
     compacted.assistant(['done'], { ...model, usage });

@@ -148,6 +148,19 @@ describe('pruning a history', () => {
     );
   });
 
+  test('goes by whole shares, so that it is not needed again at once', () => {
+    const messages = history(...Array.from({ length: 16 }, () => 100));
+    const pruned = pruneHistoryForContextShare({ messages, maxContextTokens: 3000, ...options });
+    expect(pruned).toMatchObject({
+      droppedChunks: 1,
+      droppedMessages: 8,
+      keptTokens: 800,
+      budgetTokens: 1500,
+    });
+    const finer = pruneHistoryForContextShare({ messages, maxContextTokens: 3000, parts: 4, ...options });
+    expect(finer).toMatchObject({ droppedChunks: 1, droppedMessages: 4 });
+  });
+
   test('history gets half of the context, or the share that was asked for', () => {
     const messages = history(400, 400, 400, 400);
     const half = pruneHistoryForContextShare({ messages, maxContextTokens: 2000, ...options });
