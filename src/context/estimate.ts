@@ -28,8 +28,8 @@ interface State {
   strangeness: number;
 }
 
-/** One long loop is compiled worse than many calls of a short one: this is worth a factor of three. */
-const STRIDE = 2048;
+/** One long loop is compiled worse than many calls of a short one: this doubles the speed. */
+const STRIDE = 512;
 
 const LOWER = 0;
 const UPPER = 1;
