@@ -31,7 +31,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
 const EXTRA_DOORS: Readonly<Record<string, readonly string[]>> = { 'testing/driver.ts': ['config'] };
 
 /** Rooms that depend on nothing but their arguments: no I/O, no clock, no randomness. */
-const PURE_ROOMS: ReadonlySet<string> = new Set(['keys', 'transcript']);
+const PURE_ROOMS: ReadonlySet<string> = new Set(['keys', 'transcript', 'context']);
 const PURE_NODE_IMPORT = /^import \{ crc32 \} from 'node:zlib';$/m;
 const IMPURE = /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|\bprocess\.|\bperformance\.|\bcrypto\./;
 const IMPORT = /(?:\bfrom\s+|\bimport\s*\(\s*|\bimport\s+)['"]([^'"]+)['"]/g;

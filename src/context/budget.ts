@@ -1,0 +1,69 @@
+import { estimateTextTokens } from './estimate.ts';
+import { estimateMessagesTokens, estimateToolTokens, type ToolSchema } from './estimate-message.ts';
+
+const DEFAULT_MAX_OUTPUT = 8192;
+const KEEP_TOKENS = 20_000;
+
+export interface ContextBudget {
+  readonly window: number;
+  /** Left free for the answer. */
+  readonly reserve: number;
+  /** What a request may hold. */
+  readonly budget: number;
+  /** How much of the newest history a compaction keeps. */
+  readonly keepTokens: number;
+  /** The most a summary may take. */
+  readonly summaryTokens: number;
+}
+
+/** The defaults scale down with the window, so that a small one is not filled by its own reserves. */
+export function contextBudget(windowTokens: number, maxOutput: number = DEFAULT_MAX_OUTPUT): ContextBudget {
+  const reserve = Math.max(0, Math.min(maxOutput, Math.floor(windowTokens * 0.25)));
+  const budget = windowTokens - reserve;
+  return {
+    window: windowTokens,
+    reserve,
+    budget,
+    keepTokens: Math.min(KEEP_TOKENS, Math.floor(budget * 0.3)),
+    summaryTokens: Math.floor(budget * 0.1),
+  };
+}
+
+export interface SplitInput {
+  readonly system?: string | undefined;
+  readonly tools?: readonly ToolSchema[] | undefined;
+  readonly summary?: string | undefined;
+  /** Everything that is sent, the summary among it. */
+  readonly messages: readonly object[];
+  /** Where in `messages` the new message begins; unset: there is none. */
+  readonly newFrom?: number | undefined;
+}
+
+/** What fills a window, by category: the data of a context bar. The parts of `used` add up to it. */
+export interface ContextSplit {
+  readonly system: number;
+  readonly tools: number;
+  readonly summary: number;
+  readonly history: number;
+  readonly newMessage: number;
+  readonly used: number;
+  readonly reserve: number;
+  readonly free: number;
+  readonly window: number;
+}
+
+export function splitContext(input: SplitInput, { window: size, reserve }: ContextBudget): ContextSplit {
+  const { system = '', tools = [], summary = '', messages, newFrom = messages.length } = input;
+  const newMessage = estimateMessagesTokens(messages.slice(newFrom));
+  const before = estimateMessagesTokens(messages.slice(0, newFrom));
+  const summarised = Math.min(before, estimateTextTokens(summary));
+  const parts = {
+    system: estimateTextTokens(system),
+    tools: estimateToolTokens(tools),
+    summary: summarised,
+    history: before - summarised,
+    newMessage,
+  };
+  const used = parts.system + parts.tools + before + newMessage;
+  return { ...parts, used, reserve, free: Math.max(0, size - reserve - used), window: size };
+}

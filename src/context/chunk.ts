@@ -1,0 +1,139 @@
+import { isObject, type JsonObject } from '../transcript/json.ts';
+import { SAFETY_MARGIN } from './calibration.ts';
+import { estimateTokens } from './estimate-message.ts';
+
+/** How messages are counted; the default counts projected ones, stored entries and those of the usual APIs. */
+export interface CountOptions<T> {
+  readonly tokensOf?: (message: T) => number;
+  /** Whether a message begins a turn: a user's, but not one that carries tool results. */
+  readonly startsTurn?: (message: T) => boolean;
+}
+
+export const BASE_CHUNK_RATIO = 0.4;
+export const MIN_CHUNK_RATIO = 0.15;
+/** From this share of the window on, the average message is large. */
+const LARGE_MESSAGE_SHARE = 0.1;
+
+export interface Piece<T> {
+  readonly messages: readonly T[];
+  readonly tokens: number;
+}
+
+/** About equal shares of the tokens, cut only where a turn begins. Together they are all messages, in order. */
+export function splitMessagesByTokenShare<T extends object>(
+  messages: readonly T[],
+  parts = 2,
+  options: CountOptions<T> = {},
+): T[][] {
+  const shares = splitByTokenShare(turnsOf(messages, options), parts);
+  return shares.map((turns) => turns.flatMap((turn) => turn.messages));
+}
+
+export function splitByTokenShare<T>(turns: readonly Piece<T>[], parts: number): Piece<T>[][] {
+  const target = sum(turns) / Math.max(1, Math.floor(parts));
+  const shares: Piece<T>[][] = [];
+  let current: Piece<T>[] = [];
+  let tokens = 0;
+  for (const turn of turns) {
+    if (current.length > 0 && shares.length < parts - 1 && tokens + turn.tokens > target) {
+      shares.push(current);
+      current = [];
+      tokens = 0;
+    }
+    current.push(turn);
+    tokens += turn.tokens;
+  }
+  if (current.length > 0) shares.push(current);
+  return shares;
+}
+
+/**
+ * Chunks of at most so many tokens, whole turns where they fit. A turn that is too large is cut between its rounds,
+ * never between a call and its results; a round that is too large stands alone.
+ */
+export function chunkMessagesByMaxTokens<T extends object>(
+  messages: readonly T[],
+  maxTokens: number,
+  options: CountOptions<T> = {},
+): T[][] {
+  const chunks: T[][] = [];
+  let current: T[] = [];
+  let tokens = 0;
+  const close = (): void => {
+    if (current.length > 0) chunks.push(current);
+    current = [];
+    tokens = 0;
+  };
+  for (const turn of turnsOf(messages, options)) {
+    for (const piece of turn.tokens <= maxTokens ? [turn] : roundsOf(turn.messages, options)) {
+      if (tokens + piece.tokens > maxTokens) close();
+      for (const message of piece.messages) current.push(message);
+      tokens += piece.tokens;
+    }
+  }
+  close();
+  return chunks;
+}
+
+/** The share of the window one chunk may take: less where messages are large, so that a chunk holds several. */
+export function computeAdaptiveChunkRatio<T extends object>(
+  messages: readonly T[],
+  contextWindow: number,
+  { tokensOf = estimateTokens }: CountOptions<T> = {},
+): number {
+  if (messages.length === 0) return BASE_CHUNK_RATIO;
+  const total = messages.reduce((tokens, message) => tokens + tokensOf(message), 0);
+  const share = ((total / messages.length) * SAFETY_MARGIN) / contextWindow;
+  if (!(share > LARGE_MESSAGE_SHARE)) return BASE_CHUNK_RATIO;
+  return Math.max(MIN_CHUNK_RATIO, BASE_CHUNK_RATIO - share * 2);
+}
+
+/** A turn is everything from one user's message up to the next; what comes before the first is one too. */
+export function turnsOf<T extends object>(messages: readonly T[], options: CountOptions<T>): Piece<T>[] {
+  const { startsTurn = beginsTurn } = options;
+  return pieces(messages, options, startsTurn);
+}
+
+function roundsOf<T extends object>(messages: readonly T[], options: CountOptions<T>): Piece<T>[] {
+  return pieces(messages, options, (message) => !carriesResults(message));
+}
+
+function pieces<T extends object>(
+  messages: readonly T[],
+  { tokensOf = estimateTokens }: CountOptions<T>,
+  begins: (message: T) => boolean,
+): Piece<T>[] {
+  const found: { messages: T[]; tokens: number }[] = [];
+  for (const message of messages) {
+    const last = found.at(-1);
+    const tokens = tokensOf(message);
+    if (last === undefined || begins(message)) found.push({ messages: [message], tokens });
+    else {
+      last.messages.push(message);
+      last.tokens += tokens;
+    }
+  }
+  return found;
+}
+
+function beginsTurn(message: object): boolean {
+  return spoken(message)['role'] === 'user' && !carriesResults(message);
+}
+
+function carriesResults(message: object): boolean {
+  const { role, content } = spoken(message);
+  if (role === 'tool' || role === 'toolResult') return true;
+  return (
+    Array.isArray(content) && content.some((block) => isObject(block) && block['type'] === 'tool_result')
+  );
+}
+
+/** The message of a stored entry, or the message itself. */
+function spoken(message: object): JsonObject {
+  const inner = (message as JsonObject)['message'];
+  return isObject(inner) ? inner : (message as JsonObject);
+}
+
+export function sum(list: readonly { readonly tokens: number }[]): number {
+  return list.reduce((total, { tokens }) => total + tokens, 0);
+}
