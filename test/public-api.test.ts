@@ -8,6 +8,7 @@ describe('the public API', () => {
   test('is these names, and a change to them is a decision', () => {
     expect(Object.keys(reprise).sort()).toMatchInlineSnapshot(`
       [
+        "Answer",
         "DEFAULT_RECORD_LIMITS",
         "ERROR_TABLE",
         "IssueLog",
@@ -18,6 +19,7 @@ describe('the public API', () => {
         "buildGroupHistoryKey",
         "buildTree",
         "contentText",
+        "createModel",
         "createTranscriptReader",
         "decodeLine",
         "encodeLine",
@@ -26,6 +28,7 @@ describe('the public API', () => {
         "isAcpSessionKey",
         "isSessionId",
         "isSideEntry",
+        "isSilentOverflow",
         "isSubagentSessionKey",
         "normalizeAgentId",
         "normalizeSessionKey",
@@ -47,15 +50,22 @@ describe('the public API', () => {
     `);
     expect(Object.keys(testing).sort()).toMatchInlineSnapshot(`
       [
+        "ANTHROPIC_FAILURES",
+        "OPENAI_FAILURES",
         "assertClean",
         "crashRounds",
         "createHistory",
+        "createScriptedModel",
         "faultEnv",
         "faultShimSupport",
         "judgeHistory",
+        "modelCases",
+        "openAnthropicServer",
+        "openOpenAiServer",
         "powerCutRounds",
         "readFaultLog",
         "readSession",
+        "runModelCase",
         "runStoreCase",
         "serveStore",
         "startDriver",

@@ -24,6 +24,11 @@ const KINDS: [name: string, open: () => Promise<WireServer>, make: (baseURL: str
     () => openAnthropicServer(),
     (baseURL) => createModel('anthropic:claude-a', { apiKey: 'k', baseURL }),
   ],
+  [
+    'Anthropic with a budget for thinking',
+    () => openAnthropicServer(),
+    (baseURL) => createModel('anthropic:claude-3-7-sonnet-20250219', { apiKey: 'k', baseURL }),
+  ],
   ['OpenAI', () => openOpenAiServer(), (baseURL) => createModel('openai:gpt-a', { apiKey: 'k', baseURL })],
   [
     'a local template',

@@ -192,10 +192,11 @@ function reasoningOf(
   if (thinkingLevel === undefined) return undefined;
   // Servers of the chat format refuse a level they do not know, and many do not know "none".
   if (thinkingLevel === 'off') return anthropic ? 'none' : undefined;
-  if (!anthropic || messages.at(-1)?.role !== 'tool') return thinkingLevel;
+  if (!anthropic) return thinkingLevel;
   // Within a round of tools Anthropic wants the thinking the round began with. A round that began without any, or
   // with another model's, ends without: "Expected `thinking` or `redacted_thinking`, but found `tool_use`".
-  const calls = messages.at(-2);
-  const opened = calls?.role === 'assistant' && calls.content[0]?.type === 'thinking';
-  return opened ? thinkingLevel : undefined;
+  const last = messages.findLast(({ role }) => role === 'assistant');
+  const parts = last?.role === 'assistant' ? last.content : [];
+  const open = parts.some(({ type }) => type === 'call') && parts[0]?.type !== 'thinking';
+  return open ? undefined : thinkingLevel;
 }
