@@ -133,6 +133,11 @@ describe('the offline model', () => {
     const list = new EntryList();
     const kept = list.user('old');
     list.add('compaction', { summary: '- my name is Ada.\n- read the file x.txt', firstKeptEntryId: kept });
+    const resumed = {
+      messages: project(list.entries.slice(1), { target: model.target }).messages,
+      tools: TOOLS,
+    };
+    expect((await run(model, resumed)).finish?.stopReason).toBe('stop');
     list.user('hello');
     list.user('what is my name?');
     const request = { messages: project(list.entries, { target: model.target }).messages, tools: TOOLS };
