@@ -1,6 +1,6 @@
 /** The public door of the package: explicit names only, so that what is API is decided here and nowhere else. */
 
-export { type CreateModelOptions, createModel } from './config/create-model.ts';
+export { type AiSdkLanguageModel, type CreateModelOptions, createModel } from './config/create-model.ts';
 export { type OpenStoreOptions, openStore, type StoreKind } from './config/open.ts';
 export {
   ERROR_TABLE,
