@@ -1,5 +1,6 @@
 /** The public door of the package: explicit names only, so that what is API is decided here and nowhere else. */
 
+export { type AiSdkLanguageModel, type CreateModelOptions, createModel } from './config/create-model.ts';
 export { type OpenStoreOptions, openStore, type StoreKind } from './config/open.ts';
 export {
   type ContextBudget,
@@ -37,14 +38,6 @@ export {
   estimateToolTokens,
   type ToolSchema,
 } from './context/estimate-message.ts';
-export {
-  type ContextOverflow,
-  type FinishedCall,
-  findContextOverflow,
-  isContextOverflow,
-  isSilentOverflow,
-  type ModelFailure,
-} from './context/overflow.ts';
 export { type PrunedHistory, type PruneOptions, pruneHistoryForContextShare } from './context/prune.ts';
 export {
   planToolTruncation,
@@ -110,6 +103,20 @@ export {
   type ThreadMarker,
   type ThreadRef,
 } from './keys/session-key.ts';
+export { Answer, type AnswerEnd } from './models/answer.ts';
+export type {
+  FinishEvent,
+  Model,
+  ModelCost,
+  ModelEvent,
+  ModelRequest,
+  ModelStreamOptions,
+  ModelTool,
+  ThinkingLevel,
+  ToolCallEvent,
+} from './models/model.ts';
+export { type CallFailure, findContextOverflow } from './models/model-error.ts';
+export { isSilentOverflow, type OverflowNumbers } from './models/overflow.ts';
 export { loadBlobs } from './store/load-blobs.ts';
 export type {
   AppendOptions,

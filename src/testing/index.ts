@@ -1,4 +1,12 @@
 export {
+  createScriptedModel,
+  type ScriptedAnswer,
+  type ScriptedCall,
+  type ScriptedModel,
+  type ScriptedModelOptions,
+  type ScriptedStep,
+} from '../models/scripted/scripted-model.ts';
+export {
   type Answer,
   type DriverCommand,
   type DriverExit,
@@ -27,6 +35,7 @@ export { assertClean, type HistoryReport, judgeHistory, readSession, type SeenEn
 export { type CrashReport, type CrashRoundsOptions, crashRounds } from './crash/nemesis.ts';
 export { type PowerCutReport, type PowerCutRoundsOptions, powerCutRounds } from './crash/power-cut-rounds.ts';
 export { serveStore } from './crash/serve.ts';
+export { type ModelCase, type ModelUnderTest, modelCases, runModelCase } from './model-suite/index.ts';
 export { validateAiSdkMessages } from './providers/ai-sdk.ts';
 export { validateAnthropicMessages } from './providers/anthropic.ts';
 export { validateBedrock } from './providers/bedrock.ts';
@@ -43,3 +52,20 @@ export {
   type StoreUnderTest,
   storeCases,
 } from './store-suite/index.ts';
+export {
+  ANTHROPIC_FAILURES,
+  type AnthropicServerOptions,
+  openAnthropicServer,
+} from './wire/anthropic-server.ts';
+export { OPENAI_FAILURES, type OpenAiServerOptions, openOpenAiServer } from './wire/openai-server.ts';
+export type {
+  WireAnswer,
+  WireBlock,
+  WireBreak,
+  WireDelivery,
+  WireFailure,
+  WireReply,
+  WireStop,
+  WireUsage,
+} from './wire/wire-answer.ts';
+export type { WireRequest, WireServer, WireStep } from './wire/wire-server.ts';

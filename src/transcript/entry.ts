@@ -68,6 +68,8 @@ export interface ToolCallBlock {
   readonly id: string;
   readonly name: string;
   readonly arguments: Readonly<Record<string, unknown>>;
+  /** The text of arguments that were cut off or are no JSON object; such a call never ran. */
+  readonly partialJson?: string;
   /** Opaque, byte-exact. */
   readonly thoughtSignature?: string;
 }
@@ -80,6 +82,8 @@ export interface Usage {
   readonly cacheRead: number;
   readonly cacheWrite: number;
   readonly totalTokens: number;
+  /** Part of `output`. */
+  readonly reasoning?: number;
   readonly cost?: Readonly<Record<string, number>>;
 }
 

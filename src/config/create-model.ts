@@ -1,0 +1,74 @@
+import { RepriseError } from '../errors.ts';
+import type { AiSdkLanguageModel, AiSdkModelOptions, ProviderSettings } from '../models/ai-sdk/settings.ts';
+import type { Model } from '../models/model.ts';
+import type { OfflineVariant } from '../models/offline/offline-model.ts';
+
+export type { AiSdkLanguageModel };
+
+export interface CreateModelOptions extends Omit<ProviderSettings, 'id'> {
+  /** Of a server behind `openai-compatible:` or of a model object; what it asks of a conversation. */
+  readonly family?: AiSdkModelOptions['family'];
+  /** The name answers are signed with, for the same two. */
+  readonly provider?: AiSdkModelOptions['provider'];
+  /** Whether to ask a server behind `openai-compatible:` for token counts; old ones refuse the question. */
+  readonly includeUsage?: boolean | undefined;
+}
+
+const VARIANTS: readonly string[] = ['slow', 'error', 'overflow', 'orphan-tool'] satisfies OfflineVariant[];
+
+/**
+ * The only place that names concrete models: `offline`, `offline:<variant>`, `anthropic:<id>`, `openai:<id>`,
+ * `openai-compatible:<id>` with a base URL, or any AI SDK model object. Adapters are loaded when asked for.
+ */
+export async function createModel(
+  ref: string | AiSdkLanguageModel,
+  options: CreateModelOptions = {},
+): Promise<Model> {
+  if (typeof ref !== 'string') {
+    const { createAiSdkModel } = await import('../models/ai-sdk/ai-sdk-model.ts');
+    return createAiSdkModel({ ...options, model: ref });
+  }
+  const colon = ref.indexOf(':');
+  const name = colon === -1 ? ref : ref.slice(0, colon);
+  const id = colon === -1 ? '' : ref.slice(colon + 1);
+  if (name === 'offline') return await createOffline(ref, id, options);
+  if (id !== '' && PROVIDERS.has(name)) return await createProvider(name, id, options);
+  throw unknownModel(ref);
+}
+
+const PROVIDERS: ReadonlySet<string> = new Set(['anthropic', 'openai', 'openai-compatible']);
+
+async function createOffline(
+  ref: string,
+  id: string,
+  { contextWindow, maxOutput }: CreateModelOptions,
+): Promise<Model> {
+  if (ref !== 'offline' && !VARIANTS.includes(id)) throw unknownModel(ref);
+  const { createOfflineModel } = await import('../models/offline/offline-model.ts');
+  const variant = id === '' ? 'offline' : (id as OfflineVariant);
+  return createOfflineModel({ variant, contextWindow, maxOutput });
+}
+
+async function createProvider(name: string, id: string, options: CreateModelOptions): Promise<Model> {
+  const { family, provider, includeUsage, baseURL, ...rest } = options;
+  const providers = await import('../models/ai-sdk/providers.ts');
+  if (name === 'anthropic') return providers.createAnthropicModel({ ...rest, baseURL, id });
+  if (name === 'openai') return providers.createOpenAiModel({ ...rest, baseURL, id });
+  if (baseURL === undefined) {
+    throw new RepriseError('INVALID_INPUT', `${name}:${id} needs the address of its server`, {
+      details: { next: 'Pass "baseURL", e.g. http://127.0.0.1:11434/v1 for Ollama.' },
+    });
+  }
+  if (family === 'anthropic')
+    throw new RepriseError('INVALID_INPUT', `${name}:${id} does not speak the format of Anthropic`);
+  return providers.createOpenAiCompatibleModel({ ...rest, family, provider, includeUsage, baseURL, id });
+}
+
+function unknownModel(ref: string): RepriseError {
+  return new RepriseError('MODEL_UNKNOWN', `no provider is known for the model "${ref}"`, {
+    details: {
+      ref,
+      next: `Use offline, offline:${VARIANTS.join('|')}, anthropic:<id>, openai:<id> or openai-compatible:<id>.`,
+    },
+  });
+}

@@ -1,0 +1,99 @@
+import { RepriseError } from '../../errors.ts';
+import type { Model } from '../model.ts';
+import { createSourceModel } from './ai-sdk-model.ts';
+import type { OpenAiCompatibleSettings, ProviderSettings } from './settings.ts';
+
+const ANTHROPIC_URL = 'https://api.anthropic.com/v1';
+const OPENAI_URL = 'https://api.openai.com/v1';
+
+/** A local model may read a long prompt for minutes before it says a word. */
+const LOCAL_IDLE_TIMEOUT_MS = 300_000;
+
+export function createAnthropicModel(settings: ProviderSettings): Model {
+  const { id, apiKey, baseURL = ANTHROPIC_URL, headers, fetch, ...rest } = settings;
+  const key = needKey('anthropic', apiKey);
+  return createSourceModel(
+    {
+      id,
+      provider: 'anthropic',
+      api: 'anthropic-messages',
+      family: 'anthropic',
+      load: once(async () => {
+        const { createAnthropic } = await import('@ai-sdk/anthropic');
+        return createAnthropic({ apiKey: key, baseURL, ...defined({ headers, fetch }) })(id);
+      }),
+    },
+    rest,
+  );
+}
+
+export function createOpenAiModel(settings: ProviderSettings): Model {
+  const { id, apiKey, baseURL = OPENAI_URL, headers, fetch, ...rest } = settings;
+  const key = needKey('openai', apiKey);
+  return createSourceModel(
+    {
+      id,
+      provider: 'openai',
+      api: 'openai-completions',
+      family: 'openai',
+      load: once(async () => {
+        const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
+        return createOpenAICompatible({
+          name: 'openai',
+          apiKey: key,
+          baseURL,
+          includeUsage: true,
+          // Newer models refuse the old name, older ones know the new.
+          transformRequestBody: ({ max_tokens, ...body }) =>
+            max_tokens === undefined ? body : { ...body, max_completion_tokens: max_tokens },
+          ...defined({ headers, fetch }),
+        }).chatModel(id);
+      }),
+      cacheKeyOption: (prompt_cache_key) => ({ openai: { prompt_cache_key } }),
+    },
+    rest,
+  );
+}
+
+/** Ollama, llama.cpp, vLLM, OpenRouter and everybody else who speaks chat completions. */
+export function createOpenAiCompatibleModel(settings: OpenAiCompatibleSettings): Model {
+  const { id, apiKey, baseURL, headers, fetch, ...others } = settings;
+  const { provider = 'openai-compatible', family = 'local', includeUsage = true, ...rest } = others;
+  return createSourceModel(
+    {
+      id,
+      provider,
+      api: 'openai-completions',
+      family,
+      load: once(async () => {
+        const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
+        const options = defined({ apiKey, headers, fetch });
+        return createOpenAICompatible({ name: provider, baseURL, includeUsage, ...options }).chatModel(id);
+      }),
+    },
+    { idleTimeoutMs: LOCAL_IDLE_TIMEOUT_MS, ...rest },
+  );
+}
+
+function needKey(provider: string, apiKey: string | undefined): string {
+  if (apiKey !== undefined && apiKey.trim() !== '') return apiKey;
+  // Told now and not by the provider later; the SDK would look into the environment for one.
+  throw new RepriseError('MODEL_AUTH', `there is no API key for ${provider}`, {
+    details: { provider, retryable: false, next: 'Pass "apiKey".' },
+  });
+}
+
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}
+
+type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+/** Without the unset: to the SDK an option that is undefined is not the same as none. */
+function defined<T extends object>(values: T): Defined<T> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<T>;
+}

@@ -1,0 +1,146 @@
+import { type ErrorCode, RepriseError } from '../errors.ts';
+import type { Model } from './model.ts';
+import { isRateLimitText, type OverflowNumbers, readNumbers, readOverflow } from './overflow.ts';
+import { type ResponseHeaders, readRetryAfter } from './retry-after.ts';
+
+/** What is known of a failed call, whoever reported it. */
+export interface ProviderFailure {
+  readonly message: string;
+  readonly status?: number | undefined;
+  /** The provider's own words for the kind: Anthropic's `type`, OpenAI's `code` and `type`. */
+  readonly codes?: readonly string[] | undefined;
+  readonly headers?: ResponseHeaders | undefined;
+  readonly requestId?: string | undefined;
+  /** The response had no body: how Cerebras says that a request is too long. */
+  readonly emptyBody?: boolean | undefined;
+  /** The connection broke or never was: nobody refused anything. */
+  readonly broken?: boolean | undefined;
+  readonly overflow?: OverflowNumbers | undefined;
+  readonly cause?: unknown;
+}
+
+interface Verdict {
+  readonly code: ErrorCode;
+  /** Whether the very same request may succeed when it is sent again. */
+  readonly retryable: boolean;
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+const AUTH: Verdict = { code: 'MODEL_AUTH', retryable: false };
+const SPENT: Verdict = { code: 'MODEL_AUTH', retryable: false, details: { spendLimit: true } };
+const UNKNOWN: Verdict = { code: 'MODEL_UNKNOWN', retryable: false };
+const RATE: Verdict = { code: 'MODEL_RATE_LIMITED', retryable: true };
+const OVERFLOW: Verdict = { code: 'CONTEXT_OVERFLOW', retryable: false };
+const FAILED: Verdict = { code: 'MODEL_FAILED', retryable: false };
+const PASSING: Verdict = { code: 'MODEL_FAILED', retryable: true };
+
+const BY_CODE: ReadonlyMap<string, Verdict> = new Map([
+  ['insufficient_quota', SPENT],
+  ['billing_error', SPENT],
+  ['billing_hard_limit_reached', SPENT],
+  ['insufficient_credits', SPENT],
+  ['authentication_error', AUTH],
+  ['permission_error', AUTH],
+  ['invalid_api_key', AUTH],
+  ['rate_limit_error', RATE],
+  ['rate_limit_exceeded', RATE],
+  ['context_length_exceeded', OVERFLOW],
+  ['exceed_context_size_error', OVERFLOW],
+  ['model_context_window_exceeded', OVERFLOW],
+  ['request_too_large', OVERFLOW],
+  ['model_not_found', UNKNOWN],
+  ['not_found_error', UNKNOWN],
+  ['overloaded_error', PASSING],
+  ['api_error', PASSING],
+  ['server_error', PASSING],
+]);
+
+/** Passing by their nature: overloaded, restarting, or behind a proxy that gave up. */
+const PASSING_STATUS: ReadonlySet<number> = new Set([408, 500, 502, 503, 504, 529]);
+
+const SPENT_TEXT =
+  /credit balance is too low|insufficient (?:credits|balance|quota)|reached your (?:specified )?(?:api )?usage limits|spend(?:ing)? limit|exceeded your current quota/i;
+
+/** From what a provider said to a coded error: by status and provider code first, by text last. */
+export function modelError(
+  failure: ProviderFailure,
+  { provider, id }: Pick<Model, 'provider' | 'id'>,
+  now: number,
+): RepriseError {
+  const { message, status, codes = [], headers = {}, cause } = failure;
+  const verdict = judge(failure);
+  const retryAfterMs = readRetryAfter(headers, now);
+  const numbers = verdict.code === 'CONTEXT_OVERFLOW' ? { ...readNumbers(message), ...failure.overflow } : {};
+  const requestId = failure.requestId ?? headers['request-id'] ?? headers['x-request-id'];
+  const details = {
+    provider,
+    model: id,
+    ...(status !== undefined && { status }),
+    ...(codes[0] !== undefined && { providerCode: codes[0] }),
+    ...(requestId !== undefined && { requestId }),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    // Both big SDKs obey this header, so providers rely on it to stop hopeless retries.
+    retryable: verdict.retryable && headers['x-should-retry'] !== 'false',
+    ...verdict.details,
+    ...numbers,
+  };
+  const text = message.length > 500 ? `${message.slice(0, 500)}…` : message;
+  return new RepriseError(verdict.code, `${provider}: ${text || 'the call failed'}`, { details, cause });
+}
+
+/** Names of the same in other spellings: ThrottlingException, RateLimitError, quota_exceeded. */
+const RATE_CODE = /rate_?limit|throttl|quota|too_?many_?requests/i;
+
+function judge({ message, status, codes = [], emptyBody, broken }: ProviderFailure): Verdict {
+  const named = codes.map((code) => BY_CODE.get(code)).find((verdict) => verdict !== undefined);
+  const known = named ?? (codes.some((code) => RATE_CODE.test(code)) ? RATE : undefined);
+  if (known === SPENT || status === 402) return SPENT;
+  if (status === 401 || status === 403) return AUTH;
+  // Gemini says the same words of limits per minute; those pass.
+  if (SPENT_TEXT.test(message) && !codes.includes('RESOURCE_EXHAUSTED')) return SPENT;
+  if (status === 429) return RATE;
+  if (status === 404) return UNKNOWN;
+  // A request too large for a limit per minute comes as 413 from some; history must not pay for that.
+  if (status === 413) return known === RATE || isRateLimitText(message) ? RATE : OVERFLOW;
+  if (known !== undefined) return known;
+  if (status === 400 && emptyBody === true) return OVERFLOW;
+  if (readOverflow(message) !== undefined) return OVERFLOW;
+  if (isRateLimitText(message)) return RATE;
+  if (broken === true || (status !== undefined && PASSING_STATUS.has(status))) return PASSING;
+  return FAILED;
+}
+
+/** What a caller's own client says of a failed call: `error.code` and `error.type` as the provider wrote them. */
+export interface CallFailure {
+  readonly status?: number | undefined;
+  readonly code?: string | number | null | undefined;
+  readonly type?: string | null | undefined;
+  readonly message?: string | undefined;
+}
+
+/** For loops of one's own: the numbers of a refusal that says "too long", undefined for any other failure. */
+export function findContextOverflow({
+  status,
+  code,
+  type,
+  message = '',
+}: CallFailure): OverflowNumbers | undefined {
+  const codes = [code, type].filter((name) => typeof name === 'string');
+  const emptyBody = codes.length === 0 && NO_BODY.test(message.trim());
+  if (judge({ message, status, codes, emptyBody }) !== OVERFLOW) return undefined;
+  return readNumbers(message) ?? {};
+}
+
+/** Some clients put the status and the missing body into the text. */
+const NO_BODY = /^(?:4(?:00|13)(?: status code)?)? ?(?:\(no body\))?$/i;
+
+/** A call that was stopped on request; the reason given with the signal is the cause. */
+export function abortedError(
+  { provider, id }: Pick<Model, 'provider' | 'id'>,
+  signal: AbortSignal | undefined,
+): RepriseError {
+  return new RepriseError('ABORTED', 'the model call was stopped', {
+    details: { provider, model: id },
+    cause: signal?.reason,
+  });
+}
