@@ -2,6 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { estimateTasks } from './estimate.ts';
 import { Homes, SCALES, type Scale, scratchFolder } from './homes.ts';
 import { markdown, type Row, type Task } from './measure.ts';
 import { writeTasks } from './store.ts';
@@ -35,7 +36,12 @@ async function bench(scale: Scale): Promise<void> {
   const rows: Row[] = [];
   {
     await using homes = new Homes(scratchFolder(results));
-    const tasks = [...transcriptTasks(scale.scan), ...writeTasks(homes, scale), ...readTasks(homes, scale)];
+    const tasks = [
+      ...transcriptTasks(scale.scan),
+      ...estimateTasks(),
+      ...writeTasks(homes, scale),
+      ...readTasks(homes, scale),
+    ];
     for (const task of tasks.filter(isWanted)) rows.push(await measured(task));
   }
   const table = markdown(rows);

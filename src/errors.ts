@@ -99,7 +99,12 @@ export const ERROR_TABLE: Readonly<Record<ErrorCode, ErrorRow>> = {
   STORE_FULL: row(507, 1, true, 'The disk is full or below the free-space floor.'),
   CONTEXT_OVERFLOW: row(422, 1, false, 'The last message and the system prompt alone exceed the window.'),
   CONTEXT_WINDOW_TOO_SMALL: row(422, 1, false, 'The context window is below the hard minimum.'),
-  MODEL_AUTH: row(502, 1, false, 'The model provider refused the credentials.'),
+  MODEL_AUTH: row(
+    502,
+    1,
+    false,
+    'The model provider refused the credentials, or the account has nothing left.',
+  ),
   MODEL_UNKNOWN: row(502, 1, false, 'The model provider does not know this model.'),
   MODEL_RATE_LIMITED: row(502, 1, true, 'The model provider asked us to slow down.'),
   MODEL_FAILED: row(502, 1, true, 'The model call failed.'),

@@ -1,6 +1,6 @@
 /** The public door of the package: explicit names only, so that what is API is decided here and nowhere else. */
 
-export { type CreateModelOptions, createModel } from './config/create-model.ts';
+export { type AiSdkLanguageModel, type CreateModelOptions, createModel } from './config/create-model.ts';
 export { type OpenStoreOptions, openStore, type StoreKind } from './config/open.ts';
 export {
   type ContextBudget,
@@ -38,13 +38,6 @@ export {
   estimateToolTokens,
   type ToolSchema,
 } from './context/estimate-message.ts';
-export {
-  type ContextOverflow,
-  type FinishedCall,
-  findContextOverflow,
-  isContextOverflow,
-  type ModelFailure,
-} from './context/overflow.ts';
 export { type PrunedHistory, type PruneOptions, pruneHistoryForContextShare } from './context/prune.ts';
 export {
   planToolTruncation,
@@ -122,11 +115,13 @@ export type {
   ThinkingLevel,
   ToolCallEvent,
 } from './models/model.ts';
-export { isSilentOverflow } from './models/overflow.ts';
+export { type CallFailure, findContextOverflow } from './models/model-error.ts';
+export { isSilentOverflow, type OverflowNumbers } from './models/overflow.ts';
 export { loadBlobs } from './store/load-blobs.ts';
 export type {
   AppendOptions,
   AppendReceipt,
+  DiskSpace,
   EntryPage,
   Inbound,
   Inbox,
@@ -137,8 +132,11 @@ export type {
   LeaseInfo,
   LeaseOptions,
   ListQuery,
+  LiveEvent,
+  LiveOptions,
   NewEntry,
   ReadRange,
+  RebuildProgress,
   SearchHit,
   SearchQuery,
   SessionInit,

@@ -1,15 +1,15 @@
-import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { RepriseError } from '../errors.ts';
-import type { ProviderSettings } from '../models/ai-sdk/providers.ts';
+import type { AiSdkLanguageModel, AiSdkModelOptions, ProviderSettings } from '../models/ai-sdk/settings.ts';
 import type { Model } from '../models/model.ts';
 import type { OfflineVariant } from '../models/offline/offline-model.ts';
-import type { ProviderFamily } from '../transcript/target.ts';
+
+export type { AiSdkLanguageModel };
 
 export interface CreateModelOptions extends Omit<ProviderSettings, 'id'> {
   /** Of a server behind `openai-compatible:` or of a model object; what it asks of a conversation. */
-  readonly family?: ProviderFamily | undefined;
+  readonly family?: AiSdkModelOptions['family'];
   /** The name answers are signed with, for the same two. */
-  readonly provider?: string | undefined;
+  readonly provider?: AiSdkModelOptions['provider'];
   /** Whether to ask a server behind `openai-compatible:` for token counts; old ones refuse the question. */
   readonly includeUsage?: boolean | undefined;
 }
@@ -21,7 +21,7 @@ const VARIANTS: readonly string[] = ['slow', 'error', 'overflow', 'orphan-tool']
  * `openai-compatible:<id>` with a base URL, or any AI SDK model object. Adapters are loaded when asked for.
  */
 export async function createModel(
-  ref: string | LanguageModelV4,
+  ref: string | AiSdkLanguageModel,
   options: CreateModelOptions = {},
 ): Promise<Model> {
   if (typeof ref !== 'string') {

@@ -11,6 +11,16 @@ export interface OpenStoreOptions {
   readonly durability?: 'disk' | 'os';
   /** A fixed clock that moves one millisecond with each entry; for tests that compare bytes. */
   readonly now?: string;
+  /**
+   * With less free on the disk no turn begins: creating, receiving, leasing and appending without a lease are
+   * refused with `STORE_FULL`. Unset: 64 MiB, or 1 % of a smaller disk. 0: never refuse, until the disk does.
+   */
+  readonly minFreeBytes?: number;
+  /**
+   * Whether Ctrl-Z (SIGTSTP) waits for the transaction in progress, so that a stopped process locks nobody out.
+   * For programs that own their process; the commands of this package do. Not where somebody listens already.
+   */
+  readonly signals?: boolean;
 }
 
 /** The only place that names concrete stores. Backends are loaded when asked for. */

@@ -41,7 +41,7 @@ export function calibrate(
   { estimated, reported }: UsageReport,
 ): Calibration {
   const { factor, samples } = checked(before);
-  if (!(estimated >= MIN_TOKENS && reported >= MIN_TOKENS && Number.isFinite(estimated / reported))) {
+  if (![estimated, reported].every((tokens) => Number.isFinite(tokens) && tokens >= MIN_TOKENS)) {
     return { factor, samples };
   }
   const off = Math.log(reported / estimated) - Math.log(factor);

@@ -65,14 +65,11 @@ export function chunkMessagesByMaxTokens<T extends object>(
     tokens = 0;
   };
   for (const turn of turnsOf(messages, options)) {
-    const fits = turn.tokens <= maxTokens;
-    for (const piece of fits ? [turn] : roundsOf(turn.messages, options)) {
+    for (const piece of turn.tokens <= maxTokens ? [turn] : roundsOf(turn.messages, options)) {
       if (tokens + piece.tokens > maxTokens) close();
       for (const message of piece.messages) current.push(message);
       tokens += piece.tokens;
     }
-    // What follows a turn that was cut starts afresh, so that later turns stay whole.
-    if (!fits) close();
   }
   close();
   return chunks;

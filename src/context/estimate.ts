@@ -10,8 +10,26 @@ import { DENSE, scriptTable, TRAIL } from './scripts.ts';
  * The reference is o200k_base; docs/decisions/0020 says why, how well it fits and what it never falls below.
  */
 export function estimateTextTokens(text: string): number {
-  return Math.ceil(costOf(text));
+  const state: State = { tokens: 0, before: LINE_END, previous: 10, run: 0, strangeness: FAMILIAR };
+  for (let start = 0; start < text.length; start += STRIDE) {
+    walk(text, start, Math.min(text.length, start + STRIDE), state);
+  }
+  return Math.ceil(state.tokens);
 }
+
+interface State {
+  tokens: number;
+  /** Kind and code of the unit before. */
+  before: number;
+  previous: number;
+  /** Units since the word, number or row of marks began. */
+  run: number;
+  /** How unlike a common word the word is so far. */
+  strangeness: number;
+}
+
+/** One long loop is compiled worse than many calls of a short one: this doubles the speed. */
+const STRIDE = 512;
 
 const LOWER = 0;
 const UPPER = 1;
@@ -47,9 +65,11 @@ const SAME_MARK: Float64Array = markTable(0.5, [['-=*#_./~+%', 0.04]]);
 /** What a mark costs next to another; the few that stand for themselves seldom share a token. */
 const NEXT_MARK: Float64Array = markTable(0, [['|@~+', 0.55]]);
 
-/** What the second, third and fourth of a row of marks cost. Code has no longer rows. */
-const ROW_OF_MARKS: readonly number[] = [0, 0.04, 0.12, 0.25];
+/** What the second, third and so on of a row of marks cost, in JSON and elsewhere. Nobody writes longer rows. */
+const JSON_ROW: readonly number[] = [0, 0.01, 0.04, 0.1, 0.15, 0.2];
+const OTHER_ROW: readonly number[] = [0, 0.05, 0.14, 0.3];
 const LONG_ROW = 0.5;
+const IN_JSON: Float64Array = markTable(0, [['",:{}[]', 1]]);
 
 /**
  * Words are shorter than this, so what goes on is no word: a key, a hash, letters without a gap. From here the cost
@@ -62,17 +82,12 @@ const GLUED_FOREIGN = 1.05;
 
 /** A pair of letters counts for less in a word that is like a common one so far, for more in a strange one. */
 const FAMILIAR = -0.12;
-const STRANGEST = 1.7;
+const STRANGEST = 1.6;
 const CAPITALS = 0.09;
 
-function costOf(text: string): number {
-  let tokens = 0;
-  let before = LINE_END;
-  let previous = 10;
-  /** Units since the word, number or row of marks began. */
-  let run = 0;
-  let strangeness = FAMILIAR;
-  for (let i = 0; i < text.length; i++) {
+function walk(text: string, start: number, end: number, state: State): void {
+  let { tokens, before, previous, run, strangeness } = state;
+  for (let i = start; i < end; i++) {
     const code = text.charCodeAt(i);
     const kind = code < 128 ? (ASCII_KIND[code] ?? MARK) : FOREIGN;
     switch (kind) {
@@ -85,7 +100,7 @@ function costOf(text: string): number {
             strangeness = FAMILIAR;
           } else {
             const pair = LETTER_PAIRS[((previous & 31) << 5) | (code & 31)] ?? 1;
-            cost = pair * Math.min(STRANGEST, 0.65 + 1.2 * strangeness) + CAPITALS * kind;
+            cost = pair * Math.min(STRANGEST, 0.6 + 1.1 * strangeness) + CAPITALS * kind;
             strangeness += pair;
           }
           tokens += run < LONG_WORD ? cost : Math.max(cost, Math.min(GLUED, (run - LONG_WORD) * GLUED_STEP));
@@ -161,7 +176,11 @@ function costOf(text: string): number {
     }
     previous = code;
   }
-  return tokens;
+  state.tokens = tokens;
+  state.before = before;
+  state.previous = previous;
+  state.run = run;
+  state.strangeness = strangeness;
 }
 
 function wordStart(before: number, previous: number, run: number): number {
@@ -170,7 +189,7 @@ function wordStart(before: number, previous: number, run: number): number {
 }
 
 function markAfterMark(code: number, previous: number, run: number): number {
-  const row = ROW_OF_MARKS[run] ?? LONG_ROW;
+  const row = (IN_JSON[code] === 1 && IN_JSON[previous] === 1 ? JSON_ROW[run] : OTHER_ROW[run]) ?? LONG_ROW;
   if (code === previous) return Math.min(row, SAME_MARK[code] ?? row);
   return Math.max(row, NEXT_MARK[code] ?? 0, NEXT_MARK[previous] ?? 0);
 }

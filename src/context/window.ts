@@ -51,13 +51,11 @@ function window(tokens: unknown, source: WindowSource): ContextWindowInfo | unde
 
 /** `models.providers[p].models` is a record by model id or a list of models with ids. */
 function configuredWindow(config: WindowConfig | undefined, provider: string, modelId: string): unknown {
-  const providers = config?.models?.providers;
-  const entry =
-    providers !== undefined && Object.hasOwn(providers, provider) ? providers[provider] : undefined;
+  const entry = config?.models?.providers?.[provider];
   const models = isObject(entry) ? entry['models'] : undefined;
   let model: unknown;
   if (Array.isArray(models)) model = models.find((one) => isObject(one) && one['id'] === modelId);
-  else if (isObject(models) && Object.hasOwn(models, modelId)) model = models[modelId];
+  else if (isObject(models)) model = models[modelId];
   return isObject(model) ? model['contextWindow'] : undefined;
 }
 

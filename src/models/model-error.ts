@@ -1,6 +1,6 @@
 import { type ErrorCode, RepriseError } from '../errors.ts';
 import type { Model } from './model.ts';
-import { isRateLimitText, type OverflowNumbers, readOverflow } from './overflow.ts';
+import { isRateLimitText, type OverflowNumbers, readNumbers, readOverflow } from './overflow.ts';
 import { type ResponseHeaders, readRetryAfter } from './retry-after.ts';
 
 /** What is known of a failed call, whoever reported it. */
@@ -70,8 +70,7 @@ export function modelError(
   const { message, status, codes = [], headers = {}, cause } = failure;
   const verdict = judge(failure);
   const retryAfterMs = readRetryAfter(headers, now);
-  const numbers =
-    verdict.code === 'CONTEXT_OVERFLOW' ? { ...readOverflow(message), ...failure.overflow } : {};
+  const numbers = verdict.code === 'CONTEXT_OVERFLOW' ? { ...readNumbers(message), ...failure.overflow } : {};
   const requestId = failure.requestId ?? headers['request-id'] ?? headers['x-request-id'];
   const details = {
     provider,
@@ -89,8 +88,12 @@ export function modelError(
   return new RepriseError(verdict.code, `${provider}: ${text || 'the call failed'}`, { details, cause });
 }
 
+/** Names of the same in other spellings: ThrottlingException, RateLimitError, quota_exceeded. */
+const RATE_CODE = /rate_?limit|throttl|quota|too_?many_?requests/i;
+
 function judge({ message, status, codes = [], emptyBody, broken }: ProviderFailure): Verdict {
-  const known = codes.map((code) => BY_CODE.get(code)).find((verdict) => verdict !== undefined);
+  const named = codes.map((code) => BY_CODE.get(code)).find((verdict) => verdict !== undefined);
+  const known = named ?? (codes.some((code) => RATE_CODE.test(code)) ? RATE : undefined);
   if (known === SPENT || status === 402) return SPENT;
   if (status === 401 || status === 403) return AUTH;
   // Gemini says the same words of limits per minute; those pass.
@@ -106,6 +109,30 @@ function judge({ message, status, codes = [], emptyBody, broken }: ProviderFailu
   if (broken === true || (status !== undefined && PASSING_STATUS.has(status))) return PASSING;
   return FAILED;
 }
+
+/** What a caller's own client says of a failed call: `error.code` and `error.type` as the provider wrote them. */
+export interface CallFailure {
+  readonly status?: number | undefined;
+  readonly code?: string | number | null | undefined;
+  readonly type?: string | null | undefined;
+  readonly message?: string | undefined;
+}
+
+/** For loops of one's own: the numbers of a refusal that says "too long", undefined for any other failure. */
+export function findContextOverflow({
+  status,
+  code,
+  type,
+  message = '',
+}: CallFailure): OverflowNumbers | undefined {
+  const codes = [code, type].filter((name) => typeof name === 'string');
+  const emptyBody = codes.length === 0 && NO_BODY.test(message.trim());
+  if (judge({ message, status, codes, emptyBody }) !== OVERFLOW) return undefined;
+  return readNumbers(message) ?? {};
+}
+
+/** Some clients put the status and the missing body into the text. */
+const NO_BODY = /^(?:4(?:00|13)(?: status code)?)? ?(?:\(no body\))?$/i;
 
 /** A call that was stopped on request; the reason given with the signal is the cause. */
 export function abortedError(

@@ -6,45 +6,46 @@ export interface OverflowNumbers {
   readonly actual?: number;
 }
 
-const N = String.raw`(\d[\d,_]*)`;
-const LIMIT = N.replace('(', '(?<limit>');
-const ACTUAL = N.replace('(', '(?<actual>');
+const LIMIT = String.raw`(?<limit>\d[\d,_]*)`;
+const ACTUAL = String.raw`(?<actual>\d[\d,_]*)`;
+/** Limits of this kind are not the window. */
+const OTHER_UNIT = '(?:[kmg]i?b|bytes|images?|files?|tools?|requests?|messages?|characters|items?|pages?|%)';
 
 /**
- * How providers say that a request is too long. Whole phrases only: the words "token" and "context" alone stand in
- * rate limits, expired credentials and much else. Longer forms with numbers come before shorter ones.
+ * How providers say that a request is too long, those that name more before those that name less. Whole phrases only:
+ * the words "token" and "context" alone stand in rate limits, expired credentials and much else.
  */
 const PHRASES: readonly RegExp[] = [
-  `prompt is too long: ${ACTUAL} tokens > ${LIMIT} maximum`, // Anthropic, z.ai
-  'prompt is too long',
-  `exceed context limit: .{0,60}> ${LIMIT}`, // Anthropic, input and max_tokens together
-  `maximum context length is ${LIMIT} tokens.{0,20}however.{0,60}?(?:requested(?: about)?|resulted in) ${ACTUAL}`, // OpenRouter, vLLM
-  `maximum context length is ${LIMIT} tokens`, // OpenAI
-  'exceeds the context window',
-  'context window exceeded',
-  `input token count \\(${ACTUAL}\\) exceeds the maximum number of tokens allowed \\(${LIMIT}\\)`, // Gemini
-  'exceeds the maximum number of tokens allowed',
-  'input is too long for requested model', // Bedrock
-  'reduce the length of the messages or completion', // Groq
-  `contains ${ACTUAL} tokens.{0,80}too large for model with ${LIMIT} maximum context length`, // Mistral
+  `prompt is too long(?:: ${ACTUAL} tokens? > ${LIMIT} maximum)?`,
+  String.raw`exceed context limit: ${ACTUAL} \+ \d+ > ${LIMIT}`,
+  String.raw`input token count \(?${ACTUAL}\)? exceeds the maximum number of tokens allowed(?: \(?${LIMIT})?`,
+  String.raw`token count exceeds the maximum number of tokens allowed(?: \(?${LIMIT})?`,
+  String.raw`maximum context length is ${LIMIT} tokens?\. however,? [a-z ]{1,60}${ACTUAL}`,
+  `maximum context length is ${LIMIT}`,
+  `maximum prompt length is ${LIMIT}(?: but the request contains ${ACTUAL})?`,
+  `contains ${ACTUAL} tokens.{0,80}too large for model with ${LIMIT} maximum context length`,
   `too large for model with ${LIMIT} maximum context length`,
-  'exceeds the available context size', // llama.cpp
-  'prompt too long; exceeded max context length', // Ollama
-  `maximum prompt length is ${LIMIT}(?:.{0,60}contains ${ACTUAL} tokens)?`, // xAI
-  `\\(${ACTUAL} tokens\\) is longer than the model's context length \\(${LIMIT} tokens\\)`, // Together
-  "is longer than the model's context length",
-  'greater than the context length', // LM Studio
-  `(?:token count of ${ACTUAL} )?exceeds the limit of ${LIMIT}\\b(?!\\s*(?:[kmg]?i?b\\b|bytes|images|pixels|px|requests|characters|files|tools|per\\b))`, // Copilot
-  'context window exceeds limit', // MiniMax
-  `exceeded model token limit(?:: ${LIMIT} \\(requested: ${ACTUAL}\\))?`, // Kimi
-  `range of input length should be(?: \\[\\d+, ?${LIMIT}\\])?`, // DashScope
-  'token limit exceeded',
-  'too many tokens',
+  String.raw`\(${ACTUAL} tokens\) exceeds the available context size(?: \(?${LIMIT})?`,
+  String.raw`exceeds the available context size(?: \(?${LIMIT})?`,
+  String.raw`\(${ACTUAL} tokens\) is longer than the model'?s context length(?: \(?${LIMIT})?`,
+  String.raw`is longer than the model'?s context length(?: \(?${LIMIT})?`,
+  `token count of ${ACTUAL} exceeds the limit of ${LIMIT}`,
+  String.raw`exceeds the limit of ${LIMIT}(?![\d,_]|\s*${OTHER_UNIT})`,
+  String.raw`range of input length should be(?: \[\d+, *${LIMIT})?`,
+  String.raw`exceeded model token limit(?:: ?${LIMIT}(?: \(requested: ${ACTUAL}\))?)?`,
+  `exceeds? the (?:model'?s )?context window`,
+  'context window (?:exceeded|exceeds limit)',
+  'context[_ ]length[_ ]exceeded|model_context_window_exceeded|request_too_large|exceed_context_size_error',
+  'input is too long for requested model',
+  'reduce the length of the messages or completion',
+  'prompt too long; exceeded (?:max )?context length',
+  'greater than the context length',
+  'token limit exceeded|too many tokens',
 ].map((source) => new RegExp(source, 'is'));
 
 /** Said about too much too fast, or of credentials; these texts may hold the phrases above. */
 const RATE_LIMIT =
-  /rate.?limit|too many requests|tokens? per (?:minute|min|hour|day)|\bTPM\b|please wait before trying again|throttl/i;
+  /\brate.?limit|too many requests|(?:tokens|requests) per (?:second|min|hour|day)|\bTPM\b|please wait before|throttl|quota|\b(?:hourly|daily|monthly)\b/i;
 const EXPIRED = /token (?:has )?expired|expired token/i;
 
 export function isRateLimitText(text: string): boolean {
@@ -55,7 +56,12 @@ export function isRateLimitText(text: string): boolean {
 export function readOverflow(text: string): OverflowNumbers | undefined {
   // Error bodies can quote the request; the provider's own words are at the start.
   const head = text.slice(0, 4000);
-  if (RATE_LIMIT.test(head) || EXPIRED.test(head)) return undefined;
+  return RATE_LIMIT.test(head) || EXPIRED.test(head) ? undefined : readNumbers(head);
+}
+
+/** The same where a status or code has decided already that it is about length. */
+export function readNumbers(text: string): OverflowNumbers | undefined {
+  const head = text.slice(0, 4000);
   for (const phrase of PHRASES) {
     const match = phrase.exec(head);
     if (match === null) continue;

@@ -35,6 +35,17 @@ export interface Store extends AsyncDisposable {
   /** Committed entries after `afterSeq`, appended by anyone in any process, until the signal aborts. */
   watch(id: string, options: WatchOptions): AsyncIterable<StoredEntry>;
 
+  /**
+   * Tells whoever listens now: best effort, never stored, at most `LIVE_EVENT_BYTES` of JSON. Resolves when it is
+   * handed over, heard or not; whether the session exists is not asked.
+   */
+  publish(id: string, event: JsonObject): Promise<void>;
+  /**
+   * What is published after this call, until the signal aborts or the store closes. Reaches as far as
+   * `supports.live` says. A listener that does not keep up loses the oldest, and is told how many.
+   */
+  live(id: string, options: LiveOptions): AsyncIterable<LiveEvent>;
+
   /** Who may run turns. A grant always has a higher epoch than any before. */
   lease(id: string, options?: LeaseOptions): Promise<Lease>;
   leases(): Promise<readonly LeaseInfo[]>;
@@ -63,7 +74,12 @@ export interface StoreSupports {
   readonly durability: 'none' | 'os' | 'disk';
   /** Whether other processes see the same sessions. */
   readonly shared: boolean;
+  /** Who hears what is published: nobody, every store in this process on the same data, or every process. */
+  readonly live: 'none' | 'process' | 'all';
 }
+
+/** Of an event as JSON. Larger ones belong into the history. */
+export const LIVE_EVENT_BYTES: number = 64 * 1024;
 
 export interface SessionInit {
   /** Unset: a UUIDv7. */
@@ -163,6 +179,16 @@ export interface ReadRange {
 export interface WatchOptions {
   readonly afterSeq: number;
   readonly signal: AbortSignal;
+}
+
+export interface LiveOptions {
+  readonly signal: AbortSignal;
+}
+
+export interface LiveEvent {
+  readonly event: JsonObject;
+  /** How many events this listener lost right before this one. */
+  readonly missed: number;
 }
 
 export interface LeaseOptions {
@@ -281,4 +307,19 @@ export interface StoreStats {
   readonly sessions: number;
   /** Of all transcripts. */
   readonly bytes: number;
+  /** Of stores that keep their data on a disk of this machine. */
+  readonly disk?: DiskSpace;
+  /** Set while the index is made again from the transcripts: lists show what is known so far. */
+  readonly rebuilding?: RebuildProgress;
+}
+
+export interface RebuildProgress {
+  readonly done: number;
+  readonly total: number;
+}
+
+export interface DiskSpace {
+  readonly freeBytes: number;
+  /** Below this no turn begins (`STORE_FULL`), while what runs may end and everything can be read. */
+  readonly minFreeBytes: number;
 }

@@ -4,6 +4,7 @@
  * concurrently; the end of input finishes what is running and exits 0.
  *
  *   node driver.ts --store memory|jsonl|sqlite|postgres --home DIR [--url URL] [--durability disk|os] [--now ISO]
+ *                  [--min-free BYTES]
  */
 import { parseArgs } from 'node:util';
 import { type OpenStoreOptions, openStore, type StoreKind } from '../config/open.ts';
@@ -19,14 +20,21 @@ const STORE_KINDS: readonly string[] = ['memory', 'jsonl', 'sqlite', 'postgres']
 
 function parseArguments(args: string[]): DriverArguments {
   const option = { type: 'string' } as const;
-  const options = { store: option, home: option, url: option, durability: option, now: option };
+  const options = {
+    store: option,
+    home: option,
+    url: option,
+    durability: option,
+    now: option,
+    'min-free': option,
+  };
   let values: { readonly [N in keyof typeof options]?: string | undefined };
   try {
     values = parseArgs({ args, options }).values;
   } catch (cause) {
     throw new RepriseError('INVALID_INPUT', 'unknown argument', { cause, details: { error: String(cause) } });
   }
-  const { store = 'jsonl', home, url, durability, now } = values;
+  const { store = 'jsonl', home, url, durability, now, 'min-free': minFree } = values;
   if (!STORE_KINDS.includes(store)) {
     throw new RepriseError('INVALID_INPUT', `no such store: ${store}`, { details: { store } });
   }
@@ -39,6 +47,8 @@ function parseArguments(args: string[]): DriverArguments {
     ...(url === undefined ? {} : { url }),
     ...(durability === undefined ? {} : { durability }),
     ...(now === undefined ? {} : { now }),
+    ...(minFree === undefined ? {} : { minFreeBytes: Number(minFree) }),
+    signals: true,
   };
 }
 

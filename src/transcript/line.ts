@@ -67,7 +67,15 @@ export function encodeLine(
     throw new RepriseError('INVALID_INPUT', 'a record is an object with a "type"');
   }
   assertStorable(record, limits);
-  const { seal: _replaced, ...body } = record;
+  return encodeStorable(record, seal, limits);
+}
+
+/** For a record that passed `assertStorable` before: looking at every value again costs as much as writing it. */
+export function encodeStorable(
+  { seal: _replaced, ...body }: JsonObject,
+  seal: SealInput,
+  limits: RecordLimits = DEFAULT_RECORD_LIMITS,
+): string {
   const line = sealJson(JSON.stringify(body), seal);
   // A UTF-16 unit is at most three bytes, so nearly every line needs no counting.
   const mayBeTooLong = line.length * 3 > limits.maxRecordBytes;

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -16,6 +16,9 @@ beforeAll(async () => {
   ] as const) {
     await store.create({ id, key: `agent:main:tg:direct:${id}` });
     await store.append(id, [{ type: 'message', message: { role: 'user', content: title } }]);
+    const data = Buffer.alloc(100_000).toString('base64');
+    const content = [{ type: 'image', data, mimeType: 'image/png' }];
+    if (id === 'first-1') await store.append(id, [{ type: 'message', message: { role: 'user', content } }]);
   }
   await store.activate('agent:main:tg:direct:second', 'second');
 });
@@ -90,6 +93,9 @@ describe('a home from the command line', () => {
     };
     expect(fixed).toMatchObject({ from: 'first-1', damagedAt: expect.any(Number) });
     expect(reprise('verify', fixed.repaired).status).toBe(0);
+    const blobs = (transcript: string): string[] => readdirSync(transcript.replace(/jsonl$/, 'blobs'));
+    expect(blobs(file)).toHaveLength(1);
+    expect(blobs(reprise('path', fixed.repaired).stdout.trim())).toEqual(blobs(file));
     expect(readFileSync(file)).toEqual(damaged);
   });
 
@@ -97,6 +103,27 @@ describe('a home from the command line', () => {
     const { status, stdout } = reprise('doctor');
     expect(status).toBe(0);
     expect(stdout).toMatch(/ok {3}home: .*ok {3}quarantine: empty.*\d+ sessions/s);
+    expect(stdout).toMatch(/disk: [\d,]+ MiB free; below [\d,]+ MiB no turn begins/);
+  });
+
+  test('an index that is damaged or lost leaves no gap in the list, and doctor tells what became of it', () => {
+    const hurt = `${home}-hurt`;
+    cpSync(home, hurt, { recursive: true });
+    const run = (command: string): ReturnType<typeof reprise> =>
+      spawnSync(process.execPath, ['bin/reprise.cjs', command, '--home', hurt], { encoding: 'utf8' });
+    try {
+      const bytes = readFileSync(join(hurt, 'control.db'));
+      writeFileSync(join(hurt, 'control.db'), bytes.fill(0, 0, 4096));
+      for (const what of ['damaged', 'lost']) {
+        expect(run('ls').stdout, what).toMatch(/Fix the bike[\s\S]*Plan the trip/);
+        const { status, stdout } = run('doctor');
+        expect(status).toBe(1);
+        expect(stdout).toMatch(/look control\.db: damaged on 2\d{3}-.*; nothing is lost/);
+        rmSync(join(hurt, 'control.db'));
+      }
+    } finally {
+      rmSync(hurt, { recursive: true });
+    }
   });
 
   test('a place without a home is an error, not an empty list', () => {

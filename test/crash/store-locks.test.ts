@@ -254,4 +254,24 @@ process.stdin.once('data', () => { ${end} });
     expect(seen.map(({ seq }) => seq)).toEqual([1, 2, 3]);
     told(`T41 ${what}: free after ${ms} ms, epoch ${epoch}, lost 0`);
   });
+
+  test.each(['SIGINT', 'SIGTERM', 'SIGQUIT', 'SIGABRT', 'SIGKILL'] as const)(
+    '%s: the lease is free within a second',
+    async (signal) => {
+      using at = new TestHome();
+      await using other = await startDriver(at.options('jsonl'));
+      await must(other, SESSION);
+      const child = runModule(source(''), at.home);
+      await says(child, 'holding');
+      const gone = new Promise((resolve) => child.once('exit', resolve));
+      child.kill(signal);
+      await gone;
+      const began = performance.now();
+      const { epoch } = await must(other, { op: 'lease', id: 's', waitMs: 5000 });
+      const ms = Math.round(performance.now() - began);
+      expect(ms).toBeLessThan(1000);
+      await must(other, { op: 'append', id: 's', epoch, ...say('next') });
+      expect((await readSession(other, 's')).map(({ seq }) => seq)).toEqual([1, 2, 3]);
+    },
+  );
 });

@@ -1,5 +1,6 @@
-import { describe, expect, test } from 'vitest';
-import { createModel, type Model, type ModelRequest, rebuildHistory } from '../../src/index.ts';
+import { spawnSync } from 'node:child_process';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { Answer, createModel, type Model, type ModelRequest, rebuildHistory } from '../../src/index.ts';
 import {
   openAnthropicServer,
   openOpenAiServer,
@@ -128,6 +129,18 @@ describe('an answer of Anthropic', () => {
       [],
       [['only', mark]],
     ]);
+  });
+
+  test('is marked once where results and words share a turn', async () => {
+    await using server = await openAnthropicServer({ script: [{ blocks: [{ type: 'text', text: 'ok' }] }] });
+    const model = await anthropic(server);
+    const list = new EntryList();
+    list.user('one');
+    list.assistant([{ type: 'toolCall', id: 'c1', name: 'tool', arguments: {} }]);
+    list.result('c1', 'done');
+    list.user('two');
+    await run(model, requestFor(model, list.entries));
+    expect(marked(server.requests[0]?.body).map(([text]) => text)).toEqual(['one', 'two']);
   });
 
   test('shows images of users and of tools', async () => {
@@ -289,6 +302,20 @@ describe('a call whose arguments are no JSON object', () => {
   });
 });
 
+test('an answer is gathered in its own order, signatures in pieces, without what stayed empty', () => {
+  const answer = new Answer();
+  answer.take({ type: 'text_delta', block: 2, text: 'b' });
+  answer.take({ type: 'thinking_delta', block: 0, text: 'h' });
+  answer.take({ type: 'thinking_delta', block: 0, text: 'm', signature: ' si' });
+  answer.take({ type: 'text_delta', block: 1, text: '' });
+  answer.take({ type: 'thinking_delta', block: 0, text: '', signature: 'g ' });
+  answer.take({ type: 'text_delta', block: 2, text: 'c' });
+  expect(answer.content()).toEqual([
+    { type: 'thinking', thinking: 'hm', thinkingSignature: ' sig ' },
+    { type: 'text', text: 'bc' },
+  ]);
+});
+
 describe('createModel', () => {
   test.each(['', 'gpt-4', 'offline:nonsense', 'offline:', 'anthropic:', 'constructor:x', ':x'])(
     'does not know "%s" and says what it knows',
@@ -298,9 +325,33 @@ describe('createModel', () => {
   );
 
   test('asks for a key before anything is sent, and never takes one from the environment', async () => {
+    vi.stubEnv('ANTHROPIC_API_KEY', 'from the environment');
+    vi.stubEnv('OPENAI_API_KEY', 'from the environment');
+    onTestFinished(() => {
+      vi.unstubAllEnvs();
+    });
     for (const ref of ['anthropic:claude-a', 'openai:gpt-a'])
       for (const apiKey of [undefined, '', ' '])
         await expect(createModel(ref, { apiKey })).rejects.toMatchObject({ code: 'MODEL_AUTH' });
+  });
+
+  test('loads the SDK with the first request, so that starting stays fast', () => {
+    const code = `
+      import { registerHooks } from 'node:module';
+      const loaded = [];
+      registerHooks({ resolve: (name, context, next) => (loaded.push(name), next(name, context)) });
+      const { createModel } = await import(${JSON.stringify(new URL('../../src/index.ts', import.meta.url))});
+      const model = await createModel('anthropic:m', { apiKey: 'k', fetch: () => Promise.reject(new Error('no')) });
+      const count = () => loaded.filter((name) => name.startsWith('@ai-sdk/')).length;
+      const before = count();
+      const request = { messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }] };
+      await model.stream(request)[Symbol.asyncIterator]().next().catch(() => {});
+      console.log(before, count() > 0);
+    `;
+    const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
+      encoding: 'utf8',
+    });
+    expect(stdout, stderr).toBe('0 true\n');
   });
 
   test('asks for an address where there is no default', async () => {

@@ -181,11 +181,11 @@ describe.each(PROVIDERS)('a stream of %s', (_name, open, ref, { opening, all }) 
   });
 });
 
-describe('a model object that ignores its signal', () => {
-  const deaf = (doStream: () => Promise<unknown>): LanguageModelV4 =>
+describe('a model object of somebody else', () => {
+  const deaf = (doStream: (options: { abortSignal?: AbortSignal }) => Promise<unknown>): LanguageModelV4 =>
     ({ specificationVersion: 'v4', provider: 'deaf', modelId: 'm', supportedUrls: {}, doStream }) as never;
 
-  test('is left alone when it is stopped, and its late stream is cancelled', async () => {
+  test('that ignores its signal is left alone when it is stopped, and its late stream is cancelled', async () => {
     const late = Promise.withResolvers<void>();
     const cancelled = Promise.withResolvers<void>();
     const stream = new ReadableStream({ cancel: () => cancelled.resolve() });
@@ -203,7 +203,7 @@ describe('a model object that ignores its signal', () => {
     await cancelled.promise;
   });
 
-  test('is stopped between two parts', async () => {
+  test('that ignores its signal is stopped between two parts', async () => {
     const stream = new ReadableStream({
       start: (controller) => {
         controller.enqueue({ type: 'text-delta', id: '0', delta: 'one' });
@@ -220,16 +220,17 @@ describe('a model object that ignores its signal', () => {
   });
 
   test('is not silent while our own reader is slow', async () => {
-    const stream = new ReadableStream({
-      start: (controller) => {
-        for (const delta of ['one', 'two']) controller.enqueue({ type: 'text-delta', id: '0', delta });
-        const usage = { inputTokens: {}, outputTokens: {} };
-        controller.enqueue({ type: 'finish', finishReason: { unified: 'stop', raw: 'stop' }, usage });
-        controller.close();
-      },
-    });
+    const usage = { inputTokens: {}, outputTokens: {} };
     const model = await createModel(
-      deaf(async () => ({ stream })),
+      deaf(async ({ abortSignal }) => ({
+        stream: new ReadableStream({
+          start: (controller) => {
+            abortSignal?.addEventListener('abort', () => controller.error(abortSignal.reason));
+            for (const delta of ['one', 'two']) controller.enqueue({ type: 'text-delta', id: '0', delta });
+            controller.enqueue({ type: 'finish', finishReason: { unified: 'stop', raw: 'stop' }, usage });
+          },
+        }),
+      })),
       { idleTimeoutMs: 100 },
     );
     const seen: string[] = [];

@@ -16,7 +16,7 @@ describe('T50 a request that is too long', () => {
       'Anthropic with output',
       'input length and `max_tokens` exceed context limit: 199211 + 20000 > 200000, decrease input length or `max_tokens` and try again',
       200_000,
-      undefined,
+      199_211,
     ],
     [
       'OpenAI',
@@ -163,7 +163,8 @@ describe('a failed call', () => {
     [429, ['insufficient_quota'], 'You exceeded your current quota', 'MODEL_AUTH', false],
     [429, [], 'monthly spend limit reached', 'MODEL_AUTH', false],
     [429, ['RESOURCE_EXHAUSTED'], 'You exceeded your current quota', 'MODEL_RATE_LIMITED', true],
-    [402, [], 'Insufficient credits', 'MODEL_AUTH', false],
+    [429, ['insufficient_quota'], 'no', 'MODEL_AUTH', false],
+    [402, [], 'no', 'MODEL_AUTH', false],
     [400, ['invalid_request_error'], 'Your credit balance is too low', 'MODEL_AUTH', false],
     [400, ['invalid_request_error'], 'messages.0: bad', 'MODEL_FAILED', false],
     [422, [], 'bad', 'MODEL_FAILED', false],

@@ -50,6 +50,14 @@ async function texts(store: Store, id = 's1'): Promise<unknown[]> {
   );
 }
 
+async function rebuilt(store: Store): Promise<void> {
+  const deadline = Date.now() + 30_000;
+  while ((await store.stats()).rebuilding !== undefined) {
+    if (Date.now() > deadline) throw new Error('the rebuild never ended');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
 /** A home with one session of three messages, closed. */
 async function seed(): Promise<void> {
   const store = await openJsonl();
@@ -68,6 +76,7 @@ describe('T17 without its index a home is whole', () => {
     const before = readFileSync(file());
     damage();
     const store = await openJsonl();
+    await rebuilt(store);
     expect(
       (await store.list()).sessions.map(({ id, title, messageCount }) => ({ id, title, messageCount })),
     ).toEqual([{ id: 's1', title: 'one', messageCount: 3 }]);

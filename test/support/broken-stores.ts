@@ -352,6 +352,86 @@ export const brokenStores: readonly BrokenStore[] = [
       },
     }),
   ),
+  broken(
+    'keeps what was published for listeners to come',
+    'a listener hears what is published after it began, in order',
+    (_store, right) => {
+      const kept: [string, Parameters<PlainStore['publish']>[1]][] = [];
+      return {
+        publish: async (id, event) => {
+          kept.push([id, event]);
+          await right.publish(id, event);
+        },
+        live: (id, options) => {
+          const heard = right.live(id, options);
+          for (const [to, event] of kept) void right.publish(to, event);
+          return heard;
+        },
+      };
+    },
+  ),
+  broken(
+    'begins to listen with the first look',
+    'a listener hears what is published after it began, in order',
+    (_store, right) => ({
+      live: (id, options) =>
+        (async function* () {
+          yield* right.live(id, options);
+        })(),
+    }),
+  ),
+  broken(
+    'tells every listener everything',
+    'every listener of a session hears its events, and only its own',
+    (store, right) => ({
+      publish: async (id, event) => {
+        await right.publish(id, event);
+        for (const other of store.data.sessions.values())
+          if (other.id !== id) await right.publish(other.id, event);
+      },
+    }),
+  ),
+  broken('writes published events down', 'what is published is not stored', (store, right) => ({
+    publish: async (id, event) => {
+      await right.publish(id, event);
+      await store.append(id, [{ type: 'custom', customType: 'reprise.delta', data: event }]);
+    },
+  })),
+  broken(
+    'passes on events of any size',
+    'an event that is too large, or no JSON, is refused, heard or not',
+    (_store, right) => ({
+      publish: (id, event) =>
+        right.publish(id, event).catch((error: { readonly code?: string }) => {
+          if (error.code !== 'LIMIT_EXCEEDED') throw error;
+        }),
+    }),
+  ),
+  broken(
+    'keeps everything for a slow listener',
+    'a slow listener loses the oldest, is told how many, and hears the newest',
+    () => ({ hear: (ear, text) => void ear.waiting.push(text) }),
+  ),
+  broken(
+    'drops events in silence',
+    'a slow listener loses the oldest, is told how many, and hears the newest',
+    (_store, right) => ({
+      hear: (ear, text) => {
+        right.hear(ear, text);
+        ear.missed = 0;
+      },
+    }),
+  ),
+  broken(
+    'drops the newest for a slow listener',
+    'a slow listener loses the oldest, is told how many, and hears the newest',
+    () => ({
+      hear: (ear, text) => {
+        if (ear.waiting.length < 500) ear.waiting.push(text);
+        else ear.missed++;
+      },
+    }),
+  ),
   broken('takes search words for a pattern', 'search takes its words literally', (_store, right) => ({
     search: (query) => right.search({ ...query, text: query.text.replace(/[%_].*/, '') }),
   })),

@@ -11,6 +11,7 @@ import { type ErrorCode, RepriseError } from '../../src/errors.ts';
 import { DEFAULT_AGENT_ID, parseSessionId } from '../../src/keys/ids.ts';
 import { normalizeSessionKey, parseSessionKey } from '../../src/keys/session-key.ts';
 import type * as port from '../../src/store/store.ts';
+import { LIVE_EVENT_BYTES } from '../../src/store/store.ts';
 import type { StoreUnderTest } from '../../src/testing/store-suite/index.ts';
 import { blobHash } from '../../src/transcript/blobs.ts';
 import { contentText } from '../../src/transcript/content.ts';
@@ -52,6 +53,15 @@ export class PlainData {
   readonly inbound: Map<string, { readonly hash: string; readonly receipt: port.InboxReceipt }> = new Map();
 }
 
+/** A listener and what it has not heard yet. */
+export interface PlainEar {
+  readonly id: string;
+  readonly waiting: string[];
+  missed: number;
+}
+
+const MAX_WAITING = 500;
+
 export type Entries = readonly port.NewEntry[];
 
 /** A clock of four entries to the millisecond: stores meet equal times, and lists must cope. */
@@ -84,10 +94,16 @@ export async function openPlain(prepare: (store: PlainStore) => void = () => {})
 }
 
 export class PlainStore implements port.Store {
-  readonly supports: port.StoreSupports = { search: 'scan', durability: 'none', shared: false };
+  readonly supports: port.StoreSupports = {
+    search: 'scan',
+    durability: 'none',
+    shared: false,
+    live: 'process',
+  };
   readonly options: PlainOptions;
   readonly data: PlainData;
   readonly #wakers = new Set<() => void>();
+  readonly #ears = new Set<PlainEar>();
   #closed = false;
 
   readonly inbox: port.Inbox = {
@@ -246,6 +262,46 @@ export class PlainStore implements port.Store {
       // Between this look and the wait nothing can be appended: no wakeup is lost.
       if (line === undefined) await this.nextChange(signal);
       else yield { seq: seq++, entry: parse(line) };
+    }
+  }
+
+  async publish(id: string, event: JsonObject): Promise<void> {
+    this.open();
+    if (!isObject(event)) throw fail('INVALID_INPUT', 'an event is an object');
+    assertStorable(event);
+    const text = JSON.stringify(event);
+    if (Buffer.byteLength(text) > LIVE_EVENT_BYTES)
+      throw new RepriseError('LIMIT_EXCEEDED', 'the event is too large', { details: { limit: 'event' } });
+    for (const ear of this.#ears) if (ear.id === id) this.hear(ear, text);
+    this.wake();
+  }
+
+  /** Keeps what a listener has not taken yet, up to a bound. */
+  hear(ear: PlainEar, text: string): void {
+    if (ear.waiting.push(text) <= MAX_WAITING) return;
+    ear.waiting.shift();
+    ear.missed++;
+  }
+
+  live(id: string, { signal }: port.LiveOptions): AsyncIterable<port.LiveEvent> {
+    const ear: PlainEar = { id, waiting: [], missed: 0 };
+    this.#ears.add(ear);
+    return this.events(ear, signal);
+  }
+
+  private async *events(ear: PlainEar, signal: AbortSignal): AsyncGenerator<port.LiveEvent> {
+    try {
+      while (!signal.aborted && !this.#closed) {
+        const text = ear.waiting.shift();
+        if (text === undefined) await this.nextChange(signal);
+        else {
+          const { missed } = ear;
+          ear.missed = 0;
+          yield { event: JSON.parse(text) as JsonObject, missed };
+        }
+      }
+    } finally {
+      this.#ears.delete(ear);
     }
   }
 

@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs';
-import { readdir, stat, statfs } from 'node:fs/promises';
+import { readdir, readFile, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type HomeOptions, homeOf, openHome } from '../home.ts';
+import type { DiskSpace } from '../../store/store.ts';
+import { isObject } from '../../transcript/json.ts';
+import { type HomeOptions, homeOf, openHomeAsItIs } from '../home.ts';
 import { escapeForTerminal, print, style } from '../print.ts';
 
 interface Check {
@@ -26,13 +28,11 @@ export async function doctor(options: HomeOptions & { readonly json?: unknown })
       detail: `${path} (from ${origin}) does not exist yet; it is made when it is needed`,
     });
   } else {
-    checks.push(
-      await homeCheck(path, origin),
-      await spaceCheck(path),
-      await quarantineCheck(path),
-      identityCheck(),
-    );
+    checks.push(await homeCheck(path, origin), await quarantineCheck(path), identityCheck());
     if (existsSync(join(path, 'control.db'))) checks.push(...(await storeChecks(options)));
+    else checks.push(spaceCheck(await freeOn(path)));
+    // Behind the store: opening it may be what salvages it.
+    checks.push(...(await salvageChecks(path)));
   }
   if (options.json === true) print(JSON.stringify({ data: checks, hasMore: false, lastId: null }, null, 2));
   else for (const check of checks) print(line(check));
@@ -53,11 +53,21 @@ async function homeCheck(path: string, origin: string): Promise<Check> {
     : { name: 'home', ok, detail: `${detail} can be read by others`, next: `Run: chmod 700 ${path}` };
 }
 
-async function spaceCheck(path: string): Promise<Check> {
+async function freeOn(path: string): Promise<DiskSpace> {
   const { bavail, bsize } = await statfs(path);
-  const free = bavail * bsize;
-  const detail = `${Math.round(free / (1024 * 1024)).toLocaleString('en')} MiB free`;
-  return { name: 'disk', ok: free > LOW_SPACE, detail };
+  return { freeBytes: bavail * bsize, minFreeBytes: 0 };
+}
+
+/** Worth a look long before turns are refused. */
+function spaceCheck({ freeBytes, minFreeBytes }: DiskSpace): Check {
+  const floor = minFreeBytes > 0 ? `; below ${mebibytes(minFreeBytes)} no turn begins` : '';
+  const detail = `${mebibytes(freeBytes)} free${floor}`;
+  if (freeBytes > LOW_SPACE) return { name: 'disk', ok: true, detail };
+  return { name: 'disk', ok: false, detail, next: 'Free some space on this disk.' };
+}
+
+function mebibytes(bytes: number): string {
+  return `${Math.round(bytes / (1024 * 1024)).toLocaleString('en')} MiB`;
 }
 
 async function quarantineCheck(path: string): Promise<Check> {
@@ -72,6 +82,31 @@ async function quarantineCheck(path: string): Promise<Check> {
   };
 }
 
+/** What became of a control.db that could not be read: what the new one has of it, and what nobody has. */
+async function salvageChecks(path: string): Promise<Check[]> {
+  const folder = join(path, 'quarantine');
+  if (!existsSync(folder)) return [];
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.salvage.json'));
+  return Promise.all(
+    names.sort().map(async (name) => {
+      const report: unknown = JSON.parse(await readFile(join(folder, name), 'utf8'));
+      const { at, kept, lost } = isObject(report) ? report : {};
+      const rows = isObject(kept) ? Object.entries(kept).map(([table, n]) => `${String(n)} of ${table}`) : [];
+      const losses = Array.isArray(lost) ? lost.map(String) : [];
+      const detail = `damaged on ${String(at)}; kept ${rows.join(', ') || 'nothing'}`;
+      return {
+        name: 'control.db',
+        ok: false,
+        detail:
+          losses.length === 0
+            ? `${detail}; nothing is lost`
+            : `${detail}; lost:\n     ${losses.join('\n     ')}`,
+        next: `The damaged file is in ${folder}. Remove ${name} when you have seen this.`,
+      };
+    }),
+  );
+}
+
 /** Without /proc a dead holder of a lease is noticed by its silence only. */
 function identityCheck(): Check {
   const ok = existsSync('/proc/sys/kernel/random/boot_id');
@@ -83,15 +118,26 @@ function identityCheck(): Check {
 }
 
 async function storeChecks(options: HomeOptions): Promise<Check[]> {
-  await using store = await openHome(options);
-  const [{ sessions, bytes }, leases] = [await store.stats(), await store.leases()];
+  await using store = await openHomeAsItIs(options);
+  const [{ sessions, bytes, disk, rebuilding }, leases] = [await store.stats(), await store.leases()];
   const dead = leases.filter(({ alive }) => !alive).length;
   return [
+    ...(disk === undefined ? [] : [spaceCheck(disk)]),
     {
       name: 'sessions',
       ok: true,
       detail: `${sessions} sessions, ${bytes.toLocaleString('en')} bytes of transcripts`,
     },
+    ...(rebuilding === undefined
+      ? []
+      : [
+          {
+            name: 'index',
+            ok: false,
+            detail: `being made again: ${rebuilding.done} of ${rebuilding.total} transcripts are read`,
+            next: 'Any process that uses this home goes on with it; "reprise ls" waits until it is done.',
+          },
+        ]),
     {
       name: 'leases',
       ok: true,

@@ -2,31 +2,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { LanguageModelV4, LanguageModelV4CallOptions, SharedV4ProviderOptions } from '@ai-sdk/provider';
 import { RepriseError } from '../../errors.ts';
 import type { ProviderFamily } from '../../transcript/target.ts';
-import type { Model, ModelCost, ModelEvent, ModelRequest, ModelStreamOptions } from '../model.ts';
+import type { Model, ModelEvent, ModelRequest, ModelStreamOptions } from '../model.ts';
 import { abortedError, modelError } from '../model-error.ts';
 import { identify } from './identify.ts';
 import { PartReader, StreamFailure } from './part-reader.ts';
 import { partStream } from './part-stream.ts';
 import { renderPrompt } from './prompt.ts';
 import { readFailure } from './read-failure.ts';
-import { DEFAULT_RETRY_POLICY, type RetryPolicy, retryDelay } from './retry.ts';
-
-/** What may be said about a model whoever provides it. */
-export interface AiSdkModelSettings {
-  readonly contextWindow?: number | undefined;
-  readonly maxOutput?: number | undefined;
-  readonly cost?: ModelCost | undefined;
-  readonly retry?: Partial<RetryPolicy> | undefined;
-  /** The longest silence, before the first part and between parts. */
-  readonly idleTimeoutMs?: number | undefined;
-  /** How long Anthropic keeps a cached prefix. */
-  readonly cacheTtl?: '5m' | '1h' | undefined;
-  /** Passed on with every call, as the SDK's `providerOptions`. */
-  readonly providerOptions?: SharedV4ProviderOptions | undefined;
-  readonly now?: (() => number) | undefined;
-  readonly random?: (() => number) | undefined;
-  readonly sleep?: ((ms: number, signal: AbortSignal | undefined) => Promise<unknown>) | undefined;
-}
+import { DEFAULT_RETRY_POLICY, retryDelay } from './retry.ts';
+import type { AiSdkModelOptions, AiSdkModelSettings } from './settings.ts';
 
 /** A model and who it is; it may be loaded when it is first asked. */
 export interface AiSdkSource {
@@ -39,13 +23,6 @@ export interface AiSdkSource {
   readonly cacheKeyOption?: (key: string) => SharedV4ProviderOptions;
 }
 
-export interface AiSdkModelOptions extends AiSdkModelSettings {
-  readonly model: LanguageModelV4;
-  /** Unset: known by the name the model's provider gives itself. */
-  readonly family?: ProviderFamily | undefined;
-  readonly provider?: string | undefined;
-}
-
 const DEFAULT_IDLE_TIMEOUT_MS = 120_000;
 
 /** Any AI SDK language model behind our port. */
@@ -53,7 +30,7 @@ export function createAiSdkModel({ model, family, provider, ...settings }: AiSdk
   if (model.specificationVersion !== 'v4') {
     throw new RepriseError(
       'INVALID_INPUT',
-      `an AI SDK model of specification v4 is needed, not ${String((model as LanguageModelV4).specificationVersion)}`,
+      `an AI SDK model of specification v4 is needed, not ${String((model as AiSdkModelOptions['model']).specificationVersion)}`,
       { details: { next: 'Use the provider package that belongs to AI SDK 7.' } },
     );
   }
@@ -64,7 +41,7 @@ export function createAiSdkModel({ model, family, provider, ...settings }: AiSdk
       provider: provider ?? known.provider,
       api: known.api,
       family: family ?? known.family,
-      load: async () => model,
+      load: async () => model as LanguageModelV4,
     },
     settings,
   );
@@ -167,7 +144,7 @@ function callOptions(
     // Pings say that the provider is alive. Arguments are wanted whole and checked, not early.
     anthropic ? { anthropic: { includePings: true, toolStreaming: false } } : {},
     cacheKey !== undefined && cache !== 'off' ? (cacheKeyOption?.(cacheKey) ?? {}) : {},
-    providerOptions ?? {},
+    (providerOptions ?? {}) as SharedV4ProviderOptions,
   ]);
   return {
     prompt,
@@ -192,10 +169,11 @@ function reasoningOf(
   if (thinkingLevel === undefined) return undefined;
   // Servers of the chat format refuse a level they do not know, and many do not know "none".
   if (thinkingLevel === 'off') return anthropic ? 'none' : undefined;
-  if (!anthropic || messages.at(-1)?.role !== 'tool') return thinkingLevel;
+  if (!anthropic) return thinkingLevel;
   // Within a round of tools Anthropic wants the thinking the round began with. A round that began without any, or
   // with another model's, ends without: "Expected `thinking` or `redacted_thinking`, but found `tool_use`".
-  const calls = messages.at(-2);
-  const opened = calls?.role === 'assistant' && calls.content[0]?.type === 'thinking';
-  return opened ? thinkingLevel : undefined;
+  const last = messages.findLast(({ role }) => role === 'assistant');
+  const parts = last?.role === 'assistant' ? last.content : [];
+  const open = parts.some(({ type }) => type === 'call') && parts[0]?.type !== 'thinking';
+  return open ? undefined : thinkingLevel;
 }

@@ -101,10 +101,10 @@ function assistantContent(parts: readonly AssistantPart[], family: ProviderFamil
         break;
       }
       case 'call': {
-        const { id: toolCallId, name: toolName, input, signature } = part;
+        const { id: toolCallId, input, signature } = part;
         const signed = signature === undefined ? {} : { thoughtSignature: signature };
         const options = signature === undefined ? {} : { providerOptions: { google: signed } };
-        content.push({ type: 'tool-call', toolCallId, toolName, input, ...options });
+        content.push({ type: 'tool-call', toolCallId, toolName: ownName(part.name), input, ...options });
       }
     }
   }
@@ -112,10 +112,10 @@ function assistantContent(parts: readonly AssistantPart[], family: ProviderFamil
 }
 
 function toolResult(
-  { callId: toolCallId, name: toolName, text, images, isError }: ResultPart,
+  { callId: toolCallId, name, text, images, isError }: ResultPart,
   family: ProviderFamily,
 ): ToolContent[number] {
-  const part = { type: 'tool-result', toolCallId, toolName } as const;
+  const part = { type: 'tool-result', toolCallId, toolName: ownName(name) } as const;
   // Where results are text only, the projection has shown the images to the user's side already.
   const shown = FAMILY_RULES[family].toolImages ? images : [];
   if (shown.length === 0) return { ...part, output: { type: isError ? 'error-text' : 'text', value: text } };
@@ -123,4 +123,9 @@ function toolResult(
   const said = isError ? `[error] ${text}`.trim() : text;
   const value = [...(said === '' ? [] : [{ type: 'text' as const, text: said }]), ...shown.map(imagePart)];
   return { ...part, output: { type: 'content', value } };
+}
+
+/** The SDK looks names up in plain objects, where a call of "constructor" finds what every object inherits. */
+function ownName(name: string): string {
+  return name in Object.prototype ? `${name}_` : name;
 }

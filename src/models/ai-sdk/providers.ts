@@ -1,26 +1,7 @@
 import { RepriseError } from '../../errors.ts';
-import type { ProviderFamily } from '../../transcript/target.ts';
 import type { Model } from '../model.ts';
-import { type AiSdkModelSettings, createSourceModel } from './ai-sdk-model.ts';
-
-/** Where a provider is and how it knows us. Everything is an argument; nothing here reads the environment. */
-export interface ProviderSettings extends AiSdkModelSettings {
-  readonly id: string;
-  readonly apiKey?: string | undefined;
-  readonly baseURL?: string | undefined;
-  readonly headers?: Record<string, string> | undefined;
-  readonly fetch?: typeof globalThis.fetch | undefined;
-}
-
-export interface OpenAiCompatibleSettings extends ProviderSettings {
-  readonly baseURL: string;
-  /** The name answers are signed with, e.g. `ollama`. */
-  readonly provider?: string | undefined;
-  /** What the server behind the address asks of a conversation. Unset: what the strictest chat template asks. */
-  readonly family?: Exclude<ProviderFamily, 'anthropic'> | undefined;
-  /** Whether to ask for token counts; old servers refuse the question. */
-  readonly includeUsage?: boolean | undefined;
-}
+import { createSourceModel } from './ai-sdk-model.ts';
+import type { OpenAiCompatibleSettings, ProviderSettings } from './settings.ts';
 
 const ANTHROPIC_URL = 'https://api.anthropic.com/v1';
 const OPENAI_URL = 'https://api.openai.com/v1';

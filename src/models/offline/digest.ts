@@ -1,7 +1,7 @@
 import { estimateTextTokens } from '../../context/estimate.ts';
 import type { ProjectedMessage } from '../../transcript/conversation.ts';
 import { statedFacts } from './memory.ts';
-import { spokenText } from './spoken.ts';
+import { speakerOf, spokenText } from './spoken.ts';
 
 const DECISION = /\b(?:decided?|decision|agreed|must|never|always|we will|let's|prefer|remember)\b/i;
 const IDENTIFIER =
@@ -16,12 +16,12 @@ const MAX_IDENTIFIERS = 40;
  * number that cannot be guessed. It invents nothing and never grows beyond its room.
  */
 export function digest(messages: readonly ProjectedMessage[], room: number): string {
-  const lines = messages.flatMap((message) => sentences(material(spokenText(message)), message.role));
+  const lines = messages.flatMap((message) => sentences(material(spokenText(message)), speakerOf(message)));
   const user = lines.filter(({ role }) => role === 'user').map(({ text }) => text);
   const all = lines.map(({ text }) => text);
   const sections: [title: string, share: number, lines: readonly string[]][] = [
     ['Goal', 0.1, user.slice(0, 1)],
-    ['Facts', 0.35, newestFacts(all)],
+    ['Facts', 0.35, newestFacts(user)],
     ['Decisions', 0.2, all.filter((text) => DECISION.test(text)).toReversed()],
     ['Open questions', 0.1, user.filter((text) => text.endsWith('?')).slice(-5)],
     ['Latest', 0.15, user.slice(-3)],

@@ -1,5 +1,5 @@
 import type { ProjectedMessage } from '../../transcript/conversation.ts';
-import { spokenText } from './spoken.ts';
+import { speakerOf, spokenText } from './spoken.ts';
 
 const RECALL = /\bwhat did I (?:just )?(?:say|tell you|ask)(?:\s+(first|last))?(?:\s+about\s+(.+?))?\s*\?*$/i;
 const REPEAT = /^(?:please )?(?:repeat(?: after me)?|say|echo)\s*:?\s+(.+)$/is;
@@ -7,7 +7,7 @@ const COUNT = /\bhow many messages\b/i;
 const QUESTION =
   /\b(?:what(?:'s| is| are| was)|(?:do you )?(?:know|remember)|tell me) (?:my|our|the) ([\w][\w '-]{0,60}?)\s*[?.!]*$/i;
 const STATEMENT = /\b(?:my|our|the) ([\w][\w '-]{0,60}?) (?:is|are|was) ([^.;!?\n]{1,300})/gi;
-const NAMED = /\b(?:call me|I am|I'm) ([A-Z][\w'-]*(?: [A-Z][\w'-]*)*)/g;
+const NAMED = /\b(?:[Cc]all me|I am|I'm) ([A-Z][\w'-]*(?: [A-Z][\w'-]*)*)/g;
 const LISTED = 10;
 
 /** Answers from what stands in the messages, or undefined where nothing was asked that is kept in them. */
@@ -51,6 +51,7 @@ function includes(text: string, part: string): boolean {
 function findFact(thing: string, messages: readonly ProjectedMessage[]): string | undefined {
   const wanted = thing.toLowerCase();
   for (const message of messages.toReversed()) {
+    if (speakerOf(message) !== 'user') continue;
     const facts = statedFacts(spokenText(message)).filter(([name]) => name === wanted);
     const value = facts.at(-1)?.[1];
     if (value !== undefined) return value;

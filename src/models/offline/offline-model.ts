@@ -90,6 +90,7 @@ async function* answer(
     yield event;
   }
   if (variant === 'error') throw onPurpose(model);
+  if (signal?.aborted) throw abortedError(model, signal);
   for (const [i, call] of (cut ? [] : calls).entries()) {
     const event: ModelEvent = { type: 'tool_call', block: i + 1, ...call };
     collected.take(event);

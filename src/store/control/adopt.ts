@@ -15,6 +15,8 @@ import { applyFacts, recentOf, type SessionRow, saveSession, seqFinder } from '.
 import { readRange } from './transcript-files.ts';
 
 const CHUNK = 1024 * 1024;
+const MARK_BYTES = 64 * 1024;
+const LF = 10;
 /** Whoever wrote with an index we no longer have may have had any epoch up to this far above the file's. */
 export const EPOCH_JUMP = 1_000_000;
 
@@ -22,11 +24,30 @@ export interface Adoption {
   /** Behind the last line that was taken in; what follows belongs to nobody: a torn append, or garbage. */
   readonly end: number;
   readonly corruptAt: number | undefined;
+  /** The last line that stands in the file. */
+  readonly fileSeq: number;
+  /** Lines that were taken in from a journal and stand in no file yet. */
+  readonly unfiled: readonly UnfiledLine[];
+}
+
+export interface UnfiledLine {
+  readonly seq: number;
+  /** With its LF. */
+  readonly bytes: Uint8Array;
+}
+
+export interface Adopter {
+  /** The next bytes of the file. */
+  push(bytes: Buffer): void;
+  /** The file has ended; these are lines that came after it, of which it may have some. */
+  pushJournal(bytes: Uint8Array): void;
+  finish(): Adoption;
 }
 
 interface LineToAdopt extends PlacedRecord {
-  /** Offset behind its LF. */
-  readonly end: number;
+  /** Offset behind its LF; unset for a line of a journal. */
+  readonly end?: number;
+  readonly bytes?: Uint8Array;
 }
 
 /**
@@ -34,17 +55,40 @@ interface LineToAdopt extends PlacedRecord {
  * that an index now lost or older knew. The file alone decides what is history (I-4).
  */
 export function adoptLines(db: Database, row: SessionRow, fd: number, from: number, to: number): Adoption {
+  const adopter = createAdopter(db, row, from);
+  for (let at = from; at < to; at += CHUNK) adopter.push(readRange(fd, at, Math.min(at + CHUNK, to)));
+  return adopter.finish();
+}
+
+/** The same for a file that is read a piece at a time. Doing it again after a kill gives the same rows. */
+export function createAdopter(db: Database, row: SessionRow, from: number): Adopter {
   const seqOf = seqFinder(db, row);
   let end = from;
+  let fileSeq = row.file_seq;
+  let lastMark = from;
+  const unfiled: UnfiledLine[] = [];
   let corruptAt: number | undefined;
-  const accept = (placed: PlacedRecord): void => {
-    const { record, seal } = placed;
-    const seq = row.seq + 1;
-    end = Math.max(end, (placed as LineToAdopt).end);
-    if (seal === undefined || seal === 'broken') {
-      adoptForeign(db, row, record);
+  const file = (seq: number, placed: LineToAdopt): void => {
+    if (placed.end === undefined) {
+      if (placed.bytes !== undefined) unfiled.push({ seq, bytes: placed.bytes });
       return;
     }
+    end = Math.max(end, placed.end);
+    fileSeq = Math.max(fileSeq, seq);
+    if (placed.offset - lastMark < MARK_BYTES) return;
+    lastMark = placed.offset;
+    db.run('INSERT OR REPLACE INTO marks VALUES (?, ?, ?)', row.id, seq, placed.offset);
+  };
+  const accept = (placed: PlacedRecord): void => {
+    const { record, seal } = placed;
+    if (seal === undefined || seal === 'broken') {
+      adoptForeign(db, row, record);
+      file(row.seq, placed);
+      return;
+    }
+    // Lines that are missing keep their numbers, so that the others keep theirs.
+    const seq = row.seq + Math.max(1, seal.q - row.q);
+    file(seq, placed);
     row.q = seal.q;
     row.epoch = Math.max(row.epoch, seal.e);
     if (record['type'] === 'session') {
@@ -82,18 +126,46 @@ export function adoptLines(db: Database, row: SessionRow, fd: number, from: numb
       else if (decoded.kind === 'record') rule.add({ ...place, record: decoded.record, seal: decoded.seal });
     },
   );
-  for (let at = from; at < to; at += CHUNK) splitter.push(readRange(fd, at, Math.min(at + CHUNK, to)));
-  splitter.end();
-  rule.finish();
-  saveSession(db, row);
-  return { end, corruptAt };
+  let inFile = true;
+  const endFile = (): void => {
+    if (inFile) splitter.end();
+    inFile = false;
+  };
+  return {
+    push(bytes) {
+      splitter.push(bytes);
+    },
+    pushJournal(bytes) {
+      endFile();
+      for (let start = 0; start < bytes.length; ) {
+        const lf = bytes.indexOf(LF, start);
+        const next = lf === -1 ? bytes.length : lf + 1;
+        const line = bytes.subarray(start, next);
+        const decoded = decodeLine(Buffer.from(line.subarray(0, lf === -1 ? line.length : line.length - 1)));
+        const place = { line: 0, offset: end, bytes: line };
+        if (decoded.kind === 'record' && decoded.seal !== undefined)
+          rule.add({ ...place, record: decoded.record, seal: decoded.seal });
+        else rule.addBad(place);
+        start = next;
+      }
+    },
+    finish() {
+      endFile();
+      rule.finish();
+      saveSession(db, row);
+      // Its own last word: nobody stands for a key from the trash.
+      if (row.status === 'deleted')
+        db.run("UPDATE active SET session_id = '' WHERE key = ? AND session_id = ?", row.key, row.id);
+      return { end, corruptAt, fileSeq, unfiled };
+    },
+  };
 }
 
 function adoptForeign(db: Database, row: SessionRow, record: JsonObject): void {
   const placed = [{ record, seal: undefined, line: 0, offset: 0 }];
   for (const entry of canonicalEntries(placed, new IssueLog()).entries) {
     const seq = row.seq + 1;
-    db.run('INSERT INTO foreign_lines VALUES (?, ?, ?)', row.id, seq, entry.id);
+    db.run('INSERT OR REPLACE INTO foreign_lines VALUES (?, ?, ?)', row.id, seq, entry.id);
     const facts = factsOf(entry);
     const { id, parentId, timestamp } = entry;
     const seqOf = seqFinder(db, row);

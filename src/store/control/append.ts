@@ -4,7 +4,7 @@ import { blobHash, blobNames, extractBlobs } from '../../transcript/blobs.ts';
 import { type Entry, isSideEntry } from '../../transcript/entry.ts';
 import { entryIdForSeq, longEntryIdForSeq } from '../../transcript/entry-id.ts';
 import type { JsonObject } from '../../transcript/json.ts';
-import { encodeLine } from '../../transcript/line.ts';
+import { encodeLine, encodeStorable } from '../../transcript/line.ts';
 import type { AppendReceipt, NewEntry } from '../store.ts';
 import type { Batch } from './batch.ts';
 import { sha256 } from './blobs.ts';
@@ -48,13 +48,14 @@ export function append(batch: Batch, request: AppendRequest): AppendReceipt {
     const details = { expected: expectedLeaf, leaf: row.leaf };
     throw new RepriseError('LEAF_MOVED', `session ${id} moved on`, { details });
   }
-  if (key === undefined) return writeEntries(batch, row, entries);
-  const receipt = writeEntries(batch, row, entries, { k: key, h: hash });
+  // The other side of the thread has looked at these very entries.
+  if (key === undefined) return writeEntries(batch, row, entries, { encode: encodeStorable });
+  const receipt = writeEntries(batch, row, entries, { k: key, h: hash, encode: encodeStorable });
   batch.rememberKey(id, { key, hash, first_seq: receipt.firstSeq, last_seq: receipt.lastSeq });
   return receipt;
 }
 
-function checkEpoch({ db, self }: Batch, row: SessionRow, { entries, epoch }: AppendRequest): void {
+function checkEpoch({ db, self, space }: Batch, row: SessionRow, { entries, epoch }: AppendRequest): void {
   if (epoch !== undefined) {
     const lease = db.row<{ epoch: number }>('SELECT epoch FROM leases WHERE session_id = ?', row.id);
     if (epoch === row.epoch && lease?.epoch === epoch) return;
@@ -67,11 +68,20 @@ function checkEpoch({ db, self }: Batch, row: SessionRow, { entries, epoch }: Ap
     const { side, leafMove } = factsOf(entry);
     return !side || leafMove === true;
   });
-  const lease = movesLeaf ? liveLease(db, row.id, self) : undefined;
+  if (!movesLeaf) return;
+  const lease = liveLease(db, row.id, self);
   if (lease !== undefined) {
     const details = { holder: lease.holder };
     throw new RepriseError('LEASE_HELD', `another runner holds session ${row.id}`, { details });
   }
+  // With an epoch a turn goes on, and may end on what is left; without one something new begins.
+  space?.assertRoom();
+}
+
+interface WriteOptions {
+  readonly k?: string;
+  readonly h?: string;
+  readonly encode?: typeof encodeLine;
 }
 
 /** Seals and numbers entries inside the batch. No gap can appear (I-3): the number is taken under the write lock. */
@@ -79,7 +89,7 @@ export function writeEntries(
   batch: Batch,
   row: SessionRow,
   entries: readonly NewEntry[],
-  keyed: { readonly k?: string; readonly h?: string } = {},
+  { encode = encodeLine, ...keyed }: WriteOptions = {},
 ): AppendReceipt {
   const lines: string[] = [];
   const blobs = new Map<string, Uint8Array>();
@@ -108,7 +118,7 @@ export function writeEntries(
     const seal = { q: draft.q, e: row.epoch, b: `${i + 1}/${entries.length}`, ...(i === 0 && keyed) };
     const record = extractBlobs(said, keep);
     // The limit is on what was said: put back into its line, it must still be one that every reader takes.
-    if (record !== said) encodeLine(said, seal);
+    if (record !== said) encode(said, seal);
     for (const name of blobNames([record])) {
       const hash = blobHash(name);
       if (blobs.has(hash) || batch.blobs.get(row, hash) !== undefined) continue;
@@ -116,7 +126,7 @@ export function writeEntries(
         details: { blob: name },
       });
     }
-    lines.push(encodeLine(record, seal));
+    lines.push(encode(record, seal));
     applyFacts(draft, facts, { id, parentId, seq, timestamp, seqOf });
   }
   // Everything that could be refused has been: only the disk can still say no, and only then does the batch change.

@@ -2,6 +2,7 @@ import type { Entry } from '../../transcript/entry.ts';
 import type { BlobStore } from './blobs.ts';
 import type { Database } from './database.ts';
 import type { FreshRow } from './follower.ts';
+import type { FreeSpace } from './free-space.ts';
 import type { Holder } from './holder.ts';
 import type { LineSource } from './lines.ts';
 import type { RowCache } from './row-cache.ts';
@@ -23,7 +24,13 @@ export interface BatchContext {
   readonly source: LineSource;
   readonly rows: RowCache;
   readonly blobs: BlobStore;
+  /** Unset where no disk can be full. */
+  readonly space: FreeSpace | undefined;
 }
+
+/** Beyond these a transaction would keep others waiting for longer than one fsync is worth. */
+const MAX_BATCH_CHARS = 1024 * 1024;
+const MAX_BATCH_SESSIONS = 64;
 
 interface PendingLines {
   readonly row: SessionRow;
@@ -42,18 +49,26 @@ export class Batch implements BatchContext {
   readonly source: LineSource;
   readonly rows: RowCache;
   readonly blobs: BlobStore;
+  readonly space: FreeSpace | undefined;
   /** Sessions whose transcripts go once this batch is committed. */
   readonly purged: SessionRow[] = [];
   readonly #lines: Map<string, PendingLines> = new Map();
   readonly #dirty: Set<SessionRow> = new Set();
+  #chars = 0;
 
-  constructor({ db, self, now, source, rows, blobs }: BatchContext) {
+  constructor({ db, self, now, source, rows, blobs, space }: BatchContext) {
     this.db = db;
     this.self = self;
     this.now = now;
     this.source = source;
     this.rows = rows;
     this.blobs = blobs;
+    this.space = space;
+  }
+
+  /** Whether the rest has to wait for the next transaction. */
+  get isFull(): boolean {
+    return this.#chars >= MAX_BATCH_CHARS || this.#lines.size >= MAX_BATCH_SESSIONS;
   }
 
   /** An entry of this session, committed or of this very batch. */
@@ -83,6 +98,7 @@ export class Batch implements BatchContext {
 
   addLines(row: SessionRow, firstSeq: number, lines: readonly string[]): void {
     this.#dirty.add(row);
+    for (const line of lines) this.#chars += line.length;
     const pending = this.#lines.get(row.id);
     if (pending === undefined) this.#lines.set(row.id, { row, firstSeq, lines: [...lines] });
     else for (const line of lines) pending.lines.push(line);

@@ -6,20 +6,27 @@ export interface ControlLeaseOptions {
   readonly writer: ThreadClient;
   readonly sessionId: string;
   readonly epoch: number;
+  readonly ttlMs: number;
+  /** It was released or lost: nobody has to keep it any more. */
+  readonly onOver: () => void;
 }
 
 /** The right to run turns. The writer thread keeps its heart beating; losing it aborts the signal. */
 export class ControlLease implements Lease {
   readonly sessionId: string;
   readonly epoch: number;
+  readonly ttlMs: number;
   readonly #writer: ThreadClient;
   readonly #controller: AbortController = new AbortController();
+  readonly #onOver: () => void;
   #over = false;
 
-  constructor({ writer, sessionId, epoch }: ControlLeaseOptions) {
+  constructor({ writer, sessionId, epoch, ttlMs, onOver }: ControlLeaseOptions) {
     this.#writer = writer;
     this.sessionId = sessionId;
     this.epoch = epoch;
+    this.ttlMs = ttlMs;
+    this.#onOver = onOver;
   }
 
   get signal(): AbortSignal {
@@ -41,13 +48,18 @@ export class ControlLease implements Lease {
       id: this.sessionId,
       epoch: this.epoch,
     });
-    this.#over = waiting === null;
+    if (waiting === null) this.#end();
     return waiting;
   }
 
   lose(): void {
-    this.#over = true;
+    this.#end();
     this.#controller.abort(new RepriseError('FENCED', `the lease of session ${this.sessionId} is lost`));
+  }
+
+  #end(): void {
+    this.#over = true;
+    this.#onOver();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -3,7 +3,7 @@ import { RepriseError } from '../../errors.ts';
 import { parseSessionId } from '../../keys/ids.ts';
 import { normalizeSessionKey } from '../../keys/session-key.ts';
 import { blobHash } from '../../transcript/blobs.ts';
-import { assertStorable, isObject, type JsonObject } from '../../transcript/json.ts';
+import type { JsonObject } from '../../transcript/json.ts';
 import type {
   AppendOptions,
   AppendReceipt,
@@ -17,6 +17,8 @@ import type {
   LeaseInfo,
   LeaseOptions,
   ListQuery,
+  LiveEvent,
+  LiveOptions,
   NewEntry,
   ReadRange,
   SearchHit,
@@ -31,19 +33,35 @@ import type {
   VerifyReport,
   WatchOptions,
 } from '../store.ts';
+import { checkEntries, checkObject } from './check-input.ts';
 import { ControlLease } from './control-lease.ts';
-import type { ThreadEvent, ThreadOptions } from './protocol.ts';
+import { LiveHub } from './live-hub.ts';
+import type { HeldLease, ThreadEvent, ThreadOptions } from './protocol.ts';
 import type { CheckedPage } from './reader.ts';
-import { ThreadClient } from './thread-client.ts';
+import { Sleepers } from './sleepers.ts';
+import { parkBeforeStop } from './stop-signal.ts';
+import { isThreadDeath, ThreadClient } from './thread-client.ts';
 import { uuidv7 } from './uuid.ts';
 
-export interface ControlStoreOptions extends Omit<ThreadOptions, 'role' | 'engineId'> {
+export interface ControlStoreOptions extends Omit<ThreadOptions, 'role' | 'engineId' | 'leases'> {
   readonly supports: StoreSupports;
+  /** Whether Ctrl-Z waits for the transaction in progress. */
+  readonly signals?: boolean;
+}
+
+interface ControlStoreParts {
+  readonly writer: ThreadClient;
+  readonly reader: ThreadClient;
+  readonly supports: StoreSupports;
+  readonly path: string;
+  readonly rebuilding: boolean;
 }
 
 const DEFAULT_TTL_MS = 15_000;
 const DEFAULT_WAIT_MS = 10_000;
 const RETRY_MS = 50;
+/** So often in a row a watch reads again when its thread has died. */
+const MAX_READ_DEATHS = 3;
 
 /** The port on two storage threads; memory, SQLite and JSONL differ only in the options they pass. */
 export class ControlStore implements Store {
@@ -52,13 +70,20 @@ export class ControlStore implements Store {
   readonly #writer: ThreadClient;
   readonly #reader: ThreadClient;
   readonly #leases: Map<string, ControlLease> = new Map();
-  /** Woken by any commit that may concern them. */
-  readonly #sleepers: Set<() => void> = new Set();
+  readonly #live: LiveHub;
+  readonly #closing: AbortController = new AbortController();
+  readonly #sleepers: Sleepers = new Sleepers();
+  #unpark: () => void = () => {};
 
-  private constructor(writer: ThreadClient, reader: ThreadClient, supports: StoreSupports) {
+  /** Until told otherwise: the reader may not know yet what the transcripts say. */
+  #rebuilding: boolean;
+
+  private constructor({ writer, reader, supports, path, rebuilding }: ControlStoreParts) {
     this.#writer = writer;
     this.#reader = reader;
     this.supports = supports;
+    this.#live = LiveHub.of(path);
+    this.#rebuilding = rebuilding;
     this.inbox = {
       receive: (inbound) => this.#receive(inbound),
       take: (id, { epoch, orphans = false }) =>
@@ -70,30 +95,74 @@ export class ControlStore implements Store {
     };
   }
 
-  static async open({ supports, ...options }: ControlStoreOptions): Promise<ControlStore> {
+  static async open({ supports, signals = false, ...options }: ControlStoreOptions): Promise<ControlStore> {
     const inMemory = options.path === ':memory:';
     const shared = { ...options, engineId: randomUUID() };
     let store: ControlStore | undefined;
-    const onEvent = (event: ThreadEvent): void => store?.handle(event);
-    const writer = new ThreadClient({ ...shared, role: inMemory ? 'both' : 'writer' }, onEvent);
+    let rebuilding = true;
+    const onEvent = (event: ThreadEvent): void => {
+      if (event.event === 'rebuilt') rebuilding = false;
+      store?.handle(event);
+    };
+    const writer = new ThreadClient({
+      thread: () => ({
+        ...shared,
+        role: inMemory ? 'both' : 'writer',
+        ...(store !== undefined && { leases: store.heldLeases() }),
+      }),
+      onEvent,
+      onRestart: (isAlive) => {
+        if (!isAlive) store?.loseLeases();
+        // What was committed while no thread was there to tell.
+        store?.handle({ event: 'changed', sessions: null });
+      },
+    });
     await writer.ready;
-    const reader = inMemory ? writer : new ThreadClient({ ...shared, role: 'reader' }, onEvent);
-    await reader.ready;
-    store = new ControlStore(writer, reader, supports);
+    const reader = inMemory
+      ? writer
+      : new ThreadClient({
+          thread: () => ({ ...shared, role: 'reader' }),
+          onEvent,
+          onRestart: () => undefined,
+        });
+    try {
+      await reader.ready;
+    } catch (error) {
+      await writer.close();
+      throw error;
+    }
+    store = new ControlStore({ writer, reader, supports, path: options.path, rebuilding });
     writer.unref();
     reader.unref();
+    if (signals && supports.shared) store.#unpark = parkBeforeStop(store);
     return store;
+  }
+
+  /** Both threads stand still outside any transaction; the answer lets them go on. */
+  async park(): Promise<() => void> {
+    const gates = await Promise.all([this.#writer.park(), this.#reader.park()]);
+    return () => {
+      for (const open of gates) open();
+    };
   }
 
   handle(event: ThreadEvent): void {
     if (event.event === 'changed') {
-      const sleepers = [...this.#sleepers];
-      this.#sleepers.clear();
-      for (const wake of sleepers) wake();
+      this.#sleepers.wake(event.sessions);
     } else if (event.event === 'lost') {
       this.#leases.get(`${event.session}:${event.epoch}`)?.lose();
-      this.#leases.delete(`${event.session}:${event.epoch}`);
-    }
+    } else if (event.event === 'rebuilt') this.#rebuilding = false;
+  }
+
+  /** What a new writer thread has to keep alive. */
+  heldLeases(): HeldLease[] {
+    return [...this.#leases.values()].map(({ sessionId, epoch, ttlMs }) => ({ id: sessionId, epoch, ttlMs }));
+  }
+
+  /** Of one session, or all: nobody keeps them alive any more. */
+  loseLeases(id?: string): void {
+    for (const lease of [...this.#leases.values()])
+      if (id === undefined || lease.sessionId === id) lease.lose();
   }
 
   async create(init: SessionInit): Promise<SessionRecord> {
@@ -103,11 +172,11 @@ export class ControlStore implements Store {
   }
 
   async get(id: string): Promise<SessionRecord> {
-    return this.#reader.call('get', { id: parseSessionId(id) });
+    return this.#look('get', { id: parseSessionId(id) });
   }
 
   async active(key: string): Promise<SessionRecord | undefined> {
-    return this.#reader.call('active', { key: normalizeSessionKey(key) });
+    return this.#look('active', { key: normalizeSessionKey(key) });
   }
 
   async activate(key: string, id: string): Promise<SessionRecord> {
@@ -128,33 +197,48 @@ export class ControlStore implements Store {
   }
 
   async tail(id: string): Promise<EntryPage> {
-    return this.#checked(id, await this.#reader.call<CheckedPage>('tail', { id: parseSessionId(id) }));
+    return this.#checked(id, await this.#look<CheckedPage>('tail', { id: parseSessionId(id) }));
   }
 
   async read(id: string, range: ReadRange = {}): Promise<EntryPage> {
-    return this.#checked(
-      id,
-      await this.#reader.call<CheckedPage>('read', { ...range, id: parseSessionId(id) }),
-    );
+    return this.#checked(id, await this.#look<CheckedPage>('read', { ...range, id: parseSessionId(id) }));
   }
 
   async blob(id: string, hash: string): Promise<Uint8Array> {
-    return this.#reader.call('blob', { id: parseSessionId(id), hash: blobHash(hash) });
+    return this.#look('blob', { id: parseSessionId(id), hash: blobHash(hash) });
   }
 
   async *watch(id: string, { afterSeq, signal }: WatchOptions): AsyncIterable<StoredEntry> {
     let seen = afterSeq;
+    let deaths = 0;
     while (!signal.aborted) {
       // Asleep before looking: what is committed in between wakes us.
-      const woken = this.#sleep(signal);
-      const { entries } = await this.read(id, { from: seen + 1 });
+      using sleep = this.#sleepers.sleep(id, signal);
+      let entries: readonly StoredEntry[];
+      try {
+        ({ entries } = await this.read(id, { from: seen + 1 }));
+        deaths = 0;
+      } catch (error) {
+        // A watch outlives a storage thread, unless it is what kills it.
+        if (!isThreadDeath(error) || ++deaths > MAX_READ_DEATHS) throw error;
+        continue;
+      }
       for (const stored of entries) {
         if (signal.aborted) return;
         seen = stored.seq;
         yield stored;
       }
-      if (entries.length === 0) await woken;
+      if (entries.length === 0) await sleep.woken;
     }
+  }
+
+  async publish(id: string, event: JsonObject): Promise<void> {
+    this.#closing.signal.throwIfAborted();
+    this.#live.publish(parseSessionId(id), event);
+  }
+
+  live(id: string, { signal }: LiveOptions): AsyncIterable<LiveEvent> {
+    return this.#live.listen(parseSessionId(id), AbortSignal.any([signal, this.#closing.signal]));
   }
 
   async lease(
@@ -168,8 +252,10 @@ export class ControlStore implements Store {
           id: parseSessionId(id),
           ttlMs,
         });
-        const lease = new ControlLease({ writer: this.#writer, sessionId: id, epoch });
-        this.#leases.set(`${id}:${epoch}`, lease);
+        const name = `${id}:${epoch}`;
+        const onOver = (): void => void this.#leases.delete(name);
+        const lease = new ControlLease({ writer: this.#writer, sessionId: id, epoch, ttlMs, onOver });
+        this.#leases.set(name, lease);
         return lease;
       } catch (error) {
         const isHeld = error instanceof RepriseError && error.code === 'LEASE_HELD';
@@ -190,11 +276,7 @@ export class ControlStore implements Store {
 
   async delete(id: string): Promise<SessionRecord> {
     const record = await this.#writer.call<SessionRecord>('delete', { id: parseSessionId(id) });
-    for (const [key, lease] of this.#leases) {
-      if (lease.sessionId !== id) continue;
-      lease.lose();
-      this.#leases.delete(key);
-    }
+    this.loseLeases(id);
     return record;
   }
 
@@ -211,23 +293,36 @@ export class ControlStore implements Store {
   }
 
   async verify(id?: string): Promise<VerifyReport> {
-    return this.#reader.call('verify', id === undefined ? {} : { id: parseSessionId(id) });
+    return this.#look('verify', id === undefined ? {} : { id: parseSessionId(id) });
   }
 
   async stats(): Promise<StoreStats> {
-    return this.#reader.call('stats', {});
+    const stats = await this.#reader.call<StoreStats>('stats', {});
+    const rebuilding = this.#rebuilding
+      ? await this.#writer.call<StoreStats['rebuilding']>('progress', {})
+      : undefined;
+    return rebuilding === undefined ? stats : { ...stats, rebuilding };
   }
 
   async exportSession(id: string): Promise<Uint8Array> {
-    return this.#reader.call('export', { id: parseSessionId(id) });
+    return this.#look('export', { id: parseSessionId(id) });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const lease of this.#leases.values()) await lease.release().catch(() => null);
+    this.#unpark();
+    if (!this.#closing.signal.aborted) this.#live.leave();
+    this.#closing.abort(new RepriseError('STORE_FAILED', 'the store is closed', { outcome: 'none' }));
+    for (const lease of [...this.#leases.values()]) await lease.release().catch(() => null);
     this.#leases.clear();
     if (this.#reader !== this.#writer) await this.#reader.close();
     await this.#writer.close();
-    for (const wake of this.#sleepers) wake();
+    this.#sleepers.wake(null);
+  }
+
+  /** Asks the reader, and has the writer read the transcripts first that the answer needs. */
+  async #look<T>(op: string, args: unknown): Promise<T> {
+    if (this.#rebuilding) await this.#writer.call('prepare', { op, args });
+    return this.#reader.call(op, args);
   }
 
   /** Whoever meets damage tells the writer, so that nobody appends behind it. */
@@ -247,33 +342,4 @@ export class ControlStore implements Store {
     if (detail !== undefined) checkObject(detail, 'a detail');
     await this.#writer.call('settle', { inboxId, state, ...(detail !== undefined && { detail }) });
   }
-
-  #sleep(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const wake = (): void => {
-        signal.removeEventListener('abort', wake);
-        this.#sleepers.delete(wake);
-        resolve();
-      };
-      this.#sleepers.add(wake);
-      signal.addEventListener('abort', wake, { once: true });
-    });
-  }
-}
-
-/** On this side of the thread, because a structured clone would already have changed what cannot be stored. */
-function checkEntries(entries: readonly NewEntry[]): void {
-  for (const entry of entries as readonly unknown[]) {
-    checkObject(entry, 'an entry');
-    const { type, id } = entry;
-    if (typeof type !== 'string' || type === '' || type === 'session') {
-      throw new RepriseError('INVALID_INPUT', 'an entry has a type, and only the store writes headers');
-    }
-    if (id !== undefined) throw new RepriseError('INVALID_INPUT', 'ids of entries are given by the store');
-  }
-}
-
-function checkObject(value: unknown, what: string): asserts value is JsonObject {
-  if (!isObject(value)) throw new RepriseError('INVALID_INPUT', `${what} is an object`);
-  assertStorable(value);
 }

@@ -1,18 +1,20 @@
 import { statSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { RepriseError } from '../../errors.ts';
-import { ADDED_TABLES, SCHEMA, SCHEMA_VERSION } from './schema.ts';
+import { copyLog, isBusy, movedError, nap, SideFiles } from './side-files.ts';
 
-const BUSY = 5;
+const CORRUPT = 11;
+const NOT_A_DATABASE = 26;
 const BUSY_LIMIT_MS = 5000;
 const MiB = 1024 * 1024;
-const sleeper = new Int32Array(new SharedArrayBuffer(4));
 
 export interface DatabaseOptions {
   /** `:memory:` for a store that keeps nothing. */
   readonly path: string;
   readonly durability: 'disk' | 'os';
   readonly readOnly?: boolean;
+  /** A reader that comes before any writer of this process. */
+  readonly isFirst?: boolean;
 }
 
 /**
@@ -21,14 +23,18 @@ export interface DatabaseOptions {
  */
 export class Database {
   readonly #options: DatabaseOptions;
+  readonly #files: SideFiles | undefined;
   #db: DatabaseSync;
   #statements: Map<string, StatementSync> = new Map();
-  #identity: string | undefined;
   #connections = 0;
+  /** The files were found moved when nobody could be told. */
+  #untold = false;
 
   constructor(options: DatabaseOptions) {
+    const { path, readOnly = false, isFirst = false } = options;
     this.#options = options;
-    this.#db = this.#connect();
+    if (path !== ':memory:') this.#files = new SideFiles(path, { readOnly, isFirst });
+    this.#db = this.#connect(BUSY_LIMIT_MS);
   }
 
   sql(text: string): StatementSync {
@@ -55,6 +61,7 @@ export class Database {
 
   /** Several statements without values. */
   script(text: string): void {
+    this.#ensureOpen();
     this.#db.exec(text);
   }
 
@@ -71,22 +78,29 @@ export class Database {
 
   /** Work under the write lock. `lazy` skips the fsync of the commit: for what can be done again. */
   transaction<T>(work: () => T, { lazy = false }: { readonly lazy?: boolean } = {}): T {
-    this.#ensureOpen();
+    if (!lazy && this.#untold) {
+      // Whoever is told may rely on it that what was acknowledged is safe.
+      this.#leaveIfMoved(BUSY_LIMIT_MS);
+      this.#untold = false;
+      throw movedError('none');
+    }
+    // What can be done again need not wait for a store that is away.
+    this.#ensureOpen(lazy ? 0 : BUSY_LIMIT_MS);
     if (lazy && this.#options.durability === 'disk') this.#db.exec('PRAGMA synchronous=NORMAL');
     try {
       this.#begin();
       let result: T;
       try {
-        this.#assertIdentity('none');
+        this.#assertPlace('none');
         result = work();
       } catch (error) {
         // A full disk may have made SQLite roll back by itself.
         if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
+        if (this.#leaveIfMoved(BUSY_LIMIT_MS) && lazy) this.#untold = true;
         throw storeError(error, 'none');
       }
       this.#commit();
-      if (this.#identity === undefined) this.#identity = this.#readIdentity();
-      else this.#assertIdentity('unknown');
+      this.#assertPlace('unknown');
       return result;
     } finally {
       if (lazy && this.#options.durability === 'disk' && this.#db.isOpen)
@@ -109,6 +123,7 @@ export class Database {
 
   /** One consistent view for several reads. */
   snapshot<T>(work: () => T): T {
+    this.#ensureOpen();
     this.#db.exec('BEGIN');
     try {
       return work();
@@ -119,44 +134,60 @@ export class Database {
 
   /** Moves all of the write-ahead log into the database, durably, or throws. */
   checkpoint(): void {
-    const result = this.row<{ busy: number }>('PRAGMA wal_checkpoint(TRUNCATE)');
-    if (result?.busy !== 0)
+    this.#ensureOpen();
+    if (!copyLog(this.#db, BUSY_LIMIT_MS))
       throw new RepriseError('STORE_BUSY', 'the log could not be moved into the database');
+  }
+
+  /**
+   * To be called often: nobody comes back to a store whose files were removed before everybody has left it.
+   * Answers whether there is a connection to work with.
+   */
+  tend(): boolean {
+    try {
+      if (this.#leaveIfMoved(0)) this.#untold = true;
+      this.#ensureOpen(0);
+    } catch {
+      // Others have not left yet, or the disk fails: whoever needs the store is told, and this is tried again.
+    }
+    return this.#db.isOpen;
   }
 
   /** After a failed commit nothing about this connection can be trusted. */
   reopen(): void {
+    // Moved and unable to leave: closing it could lose what only its log knows.
+    if (this.#leaveIfMoved(BUSY_LIMIT_MS) && this.#db.isOpen) throw movedError('unknown');
     this.close();
-    this.#db = this.#connect();
-    this.#identity = undefined;
+    this.#ensureOpen();
   }
 
   close(): void {
     this.#statements = new Map();
+    this.#leaveIfMoved(BUSY_LIMIT_MS);
     if (this.#db.isOpen) this.#db.close();
   }
 
+  #leaveIfMoved(waitMs: number): boolean {
+    if (!this.#db.isOpen || this.#files?.place() !== 'moved') return false;
+    this.#statements = new Map();
+    this.#files.leave(this.#db, waitMs);
+    return true;
+  }
+
   /** A connection that could not be made anew after a failure (no descriptors, say) is tried again at the next need. */
-  #ensureOpen(): void {
+  #ensureOpen(waitMs: number = BUSY_LIMIT_MS): void {
     if (this.#db.isOpen) return;
     try {
-      this.#db = this.#connect();
+      this.#db = this.#connect(waitMs);
     } catch (error) {
       throw storeError(error);
     }
   }
 
-  #connect(): DatabaseSync {
-    const { path, durability, readOnly = false } = this.#options;
+  #connect(waitMs: number): DatabaseSync {
     this.#connections++;
-    const db = new DatabaseSync(path, { readOnly, timeout: readOnly ? BUSY_LIMIT_MS : 0 });
-    if (readOnly) return db;
-    db.exec(`PRAGMA journal_mode=WAL; PRAGMA synchronous=${durability === 'disk' ? 'FULL' : 'NORMAL'}`);
-    // A large WAL is checkpointed rarely, and one that is not truncated needs no new blocks on a full disk.
-    db.exec(
-      `PRAGMA wal_autocheckpoint=4096; PRAGMA journal_size_limit=${64 * MiB}; PRAGMA cache_size=-16384`,
-    );
-    return db;
+    const connect = (): DatabaseSync => openDatabase(this.#options);
+    return this.#files === undefined ? connect() : this.#files.open(connect, waitMs);
   }
 
   /** Starvation-free where SQLite's own busy handler is not: short naps with jitter, for five seconds. */
@@ -167,11 +198,11 @@ export class Database {
         this.#db.exec('BEGIN IMMEDIATE');
         return;
       } catch (error) {
-        if ((error as { errcode?: number }).errcode !== BUSY) throw storeError(error);
+        if (!isBusy(error)) throw storeError(error);
         if (performance.now() > deadline) {
           throw new RepriseError('STORE_BUSY', 'the store stayed locked for 5 s', { cause: error });
         }
-        Atomics.wait(sleeper, 0, 0, 0.5 + Math.random());
+        nap();
       }
     }
   }
@@ -185,55 +216,40 @@ export class Database {
     }
   }
 
-  /**
-   * Device and inode of the database and its side files: replaced under us, they admit a second writer. Known
-   * from the first commit on, because SQLite makes the side files when it needs them.
-   */
-  #readIdentity(): string | undefined {
-    const { path, readOnly } = this.#options;
-    if (path === ':memory:' || readOnly === true) return undefined;
-    return ['', '-wal', '-shm'].map((suffix) => identityOf(path + suffix)).join();
-  }
-
-  #assertIdentity(outcome: 'none' | 'unknown'): void {
-    if (this.#identity === undefined) return;
-    if (this.#readIdentity() !== this.#identity) {
-      throw new RepriseError('STORE_MOVED', 'the files of control.db were replaced while it was open', {
-        outcome,
-      });
-    }
-  }
-}
-
-function identityOf(path: string): string {
-  const stat = statSync(path, { throwIfNoEntry: false });
-  return stat === undefined ? 'none' : `${stat.dev}:${stat.ino}`;
-}
-
-/** Makes the tables of an empty database, or checks the version of one that has them. */
-export function prepareSchema(db: Database): void {
-  db.transaction(() => {
-    const known = db.row('SELECT 1 FROM sqlite_schema WHERE name = ?', 'meta') !== undefined;
-    if (!known) {
-      db.script(SCHEMA);
-      db.script(ADDED_TABLES);
-      db.run('INSERT INTO meta (name, value) VALUES (?, ?)', 'schema', String(SCHEMA_VERSION));
+  /** Before a batch and after its commit: with other files under its name there may be a second writer. */
+  #assertPlace(outcome: 'none' | 'unknown'): void {
+    if (this.#options.readOnly === true || this.#files === undefined || this.#files.place() === 'here')
       return;
-    }
-    const version = Number(
-      db.row<{ value: string }>('SELECT value FROM meta WHERE name = ?', 'schema')?.value,
-    );
-    if (version > SCHEMA_VERSION) {
-      throw new RepriseError(
-        'STORE_NEWER',
-        `control.db has schema ${version}, this version knows ${SCHEMA_VERSION}`,
-        {
-          details: { next: 'Use the newer Reprise that wrote it.' },
-        },
+    // A commit that turns out to have happened is answered with success, so the next batch is told.
+    if (outcome === 'unknown') this.#untold = true;
+    throw movedError(outcome);
+  }
+}
+
+function openDatabase({ path, durability, readOnly = false }: DatabaseOptions): DatabaseSync {
+  const db = new DatabaseSync(path, { readOnly, timeout: BUSY_LIMIT_MS });
+  try {
+    if (!readOnly) {
+      // Patient while another process makes the file; from then on the loop around BEGIN waits better.
+      db.exec(`PRAGMA journal_mode=WAL; PRAGMA synchronous=${durability === 'disk' ? 'FULL' : 'NORMAL'}`);
+      // A large WAL is checkpointed rarely, and one that is not truncated needs no new blocks on a full disk.
+      db.exec(
+        `PRAGMA wal_autocheckpoint=4096; PRAGMA journal_size_limit=${64 * MiB}; PRAGMA cache_size=-16384; PRAGMA busy_timeout=0`,
       );
     }
-    db.script(ADDED_TABLES);
-  });
+    // SQLite opens or makes the side files at the first look.
+    db.prepare('SELECT count(*) FROM sqlite_schema').get();
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** Device and inode; `none` where there is no file. */
+export function identityOf(path: string): string {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat === undefined ? 'none' : `${stat.dev}:${stat.ino}`;
 }
 
 /** SQLite's own failures by our codes. */
@@ -245,9 +261,27 @@ export function storeError(error: unknown, outcome: 'none' | 'unknown' = 'none')
       5: 'STORE_BUSY',
       8: 'STORE_READ_ONLY',
       13: 'STORE_FULL',
-      11: 'STORE_CORRUPT',
-      26: 'STORE_CORRUPT',
+      [CORRUPT]: 'STORE_CORRUPT',
+      [NOT_A_DATABASE]: 'STORE_CORRUPT',
     } as const
   )[errcode & 0xff];
-  return new RepriseError(code ?? 'STORE_FAILED', `the store failed: ${message}`, { cause: error, outcome });
+  const next = 'Close every process that uses this home and open it again: what can be read is salvaged.';
+  return new RepriseError(code ?? 'STORE_FAILED', `the store failed: ${message}`, {
+    cause: error,
+    outcome,
+    ...(code === 'STORE_CORRUPT' && { details: { next } }),
+  });
+}
+
+/** The database itself is damaged, not a transcript. */
+export function isDamage(error: unknown): boolean {
+  const { errcode = 0 } = ((error as { cause?: unknown }).cause ?? error ?? {}) as { errcode?: number };
+  return [CORRUPT, NOT_A_DATABASE].includes(errcode & 0xff);
+}
+
+/** Damage that SQLite does not see by itself. */
+export function damage(why: string): RepriseError {
+  return new RepriseError('STORE_CORRUPT', `the database is damaged: ${why}`, {
+    cause: { errcode: CORRUPT },
+  });
 }

@@ -1,6 +1,6 @@
-import { adoptLines } from './adopt.ts';
+import { adoptLines, EPOCH_JUMP } from './adopt.ts';
 import type { Database } from './database.ts';
-import { findSession, type SessionRow } from './session-row.ts';
+import { findSession, type SessionRow, saveSession } from './session-row.ts';
 import {
   endLine,
   readRange,
@@ -68,6 +68,12 @@ export class Follower {
     return this.hasWork ? Math.max(0, this.#due - performance.now()) : undefined;
   }
 
+  /** A file that may not say what is recorded of it; the next follow compares them. */
+  lookInto(id: string): void {
+    if (!this.hasWork) this.#due = performance.now() + FOLLOW_WITHIN_MS;
+    this.#behind.add(id);
+  }
+
   expect(rows: readonly FreshRow[]): void {
     if (!this.hasWork) this.#due = performance.now() + FOLLOW_WITHIN_MS;
     for (const row of rows) {
@@ -88,6 +94,7 @@ export class Follower {
     const odd: string[] = [];
     for (const row of rows) {
       const { id } = row;
+      if (row.seq === 0) continue;
       const isAsRecorded = this.#compared.has(id) && this.#files.size(row.agent_id, id) === row.file_size;
       if (!isAsRecorded) odd.push(id);
     }
@@ -118,7 +125,8 @@ export class Follower {
       this.#behind.delete(id);
       const fresh = this.#fresh.get(id) ?? [];
       this.#fresh.delete(id);
-      if (row === undefined) continue;
+      // One whose lines were never read is the rebuild's; what the journal has of it, salvaged, waits for that.
+      if (row === undefined || row.seq === 0) continue;
       try {
         // Undone in the index when the disk fails half-way: it is all done again, and nothing counts twice.
         this.#db.attempt(() => this.#follow({ ...row }, fresh));
@@ -228,7 +236,13 @@ export class Follower {
    */
   #takeIn(fd: number, row: SessionRow, same: number, size: number): void {
     const from = row.synced_size + same;
+    const known = row.q;
     const { end, corruptAt } = adoptLines(this.#db, row, fd, from, size);
+    if (row.q > known) {
+      // Our own lines, and the index does not know them: it is older than the file, and so are its epochs.
+      row.epoch += EPOCH_JUMP;
+      saveSession(this.#db, row);
+    }
     if (end < size) this.#setAside(fd, row, end, size);
     if (end > from) endLine(fd);
     if (corruptAt !== undefined)

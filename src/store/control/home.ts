@@ -1,3 +1,4 @@
+import { chmodSync, closeSync, openSync, statSync } from 'node:fs';
 import { mkdir, realpath, stat, statfs } from 'node:fs/promises';
 import { RepriseError } from '../../errors.ts';
 
@@ -40,4 +41,21 @@ export function refuseNetwork(home: string, fileSystem: number): void {
       next: 'Choose a folder on a local disk; for many machines use a database server.',
     },
   });
+}
+
+/**
+ * SQLite would make the file readable for everybody, and its side files take their mode from it. Made here only
+ * when it is not there yet: closing a descriptor of a database in use would drop this process's locks on it.
+ */
+export function keepPrivate(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    for (const suffix of ['', '-wal', '-shm']) {
+      const { mode = 0, uid } = statSync(path + suffix, { throwIfNoEntry: false }) ?? {};
+      // Somebody else's is his to close; that he let us in was his choice.
+      if ((mode & 0o077) !== 0 && uid === process.getuid?.()) chmodSync(path + suffix, 0o600);
+    }
+  }
 }

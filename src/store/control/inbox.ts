@@ -43,6 +43,7 @@ export function receive(batch: Batch, request: ReceiveRequest): InboxReceipt {
       return receipt(batch, item, false);
     }
   }
+  batch.space?.assertRoom();
   const session = sessionFor(batch, request);
   db.run(
     "INSERT INTO inbox (id, session_id, session_key, state, body, created_at) VALUES (?, ?, ?, 'accepted', ?, ?)",
@@ -60,12 +61,12 @@ export function receive(batch: Batch, request: ReceiveRequest): InboxReceipt {
 
 function sessionFor(batch: Batch, { sessionKey, sessionId, newSessionId, reset }: ReceiveRequest): string {
   if (sessionId !== undefined) return namedSession(batch, sessionId, sessionKey);
+  // Empty after a delete: the key has a counter and stands for nobody.
   const active = batch.db.row<{ session_id: string }>(
-    'SELECT session_id FROM active WHERE key = ?',
+    "SELECT session_id FROM active WHERE key = ? AND session_id <> ''",
     sessionKey,
   );
-  // A key whose session was deleted stands for none.
-  const current = active?.session_id === '' ? undefined : active?.session_id;
+  const current = active?.session_id;
   if (current !== undefined && reset === undefined) return current;
   createSession(batch, {
     id: newSessionId,

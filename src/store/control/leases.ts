@@ -4,6 +4,7 @@ import type { InboxItem, LeaseInfo } from '../store.ts';
 import type { Batch } from './batch.ts';
 import type { Database } from './database.ts';
 import { type Holder, isCertainlyDead } from './holder.ts';
+import { epochFloor } from './identity.ts';
 import { oldestAccepted } from './inbox-rows.ts';
 
 interface LeaseRow {
@@ -68,7 +69,8 @@ export function acquireLease(
       details: { holder: held.holder, epoch: held.epoch },
     });
   }
-  row.epoch++;
+  batch.space?.assertRoom();
+  row.epoch = Math.max(row.epoch, epochFloor(batch.db)) + 1;
   batch.touch(row);
   seen.delete(row.id);
   batch.db.run(
@@ -109,6 +111,15 @@ export function releaseLease({ db, self }: Batch, { id, epoch }: LeaseRef): Inbo
     JSON.stringify(self),
   );
   return null;
+}
+
+/** Every lease this engine has but the ones it knows of. */
+export function dropLeases(db: Database, self: Holder, { but }: { readonly but: readonly LeaseRef[] }): void {
+  const ours = db.rows<LeaseRow>('SELECT * FROM leases WHERE holder = ?', JSON.stringify(self));
+  for (const { session_id, epoch } of ours) {
+    if (but.some((known) => known.id === session_id && known.epoch === epoch)) continue;
+    db.run('DELETE FROM leases WHERE session_id = ? AND epoch = ?', session_id, epoch);
+  }
 }
 
 export function listLeases(db: Database, self: Holder): LeaseInfo[] {

@@ -39,9 +39,11 @@ export function fileSource(db: Database, files: TranscriptFiles): LineSource {
       const behind = journalLines(db, row, Math.max(from, row.file_seq + 1), to);
       if (row.file_seq < from && row.seq === row.q) return behind;
       const foreign = foreignSeqs(db, row);
-      const inFile = foreign.length > 0 ? mixedFile(files, row, foreign) : ownFile(db, files, row, from, to);
+      // Where lines are missing or of others, counting them does not give their numbers.
+      const isMixed = foreign.length > 0 || row.corrupt_at !== null;
+      const inFile = isMixed ? mixedFile(files, row, foreign) : ownFile(db, files, row, from, to);
       const lines = [...inFile.filter(({ seq }) => seq >= from && seq <= to), ...behind];
-      return foreign.length > 0 ? lines.sort((a, b) => a.seq - b.seq) : lines;
+      return isMixed ? lines.sort((a, b) => a.seq - b.seq) : lines;
     },
     *chunks(row) {
       yield* fileChunks(files, row, 0);

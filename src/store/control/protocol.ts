@@ -9,7 +9,17 @@ export interface ThreadOptions {
   readonly home?: string;
   readonly durability: 'disk' | 'os';
   readonly now?: string;
+  /** Below so much free space no turn begins; unset: a share of the disk. */
+  readonly minFreeBytes?: number;
   readonly engineId: string;
+  /** Leases this engine holds: what a thread that takes the place of a dead one goes on beating. */
+  readonly leases?: readonly HeldLease[];
+}
+
+export interface HeldLease {
+  readonly id: string;
+  readonly epoch: number;
+  readonly ttlMs: number;
 }
 
 export interface ThreadRequest {
@@ -29,9 +39,14 @@ export type ThreadReply =
   | { readonly n: number; readonly ok: true; readonly value: unknown }
   | { readonly n: number; readonly ok: false; readonly error: ThreadError };
 
+/** The answers of a whole batch travel in one message: receiving one costs the main thread more than reading it. */
+export type ThreadMessage = readonly ThreadReply[] | ThreadEvent;
+
 export type ThreadEvent =
   | { readonly event: 'ready' }
   | { readonly event: 'failed'; readonly error: ThreadError }
+  /** The index agrees with the transcripts: from now on nobody has to ask for anything to be prepared. */
+  | { readonly event: 'rebuilt' }
   /** Null: another process has committed something. */
   | { readonly event: 'changed'; readonly sessions: readonly string[] | null }
   | { readonly event: 'lost'; readonly session: string; readonly epoch: number };

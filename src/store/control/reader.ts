@@ -173,7 +173,8 @@ export class Reader {
         ...(agentId !== undefined && { agentId }),
         ...(cursor !== null && { cursor }),
       });
-      for (const { id } of page.sessions) {
+      for (const { id, lastSeq } of page.sessions) {
+        if (lastSeq === 0) continue; // not read yet
         const { entries } = this.read({ id, limit: 10_000, direction: 'backward' });
         for (const { seq, entry } of entries) {
           const found = textOf(entry as Entry);
@@ -195,11 +196,11 @@ export class Reader {
 
   /** Reads every byte and believes none of them. */
   verify({ id }: { readonly id?: string }): VerifyReport {
-    const ids =
+    const rows =
       id === undefined
-        ? this.#db.rows<{ id: string }>('SELECT id FROM sessions ORDER BY id').map((row) => row.id)
-        : [getSession(this.#db, id).id];
-    const findings = ids.flatMap((session) => this.#verifySession(session));
+        ? this.#db.rows<{ id: string; seq: number }>('SELECT id, seq FROM sessions ORDER BY id')
+        : [getSession(this.#db, id)];
+    const findings = rows.flatMap((row) => (row.seq === 0 ? [unread(row)] : this.#verifySession(row.id)));
     const status = findings.some(({ kind }) => DAMAGE.has(kind))
       ? 'corrupt'
       : findings.some(({ kind }) => !HARMLESS.has(kind))
@@ -226,6 +227,10 @@ export class Reader {
       return [...findings, ...verifyBlobs(this.#blobs, row, entries)];
     });
   }
+}
+
+function unread({ id }: { readonly id: string }): VerifyFinding {
+  return { session: id, offset: 0, kind: 'missing-lines', detail: 'its transcript could not be read' };
 }
 
 function textOf(entry: Entry): string {

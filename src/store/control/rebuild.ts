@@ -1,120 +1,148 @@
-import { closeSync, constants, mkdirSync, openSync, readdirSync, renameSync, statSync } from 'node:fs';
-import { join } from 'node:path';
-import { isSessionId, parseAgentId } from '../../keys/ids.ts';
-import { decodeLine } from '../../transcript/line.ts';
-import { adoptLines, EPOCH_JUMP, insertFromHeader } from './adopt.ts';
-import type { Database } from './database.ts';
-import { findSession, saveSession } from './session-row.ts';
-import { endLine, readRange, sizeOf, syncData, type TranscriptFiles, truncate } from './transcript-files.ts';
+import { RepriseError } from '../../errors.ts';
+import type { RebuildProgress } from '../store.ts';
+import { CatchUp, type CatchUpOptions } from './catch-up.ts';
+import { type Database, storeError } from './database.ts';
+import type { Need } from './needs.ts';
 
-const HEADER_BYTES = 4096;
+export interface RebuildOptions extends CatchUpOptions {
+  /** Everything is known and compared. */
+  readonly onOver: () => void;
+  /** A slice failed; it is tried again. */
+  readonly onFailure: (error: RepriseError) => void;
+}
+
+interface Waiting {
+  readonly need: Need;
+  readonly done: ((error?: RepriseError) => void)[];
+}
+
+/** Work between two looks at the queue of requests, and the pause in which other processes get the lock. */
+const SLICE_MS = 8;
+const PAUSE_MS = 2;
+/** The pause while nobody waits: half of a core is left to whatever the process was started for. */
+const IDLE_PAUSE_MS = 8;
+const REST_MS = 1000;
+const MAX_REST_MS = 60_000;
 
 /**
- * Finds transcripts the index does not know and takes them in: after a lost, damaged or older control.db, and for
- * files somebody put there. Transcripts are only read; what a torn append left goes to quarantine.
+ * Makes the index agree with the transcripts, beside the other work of the thread: each slice is a short transaction of
+ * its own. Whoever needs something before its turn has it done first, so nobody is told that a session or the active
+ * session of a key does not exist while its transcript waits to be read. On an ordinary day all it does is to list
+ * folders and to compare sizes.
  */
-export function adoptUnknownTranscripts(db: Database, files: TranscriptFiles, home: string): void {
-  const found = transcriptsIn(home);
-  // Counting is enough on an ordinary day: nobody opens ten thousand files to learn that all is well.
-  const known = db.row<{ n: number }>('SELECT count(*) AS n FROM sessions WHERE file_size > 0')?.n ?? 0;
-  if (found.length <= known) return;
-  for (const { agentId, id } of found) {
-    if (findSession(db, id) !== undefined) continue;
-    // Left by a purge that was cut short between its commit and the removal.
-    if (db.row('SELECT 1 FROM purged WHERE id = ?', id) !== undefined) files.remove(agentId, id);
-    else adoptFile(db, files, { id, agentId });
+export class Rebuild {
+  readonly #options: RebuildOptions;
+  readonly #db: Database;
+  readonly #catchUp: CatchUp;
+  readonly #waiting: Map<string, Waiting> = new Map();
+  #isOver = false;
+  #isResting = false;
+  #restMs = REST_MS;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: RebuildOptions) {
+    this.#options = options;
+    this.#db = options.db;
+    this.#catchUp = new CatchUp(options);
+    this.#schedule(0);
   }
-}
 
-interface Owner {
-  readonly id: string;
-  readonly agentId: string;
-}
+  get isOver(): boolean {
+    return this.#isOver;
+  }
 
-function transcriptsIn(home: string): Owner[] {
-  return foldersIn(join(home, 'agents'))
-    .filter(isAgentId)
-    .flatMap((agentId) =>
-      filesIn(join(home, 'agents', agentId, 'sessions'))
-        .filter((name) => name.endsWith('.jsonl'))
-        .map((name) => ({ agentId, id: name.slice(0, -'.jsonl'.length) })),
-    )
-    .filter(({ id }) => isSessionId(id));
-}
+  progress(): RebuildProgress | undefined {
+    return this.#isOver ? undefined : this.#catchUp.progress();
+  }
 
-function adoptFile(db: Database, files: TranscriptFiles, owner: Owner): void {
-  const path = files.path(owner.agentId, owner.id);
-  const fd = openSync(path, constants.O_RDWR | constants.O_APPEND | constants.O_NOFOLLOW);
-  try {
-    const size = sizeOf(fd);
-    const head = readRange(fd, 0, Math.min(size, HEADER_BYTES));
-    const end = head.indexOf(10);
-    const header = decodeLine(end === -1 ? head : head.subarray(0, end));
-    // Without our seal on its header a file is another tool's; importing it is a decision, not a repair.
-    const isOurs = header.kind === 'record' && header.seal !== undefined && header.seal !== 'broken';
-    if (!isOurs || header.record['id'] !== owner.id) return;
-    insertFromHeader(db, header.record, owner.agentId);
-    const row = findSession(db, owner.id);
-    if (row === undefined) return;
-    const state = { ...row };
-    const { end: taken, corruptAt } = adoptLines(db, state, fd, 0, size);
-    if (taken < size) {
-      files.quarantine(`${owner.id}.jsonl@${taken}`, readRange(fd, taken, size));
-      truncate(fd, taken);
+  whenReady(need: Need, done: (error?: RepriseError) => void): void {
+    if (this.#isOver) {
+      done();
+      return;
     }
-    endLine(fd);
-    syncData(fd);
-    const settled = sizeOf(fd);
-    state.epoch += EPOCH_JUMP;
-    saveSession(db, state);
-    db.run(
-      'UPDATE sessions SET file_seq = seq, synced_seq = seq, file_size = ?, synced_size = ?, corrupt_at = ? WHERE id = ?',
-      settled,
-      settled,
-      corruptAt ?? null,
-      owner.id,
-    );
-  } finally {
-    closeSync(fd);
+    const name = JSON.stringify(need);
+    const waiting = this.#waiting.get(name);
+    if (waiting !== undefined) waiting.done.push(done);
+    else this.#waiting.set(name, { need, done: [done] });
+    if (this.#isResting) this.#schedule(0);
   }
-}
 
-/** A control.db that SQLite cannot read is kept, not deleted; the transcripts make a new one. */
-export function setAsideDamaged(path: string, home: string): void {
-  mkdirSync(join(home, 'quarantine'), { recursive: true, mode: 0o700 });
-  const stamp = new Date().toISOString().replace(/[:.]/g, '-');
-  for (const suffix of ['', '-wal', '-shm']) {
-    if (statSync(path + suffix, { throwIfNoEntry: false }) !== undefined) {
-      renameSync(path + suffix, join(home, 'quarantine', `control.db${suffix}.${stamp}`));
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#isOver = true;
+    this.#catchUp.forget();
+    this.#rejectWaiting(new RepriseError('STORE_FAILED', 'the store is closed', { outcome: 'none' }));
+  }
+
+  #schedule(delayMs: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#slice(), delayMs);
+  }
+
+  #slice(): void {
+    const ready: Waiting[] = [];
+    let hasMore = true;
+    try {
+      // A disk that kept something back is asked for all of it again; it may be well by now.
+      if (this.#isResting && this.#waiting.size === 0) this.#catchUp.forget();
+      this.#isResting = false;
+      if (this.#catchUp.list(performance.now() + SLICE_MS))
+        hasMore = this.#db.transaction(() => this.#run(ready), { lazy: true });
+    } catch (error) {
+      const failure = storeError(error);
+      // Nothing of the slice happened, whatever we remember of it: from the start, which costs little.
+      this.#catchUp.forget();
+      this.#options.onFailure(failure);
+      for (const { done } of ready) for (const tell of done) tell(failure);
+      this.#rejectWaiting(failure);
+      this.#rest();
+      return;
     }
+    this.#isOver = !hasMore && !this.#catchUp.hasFailed;
+    // Only now: who is told may look at once, and with another connection.
+    for (const { done } of ready) for (const tell of done) tell();
+    if (this.#isOver) this.#options.onOver();
+    else if (this.#waiting.size > 0) this.#schedule(PAUSE_MS);
+    else if (hasMore) this.#schedule(IDLE_PAUSE_MS);
+    else this.#rest();
   }
-}
 
-function foldersIn(path: string): string[] {
-  return entriesIn(path, true);
-}
-
-function filesIn(path: string): string[] {
-  return entriesIn(path, false);
-}
-
-function entriesIn(path: string, folders: boolean): string[] {
-  try {
-    return readdirSync(path, { withFileTypes: true })
-      .filter((entry) => (folders ? entry.isDirectory() : entry.isFile()))
-      .map(({ name }) => name)
-      .sort();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
+  /** Inside a transaction. False when nothing is left to do. */
+  #run(ready: Waiting[]): boolean {
+    const until = performance.now() + SLICE_MS;
+    let hasMore = true;
+    while (hasMore && performance.now() < until) {
+      const [name] = this.#waiting.keys();
+      const waiting = name === undefined ? undefined : this.#waiting.get(name);
+      if (name === undefined || waiting === undefined) {
+        hasMore = this.#catchUp.advanceAll();
+        continue;
+      }
+      // To the back, so that a long transcript does not keep the others waiting.
+      this.#waiting.delete(name);
+      this.#waiting.set(name, waiting);
+      try {
+        if (!this.#catchUp.advance(waiting.need)) continue;
+        ready.push(waiting);
+      } catch (error) {
+        if (!(error instanceof RepriseError)) throw error;
+        for (const tell of waiting.done) setImmediate(tell, error);
+      }
+      this.#waiting.delete(name);
+    }
+    this.#catchUp.settle(!hasMore);
+    return hasMore;
   }
-}
 
-function isAgentId(id: string): boolean {
-  try {
-    return parseAgentId(id) === id;
-  } catch {
-    // A folder that is called like no agent is none of ours.
-    return false;
+  #rest(): void {
+    this.#isResting = true;
+    this.#schedule(this.#restMs);
+    this.#restMs = Math.min(2 * this.#restMs, MAX_REST_MS);
+  }
+
+  #rejectWaiting(error: RepriseError): void {
+    const waiting = [...this.#waiting.values()];
+    this.#waiting.clear();
+    for (const { done } of waiting) for (const tell of done) tell(error);
   }
 }

@@ -1,5 +1,5 @@
 import type { Database } from './database.ts';
-import { findSession, refuseUnknown, type SessionRow } from './session-row.ts';
+import { assertRead, findSession, refuseUnknown, type SessionRow } from './session-row.ts';
 
 const MAX_ROWS = 1024;
 
@@ -44,7 +44,9 @@ export class RowCache {
 
   /** The one copy of a session's row that a batch works on; refuses what is not there. */
   get(id: string): SessionRow {
-    return this.find(id) ?? refuseUnknown(this.#db, id);
+    const row = this.find(id) ?? refuseUnknown(this.#db, id);
+    assertRead(row);
+    return row;
   }
 
   forget(id: string): void {

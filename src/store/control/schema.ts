@@ -1,7 +1,5 @@
 /** Tables of control.db. Times are ISO-8601; JSON is text; positions in transcripts are seqs and byte offsets. */
-export const SCHEMA_VERSION = 1;
-
-export const SCHEMA: string = `
+const SCHEMA = `
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 
 CREATE TABLE sessions (
@@ -115,13 +113,34 @@ CREATE TABLE commits (engine TEXT PRIMARY KEY, number INTEGER NOT NULL) STRICT, 
 CREATE TABLE purged (id TEXT PRIMARY KEY COLLATE NOCASE) STRICT;
 `;
 
-/** Tables that came later. Older programs do not miss them, so the version stays; older databases get them on opening. */
-export const ADDED_TABLES: string = `
--- Large parts of lines, where there are no files to keep them in.
-CREATE TABLE IF NOT EXISTS blobs (
+/** Since version 2: what a rebuild has to come back to, and files it need not open again. */
+const UNREAD = `
+-- Known by its header only: no line of it has been read yet.
+CREATE INDEX sessions_unread ON sessions (key) WHERE seq = 0;
+
+-- Files in our folders that are not ours, as they were when somebody looked.
+CREATE TABLE strangers (
+  agent_id TEXT NOT NULL,
+  id TEXT NOT NULL,
+  size INTEGER NOT NULL,
+  changed_ms REAL NOT NULL,
+  PRIMARY KEY (agent_id, id)
+) STRICT, WITHOUT ROWID;
+`;
+
+/** Since version 3: large parts of lines, where there are no files to keep them in. */
+const BLOBS = `
+CREATE TABLE blobs (
   session_id TEXT NOT NULL,
   hash TEXT NOT NULL,
   bytes BLOB NOT NULL,
   UNIQUE (session_id, hash)
 ) STRICT;
 `;
+
+/**
+ * Forwards only, all in the transaction that opens: a new database takes every step, an older one those it has not
+ * taken. A step is never changed once it is out; salvage relies on the first tables standing where they always stood.
+ */
+export const MIGRATIONS: readonly string[] = [SCHEMA, UNREAD, BLOBS];
+export const SCHEMA_VERSION: number = MIGRATIONS.length;

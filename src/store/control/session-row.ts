@@ -68,7 +68,18 @@ export function findIgnoringCase(db: Database, id: string): SessionRow | undefin
 }
 
 export function getSession(db: Database, id: string): SessionRow {
-  return findSession(db, id) ?? refuseUnknown(db, id);
+  const row = findSession(db, id);
+  if (row === undefined) return refuseUnknown(db, id);
+  assertRead(row);
+  return row;
+}
+
+/** One known by its header only: to go on without its lines would be to forget them. */
+export function assertRead({ id, seq }: SessionRow): void {
+  if (seq > 0) return;
+  throw new RepriseError('STORE_BUSY', `the transcript of session ${id} has not been read yet`, {
+    details: { id },
+  });
 }
 
 export function refuseUnknown(db: Database, id: string): never {

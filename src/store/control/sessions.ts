@@ -28,6 +28,7 @@ export function createSession(batch: Batch, init: SessionInit & { readonly id: s
   if (db.row('SELECT 1 FROM purged WHERE id = ?', id) !== undefined) {
     throw new RepriseError('GONE', `session ${id} was purged; its id stays taken`, { details: { id } });
   }
+  batch.space?.assertRoom();
   const agentId = parts.kind === 'global' ? 'main' : parts.agentId;
   const channel = 'channel' in parts ? parts.channel : undefined;
   const timestamp = batch.now();

@@ -1,16 +1,22 @@
-import { chmodSync, closeSync, openSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { RepriseError } from '../../errors.ts';
+import type { StoreStats } from '../store.ts';
 import { BlobFiles } from './blob-files.ts';
 import { blobRows } from './blobs.ts';
-import { Database, prepareSchema, storeError } from './database.ts';
+import { type ControlFile, noteDamage, openControl } from './control-file.ts';
+import { Database, storeError } from './database.ts';
 import { Follower } from './follower.ts';
+import { FreeSpace } from './free-space.ts';
 import { currentHolder } from './holder.ts';
-import type { LeaseRef } from './leases.ts';
+import { LeaseKeeper } from './lease-keeper.ts';
+import { dropLeases } from './leases.ts';
 import { fileSource, journalSource } from './lines.ts';
+import { needsOf } from './needs.ts';
+import { OldBodies } from './old-bodies.ts';
 import type { ThreadEvent, ThreadOptions, ThreadReply, ThreadRequest } from './protocol.ts';
 import { Reader } from './reader.ts';
-import { adoptUnknownTranscripts, setAsideDamaged } from './rebuild.ts';
+import { Rebuild } from './rebuild.ts';
 import { RowCache } from './row-cache.ts';
 import { writeSessionsJson } from './sessions-json.ts';
 import { TranscriptFiles } from './transcript-files.ts';
@@ -29,41 +35,82 @@ const READ_OPS: ReadonlySet<string> = new Set(
 
 function start(port: MessagePort, options: ThreadOptions): void {
   const { path, home, role, durability, engineId } = options;
-  const db = role === 'reader' ? new Database({ path, durability, readOnly: true }) : openControl(options);
+  const { db, newer }: ControlFile =
+    role === 'reader' ? { db: new Database({ path, durability, readOnly: true }) } : openControl(options);
   const self = currentHolder(engineId);
   const files = home === undefined ? undefined : new TranscriptFiles(home);
   const source = files === undefined ? journalSource(db) : fileSource(db, files);
   const blobs = files === undefined ? blobRows(db) : new BlobFiles(files);
   const reader = new Reader({ db, source, blobs, self });
-  const reply = (message: ThreadReply | ThreadEvent): void => port.postMessage(message);
-  const answer = (n: number, outcome: WriteOutcome): void =>
-    reply(
-      outcome.ok ? { n, ok: true, value: outcome.value } : { n, ok: false, error: describe(outcome.error) },
-    );
+  const space = path === ':memory:' ? undefined : new FreeSpace(dirname(path), options.minFreeBytes);
+  const tell = (event: ThreadEvent): void => port.postMessage(event);
+  const replyTo = (n: number, outcome: WriteOutcome): ThreadReply => {
+    if (outcome.ok) return { n, ok: true, value: outcome.value };
+    noteDamage(path, outcome.error);
+    return { n, ok: false, error: describe(outcome.error) };
+  };
+  const answer = (n: number, outcome: WriteOutcome): void => port.postMessage([replyTo(n, outcome)]);
 
-  if (role === 'reader') {
+  const withSpace = (op: string, outcome: WriteOutcome): WriteOutcome =>
+    op === 'stats' && outcome.ok && space !== undefined
+      ? { ok: true, value: { ...(outcome.value as StoreStats), disk: space.look() } }
+      : outcome;
+
+  let version = db.dataVersion();
+  /** To be called often: whether others have committed, and whether the store is where it was. */
+  const watchOthers = (): void => {
+    if (!db.tend()) return;
+    try {
+      const current = db.dataVersion();
+      if (current !== version) tell({ event: 'changed', sessions: null });
+      version = current;
+    } catch {
+      // A connection that is being made anew cannot be asked; the next poll asks again.
+    }
+  };
+
+  if (role === 'reader' || newer !== undefined) {
+    // A store of a newer version is looked at, never touched: nothing is followed, synced, rebuilt or indexed.
+    const timer = setInterval(newer === undefined ? () => db.tend() : watchOthers, POLL_MS);
+    if (newer !== undefined) tell({ event: 'rebuilt' });
     port.on('message', ({ n, op, args }: ThreadRequest) => {
-      if (op !== 'close') {
-        answer(n, look(reader, op, args));
-        return;
-      }
-      db.close();
-      answer(n, { ok: true, value: undefined });
-      port.close();
+      if (op === 'park') park(() => answer(n, DONE), args as Int32Array);
+      else if (op === 'close') {
+        clearInterval(timer);
+        db.close();
+        answer(n, DONE);
+        port.close();
+      } else if (newer === undefined || !(op in WRITE_OPS)) answer(n, withSpace(op, look(reader, op, args)));
+      else answer(n, op === 'damaged' ? DONE : { ok: false, error: newer });
     });
     return;
   }
 
   const follower = files === undefined ? undefined : new Follower(db, files);
   const now = createClock(options.now);
-  const writer = new Writer({ db, self, now, source, rows: new RowCache(db), blobs }, follower, (sessions) =>
-    reply({ event: 'changed', sessions }),
+  let replies: ThreadReply[] = [];
+  const writer = new Writer(
+    { db, self, now, source, rows: new RowCache(db), blobs, space },
+    follower,
+    (sessions) => {
+      if (replies.length > 0) port.postMessage(replies);
+      replies = [];
+      if (sessions.length > 0) tell({ event: 'changed', sessions });
+    },
   );
-  const leases = new Map<string, LeaseRef & { readonly ttlMs: number; due: number }>();
+  const { leases: held = [] } = options;
+  // An answer that died with the thread before may have been a lease: nobody knows he has it.
+  if (options.leases !== undefined) db.transaction(() => dropLeases(db, self, { but: held }));
+  const leases = new LeaseKeeper(writer, held, ({ id, epoch }) =>
+    tell({ event: 'lost', session: id, epoch }),
+  );
 
+  const oldBodies = new OldBodies(db);
   const sweep = (): void => {
-    if (follower === undefined) return;
+    space?.look();
     try {
+      oldBodies.drop(options.now === undefined ? Date.now() : Date.parse(options.now));
+      if (follower === undefined) return;
       db.transaction(
         () => {
           follower.adoptLeftovers();
@@ -76,77 +123,71 @@ function start(port: MessagePort, options: ThreadOptions): void {
       // Locked, full or failing: nothing is lost by waiting for the next sweep.
     }
   };
-  const beatLeases = (): void => {
-    for (const lease of leases.values()) {
-      if (performance.now() < lease.due) continue;
-      lease.due = performance.now() + lease.ttlMs / 3;
-      const { id, epoch } = lease;
-      writer.submit({
-        op: 'beat',
-        args: { id, epoch },
-        done: (outcome) => {
-          if (!outcome.ok || outcome.value === true) return;
-          leases.delete(`${id}:${epoch}`);
-          reply({ event: 'lost', session: id, epoch });
-        },
-      });
-    }
-  };
-  let version = db.dataVersion();
   const poll = (): void => {
-    beatLeases();
-    try {
-      const current = db.dataVersion();
-      if (current !== version) reply({ event: 'changed', sessions: null });
-      version = current;
-    } catch {
-      // A connection that is being made anew cannot be asked; the next poll asks again.
-    }
+    leases.beat();
+    watchOthers();
   };
   if (follower !== undefined) {
     follower.adoptLeftovers();
     writer.followNow();
   }
-  if (home !== undefined && files !== undefined)
-    db.transaction(() => adoptUnknownTranscripts(db, files, home));
-  const timers = [setInterval(sweep, SWEEP_MS), setInterval(poll, POLL_MS)];
-
-  const remember = (op: string, args: unknown, outcome: WriteOutcome): void => {
-    if (!outcome.ok) return;
-    if (op === 'acquire') {
-      const { id, ttlMs } = args as { id: string; ttlMs: number };
-      const { epoch } = outcome.value as { epoch: number };
-      leases.set(`${id}:${epoch}`, { id, epoch, ttlMs, due: performance.now() + ttlMs / 3 });
-    } else if (op === 'release' && outcome.value === null) {
-      const { id, epoch } = args as LeaseRef;
-      leases.delete(`${id}:${epoch}`);
-    }
+  const rebuild = new Rebuild({
+    db,
+    home,
+    files,
+    follower,
+    durability,
+    onOver: () => tell({ event: 'rebuilt' }),
+    onFailure: (error) => noteDamage(path, error),
+  });
+  /** Work that has to wait until what it needs was read; at once on every day but the first after a loss. */
+  const whenReady = (n: number, op: string, args: unknown, work: () => void): void => {
+    const need = rebuild.isOver ? undefined : needsOf(op, args);
+    const go = (error?: RepriseError): void =>
+      error === undefined ? work() : answer(n, { ok: false, error });
+    if (need === undefined) go();
+    else rebuild.whenReady(need, go);
   };
+  const timers = [setInterval(sweep, SWEEP_MS), setInterval(poll, POLL_MS)];
 
   port.on('message', ({ n, op, args }: ThreadRequest) => {
     if (op === 'close') {
       for (const timer of timers) clearInterval(timer);
+      const isComplete = rebuild.isOver;
+      rebuild.stop();
       // Everything submitted before has been answered: the client waits for its calls before it closes.
       sweep();
       sweep();
       files?.close();
-      if (home !== undefined) writeIndex(db, home);
+      // Of half the sessions it would hide the others.
+      if (home !== undefined && isComplete && db.tend()) writeIndex(db, home);
       writer.forgetCommits();
       db.close();
-      answer(n, { ok: true, value: undefined });
+      answer(n, DONE);
       // Nothing is left to wait for, so the thread ends by itself; being terminated is for emergencies.
       port.close();
-    } else if (op in WRITE_OPS) {
-      writer.submit({
-        op: op as WriteOp,
-        args,
-        done: (outcome) => {
-          remember(op, args, outcome);
-          answer(n, outcome);
-        },
-      });
+    } else if (op === 'park') park(() => answer(n, DONE), args as Int32Array);
+    else if (op in WRITE_OPS) {
+      const done = (outcome: WriteOutcome): void => {
+        leases.note(op, args, outcome);
+        replies.push(replyTo(n, outcome));
+      };
+      whenReady(n, op, args, () => writer.submit({ op: op as WriteOp, args, done }));
+    } else if (op === 'progress') {
+      whenReady(n, op, args, () => answer(n, { ok: true, value: rebuild.progress() }));
+    } else if (op === 'prepare') {
+      const asked = args as { readonly op: string; readonly args: unknown };
+      whenReady(n, asked.op, asked.args, () => answer(n, DONE));
     } else answer(n, look(reader, op, args));
   });
+}
+
+const DONE: WriteOutcome = { ok: true, value: undefined };
+
+/** A message is handled outside any transaction, and until the gate opens no other work is done. */
+function park(answer: () => void, gate: Int32Array): void {
+  answer();
+  Atomics.wait(gate, 0, 0);
 }
 
 /** A convenience for people; that it cannot be written is no reason to fail on closing. */
@@ -155,40 +196,6 @@ function writeIndex(db: Database, home: string): void {
     db.snapshot(() => writeSessionsJson(db, home));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
-  }
-}
-
-/** Opens control.db for writing; one that is damaged is set aside and made anew from the transcripts. */
-function openControl({ path, home, durability }: ThreadOptions): Database {
-  if (path !== ':memory:') keepPrivate(path);
-  try {
-    const db = new Database({ path, durability });
-    prepareSchema(db);
-    return db;
-  } catch (error) {
-    const isDamaged = storeError(error).code === 'STORE_CORRUPT';
-    if (!isDamaged || home === undefined) throw error;
-    setAsideDamaged(path, home);
-    keepPrivate(path);
-    const db = new Database({ path, durability });
-    prepareSchema(db);
-    return db;
-  }
-}
-
-/**
- * SQLite would make the file readable for everybody, and its side files take their mode from it. Made here only
- * when it is not there yet: closing a descriptor of a database in use would drop this process's locks on it.
- */
-function keepPrivate(path: string): void {
-  try {
-    closeSync(openSync(path, 'wx', 0o600));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    for (const suffix of ['', '-wal', '-shm']) {
-      const mode = statSync(path + suffix, { throwIfNoEntry: false })?.mode ?? 0;
-      if ((mode & 0o077) !== 0) chmodSync(path + suffix, 0o600);
-    }
   }
 }
 

@@ -127,7 +127,7 @@ function openOrCreate(path: string): number {
 }
 
 /** A pipe or a device in the place of a transcript would make a write wait for ever, with the lock in its hand. */
-function plainFile(fd: number): number {
+export function plainFile(fd: number): number {
   if (fstatSync(fd).isFile()) return fd;
   closeSync(fd);
   throw Object.assign(new Error('the transcript is not a plain file'), { code: 'ENOTSUP', syscall: 'open' });

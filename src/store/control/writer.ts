@@ -72,23 +72,26 @@ const FAIR_PAUSE_MS = 2;
 export class Writer {
   readonly #context: BatchContext;
   readonly #follower: Follower | undefined;
-  readonly #onChange: (ids: readonly string[]) => void;
+  /** After the answers of a commit were given, with the sessions that have new lines. */
+  readonly #onCommit: (ids: readonly string[]) => void;
   #queue: WriteRequest[] = [];
   #scheduled = false;
   #busySince: number | undefined;
   #followTimer: NodeJS.Timeout | undefined;
-  #commits = 0;
+  #commits: number;
   /** The last failed commit could not even be looked up. */
   #unresolved = false;
 
   constructor(
     context: BatchContext,
     follower: Follower | undefined,
-    onChange: (ids: readonly string[]) => void,
+    onCommit: (ids: readonly string[]) => void,
   ) {
     this.#context = context;
     this.#follower = follower;
-    this.#onChange = onChange;
+    this.#onCommit = onCommit;
+    // A thread that took the place of a dead one counts on: a number is signed once, or it would prove nothing.
+    this.#commits = Math.abs(this.#lastCommit());
   }
 
   submit(request: WriteRequest): void {
@@ -108,8 +111,7 @@ export class Writer {
   }
 
   #runBatch(): void {
-    const requests = this.#queue.splice(0, MAX_BATCH);
-    if (requests.length > 0) this.#commit(requests);
+    if (this.#queue.length > 0) this.#queue.splice(0, this.#commit(this.#queue.slice(0, MAX_BATCH)));
     const now = performance.now();
     if (this.#queue.length === 0) {
       this.#busySince = undefined;
@@ -142,7 +144,8 @@ export class Writer {
     }
   }
 
-  #commit(requests: readonly WriteRequest[]): void {
+  /** Answers as many as fit into one transaction, from the first on, and says how many those were. */
+  #commit(requests: readonly WriteRequest[]): number {
     const commit = ++this.#commits;
     let outcomes: WriteOutcome[] = [];
     let fresh: readonly FreshRow[] = [];
@@ -153,7 +156,11 @@ export class Writer {
         const { rows } = this.#context;
         rows.begin();
         const batch = new Batch(this.#context);
-        outcomes = requests.map((request) => runOne(batch, request));
+        outcomes = [];
+        for (const request of requests) {
+          if (batch.isFull) break;
+          outcomes.push(runOne(batch, request));
+        }
         purged = batch.purged;
         fresh = batch.flush();
         this.#sign(commit);
@@ -162,9 +169,12 @@ export class Writer {
     } catch (error) {
       const failure = storeError(error);
       this.#context.rows.clear();
+      if (failure.code === 'STORE_FULL') this.#context.space?.look();
       if (!this.#hasHappened(commit, failure)) {
         const none = this.#failedFor(failure);
-        outcomes = requests.map(() => ({ ok: false, error: none }));
+        // Those that did not fit have not been tried; where nothing could begin, nobody has to wait for it again.
+        const failed = outcomes.length === 0 ? requests : outcomes;
+        outcomes = failed.map(() => ({ ok: false, error: none }));
         fresh = [];
         purged = [];
       }
@@ -176,7 +186,8 @@ export class Writer {
       const outcome = outcomes[i];
       if (outcome !== undefined) done(outcome);
     }
-    if (fresh.length > 0) this.#onChange(fresh.map(({ id }) => id));
+    this.#onCommit(fresh.map(({ id }) => id));
+    return outcomes.length;
   }
 
   /** Before anything is numbered: files that are due, and files that are not as recorded. */
@@ -211,18 +222,34 @@ export class Writer {
     this.#unresolved = failure.outcome === 'unknown';
     if (!this.#unresolved) return false;
     try {
-      const { db, self } = this.#context;
+      const { db } = this.#context;
       db.reopen();
-      const row = db.row<{ number: number }>('SELECT number FROM commits WHERE engine = ?', self.engineId);
-      const happened = row?.number === commit;
+      // Under the write lock, which also makes sure that the files asked are the ones everybody uses.
+      const happened = db.transaction(
+        () => {
+          if (this.#lastCommit() === commit) return true;
+          // Refused by its sync only, a commit stands whole in the log, and a crash would bring it back: what is
+          // written next takes its place. On a full disk its end was never written, and nothing else can be.
+          if (failure.code !== 'STORE_FULL') this.#sign(-commit);
+          return false;
+        },
+        { lazy: true },
+      );
       // What a failed fsync left may stand in the page cache only. Copied into the database and synced, it is safe.
-      if (happened) db.checkpoint();
+      if (happened || failure.code !== 'STORE_FULL') db.checkpoint();
       this.#unresolved = false;
       return happened;
     } catch {
       // Still broken: nobody knows, and everybody is told so.
       return false;
     }
+  }
+
+  /** Negative: the one of that number is known not to have happened. */
+  #lastCommit(): number {
+    const { db, self } = this.#context;
+    const sql = 'SELECT number FROM commits WHERE engine = ?';
+    return db.row<{ number: number }>(sql, self.engineId)?.number ?? 0;
   }
 
   #failedFor(failure: RepriseError): RepriseError {

@@ -7,16 +7,22 @@ export interface JsonlStoreOptions {
   readonly home: string;
   readonly durability?: 'disk' | 'os';
   readonly now?: string;
+  readonly minFreeBytes?: number;
+  readonly signals?: boolean;
 }
 
 /** The default: SQLite commits, JSONL tells. Transcripts are complete within milliseconds, synced within a second. */
-export async function openJsonlStore({ home, durability = 'disk', now }: JsonlStoreOptions): Promise<Store> {
+export async function openJsonlStore({
+  home,
+  durability = 'disk',
+  ...options
+}: JsonlStoreOptions): Promise<Store> {
   const folder = await prepareHome(home);
   return ControlStore.open({
+    ...options,
     path: join(folder, 'control.db'),
     home: folder,
     durability,
-    supports: { search: 'scan', durability, shared: true },
-    ...(now !== undefined && { now }),
+    supports: { search: 'scan', durability, shared: true, live: 'process' },
   });
 }

@@ -10,7 +10,7 @@ export async function openMemoryStore({ now }: MemoryStoreOptions = {}): Promise
   return ControlStore.open({
     path: ':memory:',
     durability: 'os',
-    supports: { search: 'scan', durability: 'none', shared: false },
+    supports: { search: 'scan', durability: 'none', shared: false, live: 'process' },
     ...(now !== undefined && { now }),
   });
 }

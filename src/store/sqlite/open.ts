@@ -7,19 +7,21 @@ export interface SqliteStoreOptions {
   readonly home: string;
   readonly durability?: 'disk' | 'os';
   readonly now?: string;
+  readonly minFreeBytes?: number;
+  readonly signals?: boolean;
 }
 
 /** One file holds everything: the journal of the JSONL store, never emptied. */
 export async function openSqliteStore({
   home,
   durability = 'disk',
-  now,
+  ...options
 }: SqliteStoreOptions): Promise<Store> {
   const folder = await prepareHome(home);
   return ControlStore.open({
+    ...options,
     path: join(folder, 'store.db'),
     durability,
-    supports: { search: 'scan', durability, shared: true },
-    ...(now !== undefined && { now }),
+    supports: { search: 'scan', durability, shared: true, live: 'process' },
   });
 }

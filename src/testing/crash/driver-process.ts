@@ -11,6 +11,8 @@ export interface DriverOptions {
   readonly durability?: 'disk' | 'os';
   /** A fixed clock, in ISO-8601. */
   readonly now?: string;
+  /** Below so much free space no turn begins. */
+  readonly minFreeBytes?: number;
   /** Added to the environment of this process: a fault plan, for example. */
   readonly env?: Readonly<Record<string, string>>;
   /** Another program that speaks the driver protocol. */
@@ -144,11 +146,13 @@ export async function startDriver(options: DriverOptions): Promise<DriverProcess
   };
 }
 
-function spawnDriver({ store, home, url, durability, now, env = {}, script }: DriverOptions): ChildProcess {
+function spawnDriver(options: DriverOptions): ChildProcess {
+  const { store, home, url, durability, now, minFreeBytes, env = {}, script } = options;
   const args = [script ?? DRIVER_SCRIPT, '--store', store, '--home', home];
   if (url !== undefined) args.push('--url', url);
   if (durability !== undefined) args.push('--durability', durability);
   if (now !== undefined) args.push('--now', now);
+  if (minFreeBytes !== undefined) args.push('--min-free', String(minFreeBytes));
   const assignments = Object.entries(env).map(([name, value]) => `${name}=${value}`);
   // `env` becomes node by exec, so the pid is the driver's and a preloaded library never enters this process.
   return assignments.length === 0

@@ -48,6 +48,20 @@ export const deleteCases: readonly StoreCase[] = [
     },
   },
   {
+    name: 'a message for the key of a deleted session starts a new one',
+    promise: 'P6: what is accepted is accepted for somebody',
+    area: 'lifecycle',
+    async run({ store }) {
+      const old = await session(store);
+      await store.activate(KEY, old);
+      await store.delete(old);
+      const { sessionId } = await store.inbox.receive({ sessionKey: KEY, source: 'test', body: {} });
+      assert.notEqual(sessionId, old);
+      assert.equal((await store.get(sessionId)).active, true);
+      assert.equal((await store.inbox.pending(sessionId)).length, 1);
+    },
+  },
+  {
     name: 'deleting a session that is not active leaves its key alone',
     promise: 'P3: delete takes what it names',
     area: 'lifecycle',

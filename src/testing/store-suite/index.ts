@@ -10,6 +10,7 @@ import { leafCases } from './leaf.ts';
 import { leaseCases } from './leases.ts';
 import { lifecycleCases } from './lifecycle.ts';
 import { listCases } from './list.ts';
+import { liveCases } from './live.ts';
 import { readCases, searchCases } from './read.ts';
 import { refusalCases } from './refusals.ts';
 import { settingsCases } from './settings.ts';
@@ -33,6 +34,7 @@ export const storeCases: readonly StoreCase[] = [
   ...tailCases,
   ...searchCases,
   ...watchCases,
+  ...liveCases,
   ...listCases,
   ...settingsCases,
   ...deleteCases,

@@ -64,10 +64,11 @@ export const lifecycleCases: readonly StoreCase[] = [
     promise: 'differences between stores are data, not missing methods',
     area: 'lifecycle',
     async run({ store }) {
-      const { search, durability, shared } = store.supports;
+      const { search, durability, shared, live } = store.supports;
       assert.ok(['scan', 'index'].includes(search));
       assert.ok(['none', 'os', 'disk'].includes(durability));
       assert.equal(typeof shared, 'boolean');
+      assert.ok(['none', 'process', 'all'].includes(live));
     },
   },
   {
@@ -80,15 +81,18 @@ export const lifecycleCases: readonly StoreCase[] = [
       const watched = store
         .watch(id, { afterSeq: 2, signal: new AbortController().signal })
         [Symbol.asyncIterator]();
-      const waiting = meanwhile(endOf(watched));
+      const listening = store.live(id, { signal: new AbortController().signal })[Symbol.asyncIterator]();
+      const waiting = meanwhile(Promise.all([endOf(watched), endOf(listening)]));
       await within(store[Symbol.asyncDispose](), 'the store to close');
       for (const call of calls(store, id)) {
         const { code } = await failure(call());
         assert.ok(code === 'STORE_FAILED' || code === 'INVALID_INPUT', `${code} from a closed store`);
       }
-      await within(waiting, 'the end of a watch on a closed store');
+      await within(waiting, 'the end of a watch and a listener on a closed store');
       const late = store.watch(id, { afterSeq: 0, signal: new AbortController().signal });
       await within(endOf(late[Symbol.asyncIterator]()), 'the end of a watch begun too late');
+      const deaf = store.live(id, { signal: new AbortController().signal });
+      await within(endOf(deaf[Symbol.asyncIterator]()), 'the end of a listener begun too late');
       await within(Promise.allSettled([lease.renew(), lease.release()]), 'a lease of a closed store');
       await within(store[Symbol.asyncDispose](), 'the store to close again');
     },
@@ -130,6 +134,7 @@ function calls(store: Store, id: string): readonly (() => Promise<unknown>)[] {
     () => store.append(id, [user('b')]),
     () => store.tail(id),
     () => store.read(id),
+    () => store.publish(id, { delta: 'a' }),
     () => store.lease(id, { waitMs: 0 }),
     () => store.leases(),
     () => inbox.receive({ sessionKey: KEY, source: 'cli', body: {} }),

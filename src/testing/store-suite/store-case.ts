@@ -9,6 +9,7 @@ export type StoreArea =
   | 'list'
   | 'read'
   | 'watch'
+  | 'live'
   | 'lifecycle'
   | 'export'
   | 'blobs'

@@ -1,0 +1,146 @@
+import { closeSync, existsSync, openSync, rmSync, statSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { RepriseError } from '../../errors.ts';
+import { Database, damage, isDamage, storeError } from './database.ts';
+import { keepPrivate } from './home.ts';
+import { meta } from './identity.ts';
+import { hasOurColumns, prepareSchema } from './migrate.ts';
+import type { ThreadOptions } from './protocol.ts';
+import { replaceBySalvaged } from './salvage-file.ts';
+import { SCHEMA_VERSION } from './schema.ts';
+
+export interface ControlFile {
+  readonly db: Database;
+  /** Set: a newer version wrote it. It can be looked at, and this is the answer to every write. */
+  readonly newer?: RepriseError;
+}
+
+export type ControlOptions = Pick<ThreadOptions, 'path' | 'home' | 'durability'>;
+
+const LOCK_WAIT_MS = 60_000;
+const SQLITE_ERROR = 1;
+
+/**
+ * Opens control.db for writing, whatever became of it: a missing one is made, an older one brought forward, a damaged
+ * one set aside and salvaged. None of this reads a transcript.
+ */
+export function openControl(options: ControlOptions): ControlFile {
+  const { path } = options;
+  if (path === ':memory:') {
+    const db = new Database(options);
+    prepareSchema(db, options);
+    return { db };
+  }
+  try {
+    if (!existsSync(salvagedName(path))) return openSound(options);
+  } catch (error) {
+    if (!isUnsound(error)) throw storeError(error);
+  }
+  alone(path, () => {
+    try {
+      // Somebody else may have been quicker.
+      openSound(options).db.close();
+      rmSync(salvagedName(path), { force: true });
+    } catch (error) {
+      if (!isUnsound(error)) throw storeError(error);
+      replaceBySalvaged(options, salvagedName(path));
+      rmSync(noteName(path), { force: true });
+    }
+  });
+  return openSound(options);
+}
+
+/** Damaged, or with tables of which our questions make no sense: a changed byte in a name does that. */
+function isUnsound(error: unknown): boolean {
+  const { cause = error } = error as { cause?: unknown };
+  return isDamage(error) || (cause as { errcode?: number }).errcode === SQLITE_ERROR;
+}
+
+/** Complete, and about to take the place of the damaged one. */
+const salvagedName = (path: string): string => `${path}.salvaged`;
+const noteName = (path: string): string => `${path}.damaged`;
+
+/** Somebody met damage: whoever opens next looks at every page before anybody relies on it. */
+export function noteDamage(path: string, error: unknown): void {
+  if (path === ':memory:' || !isDamage(error)) return;
+  try {
+    closeSync(openSync(noteName(path), 'a', 0o600));
+  } catch {
+    // A disk that takes no file; whoever meets the damage again tries again.
+  }
+}
+
+function openSound(options: ControlOptions): ControlFile {
+  const { path } = options;
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  const logSize = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  // SQLite would delete a log without its database, and what was acknowledged last may stand there only.
+  if (size === 0 && (logSize > 0 || existsSync(salvagedName(path)))) throw damage('the database is gone');
+  keepPrivate(path);
+  const version = size === 0 ? 0 : versionOf(path);
+  if (version > SCHEMA_VERSION) return openNewer(options, version);
+  const db = new Database(options);
+  try {
+    prepareSchema(db, options);
+    if (existsSync(noteName(path))) {
+      assertWhole(db);
+      rmSync(noteName(path), { force: true });
+    }
+    return { db };
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** Before anything is changed: what a newer version wrote is not ours to touch. */
+function versionOf(path: string): number {
+  const db = new Database({ path, durability: 'os', readOnly: true, isFirst: true });
+  try {
+    if (db.row("SELECT 1 FROM sqlite_schema WHERE name = 'meta'") === undefined) return 0;
+    return Number(meta(db, 'schema'));
+  } finally {
+    db.close();
+  }
+}
+
+function assertWhole(db: Database): void {
+  const found = db.row<{ integrity_check: string }>('PRAGMA integrity_check(1)')?.integrity_check;
+  if (found !== 'ok') throw damage(found ?? 'nothing could be checked');
+}
+
+function openNewer({ path, durability }: ControlOptions, version: number): ControlFile {
+  const newer = new RepriseError(
+    'STORE_NEWER',
+    `control.db has schema ${version}, this version knows ${SCHEMA_VERSION}: it can be read, not written`,
+    { details: { schema: version, next: 'Use the newer Reprise that wrote it.' } },
+  );
+  const db = new Database({ path, durability, readOnly: true, isFirst: true });
+  try {
+    if (hasOurColumns(db)) return { db, newer };
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+  db.close();
+  throw new RepriseError(
+    'STORE_NEWER',
+    `control.db has schema ${version}, which this version cannot even read`,
+    newer,
+  );
+}
+
+/** One process at a time, by a lock of the OS: it dies with its process. */
+function alone(path: string, work: () => void): void {
+  const file = `${path}.lock`;
+  keepPrivate(file);
+  const lock = new DatabaseSync(file, { timeout: LOCK_WAIT_MS });
+  try {
+    lock.exec('BEGIN EXCLUSIVE');
+    work();
+  } finally {
+    lock.close();
+    // Whoever waits on the removed file comes in beside whoever makes a new one, and both find a sound database.
+    rmSync(file, { force: true });
+  }
+}

@@ -1,0 +1,157 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  type Calibration,
+  calibrate,
+  calibratedTokens,
+  estimateEntryTokens,
+  lastUsage,
+  measureContext,
+  SAFETY_MARGIN,
+  selectContext,
+} from '../../src/index.ts';
+import { EntryList } from '../support/entries.ts';
+
+function learn(reports: readonly number[], from?: Calibration): Calibration | undefined {
+  return reports.reduce<Calibration | undefined>(
+    (known, factor) => calibrate(known, { estimated: 10_000, reported: 10_000 * factor }),
+    from,
+  );
+}
+
+describe('calibration', () => {
+  test('a model nobody has asked yet gets the margin', () => {
+    expect(SAFETY_MARGIN).toBe(1.2);
+    expect(calibratedTokens(1000)).toBe(1200);
+  });
+
+  test('after a few reports the estimate is what the model counts, without a margin', () => {
+    const known = learn([1.4, 1.38, 1.42, 1.4]);
+    expect(known?.factor).toBeCloseTo(1.4, 1);
+    expect(calibratedTokens(1000, known)).toBeGreaterThan(1380);
+    expect(calibratedTokens(1000, known)).toBeLessThan(1420);
+  });
+
+  test('one absurd report does little, and a model that changed is learned anew', () => {
+    const steady = learn(Array.from({ length: 20 }, () => 1.1));
+    expect(learn([30], steady)?.factor).toBeLessThan(1.16);
+    expect(learn([0.01], steady)?.factor).toBeGreaterThan(1.05);
+    expect(
+      learn(
+        Array.from({ length: 60 }, () => 1.6),
+        steady,
+      )?.factor,
+    ).toBeCloseTo(1.6, 1);
+  });
+
+  test('nonsense teaches nothing', () => {
+    const known = learn([1.3, 1.3, 1.3]);
+    for (const reported of [0, -5, Number.NaN, Number.POSITIVE_INFINITY, 12]) {
+      expect(calibrate(known, { estimated: 10_000, reported })).toEqual(known);
+    }
+    expect(calibrate(known, { estimated: 0, reported: 10_000 })).toEqual(known);
+    expect(calibrate(undefined, { estimated: 20, reported: 400 })).toEqual({ factor: 1, samples: 0 });
+  });
+
+  test('it can be kept as JSON, and a damaged one counts as none', () => {
+    const known = learn([1.3, 1.2, 1.25]);
+    expect(JSON.parse(JSON.stringify(known))).toEqual(known);
+    for (const factor of [Number.NaN, 0, -1])
+      expect(calibratedTokens(1000, { factor, samples: 9 })).toBe(1200);
+    expect(calibratedTokens(1000, { factor: 99, samples: 9 })).toBe(3000);
+  });
+
+  test('the factor stays within its bounds whatever is reported', () => {
+    const reports = fc.array(
+      fc.record({ estimated: fc.double({ noNaN: false }), reported: fc.double({ noNaN: false }) }),
+      { maxLength: 30 },
+    );
+    fc.assert(
+      fc.property(reports, (list) => {
+        let known: Calibration | undefined;
+        for (const report of list) {
+          known = calibrate(known, report);
+          expect(known.factor).toBeGreaterThanOrEqual(0.5);
+          expect(known.factor).toBeLessThanOrEqual(3);
+        }
+      }),
+      { seed: 20250101 },
+    );
+  });
+});
+
+describe('what the context holds', () => {
+  const model = { provider: 'p', model: 'm' };
+  const usage = { input: 900, output: 50, cacheRead: 4000, cacheWrite: 50, totalTokens: 5000 };
+  const exact: Calibration = { factor: 1, samples: 10 };
+
+  function conversation(): EntryList {
+    const list = new EntryList();
+    list.user('first question '.repeat(100));
+    list.assistant(['answer'], { ...model, usage });
+    list.user('and then? '.repeat(50));
+    return list;
+  }
+
+  test('is the last reported usage plus an estimate of what came after it', () => {
+    const list = conversation();
+    const last = list.entries.at(-1);
+    if (last === undefined) throw new Error('no entry');
+    const selection = selectContext(list.entries);
+    expect(lastUsage(selection)).toEqual({ index: 1, tokens: 5000 });
+    expect(measureContext(selection, { fixedTokens: 777, calibration: exact })).toEqual({
+      tokens: 5000 + estimateEntryTokens(last),
+      reported: 5000,
+    });
+  });
+
+  test('is an estimate of everything where no usage is known', () => {
+    const list = new EntryList();
+    list.user('first question '.repeat(100));
+    const selection = selectContext(list.entries);
+    const { tokens, reported } = measureContext(selection, { fixedTokens: 777, calibration: exact });
+    expect(reported).toBe(0);
+    expect(tokens).toBe(777 + list.entries.reduce((sum, entry) => sum + estimateEntryTokens(entry), 0));
+    expect(measureContext(selection, { fixedTokens: 777 }).tokens).toBe(Math.ceil(tokens * 1.2));
+  });
+
+  test.each([
+    ['a broken turn', { ...model, usage, stopReason: 'error' }],
+    ['an aborted turn', { ...model, usage, stopReason: 'aborted' }],
+    ['an answer without usage', model],
+    ['usage of nothing', { ...model, usage: { ...usage, input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } }],
+    ['usage that is no number', { ...model, usage: { input: 'many' } }],
+  ])('%s is passed over for the usage before it', (_, fields) => {
+    const list = conversation();
+    list.assistant(['…'], fields);
+    expect(lastUsage(selectContext(list.entries))).toEqual({ index: 1, tokens: 5000 });
+  });
+
+  test('usage of another model, or from before a compaction or beside an edit, is not believed', () => {
+    const changed = conversation();
+    changed.add('model_change', { provider: 'p', modelId: 'other' });
+    expect(lastUsage(selectContext(changed.entries))).toBeUndefined();
+
+    const compacted = conversation();
+    const kept = compacted.entries[1]?.id;
+    compacted.add('compaction', { summary: 'so far', firstKeptEntryId: kept, tokensBefore: 5000 });
+    expect(selectContext(compacted.entries).entries.length).toBe(2);
+    expect(lastUsage(selectContext(compacted.entries))).toBeUndefined();
+    const measured = (summary: string): number => {
+      const list = conversation();
+      list.add('compaction', { summary, firstKeptEntryId: kept, tokensBefore: 5000 });
+      return measureContext(selectContext(list.entries), { calibration: exact }).tokens;
+    };
+    expect(measured('so far')).toBeLessThan(500);
+    expect(measured('so far '.repeat(1000))).toBeGreaterThan(1500);
+    compacted.user('go on');
+    expect(lastUsage(selectContext(compacted.entries))).toBeUndefined();
+    compacted.assistant(['done'], { ...model, usage });
+    expect(lastUsage(selectContext(compacted.entries))?.tokens).toBe(5000);
+
+    const edited = conversation();
+    edited.add('context_edit', { targetId: edited.entries[0]?.id, replacement: { content: 'short' } });
+    expect(lastUsage(selectContext(edited.entries))).toBeUndefined();
+    expect(measureContext(selectContext(edited.entries)).reported).toBe(0);
+  });
+});

@@ -1,0 +1,212 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import type { Worker } from 'node:worker_threads';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openStore, type StoreKind } from '../../src/config/open.ts';
+import type { RepriseError } from '../../src/errors.ts';
+import type { Store } from '../../src/store/store.ts';
+import { until } from '../support/store-faults.ts';
+
+/** Every storage thread of this process, as Node itself announces them. */
+const threads: Worker[] = [];
+const seeThread = (worker: Worker): void => {
+  threads.push(worker);
+};
+const homes: string[] = [];
+beforeAll(() => void process.on('worker', seeThread));
+afterAll(() => {
+  process.off('worker', seeThread);
+  for (const home of homes) rmSync(home, { recursive: true, force: true });
+});
+
+interface Opened extends AsyncDisposable {
+  readonly store: Store;
+  readonly home: string;
+  /** The threads that serve this store now. */
+  thread(role: 'writer' | 'reader'): Worker;
+}
+
+async function open(kind: StoreKind = 'jsonl'): Promise<Opened> {
+  const home = mkdtempSync(join(tmpdir(), 'reprise-death-'));
+  homes.push(home);
+  const first = threads.length;
+  const store = await openStore({ kind, home, durability: 'os' });
+  await until('both threads to be seen', () => threads.length >= first + (kind === 'memory' ? 1 : 2));
+  let [writer, reader] = threads.slice(first) as [Worker, Worker | undefined];
+  const alive = (worker: Worker): boolean => worker.threadId !== -1;
+  return {
+    store,
+    home,
+    thread(role) {
+      const late = threads.slice(first).filter(alive);
+      if (!alive(writer)) writer = late.find((worker) => worker !== reader) ?? writer;
+      if (reader !== undefined && !alive(reader)) reader = late.find((worker) => worker !== writer) ?? reader;
+      return role === 'writer' || reader === undefined ? writer : reader;
+    },
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+  };
+}
+
+const user = (content: string): { type: string; message: object } => ({
+  type: 'message',
+  message: { role: 'user', content },
+});
+const failureOf = (work: Promise<unknown>): Promise<RepriseError> =>
+  work.then(
+    () => Promise.reject(new Error('expected a failure')),
+    (error: RepriseError) => error,
+  );
+
+describe.each(['jsonl', 'sqlite'] as const)('%s: a storage thread dies', (kind) => {
+  test('the next call works, and an append in flight is written once when it is tried again by its key', async () => {
+    await using opened = await open(kind);
+    const { store } = opened;
+    const { id } = await store.create({ key: 'agent:main:main' });
+    let unknown = 0;
+    for (let round = 0; round < 4; round++) {
+      const bodies = Array.from({ length: 100 }, (_, i) => ({
+        key: `${round}-${i}`,
+        text: `r${round} n${i}`,
+      }));
+      const send = (): Promise<PromiseSettledResult<unknown>[]> =>
+        Promise.allSettled(bodies.map(({ key, text }) => store.append(id, [user(text)], { key })));
+      const sent = send();
+      await store.get(id);
+      const ended = opened.thread('writer').terminate();
+      for (const result of await sent) {
+        if (result.status === 'fulfilled') continue;
+        expect(result.reason).toMatchObject({ code: 'STORE_FAILED', outcome: 'unknown' });
+        unknown++;
+      }
+      await ended;
+      expect((await send()).every(({ status }) => status === 'fulfilled')).toBe(true);
+    }
+    const { entries } = await store.read(id, { from: 2, limit: 1000 });
+    const texts = entries.map(
+      ({ entry }) => (entry as unknown as { message: { content: string } }).message.content,
+    );
+    expect(texts).toHaveLength(4 * 100);
+    expect(new Set(texts).size).toBe(4 * 100);
+    expect(unknown).toBeGreaterThan(0);
+    expect(await store.verify()).toMatchObject({ status: 'clean' });
+  });
+
+  test('a crash fails the reads in flight with nothing written, and the next read works', async () => {
+    await using opened = await open(kind);
+    const { store } = opened;
+    const { id } = await store.create({ key: 'agent:main:main' });
+    const reader = opened.thread('reader');
+    // No such message exists: the thread throws where nobody catches.
+    reader.postMessage(null);
+    expect(await failureOf(store.get(id))).toMatchObject({ code: 'STORE_FAILED', outcome: 'none' });
+    expect(await store.get(id)).toMatchObject({ id });
+  });
+
+  test('a lease goes on: its epoch still writes, and nobody else gets it after its time', async () => {
+    await using opened = await open(kind);
+    const { store, home } = opened;
+    await using other = await openStore({ kind, home, durability: 'os' });
+    const { id } = await store.create({ key: 'agent:main:main' });
+    const lease = await store.lease(id, { ttlMs: 2000 });
+    await opened.thread('writer').terminate();
+    const over = performance.now() + 4500;
+    // The other engine sees a beat that stopped for longer than its time as a holder that is gone.
+    while (performance.now() < over) {
+      expect(await failureOf(other.lease(id, { waitMs: 0 }))).toMatchObject({ code: 'LEASE_HELD' });
+    }
+    await store.append(id, [user('still mine')], { epoch: lease.epoch });
+    expect(lease.signal.aborted).toBe(false);
+    expect(await lease.release()).toBeNull();
+    await (await other.lease(id, { waitMs: 0 })).release();
+  });
+
+  test('a lease that is another’s by now is lost', async () => {
+    await using opened = await open(kind);
+    const { store, home } = opened;
+    await using other = await openStore({ kind, home, durability: 'os' });
+    const { id } = await store.create({ key: 'agent:main:main' });
+    const lease = await store.lease(id);
+    // A delete by somebody else fences the holder; its thread dies before it could notice.
+    const deleted = other.delete(id);
+    await Promise.all([deleted, opened.thread('writer').terminate()]);
+    await until('the lease to be lost', () => lease.signal.aborted);
+    expect(await failureOf(store.append(id, [user('x')], { epoch: lease.epoch }))).toMatchObject({
+      outcome: 'none',
+    });
+  });
+
+  test('a lease granted to nobody, because the answer died, is free again', async () => {
+    await using opened = await open(kind);
+    const { store, home } = opened;
+    const { id } = await store.create({ key: 'agent:main:main' });
+    const { id: other } = await store.create({ key: 'agent:main:other' });
+    const lease = await store.lease(id);
+    // What a thread leaves that dies between its commit and its answer.
+    const db = new DatabaseSync(join(home, kind === 'jsonl' ? 'control.db' : 'store.db'), { timeout: 5000 });
+    db.prepare('INSERT INTO leases SELECT ?, 0, holder, 0, 60000 FROM leases').run(other);
+    db.close();
+    expect(await failureOf(store.lease(other, { waitMs: 0 }))).toMatchObject({ code: 'LEASE_HELD' });
+    await opened.thread('writer').terminate();
+    await (await store.lease(other, { waitMs: 0 })).release();
+    await lease.renew();
+  });
+
+  test('a watcher goes on', async () => {
+    await using opened = await open(kind);
+    const { store } = opened;
+    const { id } = await store.create({ key: 'agent:main:main' });
+    const stop = new AbortController();
+    const watched = store.watch(id, { afterSeq: 1, signal: stop.signal })[Symbol.asyncIterator]();
+    for (const role of ['writer', 'reader'] as const) {
+      const next = watched.next();
+      await opened.thread(role).terminate();
+      const { firstSeq } = await store.append(id, [user(role)]);
+      expect((await next).value).toMatchObject({ seq: firstSeq });
+    }
+    stop.abort();
+  });
+
+  test('again and again: a lasting error that says so, and closing still works', async () => {
+    const opened = await open(kind);
+    const { store } = opened;
+    const { id } = await store.create({ key: 'agent:main:main' });
+    const lease = await store.lease(id);
+    for (let death = 0; death < 5; death++) {
+      await opened.thread('writer').terminate();
+      if (death < 4) await store.append(id, [user('between')], { epoch: lease.epoch });
+    }
+    const failure = await failureOf(store.append(id, [user('too late')]));
+    expect(failure).toMatchObject({
+      code: 'STORE_FAILED',
+      outcome: 'none',
+      message: 'the storage thread died 5 times within 10 s',
+      details: { next: expect.any(String) },
+    });
+    expect(lease.signal.aborted).toBe(true);
+    expect(await store.get(id)).toMatchObject({ lastSeq: 5 });
+    await opened[Symbol.asyncDispose]();
+  });
+
+  test('while the store is closing: closing ends', async () => {
+    const opened = await open(kind);
+    const { id } = await opened.store.create({ key: 'agent:main:main' });
+    await opened.store.append(id, [user('x')]);
+    const threadsNow = [opened.thread('writer'), opened.thread('reader')];
+    const closing = opened[Symbol.asyncDispose]();
+    for (const thread of threadsNow) void thread.terminate();
+    await closing;
+    await using again = await openStore({ kind, home: opened.home });
+    expect(await again.get(id)).toMatchObject({ lastSeq: 2 });
+  });
+});
+
+test('memory: with its thread everything is gone, and every call says so instead of starting anew', async () => {
+  await using opened = await open('memory');
+  const { store } = opened;
+  const { id } = await store.create({ key: 'agent:main:main' });
+  await opened.thread('writer').terminate();
+  for (const work of [store.get(id), store.append(id, [user('x')]), store.create({ key: 'agent:main:main' })])
+    expect(await failureOf(work)).toMatchObject({ code: 'STORE_FAILED', outcome: 'none' });
+});
