@@ -25,7 +25,7 @@ export async function openEngine<M extends Model>(
   options: Partial<RepriseOptions> = {},
 ): Promise<Opened<M>> {
   const store = options.store ?? (await openMemoryStore({}));
-  const reprise = new Reprise({ compaction: { background: false }, ...options, store, model });
+  const reprise = new Reprise({ run: false, compaction: { background: false }, ...options, store, model });
   const session = await reprise.session(KEY);
   return { reprise, session, model, [Symbol.asyncDispose]: () => reprise[Symbol.asyncDispose]() };
 }
