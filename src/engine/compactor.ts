@@ -9,6 +9,7 @@ import { estimateEntryTokens } from '../context/estimate-message.ts';
 import type { Lease, NewEntry, Store } from '../store/store.ts';
 import { pathEntries } from '../transcript/tree.ts';
 import type { GuardEvent } from './events.ts';
+import { compactionCount } from './memory-flush.ts';
 import type { ContextView } from './turn-context.ts';
 
 export interface CompactOptions {
@@ -83,6 +84,7 @@ export async function commitCompaction(
 ): Promise<Extract<GuardEvent, { type: 'compaction' }> | undefined> {
   if (!mayCommit(pathEntries(current.entries), { snapshotLeaf, covered: plan.covered })) return undefined;
   const { summary, firstKeptEntryId, tokensBefore, tokensAfter, details, method } = draft;
+  const count = compactionCount(await store.get(sessionId)) + 1;
   const entry = compactionEntry({
     summary,
     firstKeptEntryId,
@@ -90,7 +92,8 @@ export async function commitCompaction(
     tokensAfter,
     details: { ...details, pins },
   });
-  const { firstSeq } = await store.append(sessionId, [entry], { epoch: lease.epoch });
+  const counted = { type: 'custom', customType: 'reprise.settings', data: { compactionCount: count } };
+  const { firstSeq } = await store.append(sessionId, [entry, counted], { epoch: lease.epoch });
   return {
     type: 'compaction',
     seq: firstSeq,

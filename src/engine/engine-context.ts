@@ -28,6 +28,9 @@ export interface EngineOptions {
   readonly cut: CutStrategy | undefined;
   readonly maxSteps: number;
   readonly summaryTimeoutMs: number;
+  /** Where notes go before a compaction; undefined: none are made. */
+  readonly memoryFor: (record: SessionRecord) => string | undefined;
+  readonly now: () => Date;
   /** A share of the budget from which on a compaction is prepared beside the conversation; undefined: never. */
   readonly backgroundAt: number | undefined;
 }

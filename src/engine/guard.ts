@@ -6,8 +6,9 @@ import { planToolTruncation, truncateToolText } from '../context/truncate.ts';
 import { RepriseError } from '../errors.ts';
 import type { Lease, NewEntry, Store } from '../store/store.ts';
 import { contentText } from '../transcript/content.ts';
+import type { Entry } from '../transcript/entry.ts';
 import { isObject } from '../transcript/json.ts';
-import { type CompactOptions, commitCompaction, prepareCompaction } from './compactor.ts';
+import { type CompactOptions, commitCompaction, planFor, prepareCompaction } from './compactor.ts';
 import type { GuardEvent } from './events.ts';
 import { type ContextView, type RequestFrame, viewContext } from './turn-context.ts';
 
@@ -23,6 +24,8 @@ export interface GuardOptions {
   /** Undefined while the breaker is open: then a digest takes the summary's place. */
   readonly summarise: () => Summarise | undefined;
   readonly onSummary: (method: string) => void;
+  /** A last chance for notes about what is going to be covered. */
+  readonly beforeCompaction: (covered: readonly Entry[], maxInputTokens: number) => Promise<void>;
   readonly signal: AbortSignal;
 }
 
@@ -124,6 +127,9 @@ export class ContextGuard {
       ...(cut !== undefined && { cut }),
       ...(summarise !== undefined && { summarise }),
     };
+    const plan = planFor(view, options);
+    if (plan === undefined) return false;
+    if (!digest) await this.#options.beforeCompaction(plan.covered, limits.maxInputTokens);
     const prepared = await prepareCompaction(view, options);
     if (prepared === undefined) return false;
     if (summarise !== undefined) onSummary(prepared.draft.method);

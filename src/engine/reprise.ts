@@ -33,7 +33,10 @@ export interface RepriseOptions {
     /** Share of the budget from which on a summary is prepared beside the conversation; false: only when it must be. */
     readonly background?: number | false;
     readonly summaryTimeoutMs?: number;
+    /** Before a history is compacted the model may note in MEMORY.md of the workspace what will matter later. */
+    readonly memoryFlush?: boolean;
   };
+  readonly clock?: () => Date;
   readonly maxSteps?: number;
   /** Whether accepted messages of any session are run here, also those of processes that died. */
   readonly run?: boolean;
@@ -76,6 +79,9 @@ export class Reprise implements AsyncDisposable {
       cut: compaction.cut,
       maxSteps,
       summaryTimeoutMs,
+      memoryFor: ({ agentId }) =>
+        compaction.memoryFlush === true ? agentOptions(agents, agentId).workspace : undefined,
+      now: options.clock ?? (() => new Date()),
       backgroundAt: background === false ? undefined : background,
     });
     if (!run) return;

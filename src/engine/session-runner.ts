@@ -2,12 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { RepriseError } from '../errors.ts';
 import type { Model } from '../models/model.ts';
 import type { InboxItem, InboxState, Lease, SessionRecord } from '../store/store.ts';
+import type { Entry } from '../transcript/entry.ts';
 import type { JsonObject } from '../transcript/json.ts';
 import { BackgroundCompaction } from './background-compaction.ts';
 import type { EngineContext } from './engine-context.ts';
 import type { ErrorEvent, TurnEvent } from './events.ts';
 import { ContextGuard } from './guard.ts';
 import { entriesOf } from './inbound.ts';
+import { flushMemory } from './memory-flush.ts';
 import { inspectTurn, type Recovery } from './recovery.ts';
 import { SessionLane } from './session-lane.ts';
 import { SummaryBreaker } from './summary-breaker.ts';
@@ -100,6 +102,31 @@ export class SessionRunner {
       cut: options.cut,
       summarise: () => this.breaker.summariser(model, options.summaryTimeoutMs),
       onSummary: (method) => this.breaker.report(method),
+      beforeCompaction: (covered, maxInputTokens) =>
+        this.#takeNotes(record, model, covered, maxInputTokens, signal),
+      signal,
+    });
+  }
+
+  async #takeNotes(
+    { id }: SessionRecord,
+    model: Model,
+    covered: readonly Entry[],
+    maxInputTokens: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { store, options } = this.#context;
+    const record = await store.get(id);
+    const workspace = options.memoryFor(record);
+    const summarise =
+      workspace === undefined ? undefined : this.breaker.summariser(model, options.summaryTimeoutMs);
+    if (workspace === undefined || summarise === undefined) return;
+    await flushMemory(record, covered, {
+      store,
+      workspace,
+      summarise,
+      maxInputTokens,
+      now: options.now,
       signal,
     });
   }
