@@ -19,6 +19,7 @@ export type ControlOptions = Pick<ThreadOptions, 'path' | 'home' | 'durability'>
 
 const LOCK_WAIT_MS = 60_000;
 const SQLITE_ERROR = 1;
+const CANNOT_OPEN = 14;
 
 /**
  * Opens control.db for writing, whatever became of it: a missing one is made, an older one brought forward, a damaged
@@ -34,7 +35,8 @@ export function openControl(options: ControlOptions): ControlFile {
   try {
     if (!existsSync(salvagedName(path))) return openSound(options);
   } catch (error) {
-    if (!isUnsound(error)) throw storeError(error);
+    // Not there for a moment: another process may just be putting the new one in its place.
+    if (!isUnsound(error) && codeOf(error) !== CANNOT_OPEN) throw storeError(error);
   }
   alone(path, () => {
     try {
@@ -52,8 +54,13 @@ export function openControl(options: ControlOptions): ControlFile {
 
 /** Damaged, or with tables of which our questions make no sense: a changed byte in a name does that. */
 function isUnsound(error: unknown): boolean {
+  return isDamage(error) || codeOf(error) === SQLITE_ERROR;
+}
+
+/** SQLite's own, whether or not it was translated. */
+function codeOf(error: unknown): number | undefined {
   const { cause = error } = error as { cause?: unknown };
-  return isDamage(error) || (cause as { errcode?: number }).errcode === SQLITE_ERROR;
+  return (cause as { errcode?: number }).errcode;
 }
 
 /** Complete, and about to take the place of the damaged one. */
@@ -132,15 +139,14 @@ function openNewer({ path, durability }: ControlOptions, version: number): Contr
 
 /** One process at a time, by a lock of the OS: it dies with its process. */
 function alone(path: string, work: () => void): void {
-  const file = `${path}.lock`;
+  const file = `${path}.salvage-lock`;
   keepPrivate(file);
   const lock = new DatabaseSync(file, { timeout: LOCK_WAIT_MS });
   try {
     lock.exec('BEGIN EXCLUSIVE');
     work();
   } finally {
+    // The empty file stays: removed, it would leave those who wait for it with a lock on nothing.
     lock.close();
-    // Whoever waits on the removed file comes in beside whoever makes a new one, and both find a sound database.
-    rmSync(file, { force: true });
   }
 }
