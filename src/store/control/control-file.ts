@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, rmSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { RepriseError } from '../../errors.ts';
-import { Database, damage, isDamage, storeError } from './database.ts';
+import { BUSY, BUSY_LIMIT_MS, Database, damage, isDamage, nap, storeError } from './database.ts';
 import { keepPrivate } from './home.ts';
 import { meta } from './identity.ts';
 import { hasOurColumns, prepareSchema } from './migrate.ts';
@@ -33,7 +33,7 @@ export function openControl(options: ControlOptions): ControlFile {
     return { db };
   }
   try {
-    if (!existsSync(salvagedName(path))) return openSound(options);
+    if (!existsSync(salvagedName(path))) return openPatiently(options);
   } catch (error) {
     // Not there for a moment: another process may just be putting the new one in its place.
     if (!isUnsound(error) && codeOf(error) !== CANNOT_OPEN) throw storeError(error);
@@ -41,7 +41,7 @@ export function openControl(options: ControlOptions): ControlFile {
   alone(path, () => {
     try {
       // Somebody else may have been quicker.
-      openSound(options).db.close();
+      openPatiently(options).db.close();
       rmSync(salvagedName(path), { force: true });
     } catch (error) {
       if (!isUnsound(error)) throw storeError(error);
@@ -49,7 +49,20 @@ export function openControl(options: ControlOptions): ControlFile {
       rmSync(noteName(path), { force: true });
     }
   });
-  return openSound(options);
+  return openPatiently(options);
+}
+
+/** While another process makes the file SQLite says "busy" without waiting, because it fears a deadlock. */
+function openPatiently(options: ControlOptions): ControlFile {
+  const deadline = performance.now() + BUSY_LIMIT_MS;
+  for (;;) {
+    try {
+      return openSound(options);
+    } catch (error) {
+      if (codeOf(error) !== BUSY || performance.now() > deadline) throw error;
+      nap();
+    }
+  }
 }
 
 /** Damaged, or with tables of which our questions make no sense: a changed byte in a name does that. */

@@ -2,12 +2,17 @@ import { statSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { RepriseError } from '../../errors.ts';
 
-const BUSY = 5;
+export const BUSY = 5;
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
-const BUSY_LIMIT_MS = 5000;
+export const BUSY_LIMIT_MS = 5000;
 const MiB = 1024 * 1024;
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
+
+/** Short, and of another length each time, or two who wait for each other would meet again and again. */
+export function nap(): void {
+  Atomics.wait(sleeper, 0, 0, 0.5 + Math.random());
+}
 
 export interface DatabaseOptions {
   /** `:memory:` for a store that keeps nothing. */
@@ -169,7 +174,7 @@ export class Database {
         if (performance.now() > deadline) {
           throw new RepriseError('STORE_BUSY', 'the store stayed locked for 5 s', { cause: error });
         }
-        Atomics.wait(sleeper, 0, 0, 0.5 + Math.random());
+        nap();
       }
     }
   }
