@@ -112,6 +112,8 @@ export class ControlStore implements Store {
       onEvent,
       onRestart: (isAlive) => {
         if (!isAlive) store?.loseLeases();
+        // A new writer compares index and transcripts again, and says when it is over.
+        if (isAlive) store?.expectRebuild();
         // What was committed while no thread was there to tell.
         store?.handle({ event: 'changed', sessions: null });
       },
@@ -151,6 +153,10 @@ export class ControlStore implements Store {
     } else if (event.event === 'lost') {
       this.#leases.get(`${event.session}:${event.epoch}`)?.lose();
     } else if (event.event === 'rebuilt') this.#rebuilding = false;
+  }
+
+  expectRebuild(): void {
+    this.#rebuilding = true;
   }
 
   /** What a new writer thread has to keep alive. */

@@ -5,7 +5,7 @@ import { copyLog, isBusy, movedError, nap, SideFiles } from './side-files.ts';
 
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
-const BUSY_LIMIT_MS = 5000;
+export const BUSY_LIMIT_MS = 5000;
 const MiB = 1024 * 1024;
 
 export interface DatabaseOptions {
