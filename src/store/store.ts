@@ -178,9 +178,12 @@ export interface Lease extends AsyncDisposable {
 
 export interface LeaseInfo {
   readonly sessionId: string;
+  /** 0 for a lock of another tool. */
   readonly epoch: number;
   readonly holder: JsonObject;
   readonly alive: boolean;
+  /** The lock file of another tool beside the transcript; unset for a lease of ours. */
+  readonly lockFile?: string;
 }
 
 export type InboxState =
@@ -266,4 +269,15 @@ export interface StoreStats {
   readonly sessions: number;
   /** Of all transcripts. */
   readonly bytes: number;
+  /** Sessions with committed lines their transcript file does not have yet. */
+  readonly behind: number;
+  /** Why transcript files could not follow when this process tried last. */
+  readonly problems: readonly TranscriptProblem[];
+}
+
+export interface TranscriptProblem {
+  readonly session: string;
+  /** An error code of the system or of ours. */
+  readonly code: string;
+  readonly detail: string;
 }

@@ -2,6 +2,7 @@ import { parseAgentId } from '../../keys/ids.ts';
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
 import { canonicalEntries } from '../../transcript/dialects/canonical.ts';
 import type { Entry } from '../../transcript/entry.ts';
+import { entryIdForSeq } from '../../transcript/entry-id.ts';
 import { createHistoryRule, type PlacedRecord } from '../../transcript/history-rule.ts';
 import { IssueLog } from '../../transcript/issues.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
@@ -15,13 +16,23 @@ import { applyFacts, type SessionRow, saveSession, seqFinder } from './session-r
 import { readRange } from './transcript-files.ts';
 
 const CHUNK = 1024 * 1024;
+const LF = 10;
 /** Whoever wrote with an index we no longer have may have had any epoch up to this far above the file's. */
 export const EPOCH_JUMP = 1_000_000;
 
 export interface Adoption {
-  /** Behind the last line that was taken in; what follows belongs to nobody: a torn append, or garbage. */
+  /** Behind the last line that was taken in; what follows belongs to nobody yet: a torn append, a fragment, garbage. */
   readonly end: number;
   readonly corruptAt: number | undefined;
+  /** How many bytes of `ours` stand in the file already. */
+  readonly matched: number;
+}
+
+export interface AdoptOptions {
+  /** Committed lines that are counted already, in order: where they stand between others they are only passed by. */
+  readonly ours?: Buffer;
+  /** Leaves a last line without LF to the caller. */
+  readonly leaveTail?: boolean;
 }
 
 interface LineToAdopt extends PlacedRecord {
@@ -33,18 +44,44 @@ interface LineToAdopt extends PlacedRecord {
  * Takes lines of a transcript into the index that the index does not know: lines of another tool, or our own
  * that an index now lost or older knew. The file alone decides what is history (I-4).
  */
-export function adoptLines(db: Database, row: SessionRow, fd: number, from: number, to: number): Adoption {
+export function adoptLines(
+  db: Database,
+  row: SessionRow,
+  fd: number,
+  from: number,
+  to: number,
+  options: AdoptOptions = {},
+): Adoption {
+  return adoptChunks(db, row, rangeOf(fd, from, to), { ...options, from });
+}
+
+function* rangeOf(fd: number, from: number, to: number): Generator<Buffer> {
+  for (let at = from; at < to; at += CHUNK) yield readRange(fd, at, Math.min(at + CHUNK, to));
+}
+
+/** The same for bytes from anywhere; `from` is where they stand in the transcript. */
+export function adoptChunks(
+  db: Database,
+  row: SessionRow,
+  chunks: Iterable<Buffer>,
+  { from, ours = Buffer.alloc(0), leaveTail = false }: AdoptOptions & { readonly from: number },
+): Adoption {
   const seqOf = seqFinder(db, row);
   let end = from;
+  let matched = 0;
   let corruptAt: number | undefined;
+  /** Where lines start that nobody has claimed so far. Those in front of a line that counts are skipped for good. */
+  const loose = new Set<number>();
   const accept = (placed: PlacedRecord): void => {
-    const { record, seal } = placed;
-    const seq = row.seq + 1;
+    const { record, seal, offset } = placed;
     end = Math.max(end, (placed as LineToAdopt).end);
     if (seal === undefined || seal === 'broken') {
-      adoptForeign(db, row, record);
+      if (adoptForeign(db, row, record)) loose.delete(offset);
       return;
     }
+    loose.delete(offset);
+    // Where lines are missing in between, those behind keep the numbers they had.
+    const seq = row.seq + Math.max(1, seal.q - row.q);
     row.q = seal.q;
     row.epoch = Math.max(row.epoch, seal.e);
     if (record['type'] === 'session') {
@@ -73,34 +110,58 @@ export function adoptLines(db: Database, row: SessionRow, fd: number, from: numb
     },
     { lines: row.q, epoch: row.epoch },
   );
+  const isOurs = (bytes: Buffer): boolean => {
+    const behind = matched + bytes.length;
+    return ours[behind] === LF && ours.subarray(matched, behind).equals(bytes);
+  };
   const splitter = createLineSplitter(
     DEFAULT_RECORD_LIMITS.maxRecordBytes,
     ({ bytes, offset, length, terminated }) => {
+      if (!terminated && leaveTail) return;
       const place = { line: 0, offset: from + offset, end: from + offset + length + (terminated ? 1 : 0) };
+      if (terminated && isOurs(bytes)) {
+        matched += length + 1;
+        end = place.end;
+        return;
+      }
       const decoded = length > bytes.length ? ({ kind: 'bad' } as const) : decodeLine(bytes);
+      loose.add(place.offset);
       if (decoded.kind === 'bad') rule.addBad(place);
       else if (decoded.kind === 'record') rule.add({ ...place, record: decoded.record, seal: decoded.seal });
+      else if (place.offset === end) end = place.end;
     },
   );
-  for (let at = from; at < to; at += CHUNK) splitter.push(readRange(fd, at, Math.min(at + CHUNK, to)));
+  for (const chunk of chunks) splitter.push(chunk);
   splitter.end();
   rule.finish();
+  for (const offset of loose) if (offset < end) skipLine(db, row, offset);
   saveSession(db, row);
-  return { end, corruptAt };
+  return { end, corruptAt, matched };
 }
 
-function adoptForeign(db: Database, row: SessionRow, record: JsonObject): void {
-  const placed = [{ record, seal: undefined, line: 0, offset: 0 }];
-  for (const entry of canonicalEntries(placed, new IssueLog()).entries) {
-    const seq = row.seq + 1;
-    db.run('INSERT INTO foreign_lines VALUES (?, ?, ?)', row.id, seq, entry.id);
+/** A line that stays in the file and has no number: readers pass it by, as the file's own rule does. */
+export function skipLine(db: Database, { id }: SessionRow, offset: number): void {
+  db.run('INSERT OR IGNORE INTO skipped_lines VALUES (?, ?)', id, offset);
+}
+
+/** One number per line, whatever it says. False for a record that is no entry of any dialect: it has none. */
+function adoptForeign(db: Database, row: SessionRow, record: JsonObject): boolean {
+  const { entries } = canonicalEntries([{ record, seal: undefined, line: 0, offset: 0 }], new IssueLog());
+  const last = entries.at(-1);
+  if (last === undefined) return false;
+  const seq = row.seq + 1;
+  // Without an id of its own a line is called by its place, as when the whole file is read.
+  const lastId = typeof record['id'] === 'string' ? last.id : entryIdForSeq(seq);
+  db.run('INSERT INTO foreign_lines VALUES (?, ?, ?)', row.id, seq, lastId);
+  const seqOf = seqFinder(db, row);
+  for (const entry of entries) {
     const facts = factsOf(entry);
-    const { id, parentId, timestamp } = entry;
-    const seqOf = seqFinder(db, row);
-    applyFacts(row, facts, { id, parentId, seq, timestamp, seqOf });
+    const { parentId, timestamp } = entry;
+    applyFacts(row, facts, { id: entry === last ? lastId : entry.id, parentId, seq, timestamp, seqOf });
     // Another tool moves its leaf with any line; ours is then where that line hangs.
     if (facts.side && parentId !== null && seqOf(parentId) !== undefined) row.leaf = parentId;
   }
+  return true;
 }
 
 /** The highest counter of a key wins, whichever file is read first. */

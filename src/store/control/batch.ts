@@ -1,3 +1,4 @@
+import type { RepriseError } from '../../errors.ts';
 import type { Entry } from '../../transcript/entry.ts';
 import type { Database } from './database.ts';
 import type { Holder } from './holder.ts';
@@ -18,6 +19,8 @@ export interface BatchContext {
   readonly now: () => string;
   /** Committed lines, for the few checks that need what an earlier entry says. */
   readonly source: LineSource;
+  /** Why a session must not be written now, whatever the request; unset for stores without transcripts. */
+  readonly obstacle?: (id: string) => RepriseError | undefined;
 }
 
 interface PendingLines {
@@ -35,17 +38,25 @@ export class Batch implements BatchContext {
   readonly self: Holder;
   readonly now: () => string;
   readonly source: LineSource;
+  readonly obstacle: (id: string) => RepriseError | undefined;
   /** Sessions whose transcripts go once this batch is committed. */
   readonly purged: SessionRow[] = [];
   readonly #rows: Map<string, SessionRow> = new Map();
   readonly #lines: Map<string, PendingLines> = new Map();
   readonly #dirty: Set<SessionRow> = new Set();
 
-  constructor({ db, self, now, source }: BatchContext) {
+  constructor({ db, self, now, source, obstacle = () => undefined }: BatchContext) {
     this.db = db;
     this.self = self;
     this.now = now;
     this.source = source;
+    this.obstacle = obstacle;
+  }
+
+  /** Asked before anything is touched. */
+  assertWritable({ id }: SessionRow): void {
+    const obstacle = this.obstacle(id);
+    if (obstacle !== undefined) throw obstacle;
   }
 
   /** An entry of this session, committed or of this very batch. */

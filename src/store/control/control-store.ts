@@ -209,7 +209,8 @@ export class ControlStore implements Store {
   }
 
   async stats(): Promise<StoreStats> {
-    return this.#reader.call('stats', {});
+    // The thread that writes knows why a transcript is behind.
+    return this.#writer.call('stats', {});
   }
 
   async exportSession(id: string): Promise<Uint8Array> {

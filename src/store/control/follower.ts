@@ -1,24 +1,14 @@
-import { adoptLines } from './adopt.ts';
+import { RepriseError } from '../../errors.ts';
+import type { TranscriptProblem } from '../store.ts';
+import type { BatchContext } from './batch.ts';
 import type { Database } from './database.ts';
+import { type ForeignLock, ForeignLocks } from './foreign-lock.ts';
+import { transcriptLost } from './heal.ts';
+import { type JournalRow, journalBehind, Reconciler } from './reconcile.ts';
 import { findSession, type SessionRow } from './session-row.ts';
-import {
-  endLine,
-  readRange,
-  sizeOf,
-  syncData,
-  type TranscriptFiles,
-  truncate,
-  writeAll,
-} from './transcript-files.ts';
-
-interface JournalRow {
-  readonly first_seq: number;
-  readonly last_seq: number;
-  readonly bytes: Uint8Array;
-}
+import { changedMeanwhile, sizeOf, syncData, type TranscriptFiles, writeAll } from './transcript-files.ts';
 
 const MARK_BYTES = 64 * 1024;
-const LF = 10;
 
 /**
  * Lets transcript files follow the journal, like the target of a redo log. The commit has happened; whatever goes
@@ -28,25 +18,42 @@ const LF = 10;
  * is written, what differs goes to quarantine, what another tool appended is taken in (I-13).
  */
 export class Follower {
+  readonly #context: BatchContext;
   readonly #db: Database;
   readonly #files: TranscriptFiles;
+  readonly #reconciler: Reconciler;
+  readonly #locks: ForeignLocks = new ForeignLocks();
   /** Sessions with lines their file does not have yet. */
   readonly #behind: Set<string> = new Set();
   /** Sessions whose file has bytes a power cut could take. */
   readonly #unsynced: Set<string> = new Set();
   /** Sessions whose unsettled bytes this process has compared with the journal. */
   readonly #compared: Set<string> = new Set();
+  /** Sessions the batch that is about to run writes to. */
+  readonly #next: Set<string> = new Set();
+  /** Why a session must not be written now; waiting would not help, so nobody is told "accepted". */
+  readonly #obstacles: Map<string, RepriseError> = new Map();
+  /** Why a transcript could not follow when it was tried last. */
+  readonly #problems: Map<string, TranscriptProblem> = new Map();
 
-  /** Sessions whose fdatasync failed: what the file seems to hold may be in memory only. */
-  readonly #rewrite: Set<string> = new Set();
-
-  constructor(db: Database, files: TranscriptFiles) {
-    this.#db = db;
+  constructor(context: BatchContext, files: TranscriptFiles) {
+    this.#context = context;
+    this.#db = context.db;
     this.#files = files;
+    this.#reconciler = new Reconciler(context, files);
   }
 
   get hasWork(): boolean {
     return this.#behind.size > 0;
+  }
+
+  get problems(): TranscriptProblem[] {
+    return [...this.#problems.values()];
+  }
+
+  /** Known since the last `inspect` of this session. */
+  obstacle(id: string): RepriseError | undefined {
+    return this.#obstacles.get(id);
   }
 
   expect(ids: readonly string[]): void {
@@ -55,24 +62,51 @@ export class Follower {
 
   /**
    * Before lines are numbered, a file that is not as recorded is looked into: what stands there comes first,
-   * whoever wrote it.
+   * whoever wrote it. The value says whether the session is about to be written to.
    */
-  inspect(ids: Iterable<string>): void {
-    for (const id of ids) {
+  inspect(ids: ReadonlyMap<string, boolean>): void {
+    for (const [id, isNext] of ids) {
       const row = findSession(this.#db, id);
       if (row === undefined) continue;
-      const isAsRecorded = this.#compared.has(id) && this.#files.size(row.agent_id, row.id) === row.file_size;
-      if (!isAsRecorded) this.#behind.add(row.id);
+      this.#obstacles.delete(id);
+      try {
+        this.#look(row, isNext);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
+        // Nobody can look there now; following will fail in the same way, and then says why.
+        this.#behind.add(id);
+      }
     }
   }
 
-  /** What a dead process left behind is everybody's work. */
+  #look(row: SessionRow, isNext: boolean): void {
+    const path = this.#files.path(row.agent_id, row.id);
+    const found = this.#files.look(path);
+    if (found.kind === 'file' && found.replaced) {
+      this.#reconciler.distrust(row.id);
+      this.#compared.delete(row.id);
+    }
+    const isAsRecorded = found.kind === 'file' && found.size === row.file_size && this.#compared.has(row.id);
+    if (found.kind === 'other') this.#obstacles.set(row.id, notAFile(path, row, found));
+    else if (found.kind === 'none' && row.synced_size > 0)
+      this.#obstacles.set(row.id, transcriptLost(path, row, 'is gone'));
+    if (isNext) {
+      const lock = this.#locks.holder(path, { now: !isAsRecorded });
+      if (lock !== undefined) this.#obstacles.set(row.id, lockHeld(row, lock));
+    }
+    if (isAsRecorded) return;
+    this.#behind.add(row.id);
+    if (isNext) this.#next.add(row.id);
+  }
+
+  /** What a dead process left behind is everybody's work, and so is a line another tool left unfinished. */
   adoptLeftovers(): void {
     for (const { session_id } of this.#db.rows<{ session_id: string }>(
       'SELECT DISTINCT session_id FROM journal',
     )) {
       this.#behind.add(session_id);
     }
+    for (const id of this.#reconciler.waiting) this.#behind.add(id);
   }
 
   /** Inside a transaction: brings every file that is behind up to its journal. */
@@ -85,14 +119,23 @@ export class Follower {
         // Undone in the index when the disk fails half-way: it is all done again, and nothing counts twice.
         this.#db.attempt(() => this.#follow({ ...row }));
         this.#unsynced.add(id);
+        this.#problems.delete(id);
       } catch (error) {
-        // Disk full, I/O error, no permission: the journal keeps the lines and the next sweep tries again.
-        if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
+        this.#note(row, error);
         this.#behind.add(id);
         this.#compared.delete(id);
         this.#files.forget(this.#files.path(row.agent_id, row.id));
       }
     }
+    this.#next.clear();
+  }
+
+  /** Disk full, I/O error, no permission: the journal keeps the lines and the next sweep tries again. */
+  #note(row: SessionRow, error: unknown): void {
+    const { syscall, code = '', message } = error as NodeJS.ErrnoException;
+    if (error instanceof RepriseError) this.#obstacles.set(row.id, error);
+    else if (syscall === undefined) throw error;
+    this.#problems.set(row.id, { session: row.id, code, detail: message });
   }
 
   /** Makes followed bytes survive a power cut; only then do their journal rows go. */
@@ -102,13 +145,19 @@ export class Follower {
       this.#unsynced.delete(id);
       if (row === undefined || row.file_seq === row.synced_seq) continue;
       try {
-        syncData(this.#files.descriptor(this.#files.path(row.agent_id, id)));
+        const path = this.#files.path(row.agent_id, id);
+        syncData(this.#files.descriptor(path, { create: false }));
+        if (!this.#files.isInPlace(path)) {
+          // What was synced is a file nobody can find any more: the journal is needed for the one that stands there.
+          this.#reconciler.distrust(id);
+          this.#again(id);
+          continue;
+        }
       } catch (error) {
         if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
         // The kernel may have dropped the pages and call them clean: only writing them again makes them dirty.
-        this.#rewrite.add(id);
-        this.#compared.delete(id);
-        this.#behind.add(id);
+        this.#reconciler.rewrite(id);
+        this.#again(id);
         continue;
       }
       this.#db.run(
@@ -121,117 +170,50 @@ export class Follower {
     }
   }
 
-  forget(row: SessionRow): void {
-    this.#behind.delete(row.id);
-    this.#unsynced.delete(row.id);
-    this.#files.remove(this.#files.path(row.agent_id, row.id));
+  #again(id: string): void {
+    this.#compared.delete(id);
+    this.#behind.add(id);
   }
 
-  // Rows are followed and settled whole, or split where they are not, so `first_seq` alone finds them by its index.
+  /** For a purged session. A file that cannot be removed now is removed when the home is opened next. */
+  forget(row: SessionRow): void {
+    const path = this.#files.path(row.agent_id, row.id);
+    for (const known of [this.#behind, this.#unsynced, this.#compared, this.#obstacles, this.#problems])
+      known.delete(row.id);
+    this.#reconciler.forget(row.id);
+    this.#locks.forget(path);
+    try {
+      this.#files.remove(path);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
+    }
+  }
+
   #follow(row: SessionRow): void {
-    const fd = this.#files.descriptor(this.#files.path(row.agent_id, row.id));
-    const size = sizeOf(fd);
-    const isAsRecorded = size === row.file_size && this.#compared.has(row.id);
-    const from = isAsRecorded ? row.file_seq : row.synced_seq;
-    const rows = this.#db.rows<JournalRow>(
-      'SELECT first_seq, last_seq, bytes FROM journal WHERE session_id = ? AND first_seq > ? ORDER BY first_seq',
-      row.id,
-      from,
-    );
-    const expected = Buffer.concat(rows.map(({ bytes }) => bytes));
-    const start = isAsRecorded ? row.file_size : row.synced_size;
-    const missing = isAsRecorded ? expected : this.#reconcile(fd, row, expected, size);
+    const path = this.#files.path(row.agent_id, row.id);
+    const lock = this.#locks.holder(path);
+    if (lock !== undefined) throw lockHeld(row, lock);
+    // A file that had settled lines is never made anew: an empty one would look as if nothing had been said.
+    const fd = this.#files.descriptor(path, { create: row.synced_size === 0 });
+    const isAsRecorded = this.#compared.has(row.id) && sizeOf(fd) === row.file_size;
+    const missing = isAsRecorded
+      ? { bytes: undefined, at: row.file_size }
+      : this.#reconciler.reconcile(fd, row, this.#next.has(row.id));
     if (missing === undefined) return;
+    const from = isAsRecorded ? row.file_seq : row.synced_seq;
+    const start = isAsRecorded ? row.file_size : row.synced_size;
+    const rows = journalBehind(this.#context, row, from);
+    const bytes = missing.bytes ?? Buffer.concat(rows.map((each) => each.bytes));
     const before = sizeOf(fd);
-    writeAll(fd, missing);
+    writeAll(fd, bytes);
     const end = sizeOf(fd);
-    if (end !== before + missing.length || (isAsRecorded && before !== row.file_size))
-      throw changedMeanwhile();
+    if (before !== missing.at || end !== before + bytes.length) throw changedMeanwhile();
     this.#compared.add(row.id);
     const lastSeq = rows.at(-1)?.last_seq ?? row.file_seq;
     row.file_seq = Math.max(row.file_seq, lastSeq);
     row.file_size = end;
     this.#db.run('UPDATE sessions SET file_seq = ?, file_size = ? WHERE id = ?', row.file_seq, end, row.id);
-    this.#mark(row, rows, Math.max(start, end - expected.length));
-  }
-
-  /** Compares the unsettled part of the file with the journal; answers what still has to be written. */
-  #reconcile(fd: number, row: SessionRow, expected: Buffer, size: number): Buffer | undefined {
-    if (size < row.synced_size) {
-      // Cut from outside below what was settled: the journal cannot help any more.
-      this.#db.run('UPDATE sessions SET corrupt_at = ? WHERE id = ?', size, row.id);
-      return undefined;
-    }
-    const actual = readRange(fd, row.synced_size, size);
-    const common = commonPrefix(actual, expected);
-    if (this.#rewrite.has(row.id)) {
-      this.#files.writeInPlace(row.agent_id, row.id, row.synced_size, expected.subarray(0, common));
-      this.#rewrite.delete(row.id);
-    }
-    if (common === actual.length) return expected.subarray(common);
-    // Lines begin alike; what counts is where the last whole line of ours ends.
-    const same = expected.subarray(0, common).lastIndexOf(LF) + 1;
-    this.#takeIn(fd, row, same, size);
-    return expected.subarray(same);
-  }
-
-  /**
-   * Behind what the journal knows stand lines it does not: of another tool, or ours from an index that is gone.
-   * They are settled at once, with all of ours before them, so that the journal never has to hold them.
-   */
-  #takeIn(fd: number, row: SessionRow, same: number, size: number): void {
-    const from = row.synced_size + same;
-    const { end, corruptAt } = adoptLines(this.#db, row, fd, from, size);
-    if (end < size) this.#setAside(fd, row, end, size);
-    if (end > from) endLine(fd);
-    if (corruptAt !== undefined)
-      this.#db.run('UPDATE sessions SET corrupt_at = ? WHERE id = ?', corruptAt, row.id);
-    // Synced before a journal row goes: if this fails, all of it is done again.
-    syncData(fd);
-    this.#settle(row, same);
-    row.synced_size = sizeOf(fd);
-    row.file_size = row.synced_size;
-    this.#db.run(
-      'UPDATE sessions SET synced_seq = ?, synced_size = ?, file_seq = ?, file_size = ? WHERE id = ?',
-      row.synced_seq,
-      row.synced_size,
-      row.file_seq,
-      row.file_size,
-      row.id,
-    );
-  }
-
-  /** The first `length` bytes of the unsettled journal, whole lines, are settled: their rows go, one may be split. */
-  #settle(row: SessionRow, length: number): void {
-    const rows = this.#db.rows<JournalRow>(
-      'SELECT first_seq, last_seq, bytes FROM journal WHERE session_id = ? AND first_seq > ? ORDER BY first_seq',
-      row.id,
-      row.synced_seq,
-    );
-    let left = length;
-    for (const { first_seq, last_seq, bytes } of rows) {
-      if (left <= 0) break;
-      this.#db.run('DELETE FROM journal WHERE session_id = ? AND first_seq = ?', row.id, first_seq);
-      row.synced_seq = last_seq;
-      if (left < bytes.length) {
-        const lines = bytes.subarray(0, left).filter((byte) => byte === LF).length;
-        row.synced_seq = first_seq + lines - 1;
-        this.#db.run(
-          'INSERT INTO journal VALUES (?, ?, ?, ?)',
-          row.id,
-          first_seq + lines,
-          last_seq,
-          bytes.subarray(left),
-        );
-      }
-      left -= bytes.length;
-    }
-    row.file_seq = Math.max(row.file_seq, row.synced_seq);
-  }
-
-  #setAside(fd: number, row: SessionRow, from: number, size: number): void {
-    this.#files.quarantine(`${row.id}.jsonl@${from}`, readRange(fd, from, size));
-    truncate(fd, from);
+    this.#mark(row, rows, start);
   }
 
   #mark(row: SessionRow, rows: readonly JournalRow[], start: number): void {
@@ -251,23 +233,19 @@ export class Follower {
   }
 }
 
-/** Somebody cut or wrote the file between two looks: nothing is recorded, and the next try compares every byte. */
-function changedMeanwhile(): Error {
-  return Object.assign(new Error('the transcript changed while it was written'), {
-    code: 'EAGAIN',
-    syscall: 'write',
+function notAFile(
+  file: string,
+  { id }: SessionRow,
+  { what, code }: { readonly what: string; readonly code: string },
+): RepriseError {
+  return new RepriseError('STORE_READ_ONLY', `the transcript of session ${id} is ${what}, not a file`, {
+    details: { id, file, reason: code, next: `Move ${file} away; nothing was written through it.` },
   });
 }
 
-function commonPrefix(a: Buffer, b: Buffer): number {
-  const length = Math.min(a.length, b.length);
-  if (a.subarray(0, length).equals(b.subarray(0, length))) return length;
-  let low = 0;
-  let high = length;
-  while (low < high) {
-    const middle = (low + high + 1) >>> 1;
-    if (a.subarray(0, middle).equals(b.subarray(0, middle))) low = middle;
-    else high = middle - 1;
-  }
-  return low;
+function lockHeld({ id }: SessionRow, { file, pid, createdAt }: ForeignLock): RepriseError {
+  const who = pid === undefined ? 'another tool' : `process ${pid}`;
+  return new RepriseError('LEASE_HELD', `${who} has locked session ${id} by ${file}`, {
+    details: { id, file, ...(pid !== undefined && { pid }), ...(createdAt !== undefined && { createdAt }) },
+  });
 }

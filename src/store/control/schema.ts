@@ -76,6 +76,13 @@ CREATE TABLE foreign_lines (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX foreign_by_id ON foreign_lines (session_id, entry_id);
 
+-- Where lines stand in our transcripts that have no number: blank, or left unfinished by another tool.
+CREATE TABLE skipped_lines (
+  session_id TEXT NOT NULL,
+  offset INTEGER NOT NULL,
+  PRIMARY KEY (session_id, offset)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE leases (
   session_id TEXT PRIMARY KEY,
   epoch INTEGER NOT NULL,

@@ -3,6 +3,7 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { RepriseError } from '../../errors.ts';
 import { Database, prepareSchema, storeError } from './database.ts';
 import { Follower } from './follower.ts';
+import { foreignLocksIn } from './foreign-lock.ts';
 import { currentHolder } from './holder.ts';
 import type { LeaseRef } from './leases.ts';
 import { fileSource, journalSource } from './lines.ts';
@@ -10,7 +11,7 @@ import type { ThreadEvent, ThreadOptions, ThreadReply, ThreadRequest } from './p
 import { Reader } from './reader.ts';
 import { adoptUnknownTranscripts, setAsideDamaged } from './rebuild.ts';
 import { writeSessionsJson } from './sessions-json.ts';
-import { TranscriptFiles } from './transcript-files.ts';
+import { standingAt, TranscriptFiles } from './transcript-files.ts';
 import { WRITE_OPS, type WriteOp, type WriteOutcome, Writer } from './writer.ts';
 
 /**
@@ -30,7 +31,19 @@ function start(port: MessagePort, options: ThreadOptions): void {
   const self = currentHolder(engineId);
   const files = home === undefined ? undefined : new TranscriptFiles(home);
   const source = files === undefined ? journalSource(db) : fileSource(db, files);
-  const reader = new Reader(db, source, self);
+  let follower: Follower | undefined;
+  const reader = new Reader(
+    db,
+    source,
+    self,
+    home === undefined || files === undefined
+      ? undefined
+      : {
+          standing: ({ agent_id, id }) => standingAt(files.path(agent_id, id)),
+          locks: () => foreignLocksIn(home),
+          problems: () => follower?.problems ?? [],
+        },
+  );
   const reply = (message: ThreadReply | ThreadEvent): void => port.postMessage(message);
   const answer = (n: number, outcome: WriteOutcome): void =>
     reply(
@@ -50,11 +63,10 @@ function start(port: MessagePort, options: ThreadOptions): void {
     return;
   }
 
-  const follower = files === undefined ? undefined : new Follower(db, files);
   const now = createClock(options.now);
-  const writer = new Writer({ db, self, now, source }, follower, (sessions) =>
-    reply({ event: 'changed', sessions }),
-  );
+  const context = { db, self, now, source, obstacle: (id: string) => follower?.obstacle(id) };
+  if (files !== undefined) follower = new Follower(context, files);
+  const writer = new Writer(context, follower, (sessions) => reply({ event: 'changed', sessions }));
   const leases = new Map<string, LeaseRef & { readonly ttlMs: number; due: number }>();
 
   const sweep = (): void => {
@@ -62,9 +74,9 @@ function start(port: MessagePort, options: ThreadOptions): void {
     try {
       db.transaction(
         () => {
-          follower.adoptLeftovers();
-          follower.followAll();
-          follower.sync();
+          follower?.adoptLeftovers();
+          follower?.followAll();
+          follower?.sync();
         },
         { lazy: true },
       );

@@ -60,6 +60,9 @@ export type WriteOutcome =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly error: RepriseError };
 
+/** What leaves the transcript of its session as it is. */
+const QUIET_OPS: ReadonlySet<WriteOp> = new Set(['create', 'purge', 'beat', 'release', 'take', 'damaged']);
+
 const MAX_BATCH = 256;
 /** After this long without a pause another process gets its turn. */
 const FAIR_RUN_MS = 20;
@@ -138,7 +141,7 @@ export class Writer {
     let purged: readonly SessionRow[] = [];
     try {
       this.#context.db.transaction(() => {
-        this.#follower?.inspect(new Set(requests.map(({ args }) => (args as { id?: string }).id ?? '')));
+        this.#follower?.inspect(sessionsOf(requests));
         this.#follower?.followAll();
         const batch = new Batch(this.#context);
         outcomes = requests.map((request) => runOne(batch, request));
@@ -215,6 +218,16 @@ export class Writer {
       details: failure.details,
     });
   }
+}
+
+/** The sessions requests name, and whether one of them is about to be written to. */
+function sessionsOf(requests: readonly WriteRequest[]): Map<string, boolean> {
+  const ids = new Map<string, boolean>();
+  for (const { op, args } of requests) {
+    const { id } = args as { id?: string };
+    if (id !== undefined) ids.set(id, ids.get(id) === true || !QUIET_OPS.has(op));
+  }
+  return ids;
 }
 
 function runOne(batch: Batch, { op, args }: WriteRequest): WriteOutcome {
