@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { RepriseError } from '../../errors.ts';
 import { SCHEMA, SCHEMA_VERSION } from './schema.ts';
+import { storeError } from './store-error.ts';
 
 const BUSY = 5;
 const BUSY_LIMIT_MS = 5000;
@@ -74,7 +75,7 @@ export class Database {
         result = work();
       } catch (error) {
         this.#db.exec('ROLLBACK');
-        throw storeError(error, 'none');
+        throw this.#failure(error);
       }
       this.#commit();
       if (this.#identity === undefined) this.#identity = this.#readIdentity();
@@ -131,14 +132,22 @@ export class Database {
   /** A connection that could not be made anew after a failure (no descriptors, say) is tried again at the next need. */
   #ensureOpen(): void {
     if (this.#db.isOpen) return;
-    try {
-      this.#db = this.#connect();
-    } catch (error) {
-      throw storeError(error);
-    }
+    this.#db = this.#connect();
+  }
+
+  #failure(error: unknown, outcome: 'none' | 'unknown' = 'none'): RepriseError {
+    return storeError(error, outcome, this.#options.path);
   }
 
   #connect(): DatabaseSync {
+    try {
+      return this.#open();
+    } catch (error) {
+      throw this.#failure(error);
+    }
+  }
+
+  #open(): DatabaseSync {
     const { path, durability, readOnly = false } = this.#options;
     const db = new DatabaseSync(path, { readOnly, timeout: readOnly ? BUSY_LIMIT_MS : 0 });
     if (readOnly) return db;
@@ -158,7 +167,12 @@ export class Database {
         this.#db.exec('BEGIN IMMEDIATE');
         return;
       } catch (error) {
-        if ((error as { errcode?: number }).errcode !== BUSY) throw storeError(error);
+        if ((error as { errcode?: number }).errcode !== BUSY) {
+          const failure = this.#failure(error);
+          // SQLite falls back to reading where it may not write, for as long as the connection lasts.
+          if (failure.code === 'STORE_READ_ONLY') this.close();
+          throw failure;
+        }
         if (performance.now() > deadline) {
           throw new RepriseError('STORE_BUSY', 'the store stayed locked for 5 s', { cause: error });
         }
@@ -172,7 +186,7 @@ export class Database {
       this.#db.exec('COMMIT');
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
-      throw storeError(error, 'unknown');
+      throw this.#failure(error, 'unknown');
     }
   }
 
@@ -223,20 +237,4 @@ export function prepareSchema(db: Database): void {
       );
     }
   });
-}
-
-/** SQLite's own failures by our codes. */
-export function storeError(error: unknown, outcome: 'none' | 'unknown' = 'none'): RepriseError {
-  if (error instanceof RepriseError) return error;
-  const { errcode = 0, message = String(error) } = error as { errcode?: number; message?: string };
-  const code = (
-    {
-      5: 'STORE_BUSY',
-      8: 'STORE_READ_ONLY',
-      13: 'STORE_FULL',
-      11: 'STORE_CORRUPT',
-      26: 'STORE_CORRUPT',
-    } as const
-  )[errcode & 0xff];
-  return new RepriseError(code ?? 'STORE_FAILED', `the store failed: ${message}`, { cause: error, outcome });
 }

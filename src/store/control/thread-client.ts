@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { RepriseError } from '../../errors.ts';
 import type { ThreadError, ThreadEvent, ThreadOptions, ThreadReply } from './protocol.ts';
+import { storeError } from './store-error.ts';
 
 /** A thread that was told to end and does not is ended. */
 const CLOSE_LIMIT_MS = 5000;
@@ -76,7 +77,8 @@ export class ThreadClient {
   #fail(cause: unknown, rejectReady: (error: RepriseError) => void): void {
     const error = new RepriseError('STORE_FAILED', 'the storage thread died', { cause });
     this.#closed ??= error;
-    rejectReady(error);
+    // Nobody has asked for anything before a thread is ready.
+    rejectReady(storeError(cause));
     for (const { reject } of this.#pending.values()) reject(error);
     this.#pending.clear();
   }

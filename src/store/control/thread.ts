@@ -1,7 +1,7 @@
 import { chmodSync, closeSync, openSync, statSync } from 'node:fs';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { RepriseError } from '../../errors.ts';
-import { Database, prepareSchema, storeError } from './database.ts';
+import { Database, prepareSchema } from './database.ts';
 import { Follower } from './follower.ts';
 import { foreignLocksIn } from './foreign-lock.ts';
 import { currentHolder } from './holder.ts';
@@ -11,6 +11,7 @@ import type { ThreadEvent, ThreadOptions, ThreadReply, ThreadRequest } from './p
 import { Reader } from './reader.ts';
 import { adoptUnknownTranscripts, setAsideDamaged } from './rebuild.ts';
 import { writeSessionsJson } from './sessions-json.ts';
+import { storeError } from './store-error.ts';
 import { standingAt, TranscriptFiles } from './transcript-files.ts';
 import { WRITE_OPS, type WriteOp, type WriteOutcome, Writer } from './writer.ts';
 

@@ -1,7 +1,6 @@
 import { RepriseError } from '../../errors.ts';
 import { append } from './append.ts';
 import { Batch, type BatchContext } from './batch.ts';
-import { storeError } from './database.ts';
 import type { Follower } from './follower.ts';
 import { receive, settleItem, takeItem } from './inbox.ts';
 import { acquireLease, beat, releaseLease } from './leases.ts';
@@ -15,6 +14,7 @@ import {
   purgeSession,
   restoreSession,
 } from './sessions.ts';
+import { storeError } from './store-error.ts';
 
 /** Everything that changes the store. Each runs inside the transaction of a batch. */
 export const WRITE_OPS: Readonly<Record<WriteOp, (batch: Batch, args: never) => unknown>> = {
