@@ -90,10 +90,8 @@ export class Follower {
     if (found.kind === 'other') this.#obstacles.set(row.id, notAFile(path, row, found));
     else if (found.kind === 'none' && row.synced_size > 0)
       this.#obstacles.set(row.id, transcriptLost(path, row, 'is gone'));
-    if (isNext) {
-      const lock = this.#locks.holder(path, { now: !isAsRecorded });
-      if (lock !== undefined) this.#obstacles.set(row.id, lockHeld(row, lock));
-    }
+    const lock = this.#locks.holder(path, { now: !isAsRecorded });
+    if (lock !== undefined) this.#obstacles.set(row.id, lockHeld(row, lock));
     if (isAsRecorded) return;
     this.#behind.add(row.id);
     if (isNext) this.#next.add(row.id);

@@ -87,8 +87,14 @@ export class Reconciler {
       this.#files.writeInPlace(row.agent_id, row.id, row.synced_size, expected.subarray(0, common));
       this.#rewrite.delete(row.id);
     }
-    if (common < actual.length) return this.#takeIn(fd, row, { expected, actual, isNext });
+    const isHeaded = row.synced_size > 0 || common > expected.indexOf(LF);
+    if (common < actual.length && isHeaded) return this.#takeIn(fd, row, { expected, actual, isNext });
     this.#fragments.delete(row.id);
+    if (common < actual.length) {
+      // No file of this session begins like that, and without its header in front no rebuild would know it.
+      this.#setAside(fd, row, 0, size);
+      return { bytes: expected, at: 0 };
+    }
     return { bytes: expected.subarray(common), at: size };
   }
 

@@ -30,9 +30,7 @@ export function storeError(error: unknown, outcome: Outcome = 'none', path?: str
   const { errcode = 0, message = String(error) } = error as { errcode?: number; message?: string };
   const primary = errcode & 0xff;
   const place = path ?? (error as NodeJS.ErrnoException).path;
-  const errno = UNEXPLAINED.has(primary)
-    ? reasonFor(path)
-    : errnoOf(error as NodeJS.ErrnoException);
+  const errno = UNEXPLAINED.has(primary) ? reasonFor(path) : errnoOf(error as NodeJS.ErrnoException);
   const noDescriptors = NO_DESCRIPTORS.has(errno);
   const code = BY_RESULT[primary] ?? BY_ERRNO[errno] ?? 'STORE_FAILED';
   const next = noDescriptors

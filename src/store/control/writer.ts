@@ -61,7 +61,15 @@ export type WriteOutcome =
   | { readonly ok: false; readonly error: RepriseError };
 
 /** What leaves the transcript of its session as it is. */
-const QUIET_OPS: ReadonlySet<WriteOp> = new Set(['create', 'purge', 'beat', 'release', 'take', 'damaged']);
+const QUIET_OPS: ReadonlySet<WriteOp> = new Set([
+  'create',
+  'purge',
+  'acquire',
+  'beat',
+  'release',
+  'take',
+  'damaged',
+]);
 
 const MAX_BATCH = 256;
 /** After this long without a pause another process gets its turn. */
