@@ -8,6 +8,9 @@ import { type JournalRow, journalBehind, Reconciler } from './reconcile.ts';
 import { findSession, type SessionRow } from './session-row.ts';
 import { changedMeanwhile, sizeOf, syncData, type TranscriptFiles, writeAll } from './transcript-files.ts';
 
+/** Before a write; before anything else; or because somebody has met bytes that are not what was written. */
+export type Visit = 'write' | 'look' | 'compare';
+
 const MARK_BYTES = 64 * 1024;
 
 /**
@@ -62,15 +65,16 @@ export class Follower {
 
   /**
    * Before lines are numbered, a file that is not as recorded is looked into: what stands there comes first,
-   * whoever wrote it. The value says whether the session is about to be written to.
+   * whoever wrote it.
    */
-  inspect(ids: ReadonlyMap<string, boolean>): void {
-    for (const [id, isNext] of ids) {
+  inspect(visits: ReadonlyMap<string, Visit>): void {
+    for (const [id, visit] of visits) {
       const row = findSession(this.#db, id);
       if (row === undefined) continue;
       this.#obstacles.delete(id);
       try {
-        this.#look(row, isNext);
+        if (visit === 'compare') this.#compared.delete(id);
+        this.#look(row, visit === 'write');
       } catch (error) {
         if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
         // Nobody can look there now; following will fail in the same way, and then says why.

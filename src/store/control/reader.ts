@@ -4,7 +4,7 @@ import { contentText } from '../../transcript/content.ts';
 import type { Entry } from '../../transcript/entry.ts';
 import { isObject } from '../../transcript/json.ts';
 import { decodeLine } from '../../transcript/line.ts';
-import { createTranscriptReader } from '../../transcript/reader.ts';
+import { createTranscriptReader, type Transcript } from '../../transcript/reader.ts';
 import type {
   EntryPage,
   InboxItem,
@@ -222,15 +222,10 @@ export class Reader {
         const lines = row.file_seq > 0 ? `, and ${row.file_seq} lines are out of reach` : '';
         return [finding(id, 'not-a-file', `the transcript is ${standing.what}, not a file${lines}`)];
       }
-      const reader = createTranscriptReader({ sessionId: id });
-      let bytes = 0;
-      for (const chunk of this.#source.chunks(row)) {
-        reader.push(chunk);
-        bytes += chunk.length;
-      }
-      if (bytes === 0)
-        return [finding(id, 'missing-lines', `the transcript is empty or gone with its ${row.seq} lines`)];
-      const { issues, entries, sealed } = reader.finish();
+      const transcript = this.#parse(row);
+      if (transcript === undefined)
+        return [finding(id, 'missing-lines', `nothing is left of the transcript and its ${row.seq} lines`)];
+      const { issues, entries, sealed } = transcript;
       const findings = issues.examples
         .filter(({ kind }) => kind !== 'foreign-line' && kind !== 'inexact-number')
         .map(({ kind, offset = 0, detail }) => finding(id, kind, detail, offset));
@@ -242,6 +237,18 @@ export class Reader {
       }
       return findings;
     });
+  }
+
+  /** Undefined for bytes that are no session any more. */
+  #parse(row: SessionRow): Transcript | undefined {
+    const reader = createTranscriptReader({ sessionId: row.id });
+    for (const chunk of this.#source.chunks(row)) reader.push(chunk);
+    try {
+      return reader.finish();
+    } catch (error) {
+      if (error instanceof RepriseError && error.code === 'INVALID_INPUT') return undefined;
+      throw error;
+    }
   }
 }
 

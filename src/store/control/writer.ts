@@ -1,7 +1,7 @@
 import { RepriseError } from '../../errors.ts';
 import { append } from './append.ts';
 import { Batch, type BatchContext } from './batch.ts';
-import type { Follower } from './follower.ts';
+import type { Follower, Visit } from './follower.ts';
 import { receive, settleItem, takeItem } from './inbox.ts';
 import { acquireLease, beat, releaseLease } from './leases.ts';
 import type { SessionRow } from './session-row.ts';
@@ -61,15 +61,7 @@ export type WriteOutcome =
   | { readonly ok: false; readonly error: RepriseError };
 
 /** What leaves the transcript of its session as it is. */
-const QUIET_OPS: ReadonlySet<WriteOp> = new Set([
-  'create',
-  'purge',
-  'acquire',
-  'beat',
-  'release',
-  'take',
-  'damaged',
-]);
+const QUIET_OPS: ReadonlySet<WriteOp> = new Set(['create', 'purge', 'acquire', 'beat', 'release', 'take']);
 
 const MAX_BATCH = 256;
 /** After this long without a pause another process gets its turn. */
@@ -228,14 +220,17 @@ export class Writer {
   }
 }
 
-/** The sessions requests name, and whether one of them is about to be written to. */
-function sessionsOf(requests: readonly WriteRequest[]): Map<string, boolean> {
-  const ids = new Map<string, boolean>();
+/** The sessions requests name, and why their files are looked at before. */
+function sessionsOf(requests: readonly WriteRequest[]): Map<string, Visit> {
+  const visits = new Map<string, Visit>();
   for (const { op, args } of requests) {
     const { id } = args as { id?: string };
-    if (id !== undefined) ids.set(id, ids.get(id) === true || !QUIET_OPS.has(op));
+    if (id === undefined) continue;
+    if (op === 'damaged') visits.set(id, 'compare');
+    else if (visits.get(id) !== 'compare' && !QUIET_OPS.has(op)) visits.set(id, 'write');
+    else if (!visits.has(id)) visits.set(id, 'look');
   }
-  return ids;
+  return visits;
 }
 
 function runOne(batch: Batch, { op, args }: WriteRequest): WriteOutcome {
