@@ -193,20 +193,6 @@ describe('a transcript that is gone', () => {
       expect((await home.store.stats()).problems).toEqual([]);
     },
   );
-
-  test('before it was ever synced it is written again from the journal', async () => {
-    await using home = new JsonlHome();
-    await home.open();
-    await home.store.create({ id: 's1', key: 'agent:main:main' });
-    await home.followed();
-    rmSync(home.file());
-    // The header may have been synced in between on a slow machine; then it is gone, and that is said.
-    const after = await home.store.append('s1', [say('one')]).catch(({ code }) => code as string);
-    if (after === 'STORE_CORRUPT') return;
-    await home.followed();
-    expect(await home.texts()).toEqual(['one']);
-    expect(readFileSync(home.file(), 'utf8').split('\n')).toHaveLength(3);
-  });
 });
 
 test('a transcript that an editor saved is looked into again, and unchanged it is as good as before', async () => {
@@ -244,25 +230,6 @@ describe('T01f a page of NULs', () => {
     await home.seed('s1', ...Array.from({ length: 40 }, (_, n) => long(n)));
     await home.reopen();
   }
-
-  test('behind what was synced is redone from the journal', async () => {
-    await using home = new JsonlHome();
-    await filled(home);
-    const synced = readFileSync(home.file()).length;
-    await home.store.append(
-      's1',
-      Array.from({ length: 40 }, (_, n) => say(long(n))),
-    );
-    await home.followed();
-    wipe(home, synced + 2 * PAGE);
-    await home.store.append('s1', [say('last')]);
-    const code = await home.texts().then((texts) => texts.length);
-    // Synced before it was wiped, it is damage like any other.
-    if ((await home.store.get('s1')).corruptAt !== undefined) return;
-    expect(code).toBe(81);
-    await home.reopen();
-    expect(await home.store.verify()).toMatchObject({ status: 'clean' });
-  });
 
   test('inside the synced part makes the session read-only', async () => {
     await using home = new JsonlHome();

@@ -81,6 +81,10 @@ export class Database {
       if (this.#identity === undefined) this.#identity = this.#readIdentity();
       else this.#assertIdentity('unknown');
       return result;
+    } catch (error) {
+      // SQLite falls back to reading where it may not write, for as long as the connection lasts.
+      if (error instanceof RepriseError && error.code === 'STORE_READ_ONLY') this.close();
+      throw error;
     } finally {
       if (lazy && this.#options.durability === 'disk' && this.#db.isOpen)
         this.#db.exec('PRAGMA synchronous=FULL');
@@ -167,12 +171,7 @@ export class Database {
         this.#db.exec('BEGIN IMMEDIATE');
         return;
       } catch (error) {
-        if ((error as { errcode?: number }).errcode !== BUSY) {
-          const failure = this.#failure(error);
-          // SQLite falls back to reading where it may not write, for as long as the connection lasts.
-          if (failure.code === 'STORE_READ_ONLY') this.close();
-          throw failure;
-        }
+        if ((error as { errcode?: number }).errcode !== BUSY) throw this.#failure(error);
         if (performance.now() > deadline) {
           throw new RepriseError('STORE_BUSY', 'the store stayed locked for 5 s', { cause: error });
         }

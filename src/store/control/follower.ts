@@ -124,6 +124,11 @@ export class Follower {
         this.#problems.delete(id);
       } catch (error) {
         this.#note(row, error);
+        // Nobody knows what the file holds behind its settled part now: readers take that from the journal.
+        this.#db.run(
+          'UPDATE sessions SET file_seq = synced_seq, file_size = synced_size WHERE id = ? AND file_seq > synced_seq',
+          id,
+        );
         this.#behind.add(id);
         this.#compared.delete(id);
         this.#files.forget(this.#files.path(row.agent_id, row.id));
