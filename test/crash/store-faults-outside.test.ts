@@ -1,10 +1,10 @@
-import { spawnSync } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { type DriverProcess, startDriver } from '../../src/testing/crash/driver-process.ts';
 import { faultShimSupport } from '../../src/testing/crash/fault-shim.ts';
 import { readSession } from '../../src/testing/crash/judge.ts';
 import {
+  exitCode,
   must,
   runModule,
   SESSION,
@@ -173,7 +173,7 @@ describe('T20 a home that cannot be written', () => {
         });`;
     const codes = ['24', '28', '32'].map((limit) => {
       const args = [`--nofile=${limit}`, process.execPath, '--input-type=module', '-e', open, at.home];
-      return spawnSync('prlimit', args, { stdio: 'ignore' }).status;
+      return exitCode('prlimit', ...args);
     });
     expect(codes).toEqual([7, 7, 7]);
   });

@@ -15,8 +15,9 @@ import {
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { JsonlHome, say } from '../support/jsonl-home.ts';
+import { succeeds } from '../support/store-faults.ts';
 
-const fifo = (path: string): unknown => spawnSync('mkfifo', [path]);
+const fifo = (path: string): unknown => succeeds('mkfifo', path);
 
 describe('T85 something else stands where the transcript should be', () => {
   test.each([

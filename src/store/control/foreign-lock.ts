@@ -26,7 +26,7 @@ const START_SLACK_MS = 2000;
  */
 const NAMELESS_MS = 10_000;
 
-export function readForeignLock(file: string): ForeignLock | undefined {
+function readForeignLock(file: string): ForeignLock | undefined {
   const found = statOf(file);
   if (found === undefined) return undefined;
   const lock = { sessionId: basename(file).slice(0, -SUFFIX.length), file };
