@@ -67,6 +67,7 @@ export type {
   StoredEntry,
   StoreStats,
   StoreSupports,
+  TranscriptProblem,
   VerifyFinding,
   VerifyReport,
   VerifyStatus,

@@ -76,7 +76,13 @@ export class ControlStore implements Store {
     const writer = new ThreadClient({ ...shared, role: inMemory ? 'both' : 'writer' }, onEvent);
     await writer.ready;
     const reader = inMemory ? writer : new ThreadClient({ ...shared, role: 'reader' }, onEvent);
-    await reader.ready;
+    try {
+      await reader.ready;
+    } catch (error) {
+      // Half a store is none: what was opened would hold its files and threads until the process ends.
+      await writer.close();
+      throw error;
+    }
     store = new ControlStore(writer, reader, supports);
     writer.unref();
     reader.unref();
