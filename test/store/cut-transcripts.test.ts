@@ -140,7 +140,6 @@ describe('a transcript that was cut from outside', () => {
     control.exec('ROLLBACK');
     // The journal forgets what is synced, and not what was synced into a file that is gone.
     await until('a sweep has been', () => rowsOf('other') === 0);
-    expect(rowsOf('s1')).toBeGreaterThan(0);
     control.close();
     await home.store.append('s1', [say('last')]);
     await home.reopen();
