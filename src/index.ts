@@ -72,6 +72,7 @@ export type {
   StoredEntry,
   StoreStats,
   StoreSupports,
+  TranscriptProblem,
   VerifyFinding,
   VerifyReport,
   VerifyStatus,

@@ -209,9 +209,12 @@ export interface Lease extends AsyncDisposable {
 
 export interface LeaseInfo {
   readonly sessionId: string;
+  /** 0 for a lock of another tool. */
   readonly epoch: number;
   readonly holder: JsonObject;
   readonly alive: boolean;
+  /** The lock file of another tool beside the transcript; unset for a lease of ours. */
+  readonly lockFile?: string;
 }
 
 export type InboxState =
@@ -297,10 +300,21 @@ export interface StoreStats {
   readonly sessions: number;
   /** Of all transcripts. */
   readonly bytes: number;
+  /** Sessions with committed lines their transcript file does not have yet. */
+  readonly behind: number;
+  /** Why transcript files could not follow when this process tried last. */
+  readonly problems: readonly TranscriptProblem[];
   /** Of stores that keep their data on a disk of this machine. */
   readonly disk?: DiskSpace;
   /** Set while the index is made again from the transcripts: lists show what is known so far. */
   readonly rebuilding?: RebuildProgress;
+}
+
+export interface TranscriptProblem {
+  readonly session: string;
+  /** An error code of the system or of ours. */
+  readonly code: string;
+  readonly detail: string;
 }
 
 export interface RebuildProgress {

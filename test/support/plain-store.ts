@@ -478,7 +478,7 @@ export class PlainStore implements port.Store {
     const bytes = sessions
       .flatMap(({ lines }) => lines)
       .reduce((sum, line) => sum + Buffer.byteLength(line), 0);
-    return { sessions: sessions.length, bytes };
+    return { sessions: sessions.length, bytes, behind: 0, problems: [] };
   }
 
   async exportSession(id: string): Promise<Uint8Array> {

@@ -1,13 +1,14 @@
 import { closeSync, existsSync, openSync, rmSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { RepriseError } from '../../errors.ts';
-import { Database, damage, isDamage, storeError } from './database.ts';
+import { Database } from './database.ts';
 import { keepPrivate } from './home.ts';
 import { meta } from './identity.ts';
 import { hasOurColumns, prepareSchema } from './migrate.ts';
 import type { ThreadOptions } from './protocol.ts';
 import { replaceBySalvaged } from './salvage-file.ts';
 import { SCHEMA_VERSION } from './schema.ts';
+import { damage, isDamage, storeError } from './store-error.ts';
 
 export interface ControlFile {
   readonly db: Database;
@@ -34,7 +35,7 @@ export function openControl(options: ControlOptions): ControlFile {
   try {
     if (!existsSync(salvagedName(path))) return openSound(options);
   } catch (error) {
-    if (!isUnsound(error)) throw storeError(error);
+    if (!isUnsound(error)) throw storeError(error, 'none', path);
   }
   alone(path, () => {
     try {
@@ -42,7 +43,7 @@ export function openControl(options: ControlOptions): ControlFile {
       openSound(options).db.close();
       rmSync(salvagedName(path), { force: true });
     } catch (error) {
-      if (!isUnsound(error)) throw storeError(error);
+      if (!isUnsound(error)) throw storeError(error, 'none', path);
       replaceBySalvaged(options, salvagedName(path));
       rmSync(noteName(path), { force: true });
     }

@@ -127,6 +127,7 @@ export class ControlStore implements Store {
     try {
       await reader.ready;
     } catch (error) {
+      // Half a store is none: what was opened would hold its files and threads until the process ends.
       await writer.close();
       throw error;
     }
@@ -296,7 +297,8 @@ export class ControlStore implements Store {
   }
 
   async stats(): Promise<StoreStats> {
-    const stats = await this.#reader.call<StoreStats>('stats', {});
+    // The thread that writes knows why a transcript is behind.
+    const stats = await this.#writer.call<StoreStats>('stats', {});
     const rebuilding = this.#rebuilding
       ? await this.#writer.call<StoreStats['rebuilding']>('progress', {})
       : undefined;

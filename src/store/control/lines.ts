@@ -1,8 +1,8 @@
-import { closeSync, constants, openSync } from 'node:fs';
+import { closeSync } from 'node:fs';
 import { decodeLine } from '../../transcript/line.ts';
 import type { Database } from './database.ts';
 import { foreignSeqs, type SessionRow, seqOfOwn } from './session-row.ts';
-import { readRange, type TranscriptFiles } from './transcript-files.ts';
+import { openPlain, readRange, type TranscriptFiles } from './transcript-files.ts';
 
 /** A stored line without its LF. */
 export interface StoredLine {
@@ -39,9 +39,9 @@ export function fileSource(db: Database, files: TranscriptFiles): LineSource {
       const behind = journalLines(db, row, Math.max(from, row.file_seq + 1), to);
       if (row.file_seq < from && row.seq === row.q) return behind;
       const foreign = foreignSeqs(db, row);
-      // Where lines are missing or of others, counting them does not give their numbers.
+      // In a damaged file the place of a line says nothing about its number; each of ours says it itself.
       const isMixed = foreign.length > 0 || row.corrupt_at !== null;
-      const inFile = isMixed ? mixedFile(files, row, foreign) : ownFile(db, files, row, from, to);
+      const inFile = isMixed ? mixedFile(db, files, row, foreign) : ownFile(db, files, row, from, to);
       const lines = [...inFile.filter(({ seq }) => seq >= from && seq <= to), ...behind];
       return isMixed ? lines.sort((a, b) => a.seq - b.seq) : lines;
     },
@@ -99,15 +99,17 @@ function ownFile(
     from,
   ) ?? { seq: 1, offset: 0 };
   const lines: StoredLine[] = [];
+  const skipped = skippedOffsets(db, row);
   let { seq, offset } = mark;
   let rest: Buffer = Buffer.alloc(0);
   for (const chunk of fileChunks(files, row, mark.offset)) {
     const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
     const end = bytes.lastIndexOf(LF) + 1;
     for (const line of split(bytes.subarray(0, end))) {
-      if (seq >= from && seq <= to) lines.push({ seq, bytes: line, offset });
+      const isSkipped = skipped.has(offset);
+      if (!isSkipped && seq >= from && seq <= to) lines.push({ seq, bytes: line, offset });
       offset += line.length + 1;
-      seq++;
+      if (!isSkipped) seq++;
     }
     if (seq > to) break;
     rest = bytes.subarray(end);
@@ -115,21 +117,42 @@ function ownFile(
   return lines;
 }
 
-/** With lines of other tools in between, each of ours says its number itself; the others come in known order. */
-function mixedFile(files: TranscriptFiles, row: SessionRow, foreign: readonly number[]): StoredLine[] {
+/**
+ * With lines of other tools in between, each of ours says its number itself; the others come in known order. What is
+ * neither, and was not skipped when it was met, stands where the next of ours should be: it is damage.
+ */
+function mixedFile(
+  db: Database,
+  files: TranscriptFiles,
+  row: SessionRow,
+  foreign: readonly number[],
+): StoredLine[] {
   const lines: StoredLine[] = [];
+  const skipped = skippedOffsets(db, row);
   let nextForeign = 0;
-  for (const line of split(Buffer.concat([...fileChunks(files, row, 0)]))) {
-    const decoded = decodeLine(line);
-    if (decoded.kind !== 'record') continue;
-    if (decoded.seal !== undefined && decoded.seal !== 'broken') {
-      lines.push({ seq: seqOfOwn(decoded.seal.q, foreign), bytes: line });
-    } else {
+  let nextQ = 1;
+  let offset = 0;
+  for (const bytes of split(Buffer.concat([...fileChunks(files, row, 0)]))) {
+    const at = offset;
+    offset += bytes.length + 1;
+    if (skipped.has(at)) continue;
+    const decoded = decodeLine(bytes);
+    const seal = decoded.kind === 'record' ? decoded.seal : 'broken';
+    if (seal === undefined) {
       const seq = foreign[nextForeign++];
-      if (seq !== undefined) lines.push({ seq, bytes: line });
+      if (seq !== undefined) lines.push({ seq, bytes, offset: at });
+    } else {
+      if (seal !== 'broken') nextQ = seal.q;
+      lines.push({ seq: seqOfOwn(nextQ++, foreign), bytes, offset: at });
     }
   }
   return lines;
+}
+
+/** Where lines start that have no number; empty for nearly every session. */
+export function skippedOffsets(db: Database, { id }: SessionRow): ReadonlySet<number> {
+  const rows = db.rows<{ offset: number }>('SELECT offset FROM skipped_lines WHERE session_id = ?', id);
+  return new Set(rows.map(({ offset }) => offset));
 }
 
 function* fileChunks(files: TranscriptFiles, row: SessionRow, from: number): Generator<Buffer> {
@@ -156,7 +179,7 @@ function* split(bytes: Buffer): Generator<Buffer> {
 /** A transcript somebody removed has no lines; `verify` says how many are missing. */
 function openIfThere(path: string): number | undefined {
   try {
-    return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+    return openPlain(path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;

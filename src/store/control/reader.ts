@@ -4,7 +4,7 @@ import { contentText } from '../../transcript/content.ts';
 import type { Entry } from '../../transcript/entry.ts';
 import { isObject } from '../../transcript/json.ts';
 import { decodeLine } from '../../transcript/line.ts';
-import { createTranscriptReader } from '../../transcript/reader.ts';
+import { createTranscriptReader, type Transcript } from '../../transcript/reader.ts';
 import type {
   EntryPage,
   InboxItem,
@@ -17,28 +17,45 @@ import type {
   SessionRecord,
   StoredEntry,
   StoreStats,
+  TranscriptProblem,
   VerifyFinding,
   VerifyReport,
 } from '../store.ts';
 import { type BlobStore, sha256, verifyBlobs } from './blobs.ts';
 import type { Database } from './database.ts';
+import type { ForeignLock } from './foreign-lock.ts';
 import type { Holder } from './holder.ts';
 import { getItem, pendingItems } from './inbox-rows.ts';
 import { listLeases } from './leases.ts';
-import type { LineSource } from './lines.ts';
+import { type LineSource, skippedOffsets } from './lines.ts';
 import { listSessions } from './list.ts';
 import { getSession, type SessionRow, toRecord } from './session-row.ts';
+import type { Standing } from './transcript-files.ts';
 
 /** A page, and where the first line stands that is not what was sealed. Such lines are left out of the page. */
 export interface CheckedPage extends EntryPage {
   readonly damagedAt?: number;
 }
 
+/** What stands beside and instead of transcripts, for stores that have some. */
+export interface HomeView {
+  readonly standing: (row: SessionRow) => Standing;
+  readonly locks: () => readonly ForeignLock[];
+  /** Known to the thread that writes. */
+  readonly problems: () => readonly TranscriptProblem[];
+}
+
 const PAGE = 200;
 const SEARCH_MS = 1000;
 const SNIPPET_CHARS = 80;
 /** What verify calls damage: something that was said cannot be read any more. */
-const DAMAGE: ReadonlySet<string> = new Set(['corrupt', 'missing-lines', 'missing-blob', 'corrupt-blob']);
+const DAMAGE: ReadonlySet<string> = new Set([
+  'corrupt',
+  'missing-lines',
+  'not-a-file',
+  'missing-blob',
+  'corrupt-blob',
+]);
 /** What verify tells of and nobody has to do anything about. */
 const HARMLESS: ReadonlySet<string> = new Set(['stray-blob']);
 
@@ -47,6 +64,7 @@ export interface ReaderContext {
   readonly source: LineSource;
   readonly blobs: BlobStore;
   readonly self: Holder;
+  readonly home?: HomeView | undefined;
 }
 
 /** Everything that only looks. Each answer is of one snapshot: committed lines, whole or not at all. */
@@ -55,12 +73,14 @@ export class Reader {
   readonly #source: LineSource;
   readonly #blobs: BlobStore;
   readonly #self: Holder;
+  readonly #home: HomeView | undefined;
 
-  constructor({ db, source, blobs, self }: ReaderContext) {
+  constructor({ db, source, blobs, self, home }: ReaderContext) {
     this.#db = db;
     this.#source = source;
     this.#blobs = blobs;
     this.#self = self;
+    this.#home = home;
   }
 
   get({ id }: { readonly id: string }): SessionRecord {
@@ -106,8 +126,10 @@ export class Reader {
       const row = getSession(this.#db, id);
       const { from, to, backward } = range(row);
       const entries: StoredEntry[] = [];
-      let damagedAt: number | undefined;
-      for (const { seq, bytes, offset } of this.#source.lines(row, from, Math.min(to, row.seq))) {
+      const lines = this.#source.lines(row, from, Math.min(to, row.seq));
+      // Fewer than there should be: somebody cut the file, and the writer finds out what is left.
+      let damagedAt = lines.length < Math.min(to, row.seq) - from + 1 ? row.file_size : undefined;
+      for (const { seq, bytes, offset } of lines) {
         const decoded = decodeLine(bytes);
         if (decoded.kind === 'record' && decoded.seal !== 'broken')
           entries.push({ seq, entry: decoded.record as Entry });
@@ -133,7 +155,8 @@ export class Reader {
   export({ id }: { readonly id: string }): Uint8Array {
     return this.#db.snapshot(() => {
       const row = getSession(this.#db, id);
-      if (row.seq === row.q) return Buffer.concat([...this.#source.chunks(row)]);
+      const isPlain = row.seq === row.q && skippedOffsets(this.#db, row).size === 0;
+      if (isPlain) return Buffer.concat([...this.#source.chunks(row)]);
       const lines = this.#source.lines(row, 1, row.seq).flatMap(({ bytes }) => [bytes, Buffer.from('\n')]);
       return Buffer.concat(lines);
     });
@@ -148,16 +171,29 @@ export class Reader {
   }
 
   leases(): LeaseInfo[] {
-    return listLeases(this.#db, this.#self);
+    const locks = (this.#home?.locks() ?? []).map(({ sessionId, file, alive, pid, createdAt }) => ({
+      sessionId,
+      epoch: 0,
+      holder: { ...(pid !== undefined && { pid }), ...(createdAt !== undefined && { createdAt }) },
+      alive,
+      lockFile: file,
+    }));
+    return [...listLeases(this.#db, this.#self), ...locks];
   }
 
   stats(): StoreStats {
     const sessions = this.#db.row<{ n: number }>('SELECT count(*) AS n FROM sessions')?.n ?? 0;
     const inFiles = this.#db.row<{ n: number | null }>('SELECT sum(file_size) AS n FROM sessions')?.n ?? 0;
-    const behind = this.#db.row<{ n: number | null }>(
-      'SELECT sum(length(bytes)) AS n FROM journal JOIN sessions ON id = session_id WHERE first_seq > file_seq',
-    )?.n;
-    return { sessions, bytes: inFiles + (behind ?? 0) };
+    const behind = this.#db.row<{ bytes: number | null; n: number }>(
+      `SELECT sum(length(bytes)) AS bytes, count(DISTINCT session_id) AS n
+       FROM journal JOIN sessions ON id = session_id WHERE first_seq > file_seq`,
+    );
+    return {
+      sessions,
+      bytes: inFiles + (behind?.bytes ?? 0),
+      behind: this.#home === undefined ? 0 : (behind?.n ?? 0),
+      problems: this.#home?.problems() ?? [],
+    };
   }
 
   /** A scan, newest sessions and newest lines first, for as long as a person would wait. */
@@ -212,25 +248,58 @@ export class Reader {
   #verifySession(id: string): VerifyFinding[] {
     return this.#db.snapshot(() => {
       const row = getSession(this.#db, id);
-      const reader = createTranscriptReader({ sessionId: id });
-      for (const chunk of this.#source.chunks(row)) reader.push(chunk);
-      const { issues, entries, sealed } = reader.finish();
+      const standing = this.#home?.standing(row);
+      if (standing?.kind === 'other') {
+        const lines = row.file_seq > 0 ? `, and ${row.file_seq} lines are out of reach` : '';
+        return [finding(id, 'not-a-file', `the transcript is ${standing.what}, not a file${lines}`)];
+      }
+      const transcript = this.#parse(row);
+      if (transcript === undefined)
+        return [finding(id, 'missing-lines', `nothing is left of the transcript and its ${row.seq} lines`)];
+      const { issues, entries, sealed } = transcript;
       const findings = issues.examples
         .filter(({ kind }) => kind !== 'foreign-line' && kind !== 'inexact-number')
-        .map(({ kind, offset = 0, detail }) => ({ session: id, offset, kind: kind as string, detail }));
-      if (!sealed)
-        findings.push({ session: id, offset: 0, kind: 'corrupt', detail: 'the header is not sealed' });
+        .map(({ kind, offset = 0, detail }) => finding(id, kind, detail, offset));
+      findings.push(...entries.flatMap((entry) => lostLines(id, entry)));
+      if (!sealed) findings.push(finding(id, 'corrupt', 'the header is not sealed'));
       if (entries.length + 1 < row.seq) {
         const detail = `${row.seq - 1 - entries.length} of ${row.seq} lines are missing`;
-        findings.push({ session: id, offset: row.file_size, kind: 'missing-lines', detail });
+        findings.push(finding(id, 'missing-lines', detail, row.file_size));
       }
       return [...findings, ...verifyBlobs(this.#blobs, row, entries)];
     });
   }
+
+  /** Undefined for bytes that are no session any more. */
+  #parse(row: SessionRow): Transcript | undefined {
+    const reader = createTranscriptReader({ sessionId: row.id });
+    for (const chunk of this.#source.chunks(row)) reader.push(chunk);
+    try {
+      return reader.finish();
+    } catch (error) {
+      if (error instanceof RepriseError && error.code === 'INVALID_INPUT') return undefined;
+      throw error;
+    }
+  }
+}
+
+const finding = (session: string, kind: string, detail: string, offset = 0): VerifyFinding => ({
+  session,
+  offset,
+  kind,
+  detail,
+});
+
+/** What healing a cut transcript left as a note. */
+function lostLines(id: string, { customType, data, timestamp }: Entry): VerifyFinding[] {
+  if (customType !== 'reprise.lost' || !isObject(data)) return [];
+  const { firstSeq, lastSeq, reason } = data;
+  const detail = `lines ${String(firstSeq)} to ${String(lastSeq)} were ${String(reason)}, noticed ${timestamp}`;
+  return [finding(id, 'lost-lines', detail)];
 }
 
 function unread({ id }: { readonly id: string }): VerifyFinding {
-  return { session: id, offset: 0, kind: 'missing-lines', detail: 'its transcript could not be read' };
+  return finding(id, 'missing-lines', 'its transcript could not be read');
 }
 
 function textOf(entry: Entry): string {

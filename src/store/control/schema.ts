@@ -138,9 +138,19 @@ CREATE TABLE blobs (
 ) STRICT;
 `;
 
+/** Since version 4: places that readers pass by. */
+const SKIPPED = `
+-- Where lines stand in our transcripts that have no number: blank, or left unfinished by another tool.
+CREATE TABLE skipped_lines (
+  session_id TEXT NOT NULL,
+  offset INTEGER NOT NULL,
+  PRIMARY KEY (session_id, offset)
+) STRICT, WITHOUT ROWID;
+`;
+
 /**
  * Forwards only, all in the transaction that opens: a new database takes every step, an older one those it has not
  * taken. A step is never changed once it is out; salvage relies on the first tables standing where they always stood.
  */
-export const MIGRATIONS: readonly string[] = [SCHEMA, UNREAD, BLOBS];
+export const MIGRATIONS: readonly string[] = [SCHEMA, UNREAD, BLOBS, SKIPPED];
 export const SCHEMA_VERSION: number = MIGRATIONS.length;

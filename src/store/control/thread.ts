@@ -2,11 +2,13 @@ import { dirname } from 'node:path';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { RepriseError } from '../../errors.ts';
 import type { StoreStats } from '../store.ts';
+import type { BatchContext } from './batch.ts';
 import { BlobFiles } from './blob-files.ts';
 import { blobRows } from './blobs.ts';
 import { type ControlFile, noteDamage, openControl } from './control-file.ts';
-import { Database, storeError } from './database.ts';
+import { Database } from './database.ts';
 import { Follower } from './follower.ts';
+import { foreignLocksIn } from './foreign-lock.ts';
 import { FreeSpace } from './free-space.ts';
 import { currentHolder } from './holder.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
@@ -15,11 +17,12 @@ import { fileSource, journalSource } from './lines.ts';
 import { needsOf } from './needs.ts';
 import { OldBodies } from './old-bodies.ts';
 import type { ThreadEvent, ThreadOptions, ThreadReply, ThreadRequest } from './protocol.ts';
-import { Reader } from './reader.ts';
+import { type HomeView, Reader } from './reader.ts';
 import { Rebuild } from './rebuild.ts';
 import { RowCache } from './row-cache.ts';
 import { writeSessionsJson } from './sessions-json.ts';
-import { TranscriptFiles } from './transcript-files.ts';
+import { storeError } from './store-error.ts';
+import { standingAt, TranscriptFiles } from './transcript-files.ts';
 import { WRITE_OPS, type WriteOp, type WriteOutcome, Writer } from './writer.ts';
 
 /**
@@ -41,7 +44,16 @@ function start(port: MessagePort, options: ThreadOptions): void {
   const files = home === undefined ? undefined : new TranscriptFiles(home);
   const source = files === undefined ? journalSource(db) : fileSource(db, files);
   const blobs = files === undefined ? blobRows(db) : new BlobFiles(files);
-  const reader = new Reader({ db, source, blobs, self });
+  let follower: Follower | undefined;
+  const view: HomeView | undefined =
+    home === undefined || files === undefined
+      ? undefined
+      : {
+          standing: ({ agent_id, id }) => standingAt(files.path(agent_id, id)),
+          locks: () => foreignLocksIn(home),
+          problems: () => follower?.problems ?? [],
+        };
+  const reader = new Reader({ db, source, blobs, self, home: view });
   const space = path === ':memory:' ? undefined : new FreeSpace(dirname(path), options.minFreeBytes);
   const tell = (event: ThreadEvent): void => port.postMessage(event);
   const replyTo = (n: number, outcome: WriteOutcome): ThreadReply => {
@@ -86,18 +98,24 @@ function start(port: MessagePort, options: ThreadOptions): void {
     return;
   }
 
-  const follower = files === undefined ? undefined : new Follower(db, files);
   const now = createClock(options.now);
+  const context: BatchContext = {
+    db,
+    self,
+    now,
+    source,
+    rows: new RowCache(db),
+    blobs,
+    space,
+    obstacle: (id) => follower?.obstacle(id),
+  };
+  if (files !== undefined) follower = new Follower(context, files);
   let replies: ThreadReply[] = [];
-  const writer = new Writer(
-    { db, self, now, source, rows: new RowCache(db), blobs, space },
-    follower,
-    (sessions) => {
-      if (replies.length > 0) port.postMessage(replies);
-      replies = [];
-      if (sessions.length > 0) tell({ event: 'changed', sessions });
-    },
-  );
+  const writer = new Writer(context, follower, (sessions) => {
+    if (replies.length > 0) port.postMessage(replies);
+    replies = [];
+    if (sessions.length > 0) tell({ event: 'changed', sessions });
+  });
   const { leases: held = [] } = options;
   // An answer that died with the thread before may have been a lease: nobody knows he has it.
   if (options.leases !== undefined) db.transaction(() => dropLeases(db, self, { but: held }));
@@ -113,9 +131,9 @@ function start(port: MessagePort, options: ThreadOptions): void {
       if (follower === undefined) return;
       db.transaction(
         () => {
-          follower.adoptLeftovers();
-          follower.followAll();
-          follower.sync();
+          follower?.adoptLeftovers();
+          follower?.followAll();
+          follower?.sync();
         },
         { lazy: true },
       );
@@ -178,7 +196,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
     } else if (op === 'prepare') {
       const asked = args as { readonly op: string; readonly args: unknown };
       whenReady(n, asked.op, asked.args, () => answer(n, DONE));
-    } else answer(n, look(reader, op, args));
+    } else answer(n, withSpace(op, look(reader, op, args)));
   });
 }
 
