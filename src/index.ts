@@ -119,7 +119,6 @@ export { type Projection, type ProjectOptions, project } from './transcript/proj
 export {
   createTranscriptReader,
   parseTranscript,
-  type ReaderOptions,
   readTranscript,
   type Transcript,
   type TranscriptReader,
@@ -130,6 +129,7 @@ export {
   type RebuildOptions,
   rebuildHistory,
 } from './transcript/rebuild-history.ts';
+export type { ReaderOptions } from './transcript/records.ts';
 export type {
   AiSdkAssistantPart,
   AiSdkMessage,
