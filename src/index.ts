@@ -59,6 +59,7 @@ export type {
   ReadRange,
   SearchHit,
   SearchQuery,
+  SearchResult,
   SessionInit,
   SessionPage,
   SessionRecord,

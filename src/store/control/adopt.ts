@@ -11,6 +11,7 @@ import { sealPlace } from '../../transcript/seal.ts';
 import { createLineSplitter } from '../../transcript/split-lines.ts';
 import type { Database } from './database.ts';
 import { factsOf } from './facts.ts';
+import { addMark, lastMark, MARK_BYTES } from './marks.ts';
 import { applyFacts, type SessionRow, saveSession, seqFinder } from './session-row.ts';
 import { readRange } from './transcript-files.ts';
 
@@ -24,6 +25,13 @@ export interface Adoption {
   readonly corruptAt: number | undefined;
 }
 
+export interface AdoptRange {
+  readonly from: number;
+  readonly to: number;
+  /** False while lines with lower seqs are still to be written behind these: no place here can be a mark. */
+  readonly marks?: boolean;
+}
+
 interface LineToAdopt extends PlacedRecord {
   /** Offset behind its LF. */
   readonly end: number;
@@ -33,13 +41,26 @@ interface LineToAdopt extends PlacedRecord {
  * Takes lines of a transcript into the index that the index does not know: lines of another tool, or our own
  * that an index now lost or older knew. The file alone decides what is history (I-4).
  */
-export function adoptLines(db: Database, row: SessionRow, fd: number, from: number, to: number): Adoption {
+export function adoptLines(
+  db: Database,
+  row: SessionRow,
+  fd: number,
+  { from, to, marks = true }: AdoptRange,
+): Adoption {
   const seqOf = seqFinder(db, row);
   let end = from;
   let corruptAt: number | undefined;
+  let marked = lastMark(db, row.id).offset;
+  const mark = ({ seal, offset }: PlacedRecord, seq: number): void => {
+    if (!marks || offset - marked < MARK_BYTES) return;
+    if (seal !== undefined && seal !== 'broken' && sealPlace(seal).i > 1) return;
+    addMark(db, row.id, { seq, offset });
+    marked = offset;
+  };
   const accept = (placed: PlacedRecord): void => {
     const { record, seal } = placed;
     const seq = row.seq + 1;
+    mark(placed, seq);
     end = Math.max(end, (placed as LineToAdopt).end);
     if (seal === undefined || seal === 'broken') {
       adoptForeign(db, row, record);
@@ -89,9 +110,14 @@ export function adoptLines(db: Database, row: SessionRow, fd: number, from: numb
   return { end, corruptAt };
 }
 
-function adoptForeign(db: Database, row: SessionRow, record: JsonObject): void {
+/** What a line of another tool says: nothing, one thing, or in some dialects several. */
+export function foreignEntries(record: JsonObject): readonly Entry[] {
   const placed = [{ record, seal: undefined, line: 0, offset: 0 }];
-  for (const entry of canonicalEntries(placed, new IssueLog()).entries) {
+  return canonicalEntries(placed, new IssueLog()).entries;
+}
+
+function adoptForeign(db: Database, row: SessionRow, record: JsonObject): void {
+  for (const entry of foreignEntries(record)) {
     const seq = row.seq + 1;
     db.run('INSERT INTO foreign_lines VALUES (?, ?, ?)', row.id, seq, entry.id);
     const facts = factsOf(entry);

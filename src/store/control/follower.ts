@@ -1,5 +1,6 @@
 import { adoptLines } from './adopt.ts';
 import type { Database } from './database.ts';
+import { addMark, lastMark, MARK_BYTES } from './marks.ts';
 import { findSession, type SessionRow } from './session-row.ts';
 import {
   endLine,
@@ -17,7 +18,6 @@ interface JournalRow {
   readonly bytes: Uint8Array;
 }
 
-const MARK_BYTES = 64 * 1024;
 const LF = 10;
 
 /**
@@ -171,7 +171,7 @@ export class Follower {
     if (common === actual.length) return expected.subarray(common);
     // Lines begin alike; what counts is where the last whole line of ours ends.
     const same = expected.subarray(0, common).lastIndexOf(LF) + 1;
-    this.#takeIn(fd, row, same, size);
+    this.#takeIn(fd, row, { same, size, isAhead: same === expected.length });
     return expected.subarray(same);
   }
 
@@ -179,9 +179,15 @@ export class Follower {
    * Behind what the journal knows stand lines it does not: of another tool, or ours from an index that is gone.
    * They are settled at once, with all of ours before them, so that the journal never has to hold them.
    */
-  #takeIn(fd: number, row: SessionRow, same: number, size: number): void {
+  #takeIn(
+    fd: number,
+    row: SessionRow,
+    { same, size, isAhead }: { readonly same: number; readonly size: number; readonly isAhead: boolean },
+  ): void {
     const from = row.synced_size + same;
-    const { end, corruptAt } = adoptLines(this.#db, row, fd, from, size);
+    // What stood here when a mark was made may have been lost and written again further back.
+    this.#db.run('DELETE FROM marks WHERE session_id = ? AND offset >= ?', row.id, from);
+    const { end, corruptAt } = adoptLines(this.#db, row, fd, { from, to: size, marks: isAhead });
     if (end < size) this.#setAside(fd, row, end, size);
     if (end > from) endLine(fd);
     if (corruptAt !== undefined)
@@ -235,19 +241,24 @@ export class Follower {
   }
 
   #mark(row: SessionRow, rows: readonly JournalRow[], start: number): void {
-    const last = this.#db.row<{ offset: number }>(
-      'SELECT offset FROM marks WHERE session_id = ? ORDER BY seq DESC LIMIT 1',
-      row.id,
-    );
-    let known = last?.offset ?? 0;
+    let known = lastMark(this.#db, row.id).offset;
     let offset = start;
     for (const { first_seq, bytes } of rows) {
-      if (offset - known >= MARK_BYTES) {
-        this.#db.run('INSERT OR IGNORE INTO marks VALUES (?, ?, ?)', row.id, first_seq, offset);
+      if (offset - known >= MARK_BYTES && !this.#hasLaterBefore(row, first_seq)) {
+        addMark(this.#db, row.id, { seq: first_seq, offset });
         known = offset;
       }
       offset += bytes.length;
     }
+  }
+
+  /** Whether a line of another tool with a higher seq stands before this one: then no mark can be here. */
+  #hasLaterBefore({ id, seq, q }: SessionRow, first: number): boolean {
+    if (seq === q) return false;
+    return (
+      this.#db.row('SELECT 1 FROM foreign_lines WHERE session_id = ? AND seq > ? LIMIT 1', id, first) !==
+      undefined
+    );
   }
 }
 

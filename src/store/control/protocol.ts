@@ -9,6 +9,8 @@ export interface ThreadOptions {
   readonly home?: string;
   readonly durability: 'disk' | 'os';
   readonly now?: string;
+  /** How long what a session's tail says is kept in memory after it was last asked for; 0 keeps nothing. */
+  readonly cacheTtlMs?: number;
   readonly engineId: string;
 }
 

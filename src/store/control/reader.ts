@@ -1,52 +1,62 @@
 import { RepriseError } from '../../errors.ts';
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
-import { contentText } from '../../transcript/content.ts';
-import type { Entry } from '../../transcript/entry.ts';
-import { isObject } from '../../transcript/json.ts';
-import { decodeLine } from '../../transcript/line.ts';
-import { createTranscriptReader } from '../../transcript/reader.ts';
 import type {
   EntryPage,
   InboxItem,
   LeaseInfo,
   ListQuery,
   ReadRange,
-  SearchHit,
   SearchQuery,
+  SearchResult,
   SessionPage,
   SessionRecord,
   StoredEntry,
   StoreStats,
-  VerifyFinding,
   VerifyReport,
 } from '../store.ts';
 import type { Database } from './database.ts';
 import type { Holder } from './holder.ts';
 import { getItem, pendingItems } from './inbox-rows.ts';
 import { listLeases } from './leases.ts';
-import type { LineSource } from './lines.ts';
+import type { LinePage, LineSource } from './line-source.ts';
 import { listSessions } from './list.ts';
+import { countAll, exportSession, verifySessions } from './scan.ts';
+import { searchSessions } from './search.ts';
 import { getSession, type SessionRow, toRecord } from './session-row.ts';
+import type { Steps } from './steps.ts';
+import { TailCache, type WarmTail } from './tail-cache.ts';
 
-/** A page, and where the first line stands that is not what was sealed. Such lines are left out of the page. */
+/** A page, or the first part of one that is too much for one message. */
 export interface CheckedPage extends EntryPage {
+  /** Where the first line stands that is not what was sealed. Such lines are left out of the page. */
   readonly damagedAt?: number;
+  /** What is still to be asked for. */
+  readonly rest?: PageRange;
+}
+
+export interface PageRange {
+  readonly from: number;
+  readonly to: number;
+  readonly backward: boolean;
 }
 
 const PAGE = 200;
-const SEARCH_MS = 1000;
-const SNIPPET_CHARS = 80;
 
-/** Everything that only looks. Each answer is of one snapshot: committed lines, whole or not at all. */
+/**
+ * Everything that only looks. What is short is answered at once, of one snapshot: committed lines, whole or not at
+ * all. What may take long goes in steps, each of a snapshot of its own, and says so by its type.
+ */
 export class Reader {
   readonly #db: Database;
   readonly #source: LineSource;
   readonly #self: Holder;
+  readonly #warm: TailCache;
 
-  constructor(db: Database, source: LineSource, self: Holder) {
+  constructor(db: Database, source: LineSource, self: Holder, cacheTtlMs: number) {
     this.#db = db;
     this.#source = source;
     this.#self = self;
+    this.#warm = new TailCache(cacheTtlMs);
   }
 
   get({ id }: { readonly id: string }): SessionRecord {
@@ -62,56 +72,39 @@ export class Reader {
     return row === undefined || row.session_id === '' ? undefined : this.get({ id: row.session_id });
   }
 
-  list(query: ListQuery): SessionPage {
-    return this.#db.snapshot(() => listSessions(this.#db, query));
+  list(query: ListQuery): Steps<SessionPage> {
+    return listSessions(this.#db, query);
   }
 
   tail({ id }: { readonly id: string }): CheckedPage {
-    return this.#page(id, (row) => ({ from: Math.max(2, row.context_seq), to: row.seq, backward: false }));
+    return this.#db.snapshot(() => {
+      const row = getSession(this.#db, id);
+      return this.#tail(row, Math.max(2, row.context_seq));
+    });
   }
 
   read({ id, from, limit = PAGE, direction = 'forward' }: { readonly id: string } & ReadRange): CheckedPage {
     if (!Number.isSafeInteger(limit) || limit < 1) {
       throw new RepriseError('INVALID_INPUT', `a page has at least one entry, not ${limit}`);
     }
-    return this.#page(id, (row) => {
+    return this.#db.snapshot(() => {
+      const row = getSession(this.#db, id);
       if (direction === 'forward') {
         const start = Math.max(1, from ?? 1);
-        return { from: start, to: start + limit - 1, backward: false };
+        return this.#page(row, { from: start, to: start + limit - 1, backward: false });
       }
       const end = Math.min(row.seq, from ?? row.seq);
-      return { from: Math.max(1, end - limit + 1), to: end, backward: true };
+      return this.#page(row, { from: Math.max(1, end - limit + 1), to: end, backward: true });
     });
   }
 
-  #page(
-    id: string,
-    range: (row: SessionRow) => { from: number; to: number; backward: boolean },
-  ): CheckedPage {
-    return this.#db.snapshot(() => {
-      const row = getSession(this.#db, id);
-      const { from, to, backward } = range(row);
-      const entries: StoredEntry[] = [];
-      let damagedAt: number | undefined;
-      for (const { seq, bytes, offset } of this.#source.lines(row, from, Math.min(to, row.seq))) {
-        const decoded = decodeLine(bytes);
-        if (decoded.kind === 'record' && decoded.seal !== 'broken')
-          entries.push({ seq, entry: decoded.record as Entry });
-        else damagedAt ??= offset ?? 0;
-      }
-      const page = { entries, lastSeq: row.seq, hasMore: backward ? from > 1 : to < row.seq };
-      if (backward) entries.reverse();
-      return damagedAt === undefined || row.corrupt_at !== null ? page : { ...page, damagedAt };
-    });
+  /** The rest of a page. Lines that have a seq keep it and stay as they are, so it need not be the same snapshot. */
+  more({ id, ...range }: { readonly id: string } & PageRange): CheckedPage {
+    return this.#db.snapshot(() => this.#page(getSession(this.#db, id), range));
   }
 
-  export({ id }: { readonly id: string }): Uint8Array {
-    return this.#db.snapshot(() => {
-      const row = getSession(this.#db, id);
-      if (row.seq === row.q) return Buffer.concat([...this.#source.chunks(row)]);
-      const lines = this.#source.lines(row, 1, row.seq).flatMap(({ bytes }) => [bytes, Buffer.from('\n')]);
-      return Buffer.concat(lines);
-    });
+  export({ id }: { readonly id: string }): Steps<Uint8Array> {
+    return exportSession(this.#db, this.#source, id);
   }
 
   item({ inboxId }: { readonly inboxId: string }): InboxItem {
@@ -126,85 +119,78 @@ export class Reader {
     return listLeases(this.#db, this.#self);
   }
 
-  stats(): StoreStats {
-    const sessions = this.#db.row<{ n: number }>('SELECT count(*) AS n FROM sessions')?.n ?? 0;
-    const inFiles = this.#db.row<{ n: number | null }>('SELECT sum(file_size) AS n FROM sessions')?.n ?? 0;
-    const behind = this.#db.row<{ n: number | null }>(
-      'SELECT sum(length(bytes)) AS n FROM journal JOIN sessions ON id = session_id WHERE first_seq > file_seq',
-    )?.n;
-    return { sessions, bytes: inFiles + (behind ?? 0) };
+  stats(): Steps<StoreStats> {
+    return countAll(this.#db);
   }
 
-  /** A scan, newest sessions and newest lines first, for as long as a person would wait. */
-  search({ text, limit = 20, agentId }: SearchQuery): SearchHit[] {
-    const wanted = text.toLowerCase();
-    const hits: SearchHit[] = [];
-    if (wanted === '') return hits;
-    const deadline = performance.now() + SEARCH_MS;
-    let cursor: string | null = null;
-    do {
-      const page: SessionPage = this.list({
-        limit: 100,
-        ...(agentId !== undefined && { agentId }),
-        ...(cursor !== null && { cursor }),
-      });
-      for (const { id } of page.sessions) {
-        const { entries } = this.read({ id, limit: 10_000, direction: 'backward' });
-        for (const { seq, entry } of entries) {
-          const found = textOf(entry as Entry);
-          const at = found.toLowerCase().indexOf(wanted);
-          if (at !== -1)
-            hits.push({
-              id,
-              seq,
-              snippet: found.slice(Math.max(0, at - SNIPPET_CHARS / 2), at + SNIPPET_CHARS),
-            });
-          if (hits.length >= limit) return hits;
-        }
-        if (performance.now() > deadline) return hits;
+  search(query: SearchQuery): Steps<SearchResult> {
+    return searchSessions(this.#db, this.#source, query);
+  }
+
+  verify({ id }: { readonly id?: string }): Steps<VerifyReport> {
+    return verifySessions(this.#db, this.#source, id);
+  }
+
+  #page(row: SessionRow, range: PageRange): CheckedPage {
+    const { from, backward } = range;
+    const to = Math.min(range.to, row.seq);
+    const page = from > to ? { lines: [], from, to } : this.#source.lines(row, { from, to, backward });
+    return checkedPage(row, range, page);
+  }
+
+  /** From what is kept and what has been appended since; all of it is kept for the next time. */
+  #tail(row: SessionRow, from: number): CheckedPage {
+    const to = row.seq;
+    const stamp = this.#source.stamp(row);
+    const warm = this.#warm.find(row, stamp);
+    const isOfUse = warm !== undefined && warm.from <= from && warm.to <= to;
+    const known: WarmTail = isOfUse ? warm : { from, to: from - 1, entries: [], bytes: 0 };
+    let { entries, bytes } = known;
+    if (known.from < from) {
+      // The context begins later now; what it no longer needs weighed its share.
+      const needed = entries.filter(({ seq }) => seq >= from);
+      bytes = Math.ceil((bytes * needed.length) / Math.max(1, entries.length));
+      entries = needed;
+    }
+    const start = Math.max(from, known.to + 1);
+    if (start <= to) {
+      const page = this.#source.lines(row, { from: start, to });
+      if (page.to < to || page.damagedAt !== undefined || row.corrupt_at !== null) {
+        // Too much for one look, or not whole: answered piece by piece, with what is wrong, and not kept.
+        this.#warm.forget(row.id);
+        const range = { from, to, backward: false };
+        return start === from ? checkedPage(row, range, page) : this.#page(row, range);
       }
-      cursor = page.cursor;
-    } while (cursor !== null);
-    return hits;
-  }
-
-  /** Reads every byte and believes none of them. */
-  verify({ id }: { readonly id?: string }): VerifyReport {
-    const ids =
-      id === undefined
-        ? this.#db.rows<{ id: string }>('SELECT id FROM sessions ORDER BY id').map((row) => row.id)
-        : [getSession(this.#db, id).id];
-    const findings = ids.flatMap((session) => this.#verifySession(session));
-    const status = findings.some(({ kind }) => kind === 'corrupt' || kind === 'missing-lines')
-      ? 'corrupt'
-      : findings.length > 0
-        ? 'quarantined'
-        : 'clean';
-    return { status, findings };
-  }
-
-  #verifySession(id: string): VerifyFinding[] {
-    return this.#db.snapshot(() => {
-      const row = getSession(this.#db, id);
-      const reader = createTranscriptReader({ sessionId: id });
-      for (const chunk of this.#source.chunks(row)) reader.push(chunk);
-      const { issues, entries, sealed } = reader.finish();
-      const findings = issues.examples
-        .filter(({ kind }) => kind !== 'foreign-line' && kind !== 'inexact-number')
-        .map(({ kind, offset = 0, detail }) => ({ session: id, offset, kind: kind as string, detail }));
-      if (!sealed)
-        findings.push({ session: id, offset: 0, kind: 'corrupt', detail: 'the header is not sealed' });
-      if (entries.length + 1 < row.seq) {
-        const detail = `${row.seq - 1 - entries.length} of ${row.seq} lines are missing`;
-        findings.push({ session: id, offset: row.file_size, kind: 'missing-lines', detail });
-      }
-      return findings;
-    });
+      entries = [...entries, ...entriesOf(page)];
+      bytes += page.lines.reduce((sum, line) => sum + line.bytes.length, 0);
+    }
+    this.#warm.keep(row, { from, to, entries, bytes }, stamp);
+    return { entries, lastSeq: to, hasMore: false };
   }
 }
 
-function textOf(entry: Entry): string {
-  const { message, summary, content } = entry;
-  if (isObject(message)) return contentText(message['content']);
-  return typeof summary === 'string' ? summary : contentText(content);
+function checkedPage(row: SessionRow, { from, to, backward }: PageRange, page: LinePage): CheckedPage {
+  const entries = entriesOf(page);
+  if (backward) entries.reverse();
+  const { damagedAt } = page;
+  const last = Math.min(to, row.seq);
+  const rest = backward ? { from, to: page.from - 1, backward } : { from: page.to + 1, to: last, backward };
+  return {
+    entries,
+    lastSeq: row.seq,
+    hasMore: backward ? from > 1 : to < row.seq,
+    ...(damagedAt !== undefined && row.corrupt_at === null && { damagedAt }),
+    ...(rest.from <= rest.to && { rest }),
+  };
+}
+
+function entriesOf({ lines, from, to }: LinePage): StoredEntry[] {
+  const stored: StoredEntry[] = [];
+  for (const { seq: first, entries } of lines) {
+    for (const [i, entry] of entries.entries()) {
+      const seq = first + i;
+      if (seq >= from && seq <= to) stored.push({ seq, entry });
+    }
+  }
+  return stored;
 }

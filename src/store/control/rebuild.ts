@@ -57,7 +57,7 @@ function adoptFile(db: Database, files: TranscriptFiles, owner: Owner): void {
     const row = findSession(db, owner.id);
     if (row === undefined) return;
     const state = { ...row };
-    const { end: taken, corruptAt } = adoptLines(db, state, fd, 0, size);
+    const { end: taken, corruptAt } = adoptLines(db, state, fd, { from: 0, to: size });
     if (taken < size) {
       files.quarantine(`${owner.id}.jsonl@${taken}`, readRange(fd, taken, size));
       truncate(fd, taken);

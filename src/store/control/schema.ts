@@ -37,7 +37,10 @@ CREATE TABLE sessions (
 ) STRICT;
 CREATE INDEX sessions_recent ON sessions (status, last_at DESC, id DESC);
 CREATE INDEX sessions_recent_by_agent ON sessions (agent_id, status, last_at DESC, id DESC);
+-- Without the time, so that an append leaves them alone: they find what is rare, which is then sorted.
 CREATE INDEX sessions_by_parent ON sessions (parent_id) WHERE parent_id IS NOT NULL;
+CREATE INDEX sessions_by_channel ON sessions (channel) WHERE channel IS NOT NULL;
+CREATE INDEX sessions_by_kind ON sessions (kind);
 
 CREATE TABLE active (key TEXT PRIMARY KEY, session_id TEXT NOT NULL, counter INTEGER NOT NULL) STRICT;
 
@@ -59,7 +62,7 @@ CREATE TABLE append_keys (
   PRIMARY KEY (session_id, key)
 ) STRICT, WITHOUT ROWID;
 
--- A known place every 64 KiB or so, to find a seq in a file without reading it from the start.
+-- Known places, to find a seq in a file without reading it from the start; see marks.ts.
 CREATE TABLE marks (
   session_id TEXT NOT NULL,
   seq INTEGER NOT NULL,

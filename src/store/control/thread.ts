@@ -6,10 +6,12 @@ import { Follower } from './follower.ts';
 import { currentHolder } from './holder.ts';
 import type { LeaseRef } from './leases.ts';
 import { fileSource, journalSource } from './lines.ts';
+import { Looks } from './looks.ts';
 import type { ThreadEvent, ThreadOptions, ThreadReply, ThreadRequest } from './protocol.ts';
 import { Reader } from './reader.ts';
 import { adoptUnknownTranscripts, setAsideDamaged } from './rebuild.ts';
 import { writeSessionsJson } from './sessions-json.ts';
+import { DEFAULT_CACHE_TTL_MS } from './tail-cache.ts';
 import { TranscriptFiles } from './transcript-files.ts';
 import { WRITE_OPS, type WriteOp, type WriteOutcome, Writer } from './writer.ts';
 
@@ -20,9 +22,6 @@ import { WRITE_OPS, type WriteOp, type WriteOutcome, Writer } from './writer.ts'
  */
 const SWEEP_MS = 1000;
 const POLL_MS = 100;
-const READ_OPS: ReadonlySet<string> = new Set(
-  'get active list tail read export item pending leases stats search verify'.split(' '),
-);
 
 function start(port: MessagePort, options: ThreadOptions): void {
   const { path, home, role, durability, engineId } = options;
@@ -30,19 +29,21 @@ function start(port: MessagePort, options: ThreadOptions): void {
   const self = currentHolder(engineId);
   const files = home === undefined ? undefined : new TranscriptFiles(home);
   const source = files === undefined ? journalSource(db) : fileSource(db, files);
-  const reader = new Reader(db, source, self);
-  const reply = (message: ThreadReply | ThreadEvent): void => port.postMessage(message);
+  const looks = new Looks(new Reader(db, source, self, options.cacheTtlMs ?? DEFAULT_CACHE_TTL_MS));
+  const reply = (message: ThreadReply | ThreadEvent, given: readonly ArrayBuffer[] = []): void =>
+    port.postMessage(message, given);
   const answer = (n: number, outcome: WriteOutcome): void =>
-    reply(
-      outcome.ok ? { n, ok: true, value: outcome.value } : { n, ok: false, error: describe(outcome.error) },
-    );
+    outcome.ok
+      ? reply({ n, ok: true, value: outcome.value }, buffersOf(outcome.value))
+      : reply({ n, ok: false, error: describe(outcome.error) });
 
   if (role === 'reader') {
     port.on('message', ({ n, op, args }: ThreadRequest) => {
       if (op !== 'close') {
-        answer(n, look(reader, op, args));
+        looks.look(op, args, (outcome) => answer(n, outcome));
         return;
       }
+      looks.close();
       db.close();
       answer(n, { ok: true, value: undefined });
       port.close();
@@ -122,6 +123,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
   port.on('message', ({ n, op, args }: ThreadRequest) => {
     if (op === 'close') {
       for (const timer of timers) clearInterval(timer);
+      looks.close();
       // Everything submitted before has been answered: the client waits for its calls before it closes.
       sweep();
       sweep();
@@ -141,7 +143,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
           answer(n, outcome);
         },
       });
-    } else answer(n, look(reader, op, args));
+    } else looks.look(op, args, (outcome) => answer(n, outcome));
   });
 }
 
@@ -188,14 +190,9 @@ function keepPrivate(path: string): void {
   }
 }
 
-function look(reader: Reader, op: string, args: unknown): WriteOutcome {
-  try {
-    if (!READ_OPS.has(op)) throw new RepriseError('INVALID_INPUT', `no operation ${op}`);
-    const run = reader[op as 'get'] as (args: unknown) => unknown;
-    return { ok: true, value: run.call(reader, args) };
-  } catch (error) {
-    return { ok: false, error: storeError(error) };
-  }
+/** Bytes that are answered alone were made for it: they are given away, not copied. */
+function buffersOf(value: unknown): ArrayBuffer[] {
+  return value instanceof Uint8Array && value.buffer instanceof ArrayBuffer ? [value.buffer] : [];
 }
 
 function describe({ code, message, details, outcome }: RepriseError): ThreadErrorShape {

@@ -42,6 +42,15 @@ export class TranscriptFiles {
     return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   }
 
+  /** To tell whether a file is still the one it was. */
+  stamp(
+    agentId: string,
+    sessionId: string,
+  ): { readonly inode: number; readonly size: number; readonly changedAt: number } | undefined {
+    const stat = statSync(this.path(agentId, sessionId), { throwIfNoEntry: false });
+    return stat === undefined ? undefined : { inode: stat.ino, size: stat.size, changedAt: stat.mtimeMs };
+  }
+
   /** A descriptor for appending. The folder of a new file is synced, or the file could vanish in a power cut. */
   descriptor(path: string): number {
     const known = this.#open.get(path);
