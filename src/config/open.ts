@@ -11,6 +11,8 @@ export interface OpenStoreOptions {
   readonly durability?: 'disk' | 'os';
   /** A fixed clock that moves one millisecond with each entry; for tests that compare bytes. */
   readonly now?: string;
+  /** How long the tail of a session stays in memory after its last use, in ms; by default 45,000, and 0 keeps none. */
+  readonly sessionCacheTtlMs?: number;
 }
 
 /** The only place that names concrete stores. Backends are loaded when asked for. */

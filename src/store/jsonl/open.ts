@@ -7,10 +7,16 @@ export interface JsonlStoreOptions {
   readonly home: string;
   readonly durability?: 'disk' | 'os';
   readonly now?: string;
+  readonly sessionCacheTtlMs?: number;
 }
 
 /** The default: SQLite commits, JSONL tells. Transcripts are complete within milliseconds, synced within a second. */
-export async function openJsonlStore({ home, durability = 'disk', now }: JsonlStoreOptions): Promise<Store> {
+export async function openJsonlStore({
+  home,
+  durability = 'disk',
+  now,
+  sessionCacheTtlMs,
+}: JsonlStoreOptions): Promise<Store> {
   const folder = await prepareHome(home);
   return ControlStore.open({
     path: join(folder, 'control.db'),
@@ -18,5 +24,6 @@ export async function openJsonlStore({ home, durability = 'disk', now }: JsonlSt
     durability,
     supports: { search: 'scan', durability, shared: true },
     ...(now !== undefined && { now }),
+    ...(sessionCacheTtlMs !== undefined && { cacheTtlMs: sessionCacheTtlMs }),
   });
 }

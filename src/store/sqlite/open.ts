@@ -7,6 +7,7 @@ export interface SqliteStoreOptions {
   readonly home: string;
   readonly durability?: 'disk' | 'os';
   readonly now?: string;
+  readonly sessionCacheTtlMs?: number;
 }
 
 /** One file holds everything: the journal of the JSONL store, never emptied. */
@@ -14,6 +15,7 @@ export async function openSqliteStore({
   home,
   durability = 'disk',
   now,
+  sessionCacheTtlMs,
 }: SqliteStoreOptions): Promise<Store> {
   const folder = await prepareHome(home);
   return ControlStore.open({
@@ -21,5 +23,6 @@ export async function openSqliteStore({
     durability,
     supports: { search: 'scan', durability, shared: true },
     ...(now !== undefined && { now }),
+    ...(sessionCacheTtlMs !== undefined && { cacheTtlMs: sessionCacheTtlMs }),
   });
 }
