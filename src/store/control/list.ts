@@ -14,6 +14,8 @@ const ROWS_PER_STEP = 4000;
 const NEWEST_FIRST = 'ORDER BY last_at DESC, id DESC';
 const TEXT = "(instr(lower(title), lower(?)) > 0 OR instr(lower(coalesce(label, '')), lower(?)) > 0)";
 
+type Place = Pick<SessionRow, 'last_at' | 'id'>;
+
 interface Filter {
   readonly where: string;
   readonly values: readonly SQLInputValue[];
@@ -36,8 +38,8 @@ export function* listSessions(db: Database, query: ListQuery): Steps<SessionPage
   };
   if (text === undefined) return db.snapshot(() => answer(newest(db, query, size + 1)));
   const recent = db.snapshot(() => {
-    const rows = newest(db, query, size + 1, { text, among: RECENT });
-    return rows.length > size ? answer(rows) : undefined;
+    const { rows, isAll } = recentlyTitled(db, query, text, size + 1);
+    return isAll || rows.length > size ? answer(rows) : undefined;
   });
   if (recent !== undefined) return recent;
   const ids = yield* matchingIds(db, query, text);
@@ -55,13 +57,8 @@ export function* listSessions(db: Database, query: ListQuery): Steps<SessionPage
 }
 
 /** By an index that holds the order, or by one that finds the few that match. */
-function newest(
-  db: Database,
-  query: ListQuery,
-  limit: number,
-  titled?: { readonly text: string; readonly among: number },
-): SessionRow[] {
-  if (titled === undefined && matchesFew(db, query)) {
+function newest(db: Database, query: ListQuery, limit: number): SessionRow[] {
+  if (matchesFew(db, query)) {
     const { where, values } = filterOf(query, { unordered: true });
     return db.rows<SessionRow>(
       `SELECT * FROM sessions WHERE ${where} ORDER BY +last_at DESC, +id DESC LIMIT ?`,
@@ -69,16 +66,54 @@ function newest(
       limit,
     );
   }
-  const statuses: readonly SessionStatus[] =
-    query.status === 'any' ? ['open', 'deleted'] : [query.status ?? 'open'];
-  const rows = statuses.flatMap((status) => {
+  const rows = statusesOf(query).flatMap((status) => {
     const { where, values } = filterOf({ ...query, status });
-    const all = `SELECT * FROM sessions WHERE ${where} ${NEWEST_FIRST} LIMIT ?`;
-    if (titled === undefined) return db.rows<SessionRow>(all, ...values, limit);
-    const { text, among } = titled;
-    return db.rows<SessionRow>(`SELECT * FROM (${all}) WHERE ${TEXT}`, ...values, among, text, text);
+    return db.rows<SessionRow>(
+      `SELECT * FROM sessions WHERE ${where} ${NEWEST_FIRST} LIMIT ?`,
+      ...values,
+      limit,
+    );
   });
   return rows.sort(compareRows).slice(0, limit);
+}
+
+/** Text is looked for among the newest first: there, or nowhere near, is what people look for. */
+function recentlyTitled(
+  db: Database,
+  query: ListQuery,
+  text: string,
+  limit: number,
+): { readonly rows: SessionRow[]; readonly isAll: boolean } {
+  const { agentId, cursor } = query;
+  const statuses = statusesOf(query);
+  const edges = statuses.flatMap((status) => {
+    const { where, values } = filterOf({
+      status,
+      ...(agentId !== undefined && { agentId }),
+      ...(cursor !== undefined && { cursor }),
+    });
+    return db.rows<Place>(
+      `SELECT last_at, id FROM sessions WHERE ${where} ${NEWEST_FIRST} LIMIT 1 OFFSET ${RECENT}`,
+      ...values,
+    );
+  });
+  // The same for all: behind the first edge some are looked at and some are not.
+  const [edge = { last_at: '', id: '' }] = edges.sort(compareRows);
+  const rows = statuses.flatMap((status) => {
+    const { where, values } = filterOf({ ...query, status }, { text });
+    return db.rows<SessionRow>(
+      `SELECT * FROM sessions WHERE ${where} AND (last_at, id) > (?, ?) ${NEWEST_FIRST} LIMIT ?`,
+      ...values,
+      edge.last_at,
+      edge.id,
+      limit,
+    );
+  });
+  return { rows: rows.sort(compareRows).slice(0, limit), isAll: edges.length === 0 };
+}
+
+function statusesOf({ status = 'open' }: ListQuery): readonly SessionStatus[] {
+  return status === 'any' ? ['open', 'deleted'] : [status];
 }
 
 /** Whether one of the columns with an index of its own leaves only a few sessions. */
@@ -143,7 +178,7 @@ function filterOf(
 }
 
 /** As SQLite orders them: ids ignoring case. */
-function compareRows(a: SessionRow, b: SessionRow): number {
+function compareRows(a: Place, b: Place): number {
   if (a.last_at !== b.last_at) return a.last_at < b.last_at ? 1 : -1;
   return a.id.toLowerCase() < b.id.toLowerCase() ? 1 : -1;
 }
