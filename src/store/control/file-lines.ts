@@ -56,6 +56,8 @@ export function fileLines(db: Database, files: TranscriptFiles, row: SessionRow,
   splitter.push(bytes);
   splitter.end();
   rule.finish();
+  // Lines of another tool may stand before lines of ours that were known earlier.
+  if (row.seq !== row.q) lines.sort((a, b) => a.seq - b.seq);
   const own = Math.max(0, Math.min(to, row.file_seq) - from + 1);
   const isWhole = inRange === own + numbering.foreignFrom(Math.max(from, row.file_seq + 1));
   return { lines, from, to, ...(!isWhole && suspect !== undefined && { damagedAt: suspect }) };

@@ -20,6 +20,12 @@ interface JournalRow {
 
 const LF = 10;
 
+interface Compared {
+  readonly missing: Buffer;
+  /** Size of the file as far as it has been looked at. */
+  readonly known: number;
+}
+
 /**
  * Lets transcript files follow the journal, like the target of a redo log. The commit has happened; whatever goes
  * wrong here leaves the lines safe in the journal, still served, and is tried again.
@@ -140,13 +146,15 @@ export class Follower {
     );
     const expected = Buffer.concat(rows.map(({ bytes }) => bytes));
     const start = isAsRecorded ? row.file_size : row.synced_size;
-    const missing = isAsRecorded ? expected : this.#reconcile(fd, row, expected, size);
-    if (missing === undefined) return;
-    const before = sizeOf(fd);
+    const compared = isAsRecorded
+      ? { missing: expected, known: size }
+      : this.#reconcile(fd, row, expected, size);
+    if (compared === undefined) return;
+    const { missing, known } = compared;
+    if (sizeOf(fd) !== known) throw changedMeanwhile();
     writeAll(fd, missing);
     const end = sizeOf(fd);
-    if (end !== before + missing.length || (isAsRecorded && before !== row.file_size))
-      throw changedMeanwhile();
+    if (end !== known + missing.length) throw changedMeanwhile();
     this.#compared.add(row.id);
     const lastSeq = rows.at(-1)?.last_seq ?? row.file_seq;
     row.file_seq = Math.max(row.file_seq, lastSeq);
@@ -155,8 +163,8 @@ export class Follower {
     this.#mark(row, rows, Math.max(start, end - expected.length));
   }
 
-  /** Compares the unsettled part of the file with the journal; answers what still has to be written. */
-  #reconcile(fd: number, row: SessionRow, expected: Buffer, size: number): Buffer | undefined {
+  /** Compares the unsettled part of the file with the journal; answers what still has to be written, and where. */
+  #reconcile(fd: number, row: SessionRow, expected: Buffer, size: number): Compared | undefined {
     if (size < row.synced_size) {
       // Cut from outside below what was settled: the journal cannot help any more.
       this.#db.run('UPDATE sessions SET corrupt_at = ? WHERE id = ?', size, row.id);
@@ -168,11 +176,11 @@ export class Follower {
       this.#files.writeInPlace(row.agent_id, row.id, row.synced_size, expected.subarray(0, common));
       this.#rewrite.delete(row.id);
     }
-    if (common === actual.length) return expected.subarray(common);
+    if (common === actual.length) return { missing: expected.subarray(common), known: size };
     // Lines begin alike; what counts is where the last whole line of ours ends.
     const same = expected.subarray(0, common).lastIndexOf(LF) + 1;
     this.#takeIn(fd, row, { same, size, isAhead: same === expected.length });
-    return expected.subarray(same);
+    return { missing: expected.subarray(same), known: row.file_size };
   }
 
   /**
@@ -188,14 +196,18 @@ export class Follower {
     // What stood here when a mark was made may have been lost and written again further back.
     this.#db.run('DELETE FROM marks WHERE session_id = ? AND offset >= ?', row.id, from);
     const { end, corruptAt } = adoptLines(this.#db, row, fd, { from, to: size, marks: isAhead });
+    // Whoever else appends may do so at any moment: what came after the look is not settled, and never cut off.
+    if (sizeOf(fd) !== size) throw changedMeanwhile();
     if (end < size) this.#setAside(fd, row, end, size);
     if (end > from) endLine(fd);
+    const settled = sizeOf(fd);
+    if (settled > end + 1) throw changedMeanwhile();
     if (corruptAt !== undefined)
       this.#db.run('UPDATE sessions SET corrupt_at = ? WHERE id = ?', corruptAt, row.id);
     // Synced before a journal row goes: if this fails, all of it is done again.
     syncData(fd);
     this.#settle(row, same);
-    row.synced_size = sizeOf(fd);
+    row.synced_size = settled;
     row.file_size = row.synced_size;
     this.#db.run(
       'UPDATE sessions SET synced_seq = ?, synced_size = ?, file_seq = ?, file_size = ? WHERE id = ?',

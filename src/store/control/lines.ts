@@ -53,7 +53,6 @@ export function fileSource(db: Database, files: TranscriptFiles): LineSource {
       const behind = { from: Math.max(from, row.file_seq + 1), to, ...(wanted !== undefined && { wanted }) };
       const { lines, damagedAt = inFile.damagedAt } = journalLines(db, row, behind);
       const all = [...inFile.lines, ...lines];
-      // A file with lines of other tools may hold them before ours that were known earlier.
       if (row.seq !== row.q) all.sort((a, b) => a.seq - b.seq);
       return { lines: all, from, to, ...(damagedAt !== undefined && { damagedAt }) };
     },
