@@ -18,7 +18,11 @@ export interface SealedSession {
 const BLOCK = 4 * 1024 * 1024;
 const TIME = '2025-01-01T00:00:00.000Z';
 /** Of a line that says nothing. */
-const OVERHEAD = 260;
+const OVERHEAD = 380;
+/** What a model's answer comes with. */
+const COST = '{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}';
+const USAGE = `{"input":1200,"output":80,"cacheRead":0,"cacheWrite":0,"totalTokens":1280,"cost":${COST}}`;
+const ANSWERED = `"api":"anthropic-messages","provider":"anthropic","model":"claude","usage":${USAGE},"stopReason":"stop"`;
 const WORDS = 'some words of a conversation about code, plans and what to do next, ';
 
 /** Where a transcript stands in a home. */
@@ -54,7 +58,7 @@ export function writeSealedSession(home: string, session: SealedSession): string
     const message =
       i % 2 === 0
         ? `{"role":"user","content":${text}}`
-        : `{"role":"assistant","content":[{"type":"text","text":${text}}],"stopReason":"stop"}`;
+        : `{"role":"assistant","content":[{"type":"text","text":${text}}],${ANSWERED}}`;
     add(
       sealJson(entryJson(q, `"type":"message"`, `"message":${message}`), { q, e: 0, b: place(i, messages) }),
     );
