@@ -64,6 +64,7 @@ export type {
   RebuildProgress,
   SearchHit,
   SearchQuery,
+  SearchResult,
   SessionInit,
   SessionPage,
   SessionRecord,
@@ -131,7 +132,6 @@ export { type Projection, type ProjectOptions, project } from './transcript/proj
 export {
   createTranscriptReader,
   parseTranscript,
-  type ReaderOptions,
   readTranscript,
   type Transcript,
   type TranscriptReader,
@@ -142,6 +142,7 @@ export {
   type RebuildOptions,
   rebuildHistory,
 } from './transcript/rebuild-history.ts';
+export type { ReaderOptions } from './transcript/records.ts';
 export type {
   AiSdkAssistantPart,
   AiSdkMessage,

@@ -61,7 +61,8 @@ export interface Store extends AsyncDisposable {
   /** Removes the bytes of a deleted session for good; its id stays taken. */
   purge(id: string): Promise<void>;
 
-  search(query: SearchQuery): Promise<readonly SearchHit[]>;
+  /** The newest messages first that hold a text, ignoring case. */
+  search(query: SearchQuery): Promise<SearchResult>;
   /** Reads everything, of one session or of all. */
   verify(id?: string): Promise<VerifyReport>;
   stats(): Promise<StoreStats>;
@@ -274,6 +275,14 @@ export interface SearchQuery {
   readonly text: string;
   readonly limit?: number;
   readonly agentId?: string;
+  /** How long to look at most, in milliseconds; by default 1000. */
+  readonly budgetMs?: number;
+}
+
+export interface SearchResult {
+  readonly hits: readonly SearchHit[];
+  /** False: the time was over before everything was looked at; there may be older hits. */
+  readonly complete: boolean;
 }
 
 export interface SearchHit {

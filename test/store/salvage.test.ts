@@ -11,6 +11,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
   writeSync,
 } from 'node:fs';
@@ -39,10 +40,10 @@ const receive = (store: Store, i: number) =>
 
 /** A closed home: one session in its file, one in the journal only, messages that wait, and an id that was purged. */
 async function seed(home: string): Promise<void> {
-  // A file where a folder should be: lines for it stay in the journal.
+  // A link to nowhere where a folder should be: its lines stay in the journal.
   const blocked = join(home, 'agents', 'side', 'sessions');
   mkdirSync(dirname(blocked), { recursive: true });
-  writeFileSync(blocked, '');
+  symlinkSync(join(home, 'nowhere'), blocked);
   const store = await openStore({ kind: 'jsonl', home, durability: 'os' });
   await store.create({ id: 's0', key: KEY });
   await store.activate(KEY, 's0');

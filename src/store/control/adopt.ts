@@ -12,11 +12,11 @@ import { sealPlace } from '../../transcript/seal.ts';
 import { createLineSplitter } from '../../transcript/split-lines.ts';
 import type { Database } from './database.ts';
 import { factsOf } from './facts.ts';
+import { addMark, lastMark, MARK_BYTES } from './marks.ts';
 import { applyFacts, recentOf, type SessionRow, saveSession, seqFinder } from './session-row.ts';
 import { readRange } from './transcript-files.ts';
 
 const CHUNK = 1024 * 1024;
-const MARK_BYTES = 64 * 1024;
 const LF = 10;
 /** Whoever wrote with an index we no longer have may have had any epoch up to this far above the file's. */
 export const EPOCH_JUMP = 1_000_000;
@@ -90,7 +90,7 @@ export function createAdopter(
   let end = from;
   let matched = 0;
   let fileSeq = row.file_seq;
-  let lastMark = from;
+  let marked = from === 0 ? 0 : lastMark(db, row.id).offset;
   const unfiled: UnfiledLine[] = [];
   let corruptAt: number | undefined;
   /** Where lines start that nobody has claimed so far. Those in front of a line that counts are skipped for good. */
@@ -102,9 +102,12 @@ export function createAdopter(
     }
     loose.delete(placed.offset);
     fileSeq = Math.max(fileSeq, seq);
-    if (placed.offset - lastMark < MARK_BYTES) return;
-    lastMark = placed.offset;
-    db.run('INSERT OR REPLACE INTO marks VALUES (?, ?, ?)', row.id, seq, placed.offset);
+    const { offset, seal } = placed;
+    if (offset - marked < MARK_BYTES) return;
+    // Lines of ours that come later in the file and have lower seqs, and the inside of an append, are no place for one.
+    if (matched < ours.length || (typeof seal === 'object' && sealPlace(seal).i > 1)) return;
+    marked = offset;
+    addMark(db, row.id, { seq, offset });
   };
   const accept = (placed: LineToAdopt): void => {
     const { record, seal } = placed;

@@ -5,7 +5,7 @@ import type { Database } from './database.ts';
 import type { FreshRow } from './follower.ts';
 import type { FreeSpace } from './free-space.ts';
 import type { Holder } from './holder.ts';
-import type { LineSource } from './lines.ts';
+import type { LineSource } from './line-source.ts';
 import type { RowCache } from './row-cache.ts';
 import { type SessionRow, saveSession } from './session-row.ts';
 
@@ -86,8 +86,9 @@ export class Batch implements BatchContext {
   entry(row: SessionRow, seq: number): Entry | undefined {
     const pending = this.#lines.get(row.id);
     const own = pending === undefined ? undefined : pending.lines[seq - pending.firstSeq];
-    const line = own ?? this.source.lines(row, seq, seq)[0]?.bytes.toString();
-    return line === undefined ? undefined : (JSON.parse(line) as Entry);
+    if (own !== undefined) return JSON.parse(own) as Entry;
+    const [line] = this.source.lines(row, { from: seq, to: seq }).lines;
+    return line?.entry as Entry | undefined;
   }
 
   /** The one copy of a session's row this batch works on. */

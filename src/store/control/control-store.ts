@@ -21,8 +21,8 @@ import type {
   LiveOptions,
   NewEntry,
   ReadRange,
-  SearchHit,
   SearchQuery,
+  SearchResult,
   SessionInit,
   SessionPage,
   SessionRecord,
@@ -288,7 +288,7 @@ export class ControlStore implements Store {
     return this.#writer.call('purge', { id: parseSessionId(id) });
   }
 
-  async search(query: SearchQuery): Promise<readonly SearchHit[]> {
+  async search(query: SearchQuery): Promise<SearchResult> {
     return this.#reader.call('search', query);
   }
 
@@ -327,9 +327,19 @@ export class ControlStore implements Store {
   }
 
   /** Whoever meets damage tells the writer, so that nobody appends behind it. */
-  async #checked(id: string, { damagedAt, ...page }: CheckedPage): Promise<EntryPage> {
+  async #checked(id: string, first: CheckedPage): Promise<EntryPage> {
+    const { lastSeq, hasMore } = first;
+    let { damagedAt } = first;
+    const entries = [...first.entries];
+    // A long page comes in parts, so that neither thread is kept from everything else by one message.
+    for (let { rest } = first; rest !== undefined; ) {
+      const part: CheckedPage = await this.#reader.call('more', { id, ...rest });
+      for (const stored of part.entries) entries.push(stored);
+      damagedAt ??= part.damagedAt;
+      rest = part.rest;
+    }
     if (damagedAt !== undefined) await this.#writer.call('damaged', { id, offset: damagedAt });
-    return page;
+    return { entries, lastSeq, hasMore };
   }
 
   async #receive({ sessionKey, ...inbound }: Inbound): Promise<InboxReceipt> {

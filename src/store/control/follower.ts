@@ -4,6 +4,7 @@ import type { BatchContext } from './batch.ts';
 import type { Database } from './database.ts';
 import { type ForeignLock, ForeignLocks } from './foreign-lock.ts';
 import { transcriptLost } from './heal.ts';
+import { addMark, lastMark, MARK_BYTES } from './marks.ts';
 import { type JournalRow, journalBehind, type Missing, Reconciler } from './reconcile.ts';
 import { findSession, type SessionRow } from './session-row.ts';
 import { changedMeanwhile, sizeOf, syncData, type TranscriptFiles, writeAll } from './transcript-files.ts';
@@ -16,7 +17,6 @@ export interface FreshRow extends JournalRow {
   readonly id: string;
 }
 
-const MARK_BYTES = 64 * 1024;
 /** Long enough for several commits to become one write, short enough for `tail -f`. */
 const FOLLOW_WITHIN_MS = 5;
 /** What is committed faster than this is read back from the journal instead of being remembered. */
@@ -270,9 +270,10 @@ export class Follower {
     rows: readonly JournalRow[],
     { start, before, missing }: { start: number; before: number; missing: Missing },
   ): void {
+    if (before !== missing.at) throw changedMeanwhile();
     writeAll(fd, missing.bytes);
     const end = sizeOf(fd);
-    if (before !== missing.at || end !== before + missing.bytes.length) throw changedMeanwhile();
+    if (end !== before + missing.bytes.length) throw changedMeanwhile();
     this.#compared.add(row.id);
     const lastSeq = rows.at(-1)?.last_seq ?? row.file_seq;
     row.file_seq = Math.max(row.file_seq, lastSeq);
@@ -282,19 +283,24 @@ export class Follower {
   }
 
   #mark(row: SessionRow, rows: readonly JournalRow[], start: number): void {
-    const last = this.#db.row<{ offset: number }>(
-      'SELECT offset FROM marks WHERE session_id = ? ORDER BY seq DESC LIMIT 1',
-      row.id,
-    );
-    let known = last?.offset ?? 0;
+    let known = lastMark(this.#db, row.id).offset;
     let offset = start;
     for (const { first_seq, bytes } of rows) {
-      if (offset - known >= MARK_BYTES) {
-        this.#db.run('INSERT OR IGNORE INTO marks VALUES (?, ?, ?)', row.id, first_seq, offset);
+      if (offset - known >= MARK_BYTES && !this.#hasLaterBefore(row, first_seq)) {
+        addMark(this.#db, row.id, { seq: first_seq, offset });
         known = offset;
       }
       offset += bytes.length;
     }
+  }
+
+  /** Whether a line of another tool with a higher seq stands before this one: then no mark can be here. */
+  #hasLaterBefore({ id, seq, q }: SessionRow, first: number): boolean {
+    if (seq === q) return false;
+    return (
+      this.#db.row('SELECT 1 FROM foreign_lines WHERE session_id = ? AND seq > ? LIMIT 1', id, first) !==
+      undefined
+    );
   }
 }
 

@@ -88,7 +88,12 @@ export class Reconciler {
       this.#rewrite.delete(row.id);
     }
     const isHeaded = row.synced_size > 0 || common > expected.indexOf(LF);
-    if (common < actual.length && isHeaded) return this.#takeIn(fd, row, { expected, actual, isNext });
+    if (common < actual.length && isHeaded) {
+      // What stood here when a mark was made may have been lost and written again further back.
+      const same = row.synced_size + expected.subarray(0, common).lastIndexOf(LF) + 1;
+      this.#context.db.run('DELETE FROM marks WHERE session_id = ? AND offset >= ?', row.id, same);
+      return this.#takeIn(fd, row, { expected, actual, isNext });
+    }
     this.#fragments.delete(row.id);
     if (common < actual.length) {
       // No file of this session begins like that, and without its header in front no rebuild would know it.
@@ -146,6 +151,8 @@ export class Reconciler {
     // Synced before a journal row goes: if this fails, all of it is done again.
     if (end > from) syncData(fd);
     this.#settle(row, found.matched);
+    // All that is known stands in the file.
+    if (missing.length === 0) Object.assign(row, { file_seq: row.seq, synced_seq: row.seq });
     row.synced_size = end;
     row.file_size = end;
     db.run(
@@ -184,6 +191,8 @@ export class Reconciler {
   }
 
   #setAside(fd: number, row: SessionRow, from: number, size: number): void {
+    // Whoever else appends may do so at any moment: what came after the look is never cut off.
+    if (sizeOf(fd) !== size) throw changedMeanwhile();
     this.#files.quarantine(`${row.id}.jsonl@${from}`, readRange(fd, from, size));
     truncate(fd, from);
     this.#fragments.delete(row.id);

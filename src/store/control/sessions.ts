@@ -2,7 +2,7 @@ import { RepriseError } from '../../errors.ts';
 import { parseSessionId } from '../../keys/ids.ts';
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
 import type { JsonObject } from '../../transcript/json.ts';
-import { decodeLine, encodeLine } from '../../transcript/line.ts';
+import { encodeLine } from '../../transcript/line.ts';
 import type { SessionInit, SessionRecord } from '../store.ts';
 import { writeEntries } from './append.ts';
 import type { Batch } from './batch.ts';
@@ -191,15 +191,18 @@ export function markDamaged(
 ): void {
   const row = batch.session(id);
   // Looked at again: a file that was cut has been healed by now, and then nothing in it is damaged.
-  const isDamaged = batch.source.lines(row, 1, row.seq).some(({ bytes }) => !isIntact(bytes));
-  if (!isDamaged) return;
+  if (!hasDamage(batch, row)) return;
   row.corrupt_at ??= offset;
   batch.db.run('UPDATE sessions SET corrupt_at = ? WHERE id = ?', row.corrupt_at, row.id);
 }
 
-function isIntact(bytes: Buffer): boolean {
-  const line = decodeLine(bytes);
-  return line.kind === 'record' && line.seal !== 'broken';
+function hasDamage({ source }: Batch, row: SessionRow): boolean {
+  for (let from = 1; from <= row.seq; ) {
+    const { to, damagedAt } = source.lines(row, { from, to: row.seq });
+    if (damagedAt !== undefined) return true;
+    from = to + 1;
+  }
+  return false;
 }
 
 function assertOpen(row: SessionRow): void {

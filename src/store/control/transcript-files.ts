@@ -69,6 +69,15 @@ export class TranscriptFiles {
     return { kind: 'file', size: found.size, replaced };
   }
 
+  /** To tell whether a file is still the one it was. */
+  stamp(
+    agentId: string,
+    sessionId: string,
+  ): { readonly inode: number; readonly size: number; readonly changedAt: number } | undefined {
+    const stat = statSync(this.path(agentId, sessionId), { throwIfNoEntry: false });
+    return stat === undefined ? undefined : { inode: stat.ino, size: stat.size, changedAt: stat.mtimeMs };
+  }
+
   /** The file the descriptor belongs to still stands at its path. */
   isInPlace(path: string): boolean {
     const found = standingAt(path);
