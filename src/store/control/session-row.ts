@@ -137,7 +137,7 @@ export function seqFinder(db: Database, row: SessionRow): (id: string) => number
 }
 
 /** Seqs of foreign lines, ascending; empty for nearly every session. */
-export function foreignSeqs(db: Database, { id, seq, q }: SessionRow): number[] {
+function foreignSeqs(db: Database, { id, seq, q }: SessionRow): number[] {
   if (seq === q) return [];
   return db
     .rows<{ seq: number }>('SELECT seq FROM foreign_lines WHERE session_id = ? ORDER BY seq', id)
@@ -145,7 +145,7 @@ export function foreignSeqs(db: Database, { id, seq, q }: SessionRow): number[] 
 }
 
 /** The seq of our own line `q`: one more for every foreign line that was known before it. */
-export function seqOfOwn(q: number, foreign: readonly number[]): number {
+function seqOfOwn(q: number, foreign: readonly number[]): number {
   let before = 0;
   while (before < foreign.length && (foreign[before] ?? 0) <= q + before) before++;
   return q + before;
