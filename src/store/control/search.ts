@@ -91,7 +91,7 @@ function* searchSession(
     });
     if (page === undefined) return;
     yield page;
-    to = page.from - 2;
+    to = page.from - 1;
   }
 }
 
