@@ -22,6 +22,7 @@ beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'reprise-long-'));
   writeSealedSession(home, {
     id: 'big',
+    agentId: 'big',
     messages: BIG,
     bytes: 1200,
     say: (i) => (i % 500 === 0 ? `needle-${i}` : ''),
@@ -84,10 +85,25 @@ test('a page of everything has everything, in both directions, however many part
 
 describe('search', () => {
   test('finds every message, wherever a look at the file ended', async () => {
-    const { hits, complete } = await store.search({ text: 'needle-', limit: 1000, budgetMs: 60_000 });
+    const { hits, complete } = await store.search({
+      text: 'MESSAGE ',
+      limit: BIG,
+      agentId: 'big',
+      budgetMs: 60_000,
+    });
     expect(complete).toBe(true);
-    const seqs = Array.from({ length: BIG / 500 }, (_, i) => i * 500 + 2);
+    const seqs = Array.from({ length: BIG }, (_, i) => i + 2);
     expect(hits.map(({ seq }) => seq)).toEqual(seqs.toReversed());
+  });
+
+  test('finds the few that hold a word, and parses no more than it must', async () => {
+    const { hits } = await store.search({ text: 'needle-', limit: 1000, budgetMs: 60_000 });
+    const seqs = Array.from({ length: BIG / 500 }, (_, i) => i * 500 + 2);
+    expect(hits.map(({ id, seq }) => [id, seq])).toEqual(seqs.toReversed().map((seq) => ['big', seq]));
+  });
+
+  test.each([-1, Number.NaN])('has a budget that is a time, not %s', async (budgetMs) => {
+    await expect(store.search({ text: 'x', budgetMs })).rejects.toMatchObject({ code: 'INVALID_INPUT' });
   });
 
   test('that runs out of time says so and gives what it has found', async () => {

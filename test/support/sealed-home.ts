@@ -1,11 +1,13 @@
 import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Store } from '../../src/store/store.ts';
 import { entryIdForSeq } from '../../src/transcript/entry-id.ts';
 import { sealJson } from '../../src/transcript/seal.ts';
 
 export interface SealedSession {
   readonly id: string;
+  /** By default `main`. */
+  readonly agentId?: string;
   readonly key?: string;
   readonly messages: number;
   /** Of a line, about. */
@@ -27,8 +29,8 @@ const ANSWERED = `"api":"anthropic-messages","provider":"anthropic","model":"cla
 const WORDS = 'some words of a conversation about code, plans and what to do next, ';
 
 /** Where a transcript stands in a home. */
-export function transcriptPath(home: string, id: string): string {
-  return join(home, 'agents', 'main', 'sessions', `${id}.jsonl`);
+export function transcriptPath(home: string, id: string, agentId = 'main'): string {
+  return join(home, 'agents', agentId, 'sessions', `${id}.jsonl`);
 }
 
 /** Resolves when a store that was opened on such a home has taken all of it in. */
@@ -41,9 +43,10 @@ export async function takenIn(store: Store): Promise<void> {
  * by appending. A store that opens the home takes it in.
  */
 export function writeSealedSession(home: string, session: SealedSession): string {
-  const { id, key = `agent:main:direct:${id}`, messages, bytes = 1200, keep, say = () => '' } = session;
-  const path = transcriptPath(home, id);
-  mkdirSync(join(home, 'agents', 'main', 'sessions'), { recursive: true, mode: 0o700 });
+  const { id, agentId = 'main', messages, bytes = 1200, keep, say = () => '' } = session;
+  const { key = `agent:${agentId}:direct:${id}` } = session;
+  const path = transcriptPath(home, id, agentId);
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const fd = openSync(path, 'wx', 0o600);
   const filler = WORDS.repeat(Math.ceil(bytes / WORDS.length)).slice(0, Math.max(0, bytes - OVERHEAD));
   let block: string[] = [];

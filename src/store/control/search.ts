@@ -1,3 +1,4 @@
+import { RepriseError } from '../../errors.ts';
 import { contentText } from '../../transcript/content.ts';
 import type { Entry, SessionHeader } from '../../transcript/entry.ts';
 import { isObject } from '../../transcript/json.ts';
@@ -27,6 +28,8 @@ export function* searchSessions(
   source: LineSource,
   { text, limit = 20, agentId, budgetMs = BUDGET_MS }: SearchQuery,
 ): Steps<SearchResult> {
+  if (!(budgetMs >= 0))
+    throw new RepriseError('INVALID_INPUT', `a budget is a number of milliseconds, not ${budgetMs}`);
   const deadline = performance.now() + budgetMs;
   const words = text.toLowerCase();
   const hits: SearchHit[] = [];
