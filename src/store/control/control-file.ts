@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, rmSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { RepriseError } from '../../errors.ts';
-import { BUSY_LIMIT_MS, Database, damage, isDamage, storeError } from './database.ts';
+import { BUSY_LIMIT_MS, Database } from './database.ts';
 import { keepPrivate } from './home.ts';
 import { meta } from './identity.ts';
 import { hasOurColumns, prepareSchema } from './migrate.ts';
@@ -9,6 +9,7 @@ import type { ThreadOptions } from './protocol.ts';
 import { replaceBySalvaged } from './salvage-file.ts';
 import { SCHEMA_VERSION } from './schema.ts';
 import { nap } from './side-files.ts';
+import { damage, isDamage, storeError } from './store-error.ts';
 
 export interface ControlFile {
   readonly db: Database;
@@ -38,7 +39,7 @@ export function openControl(options: ControlOptions): ControlFile {
     if (!existsSync(salvagedName(path))) return openPatiently(options);
   } catch (error) {
     // Not there for a moment: another process may just be putting the new one in its place.
-    if (!isUnsound(error) && codeOf(error) !== CANNOT_OPEN) throw storeError(error);
+    if (!isUnsound(error) && codeOf(error) !== CANNOT_OPEN) throw storeError(error, 'none', path);
   }
   alone(path, () => {
     try {
@@ -46,7 +47,7 @@ export function openControl(options: ControlOptions): ControlFile {
       openPatiently(options).db.close();
       rmSync(salvagedName(path), { force: true });
     } catch (error) {
-      if (!isUnsound(error)) throw storeError(error);
+      if (!isUnsound(error)) throw storeError(error, 'none', path);
       replaceBySalvaged(options, salvagedName(path));
       rmSync(noteName(path), { force: true });
     }
