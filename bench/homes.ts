@@ -3,9 +3,15 @@ import { mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openStore, type StoreKind } from '../src/config/open.ts';
+import { type OpenStoreOptions, openStore, type StoreKind } from '../src/config/open.ts';
 import { entryIdForSeq } from '../src/index.ts';
 import type { Store } from '../src/store/store.ts';
+import {
+  type SealedSession,
+  takenIn,
+  transcriptPath,
+  writeSealedSession,
+} from '../test/support/sealed-home.ts';
 import type { Slices } from './measure.ts';
 import { nextTurn } from './payload.ts';
 import { type ByteRange, lastLines, readAndParse } from './raw.ts';
@@ -19,6 +25,8 @@ export interface Scale {
   readonly sessions: number;
   /** Messages of the session that is read as a whole. */
   readonly scan: number;
+  /** Messages of 2 KB of the session that is there while everything else happens. */
+  readonly large: number;
 }
 
 const FULL: Scale = {
@@ -27,6 +35,7 @@ const FULL: Scale = {
   history: 100_000,
   sessions: 10_000,
   scan: 10_000,
+  large: 100_000,
 };
 
 export const SCALES: Readonly<Record<'full' | 'quick' | 'large', Scale>> = {
@@ -37,15 +46,24 @@ export const SCALES: Readonly<Record<'full' | 'quick' | 'large', Scale>> = {
     history: 10_000,
     sessions: 1_000,
     scan: 2_000,
+    large: 10_000,
   },
   /** Takes minutes to fill. */
-  large: { ...FULL, sessions: 100_000 },
+  large: { ...FULL, history: 1_000_000, sessions: 100_000, scan: 100_000 },
 };
 
 export interface Home {
+  readonly folder: string;
   readonly store: Store;
   readonly transcript: (id: string) => string;
 }
+
+export interface HistoryOptions {
+  /** Whether the store keeps tails it has read, as it does by default. */
+  readonly warm?: boolean;
+}
+
+type OpenOptions = Pick<OpenStoreOptions, 'durability' | 'sessionCacheTtlMs'>;
 
 export interface PlainOptions {
   readonly kind?: StoreKind;
@@ -55,6 +73,9 @@ export interface PlainOptions {
 
 /** The session of homes that have only one to speak of. */
 export const SESSION = 'bench-0';
+/** The session of `sessions` that is too large to be read on the way. */
+export const LARGE = 'large';
+const WARM_MS = 45_000;
 /** Messages the context keeps in a bounded session. */
 export const WINDOW = 200;
 const BUILDERS = 16;
@@ -83,32 +104,34 @@ export class Homes implements AsyncDisposable {
   /** A few empty sessions. */
   plain({ kind = 'jsonl', durability = 'disk', sessions = 1 }: PlainOptions = {}): Promise<Home> {
     return this.#once(`plain-${kind}-${durability}-${sessions}`, async (name) => {
-      const home = await this.#open(name, kind, durability);
+      const home = await this.#open(name, kind, { durability });
       for (let i = 0; i < sessions; i++) await createSession(home.store, i);
       return home;
     });
   }
 
-  /** One session of so many messages, written turn by turn. */
-  history(messages: number, kind: StoreKind = 'jsonl'): Promise<Home> {
-    return this.#once(`history-${messages}-${kind}`, (name) =>
-      this.#build(name, kind, async (store) => {
-        await createSession(store, 0);
-        await inParallel(messages / 2, () => store.append(SESSION, nextTurn()));
-      }),
-    );
+  /** One session of so many messages. Nothing of it is kept in memory unless asked for. */
+  history(messages: number, kind: StoreKind = 'jsonl', { warm = false }: HistoryOptions = {}): Promise<Home> {
+    const sessionCacheTtlMs = warm ? WARM_MS : 0;
+    return this.#once(`history-${messages}-${kind}${warm ? '-warm' : ''}`, async (name) => {
+      if (kind === 'jsonl') return this.#write(name, [{ id: SESSION, messages }], { sessionCacheTtlMs });
+      const { store } = await this.#open(name, kind, { durability: 'os' });
+      await createSession(store, 0);
+      await inParallel(messages / 2, () => store.append(SESSION, nextTurn()));
+      await store[Symbol.asyncDispose]();
+      return this.#open(name, kind, { sessionCacheTtlMs });
+    });
   }
 
-  /** So many sessions with one turn each. */
-  sessions(count: number): Promise<Home> {
-    return this.#once(`sessions-${count}`, (name) =>
-      this.#build(name, 'jsonl', (store) =>
-        inParallel(count, async (i) => {
-          await createSession(store, i);
-          await store.append(sessionId(i), nextTurn());
-        }),
-      ),
-    );
+  /** So many sessions with one turn each, and one of `large` messages of 2 KB if that is more than none. */
+  sessions(count: number, large = 0): Promise<Home> {
+    return this.#once(`sessions-${count}-${large}`, (name) => {
+      const sessions = Array.from({ length: count }, (_, i) => ({ id: sessionId(i), messages: 2 }));
+      return this.#write(name, [
+        ...sessions,
+        ...(large > 0 ? [{ id: LARGE, messages: large, bytes: 2048 }] : []),
+      ]);
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -122,19 +145,20 @@ export class Homes implements AsyncDisposable {
     return known;
   }
 
-  /** Filled without waiting for the disk, then closed and opened as everybody does. */
-  async #build(name: string, kind: StoreKind, fill: (store: Store) => Promise<void>): Promise<Home> {
-    const { store } = await this.#open(name, kind, 'os');
-    await fill(store);
+  /** Transcripts as the store would have left them, taken in by opening it once. */
+  async #write(name: string, sessions: readonly SealedSession[], options: OpenOptions = {}): Promise<Home> {
+    for (const session of sessions) writeSealedSession(join(this.folder, name), session);
+    const { store } = await this.#open(name, 'jsonl', { durability: 'os' });
+    await takenIn(store);
     await store[Symbol.asyncDispose]();
-    return this.#open(name, kind, 'disk');
+    return this.#open(name, 'jsonl', options);
   }
 
-  async #open(name: string, kind: StoreKind, durability: 'disk' | 'os'): Promise<Home> {
+  async #open(name: string, kind: StoreKind, options: OpenOptions = {}): Promise<Home> {
     const home = join(this.folder, name);
     await mkdir(home, { recursive: true });
-    const store = await openStore({ kind, home, durability });
-    return { store, transcript: (id) => join(home, 'agents', 'main', 'sessions', `${id}.jsonl`) };
+    const store = await openStore({ kind, home, durability: 'disk', ...options });
+    return { folder: home, store, transcript: (id) => transcriptPath(home, id) };
   }
 }
 

@@ -7,6 +7,7 @@ import { RawFiles } from './raw.ts';
 
 const CALLERS = 64;
 const LINES_PER_TURN = 2;
+const TURNS_TO_WEIGH = 500;
 const KINDS = ['jsonl', 'sqlite'] as const;
 
 /** What writing costs: a turn is two entries of about 1 KB. */
@@ -63,7 +64,7 @@ export function writeTasks(homes: Homes, scale: Scale): Task[] {
     }),
     ...unsyncedTasks(homes, scale),
     ...growthTasks(homes, scale),
-    bytesTask(homes, scale),
+    bytesTask(homes),
   ];
 }
 
@@ -157,10 +158,11 @@ async function shortSessions(homes: Homes): Promise<Arm> {
   return latency('history 10', () => store.append(sessionId(number), nextTurn()), prepare);
 }
 
-function bytesTask(homes: Homes, { history }: Scale): Task {
+function bytesTask(homes: Homes): Task {
   const work = 'bytes in transcripts per byte of payload';
   const run: Task['run'] = async () => {
-    const { store } = await homes.history(Math.min(history, 10_000));
+    const { store } = await homes.plain({ durability: 'os' });
+    for (let i = 0; i < TURNS_TO_WEIGH; i++) await store.append(SESSION, nextTurn());
     const [{ bytes }, { messageCount }] = await Promise.all([store.stats(), store.get(SESSION)]);
     const payload = messageCount * MESSAGE_BYTES;
     const note = `${messageCount.toLocaleString('en')} messages of ${MESSAGE_BYTES} bytes of JSON`;

@@ -7,13 +7,16 @@ export interface Step {
   readonly budgetSeconds: number;
 }
 
+/** Tests start thousands of threads from the same sources; compiled once, half of that time is saved. */
+const env = { ...process.env, NODE_COMPILE_CACHE: 'node_modules/.cache/node' };
+
 /** Runs steps one after the other, says what each cost, and stops at the first that fails. */
 export function runSteps(steps: readonly Step[]): void {
   for (const { name, command, budgetSeconds } of steps) {
     console.log(`\n== ${name}: ${command.join(' ')}`);
     const start = performance.now();
     const [file, ...args] = command;
-    const { status, error } = spawnSync(file, args, { stdio: 'inherit' });
+    const { status, error } = spawnSync(file, args, { stdio: 'inherit', env });
     if (error !== undefined) throw error;
     const seconds = (performance.now() - start) / 1000;
     const over = seconds > budgetSeconds ? ', OVER BUDGET' : '';

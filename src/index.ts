@@ -139,6 +139,7 @@ export type {
   RebuildProgress,
   SearchHit,
   SearchQuery,
+  SearchResult,
   SessionInit,
   SessionPage,
   SessionRecord,
@@ -147,6 +148,7 @@ export type {
   StoredEntry,
   StoreStats,
   StoreSupports,
+  TranscriptProblem,
   VerifyFinding,
   VerifyReport,
   VerifyStatus,
@@ -205,7 +207,6 @@ export { type Projection, type ProjectOptions, project } from './transcript/proj
 export {
   createTranscriptReader,
   parseTranscript,
-  type ReaderOptions,
   readTranscript,
   type Transcript,
   type TranscriptReader,
@@ -216,6 +217,7 @@ export {
   type RebuildOptions,
   rebuildHistory,
 } from './transcript/rebuild-history.ts';
+export type { ReaderOptions } from './transcript/records.ts';
 export type {
   AiSdkAssistantPart,
   AiSdkMessage,

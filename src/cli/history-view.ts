@@ -41,8 +41,9 @@ export function historyView(
 ): HistoryView {
   const inContext = new Set(selectContext(entries, { leaf, issues }).entries);
   const tree = buildTree(entries);
+  const path = pathTo(tree, leaf === undefined ? tree.leaf : (tree.find(leaf) ?? -1));
   const rows: HistoryRow[] = [];
-  for (const position of pathTo(tree, leaf === undefined ? tree.leaf : (tree.find(leaf) ?? -1))) {
+  for (const position of withLosses(path, entries)) {
     const entry = entries[position];
     if (entry !== undefined) rows.push(toRow(entry, position + 2, inContext.has(entry)));
   }
@@ -54,6 +55,17 @@ export function historyView(
     firstId: data[0]?.id ?? null,
     lastId: data.at(-1)?.id ?? null,
   };
+}
+
+/** A loss is no part of the conversation, and nobody should read on without knowing of it. */
+function withLosses(path: readonly number[], entries: readonly Entry[]): number[] {
+  const losses = [...entries.keys()].filter((at) => entries[at]?.['customType'] === 'reprise.lost');
+  const all = path.flatMap((at) => {
+    const before = losses.filter((loss) => loss < at);
+    losses.splice(0, before.length);
+    return [...before, at];
+  });
+  return [...all, ...losses];
 }
 
 function toRow(entry: Entry, seq: number, inContext: boolean): HistoryRow {
@@ -94,12 +106,17 @@ function entryText(entry: Entry): string {
     case 'label':
       return String(label ?? '(removed)');
     case 'custom':
-      return String(customType);
+      return customType === 'reprise.lost' ? lostText(entry['data']) : String(customType);
     case 'custom_message':
       return contentText(content);
     default:
       return '';
   }
+}
+
+function lostText(data: unknown): string {
+  const { firstSeq, lastSeq, reason } = isObject(data) ? data : {};
+  return `lines ${String(firstSeq)} to ${String(lastSeq)} are lost: ${String(reason)}`;
 }
 
 function callsOf(content: unknown): { id: unknown; name: unknown; input: unknown }[] {

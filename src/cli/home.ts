@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type HomeLocation, loadHome } from '../config/load.ts';
+import { type HomeLocation, loadHome, loadSessionCacheTtl } from '../config/load.ts';
 import { openStore } from '../config/open.ts';
 import { RepriseError } from '../errors.ts';
 import type { Store } from '../store/store.ts';
@@ -38,5 +38,11 @@ export async function openHomeAsItIs(options: HomeOptions): Promise<Store> {
       details: { next: 'Name another with --home, or set REPRISE_HOME.' },
     });
   }
-  return openStore({ kind: 'jsonl', home: path, signals: true });
+  const sessionCacheTtlMs = loadSessionCacheTtl();
+  return openStore({
+    kind: 'jsonl',
+    home: path,
+    signals: true,
+    ...(sessionCacheTtlMs !== undefined && { sessionCacheTtlMs }),
+  });
 }

@@ -21,6 +21,8 @@ export interface OpenStoreOptions {
    * For programs that own their process; the commands of this package do. Not where somebody listens already.
    */
   readonly signals?: boolean;
+  /** How long the tail of a session stays in memory after its last use, in ms; by default 45,000, and 0 keeps none. */
+  readonly sessionCacheTtlMs?: number;
 }
 
 /** The only place that names concrete stores. Backends are loaded when asked for. */

@@ -61,7 +61,8 @@ export interface Store extends AsyncDisposable {
   /** Removes the bytes of a deleted session for good; its id stays taken. */
   purge(id: string): Promise<void>;
 
-  search(query: SearchQuery): Promise<readonly SearchHit[]>;
+  /** The newest messages first that hold a text, ignoring case. */
+  search(query: SearchQuery): Promise<SearchResult>;
   /** Reads everything, of one session or of all. */
   verify(id?: string): Promise<VerifyReport>;
   stats(): Promise<StoreStats>;
@@ -209,9 +210,12 @@ export interface Lease extends AsyncDisposable {
 
 export interface LeaseInfo {
   readonly sessionId: string;
+  /** 0 for a lock of another tool. */
   readonly epoch: number;
   readonly holder: JsonObject;
   readonly alive: boolean;
+  /** The lock file of another tool beside the transcript; unset for a lease of ours. */
+  readonly lockFile?: string;
 }
 
 export type InboxState =
@@ -281,6 +285,14 @@ export interface SearchQuery {
   readonly text: string;
   readonly limit?: number;
   readonly agentId?: string;
+  /** How long to look at most, in milliseconds; by default 1000. */
+  readonly budgetMs?: number;
+}
+
+export interface SearchResult {
+  readonly hits: readonly SearchHit[];
+  /** False: the time was over before everything was looked at; there may be older hits. */
+  readonly complete: boolean;
 }
 
 export interface SearchHit {
@@ -307,10 +319,21 @@ export interface StoreStats {
   readonly sessions: number;
   /** Of all transcripts. */
   readonly bytes: number;
+  /** Sessions with committed lines their transcript file does not have yet. */
+  readonly behind: number;
+  /** Why transcript files could not follow when this process tried last. */
+  readonly problems: readonly TranscriptProblem[];
   /** Of stores that keep their data on a disk of this machine. */
   readonly disk?: DiskSpace;
   /** Set while the index is made again from the transcripts: lists show what is known so far. */
   readonly rebuilding?: RebuildProgress;
+}
+
+export interface TranscriptProblem {
+  readonly session: string;
+  /** An error code of the system or of ours. */
+  readonly code: string;
+  readonly detail: string;
 }
 
 export interface RebuildProgress {

@@ -13,8 +13,36 @@ export interface JsonShape {
   readonly inexact: boolean;
 }
 
-/** Looks at a parsed value without recursion, so that no depth of input can exhaust the stack. */
+/** Nearly every record is shallower than this, and so many frames exhaust no stack. */
+const SHALLOW = 32;
+const INEXACT = 1;
+const DEEPER = 2;
+
+/** Looks at a parsed value without recursing on its depth, so that no input can exhaust the stack. */
 export function inspectJson(root: JsonObject, maxDepth: number): JsonShape {
+  const flags = inspectShallow(root, Math.min(SHALLOW, maxDepth));
+  if ((flags & DEEPER) === 0) return { tooDeep: false, inexact: flags === INEXACT };
+  return inspectDeep(root, maxDepth);
+}
+
+/** The same answer without making anything; it is asked for every line that is read. */
+function inspectShallow(node: object, depthLeft: number): number {
+  if (depthLeft === 0) return DEEPER;
+  let flags = 0;
+  if (Array.isArray(node)) {
+    for (let i = 0; i < node.length; i++) flags |= inspectValue(node[i], depthLeft);
+  } else {
+    for (const key in node) flags |= inspectValue((node as JsonObject)[key], depthLeft);
+  }
+  return flags;
+}
+
+function inspectValue(value: unknown, depthLeft: number): number {
+  if (typeof value === 'object') return value === null ? 0 : inspectShallow(value, depthLeft - 1);
+  return typeof value === 'number' && isInexact(value) ? INEXACT : 0;
+}
+
+function inspectDeep(root: JsonObject, maxDepth: number): JsonShape {
   let inexact = false;
   let level: object[] = [root];
   for (let depth = 1; level.length > 0; depth++) {

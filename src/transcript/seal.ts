@@ -7,7 +7,7 @@ const TAIL_START = Buffer.from(',"c":"');
 const TAIL_END = Buffer.from('"}}');
 const DIGITS = 8;
 const TAIL_LENGTH = TAIL_START.length + DIGITS + TAIL_END.length;
-const PLACE = /^([1-9]\d{0,6})\/([1-9]\d{0,6})$/;
+const MAX_PLACE_DIGITS = 7;
 
 /** Adds the seal to one serialised object. `json` is non-empty and holds no `seal` of its own. */
 export function sealJson(json: string, { q, e, b, k, h }: SealInput): string {
@@ -42,9 +42,21 @@ function readTail(bytes: Buffer, at: number, digits: string): number | undefined
 }
 
 /** Place of a line in its append: the i-th of n. */
-export function sealPlace(seal: Seal): { readonly i: number; readonly n: number } {
-  const [, i, n] = PLACE.exec(seal.b) ?? [];
-  return { i: Number(i), n: Number(n) };
+export function sealPlace({ b }: Seal): { readonly i: number; readonly n: number } {
+  const slash = b.indexOf('/');
+  return { i: readCount(b, 0, slash), n: readCount(b, slash + 1, b.length) };
+}
+
+/** Digits without a leading zero, up to seven; zero for anything else. By hand: it is read for every line. */
+function readCount(text: string, from: number, to: number): number {
+  if (to - from > MAX_PLACE_DIGITS || text.charCodeAt(from) === 0x30) return 0;
+  let value = 0;
+  for (let i = from; i < to; i++) {
+    const digit = text.charCodeAt(i) - 0x30;
+    if (!(digit >= 0 && digit <= 9)) return 0;
+    value = value * 10 + digit;
+  }
+  return value;
 }
 
 function isSeal(value: unknown): value is Seal {
@@ -66,8 +78,9 @@ function isSeal(value: unknown): value is Seal {
 
 function isPlace(place: string): boolean {
   if (place === '1/1') return true;
-  const [, i, n] = PLACE.exec(place) ?? [];
-  return i !== undefined && Number(i) <= Number(n);
+  const slash = place.indexOf('/');
+  const i = readCount(place, 0, slash);
+  return i > 0 && i <= readCount(place, slash + 1, place.length);
 }
 
 function checksum(head: string): string {

@@ -47,8 +47,14 @@ export function createLineSplitter(maxLineBytes: number, onLine: (line: RawLine)
         : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length);
       let start = 0;
       for (let lf = buffer.indexOf(LF); lf !== -1; lf = buffer.indexOf(LF, start)) {
-        keep(buffer.subarray(start, lf));
-        emit(true);
+        if (length === 0 && offset > 0 && lf - start <= maxLineBytes) {
+          // A whole line in one chunk: nearly every line, so it makes nothing but the answer.
+          onLine({ offset, bytes: buffer.subarray(start, lf), length: lf - start, terminated: true });
+          offset += lf - start + 1;
+        } else {
+          keep(buffer.subarray(start, lf));
+          emit(true);
+        }
         start = lf + 1;
       }
       // The rest is copied: a stream may reuse its chunk, and a line that is not over yet must not keep it alive.

@@ -1,7 +1,17 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 
@@ -97,6 +107,64 @@ describe('a home from the command line', () => {
     expect(blobs(file)).toHaveLength(1);
     expect(blobs(reprise('path', fixed.repaired).stdout.trim())).toEqual(blobs(file));
     expect(readFileSync(file)).toEqual(damaged);
+  });
+
+  test('a cut transcript: show and verify say which lines are lost, and the session goes on', async () => {
+    const cut = mkdtempSync(join(tmpdir(), 'reprise-cut-'));
+    const at = (...args: readonly string[]): { status: number | null; stdout: string } =>
+      spawnSync(process.execPath, ['bin/reprise.cjs', ...args, '--home', cut], { encoding: 'utf8' });
+    try {
+      const file = join(cut, 'agents/main/sessions/s1.jsonl');
+      {
+        await using store = await openStore({ kind: 'jsonl', home: cut });
+        await store.create({ id: 's1', key: 'agent:main:main' });
+        for (const content of ['kept', 'lost'])
+          await store.append('s1', [{ type: 'message', message: { role: 'user', content } }]);
+      }
+      truncateSync(file, readFileSync(file).indexOf('lost'));
+      {
+        await using store = await openStore({ kind: 'jsonl', home: cut });
+        await store.append('s1', [{ type: 'message', message: { role: 'user', content: 'later' } }]);
+      }
+      expect(at('show', 's1').stdout).toMatch(
+        /kept[\s\S]*lines 3 to 3 are lost: cut from outside[\s\S]*later/,
+      );
+      expect(at('verify')).toMatchObject({ status: 1, stdout: expect.stringContaining('lost-lines') });
+      // Of another tool: one lock of a live process, one that was left behind.
+      writeFileSync(
+        `${file}.lock`,
+        JSON.stringify({ pid: process.pid, createdAt: new Date().toISOString() }),
+      );
+      expect(at('locks').stdout).toMatch(new RegExp(`s1 .*s1.jsonl.lock .*process ${process.pid} .*alive`));
+      writeFileSync(`${file}.lock`, '99999999');
+      expect(at('locks').stdout).toContain('stale: ignored');
+      expect(at('doctor')).toMatchObject({ status: 1, stdout: expect.stringContaining('s1.jsonl.lock') });
+      rmSync(file);
+      const repaired = at('repair', 's1');
+      expect(repaired).toMatchObject({ status: 0, stdout: expect.stringContaining('with 0 entries') });
+    } finally {
+      rmSync(cut, { recursive: true });
+    }
+  });
+
+  test('doctor says which transcripts cannot be written, and why', async () => {
+    const linked = mkdtempSync(join(tmpdir(), 'reprise-linked-'));
+    try {
+      const file = join(linked, 'agents/main/sessions/s1.jsonl');
+      mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+      symlinkSync('/dev/null', file);
+      await using store = await openStore({ kind: 'jsonl', home: linked });
+      await store.create({ id: 's1', key: 'agent:main:main' });
+      const { status, stdout } = spawnSync(
+        process.execPath,
+        ['bin/reprise.cjs', 'doctor', '--home', linked],
+        { encoding: 'utf8' },
+      );
+      expect(status).toBe(1);
+      expect(stdout).toMatch(/look transcripts: 1 cannot be written: s1: ELOOP/);
+    } finally {
+      rmSync(linked, { recursive: true });
+    }
   });
 
   test('doctor says what is there and whether something wants a look', () => {

@@ -371,7 +371,7 @@ describe('a schema of another version', () => {
     const store = await openHome();
     await store.append('s1', [say('two')]);
     expect(await texts(store, 's1')).toEqual(['one', 'two']);
-    expect(count("meta WHERE name = 'schema' AND value = '3'")).toBe(1);
+    expect(count("meta WHERE name = 'schema' AND value = '5'")).toBe(1);
     expect(count('strangers')).toBe(0);
   });
 

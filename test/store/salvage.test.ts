@@ -9,14 +9,14 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
-  rmdirSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
   writeSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
@@ -40,12 +40,14 @@ const receive = (store: Store, i: number) =>
 
 /** A closed home: one session in its file, one in the journal only, messages that wait, and an id that was purged. */
 async function seed(home: string): Promise<void> {
-  const blocked = join(home, 'agents', 'main', 'sessions', 's1.jsonl');
-  mkdirSync(blocked, { recursive: true });
+  // A link to nowhere where a folder should be: its lines stay in the journal.
+  const blocked = join(home, 'agents', 'side', 'sessions');
+  mkdirSync(dirname(blocked), { recursive: true });
+  symlinkSync(join(home, 'nowhere'), blocked);
   const store = await openStore({ kind: 'jsonl', home, durability: 'os' });
   await store.create({ id: 's0', key: KEY });
   await store.activate(KEY, 's0');
-  await store.create({ id: 's1', key: 'agent:main:tg:direct:bob' });
+  await store.create({ id: 's1', key: 'agent:side:tg:direct:bob' });
   for (let i = 0; i < LINES; i++) await store.append('s1', [say(line(i))], { key: `k${i}` });
   for (let i = 0; i < MESSAGES; i++) await receive(store, i);
   await store.create({ id: 's9', key: 'agent:main:tg:direct:eve' });
@@ -53,7 +55,7 @@ async function seed(home: string): Promise<void> {
   await store.purge('s9');
   await store.lease('s0');
   await store[Symbol.asyncDispose]();
-  rmdirSync(blocked);
+  rmSync(blocked);
 }
 
 const base = join(folder, 'base');

@@ -462,7 +462,7 @@ export class PlainStore implements port.Store {
     this.data.purged.add(id.toLowerCase());
   }
 
-  async search({ text, limit = 20, agentId }: port.SearchQuery): Promise<readonly port.SearchHit[]> {
+  async search({ text, limit = 20, agentId }: port.SearchQuery): Promise<port.SearchResult> {
     this.open();
     const hits: (port.SearchHit & { readonly at: string })[] = [];
     for (const session of this.data.sessions.values()) {
@@ -474,7 +474,7 @@ export class PlainStore implements port.Store {
       }
     }
     hits.sort((a, b) => (a.at === b.at ? b.seq - a.seq : a.at < b.at ? 1 : -1));
-    return hits.slice(0, limit).map(({ at: _at, ...hit }) => hit);
+    return { hits: hits.slice(0, limit).map(({ at: _at, ...hit }) => hit), complete: true };
   }
 
   /** Nobody can reach the lines of an array from outside: a model has no damage to find. */
@@ -490,7 +490,7 @@ export class PlainStore implements port.Store {
     const bytes = sessions
       .flatMap(({ lines }) => lines)
       .reduce((sum, line) => sum + Buffer.byteLength(line), 0);
-    return { sessions: sessions.length, bytes };
+    return { sessions: sessions.length, bytes, behind: 0, problems: [] };
   }
 
   async exportSession(id: string): Promise<Uint8Array> {

@@ -197,7 +197,11 @@ export async function until<T>(what: string, probe: () => T | Promise<T>, ms = 2
 
 /** Whether a program of the system is there and did what it was asked to. */
 export function succeeds(command: string, ...args: readonly string[]): boolean {
-  return spawnSync(command, args, { stdio: 'ignore' }).status === 0;
+  return exitCode(command, ...args) === 0;
+}
+
+export function exitCode(command: string, ...args: readonly string[]): number | null {
+  return spawnSync(command, args, { stdio: 'ignore' }).status;
 }
 
 /** A small file system in memory; throws where this host does not let us mount one. */

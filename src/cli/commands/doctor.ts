@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { DiskSpace } from '../../store/store.ts';
+import type { DiskSpace, LeaseInfo, TranscriptProblem } from '../../store/store.ts';
 import { isObject } from '../../transcript/json.ts';
 import { type HomeOptions, homeOf, openHomeAsItIs } from '../home.ts';
 import { escapeForTerminal, print, style } from '../print.ts';
@@ -16,6 +16,7 @@ interface Check {
 
 const LOW_SPACE = 512 * 1024 * 1024;
 const OPEN_TO_OTHERS = 0o077;
+const MAX_PROBLEMS = 5;
 
 /** `reprise doctor`: what an operator would ask first. Exit 0 when nothing wants a look, else 1. */
 export async function doctor(options: HomeOptions & { readonly json?: unknown }): Promise<number> {
@@ -119,7 +120,10 @@ function identityCheck(): Check {
 
 async function storeChecks(options: HomeOptions): Promise<Check[]> {
   await using store = await openHomeAsItIs(options);
-  const [{ sessions, bytes, disk, rebuilding }, leases] = [await store.stats(), await store.leases()];
+  const { sessions, bytes, disk, rebuilding, behind, problems } = await store.stats();
+  const held = await store.leases();
+  const leases = held.filter(({ lockFile }) => lockFile === undefined);
+  const locks = held.filter(({ lockFile }) => lockFile !== undefined);
   const dead = leases.filter(({ alive }) => !alive).length;
   return [
     ...(disk === undefined ? [] : [spaceCheck(disk)]),
@@ -138,10 +142,39 @@ async function storeChecks(options: HomeOptions): Promise<Check[]> {
             next: 'Any process that uses this home goes on with it; "reprise ls" waits until it is done.',
           },
         ]),
+    transcriptsCheck(behind, problems),
     {
       name: 'leases',
       ok: true,
       detail: `${leases.length} held${dead > 0 ? `, ${dead} by dead processes (free for the next)` : ''}`,
     },
+    ...locks.map(lockCheck),
   ];
+}
+
+/** Lines are safe in the journal; what people and other tools read is behind. */
+function transcriptsCheck(behind: number, problems: readonly TranscriptProblem[]): Check {
+  const name = 'transcripts';
+  if (problems.length === 0)
+    return { name, ok: true, detail: behind === 0 ? 'up to date' : `${behind} are being written` };
+  const why = problems
+    .slice(0, MAX_PROBLEMS)
+    .map(({ session, code, detail }) => `${session}: ${code}, ${detail}`);
+  const more = problems.length > MAX_PROBLEMS ? `; and ${problems.length - MAX_PROBLEMS} more` : '';
+  return {
+    name,
+    ok: false,
+    detail: `${problems.length} cannot be written: ${why.join('; ')}${more}`,
+    next: 'Committed lines are safe in control.db and follow when the cause is gone.',
+  };
+}
+
+function lockCheck({ sessionId, lockFile, holder, alive }: LeaseInfo): Check {
+  const who = holder['pid'] === undefined ? 'nobody in particular' : `process ${String(holder['pid'])}`;
+  return {
+    name: 'lock',
+    ok: alive,
+    detail: `${lockFile} of ${who}: ${alive ? `session ${sessionId} is not written to` : 'stale, ignored'}`,
+    ...(!alive && { next: `If no other tool needs it, remove ${lockFile}` }),
+  };
 }

@@ -1,6 +1,7 @@
+import { RepriseError } from '../../errors.ts';
 import { copyHistory } from '../../store/copy-history.ts';
-import type { SessionRecord, VerifyStatus } from '../../store/store.ts';
-import { parseTranscript } from '../../transcript/reader.ts';
+import type { SessionRecord, Store, VerifyStatus } from '../../store/store.ts';
+import { parseTranscript, type Transcript } from '../../transcript/reader.ts';
 import { type HomeOptions, homeOf, openHome } from '../home.ts';
 import { escapeForTerminal, print, say, style } from '../print.ts';
 import { resolveRef } from '../ref.ts';
@@ -85,9 +86,12 @@ export async function locks(options: ReadOptions): Promise<void> {
     return;
   }
   if (leases.length === 0) say('nobody holds a session');
-  for (const { sessionId, epoch, holder, alive } of leases) {
+  for (const { sessionId, epoch, holder, alive, lockFile } of leases) {
+    const who = `process ${escapeForTerminal(String(holder['pid'] ?? 'unknown'))}`;
     print(
-      `${sessionId}  epoch ${epoch}  process ${String(holder['pid'])}  ${alive ? 'alive' : 'dead: free for the next'}`,
+      lockFile === undefined
+        ? `${sessionId}  epoch ${epoch}  ${who}  ${alive ? 'alive' : 'dead: free for the next'}`
+        : `${sessionId}  ${lockFile}  ${who}  ${alive ? 'alive: another tool is writing' : 'stale: ignored'}`,
     );
   }
 }
@@ -109,9 +113,7 @@ export async function path(ref: string | undefined, options: ReadOptions): Promi
 export async function repair(ref: string, options: ReadOptions): Promise<void> {
   await using store = await openHome(options);
   const damaged = await resolveRef(store, ref);
-  const { entries, corruptAt, header, issues } = parseTranscript(await store.exportSession(damaged.id), {
-    sessionId: damaged.id,
-  });
+  const { entries, corruptAt, header, issues } = await readable(store, damaged.id);
   const cwd = header?.cwd;
   const { id } = await store.create({
     key: damaged.sessionKey,
@@ -120,11 +122,25 @@ export async function repair(ref: string, options: ReadOptions): Promise<void> {
   });
   const copied = await copyHistory(store, id, entries, { blobsFrom: { store, id: damaged.id } });
   if (damaged.active) await store.activate(damaged.sessionKey, id);
-  const damagedAt = damaged.corruptAt ?? corruptAt ?? issues.examples[0]?.offset ?? null;
+  const damagedAt = damaged.corruptAt ?? corruptAt ?? issues?.examples[0]?.offset ?? null;
   const result = { repaired: id, from: damaged.id, entries: copied, damagedAt };
   if (options.json === true) print(JSON.stringify(result));
   else {
     const why = damagedAt === null ? 'no damage was found' : `damaged at byte ${damagedAt}`;
     print(`${damaged.id} (${why}) goes on as ${id} with ${copied} entries; the old one is kept`);
+  }
+}
+
+/** What can still be read; of a transcript that is gone, nothing. */
+async function readable(
+  store: Store,
+  id: string,
+): Promise<Partial<Transcript> & Pick<Transcript, 'entries'>> {
+  const bytes = await store.exportSession(id);
+  try {
+    return parseTranscript(bytes, { sessionId: id });
+  } catch (error) {
+    if (!(error instanceof RepriseError) || error.code !== 'INVALID_INPUT') throw error;
+    return { entries: [], corruptAt: 0 };
   }
 }

@@ -2,6 +2,7 @@ import { parseAgentId } from '../../keys/ids.ts';
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
 import { canonicalEntries } from '../../transcript/dialects/canonical.ts';
 import type { Entry } from '../../transcript/entry.ts';
+import { entryIdForSeq } from '../../transcript/entry-id.ts';
 import { createHistoryRule, type PlacedRecord } from '../../transcript/history-rule.ts';
 import { IssueLog } from '../../transcript/issues.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
@@ -11,29 +12,38 @@ import { sealPlace } from '../../transcript/seal.ts';
 import { createLineSplitter } from '../../transcript/split-lines.ts';
 import type { Database } from './database.ts';
 import { factsOf } from './facts.ts';
+import { addMark, lastMark, MARK_BYTES } from './marks.ts';
 import { applyFacts, recentOf, type SessionRow, saveSession, seqFinder } from './session-row.ts';
 import { readRange } from './transcript-files.ts';
 
 const CHUNK = 1024 * 1024;
-const MARK_BYTES = 64 * 1024;
 const LF = 10;
 /** Whoever wrote with an index we no longer have may have had any epoch up to this far above the file's. */
 export const EPOCH_JUMP = 1_000_000;
 
 export interface Adoption {
-  /** Behind the last line that was taken in; what follows belongs to nobody: a torn append, or garbage. */
+  /** Behind the last line that was taken in; what follows belongs to nobody yet: a torn append, a fragment, garbage. */
   readonly end: number;
   readonly corruptAt: number | undefined;
   /** The last line that stands in the file. */
   readonly fileSeq: number;
   /** Lines that were taken in from a journal and stand in no file yet. */
   readonly unfiled: readonly UnfiledLine[];
+  /** How many bytes of `ours` stand in the file already. */
+  readonly matched: number;
 }
 
 export interface UnfiledLine {
   readonly seq: number;
   /** With its LF. */
   readonly bytes: Uint8Array;
+}
+
+export interface AdoptOptions {
+  /** Committed lines that are counted already, in order: where they stand between others they are only passed by. */
+  readonly ours?: Buffer;
+  /** Leaves a last line without LF to the caller. */
+  readonly leaveTail?: boolean;
 }
 
 export interface Adopter {
@@ -54,36 +64,56 @@ interface LineToAdopt extends PlacedRecord {
  * Takes lines of a transcript into the index that the index does not know: lines of another tool, or our own
  * that an index now lost or older knew. The file alone decides what is history (I-4).
  */
-export function adoptLines(db: Database, row: SessionRow, fd: number, from: number, to: number): Adoption {
-  const adopter = createAdopter(db, row, from);
+export function adoptLines(
+  db: Database,
+  row: SessionRow,
+  fd: number,
+  from: number,
+  to: number,
+  options: AdoptOptions = {},
+): Adoption {
+  const adopter = createAdopter(db, row, { ...options, from });
   for (let at = from; at < to; at += CHUNK) adopter.push(readRange(fd, at, Math.min(at + CHUNK, to)));
   return adopter.finish();
 }
 
-/** The same for a file that is read a piece at a time. Doing it again after a kill gives the same rows. */
-export function createAdopter(db: Database, row: SessionRow, from: number): Adopter {
+/**
+ * The same for a file that is read a piece at a time; `from` is where its bytes stand in the transcript. Doing it
+ * again after a kill gives the same rows.
+ */
+export function createAdopter(
+  db: Database,
+  row: SessionRow,
+  { from, ours = Buffer.alloc(0), leaveTail = false }: AdoptOptions & { readonly from: number },
+): Adopter {
   const seqOf = seqFinder(db, row);
   let end = from;
+  let matched = 0;
   let fileSeq = row.file_seq;
-  let lastMark = from;
+  let marked = from === 0 ? 0 : lastMark(db, row.id).offset;
   const unfiled: UnfiledLine[] = [];
   let corruptAt: number | undefined;
+  /** Where lines start that nobody has claimed so far. Those in front of a line that counts are skipped for good. */
+  const loose = new Set<number>();
   const file = (seq: number, placed: LineToAdopt): void => {
     if (placed.end === undefined) {
       if (placed.bytes !== undefined) unfiled.push({ seq, bytes: placed.bytes });
       return;
     }
-    end = Math.max(end, placed.end);
+    loose.delete(placed.offset);
     fileSeq = Math.max(fileSeq, seq);
-    if (placed.offset - lastMark < MARK_BYTES) return;
-    lastMark = placed.offset;
-    db.run('INSERT OR REPLACE INTO marks VALUES (?, ?, ?)', row.id, seq, placed.offset);
+    const { offset, seal } = placed;
+    if (offset - marked < MARK_BYTES) return;
+    // Lines of ours that come later in the file and have lower seqs, and the inside of an append, are no place for one.
+    if (matched < ours.length || (typeof seal === 'object' && sealPlace(seal).i > 1)) return;
+    marked = offset;
+    addMark(db, row.id, { seq, offset });
   };
-  const accept = (placed: PlacedRecord): void => {
+  const accept = (placed: LineToAdopt): void => {
     const { record, seal } = placed;
+    end = Math.max(end, placed.end ?? 0);
     if (seal === undefined || seal === 'broken') {
-      adoptForeign(db, row, record);
-      file(row.seq, placed);
+      if (adoptForeign(db, row, record)) file(row.seq, placed);
       return;
     }
     // Lines that are missing keep their numbers, so that the others keep theirs.
@@ -117,13 +147,25 @@ export function createAdopter(db: Database, row: SessionRow, from: number): Adop
     },
     { lines: row.q, epoch: row.epoch },
   );
+  const isOurs = (bytes: Buffer): boolean => {
+    const behind = matched + bytes.length;
+    return ours[behind] === LF && ours.subarray(matched, behind).equals(bytes);
+  };
   const splitter = createLineSplitter(
     DEFAULT_RECORD_LIMITS.maxRecordBytes,
     ({ bytes, offset, length, terminated }) => {
+      if (!terminated && leaveTail) return;
       const place = { line: 0, offset: from + offset, end: from + offset + length + (terminated ? 1 : 0) };
+      if (terminated && isOurs(bytes)) {
+        matched += length + 1;
+        end = place.end;
+        return;
+      }
       const decoded = length > bytes.length ? ({ kind: 'bad' } as const) : decodeLine(bytes);
+      loose.add(place.offset);
       if (decoded.kind === 'bad') rule.addBad(place);
       else if (decoded.kind === 'record') rule.add({ ...place, record: decoded.record, seal: decoded.seal });
+      else if (place.offset === end) end = place.end;
     },
   );
   let inFile = true;
@@ -152,27 +194,42 @@ export function createAdopter(db: Database, row: SessionRow, from: number): Adop
     finish() {
       endFile();
       rule.finish();
+      for (const offset of loose) if (offset < end) skipLine(db, row, offset);
       saveSession(db, row);
-      // Its own last word: nobody stands for a key from the trash.
-      if (row.status === 'deleted')
-        db.run("UPDATE active SET session_id = '' WHERE key = ? AND session_id = ?", row.key, row.id);
-      return { end, corruptAt, fileSeq, unfiled };
+      return { end, corruptAt, fileSeq, unfiled, matched };
     },
   };
 }
 
-function adoptForeign(db: Database, row: SessionRow, record: JsonObject): void {
-  const placed = [{ record, seal: undefined, line: 0, offset: 0 }];
-  for (const entry of canonicalEntries(placed, new IssueLog()).entries) {
-    const seq = row.seq + 1;
-    db.run('INSERT OR REPLACE INTO foreign_lines VALUES (?, ?, ?)', row.id, seq, entry.id);
+/** Its own last word: nobody stands for a key from the trash. */
+export function leaveKeyIfDeleted(db: Database, { id, key, status }: SessionRow): void {
+  if (status === 'deleted')
+    db.run("UPDATE active SET session_id = '' WHERE key = ? AND session_id = ?", key, id);
+}
+
+/** A line that stays in the file and has no number: readers pass it by, as the file's own rule does. */
+export function skipLine(db: Database, { id }: SessionRow, offset: number): void {
+  db.run('INSERT OR IGNORE INTO skipped_lines VALUES (?, ?)', id, offset);
+}
+
+/** One number per line, whatever it says. False for a record that is no entry of any dialect: it has none. */
+function adoptForeign(db: Database, row: SessionRow, record: JsonObject): boolean {
+  const { entries } = canonicalEntries([{ record, seal: undefined, line: 0, offset: 0 }], new IssueLog());
+  const last = entries.at(-1);
+  if (last === undefined) return false;
+  const seq = row.seq + 1;
+  // Without an id of its own a line is called by its place, as when the whole file is read.
+  const lastId = typeof record['id'] === 'string' ? last.id : entryIdForSeq(seq);
+  db.run('INSERT OR REPLACE INTO foreign_lines VALUES (?, ?, ?)', row.id, seq, lastId);
+  const seqOf = seqFinder(db, row);
+  for (const entry of entries) {
     const facts = factsOf(entry);
-    const { id, parentId, timestamp } = entry;
-    const seqOf = seqFinder(db, row);
-    applyFacts(row, facts, { id, parentId, seq, timestamp, seqOf });
+    const { parentId, timestamp } = entry;
+    applyFacts(row, facts, { id: entry === last ? lastId : entry.id, parentId, seq, timestamp, seqOf });
     // Another tool moves its leaf with any line; ours is then where that line hangs.
     if (facts.side && parentId !== null && seqOf(parentId) !== undefined) row.leaf = parentId;
   }
+  return true;
 }
 
 /** The highest counter of a key wins, whichever file is read first. */

@@ -1,9 +1,10 @@
-import { closeSync, constants, openSync } from 'node:fs';
+import { closeSync, constants } from 'node:fs';
 import {
   type Adoption as Adopted,
   type Adopter,
   createAdopter,
   EPOCH_JUMP,
+  leaveKeyIfDeleted,
   type UnfiledLine,
 } from './adopt.ts';
 import type { Database } from './database.ts';
@@ -11,7 +12,7 @@ import { findSession, type SessionRow, saveSession } from './session-row.ts';
 import type { Owner } from './survey.ts';
 import {
   endLine,
-  plainFile,
+  openPlain,
   readRange,
   sizeOf,
   syncData,
@@ -60,7 +61,7 @@ export class Adoption {
     if (this.#work === undefined) {
       const own = { ...row };
       this.#fd = this.#open();
-      this.#work = { row: own, adopter: createAdopter(this.#db, own, 0) };
+      this.#work = { row: own, adopter: createAdopter(this.#db, own, { from: 0 }) };
     }
     const { adopter } = this.#work;
     const size = this.#fd === undefined ? 0 : sizeOf(this.#fd);
@@ -81,10 +82,9 @@ export class Adoption {
 
   #open(): number | undefined {
     if (this.#files === undefined) return undefined;
-    const { O_RDWR, O_APPEND, O_NOFOLLOW, O_NONBLOCK } = constants;
     try {
       const path = this.#files.path(this.#owner.agentId, this.#owner.id);
-      return plainFile(openSync(path, O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK));
+      return openPlain(path, constants.O_RDWR | constants.O_APPEND);
     } catch (error) {
       // A session that was salvaged before its file was made.
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
@@ -107,6 +107,7 @@ export class Adoption {
     const settled = this.#fd === undefined ? 0 : this.#settleFile(this.#fd, adopted, size);
     row.epoch += EPOCH_JUMP;
     saveSession(this.#db, row);
+    leaveKeyIfDeleted(this.#db, row);
     this.#db.run(
       'UPDATE sessions SET file_seq = ?, synced_seq = ?, file_size = ?, synced_size = ?, corrupt_at = ? WHERE id = ?',
       adopted.fileSeq,

@@ -43,6 +43,7 @@ export function append(batch: Batch, request: AppendRequest): AppendReceipt {
       details: { id, offset: row.corrupt_at, next: `Run: reprise repair ${id}` },
     });
   }
+  batch.assertWritable(row);
   checkEpoch(batch, row, request);
   if (expectedLeaf !== undefined && expectedLeaf !== row.leaf) {
     const details = { expected: expectedLeaf, leaf: row.leaf };

@@ -1,10 +1,11 @@
+import type { RepriseError } from '../../errors.ts';
 import type { Entry } from '../../transcript/entry.ts';
 import type { BlobStore } from './blobs.ts';
 import type { Database } from './database.ts';
 import type { FreshRow } from './follower.ts';
 import type { FreeSpace } from './free-space.ts';
 import type { Holder } from './holder.ts';
-import type { LineSource } from './lines.ts';
+import type { LineSource } from './line-source.ts';
 import type { RowCache } from './row-cache.ts';
 import { type SessionRow, saveSession } from './session-row.ts';
 
@@ -26,6 +27,8 @@ export interface BatchContext {
   readonly blobs: BlobStore;
   /** Unset where no disk can be full. */
   readonly space: FreeSpace | undefined;
+  /** Why a session must not be written now, whatever the request; unset for stores without transcripts. */
+  readonly obstacle?: (id: string) => RepriseError | undefined;
 }
 
 /** Beyond these a transaction would keep others waiting for longer than one fsync is worth. */
@@ -50,13 +53,14 @@ export class Batch implements BatchContext {
   readonly rows: RowCache;
   readonly blobs: BlobStore;
   readonly space: FreeSpace | undefined;
+  readonly obstacle: (id: string) => RepriseError | undefined;
   /** Sessions whose transcripts go once this batch is committed. */
   readonly purged: SessionRow[] = [];
   readonly #lines: Map<string, PendingLines> = new Map();
   readonly #dirty: Set<SessionRow> = new Set();
   #chars = 0;
 
-  constructor({ db, self, now, source, rows, blobs, space }: BatchContext) {
+  constructor({ db, self, now, source, rows, blobs, space, obstacle = () => undefined }: BatchContext) {
     this.db = db;
     this.self = self;
     this.now = now;
@@ -64,6 +68,7 @@ export class Batch implements BatchContext {
     this.rows = rows;
     this.blobs = blobs;
     this.space = space;
+    this.obstacle = obstacle;
   }
 
   /** Whether the rest has to wait for the next transaction. */
@@ -71,12 +76,19 @@ export class Batch implements BatchContext {
     return this.#chars >= MAX_BATCH_CHARS || this.#lines.size >= MAX_BATCH_SESSIONS;
   }
 
+  /** Asked before anything is touched. */
+  assertWritable({ id }: SessionRow): void {
+    const obstacle = this.obstacle(id);
+    if (obstacle !== undefined) throw obstacle;
+  }
+
   /** An entry of this session, committed or of this very batch. */
   entry(row: SessionRow, seq: number): Entry | undefined {
     const pending = this.#lines.get(row.id);
     const own = pending === undefined ? undefined : pending.lines[seq - pending.firstSeq];
-    const line = own ?? this.source.lines(row, seq, seq)[0]?.bytes.toString();
-    return line === undefined ? undefined : (JSON.parse(line) as Entry);
+    if (own !== undefined) return JSON.parse(own) as Entry;
+    const [line] = this.source.lines(row, { from: seq, to: seq }).lines;
+    return line?.entry as Entry | undefined;
   }
 
   /** The one copy of a session's row this batch works on. */

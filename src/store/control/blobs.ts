@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { blobHash, blobNames } from '../../transcript/blobs.ts';
-import type { JsonObject } from '../../transcript/json.ts';
+import { blobHash } from '../../transcript/blobs.ts';
 import type { VerifyFinding } from '../store.ts';
 import type { Database } from './database.ts';
 import type { SessionRow } from './session-row.ts';
+import type { Steps } from './steps.ts';
 
 /** Where the large parts of a session's lines are kept, by the SHA-256 of their bytes. */
 export interface BlobStore {
@@ -37,17 +37,18 @@ export function sha256(bytes: Uint8Array): string {
 }
 
 /** What the lines name against what is there. A stray is what a killed writer leaves; it harms nobody. */
-export function verifyBlobs(
+export function* verifyBlobs(
   blobs: BlobStore,
   row: SessionRow,
-  entries: Iterable<JsonObject>,
-): VerifyFinding[] {
+  names: Iterable<string>,
+): Steps<VerifyFinding[]> {
   const findings: VerifyFinding[] = [];
   const found = (kind: string, detail: string): void => {
     findings.push({ session: row.id, offset: 0, kind, detail });
   };
   const strays = new Set(blobs.names(row));
-  for (const name of blobNames(entries)) {
+  for (const name of names) {
+    yield;
     const hash = blobHash(name);
     const isThere = strays.delete(hash);
     const bytes = blobs.get(row, hash);

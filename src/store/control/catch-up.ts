@@ -8,7 +8,7 @@ import { isSurveyed, markSurveyed } from './identity.ts';
 import type { Need } from './needs.ts';
 import { findIgnoringCase } from './session-row.ts';
 import { agentsIn, type Folder, listFolder, type Owner, takeHeader } from './survey.ts';
-import type { TranscriptFiles } from './transcript-files.ts';
+import { standingAt, type TranscriptFiles } from './transcript-files.ts';
 
 export interface CatchUpOptions {
   readonly db: Database;
@@ -172,7 +172,9 @@ export class CatchUp {
       id,
     );
     if (row === undefined || files === undefined) return;
-    if (files.size(agentId, id) !== row.file_size) follower?.lookInto(id);
+    const found = standingAt(files.path(agentId, id));
+    const size = found.kind === 'file' ? found.size : 0;
+    if (size !== row.file_size) follower?.lookInto(id);
   }
 
   #adopt(owner: Owner, isAsked: boolean): void {

@@ -1,13 +1,15 @@
 import { closeSync, existsSync, openSync, rmSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { RepriseError } from '../../errors.ts';
-import { Database, damage, isDamage, storeError } from './database.ts';
+import { BUSY_LIMIT_MS, Database } from './database.ts';
 import { keepPrivate } from './home.ts';
 import { meta } from './identity.ts';
 import { hasOurColumns, prepareSchema } from './migrate.ts';
 import type { ThreadOptions } from './protocol.ts';
 import { replaceBySalvaged } from './salvage-file.ts';
 import { SCHEMA_VERSION } from './schema.ts';
+import { nap } from './side-files.ts';
+import { damage, isDamage, storeError } from './store-error.ts';
 
 export interface ControlFile {
   readonly db: Database;
@@ -19,6 +21,8 @@ export type ControlOptions = Pick<ThreadOptions, 'path' | 'home' | 'durability'>
 
 const LOCK_WAIT_MS = 60_000;
 const SQLITE_ERROR = 1;
+const BUSY = 5;
+const CANNOT_OPEN = 14;
 
 /**
  * Opens control.db for writing, whatever became of it: a missing one is made, an older one brought forward, a damaged
@@ -32,28 +36,47 @@ export function openControl(options: ControlOptions): ControlFile {
     return { db };
   }
   try {
-    if (!existsSync(salvagedName(path))) return openSound(options);
+    if (!existsSync(salvagedName(path))) return openPatiently(options);
   } catch (error) {
-    if (!isUnsound(error)) throw storeError(error);
+    // Not there for a moment: another process may just be putting the new one in its place.
+    if (!isUnsound(error) && codeOf(error) !== CANNOT_OPEN) throw storeError(error, 'none', path);
   }
   alone(path, () => {
     try {
       // Somebody else may have been quicker.
-      openSound(options).db.close();
+      openPatiently(options).db.close();
       rmSync(salvagedName(path), { force: true });
     } catch (error) {
-      if (!isUnsound(error)) throw storeError(error);
+      if (!isUnsound(error)) throw storeError(error, 'none', path);
       replaceBySalvaged(options, salvagedName(path));
       rmSync(noteName(path), { force: true });
     }
   });
-  return openSound(options);
+  return openPatiently(options);
+}
+
+/** While another process makes the file SQLite says "busy" without waiting, because it fears a deadlock. */
+function openPatiently(options: ControlOptions): ControlFile {
+  const deadline = performance.now() + BUSY_LIMIT_MS;
+  for (;;) {
+    try {
+      return openSound(options);
+    } catch (error) {
+      if ((codeOf(error) ?? 0) % 256 !== BUSY || performance.now() > deadline) throw error;
+      nap();
+    }
+  }
 }
 
 /** Damaged, or with tables of which our questions make no sense: a changed byte in a name does that. */
 function isUnsound(error: unknown): boolean {
+  return isDamage(error) || codeOf(error) === SQLITE_ERROR;
+}
+
+/** SQLite's own, whether or not it was translated. */
+function codeOf(error: unknown): number | undefined {
   const { cause = error } = error as { cause?: unknown };
-  return isDamage(error) || (cause as { errcode?: number }).errcode === SQLITE_ERROR;
+  return (cause as { errcode?: number }).errcode;
 }
 
 /** Complete, and about to take the place of the damaged one. */
@@ -132,15 +155,14 @@ function openNewer({ path, durability }: ControlOptions, version: number): Contr
 
 /** One process at a time, by a lock of the OS: it dies with its process. */
 function alone(path: string, work: () => void): void {
-  const file = `${path}.lock`;
+  const file = `${path}.salvage-lock`;
   keepPrivate(file);
   const lock = new DatabaseSync(file, { timeout: LOCK_WAIT_MS });
   try {
     lock.exec('BEGIN EXCLUSIVE');
     work();
   } finally {
+    // The empty file stays: removed, it would leave those who wait for it with a lock on nothing.
     lock.close();
-    // Whoever waits on the removed file comes in beside whoever makes a new one, and both find a sound database.
-    rmSync(file, { force: true });
   }
 }

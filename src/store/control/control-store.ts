@@ -21,8 +21,8 @@ import type {
   LiveOptions,
   NewEntry,
   ReadRange,
-  SearchHit,
   SearchQuery,
+  SearchResult,
   SessionInit,
   SessionPage,
   SessionRecord,
@@ -113,6 +113,8 @@ export class ControlStore implements Store {
       onEvent,
       onRestart: (isAlive) => {
         if (!isAlive) store?.loseLeases();
+        // A new writer compares index and transcripts again, and says when it is over.
+        if (isAlive) store?.expectRebuild();
         // What was committed while no thread was there to tell.
         store?.handle({ event: 'changed', sessions: null });
       },
@@ -128,6 +130,7 @@ export class ControlStore implements Store {
     try {
       await reader.ready;
     } catch (error) {
+      // Half a store is none: what was opened would hold its files and threads until the process ends.
       await writer.close();
       throw error;
     }
@@ -152,6 +155,10 @@ export class ControlStore implements Store {
     } else if (event.event === 'lost') {
       this.#leases.get(`${event.session}:${event.epoch}`)?.lose();
     } else if (event.event === 'rebuilt') this.#rebuilding = false;
+  }
+
+  expectRebuild(): void {
+    this.#rebuilding = true;
   }
 
   /** What a new writer thread has to keep alive. */
@@ -288,7 +295,7 @@ export class ControlStore implements Store {
     return this.#writer.call('purge', { id: parseSessionId(id) });
   }
 
-  async search(query: SearchQuery): Promise<readonly SearchHit[]> {
+  async search(query: SearchQuery): Promise<SearchResult> {
     return this.#reader.call('search', query);
   }
 
@@ -297,7 +304,8 @@ export class ControlStore implements Store {
   }
 
   async stats(): Promise<StoreStats> {
-    const stats = await this.#reader.call<StoreStats>('stats', {});
+    // The thread that writes knows why a transcript is behind.
+    const stats = await this.#writer.call<StoreStats>('stats', {});
     const rebuilding = this.#rebuilding
       ? await this.#writer.call<StoreStats['rebuilding']>('progress', {})
       : undefined;
@@ -326,9 +334,19 @@ export class ControlStore implements Store {
   }
 
   /** Whoever meets damage tells the writer, so that nobody appends behind it. */
-  async #checked(id: string, { damagedAt, ...page }: CheckedPage): Promise<EntryPage> {
+  async #checked(id: string, first: CheckedPage): Promise<EntryPage> {
+    const { lastSeq, hasMore } = first;
+    let { damagedAt } = first;
+    const entries = [...first.entries];
+    // A long page comes in parts, so that neither thread is kept from everything else by one message.
+    for (let { rest } = first; rest !== undefined; ) {
+      const part: CheckedPage = await this.#reader.call('more', { id, ...rest });
+      for (const stored of part.entries) entries.push(stored);
+      damagedAt ??= part.damagedAt;
+      rest = part.rest;
+    }
     if (damagedAt !== undefined) await this.#writer.call('damaged', { id, offset: damagedAt });
-    return page;
+    return { entries, lastSeq, hasMore };
   }
 
   async #receive({ sessionKey, ...inbound }: Inbound): Promise<InboxReceipt> {

@@ -2,10 +2,9 @@ import { statSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { RepriseError } from '../../errors.ts';
 import { copyLog, isBusy, movedError, nap, SideFiles } from './side-files.ts';
+import { storeError } from './store-error.ts';
 
-const CORRUPT = 11;
-const NOT_A_DATABASE = 26;
-const BUSY_LIMIT_MS = 5000;
+export const BUSY_LIMIT_MS = 5000;
 const MiB = 1024 * 1024;
 
 export interface DatabaseOptions {
@@ -97,11 +96,15 @@ export class Database {
         // A full disk may have made SQLite roll back by itself.
         if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
         if (this.#leaveIfMoved(BUSY_LIMIT_MS) && lazy) this.#untold = true;
-        throw storeError(error, 'none');
+        throw this.#failure(error);
       }
       this.#commit();
       this.#assertPlace('unknown');
       return result;
+    } catch (error) {
+      // SQLite falls back to reading where it may not write, for as long as the connection lasts.
+      if (error instanceof RepriseError && error.code === 'STORE_READ_ONLY') this.close();
+      throw error;
     } finally {
       if (lazy && this.#options.durability === 'disk' && this.#db.isOpen)
         this.#db.exec('PRAGMA synchronous=FULL');
@@ -177,17 +180,21 @@ export class Database {
   /** A connection that could not be made anew after a failure (no descriptors, say) is tried again at the next need. */
   #ensureOpen(waitMs: number = BUSY_LIMIT_MS): void {
     if (this.#db.isOpen) return;
-    try {
-      this.#db = this.#connect(waitMs);
-    } catch (error) {
-      throw storeError(error);
-    }
+    this.#db = this.#connect(waitMs);
+  }
+
+  #failure(error: unknown, outcome: 'none' | 'unknown' = 'none'): RepriseError {
+    return storeError(error, outcome, this.#options.path);
   }
 
   #connect(waitMs: number): DatabaseSync {
     this.#connections++;
     const connect = (): DatabaseSync => openDatabase(this.#options);
-    return this.#files === undefined ? connect() : this.#files.open(connect, waitMs);
+    try {
+      return this.#files === undefined ? connect() : this.#files.open(connect, waitMs);
+    } catch (error) {
+      throw this.#failure(error);
+    }
   }
 
   /** Starvation-free where SQLite's own busy handler is not: short naps with jitter, for five seconds. */
@@ -198,7 +205,7 @@ export class Database {
         this.#db.exec('BEGIN IMMEDIATE');
         return;
       } catch (error) {
-        if (!isBusy(error)) throw storeError(error);
+        if (!isBusy(error)) throw this.#failure(error);
         if (performance.now() > deadline) {
           throw new RepriseError('STORE_BUSY', 'the store stayed locked for 5 s', { cause: error });
         }
@@ -212,7 +219,7 @@ export class Database {
       this.#db.exec('COMMIT');
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
-      throw storeError(error, 'unknown');
+      throw this.#failure(error, 'unknown');
     }
   }
 
@@ -250,38 +257,4 @@ function openDatabase({ path, durability, readOnly = false }: DatabaseOptions): 
 export function identityOf(path: string): string {
   const stat = statSync(path, { throwIfNoEntry: false });
   return stat === undefined ? 'none' : `${stat.dev}:${stat.ino}`;
-}
-
-/** SQLite's own failures by our codes. */
-export function storeError(error: unknown, outcome: 'none' | 'unknown' = 'none'): RepriseError {
-  if (error instanceof RepriseError) return error;
-  const { errcode = 0, message = String(error) } = error as { errcode?: number; message?: string };
-  const code = (
-    {
-      5: 'STORE_BUSY',
-      8: 'STORE_READ_ONLY',
-      13: 'STORE_FULL',
-      [CORRUPT]: 'STORE_CORRUPT',
-      [NOT_A_DATABASE]: 'STORE_CORRUPT',
-    } as const
-  )[errcode & 0xff];
-  const next = 'Close every process that uses this home and open it again: what can be read is salvaged.';
-  return new RepriseError(code ?? 'STORE_FAILED', `the store failed: ${message}`, {
-    cause: error,
-    outcome,
-    ...(code === 'STORE_CORRUPT' && { details: { next } }),
-  });
-}
-
-/** The database itself is damaged, not a transcript. */
-export function isDamage(error: unknown): boolean {
-  const { errcode = 0 } = ((error as { cause?: unknown }).cause ?? error ?? {}) as { errcode?: number };
-  return [CORRUPT, NOT_A_DATABASE].includes(errcode & 0xff);
-}
-
-/** Damage that SQLite does not see by itself. */
-export function damage(why: string): RepriseError {
-  return new RepriseError('STORE_CORRUPT', `the database is damaged: ${why}`, {
-    cause: { errcode: CORRUPT },
-  });
 }

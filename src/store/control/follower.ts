@@ -1,33 +1,26 @@
-import { adoptLines, EPOCH_JUMP } from './adopt.ts';
+import { RepriseError } from '../../errors.ts';
+import type { TranscriptProblem } from '../store.ts';
+import type { BatchContext } from './batch.ts';
 import type { Database } from './database.ts';
-import { findSession, type SessionRow, saveSession } from './session-row.ts';
-import {
-  endLine,
-  readRange,
-  sizeOf,
-  syncData,
-  type TranscriptFiles,
-  truncate,
-  writeAll,
-} from './transcript-files.ts';
+import { type ForeignLock, ForeignLocks } from './foreign-lock.ts';
+import { transcriptLost } from './heal.ts';
+import { addMark, lastMark, MARK_BYTES } from './marks.ts';
+import { type JournalRow, journalBehind, type Missing, Reconciler } from './reconcile.ts';
+import { findSession, type SessionRow } from './session-row.ts';
+import { changedMeanwhile, sizeOf, syncData, type TranscriptFiles, writeAll } from './transcript-files.ts';
 
-interface JournalRow {
-  readonly first_seq: number;
-  readonly last_seq: number;
-  readonly bytes: Uint8Array;
-}
+/** Before a write; before anything else; or because somebody has met bytes that are not what was written. */
+export type Visit = 'write' | 'look' | 'compare';
 
 /** A row that has just been committed by this process. */
 export interface FreshRow extends JournalRow {
   readonly id: string;
 }
 
-const MARK_BYTES = 64 * 1024;
 /** Long enough for several commits to become one write, short enough for `tail -f`. */
 const FOLLOW_WITHIN_MS = 5;
 /** What is committed faster than this is read back from the journal instead of being remembered. */
 const MAX_FRESH_BYTES = 8 * 1024 * 1024;
-const LF = 10;
 
 /**
  * Lets transcript files follow the journal, like the target of a redo log. The commit has happened; whatever goes
@@ -37,26 +30,34 @@ const LF = 10;
  * is written, what differs goes to quarantine, what another tool appended is taken in (I-13).
  */
 export class Follower {
+  readonly #context: BatchContext;
   readonly #db: Database;
   readonly #files: TranscriptFiles;
+  readonly #reconciler: Reconciler;
+  readonly #locks: ForeignLocks = new ForeignLocks();
   /** Sessions with lines their file does not have yet. */
   readonly #behind: Set<string> = new Set();
   /** Sessions whose file has bytes a power cut could take. */
   readonly #unsynced: Set<string> = new Set();
   /** Sessions whose unsettled bytes this process has compared with the journal. */
   readonly #compared: Set<string> = new Set();
-
-  /** Sessions whose fdatasync failed: what the file seems to hold may be in memory only. */
-  readonly #rewrite: Set<string> = new Set();
+  /** Sessions the batch that is about to run writes to, and whose file was not as recorded. */
+  readonly #next: Set<string> = new Set();
+  /** Why a session must not be written now; waiting would not help, so nobody is told "accepted". */
+  readonly #obstacles: Map<string, RepriseError> = new Map();
+  /** Why a transcript could not follow when it was tried last. */
+  readonly #problems: Map<string, TranscriptProblem> = new Map();
   /** What this process has committed and not followed yet, so that it need not be read back. */
   readonly #fresh: Map<string, JournalRow[]> = new Map();
   #freshBytes = 0;
   /** When the oldest line that waits must be in its file. */
   #due = Number.POSITIVE_INFINITY;
 
-  constructor(db: Database, files: TranscriptFiles) {
-    this.#db = db;
+  constructor(context: BatchContext, files: TranscriptFiles) {
+    this.#context = context;
+    this.#db = context.db;
     this.#files = files;
+    this.#reconciler = new Reconciler(context, files);
   }
 
   get hasWork(): boolean {
@@ -68,6 +69,15 @@ export class Follower {
     return this.hasWork ? Math.max(0, this.#due - performance.now()) : undefined;
   }
 
+  get problems(): TranscriptProblem[] {
+    return [...this.#problems.values()];
+  }
+
+  /** Known since the last `inspect` of this session. */
+  obstacle(id: string): RepriseError | undefined {
+    return this.#obstacles.get(id);
+  }
+
   /** A file that may not say what is recorded of it; the next follow compares them. */
   lookInto(id: string): void {
     if (!this.hasWork) this.#due = performance.now() + FOLLOW_WITHIN_MS;
@@ -75,9 +85,8 @@ export class Follower {
   }
 
   expect(rows: readonly FreshRow[]): void {
-    if (!this.hasWork) this.#due = performance.now() + FOLLOW_WITHIN_MS;
     for (const row of rows) {
-      this.#behind.add(row.id);
+      this.lookInto(row.id);
       if (this.#freshBytes > MAX_FRESH_BYTES) continue;
       this.#freshBytes += row.bytes.length;
       const known = this.#fresh.get(row.id);
@@ -90,24 +99,53 @@ export class Follower {
    * Before lines are numbered, a file that is not as recorded is looked into: what stands there comes first,
    * whoever wrote it.
    */
-  inspect(rows: Iterable<SessionRow>): void {
+  inspect(visits: ReadonlyMap<SessionRow, Visit>): void {
     const odd: string[] = [];
-    for (const row of rows) {
+    for (const [row, visit] of visits) {
       const { id } = row;
       if (row.seq === 0) continue;
-      const isAsRecorded = this.#compared.has(id) && this.#files.size(row.agent_id, id) === row.file_size;
-      if (!isAsRecorded) odd.push(id);
+      this.#obstacles.delete(id);
+      if (visit === 'compare') this.#compared.delete(id);
+      if (this.#look(row)) continue;
+      odd.push(id);
+      if (visit === 'write') this.#next.add(id);
     }
     this.#followThese(odd);
+    this.#next.clear();
   }
 
-  /** What a dead process left behind is everybody's work. */
+  /** Whether the file is as recorded; notes what stands in the way of writing it. */
+  #look(row: SessionRow): boolean {
+    const path = this.#files.path(row.agent_id, row.id);
+    try {
+      const found = this.#files.look(path);
+      if (found.kind === 'file' && found.replaced) {
+        this.#reconciler.distrust(row.id);
+        this.#compared.delete(row.id);
+      }
+      const isAsRecorded =
+        found.kind === 'file' && found.size === row.file_size && this.#compared.has(row.id);
+      if (found.kind === 'other') this.#obstacles.set(row.id, notAFile(path, row, found));
+      else if (found.kind === 'none' && row.synced_size > 0)
+        this.#obstacles.set(row.id, transcriptLost(path, row, 'is gone'));
+      const lock = this.#locks.holder(path, { now: !isAsRecorded });
+      if (lock !== undefined) this.#obstacles.set(row.id, lockHeld(row, lock));
+      return isAsRecorded;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
+      // Nobody can look there now; following will fail in the same way, and then says why.
+      return false;
+    }
+  }
+
+  /** What a dead process left behind is everybody's work, and so is a line another tool left unfinished. */
   adoptLeftovers(): void {
     for (const { session_id } of this.#db.rows<{ session_id: string }>(
       'SELECT DISTINCT session_id FROM journal',
     )) {
-      this.#behind.add(session_id);
+      this.lookInto(session_id);
     }
+    for (const id of this.#reconciler.waiting) this.lookInto(id);
   }
 
   /** Inside a transaction: brings every file that is behind up to its journal. */
@@ -131,14 +169,26 @@ export class Follower {
         // Undone in the index when the disk fails half-way: it is all done again, and nothing counts twice.
         this.#db.attempt(() => this.#follow({ ...row }, fresh));
         this.#unsynced.add(id);
+        this.#problems.delete(id);
       } catch (error) {
-        // Disk full, I/O error, no permission: the journal keeps the lines and the next sweep tries again.
-        if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
-        this.#behind.add(id);
-        this.#compared.delete(id);
+        this.#note(row, error);
+        // Nobody knows what the file holds behind its settled part now: readers take that from the journal.
+        this.#db.run(
+          'UPDATE sessions SET file_seq = synced_seq, file_size = synced_size WHERE id = ? AND file_seq > synced_seq',
+          id,
+        );
+        this.#again(id);
         this.#files.forget(this.#files.path(row.agent_id, row.id));
       }
     }
+  }
+
+  /** Disk full, I/O error, no permission: the journal keeps the lines and the next sweep tries again. */
+  #note(row: SessionRow, error: unknown): void {
+    const { syscall, code = '', message } = error as NodeJS.ErrnoException;
+    if (error instanceof RepriseError) this.#obstacles.set(row.id, error);
+    else if (syscall === undefined) throw error;
+    this.#problems.set(row.id, { session: row.id, code, detail: message });
   }
 
   /** Makes followed bytes survive a power cut; only then do their journal rows go. */
@@ -148,13 +198,19 @@ export class Follower {
       this.#unsynced.delete(id);
       if (row === undefined || row.file_seq === row.synced_seq) continue;
       try {
-        syncData(this.#files.descriptor(this.#files.path(row.agent_id, id)));
+        const path = this.#files.path(row.agent_id, id);
+        syncData(this.#files.descriptor(path, { create: false }));
+        if (!this.#files.isInPlace(path)) {
+          // What was synced is a file nobody can find any more: the journal is needed for the one that stands there.
+          this.#reconciler.distrust(id);
+          this.#again(id);
+          continue;
+        }
       } catch (error) {
         if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
         // The kernel may have dropped the pages and call them clean: only writing them again makes them dirty.
-        this.#rewrite.add(id);
-        this.#compared.delete(id);
-        this.#behind.add(id);
+        this.#reconciler.rewrite(id);
+        this.#again(id);
         continue;
       }
       this.#db.run(
@@ -167,144 +223,84 @@ export class Follower {
     }
   }
 
+  #again(id: string): void {
+    this.#compared.delete(id);
+    this.lookInto(id);
+  }
+
+  /** For a purged session. A file that cannot be removed now is removed when the home is opened next. */
   forget(row: SessionRow): void {
-    this.#behind.delete(row.id);
+    const path = this.#files.path(row.agent_id, row.id);
+    for (const known of [this.#behind, this.#unsynced, this.#compared, this.#obstacles, this.#problems])
+      known.delete(row.id);
     this.#fresh.delete(row.id);
-    this.#unsynced.delete(row.id);
+    this.#reconciler.forget(row.id);
+    this.#locks.forget(path);
     try {
       this.#files.remove(row.agent_id, row.id);
     } catch (error) {
-      // The purge is committed; what could not be removed goes when the home is next opened.
       if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
     }
   }
 
-  // Rows are followed and settled whole, or split where they are not, so `first_seq` alone finds them by its index.
   #follow(row: SessionRow, fresh: readonly JournalRow[]): void {
-    const fd = this.#files.descriptor(this.#files.path(row.agent_id, row.id));
+    const path = this.#files.path(row.agent_id, row.id);
+    const lock = this.#locks.holder(path);
+    if (lock !== undefined) throw lockHeld(row, lock);
+    // A file that had settled lines is never made anew: an empty one would look as if nothing had been said.
+    const fd = this.#files.descriptor(path, { create: row.synced_size === 0 });
     const size = sizeOf(fd);
-    const isAsRecorded = size === row.file_size && this.#compared.has(row.id);
-    const isAllFresh = isAsRecorded && continues(fresh, row.file_seq, row.seq);
-    const rows = isAllFresh ? fresh : this.#journal(row.id, isAsRecorded ? row.file_seq : row.synced_seq);
-    const expected = Buffer.concat(rows.map(({ bytes }) => bytes));
-    const start = isAsRecorded ? row.file_size : row.synced_size;
-    const missing = isAsRecorded ? expected : this.#reconcile(fd, row, expected, size);
+    if (size === row.file_size && this.#compared.has(row.id)) {
+      const isAllFresh = continues(fresh, row.file_seq, row.seq);
+      const rows = isAllFresh ? fresh : journalBehind(this.#context, row, row.file_seq);
+      const bytes = Buffer.concat(rows.map((each) => each.bytes));
+      this.#write(fd, row, rows, { start: size, before: size, missing: { bytes, at: size } });
+      return;
+    }
+    const missing = this.#reconciler.reconcile(fd, row, this.#next.has(row.id));
     if (missing === undefined) return;
-    const before = isAsRecorded ? size : sizeOf(fd);
-    writeAll(fd, missing);
+    const rows = journalBehind(this.#context, row, row.synced_seq);
+    this.#write(fd, row, rows, { start: row.synced_size, before: sizeOf(fd), missing });
+  }
+
+  /** `start` is where the first of these rows stands, which the file may have in part. */
+  #write(
+    fd: number,
+    row: SessionRow,
+    rows: readonly JournalRow[],
+    { start, before, missing }: { start: number; before: number; missing: Missing },
+  ): void {
+    if (before !== missing.at) throw changedMeanwhile();
+    writeAll(fd, missing.bytes);
     const end = sizeOf(fd);
-    if (end !== before + missing.length) throw changedMeanwhile();
+    if (end !== before + missing.bytes.length) throw changedMeanwhile();
     this.#compared.add(row.id);
     const lastSeq = rows.at(-1)?.last_seq ?? row.file_seq;
     row.file_seq = Math.max(row.file_seq, lastSeq);
     row.file_size = end;
     this.#db.run('UPDATE sessions SET file_seq = ?, file_size = ? WHERE id = ?', row.file_seq, end, row.id);
-    this.#mark(row, rows, Math.max(start, end - expected.length));
-  }
-
-  #journal(id: string, afterSeq: number): JournalRow[] {
-    return this.#db.rows<JournalRow>(
-      'SELECT first_seq, last_seq, bytes FROM journal WHERE session_id = ? AND first_seq > ? ORDER BY first_seq',
-      id,
-      afterSeq,
-    );
-  }
-
-  /** Compares the unsettled part of the file with the journal; answers what still has to be written. */
-  #reconcile(fd: number, row: SessionRow, expected: Buffer, size: number): Buffer | undefined {
-    if (size < row.synced_size) {
-      // Cut from outside below what was settled: the journal cannot help any more.
-      this.#db.run('UPDATE sessions SET corrupt_at = ? WHERE id = ?', size, row.id);
-      return undefined;
-    }
-    const actual = readRange(fd, row.synced_size, size);
-    const common = commonPrefix(actual, expected);
-    if (this.#rewrite.has(row.id)) {
-      this.#files.writeInPlace(row.agent_id, row.id, row.synced_size, expected.subarray(0, common));
-      this.#rewrite.delete(row.id);
-    }
-    if (common === actual.length) return expected.subarray(common);
-    // Lines begin alike; what counts is where the last whole line of ours ends.
-    const same = expected.subarray(0, common).lastIndexOf(LF) + 1;
-    this.#takeIn(fd, row, same, size);
-    return expected.subarray(same);
-  }
-
-  /**
-   * Behind what the journal knows stand lines it does not: of another tool, or ours from an index that is gone.
-   * They are settled at once, with all of ours before them, so that the journal never has to hold them.
-   */
-  #takeIn(fd: number, row: SessionRow, same: number, size: number): void {
-    const from = row.synced_size + same;
-    const known = row.q;
-    const { end, corruptAt } = adoptLines(this.#db, row, fd, from, size);
-    if (row.q > known) {
-      // Our own lines, and the index does not know them: it is older than the file, and so are its epochs.
-      row.epoch += EPOCH_JUMP;
-      saveSession(this.#db, row);
-    }
-    if (end < size) this.#setAside(fd, row, end, size);
-    if (end > from) endLine(fd);
-    if (corruptAt !== undefined)
-      this.#db.run('UPDATE sessions SET corrupt_at = ? WHERE id = ?', corruptAt, row.id);
-    // Synced before a journal row goes: if this fails, all of it is done again.
-    syncData(fd);
-    this.#settle(row, same);
-    row.synced_size = sizeOf(fd);
-    row.file_size = row.synced_size;
-    this.#db.run(
-      'UPDATE sessions SET synced_seq = ?, synced_size = ?, file_seq = ?, file_size = ? WHERE id = ?',
-      row.synced_seq,
-      row.synced_size,
-      row.file_seq,
-      row.file_size,
-      row.id,
-    );
-  }
-
-  /** The first `length` bytes of the unsettled journal, whole lines, are settled: their rows go, one may be split. */
-  #settle(row: SessionRow, length: number): void {
-    const rows = this.#journal(row.id, row.synced_seq);
-    let left = length;
-    for (const { first_seq, last_seq, bytes } of rows) {
-      if (left <= 0) break;
-      this.#db.run('DELETE FROM journal WHERE session_id = ? AND first_seq = ?', row.id, first_seq);
-      row.synced_seq = last_seq;
-      if (left < bytes.length) {
-        const lines = bytes.subarray(0, left).filter((byte) => byte === LF).length;
-        row.synced_seq = first_seq + lines - 1;
-        this.#db.run(
-          'INSERT INTO journal VALUES (?, ?, ?, ?)',
-          row.id,
-          first_seq + lines,
-          last_seq,
-          bytes.subarray(left),
-        );
-      }
-      left -= bytes.length;
-    }
-    row.file_seq = Math.max(row.file_seq, row.synced_seq);
-  }
-
-  #setAside(fd: number, row: SessionRow, from: number, size: number): void {
-    this.#files.quarantine(`${row.id}.jsonl@${from}`, readRange(fd, from, size));
-    truncate(fd, from);
+    this.#mark(row, rows, start);
   }
 
   #mark(row: SessionRow, rows: readonly JournalRow[], start: number): void {
-    const last = this.#db.row<{ offset: number }>(
-      'SELECT offset FROM marks WHERE session_id = ? ORDER BY seq DESC LIMIT 1',
-      row.id,
-    );
-    let known = last?.offset ?? 0;
+    let known = lastMark(this.#db, row.id).offset;
     let offset = start;
     for (const { first_seq, bytes } of rows) {
-      if (offset - known >= MARK_BYTES) {
-        this.#db.run('INSERT OR IGNORE INTO marks VALUES (?, ?, ?)', row.id, first_seq, offset);
+      if (offset - known >= MARK_BYTES && !this.#hasLaterBefore(row, first_seq)) {
+        addMark(this.#db, row.id, { seq: first_seq, offset });
         known = offset;
       }
       offset += bytes.length;
     }
+  }
+
+  /** Whether a line of another tool with a higher seq stands before this one: then no mark can be here. */
+  #hasLaterBefore({ id, seq, q }: SessionRow, first: number): boolean {
+    if (seq === q) return false;
+    return (
+      this.#db.row('SELECT 1 FROM foreign_lines WHERE session_id = ? AND seq > ? LIMIT 1', id, first) !==
+      undefined
+    );
   }
 }
 
@@ -318,23 +314,19 @@ function continues(rows: readonly JournalRow[], afterSeq: number, lastSeq: numbe
   return seq === lastSeq && rows.length > 0;
 }
 
-/** Somebody cut or wrote the file between two looks: nothing is recorded, and the next try compares every byte. */
-function changedMeanwhile(): Error {
-  return Object.assign(new Error('the transcript changed while it was written'), {
-    code: 'EAGAIN',
-    syscall: 'write',
+function notAFile(
+  file: string,
+  { id }: SessionRow,
+  { what, code }: { readonly what: string; readonly code: string },
+): RepriseError {
+  return new RepriseError('STORE_READ_ONLY', `the transcript of session ${id} is ${what}, not a file`, {
+    details: { id, file, reason: code, next: `Move ${file} away; nothing was written through it.` },
   });
 }
 
-function commonPrefix(a: Buffer, b: Buffer): number {
-  const length = Math.min(a.length, b.length);
-  if (a.subarray(0, length).equals(b.subarray(0, length))) return length;
-  let low = 0;
-  let high = length;
-  while (low < high) {
-    const middle = (low + high + 1) >>> 1;
-    if (a.subarray(0, middle).equals(b.subarray(0, middle))) low = middle;
-    else high = middle - 1;
-  }
-  return low;
+function lockHeld({ id }: SessionRow, { file, pid, createdAt }: ForeignLock): RepriseError {
+  const who = pid === undefined ? 'another tool' : `process ${pid}`;
+  return new RepriseError('LEASE_HELD', `${who} has locked session ${id} by ${file}`, {
+    details: { id, file, ...(pid !== undefined && { pid }), ...(createdAt !== undefined && { createdAt }) },
+  });
 }

@@ -9,6 +9,9 @@ export interface Holder {
   readonly engineId: string;
 }
 
+/** What Linux tells every program, whatever the kernel's own clock is. */
+const TICKS_PER_SECOND = 100;
+
 export function currentHolder(engineId: string): Holder {
   return {
     bootId: readText('/proc/sys/kernel/random/boot_id'),
@@ -33,6 +36,14 @@ export function isCertainlyDead(holder: Holder, self: Holder): boolean {
     startTime === null ||
     (startTime !== undefined && holder.startTime !== '' && startTime !== holder.startTime)
   );
+}
+
+/** When a process started, in ms since the epoch and to the second; null when there is none, undefined when nobody says. */
+export function processStart(pid: number): number | null | undefined {
+  const ticks = startTimeOf(pid);
+  if (typeof ticks !== 'string') return ticks;
+  const [, bootTime] = /^btime (\d+)$/m.exec(readText('/proc/stat')) ?? [];
+  return bootTime === undefined ? undefined : (Number(bootTime) + Number(ticks) / TICKS_PER_SECOND) * 1000;
 }
 
 /** Null when there is no such process, undefined when nobody says. */

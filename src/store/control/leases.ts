@@ -63,6 +63,7 @@ export function acquireLease(
   const row = batch.session(id);
   if (row.status === 'deleted')
     throw new RepriseError('SESSION_DELETED', `session ${id} is in the trash`, { details: { id } });
+  batch.assertWritable(row);
   const held = liveLease(batch.db, row.id, batch.self);
   if (held !== undefined) {
     throw new RepriseError('LEASE_HELD', `session ${id} is held by process ${held.holder.pid}`, {

@@ -1,148 +1,135 @@
-import { closeSync, constants, openSync } from 'node:fs';
+import type { Entry } from '../../transcript/entry.ts';
 import { decodeLine } from '../../transcript/line.ts';
 import type { Database } from './database.ts';
-import { foreignSeqs, type SessionRow, seqOfOwn } from './session-row.ts';
-import { readRange, type TranscriptFiles } from './transcript-files.ts';
-
-/** A stored line without its LF. */
-export interface StoredLine {
-  readonly seq: number;
-  readonly bytes: Buffer;
-  /** Where it stands in the transcript; unset for lines that are still in the journal only. */
-  readonly offset?: number;
-}
+import { fileChunks, fileLines } from './file-lines.ts';
+import {
+  type LinePage,
+  type LineQuery,
+  type LineSource,
+  LOOK_BYTES,
+  type StoredLine,
+} from './line-source.ts';
+import type { SessionRow } from './session-row.ts';
+import type { TranscriptFiles } from './transcript-files.ts';
 
 const LF = 10;
-const CHUNK = 256 * 1024;
-
-/** Where the lines of a session can be read: its file as far as that follows, and the journal behind it. */
-export interface LineSource {
-  /** Lines with `from <= seq <= to`, in seq order. Only committed lines, never a torn one. */
-  lines(row: SessionRow, from: number, to: number): StoredLine[];
-  /** All bytes of a session in file order, in chunks. */
-  chunks(row: SessionRow): Generator<Buffer>;
-}
+const ROWS_PER_STEP = 16;
 
 /** The journal alone: the SQLite and the memory store keep every row. */
 export function journalSource(db: Database): LineSource {
   return {
-    lines: (row, from, to) => journalLines(db, row, from, to),
+    stamp: () => undefined,
+    lines: (row, query) => journalPage(db, row, query),
     *chunks(row) {
-      yield* journalChunks(db, row, 0);
+      for (let after = 0; ; ) {
+        const rows = db.rows<JournalRow>(
+          `SELECT first_seq, bytes FROM journal
+           WHERE session_id = ? AND first_seq > ? AND first_seq <= ? ORDER BY first_seq LIMIT ${ROWS_PER_STEP}`,
+          row.id,
+          after,
+          row.seq,
+        );
+        for (const { first_seq, bytes } of rows) {
+          after = first_seq;
+          yield bufferOf(bytes);
+        }
+        if (rows.length < ROWS_PER_STEP) return;
+      }
     },
   };
 }
 
 export function fileSource(db: Database, files: TranscriptFiles): LineSource {
   return {
-    lines(row, from, to) {
-      const behind = journalLines(db, row, Math.max(from, row.file_seq + 1), to);
-      if (row.file_seq < from && row.seq === row.q) return behind;
-      const foreign = foreignSeqs(db, row);
-      // Where lines are missing or of others, counting them does not give their numbers.
-      const isMixed = foreign.length > 0 || row.corrupt_at !== null;
-      const inFile = isMixed ? mixedFile(files, row, foreign) : ownFile(db, files, row, from, to);
-      const lines = [...inFile.filter(({ seq }) => seq >= from && seq <= to), ...behind];
-      return isMixed ? lines.sort((a, b) => a.seq - b.seq) : lines;
+    stamp: ({ agent_id, id }) => files.stamp(agent_id, id),
+    lines(row, query) {
+      const isBehind = row.seq === row.q && row.file_seq < query.from;
+      const inFile: LinePage = isBehind
+        ? { lines: [], from: query.from, to: query.to }
+        : fileLines(db, files, row, query);
+      const { from, to } = inFile;
+      if (to <= row.file_seq) return inFile;
+      const { wanted } = query;
+      const behind = { from: Math.max(from, row.file_seq + 1), to, ...(wanted !== undefined && { wanted }) };
+      const { lines, damagedAt = inFile.damagedAt } = journalLines(db, row, behind);
+      const all = [...inFile.lines, ...lines];
+      if (row.seq !== row.q) all.sort((a, b) => a.seq - b.seq);
+      const { isShort } = inFile;
+      return {
+        lines: all,
+        from,
+        to,
+        ...(damagedAt !== undefined && { damagedAt }),
+        ...(isShort !== undefined && { isShort }),
+      };
     },
     *chunks(row) {
-      yield* fileChunks(files, row, 0);
-      yield* journalChunks(db, row, row.file_seq);
+      // Taken first and at once: a row is gone from the journal as soon as its bytes are safe in the file.
+      const behind = db.rows<JournalRow>(
+        'SELECT first_seq, bytes FROM journal WHERE session_id = ? AND first_seq > ? ORDER BY first_seq',
+        row.id,
+        row.file_seq,
+      );
+      yield* fileChunks(files, row);
+      for (const { bytes } of behind) yield bufferOf(bytes);
     },
   };
 }
 
-function journalLines(db: Database, row: SessionRow, from: number, to: number): StoredLine[] {
+interface JournalRow {
+  readonly first_seq: number;
+  readonly bytes: Uint8Array;
+}
+
+/** As many rows as one look should take. */
+function journalPage(db: Database, row: SessionRow, query: LineQuery): LinePage {
+  const { from, to, backward = false } = query;
+  const rows = db.sql(
+    `SELECT first_seq, length(bytes) AS size FROM journal
+     WHERE session_id = ? AND first_seq > ? AND first_seq <= ? ORDER BY first_seq ${backward ? 'DESC' : ''}`,
+  );
+  // Cut only where a row begins. What the row with the first line weighs is not asked: it has to be read anyhow.
+  let size = 0;
+  for (const found of rows.iterate(row.id, from, to)) {
+    const { first_seq, size: bytes } = found as { first_seq: number; size: number };
+    size += bytes;
+    if (size < LOOK_BYTES) continue;
+    const cut = backward ? { from: first_seq } : { to: first_seq - 1 };
+    return journalLines(db, row, { ...query, ...cut });
+  }
+  return journalLines(db, row, query);
+}
+
+function journalLines(db: Database, row: SessionRow, { from, to, wanted }: LineQuery): LinePage {
   // The row that holds `from` may begin before it. Found by the index, however many rows a session has.
   const start = db.row<{ first_seq: number }>(
     'SELECT first_seq FROM journal WHERE session_id = ? AND first_seq <= ? ORDER BY first_seq DESC LIMIT 1',
     row.id,
     from,
   );
-  const rows = db.rows<{ first_seq: number; bytes: Uint8Array }>(
+  const rows = db.rows<JournalRow>(
     'SELECT first_seq, bytes FROM journal WHERE session_id = ? AND first_seq >= ? AND first_seq <= ? ORDER BY first_seq',
     row.id,
     start?.first_seq ?? from,
     to,
   );
   const lines: StoredLine[] = [];
+  let damagedAt: number | undefined;
   for (const { first_seq, bytes } of rows) {
+    const buffer = bufferOf(bytes);
+    if (wanted?.(buffer) === false) continue;
     let seq = first_seq;
-    for (const line of split(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length))) {
-      if (seq >= from && seq <= to) lines.push({ seq, bytes: line });
+    for (const line of split(buffer)) {
+      if (seq >= from && seq <= to) {
+        const decoded = decodeLine(line);
+        if (decoded.kind === 'record' && decoded.seal !== 'broken')
+          lines.push({ seq, bytes: line, entry: decoded.record as Entry });
+        else damagedAt ??= 0;
+      }
       seq++;
     }
   }
-  return lines;
-}
-
-function* journalChunks(db: Database, row: SessionRow, after: number): Generator<Buffer> {
-  const rows = db.rows<{ bytes: Uint8Array }>(
-    'SELECT bytes FROM journal WHERE session_id = ? AND first_seq > ? ORDER BY first_seq',
-    row.id,
-    after,
-  );
-  for (const { bytes } of rows) yield Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-}
-
-/** A file of our own lines only: a line's seq is its number, and a mark tells where to start counting. */
-function ownFile(
-  db: Database,
-  files: TranscriptFiles,
-  row: SessionRow,
-  from: number,
-  to: number,
-): StoredLine[] {
-  const mark = db.row<{ seq: number; offset: number }>(
-    'SELECT seq, offset FROM marks WHERE session_id = ? AND seq <= ? ORDER BY seq DESC LIMIT 1',
-    row.id,
-    from,
-  ) ?? { seq: 1, offset: 0 };
-  const lines: StoredLine[] = [];
-  let { seq, offset } = mark;
-  let rest: Buffer = Buffer.alloc(0);
-  for (const chunk of fileChunks(files, row, mark.offset)) {
-    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
-    const end = bytes.lastIndexOf(LF) + 1;
-    for (const line of split(bytes.subarray(0, end))) {
-      if (seq >= from && seq <= to) lines.push({ seq, bytes: line, offset });
-      offset += line.length + 1;
-      seq++;
-    }
-    if (seq > to) break;
-    rest = bytes.subarray(end);
-  }
-  return lines;
-}
-
-/** With lines of other tools in between, each of ours says its number itself; the others come in known order. */
-function mixedFile(files: TranscriptFiles, row: SessionRow, foreign: readonly number[]): StoredLine[] {
-  const lines: StoredLine[] = [];
-  let nextForeign = 0;
-  for (const line of split(Buffer.concat([...fileChunks(files, row, 0)]))) {
-    const decoded = decodeLine(line);
-    if (decoded.kind !== 'record') continue;
-    if (decoded.seal !== undefined && decoded.seal !== 'broken') {
-      lines.push({ seq: seqOfOwn(decoded.seal.q, foreign), bytes: line });
-    } else {
-      const seq = foreign[nextForeign++];
-      if (seq !== undefined) lines.push({ seq, bytes: line });
-    }
-  }
-  return lines;
-}
-
-function* fileChunks(files: TranscriptFiles, row: SessionRow, from: number): Generator<Buffer> {
-  if (row.file_size <= from) return;
-  const fd = openIfThere(files.path(row.agent_id, row.id));
-  if (fd === undefined) return;
-  try {
-    for (let at = from; at < row.file_size; at += CHUNK) {
-      yield readRange(fd, at, Math.min(at + CHUNK, row.file_size));
-    }
-  } finally {
-    closeSync(fd);
-  }
+  return { lines, from, to, ...(damagedAt !== undefined && { damagedAt }) };
 }
 
 function* split(bytes: Buffer): Generator<Buffer> {
@@ -153,12 +140,6 @@ function* split(bytes: Buffer): Generator<Buffer> {
   }
 }
 
-/** A transcript somebody removed has no lines; `verify` says how many are missing. */
-function openIfThere(path: string): number | undefined {
-  try {
-    return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
+function bufferOf({ buffer, byteOffset, length }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, length);
 }

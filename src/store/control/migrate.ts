@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { type Database, damage } from './database.ts';
+import type { Database } from './database.ts';
 import { claimIdentity, markSurveyed, meta } from './identity.ts';
 import { MIGRATIONS, SCHEMA_VERSION } from './schema.ts';
+import { damage } from './store-error.ts';
 
 interface SchemaOptions {
   readonly path: string;

@@ -11,6 +11,8 @@ export interface ThreadOptions {
   readonly now?: string;
   /** Below so much free space no turn begins; unset: a share of the disk. */
   readonly minFreeBytes?: number;
+  /** How long what a session's tail says is kept in memory after it was last asked for; 0 keeps nothing. */
+  readonly cacheTtlMs?: number;
   readonly engineId: string;
   /** Leases this engine holds: what a thread that takes the place of a dead one goes on beating. */
   readonly leases?: readonly HeldLease[];

@@ -1,66 +1,68 @@
 import { RepriseError } from '../../errors.ts';
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
-import { contentText } from '../../transcript/content.ts';
-import type { Entry } from '../../transcript/entry.ts';
-import { isObject } from '../../transcript/json.ts';
-import { decodeLine } from '../../transcript/line.ts';
-import { createTranscriptReader } from '../../transcript/reader.ts';
 import type {
   EntryPage,
   InboxItem,
   LeaseInfo,
   ListQuery,
   ReadRange,
-  SearchHit,
   SearchQuery,
+  SearchResult,
   SessionPage,
   SessionRecord,
   StoredEntry,
   StoreStats,
-  VerifyFinding,
   VerifyReport,
 } from '../store.ts';
-import { type BlobStore, sha256, verifyBlobs } from './blobs.ts';
+import { sha256 } from './blobs.ts';
 import type { Database } from './database.ts';
 import type { Holder } from './holder.ts';
 import { getItem, pendingItems } from './inbox-rows.ts';
 import { listLeases } from './leases.ts';
-import type { LineSource } from './lines.ts';
+import type { LinePage, LineSource } from './line-source.ts';
 import { listSessions } from './list.ts';
+import { countAll, exportSession, type ScanContext, verifySessions } from './scan.ts';
+import { searchSessions } from './search.ts';
 import { getSession, type SessionRow, toRecord } from './session-row.ts';
+import type { Steps } from './steps.ts';
+import { DEFAULT_CACHE_TTL_MS, TailCache, type WarmTail } from './tail-cache.ts';
 
-/** A page, and where the first line stands that is not what was sealed. Such lines are left out of the page. */
+/** A page, or the first part of one that is too much for one message. */
 export interface CheckedPage extends EntryPage {
+  /** Where the first line stands that is not what was sealed. Such lines are left out of the page. */
   readonly damagedAt?: number;
+  /** What is still to be asked for. */
+  readonly rest?: PageRange;
+}
+
+export interface PageRange {
+  readonly from: number;
+  readonly to: number;
+  readonly backward: boolean;
 }
 
 const PAGE = 200;
-const SEARCH_MS = 1000;
-const SNIPPET_CHARS = 80;
-/** What verify calls damage: something that was said cannot be read any more. */
-const DAMAGE: ReadonlySet<string> = new Set(['corrupt', 'missing-lines', 'missing-blob', 'corrupt-blob']);
-/** What verify tells of and nobody has to do anything about. */
-const HARMLESS: ReadonlySet<string> = new Set(['stray-blob']);
 
-export interface ReaderContext {
-  readonly db: Database;
-  readonly source: LineSource;
-  readonly blobs: BlobStore;
+export interface ReaderContext extends ScanContext {
   readonly self: Holder;
+  readonly cacheTtlMs?: number | undefined;
 }
 
-/** Everything that only looks. Each answer is of one snapshot: committed lines, whole or not at all. */
+/**
+ * Everything that only looks. What is short is answered at once, of one snapshot: committed lines, whole or not at
+ * all. What may take long goes in steps, each of a snapshot of its own, and says so by its type.
+ */
 export class Reader {
   readonly #db: Database;
   readonly #source: LineSource;
-  readonly #blobs: BlobStore;
-  readonly #self: Holder;
+  readonly #context: ReaderContext;
+  readonly #warm: TailCache;
 
-  constructor({ db, source, blobs, self }: ReaderContext) {
-    this.#db = db;
-    this.#source = source;
-    this.#blobs = blobs;
-    this.#self = self;
+  constructor(context: ReaderContext) {
+    this.#db = context.db;
+    this.#source = context.source;
+    this.#context = context;
+    this.#warm = new TailCache(context.cacheTtlMs ?? DEFAULT_CACHE_TTL_MS);
   }
 
   get({ id }: { readonly id: string }): SessionRecord {
@@ -76,52 +78,40 @@ export class Reader {
     return row === undefined || row.session_id === '' ? undefined : this.get({ id: row.session_id });
   }
 
-  list(query: ListQuery): SessionPage {
-    return this.#db.snapshot(() => listSessions(this.#db, query));
+  list(query: ListQuery): Steps<SessionPage> {
+    return listSessions(this.#db, query);
   }
 
   tail({ id }: { readonly id: string }): CheckedPage {
-    return this.#page(id, (row) => ({ from: Math.max(2, row.context_seq), to: row.seq, backward: false }));
+    return this.#db.snapshot(() => {
+      const row = getSession(this.#db, id);
+      return this.#tail(row, Math.max(2, row.context_seq));
+    });
   }
 
   read({ id, from, limit = PAGE, direction = 'forward' }: { readonly id: string } & ReadRange): CheckedPage {
     if (!Number.isSafeInteger(limit) || limit < 1) {
       throw new RepriseError('INVALID_INPUT', `a page has at least one entry, not ${limit}`);
     }
-    return this.#page(id, (row) => {
+    return this.#db.snapshot(() => {
+      const row = getSession(this.#db, id);
       if (direction === 'forward') {
         const start = Math.max(1, from ?? 1);
-        return { from: start, to: start + limit - 1, backward: false };
+        return this.#page(row, { from: start, to: start + limit - 1, backward: false });
       }
       const end = Math.min(row.seq, from ?? row.seq);
-      return { from: Math.max(1, end - limit + 1), to: end, backward: true };
+      return this.#page(row, { from: Math.max(1, end - limit + 1), to: end, backward: true });
     });
   }
 
-  #page(
-    id: string,
-    range: (row: SessionRow) => { from: number; to: number; backward: boolean },
-  ): CheckedPage {
-    return this.#db.snapshot(() => {
-      const row = getSession(this.#db, id);
-      const { from, to, backward } = range(row);
-      const entries: StoredEntry[] = [];
-      let damagedAt: number | undefined;
-      for (const { seq, bytes, offset } of this.#source.lines(row, from, Math.min(to, row.seq))) {
-        const decoded = decodeLine(bytes);
-        if (decoded.kind === 'record' && decoded.seal !== 'broken')
-          entries.push({ seq, entry: decoded.record as Entry });
-        else damagedAt ??= offset ?? 0;
-      }
-      const page = { entries, lastSeq: row.seq, hasMore: backward ? from > 1 : to < row.seq };
-      if (backward) entries.reverse();
-      return damagedAt === undefined || row.corrupt_at !== null ? page : { ...page, damagedAt };
-    });
+  /** The rest of a page. Lines that have a seq keep it and stay as they are, so it need not be the same snapshot. */
+  more({ id, ...range }: { readonly id: string } & PageRange): CheckedPage {
+    return this.#db.snapshot(() => this.#page(getSession(this.#db, id), range));
   }
 
   /** Bytes that are not what their name says are damage, never an answer. */
   blob({ id, hash }: { readonly id: string; readonly hash: string }): Uint8Array {
-    const bytes = this.#blobs.get(getSession(this.#db, id), hash);
+    const bytes = this.#context.blobs.get(getSession(this.#db, id), hash);
     const details = { id, blob: `sha256:${hash}` };
     if (bytes === undefined)
       throw new RepriseError('NOT_FOUND', `session ${id} has no blob sha256:${hash}`, { details });
@@ -130,13 +120,8 @@ export class Reader {
     return bytes;
   }
 
-  export({ id }: { readonly id: string }): Uint8Array {
-    return this.#db.snapshot(() => {
-      const row = getSession(this.#db, id);
-      if (row.seq === row.q) return Buffer.concat([...this.#source.chunks(row)]);
-      const lines = this.#source.lines(row, 1, row.seq).flatMap(({ bytes }) => [bytes, Buffer.from('\n')]);
-      return Buffer.concat(lines);
-    });
+  export({ id }: { readonly id: string }): Steps<Uint8Array> {
+    return exportSession(this.#context, id);
   }
 
   item({ inboxId }: { readonly inboxId: string }): InboxItem {
@@ -148,93 +133,83 @@ export class Reader {
   }
 
   leases(): LeaseInfo[] {
-    return listLeases(this.#db, this.#self);
+    const locks = (this.#context.home?.locks() ?? []).map(({ sessionId, file, alive, pid, createdAt }) => ({
+      sessionId,
+      epoch: 0,
+      holder: { ...(pid !== undefined && { pid }), ...(createdAt !== undefined && { createdAt }) },
+      alive,
+      lockFile: file,
+    }));
+    return [...listLeases(this.#db, this.#context.self), ...locks];
   }
 
-  stats(): StoreStats {
-    const sessions = this.#db.row<{ n: number }>('SELECT count(*) AS n FROM sessions')?.n ?? 0;
-    const inFiles = this.#db.row<{ n: number | null }>('SELECT sum(file_size) AS n FROM sessions')?.n ?? 0;
-    const behind = this.#db.row<{ n: number | null }>(
-      'SELECT sum(length(bytes)) AS n FROM journal JOIN sessions ON id = session_id WHERE first_seq > file_seq',
-    )?.n;
-    return { sessions, bytes: inFiles + (behind ?? 0) };
+  stats(): Steps<StoreStats> {
+    return countAll(this.#context);
   }
 
-  /** A scan, newest sessions and newest lines first, for as long as a person would wait. */
-  search({ text, limit = 20, agentId }: SearchQuery): SearchHit[] {
-    const wanted = text.toLowerCase();
-    const hits: SearchHit[] = [];
-    if (wanted === '') return hits;
-    const deadline = performance.now() + SEARCH_MS;
-    let cursor: string | null = null;
-    do {
-      const page: SessionPage = this.list({
-        limit: 100,
-        ...(agentId !== undefined && { agentId }),
-        ...(cursor !== null && { cursor }),
-      });
-      for (const { id, lastSeq } of page.sessions) {
-        if (lastSeq === 0) continue; // not read yet
-        const { entries } = this.read({ id, limit: 10_000, direction: 'backward' });
-        for (const { seq, entry } of entries) {
-          const found = textOf(entry as Entry);
-          const at = found.toLowerCase().indexOf(wanted);
-          if (at !== -1)
-            hits.push({
-              id,
-              seq,
-              snippet: found.slice(Math.max(0, at - SNIPPET_CHARS / 2), at + SNIPPET_CHARS),
-            });
-          if (hits.length >= limit) return hits;
-        }
-        if (performance.now() > deadline) return hits;
+  search(query: SearchQuery): Steps<SearchResult> {
+    return searchSessions(this.#db, this.#source, query);
+  }
+
+  verify({ id }: { readonly id?: string }): Steps<VerifyReport> {
+    return verifySessions(this.#context, id);
+  }
+
+  #page(row: SessionRow, range: PageRange): CheckedPage {
+    const { from, backward } = range;
+    const to = Math.min(range.to, row.seq);
+    const page = from > to ? { lines: [], from, to } : this.#source.lines(row, { from, to, backward });
+    return checkedPage(row, range, page);
+  }
+
+  /** From what is kept and what has been appended since; all of it is kept for the next time. */
+  #tail(row: SessionRow, from: number): CheckedPage {
+    const to = row.seq;
+    const stamp = this.#source.stamp(row);
+    const warm = this.#warm.find(row, stamp);
+    const isOfUse = warm !== undefined && warm.from <= from && warm.to <= to;
+    const known: WarmTail = isOfUse ? warm : { from, to: from - 1, entries: [], bytes: 0 };
+    let { entries, bytes } = known;
+    if (known.from < from) {
+      // The context begins later now; what it no longer needs weighed its share.
+      const needed = entries.filter(({ seq }) => seq >= from);
+      bytes = Math.ceil((bytes * needed.length) / Math.max(1, entries.length));
+      entries = needed;
+    }
+    const start = Math.max(from, known.to + 1);
+    if (start <= to) {
+      const page = this.#source.lines(row, { from: start, to });
+      const isWhole = page.damagedAt === undefined && page.isShort === undefined;
+      if (page.to < to || !isWhole || row.corrupt_at !== null) {
+        // Too much for one look, or not whole: answered piece by piece, with what is wrong, and not kept.
+        this.#warm.forget(row.id);
+        const range = { from, to, backward: false };
+        return start === from ? checkedPage(row, range, page) : this.#page(row, range);
       }
-      cursor = page.cursor;
-    } while (cursor !== null);
-    return hits;
-  }
-
-  /** Reads every byte and believes none of them. */
-  verify({ id }: { readonly id?: string }): VerifyReport {
-    const rows =
-      id === undefined
-        ? this.#db.rows<{ id: string; seq: number }>('SELECT id, seq FROM sessions ORDER BY id')
-        : [getSession(this.#db, id)];
-    const findings = rows.flatMap((row) => (row.seq === 0 ? [unread(row)] : this.#verifySession(row.id)));
-    const status = findings.some(({ kind }) => DAMAGE.has(kind))
-      ? 'corrupt'
-      : findings.some(({ kind }) => !HARMLESS.has(kind))
-        ? 'quarantined'
-        : 'clean';
-    return { status, findings };
-  }
-
-  #verifySession(id: string): VerifyFinding[] {
-    return this.#db.snapshot(() => {
-      const row = getSession(this.#db, id);
-      const reader = createTranscriptReader({ sessionId: id });
-      for (const chunk of this.#source.chunks(row)) reader.push(chunk);
-      const { issues, entries, sealed } = reader.finish();
-      const findings = issues.examples
-        .filter(({ kind }) => kind !== 'foreign-line' && kind !== 'inexact-number')
-        .map(({ kind, offset = 0, detail }) => ({ session: id, offset, kind: kind as string, detail }));
-      if (!sealed)
-        findings.push({ session: id, offset: 0, kind: 'corrupt', detail: 'the header is not sealed' });
-      if (entries.length + 1 < row.seq) {
-        const detail = `${row.seq - 1 - entries.length} of ${row.seq} lines are missing`;
-        findings.push({ session: id, offset: row.file_size, kind: 'missing-lines', detail });
-      }
-      return [...findings, ...verifyBlobs(this.#blobs, row, entries)];
-    });
+      entries = [...entries, ...entriesOf(page)];
+      bytes += page.lines.reduce((sum, line) => sum + line.bytes.length, 0);
+    }
+    this.#warm.keep(row, { from, to, entries, bytes }, stamp);
+    return { entries, lastSeq: to, hasMore: false };
   }
 }
 
-function unread({ id }: { readonly id: string }): VerifyFinding {
-  return { session: id, offset: 0, kind: 'missing-lines', detail: 'its transcript could not be read' };
+function checkedPage(row: SessionRow, { from, to, backward }: PageRange, page: LinePage): CheckedPage {
+  const entries = entriesOf(page);
+  if (backward) entries.reverse();
+  // Fewer than there should be: the writer finds out what is left.
+  const damagedAt = page.damagedAt ?? (page.isShort === true ? row.file_size : undefined);
+  const last = Math.min(to, row.seq);
+  const rest = backward ? { from, to: page.from - 1, backward } : { from: page.to + 1, to: last, backward };
+  return {
+    entries,
+    lastSeq: row.seq,
+    hasMore: backward ? from > 1 : to < row.seq,
+    ...(damagedAt !== undefined && row.corrupt_at === null && { damagedAt }),
+    ...(rest.from <= rest.to && { rest }),
+  };
 }
 
-function textOf(entry: Entry): string {
-  const { message, summary, content } = entry;
-  if (isObject(message)) return contentText(message['content']);
-  return typeof summary === 'string' ? summary : contentText(content);
+function entriesOf({ lines }: LinePage): StoredEntry[] {
+  return lines.map(({ seq, entry }) => ({ seq, entry }));
 }

@@ -1,8 +1,9 @@
 import { RepriseError } from '../../errors.ts';
 import type { RebuildProgress } from '../store.ts';
 import { CatchUp, type CatchUpOptions } from './catch-up.ts';
-import { type Database, storeError } from './database.ts';
+import type { Database } from './database.ts';
 import type { Need } from './needs.ts';
+import { storeError } from './store-error.ts';
 
 export interface RebuildOptions extends CatchUpOptions {
   /** Everything is known and compared. */

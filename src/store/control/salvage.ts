@@ -4,6 +4,7 @@ import { parseSessionKey } from '../../keys/session-key.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { decodeLine } from '../../transcript/line.ts';
 import { insertFromHeader } from './adopt.ts';
+import { sha256 } from './blobs.ts';
 import type { Database } from './database.ts';
 import { raiseEpochFloor } from './identity.ts';
 import { listRowids, type Row, readByKey, readRows } from './salvage-rows.ts';
@@ -80,6 +81,13 @@ export function salvage(from: DatabaseSync, into: Database, aloneInJournal: bool
       isJsonObject(body) &&
       (detail === null || isJsonObject(detail)),
   );
+  // Elsewhere they are files.
+  if (aloneInJournal)
+    copy(
+      'blobs',
+      ['session_id', 'hash', 'bytes'],
+      ({ hash, bytes }) => bytes instanceof Uint8Array && sha256(bytes) === hash,
+    );
   copy('purged', ['id'], ({ id }) => typeof id === 'string' && isSessionId(id));
   const keyColumns = ['agent_id', 'source', 'key', 'hash', 'inbox_id'];
   const allKeys = readByKey(from, 'inbound_keys', keyColumns.slice(0, 3), (row) => {

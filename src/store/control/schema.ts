@@ -59,7 +59,7 @@ CREATE TABLE append_keys (
   PRIMARY KEY (session_id, key)
 ) STRICT, WITHOUT ROWID;
 
--- A known place every 64 KiB or so, to find a seq in a file without reading it from the start.
+-- Known places, to find a seq in a file without reading it from the start; see marks.ts.
 CREATE TABLE marks (
   session_id TEXT NOT NULL,
   seq INTEGER NOT NULL,
@@ -138,9 +138,25 @@ CREATE TABLE blobs (
 ) STRICT;
 `;
 
+/** Since version 4: places that readers pass by. */
+const SKIPPED = `
+-- Where lines stand in our transcripts that have no number: blank, or left unfinished by another tool.
+CREATE TABLE skipped_lines (
+  session_id TEXT NOT NULL,
+  offset INTEGER NOT NULL,
+  PRIMARY KEY (session_id, offset)
+) STRICT, WITHOUT ROWID;
+`;
+
+/** Since version 5: without the time, so that an append leaves them alone. They find what is rare, which is then sorted. */
+const RARE = `
+CREATE INDEX sessions_by_channel ON sessions (channel) WHERE channel IS NOT NULL;
+CREATE INDEX sessions_by_kind ON sessions (kind);
+`;
+
 /**
  * Forwards only, all in the transaction that opens: a new database takes every step, an older one those it has not
  * taken. A step is never changed once it is out; salvage relies on the first tables standing where they always stood.
  */
-export const MIGRATIONS: readonly string[] = [SCHEMA, UNREAD, BLOBS];
+export const MIGRATIONS: readonly string[] = [SCHEMA, UNREAD, BLOBS, SKIPPED, RARE];
 export const SCHEMA_VERSION: number = MIGRATIONS.length;

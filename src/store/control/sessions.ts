@@ -117,6 +117,7 @@ export function activateSession(batch: Batch, { key, id, reason }: ActivateReque
     canonical,
   );
   if (current?.session_id !== row.id) {
+    batch.assertWritable(row);
     const counter = (current?.counter ?? 0) + 1;
     writeEntries(batch, row, [activation(canonical, counter, reason)]);
     db.run('INSERT OR REPLACE INTO active VALUES (?, ?, ?)', canonical, row.id, counter);
@@ -130,6 +131,7 @@ export function patchSession(
 ): SessionRecord {
   const row = batch.session(id);
   assertOpen(row);
+  batch.assertWritable(row);
   writeEntries(batch, row, [settingsEntry(settings)]);
   return toRecord(batch.db, row);
 }
@@ -139,6 +141,7 @@ export function deleteSession(batch: Batch, { id }: { readonly id: string }): Se
   const { db } = batch;
   const row = batch.session(id);
   if (row.status !== 'deleted') {
+    batch.assertWritable(row);
     row.epoch++;
     writeEntries(batch, row, [{ type: 'custom', customType: 'reprise.deleted' }]);
     db.run('DELETE FROM leases WHERE session_id = ?', row.id);
@@ -154,6 +157,7 @@ export function restoreSession(batch: Batch, { id }: { readonly id: string }): S
   const { db } = batch;
   const row = batch.session(id);
   if (row.status === 'deleted') {
+    batch.assertWritable(row);
     writeEntries(batch, row, [{ type: 'custom', customType: 'reprise.restored' }]);
     const holder = db.row<{ session_id: string }>('SELECT session_id FROM active WHERE key = ?', row.key);
     if (holder?.session_id === '') activateSession(batch, { key: row.key, id: row.id, reason: 'restored' });
@@ -169,7 +173,8 @@ export function purgeSession(batch: Batch, { id }: { readonly id: string }): voi
     const details = { id, next: 'Delete it first; purge destroys what delete keeps.' };
     throw new RepriseError('INVALID_INPUT', `session ${id} is not in the trash`, { details });
   }
-  for (const table of ['journal', 'append_keys', 'marks', 'foreign_lines', 'leases', 'blobs']) {
+  const tables = ['journal', 'append_keys', 'marks', 'foreign_lines', 'skipped_lines', 'leases', 'blobs'];
+  for (const table of tables) {
     db.run(`DELETE FROM ${table} WHERE session_id = ?`, row.id);
   }
   // The rows stay without what was said: a message is accepted once, ever.
@@ -185,8 +190,19 @@ export function markDamaged(
   { id, offset }: { readonly id: string; readonly offset: number },
 ): void {
   const row = batch.session(id);
+  // Looked at again: a file that was cut has been healed by now, and then nothing in it is damaged.
+  if (!hasDamage(batch, row)) return;
   row.corrupt_at ??= offset;
   batch.db.run('UPDATE sessions SET corrupt_at = ? WHERE id = ?', row.corrupt_at, row.id);
+}
+
+function hasDamage({ source }: Batch, row: SessionRow): boolean {
+  for (let from = 1; from <= row.seq; ) {
+    const { to, damagedAt } = source.lines(row, { from, to: row.seq });
+    if (damagedAt !== undefined) return true;
+    from = to + 1;
+  }
+  return false;
 }
 
 function assertOpen(row: SessionRow): void {

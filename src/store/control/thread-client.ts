@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { RepriseError } from '../../errors.ts';
 import type { ThreadError, ThreadEvent, ThreadMessage, ThreadOptions, ThreadReply } from './protocol.ts';
+import { storeError } from './store-error.ts';
 
 /** A thread that was told to end and does not is ended. */
 const CLOSE_LIMIT_MS = 5000;
@@ -122,7 +123,7 @@ export class ThreadClient {
       worker.on('exit', () => {
         this.#worker = undefined;
         // One that could not open says why, and nothing it was asked has begun.
-        const refusal = cause instanceof RepriseError ? cause : undefined;
+        const refusal = cause instanceof RepriseError || !this.#opened ? refusalOf(cause) : undefined;
         const error = refusal ?? died(options.role, cause);
         for (const { reject: fail } of this.#pending.values()) fail(error);
         this.#pending.clear();
@@ -179,6 +180,10 @@ export class ThreadClient {
 /** Whether a call failed because its thread died, so that a new one may answer it. */
 export function isThreadDeath(error: unknown): boolean {
   return error instanceof RepriseError && error.details['died'] === 'thread';
+}
+
+function refusalOf(cause: unknown): RepriseError | undefined {
+  return cause === undefined ? undefined : storeError(cause);
 }
 
 function died(role: ThreadOptions['role'], cause: unknown): RepriseError {

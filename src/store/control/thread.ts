@@ -2,24 +2,29 @@ import { dirname } from 'node:path';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { RepriseError } from '../../errors.ts';
 import type { StoreStats } from '../store.ts';
+import type { BatchContext } from './batch.ts';
 import { BlobFiles } from './blob-files.ts';
 import { blobRows } from './blobs.ts';
 import { type ControlFile, noteDamage, openControl } from './control-file.ts';
-import { Database, storeError } from './database.ts';
+import { Database } from './database.ts';
 import { Follower } from './follower.ts';
+import { foreignLocksIn } from './foreign-lock.ts';
 import { FreeSpace } from './free-space.ts';
 import { currentHolder } from './holder.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { dropLeases } from './leases.ts';
 import { fileSource, journalSource } from './lines.ts';
+import { Looks } from './looks.ts';
 import { needsOf } from './needs.ts';
 import { OldBodies } from './old-bodies.ts';
 import type { ThreadEvent, ThreadOptions, ThreadReply, ThreadRequest } from './protocol.ts';
 import { Reader } from './reader.ts';
 import { Rebuild } from './rebuild.ts';
 import { RowCache } from './row-cache.ts';
+import type { HomeView } from './scan.ts';
 import { writeSessionsJson } from './sessions-json.ts';
-import { TranscriptFiles } from './transcript-files.ts';
+import { storeError } from './store-error.ts';
+import { standingAt, TranscriptFiles } from './transcript-files.ts';
 import { WRITE_OPS, type WriteOp, type WriteOutcome, Writer } from './writer.ts';
 
 /**
@@ -29,9 +34,6 @@ import { WRITE_OPS, type WriteOp, type WriteOutcome, Writer } from './writer.ts'
  */
 const SWEEP_MS = 1000;
 const POLL_MS = 100;
-const READ_OPS: ReadonlySet<string> = new Set(
-  'get active list tail read blob export item pending leases stats search verify'.split(' '),
-);
 
 function start(port: MessagePort, options: ThreadOptions): void {
   const { path, home, role, durability, engineId } = options;
@@ -41,7 +43,17 @@ function start(port: MessagePort, options: ThreadOptions): void {
   const files = home === undefined ? undefined : new TranscriptFiles(home);
   const source = files === undefined ? journalSource(db) : fileSource(db, files);
   const blobs = files === undefined ? blobRows(db) : new BlobFiles(files);
-  const reader = new Reader({ db, source, blobs, self });
+  let follower: Follower | undefined;
+  const view: HomeView | undefined =
+    home === undefined || files === undefined
+      ? undefined
+      : {
+          standing: ({ agent_id, id }) => standingAt(files.path(agent_id, id)),
+          locks: () => foreignLocksIn(home),
+          problems: () => follower?.problems ?? [],
+        };
+  const { cacheTtlMs } = options;
+  const looks = new Looks(new Reader({ db, source, blobs, self, home: view, cacheTtlMs }));
   const space = path === ':memory:' ? undefined : new FreeSpace(dirname(path), options.minFreeBytes);
   const tell = (event: ThreadEvent): void => port.postMessage(event);
   const replyTo = (n: number, outcome: WriteOutcome): ThreadReply => {
@@ -49,12 +61,16 @@ function start(port: MessagePort, options: ThreadOptions): void {
     noteDamage(path, outcome.error);
     return { n, ok: false, error: describe(outcome.error) };
   };
-  const answer = (n: number, outcome: WriteOutcome): void => port.postMessage([replyTo(n, outcome)]);
+  const answer = (n: number, outcome: WriteOutcome): void =>
+    port.postMessage([replyTo(n, outcome)], outcome.ok ? buffersOf(outcome.value) : []);
 
   const withSpace = (op: string, outcome: WriteOutcome): WriteOutcome =>
     op === 'stats' && outcome.ok && space !== undefined
       ? { ok: true, value: { ...(outcome.value as StoreStats), disk: space.look() } }
       : outcome;
+
+  const look = (n: number, op: string, args: unknown): void =>
+    looks.look(op, args, (outcome) => answer(n, withSpace(op, outcome)));
 
   let version = db.dataVersion();
   /** To be called often: whether others have committed, and whether the store is where it was. */
@@ -77,27 +93,34 @@ function start(port: MessagePort, options: ThreadOptions): void {
       if (op === 'park') park(() => answer(n, DONE), args as Int32Array);
       else if (op === 'close') {
         clearInterval(timer);
+        looks.close();
         db.close();
         answer(n, DONE);
         port.close();
-      } else if (newer === undefined || !(op in WRITE_OPS)) answer(n, withSpace(op, look(reader, op, args)));
+      } else if (newer === undefined || !(op in WRITE_OPS)) look(n, op, args);
       else answer(n, op === 'damaged' ? DONE : { ok: false, error: newer });
     });
     return;
   }
 
-  const follower = files === undefined ? undefined : new Follower(db, files);
   const now = createClock(options.now);
+  const context: BatchContext = {
+    db,
+    self,
+    now,
+    source,
+    rows: new RowCache(db),
+    blobs,
+    space,
+    obstacle: (id) => follower?.obstacle(id),
+  };
+  if (files !== undefined) follower = new Follower(context, files);
   let replies: ThreadReply[] = [];
-  const writer = new Writer(
-    { db, self, now, source, rows: new RowCache(db), blobs, space },
-    follower,
-    (sessions) => {
-      if (replies.length > 0) port.postMessage(replies);
-      replies = [];
-      if (sessions.length > 0) tell({ event: 'changed', sessions });
-    },
-  );
+  const writer = new Writer(context, follower, (sessions) => {
+    if (replies.length > 0) port.postMessage(replies);
+    replies = [];
+    if (sessions.length > 0) tell({ event: 'changed', sessions });
+  });
   const { leases: held = [] } = options;
   // An answer that died with the thread before may have been a lease: nobody knows he has it.
   if (options.leases !== undefined) db.transaction(() => dropLeases(db, self, { but: held }));
@@ -113,9 +136,9 @@ function start(port: MessagePort, options: ThreadOptions): void {
       if (follower === undefined) return;
       db.transaction(
         () => {
-          follower.adoptLeftovers();
-          follower.followAll();
-          follower.sync();
+          follower?.adoptLeftovers();
+          follower?.followAll();
+          follower?.sync();
         },
         { lazy: true },
       );
@@ -153,6 +176,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
   port.on('message', ({ n, op, args }: ThreadRequest) => {
     if (op === 'close') {
       for (const timer of timers) clearInterval(timer);
+      looks.close();
       const isComplete = rebuild.isOver;
       rebuild.stop();
       // Everything submitted before has been answered: the client waits for its calls before it closes.
@@ -178,7 +202,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
     } else if (op === 'prepare') {
       const asked = args as { readonly op: string; readonly args: unknown };
       whenReady(n, asked.op, asked.args, () => answer(n, DONE));
-    } else answer(n, look(reader, op, args));
+    } else look(n, op, args);
   });
 }
 
@@ -199,14 +223,13 @@ function writeIndex(db: Database, home: string): void {
   }
 }
 
-function look(reader: Reader, op: string, args: unknown): WriteOutcome {
-  try {
-    if (!READ_OPS.has(op)) throw new RepriseError('INVALID_INPUT', `no operation ${op}`);
-    const run = reader[op as 'get'] as (args: unknown) => unknown;
-    return { ok: true, value: run.call(reader, args) };
-  } catch (error) {
-    return { ok: false, error: storeError(error) };
-  }
+/** Bytes that are answered alone and have their buffer to themselves were made for it: they are given away, not copied. */
+function buffersOf(value: unknown): ArrayBuffer[] {
+  const isAlone =
+    value instanceof Uint8Array &&
+    value.buffer instanceof ArrayBuffer &&
+    value.byteLength === value.buffer.byteLength;
+  return isAlone ? [value.buffer as ArrayBuffer] : [];
 }
 
 function describe({ code, message, details, outcome }: RepriseError): ThreadErrorShape {

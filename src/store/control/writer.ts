@@ -1,8 +1,7 @@
 import { RepriseError } from '../../errors.ts';
 import { append } from './append.ts';
 import { Batch, type BatchContext } from './batch.ts';
-import { storeError } from './database.ts';
-import type { Follower, FreshRow } from './follower.ts';
+import type { Follower, FreshRow, Visit } from './follower.ts';
 import { receive, settleItem, takeItem } from './inbox.ts';
 import { acquireLease, beat, releaseLease } from './leases.ts';
 import type { SessionRow } from './session-row.ts';
@@ -15,6 +14,7 @@ import {
   purgeSession,
   restoreSession,
 } from './sessions.ts';
+import { storeError } from './store-error.ts';
 
 /** Everything that changes the store. Each runs inside the transaction of a batch. */
 export const WRITE_OPS: Readonly<Record<WriteOp, (batch: Batch, args: never) => unknown>> = {
@@ -59,6 +59,9 @@ export interface WriteRequest {
 export type WriteOutcome =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly error: RepriseError };
+
+/** What leaves the transcript of its session as it is. */
+const QUIET_OPS: ReadonlySet<WriteOp> = new Set(['create', 'purge', 'acquire', 'beat', 'release', 'take']);
 
 const MAX_BATCH = 256;
 /** After this long without a pause another process gets its turn. */
@@ -190,15 +193,19 @@ export class Writer {
     return outcomes.length;
   }
 
-  /** Before anything is numbered: files that are due, and files that are not as recorded. */
+  /** Before anything is numbered: files that are not as recorded, and files that are due. */
   #catchUp(requests: readonly WriteRequest[]): void {
     const follower = this.#follower;
     if (follower === undefined) return;
-    if (follower.dueIn === 0) follower.followAll();
     const { rows } = this.#context;
     rows.begin();
-    const ids = new Set(requests.map(({ args }) => (args as { id?: string }).id ?? ''));
-    follower.inspect([...ids].flatMap((id) => rows.find(id) ?? []));
+    const visits = new Map<SessionRow, Visit>();
+    for (const [id, visit] of sessionsOf(requests)) {
+      const row = rows.find(id);
+      if (row !== undefined) visits.set(row, visit);
+    }
+    follower.inspect(visits);
+    if (follower.dueIn === 0) follower.followAll();
   }
 
   /** A note inside the transaction that only this engine writes: whether a commit happened can be looked up. */
@@ -260,6 +267,19 @@ export class Writer {
       details: failure.details,
     });
   }
+}
+
+/** The sessions requests name, and why their files are looked at before. */
+function sessionsOf(requests: readonly WriteRequest[]): Map<string, Visit> {
+  const visits = new Map<string, Visit>();
+  for (const { op, args } of requests) {
+    const { id } = args as { id?: string };
+    if (id === undefined) continue;
+    if (op === 'damaged') visits.set(id, 'compare');
+    else if (visits.get(id) !== 'compare' && !QUIET_OPS.has(op)) visits.set(id, 'write');
+    else if (!visits.has(id)) visits.set(id, 'look');
+  }
+  return visits;
 }
 
 function runOne(batch: Batch, { op, args }: WriteRequest): WriteOutcome {

@@ -9,12 +9,14 @@ export interface JsonlStoreOptions {
   readonly now?: string;
   readonly minFreeBytes?: number;
   readonly signals?: boolean;
+  readonly sessionCacheTtlMs?: number;
 }
 
 /** The default: SQLite commits, JSONL tells. Transcripts are complete within milliseconds, synced within a second. */
 export async function openJsonlStore({
   home,
   durability = 'disk',
+  sessionCacheTtlMs,
   ...options
 }: JsonlStoreOptions): Promise<Store> {
   const folder = await prepareHome(home);
@@ -24,5 +26,6 @@ export async function openJsonlStore({
     home: folder,
     durability,
     supports: { search: 'scan', durability, shared: true, live: 'process' },
+    ...(sessionCacheTtlMs !== undefined && { cacheTtlMs: sessionCacheTtlMs }),
   });
 }

@@ -3,14 +3,16 @@ import type { Store } from '../store.ts';
 
 export interface MemoryStoreOptions {
   readonly now?: string;
+  readonly sessionCacheTtlMs?: number;
 }
 
 /** Keeps nothing: for tests, demos and sessions that shall leave no trace. */
-export async function openMemoryStore({ now }: MemoryStoreOptions = {}): Promise<Store> {
+export async function openMemoryStore({ now, sessionCacheTtlMs }: MemoryStoreOptions = {}): Promise<Store> {
   return ControlStore.open({
     path: ':memory:',
     durability: 'os',
     supports: { search: 'scan', durability: 'none', shared: false, live: 'process' },
     ...(now !== undefined && { now }),
+    ...(sessionCacheTtlMs !== undefined && { cacheTtlMs: sessionCacheTtlMs }),
   });
 }

@@ -9,12 +9,14 @@ export interface SqliteStoreOptions {
   readonly now?: string;
   readonly minFreeBytes?: number;
   readonly signals?: boolean;
+  readonly sessionCacheTtlMs?: number;
 }
 
 /** One file holds everything: the journal of the JSONL store, never emptied. */
 export async function openSqliteStore({
   home,
   durability = 'disk',
+  sessionCacheTtlMs,
   ...options
 }: SqliteStoreOptions): Promise<Store> {
   const folder = await prepareHome(home);
@@ -23,5 +25,6 @@ export async function openSqliteStore({
     path: join(folder, 'store.db'),
     durability,
     supports: { search: 'scan', durability, shared: true, live: 'process' },
+    ...(sessionCacheTtlMs !== undefined && { cacheTtlMs: sessionCacheTtlMs }),
   });
 }

@@ -162,8 +162,8 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operat
   [
     'search',
     async ({ store }, command) => {
-      const options = pick(command, { limit: 'number', agentId: 'string' });
-      return { hits: await store.search({ text: text(command, 'text'), ...options }) };
+      const options = pick(command, { limit: 'number', agentId: 'string', budgetMs: 'number' });
+      return { ...(await store.search({ text: text(command, 'text'), ...options })) };
     },
   ],
   [

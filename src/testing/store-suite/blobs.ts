@@ -69,7 +69,7 @@ export const blobCases: readonly StoreCase[] = [
       assert.deepEqual(rest, { type: 'text', blob: nameOf(OUTPUT), bytes, mimeType: 'text/plain' });
       assert.ok(typeof preview === 'string' && preview.startsWith(OUTPUT.slice(0, 600)), 'it begins alike');
       assert.ok(Buffer.byteLength(preview) < 2200, 'it is short');
-      const hits = await store.search({ text: 'first' });
+      const { hits } = await store.search({ text: 'first' });
       assert.deepEqual(
         hits.map(({ seq }) => seq),
         [3],

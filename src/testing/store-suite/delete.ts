@@ -170,7 +170,7 @@ export const deleteCases: readonly StoreCase[] = [
           (await open.list({ status: 'any' })).sessions.map(({ id }) => id),
           [kept],
         );
-        assert.deepEqual(await open.search({ text: 'uniquely burnt' }), []);
+        assert.deepEqual((await open.search({ text: 'uniquely burnt' })).hits, []);
         assert.equal((await open.verify()).status, 'clean');
       }
     },

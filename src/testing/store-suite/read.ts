@@ -129,7 +129,7 @@ export const searchCases: readonly StoreCase[] = [
         await finds(open, 'quick BROWN', [[id, 2]]);
         await finds(open, '会议', [[id, 3]]);
         await finds(open, 'привет', [[id, 4]]);
-        assert.deepEqual(await open.search({ text: 'absent words' }), []);
+        assert.deepEqual(await open.search({ text: 'absent words' }), { hits: [], complete: true });
       }
     },
   },
@@ -147,7 +147,7 @@ export const searchCases: readonly StoreCase[] = [
         'needle',
         [7, 6, 5, 3, 2].map((seq) => [id, seq] as const),
       );
-      const some = await store.search({ text: 'needle', limit: 2 });
+      const { hits: some } = await store.search({ text: 'needle', limit: 2 });
       assert.deepEqual(
         some.map(({ seq }) => seq),
         [7, 6],
@@ -178,12 +178,12 @@ export const searchCases: readonly StoreCase[] = [
     async run({ store }) {
       const mine = await session(store, ['a secret word'], 'agent:mine:main');
       const yours = await session(store, ['a secret word'], 'agent:yours:main');
-      await until(async () => (await store.search({ text: 'secret' })).length === 2, 'both hits');
+      await until(async () => (await store.search({ text: 'secret' })).hits.length === 2, 'both hits');
       for (const [agentId, id] of [
         ['mine', mine],
         ['yours', yours],
       ] as const) {
-        const hits = await store.search({ text: 'secret', agentId });
+        const { hits } = await store.search({ text: 'secret', agentId });
         assert.deepEqual(
           hits.map((hit) => hit.id),
           [id],
@@ -200,7 +200,7 @@ async function finds(
   expected: readonly (readonly [string, number])[],
 ): Promise<void> {
   const search = async (): Promise<(readonly [string, number])[]> =>
-    (await store.search({ text })).map(({ id, seq }) => [id, seq] as const);
+    (await store.search({ text })).hits.map(({ id, seq }) => [id, seq] as const);
   await until(async () => (await search()).length >= expected.length, `hits for ${text}`);
   assert.deepEqual(await search(), expected, text);
 }

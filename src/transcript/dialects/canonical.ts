@@ -68,7 +68,8 @@ export function canonicalEntries(records: readonly PlacedRecord[], issues: Issue
 
 function dialectOf(record: JsonObject, version: unknown): Dialect | undefined {
   const { type, id, timestamp } = record;
-  if (isFlatRecord(record)) return typeof record['ts'] === 'string' ? 'claw0-classic' : 'claw0';
+  if (type !== 'message' && isFlatRecord(record))
+    return typeof record['ts'] === 'string' ? 'claw0-classic' : 'claw0';
   if (typeof type !== 'string') return isMessageRow(record) || isBoundaryRow(record) ? 'zeroclaw' : undefined;
   if (typeof id === 'string') return version === 2 ? 'pi-v2' : 'v3';
   return typeof timestamp === 'number' ? 'zyhive' : 'pi-v1';
@@ -210,11 +211,12 @@ function createBuilder(records: readonly PlacedRecord[]): Builder {
 }
 
 /** Ours and pi's v3: nothing to change, so nothing is copied. */
-function isCanonicalEntry(record: JsonObject): record is Entry {
+export function isCanonicalEntry(record: JsonObject): record is Entry {
   const { type, id, parentId, timestamp, message } = record;
   return (
     typeof type === 'string' &&
     typeof id === 'string' &&
+    !isFlatRecord(record) &&
     (parentId === null || typeof parentId === 'string') &&
     typeof timestamp === 'string' &&
     (type !== 'message' || (isObject(message) && isCanonicalMessage(message))) &&

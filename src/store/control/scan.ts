@@ -1,0 +1,233 @@
+import { blobNames } from '../../transcript/blobs.ts';
+import { createTranscriptChecker } from '../../transcript/check.ts';
+import type { Entry } from '../../transcript/entry.ts';
+import { isObject } from '../../transcript/json.ts';
+import type { StoreStats, TranscriptProblem, VerifyFinding, VerifyReport } from '../store.ts';
+import { type BlobStore, verifyBlobs } from './blobs.ts';
+import type { Database } from './database.ts';
+import type { ForeignLock } from './foreign-lock.ts';
+import type { LineSource } from './line-source.ts';
+import { findSession, getSession, type SessionRow } from './session-row.ts';
+import type { Steps } from './steps.ts';
+import type { Standing } from './transcript-files.ts';
+
+const SESSIONS_PER_STEP = 500;
+const ROWS_PER_STEP = 4000;
+const COPY_BYTES = 4 * 1024 * 1024;
+const LF = Buffer.from('\n');
+
+/** What stands beside and instead of transcripts, for stores that have some. */
+export interface HomeView {
+  readonly standing: (row: SessionRow) => Standing;
+  readonly locks: () => readonly ForeignLock[];
+  /** Known to the thread that writes. */
+  readonly problems: () => readonly TranscriptProblem[];
+}
+
+export interface ScanContext {
+  readonly db: Database;
+  readonly source: LineSource;
+  readonly blobs: BlobStore;
+  readonly home?: HomeView | undefined;
+}
+
+/** What verify calls damage: something that was said cannot be read any more. */
+const DAMAGE: ReadonlySet<string> = new Set([
+  'corrupt',
+  'missing-lines',
+  'not-a-file',
+  'missing-blob',
+  'corrupt-blob',
+]);
+/** What verify tells of and nobody has to do anything about. */
+const HARMLESS: ReadonlySet<string> = new Set(['stray-blob']);
+
+/** Reads every byte, of one session or of all, and believes none of them. */
+export function* verifySessions(context: ScanContext, id?: string): Steps<VerifyReport> {
+  const { db } = context;
+  const findings: VerifyFinding[] = [];
+  const ids = id === undefined ? allIds(db) : [getSession(db, id).id];
+  for (const session of ids) {
+    findings.push(...(yield* verifySession(context, session)));
+    yield;
+  }
+  const status = findings.some(({ kind }) => DAMAGE.has(kind))
+    ? 'corrupt'
+    : findings.some(({ kind }) => !HARMLESS.has(kind))
+      ? 'quarantined'
+      : 'clean';
+  return { status, findings };
+}
+
+function* allIds(db: Database): Generator<string> {
+  for (let last = ''; ; ) {
+    const rows = db.rows<{ id: string }>(
+      `SELECT id FROM sessions WHERE id > ? ORDER BY id LIMIT ${SESSIONS_PER_STEP}`,
+      last,
+    );
+    for (const { id } of rows) yield id;
+    if (rows.length < SESSIONS_PER_STEP) return;
+    last = rows.at(-1)?.id ?? last;
+  }
+}
+
+function* verifySession({ db, source, blobs, home }: ScanContext, id: string): Steps<VerifyFinding[]> {
+  const known = findSession(db, id);
+  if (known === undefined) return [];
+  if (known.seq === 0) return [finding(id, 'missing-lines', 'its transcript could not be read')];
+  const standing = home?.standing(known);
+  if (standing?.kind === 'other') {
+    const lines = known.file_seq > 0 ? `, and ${known.file_seq} lines are out of reach` : '';
+    return [finding(id, 'not-a-file', `the transcript is ${standing.what}, not a file${lines}`)];
+  }
+  const findings: VerifyFinding[] = [];
+  const names = new Set<string>();
+  const checker = createTranscriptChecker({ sessionId: id }, (entry) => {
+    findings.push(...lostLines(id, entry));
+    for (const name of blobNames([entry])) names.add(name);
+  });
+  const row = yield* readAll(db, source, id, (chunk) => checker.push(chunk));
+  // Purged before the end: what could not be read any more is no finding.
+  if (row === undefined || findSession(db, id) === undefined) return [];
+  const { issues, entries, sealed, recognised } = checker.finish();
+  if (!recognised)
+    return [finding(id, 'missing-lines', `nothing is left of the transcript and its ${row.seq} lines`)];
+  findings.unshift(
+    ...issues.examples
+      .filter(({ kind }) => kind !== 'foreign-line' && kind !== 'inexact-number')
+      .map(({ kind, offset = 0, detail }) => finding(id, kind, detail, offset)),
+  );
+  if (!sealed) findings.push(finding(id, 'corrupt', 'the header is not sealed'));
+  if (entries + 1 < row.seq) {
+    const detail = `${row.seq - 1 - entries} of ${row.seq} lines are missing`;
+    findings.push(finding(id, 'missing-lines', detail, row.file_size));
+  }
+  return [...findings, ...(yield* verifyBlobs(blobs, row, names))];
+}
+
+const finding = (session: string, kind: string, detail: string, offset = 0): VerifyFinding => ({
+  session,
+  offset,
+  kind,
+  detail,
+});
+
+/** What healing a cut transcript left as a note. */
+function lostLines(id: string, { customType, data, timestamp }: Entry): VerifyFinding[] {
+  if (customType !== 'reprise.lost' || !isObject(data)) return [];
+  const { firstSeq, lastSeq, reason } = data;
+  const detail = `lines ${String(firstSeq)} to ${String(lastSeq)} were ${String(reason)}, noticed ${timestamp}`;
+  return [finding(id, 'lost-lines', detail)];
+}
+
+/** The stored lines of a session in seq order, in a buffer of its own that can be given away. */
+export function* exportSession({ db, source }: ScanContext, id: string): Steps<Uint8Array> {
+  const { seq, isPlain } = db.snapshot(() => {
+    const row = getSession(db, id);
+    const skipped = db.row('SELECT 1 FROM skipped_lines WHERE session_id = ? LIMIT 1', row.id);
+    return { seq: row.seq, isPlain: row.seq === row.q && skipped === undefined };
+  });
+  const parts: Buffer[] = [];
+  if (isPlain) yield* readAll(db, source, id, (chunk) => parts.push(chunk));
+  for (let from = 1; !isPlain && from <= seq; yield) {
+    const page = db.snapshot(() => source.lines(getSession(db, id), { from, to: seq }));
+    for (const line of page.lines) parts.push(line.bytes, LF);
+    from = page.to + 1;
+  }
+  return yield* join(parts);
+}
+
+/** Like `Buffer.concat`, but nobody waits for hundreds of megabytes to be copied. */
+function* join(parts: readonly Buffer[]): Steps<Uint8Array> {
+  const whole = Buffer.allocUnsafeSlow(parts.reduce((sum, { length }) => sum + length, 0));
+  let length = 0;
+  let pause = COPY_BYTES;
+  for (const part of parts) {
+    length += part.copy(whole, length);
+    if (length < pause) continue;
+    pause = length + COPY_BYTES;
+    yield;
+  }
+  return whole;
+}
+
+/** All bytes of a session as it is at the first step; answers with its row of then. */
+function* readAll(
+  db: Database,
+  source: LineSource,
+  id: string,
+  use: (chunk: Buffer) => void,
+): Steps<SessionRow | undefined> {
+  let row: SessionRow | undefined;
+  let chunks: Generator<Buffer, void> | undefined;
+  try {
+    for (;;) {
+      const step = db.snapshot(() => {
+        row ??= findSession(db, id);
+        if (row !== undefined) chunks ??= source.chunks({ ...row });
+        return chunks?.next();
+      });
+      if (step === undefined || step.done === true) return row;
+      use(step.value);
+      yield;
+    }
+  } finally {
+    chunks?.return();
+  }
+}
+
+/** Counted in portions: a hundred thousand rows are no reason for anybody to wait. */
+export function* countAll({ db, home }: ScanContext): Steps<StoreStats> {
+  const behind = new Set<string>();
+  let sessions = 0;
+  let bytes = 0;
+  for (let last = 0; ; ) {
+    const rows = db.row<Portion>(
+      `SELECT max(rowid) AS last, count(*) AS n, sum(file_size) AS bytes FROM
+         (SELECT rowid, file_size FROM sessions WHERE rowid > ? ORDER BY rowid LIMIT ${ROWS_PER_STEP})`,
+      last,
+    );
+    sessions += rows?.n ?? 0;
+    bytes += rows?.bytes ?? 0;
+    if (rows?.last == null) break;
+    last = rows.last;
+    yield;
+  }
+  for (let last = 0; ; ) {
+    const rows = db.rows<Journalled>(
+      `SELECT number, session_id, CASE WHEN first_seq > file_seq THEN size END AS bytes FROM
+         (SELECT rowid AS number, session_id, first_seq, length(bytes) AS size FROM journal
+          WHERE rowid > ? ORDER BY rowid LIMIT ${ROWS_PER_STEP})
+       LEFT JOIN sessions ON sessions.id = session_id`,
+      last,
+    );
+    for (const row of rows) {
+      last = Math.max(last, row.number);
+      if (row.bytes === null) continue;
+      bytes += row.bytes;
+      behind.add(row.session_id);
+    }
+    if (rows.length === 0) break;
+    yield;
+  }
+  // Where there are no transcripts nothing can be behind.
+  return {
+    sessions,
+    bytes,
+    behind: home === undefined ? 0 : behind.size,
+    problems: home?.problems() ?? [],
+  };
+}
+
+interface Journalled {
+  readonly number: number;
+  readonly session_id: string;
+  /** Unset for a row its file has. */
+  readonly bytes: number | null;
+}
+
+interface Portion {
+  readonly last: number | null;
+  readonly n?: number;
+  readonly bytes: number | null;
+}

@@ -1,0 +1,95 @@
+import { accessSync, closeSync, constants, openSync } from 'node:fs';
+import { devNull } from 'node:os';
+import { dirname } from 'node:path';
+import { type ErrorCode, type Outcome, RepriseError } from '../../errors.ts';
+
+const CORRUPT = 11;
+const NOT_A_DATABASE = 26;
+
+/** SQLite's primary result codes that say what is wrong by themselves. */
+const BY_RESULT: Readonly<Record<number, ErrorCode>> = {
+  5: 'STORE_BUSY',
+  8: 'STORE_READ_ONLY',
+  13: 'STORE_FULL',
+  [CORRUPT]: 'STORE_CORRUPT',
+  [NOT_A_DATABASE]: 'STORE_CORRUPT',
+};
+/** I/O error and "cannot open": SQLite keeps the reason to itself. */
+const UNEXPLAINED: ReadonlySet<number> = new Set([10, 14]);
+
+const BY_ERRNO: Readonly<Record<string, ErrorCode>> = {
+  EROFS: 'STORE_READ_ONLY',
+  EACCES: 'STORE_READ_ONLY',
+  EPERM: 'STORE_READ_ONLY',
+  ENOSPC: 'STORE_FULL',
+  EDQUOT: 'STORE_FULL',
+};
+
+const NO_DESCRIPTORS: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE']);
+
+/** Failures of SQLite and of the file system by our codes, with what to do where that is known. */
+export function storeError(error: unknown, outcome: Outcome = 'none', path?: string): RepriseError {
+  if (error instanceof RepriseError) return error;
+  const { errcode = 0, message = String(error) } = error as { errcode?: number; message?: string };
+  const primary = errcode & 0xff;
+  const place = path ?? (error as NodeJS.ErrnoException).path;
+  const errno = UNEXPLAINED.has(primary) ? reasonFor(path) : errnoOf(error as NodeJS.ErrnoException);
+  const noDescriptors = NO_DESCRIPTORS.has(errno);
+  const code = BY_RESULT[primary] ?? BY_ERRNO[errno] ?? 'STORE_FAILED';
+  const next = noDescriptors
+    ? 'Raise the limit of open files (ulimit -n), or close some; then try again, no restart is needed.'
+    : nextStep(code, place);
+  const why = noDescriptors ? 'too many open files' : errno === '' ? message : `${message} (${errno})`;
+  return new RepriseError(code, `the store failed: ${why}`, {
+    cause: error,
+    outcome,
+    details: { ...(errno !== '' && { reason: errno }), ...(next !== undefined && { next }) },
+  });
+}
+
+/** The database itself is damaged, not a transcript. */
+export function isDamage(error: unknown): boolean {
+  const { errcode = 0 } = ((error as { cause?: unknown }).cause ?? error ?? {}) as { errcode?: number };
+  return [CORRUPT, NOT_A_DATABASE].includes(errcode & 0xff);
+}
+
+/** Damage that SQLite does not see by itself. */
+export function damage(why: string): RepriseError {
+  return new RepriseError('STORE_CORRUPT', `the database is damaged: ${why}`, {
+    cause: { errcode: CORRUPT },
+  });
+}
+
+/** The system's own code; of a thread that could not start only the message has it. */
+function errnoOf({ code = '', message = '' }: Partial<NodeJS.ErrnoException>): string {
+  if (code !== '' && !code.startsWith('ERR_')) return code;
+  return /\bE(?:M|N)FILE\b/.exec(message)?.[0] ?? '';
+}
+
+function nextStep(code: ErrorCode, path: string | undefined): string | undefined {
+  const folder = path === undefined ? 'its folder' : dirname(path);
+  if (code === 'STORE_READ_ONLY')
+    return `Make ${folder} writable (mount, owner, mode, chattr); then try again, no restart is needed.`;
+  if (code === 'STORE_CORRUPT')
+    return 'Close every process that uses this home and open it again: what can be read is salvaged.';
+  return code === 'STORE_FULL' ? `Free some space on the disk of ${folder}; then try again.` : undefined;
+}
+
+/** Asks the system what SQLite will not say. The database itself is never opened: closing it would drop its locks. */
+function reasonFor(path: string | undefined): string {
+  try {
+    closeSync(openSync(devNull, 'r'));
+    if (path === undefined || path === ':memory:') return '';
+    accessSync(dirname(path), constants.R_OK | constants.W_OK | constants.X_OK);
+    for (const suffix of ['', '-wal', '-shm']) {
+      try {
+        accessSync(path + suffix, constants.R_OK | constants.W_OK);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+      }
+    }
+    return '';
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? '';
+  }
+}

@@ -1,0 +1,46 @@
+import { canonicalEntries, isCanonicalEntry } from './dialects/canonical.ts';
+import type { Entry } from './entry.ts';
+import type { PlacedRecord } from './history-rule.ts';
+import { IssueLog } from './issues.ts';
+import { createRecordReader, type ReaderOptions } from './records.ts';
+
+export interface TranscriptCheck {
+  /** How many entries are history, the header not counted. */
+  readonly entries: number;
+  readonly sealed: boolean;
+  /** Whether any line was a record of a known dialect. */
+  readonly recognised: boolean;
+  readonly issues: IssueLog;
+}
+
+export interface TranscriptChecker {
+  push(chunk: Uint8Array): void;
+  finish(): TranscriptCheck;
+}
+
+/**
+ * Reads every byte as a reader does and believes none of them, but keeps nothing: memory is flat at any length. `see` is
+ * shown each entry once.
+ */
+export function createTranscriptChecker(
+  options: ReaderOptions = {},
+  see: (entry: Entry) => void = () => undefined,
+): TranscriptChecker {
+  const issues = new IssueLog();
+  let entries = 0;
+  const count = (placed: PlacedRecord): void => {
+    const { record } = placed;
+    if (record['type'] === 'session') return;
+    const found = isCanonicalEntry(record) ? [record] : canonicalEntries([placed], issues).entries;
+    entries += found.length;
+    for (const entry of found) see(entry);
+  };
+  const reader = createRecordReader(count, issues, options);
+  return {
+    push: reader.push,
+    finish() {
+      const { sealed, recognised } = reader.finish();
+      return { entries, sealed, recognised, issues };
+    },
+  };
+}

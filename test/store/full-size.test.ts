@@ -1,0 +1,135 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openStore } from '../../src/config/open.ts';
+import type { Store } from '../../src/store/store.ts';
+import { takenIn, writeSealedSession } from '../support/sealed-home.ts';
+
+/**
+ * REPRISE_FULL_SIZE=1 takes the sizes and the times as promised, which takes minutes and a quiet machine. Without
+ * it the sizes are smaller and clocks have ten times the room; what memory holds does not depend on the machine.
+ */
+const FULL = process.env['REPRISE_FULL_SIZE'] === '1';
+const ROOM = FULL ? 1 : 10;
+const RECORD_BYTES = 2048;
+const LARGE = FULL ? 100_000 : 20_000;
+const SMALL = 500;
+const LONG = FULL ? 1_000_000 : 20_000;
+const SESSIONS = FULL ? 10_000 : 500;
+const WINDOW = 200;
+const MB = 1024 * 1024;
+
+let home = '';
+beforeAll(async () => {
+  home = mkdtempSync(join(tmpdir(), 'reprise-full-'));
+  writeSealedSession(home, { id: 'large', messages: LARGE, bytes: RECORD_BYTES });
+  writeSealedSession(home, { id: 'small', messages: SMALL, bytes: RECORD_BYTES });
+  writeSealedSession(home, { id: 'long', messages: LONG, bytes: 1200, keep: WINDOW });
+  writeSealedSession(home, { id: 'short', messages: SMALL, bytes: 1200, keep: WINDOW });
+  for (let i = 0; i < SESSIONS; i++) writeSealedSession(home, { id: `s${i}`, messages: 2 });
+  // Taken in once, as any home is that has lost its index.
+  await using store = await openStore({ home });
+  await takenIn(store);
+}, 600_000);
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+interface Measured {
+  readonly openMs: number;
+  readonly workMs: number;
+  readonly rss: number;
+}
+
+/** In a process of its own, so that nothing but the work is in its memory. */
+function measure(work: string): Measured {
+  const script = `
+    import { openStore } from './src/config/open.ts';
+    const start = performance.now();
+    const store = await openStore({ home: ${JSON.stringify(home)} });
+    await store.list();
+    const openMs = performance.now() - start;
+    const before = performance.now();
+    ${work};
+    const workMs = performance.now() - before;
+    console.log(JSON.stringify({ openMs, workMs, rss: process.resourceUsage().maxRSS * 1024 }));
+    await store[Symbol.asyncDispose]();
+  `;
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+    encoding: 'utf8',
+  });
+  if (stdout === '') throw new Error(stderr);
+  return JSON.parse(stdout) as Measured;
+}
+
+const lastPage = (id: string): string => `await store.read('${id}', { direction: 'backward', limit: 50 })`;
+
+describe(`T92 a session of ${LARGE.toLocaleString('en')} records`, () => {
+  test('is opened and its end is read like that of a small one, in time and memory', () => {
+    const [small, large] = [measure(lastPage('small')), measure(lastPage('large'))];
+    expect(large.openMs).toBeLessThan(3000 * ROOM);
+    expect(large.workMs).toBeLessThan(50 * ROOM);
+    expect(large.rss - small.rss).toBeLessThan(20 * MB);
+  });
+
+  test('is verified without being held in memory', () => {
+    const [small, large] = [measure("await store.verify('small')"), measure("await store.verify('large')")];
+    expect(large.rss - small.rss).toBeLessThan(30 * MB);
+  });
+
+  test('is searched without being held in memory', () => {
+    const search = "await store.search({ text: 'nobody said this', budgetMs: 600_000 })";
+    // What is read is garbage at once, and some of it waits for the collector.
+    const growth = measure(search).rss - measure(lastPage('small')).rss;
+    expect(growth).toBeLessThan((FULL ? 60 : 35) * MB);
+  });
+});
+
+test(`a history of ${LONG.toLocaleString('en')} messages, compacted, opens like one of ${SMALL}`, async () => {
+  await using store = await openStore({ home, sessionCacheTtlMs: 0 });
+  const times = { short: [] as number[], long: [] as number[] };
+  for (let i = 0; i < 41; i++) {
+    for (const id of ['short', 'long'] as const) {
+      const start = performance.now();
+      const { entries } = await store.tail(id);
+      times[id].push(performance.now() - start);
+      expect(entries).toHaveLength(WINDOW + 1);
+    }
+  }
+  const middle = (samples: readonly number[]): number => samples.toSorted((a, b) => a - b)[20] ?? Number.NaN;
+  expect(middle(times.long)).toBeLessThan(middle(times.short) * 1.3 * (FULL ? 1 : 3));
+});
+
+test(`S12 with ${SESSIONS.toLocaleString('en')} sessions and a large transcript the main thread stays free`, async () => {
+  await using store = await openStore({ home, durability: 'os' });
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  const end = performance.now() + (FULL ? 10_000 : 3000);
+  const until = async (work: () => Promise<unknown>): Promise<number> => {
+    let runs = 0;
+    for (; performance.now() < end; runs++) await work();
+    return runs;
+  };
+  await warmUp(store);
+  delay.enable();
+  const runs = await Promise.all([
+    ...Array.from({ length: 8 }, (_, i) => until(() => store.append(`s${i}`, [say(`appended by ${i}`)]))),
+    until(() => store.list({ limit: 50 })),
+    until(() => store.list({ text: 'nowhere' })),
+    until(() => store.search({ text: 'said by nobody' })),
+    until(() => store.read('large', { direction: 'backward' })),
+    until(() => store.tail('long')),
+  ]);
+  delay.disable();
+  for (const count of runs) expect(count).toBeGreaterThan(0);
+  expect(delay.percentile(99) / 1e6 - 1).toBeLessThan(20 * ROOM);
+}, 120_000);
+
+async function warmUp(store: Store): Promise<void> {
+  await store.append('s0', [say('hello')]);
+  await Promise.all([store.list({ text: 'x' }), store.search({ text: 'x' }), store.tail('long')]);
+}
+
+function say(content: string): { readonly type: string; readonly message: object } {
+  return { type: 'message', message: { role: 'user', content } };
+}
