@@ -20,7 +20,7 @@ function ask<T>({ home }: TestHome, sql: string): T[] {
 }
 
 const commits = (at: TestHome): number =>
-  Number(ask<{ value: string }>(at, "SELECT value FROM meta WHERE name LIKE 'commit:%'")[0]?.value);
+  Number(ask<{ number: number }>(at, 'SELECT number FROM commits')[0]?.number);
 
 test('a transaction takes no more than 1 MiB of entries or 256 appends, and at least one of any size', async () => {
   using at = new TestHome();

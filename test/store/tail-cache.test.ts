@@ -7,11 +7,13 @@ import { describe, expect, test } from 'vitest';
 import { loadSessionCacheTtl } from '../../src/config/load.ts';
 import { openStore } from '../../src/config/open.ts';
 import { entryIdForSeq, RepriseError } from '../../src/index.ts';
+import { EPOCH_JUMP } from '../../src/store/control/adopt.ts';
 import type { SessionRow } from '../../src/store/control/session-row.ts';
 import { TailCache } from '../../src/store/control/tail-cache.ts';
 import type { NewEntry, Store } from '../../src/store/store.ts';
 import { appendForeign, FOREIGN_KINDS } from '../support/foreign-lines.ts';
 import { transcriptPath } from '../support/sealed-home.ts';
+import { until } from '../support/store-faults.ts';
 
 const IDS = ['s1', 's2'] as const;
 const say = (content: string): NewEntry => ({ type: 'message', message: { role: 'user', content } });
@@ -91,6 +93,8 @@ test.each(['jsonl', 'sqlite'] as const)(
         const { warm, cold } = stores;
         try {
           for (const one of IDS) await warm.create({ id: one, key: `agent:main:direct:${one}` });
+          // Another tool appends to files that are there.
+          await until('the transcripts are there', async () => (await warm.stats()).behind === 0);
           for (const operation of operations) {
             const { op, id } = operation;
             if (op === 'append') await answer(stores[operation.by].append(id, operation.entries));
@@ -139,7 +143,7 @@ test('T15 damage to a session that is warm is noticed', async () => {
 });
 
 describe('what is kept', () => {
-  const row = (id: string): SessionRow => ({ id, file_size: 0, corrupt_at: null }) as SessionRow;
+  const row = (id: string): SessionRow => ({ id, file_size: 0, corrupt_at: null, epoch: 1 }) as SessionRow;
   const tail = (bytes: number) => ({ from: 2, to: 2, entries: [], bytes });
   const MB = 1024 * 1024;
 
@@ -184,6 +188,9 @@ describe('what is kept', () => {
     // It grew, as the row says or before the row does.
     expect(found({ inode: 1, size: 120, changedAt: 6 }, { ...recorded, file_size: 120 })).toBe(true);
     expect(found({ inode: 1, size: 120, changedAt: 6 })).toBe(true);
+    // The epoch goes on with every turn; it jumps where lines were lost and their numbers given again.
+    expect(found(stamp, { ...recorded, epoch: 50 })).toBe(true);
+    expect(found(stamp, { ...recorded, epoch: 1 + EPOCH_JUMP })).toBe(false);
   });
 });
 
