@@ -42,7 +42,8 @@ export function complaintsOf({ messages }: ModelRequest): { message: string }[] 
   const complaints = roles.flatMap((role, i) => (role === roles[i - 1] ? [`two ${role} turns at ${i}`] : []));
   if (roles[0] !== 'user') complaints.push('the first turn is not a user turn');
   for (const [i, message] of messages.entries()) {
-    if (message.role === 'tool' && roles[i - 1] !== 'assistant') complaints.push(`results of nothing at ${i}`);
+    if (message.role === 'tool' && roles[i - 1] !== 'assistant')
+      complaints.push(`results of nothing at ${i}`);
     if (message.role !== 'assistant') continue;
     const calls = message.content.flatMap((part) => (part.type === 'call' ? [part.id] : []));
     const next = messages[i + 1];

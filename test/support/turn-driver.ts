@@ -22,7 +22,11 @@ interface Command {
 
 const option = { type: 'string' } as const;
 const { store: kind = 'jsonl', home = '' } = parseArgs({ options: { store: option, home: option } }).values;
-const store = await openStore({ kind: kind as NonNullable<OpenStoreOptions['kind']>, home, durability: 'os' });
+const store = await openStore({
+  kind: kind as NonNullable<OpenStoreOptions['kind']>,
+  home,
+  durability: 'os',
+});
 const append = store.append.bind(store);
 store.append = async (id, entries, options) => {
   const isCompaction = entries.some(({ type }) => type === 'compaction');
