@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openReprise } from '../../src/config/open-reprise.ts';
@@ -39,8 +40,17 @@ async function until(isSo: () => boolean, what: string): Promise<void> {
   }
 }
 
-const isAsked = (name: string): boolean =>
-  notes<{ name: string }>(home, 'requests').some((request) => request.name === name);
+const asked = (name: string): number =>
+  notes<{ name: string }>(home, 'requests').filter((request) => request.name === name).length;
+
+const isAsked = (name: string): boolean => asked(name) > 0;
+
+/** What a holder that was away for too long comes back to: its lease is gone, and its next heartbeat is to come. */
+function loseLeases(): void {
+  const db = new DatabaseSync(join(home, 'control.db'), { timeout: 10_000 });
+  db.exec('DELETE FROM leases');
+  db.close();
+}
 
 for (const store of ['jsonl', 'sqlite'] as const) {
   const start = (env = {}): Promise<DriverProcess> => startDriver({ store, home, script, env });
@@ -138,6 +148,31 @@ for (const store of ['jsonl', 'sqlite'] as const) {
       await a.idle();
       expect(notes(home, 'tools')).toHaveLength(1);
       expect(isAsked('m2')).toBe(false);
+    });
+
+    test('a holder that lost the session without knowing it leaves the end to whoever has it now', async () => {
+      await using a = await open();
+      await using b = await open();
+      const first = (await a.session(session)).send('m1 | wait safe | unsafe');
+      await until(() => isAsked('m1'), 'the first is in its turn');
+      loseLeases();
+      const second = (await b.session(session)).send('m2');
+      await until(() => asked('m1') === 2, 'the second has taken over');
+      letGo();
+      expect((await first.result).text).toBe('answer 2 to m1');
+      expect((await second.result).text).toBe('answer 0 to m2');
+      expect(notes<{ name: string }>(home, 'tools').filter(({ name }) => name === 'unsafe')).toHaveLength(1);
+      const { inboxId, sessionId } = await first.accepted;
+      await Promise.all([a.idle(), b.idle()]);
+      const message: SentMessage = {
+        key: 'm1',
+        session,
+        text: 'm1 | wait safe | unsafe',
+        inboxId,
+        sessionId,
+      };
+      expect(await judge([message])).toEqual([]);
+      expect(message.state).toBe('done');
     });
 
     test('an engine that is closed tells those who wait for another’s answer, and the message stays', async () => {

@@ -35,6 +35,13 @@ store.append = async (id, entries, options) => {
   if (isCompaction) dieAt(home, 'after-append');
   return receipt;
 };
+const settle = store.inbox.settle.bind(store.inbox);
+Object.assign(store.inbox, {
+  settle: async (...args: Parameters<typeof settle>): Promise<void> => {
+    dieAt(home, 'before-settle');
+    await settle(...args);
+  },
+});
 const reprise = new Reprise({
   store,
   model: createPlannedModel(home),

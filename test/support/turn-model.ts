@@ -101,7 +101,9 @@ function readPlan({ messages }: ModelRequest): { name: string; rounds: string[][
     if (message.role === 'tool') done++;
     if (message.role !== 'user') continue;
     const said = message.content.flatMap((part) => (part.type === 'text' ? [part.text] : []));
-    const [name = '', ...rounds] = (said.at(-1) ?? '').split('|').map((part) => part.trim());
+    // Messages nobody answered stand before it, in the same turn.
+    const last = said.join('\n').split('\n').at(-1) ?? '';
+    const [name = '', ...rounds] = last.split('|').map((part) => part.trim());
     return { name: name.split(' ')[0] ?? '', rounds: rounds.map((round) => round.split(' ')), done };
   }
   return { name: '', rounds: [], done };
