@@ -46,8 +46,8 @@ const asked = (name: string): number =>
 const isAsked = (name: string): boolean => asked(name) > 0;
 
 /** What a holder that was away for too long comes back to: its lease is gone, and its next heartbeat is to come. */
-function loseLeases(): void {
-  const db = new DatabaseSync(join(home, 'control.db'), { timeout: 10_000 });
+function loseLeases(file: string): void {
+  const db = new DatabaseSync(join(home, file), { timeout: 10_000 });
   db.exec('DELETE FROM leases');
   db.close();
 }
@@ -155,7 +155,7 @@ for (const store of ['jsonl', 'sqlite'] as const) {
       await using b = await open();
       const first = (await a.session(session)).send('m1 | wait safe | unsafe');
       await until(() => isAsked('m1'), 'the first is in its turn');
-      loseLeases();
+      loseLeases(store === 'jsonl' ? 'control.db' : 'store.db');
       const second = (await b.session(session)).send('m2');
       await until(() => asked('m1') === 2, 'the second has taken over');
       letGo();
