@@ -23,6 +23,10 @@ export class BackgroundCompaction {
     this.#runner = runner;
   }
 
+  get isBusy(): boolean {
+    return this.#work !== undefined;
+  }
+
   /** After a turn: starts when the context is nearly full and nothing is under way. */
   consider(): void {
     const { backgroundAt } = this.#context.options;

@@ -38,6 +38,10 @@ export interface EngineOptions {
 /** What the sessions of one engine share: the store, and what was learned about models. */
 export class EngineContext {
   readonly options: EngineOptions;
+  /** Aborts when nothing new is accepted. */
+  readonly closing: AbortController = new AbortController();
+  /** Aborts when what ran here has ended: whoever still waits, waits for another process. */
+  readonly closed: AbortController = new AbortController();
   readonly #calibrations: Map<string, Calibration> = new Map();
   #windows: LearnedWindows = {};
 
@@ -51,6 +55,11 @@ export class EngineContext {
 
   get hub(): Hub {
     return this.options.hub;
+  }
+
+  assertOpen(): void {
+    if (!this.closing.signal.aborted) return;
+    throw new RepriseError('STORE_FAILED', 'this engine is closed', { outcome: 'none' });
   }
 
   window(model: Model, record: SessionRecord): ContextWindowGuard {

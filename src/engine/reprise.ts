@@ -61,7 +61,6 @@ export class Reprise implements AsyncDisposable {
   readonly #options: RepriseOptions;
   readonly #runners: Map<string, SessionRunner> = new Map();
   readonly #sweep: NodeJS.Timeout | undefined;
-  #isClosed = false;
 
   constructor(options: RepriseOptions) {
     this.#options = options;
@@ -96,7 +95,7 @@ export class Reprise implements AsyncDisposable {
 
   /** By key: the active session, made if there is none. By id: that very one. */
   async session(ref: string | { readonly id: string }): Promise<Session> {
-    this.#assertOpen();
+    this.#context.assertOpen();
     const record =
       typeof ref === 'string' ? await this.#byKey(normalizeSessionKey(ref)) : await this.store.get(ref.id);
     return new Session(this.#context, this.#runner(record.id), record);
@@ -128,19 +127,17 @@ export class Reprise implements AsyncDisposable {
   /** Resolves when all accepted work this process knows of is done. */
   async idle(): Promise<void> {
     await this.#takeUp();
-    for (const { lane, background } of this.#runners.values()) {
-      await lane.idle();
-      await background.idle();
-    }
+    for (const runner of this.#runners.values()) await runner.idle();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#isClosed = true;
+    const { closing, closed } = this.#context;
+    closing.abort();
     clearInterval(this.#sweep);
-    for (const { lane, background } of this.#runners.values()) {
-      await lane.idle();
-      await background.idle();
-    }
+    for (const runner of this.#runners.values()) await runner.idle();
+    // Listeners hear the ends of turns in microtasks; only then is it known who waits for another process.
+    await new Promise((resolve) => setImmediate(resolve));
+    closed.abort();
     await this.store[Symbol.asyncDispose]();
   }
 
@@ -151,10 +148,8 @@ export class Reprise implements AsyncDisposable {
     const agentId = parts.kind === 'global' ? 'main' : parts.agentId;
     const { agents = {} } = this.#options;
     const systemPrompt = await systemPromptFor(agentOptions(agents, agentId));
-    const made = await this.store.create({ key, ...(systemPrompt !== '' && { settings: { systemPrompt } }) });
-    // Somebody may have been faster; then theirs is the one, and ours stays an empty session nobody sees.
-    const found = await this.store.active(key);
-    return found ?? (await this.store.activate(key, made.id));
+    const settings = systemPrompt === '' ? {} : { settings: { systemPrompt } };
+    return this.store.create({ key, activate: true, ...settings });
   }
 
   #runner(sessionId: string): SessionRunner {
@@ -175,7 +170,7 @@ export class Reprise implements AsyncDisposable {
 
   /** Messages that were accepted and that nobody runs: of a process that died, or accepted by one that does not run. */
   async #takeUp(): Promise<void> {
-    if (this.#isClosed) return;
+    if (this.#context.closing.signal.aborted) return;
     try {
       const pending = await this.store.inbox.pending();
       const ids = new Set(pending.map(({ sessionId }) => sessionId));
@@ -184,9 +179,5 @@ export class Reprise implements AsyncDisposable {
       // A store that is busy or closing is asked again by the next sweep.
       if (!(error instanceof RepriseError)) throw error;
     }
-  }
-
-  #assertOpen(): void {
-    if (this.#isClosed) throw new RepriseError('STORE_FAILED', 'this engine is closed', { outcome: 'none' });
   }
 }

@@ -32,6 +32,10 @@ export class SessionLane {
     const result = this.#last.then(async () => {
       try {
         return await work(await this.#hold(waitMs));
+      } catch (error) {
+        // Over, whether or not its signal has said so: the next in line needs a new one.
+        if (error instanceof RepriseError && error.code === 'FENCED') this.#lease = undefined;
+        throw error;
       } finally {
         this.#standing--;
         if (this.#standing === 0) await this.#letGo();
@@ -63,8 +67,10 @@ export class SessionLane {
       this.#lease = lease;
       this.#options.onWaiting();
     } catch (error) {
-      // A lease that is lost, or a store that is closed, has nothing to give back.
       if (!(error instanceof RepriseError)) throw error;
+      // Lost, or its store closed: there is nothing to give back. Otherwise it is still ours, and nobody else can
+      // have the session until it is given back: the next in line does that.
+      if (!lease.signal.aborted) this.#lease = lease;
     }
   }
 }

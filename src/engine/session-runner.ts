@@ -10,14 +10,13 @@ import type { ErrorEvent, TurnEvent } from './events.ts';
 import { ContextGuard } from './guard.ts';
 import { entriesOf } from './inbound.ts';
 import { flushMemory } from './memory-flush.ts';
-import { inspectTurn, type Recovery } from './recovery.ts';
+import { endEntry, endOf, inspectTurn, whyNot } from './recovery.ts';
 import { SessionLane } from './session-lane.ts';
 import { SummaryBreaker } from './summary-breaker.ts';
 import type { Tool } from './tools/tool.ts';
 import { Turn, type TurnEnd } from './turn.ts';
 import type { RequestFrame } from './turn-context.ts';
 
-const MAX_ATTEMPTS = 3;
 const DEFAULT_OUTPUT_TOKENS = 8192;
 
 /** Everything one session does in this process: one turn at a time, in the order its messages were accepted. */
@@ -29,33 +28,31 @@ export class SessionRunner {
   readonly #context: EngineContext;
   /** The turns that run or wait here, to be stopped by the id of their message. */
   readonly #running: Map<string, AbortController> = new Map();
-  #isDraining = false;
+  #draining: Promise<void> | undefined;
   #isAwake = false;
 
   constructor(context: EngineContext, sessionId: string) {
     this.#context = context;
     this.sessionId = sessionId;
-    this.lane = new SessionLane({ store: context.store, sessionId, onWaiting: () => this.wake() });
+    // Told by nobody: what is left undone waits in the inbox for the next look at it.
+    const onWaiting = (): void => void this.wake().catch(() => undefined);
+    this.lane = new SessionLane({ store: context.store, sessionId, onWaiting });
     this.background = new BackgroundCompaction(context, this);
   }
 
   /** Runs whatever waits, if nobody else does. Resolves when this process has nothing left to do for it. */
   async wake(): Promise<void> {
     this.#isAwake = true;
-    if (this.#isDraining) return;
-    this.#isDraining = true;
-    try {
-      // Whoever calls while the last look at the inbox is under way is heard by another look.
-      while (this.#isAwake) {
-        this.#isAwake = false;
-        await this.lane.run((lease) => this.#drain(lease), { waitMs: 0 });
-      }
-    } catch (error) {
-      // Another process runs this session, took it over, or the store is closed: none of it is ours to answer.
-      const isExpected = error instanceof RepriseError && EXPECTED.has(error.code);
-      if (!isExpected) throw error;
-    } finally {
-      this.#isDraining = false;
+    this.#draining ??= this.#drainAll();
+    return this.#draining;
+  }
+
+  /** Resolves when nothing runs or is prepared here. */
+  async idle(): Promise<void> {
+    while (this.#draining !== undefined || this.lane.isBusy || this.background.isBusy) {
+      await this.#draining?.catch(() => undefined); // told to whoever woke it
+      await this.lane.idle();
+      await this.background.idle();
     }
   }
 
@@ -131,6 +128,23 @@ export class SessionRunner {
     });
   }
 
+  async #drainAll(): Promise<void> {
+    try {
+      // Whoever calls while the last look at the inbox is under way is heard by another look.
+      while (this.#isAwake) {
+        this.#isAwake = false;
+        await this.lane.run((lease) => this.#drain(lease), { waitMs: 0 });
+      }
+    } catch (error) {
+      // Another process runs this session, took it over, or the store is closed: none of it is ours to answer.
+      const isExpected = error instanceof RepriseError && EXPECTED.has(error.code);
+      if (!isExpected) throw error;
+    } finally {
+      // In the same step as the last look: whoever calls from now on starts another one.
+      this.#draining = undefined;
+    }
+  }
+
   async #drain(lease: Lease): Promise<void> {
     const { store } = this.#context;
     for (;;) {
@@ -149,13 +163,14 @@ export class SessionRunner {
     this.#running.set(item.inboxId, controller);
     try {
       const signal = AbortSignal.any([controller.signal, lease.signal]);
-      const end = await this.#answer(item, lease, emit, signal);
+      const end = await this.#answer(item, lease, emit, { controller, signal });
       await this.#settle(item, 'done', { ...end });
       emit({ type: 'done', ...end });
       this.background.consider();
     } catch (error) {
       const failure = error instanceof RepriseError ? error : unexpected(error);
-      if (lease.signal.aborted) throw failure; // whoever took over tells how it ends
+      // Whoever took over tells how it ends. An append may be refused before the lease is known to be lost.
+      if (lease.signal.aborted || failure.code === 'FENCED') throw lost(failure);
       const event = errorEvent(failure);
       await this.#settle(item, stateFor(failure), {
         code: event.code,
@@ -172,19 +187,10 @@ export class SessionRunner {
     item: InboxItem,
     lease: Lease,
     emit: (event: TurnEvent) => void,
-    signal: AbortSignal,
+    { controller, signal }: { readonly controller: AbortController; readonly signal: AbortSignal },
   ): Promise<TurnEnd> {
     const { store, options } = this.#context;
     const { inboxId, attempts } = item;
-    if (attempts > MAX_ATTEMPTS) {
-      throw new RepriseError(
-        'MODEL_FAILED',
-        `given up after ${MAX_ATTEMPTS} attempts that each ended in a crash`,
-        {
-          details: { reason: 'crash-loop', attempts },
-        },
-      );
-    }
     // Durable before any model is called (T57). With the message's own id as key a second try finds the first.
     const { lastSeq } = await store.append(this.sessionId, entriesOf(item), {
       key: inboxId,
@@ -215,31 +221,32 @@ export class SessionRunner {
       tools: frame.toolsByName,
       maxSteps: options.maxSteps,
       onUsage: (estimated, usage) => this.#context.learnUsage(model, estimated, usage),
-      atBoundary: () => this.background.commit(lease, emit),
+      atBoundary: async () => {
+        // Stopped by another process, or in the moment between taking the message and running it.
+        const { state } = await store.inbox.get(inboxId);
+        if (state !== 'running') controller.abort(new RepriseError('ABORTED', 'the turn was stopped'));
+        await this.background.commit(lease, emit);
+      },
     });
     return await turn.run();
   }
 
   /** Answers with the end of a turn that had ended; throws where it must not go on. */
   async #recover(
-    { inboxId }: InboxItem,
+    { inboxId, attempts }: InboxItem,
     afterSeq: number,
     lease: Lease,
     tools: ReadonlyMap<string, Tool>,
   ): Promise<TurnEnd | undefined> {
     const { store } = this.#context;
     const found = await inspectTurn(store, { sessionId: this.sessionId, afterSeq, inboxId }, tools);
+    // Looked at before the attempts are: a turn that had ended well did so, however often its row was not told.
     if (found.kind === 'ended') return endOf(found);
-    const end =
-      found.kind === 'interrupted'
-        ? [{ type: 'custom', customType: 'reprise.turn', data: { inboxId, status: 'interrupted' } }]
-        : [];
-    const entries = [...found.results, ...end];
+    const failure = whyNot(found, attempts);
+    const entries = [...found.results, ...(failure === undefined ? [] : [endEntry(inboxId, failure)])];
     if (entries.length > 0) await store.append(this.sessionId, entries, { epoch: lease.epoch });
-    if (found.kind === 'resume') return undefined;
-    throw new RepriseError('ABORTED', 'the process ended while a tool ran; it was not run again', {
-      details: { reason: 'interrupted', next: 'Send another message: the conversation goes on from here.' },
-    });
+    if (failure !== undefined) throw failure;
+    return undefined;
   }
 
   async #settle({ inboxId }: InboxItem, state: InboxState, detail: JsonObject): Promise<void> {
@@ -263,14 +270,8 @@ const EXPECTED: ReadonlySet<string> = new Set([
   'STORE_FULL',
 ]);
 
-function endOf({ status, data, text }: Extract<Recovery, { kind: 'ended' }>): TurnEnd {
-  if (status === 'done') {
-    const { turnId, usage } = data as { turnId: string; usage: TurnEnd['usage'] };
-    return { turnId, text, usage, tokenEstimate: usage.totalTokens };
-  }
-  const { code, message } = (data['error'] ?? {}) as { code?: string; message?: string };
-  const known = (code ?? 'ABORTED') as ErrorEvent['code'];
-  throw new RepriseError(known, message ?? `the turn ended as ${status}`, { details: { reason: status } });
+function lost(cause: RepriseError): RepriseError {
+  return new RepriseError('FENCED', 'another runner has the session now', { cause });
 }
 
 function stateFor({ code, details }: RepriseError): InboxState {

@@ -81,18 +81,20 @@ export class Session {
     input: string | UserInput,
     { idempotencyKey, source = 'library', signal }: SendOptions = {},
   ): TurnStream {
-    const { store, hub } = this.#context;
+    const { store, hub, closed } = this.#context;
     return startTurn({
       store,
       hub,
       signal,
+      closed: closed.signal,
       accept: async () => {
+        this.#context.assertOpen();
         const body = bodyOf(input);
         const keyed = idempotencyKey === undefined ? {} : { idempotencyKey };
         return store.inbox.receive({ sessionKey: this.key, sessionId: this.id, source, body, ...keyed });
       },
       run: () => this.#runner.wake(),
-      stop: ({ inboxId }) => void this.#stopItem(inboxId),
+      stop: ({ inboxId }) => this.#stopItem(inboxId),
     });
   }
 

@@ -26,8 +26,10 @@ export interface TurnStreamOptions {
   readonly accept: () => Promise<InboxReceipt>;
   /** Runs the session here, if nobody else does. */
   readonly run: (receipt: InboxReceipt) => Promise<void>;
-  readonly stop: (receipt: InboxReceipt) => void;
+  readonly stop: (receipt: InboxReceipt) => Promise<void>;
   readonly signal: AbortSignal | undefined;
+  /** Aborts when this process will hear of no end any more. */
+  readonly closed: AbortSignal;
 }
 
 const POLL_MS = 200;
@@ -51,7 +53,7 @@ export function startTurn(options: TurnStreamOptions): TurnStream {
 }
 
 async function follow(
-  { store, run, stop, signal }: TurnStreamOptions,
+  { store, run, stop, signal, closed }: TurnStreamOptions,
   accepting: Promise<InboxReceipt>,
   subscription: Subscription,
   events: EventLog,
@@ -62,15 +64,16 @@ async function follow(
     throw error;
   });
   events.push({ type: 'accepted' });
-  const onAbort = (): void => stop(receipt);
+  const onAbort = (): void => void stop(receipt).catch(() => undefined); // then it is not stopped, and ends as it ends
   signal?.addEventListener('abort', onAbort, { once: true });
   if (signal?.aborted === true) onAbort();
   const poll = new AbortController();
   try {
     const here = listen(subscription, receipt.inboxId, events);
-    void run(receipt).catch(() => undefined); // what goes wrong is an event or a state of the row
-    const elsewhere = pollEnd(store, receipt.inboxId, poll.signal);
-    const end = await Promise.race([here, elsewhere]);
+    const runHere = (): void => void run(receipt).catch(() => undefined); // what goes wrong is an event or a state of the row
+    runHere();
+    const elsewhere = pollEnd(store, receipt.inboxId, { signal: poll.signal, onOpen: runHere });
+    const end = await Promise.race([here, elsewhere, whenClosed(closed, poll.signal, receipt)]);
     if (!events.hasEnded) events.push(end);
     if (end.type === 'error') throw new RepriseError(end.code, end.message, { details: end.details });
     const { turnId, text, usage } = end;
@@ -94,13 +97,39 @@ async function listen(subscription: Subscription, inboxId: string, events: Event
   return await new Promise<never>(() => undefined); // closed: the poll has told the end
 }
 
-/** The row tells the end whoever runs it, in this process or another. */
-async function pollEnd(store: Store, inboxId: string, signal: AbortSignal): Promise<End> {
+/** The message is accepted and will be answered, but not while this engine is open. */
+function whenClosed(closed: AbortSignal, over: AbortSignal, { inboxId }: InboxReceipt): Promise<never> {
+  return new Promise((_, reject) => {
+    const fail = (): void =>
+      reject(
+        new RepriseError('STORE_FAILED', 'this engine was closed before the message was answered', {
+          outcome: 'unknown',
+          details: { inboxId, next: 'Send it again with the same key, or ask for its inbox id.' },
+        }),
+      );
+    if (closed.aborted) fail();
+    else closed.addEventListener('abort', fail, { once: true, signal: over });
+  });
+}
+
+/**
+ * The row tells the end whoever runs it, in this process or another. While it is open its runner may have died, so
+ * each look offers to run it here: that comes to nothing as long as somebody else holds the session.
+ */
+async function pollEnd(
+  store: Store,
+  inboxId: string,
+  { signal, onOpen }: { readonly signal: AbortSignal; readonly onOpen: () => void },
+): Promise<End> {
   for (;;) {
     await pause(POLL_MS, signal);
     if (signal.aborted) return await new Promise<never>(() => undefined);
     const item = await store.inbox.get(inboxId).catch(() => undefined); // asked again: a store may be busy
-    if (item === undefined || OPEN_STATES.has(item.state)) continue;
+    if (item === undefined) continue;
+    if (OPEN_STATES.has(item.state)) {
+      onOpen();
+      continue;
+    }
     // Here the hub is faster by nature; a moment's grace lets it say the same with all its events.
     await pause(POLL_MS, signal);
     return endOf(item);

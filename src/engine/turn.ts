@@ -136,7 +136,7 @@ export class Turn {
   /** Stores what had arrived and why it ended; answers with the error for its caller to throw. */
   async #fail(answer: Answer, error: RepriseError): Promise<RepriseError> {
     const { lease, frame } = this.#options;
-    if (lease.signal.aborted) return error; // fenced: the session is another runner's now
+    if (lease.signal.aborted || isFenced(error)) return error; // the session is another runner's now
     const stopReason = error.code === 'ABORTED' ? 'aborted' : 'error';
     const entry = this.#turnEntry(stopReason, error);
     const partial = answer.content();
@@ -144,6 +144,7 @@ export class Turn {
     try {
       await this.#store(partial.length === 0 ? [entry] : [{ type: 'message', message }, entry]);
     } catch (failed) {
+      if (failed instanceof RepriseError && isFenced(failed)) return failed;
       // The first failure is what people should see; that it could not be written down either stands beside it.
       return new RepriseError(error.code, error.message, {
         cause: failed,
@@ -194,6 +195,11 @@ function addUsage(a: Usage, b: Usage): Usage {
     totalTokens: a.totalTokens + b.totalTokens,
     ...(Object.keys(cost).length > 0 && { cost }),
   };
+}
+
+/** Known by a refused append before the lease is told that it is lost. */
+function isFenced({ code }: RepriseError): boolean {
+  return code === 'FENCED';
 }
 
 function aborted({ reason }: AbortSignal): RepriseError {

@@ -37,10 +37,13 @@ export function scripted(steps: readonly ScriptedStep[], contextWindow = 200_000
 
 /** By the strictest of them: what Anthropic takes, all take. */
 export function complaintsOf({ messages }: ModelRequest): { message: string }[] {
-  const roles = messages.map(({ role }) => (role === 'assistant' ? 'assistant' : 'user'));
+  const roles = messages.map(({ role }) => role);
+  // A user may speak right behind results: a turn that was interrupted leaves it so, and both are one turn on the wire.
   const complaints = roles.flatMap((role, i) => (role === roles[i - 1] ? [`two ${role} turns at ${i}`] : []));
   if (roles[0] !== 'user') complaints.push('the first turn is not a user turn');
   for (const [i, message] of messages.entries()) {
+    if (message.role === 'tool' && roles[i - 1] !== 'assistant')
+      complaints.push(`results of nothing at ${i}`);
     if (message.role !== 'assistant') continue;
     const calls = message.content.flatMap((part) => (part.type === 'call' ? [part.id] : []));
     const next = messages[i + 1];
