@@ -348,6 +348,50 @@ describe('a guarded call', () => {
     expect(messages.length).toBeLessThan(32);
   });
 
+  test('gives up rather than call again with more', async () => {
+    // The one message that could go is the very request, which would have to be kept word for word.
+    const rounds = [1, 2].map(() => ({ says: '', results: [2] }));
+    const messages = anthropic({
+      turns: [],
+      last: { ask: 'why '.repeat(200), rounds, answer: '' },
+      end: 'results',
+    });
+    const before = structuredClone(messages);
+    let calls = 0;
+    const call = (): never => {
+      calls++;
+      throw overflow();
+    };
+    await expect(guardModelCall({ messages, call })).rejects.toThrow('prompt is too long');
+    expect(calls).toBe(1);
+    expect(messages).toEqual(before);
+  });
+
+  test('parts no call from its result, even in a history no provider would take', async () => {
+    const said = (n: number): Message[] =>
+      Array.from({ length: n }, () => ({ role: 'assistant', content: 'a '.repeat(99) }));
+    const [opening, asks, result, ...rest] = openai({
+      turns: [],
+      last: { ask: 'q', rounds: [{ says: 'see', results: [9] }], answer: '' },
+      end: 'results',
+    });
+    const late = [opening, asks, result, ...said(8), ...rest, ...said(6)];
+    const named = Array.from({ length: 8 }, () => [
+      { role: 'assistant', content: 'a '.repeat(99), function_call: { name: 'read', arguments: '{}' } },
+      { role: 'function', name: 'read', content: 'x '.repeat(99) },
+    ]).flat();
+    for (const messages of [late, [{ role: 'user', content: 'q' }, ...named]]) {
+      let calls = 0;
+      const call = (): void => {
+        if (++calls === 1) throw overflow();
+      };
+      await guardModelCall({ messages, call });
+      const spoken = messages.filter(({ role }) => role !== 'system');
+      expect(spoken[1].role).toBe('assistant');
+      expect(JSON.stringify(spoken.slice(1))).not.toContain('tool_call_id');
+    }
+  });
+
   test('is over when its signal is, while a summary is made', async () => {
     const messages = long();
     const controller = new AbortController();
