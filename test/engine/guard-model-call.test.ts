@@ -388,6 +388,7 @@ describe('a guarded call', () => {
       await guardModelCall({ messages, call });
       const spoken = messages.filter(({ role }) => role !== 'system');
       expect(spoken[1].role).toBe('assistant');
+      expect(spoken[1].content).toBe('a '.repeat(99));
       expect(JSON.stringify(spoken.slice(1))).not.toContain('tool_call_id');
     }
   });
