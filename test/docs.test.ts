@@ -14,7 +14,8 @@ const EXPORTED = new Set([
 
 /** Names of types leave no trace at run time; the door itself lists them. */
 function typesOf(source: string): string[] {
-  return [...source.matchAll(/\btype (\w+)|^ {2}(\w+),$/gm)].map(([, a, b]) => a ?? b ?? '');
+  const lists = [...source.matchAll(/export (?:type )?\{([^}]*)\}/g)].map(([, list = '']) => list);
+  return lists.flatMap((list) => list.split(',').map((name) => name.trim().replace(/^type /, '')));
 }
 
 function commandExists(command: string): boolean {

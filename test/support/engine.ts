@@ -36,7 +36,7 @@ export function scripted(steps: readonly ScriptedStep[], contextWindow = 200_000
 }
 
 /** By the strictest of them: what Anthropic takes, all take. */
-export function complaintsOf({ messages }: ModelRequest): { message: string }[] {
+function complaintsOf({ messages }: ModelRequest): { message: string }[] {
   const roles = messages.map(({ role }) => (role === 'assistant' ? 'assistant' : 'user'));
   const complaints = roles.flatMap((role, i) => (role === roles[i - 1] ? [`two ${role} turns at ${i}`] : []));
   if (roles[0] !== 'user') complaints.push('the first turn is not a user turn');
