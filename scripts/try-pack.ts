@@ -23,7 +23,7 @@ writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'user', priva
 run('npm', ['install', '--no-audit', '--no-fund', '--silent', join(folder, filename)]);
 writeFileSync(
   join(folder, 'use.ts'),
-  `import { openStore, parseTranscript, rebuildHistory, type AnthropicMessage, type Store } from 'reprise';
+  `import { openReprise, openStore, parseTranscript, rebuildHistory, type AnthropicMessage, type Store } from 'reprise';
 import { validateAnthropicMessages, type Violation } from 'reprise/testing';
 const { entries } = parseTranscript('{"type":"user","content":"hi","ts":1}\\n');
 const messages: AnthropicMessage[] = rebuildHistory(entries, { format: 'anthropic' });
@@ -32,6 +32,9 @@ console.log(JSON.stringify({ messages, violations }));
 await using store: Store = await openStore({ kind: 'jsonl', home: 'home' });
 const { id } = await store.create({ key: 'agent:main:main' });
 console.log(JSON.stringify(await store.append(id, [{ type: 'message', message: { role: 'user', content: 'hi' } }])));
+await using reprise = await openReprise({ store: 'memory' });
+const { text } = await (await reprise.session('agent:main:main')).send('hello').result;
+console.log(text);
 `,
 );
 const expect = (what: string, text: string, part: string): void => {
@@ -44,9 +47,12 @@ run(join(root, 'node_modules/.bin/tsc'), [...options, 'use.ts']);
 console.log('ok: the types are usable');
 const used = run(process.execPath, ['use.ts']);
 expect('the library', used, '{"messages":[{"role":"user","content":"hi"}],"violations":[]}');
+expect('the engine', used, 'You said: "hello"');
 expect('the store in its threads', used, '{"firstSeq":2,"lastSeq":2}');
 const bin = join(folder, 'node_modules/.bin/reprise');
-expect('the command', run(process.execPath, [bin]), 'They differ in one value');
+const chat = [bin, 'chat', '--home', join(folder, 'chat')];
+const said = execFileSync(process.execPath, chat, { encoding: 'utf8', input: 'hello' });
+expect('the chat', said, 'You said: "hello"');
 const sample = join(folder, 'node_modules/reprise/examples/transcripts/zyhive.jsonl');
 expect(
   'show',

@@ -1,7 +1,30 @@
 /** The public door of the package: explicit names only, so that what is API is decided here and nowhere else. */
 
+export { type CutStrategy, DEFAULT_CUT } from './compaction/cut-strategies.ts';
+export { type DigestOptions, digest } from './compaction/digest.ts';
+export {
+  type CompactionDraft,
+  type CompactionLimits,
+  type MakeCompactionOptions,
+  makeCompaction,
+} from './compaction/make-compaction.ts';
+export { type Pin, pinsInForce } from './compaction/pins.ts';
+export { type CompactionPlan, type PlanOptions, planCompaction } from './compaction/plan.ts';
+export { type Fact, findFacts, type RecallReport, recallReport } from './compaction/recall.ts';
+export { safeCut } from './compaction/safe-cut.ts';
+export { type SpokenEntry, speakEntries } from './compaction/speak.ts';
+export {
+  type Summarise,
+  type SummarizeOptions,
+  type Summary,
+  type SummaryMethod,
+  type SummaryRequest,
+  summarizeInStages,
+  summarizeWithFallback,
+} from './compaction/summarize.ts';
 export { type AiSdkLanguageModel, type CreateModelOptions, createModel } from './config/create-model.ts';
 export { type OpenStoreOptions, openStore, type StoreKind } from './config/open.ts';
+export { type ModelChoice, type OpenRepriseOptions, openReprise } from './config/open-reprise.ts';
 export {
   type ContextBudget,
   type ContextSplit,
@@ -42,7 +65,7 @@ export { type PrunedHistory, type PruneOptions, pruneHistoryForContextShare } fr
 export {
   planToolTruncation,
   type ToolCut,
-  type ToolOutput,
+  type ToolResultSize,
   type TruncateLimit,
   type TruncationPlan,
   truncateToolText,
@@ -62,6 +85,31 @@ export {
   type WindowGuardInput,
   type WindowSource,
 } from './context/window.ts';
+export type { AgentOptions, Agents } from './engine/agents.ts';
+export type { ApiMessage } from './engine/api-messages.ts';
+export type { CompactionPreview } from './engine/compactor.ts';
+export type { DoneEvent, ErrorEvent, GuardEvent, SessionEvent, TurnEvent } from './engine/events.ts';
+export type { ExplainedCall, Explanation } from './engine/explain.ts';
+export {
+  type GuardModelCallOptions,
+  type GuardStep,
+  guardModelCall,
+} from './engine/guard-model-call.ts';
+export type { UserInput } from './engine/inbound.ts';
+export type { CallManifest } from './engine/manifest.ts';
+export { type InboxStatus, Reprise, type RepriseOptions } from './engine/reprise.ts';
+export type {
+  CompactionEvent,
+  CompactRequest,
+  ContextReport,
+  SendOptions,
+  Session,
+  UndoResult,
+} from './engine/session.ts';
+export { createFileTools } from './engine/tools/file-tools.ts';
+export type { Tool, ToolContext, ToolOutput } from './engine/tools/tool.ts';
+export type { TokenSplit } from './engine/turn-context.ts';
+export type { TurnResult, TurnStream } from './engine/turn-stream.ts';
 export {
   ERROR_TABLE,
   type ErrorCode,

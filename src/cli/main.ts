@@ -18,8 +18,7 @@ export async function main(argv: readonly string[]): Promise<void> {
     process.exit(0);
   });
   try {
-    if (argv.length <= 2) await (await import('./commands/tour.ts')).tour();
-    else await createProgram().parseAsync([...argv]);
+    await createProgram().parseAsync(argv.length <= 2 ? [...argv, 'chat'] : [...argv]);
   } catch (error) {
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : USAGE_EXIT;
     else process.exitCode = printError(error);
@@ -36,11 +35,18 @@ function createProgram(): Command {
     .addHelpText(
       'beforeAll',
       `Examples:
+  reprise                                            chat; goes on where it stopped
   reprise show chat.jsonl                            read a transcript of any dialect
   reprise show chat.jsonl --json --format anthropic  the messages a model would be sent
 `,
     )
     .helpOption('-h, --help', 'show this help');
+  program
+    .command('chat')
+    .description('talk to an agent; what "reprise" alone does')
+    .option('--model <name>', 'who answers', 'offline')
+    .option(...HOME)
+    .action(async (options: Options) => (await import('./commands/chat.ts')).chat(options));
   program
     .command('show')
     .description('print a history: of a session, or of a transcript file of any tool')

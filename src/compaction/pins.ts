@@ -7,7 +7,7 @@ export interface Pin {
   readonly text: string;
 }
 
-export const PIN_TYPE = 'reprise.pin';
+const PIN_TYPE = 'reprise.pin';
 const HEADING = '## Pinned';
 
 /**

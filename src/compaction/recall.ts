@@ -10,7 +10,7 @@ export interface RecallReport {
   readonly unlisted: number;
 }
 
-export const MAX_LISTED = 40;
+const MAX_LISTED = 40;
 const MAX_FACTS = 400;
 const MAX_FACT_CHARS = 200;
 const MAX_SCAN_CHARS = 2_000_000;

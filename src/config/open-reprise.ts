@@ -1,15 +1,14 @@
 import { join } from 'node:path';
-import type { LanguageModelV4 } from '@ai-sdk/provider';
 import type { AgentOptions } from '../engine/agents.ts';
 import { Reprise, type RepriseOptions } from '../engine/reprise.ts';
 import { RepriseError } from '../errors.ts';
 import type { Model } from '../models/model.ts';
 import type { Store } from '../store/store.ts';
-import { type CreateModelOptions, createModel } from './create-model.ts';
+import { type AiSdkLanguageModel, type CreateModelOptions, createModel } from './create-model.ts';
 import { type OpenStoreOptions, openStore, type StoreKind } from './open.ts';
 
 /** A model's name, a model of ours, or any AI SDK model object. */
-export type ModelChoice = string | Model | LanguageModelV4;
+export type ModelChoice = string | Model | AiSdkLanguageModel;
 
 export interface OpenRepriseOptions
   extends Omit<RepriseOptions, 'store' | 'model' | 'modelByName' | 'agents'> {

@@ -43,7 +43,7 @@ function boundary(text: string, index: number, step: 1 | -1): number {
   return high && low ? index + step : index;
 }
 
-export interface ToolOutput {
+export interface ToolResultSize {
   readonly id: string;
   readonly tokens: number;
 }
@@ -68,7 +68,7 @@ const LEVELS: readonly number[] = [16_000, 8000, 4000, 2000, 1000, 500];
  * are cut first, so of equal ones the newest is kept longest. A cut goes down to its level and not just as far as
  * needed: the next turn would have to cut again, and every cut breaks the provider's cache.
  */
-export function planToolTruncation(results: readonly ToolOutput[], excessTokens: number): TruncationPlan {
+export function planToolTruncation(results: readonly ToolResultSize[], excessTokens: number): TruncationPlan {
   const left = results.map(({ tokens }) => tokens);
   let saved = 0;
   for (const level of LEVELS) {

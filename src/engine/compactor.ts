@@ -105,7 +105,7 @@ export async function commitCompaction(
   };
 }
 
-export function compactionEntry(fields: Readonly<Record<string, unknown>>): NewEntry {
+function compactionEntry(fields: Readonly<Record<string, unknown>>): NewEntry {
   return { type: 'compaction', ...fields };
 }
 

@@ -279,7 +279,7 @@ function stateFor({ code, details }: RepriseError): InboxState {
   return code === 'ABORTED' ? 'cancelled' : 'failed';
 }
 
-export function errorEvent({ code, message, details }: RepriseError): ErrorEvent {
+function errorEvent({ code, message, details }: RepriseError): ErrorEvent {
   return { type: 'error', code, message, details: JSON.parse(JSON.stringify(details)) as JsonObject };
 }
 

@@ -1,7 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { lstat, mkdir, open, readdir, realpath, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
-import { RepriseError } from '../../errors.ts';
+import { type ErrorCode, RepriseError } from '../../errors.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import type { Tool } from './tool.ts';
 
@@ -10,7 +11,8 @@ const MAX_LISTED = 1000;
 
 /** The built-in file tools, confined to one folder by real path: links that lead out are refused. */
 export function createFileTools(workspace: string): Tool[] {
-  return [readFile(workspace), writeFile(workspace), editFile(workspace), listDirectory(workspace)];
+  const tools = [readFile(workspace), writeFile(workspace), editFile(workspace), listDirectory(workspace)];
+  return tools.map(told);
 }
 
 const PATH = { type: 'string', description: 'Relative to the workspace.' } as const;
@@ -37,8 +39,11 @@ function writeFile(workspace: string): Tool {
     run: async ({ path, content }) => {
       const text = requireText('content', content);
       const target = await confine(workspace, path);
-      await mkdir(dirname(target), { recursive: true });
-      await replaceText(await confine(workspace, path), text);
+      await inTurn(target, async () => {
+        await mkdir(dirname(target), { recursive: true });
+        // Again: what stands there now is what counts.
+        await replaceText(await confine(workspace, path), text);
+      });
       return `wrote ${Buffer.byteLength(text)} bytes to ${relative(await realpath(workspace), target)}`;
     },
   };
@@ -51,14 +56,13 @@ function editFile(workspace: string): Tool {
     inputSchema: schema({ path: PATH, old_string: { type: 'string' }, new_string: { type: 'string' } }),
     run: async ({ path, old_string, new_string }) => {
       const target = await confine(workspace, path);
-      const before = await readText(target);
       const old = requireText('old_string', old_string);
-      const parts = old === '' ? [] : before.split(old);
-      if (parts.length !== 2) {
-        const count = Math.max(0, parts.length - 1);
-        throw new RepriseError('INVALID_INPUT', `old_string occurs ${count} times; it must occur once`);
-      }
-      await replaceText(target, parts.join(requireText('new_string', new_string)));
+      const by = requireText('new_string', new_string);
+      await inTurn(target, async () => {
+        const before = await readText(target);
+        const at = placeOf(old, before);
+        await replaceText(target, before.slice(0, at) + by + before.slice(at + old.length));
+      });
       return `edited ${String(path)}`;
     },
   };
@@ -87,9 +91,36 @@ function listDirectory(workspace: string): Tool {
   };
 }
 
+/** Where a text stands that must occur once; two that overlap are two. */
+function placeOf(old: string, text: string): number {
+  const at = old === '' ? -1 : text.indexOf(old);
+  if (at === -1) throw new RepriseError('INVALID_INPUT', 'old_string does not occur; it must occur once');
+  if (text.includes(old, at + 1))
+    throw new RepriseError('INVALID_INPUT', 'old_string occurs more than once; it must occur once');
+  return at;
+}
+
+const busy = new Map<string, Promise<void>>();
+
+/** Calls of one round run side by side: two edits of one file must not start from the same text. */
+async function inTurn(path: string, work: () => Promise<void>): Promise<void> {
+  const before = busy.get(path);
+  const mine = (async () => {
+    await before?.catch(() => undefined); // told to whoever asked for it
+    await work();
+  })();
+  busy.set(path, mine);
+  try {
+    await mine;
+  } finally {
+    if (busy.get(path) === mine) busy.delete(path);
+  }
+}
+
 /** The real path behind a name; the nearest folder that exists must lie inside the workspace. */
 async function confine(workspace: string, path: unknown): Promise<string> {
   const name = requireText('path', path);
+  if (name.includes('\0')) throw new RepriseError('INVALID_INPUT', 'a path has no NUL');
   await mkdir(workspace, { recursive: true, mode: 0o700 });
   const root = await realpath(workspace);
   const target = resolve(root, name);
@@ -131,7 +162,9 @@ async function readText(path: string): Promise<string> {
         `the file has ${size} bytes; at most ${MAX_READ_BYTES} are read`,
       );
     const bytes = await file.readFile();
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    if (bytes.includes(0)) throw new TypeError('binary');
+    // A byte order mark is part of the file: an edit must not lose it.
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (error) {
     if (error instanceof TypeError) throw new RepriseError('INVALID_INPUT', 'the file is not UTF-8 text');
     throw error;
@@ -140,20 +173,50 @@ async function readText(path: string): Promise<string> {
   }
 }
 
-/** Written beside and renamed, so that a crash leaves the old file or the new one. */
+/** Written beside and renamed, so that a crash leaves the old file or the new one; a file keeps its mode. */
 async function replaceText(path: string, text: string): Promise<void> {
-  const temporary = `${path}.${process.pid}.tmp`;
+  const found = await lstat(path).catch(() => undefined); // most often: not there yet
+  if (found?.isFile() === false) throw new RepriseError('INVALID_INPUT', 'not a plain file');
+  const temporary = `${path}.${randomUUID()}.tmp`;
   const file = await open(temporary, 'wx', 0o600);
   try {
     await file.writeFile(text);
+    if (found !== undefined) await file.chmod(found.mode & 0o777);
     await file.sync();
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
   } finally {
     await file.close();
   }
-  await rename(temporary, path).catch(async (error) => {
-    await rm(temporary, { force: true });
-    throw error;
-  });
+}
+
+const REFUSALS: Readonly<Record<string, [code: ErrorCode, says: string]>> = {
+  ENOENT: ['NOT_FOUND', 'does not exist'],
+  ENOTDIR: ['INVALID_INPUT', 'is no folder, or leads through a file'],
+  EISDIR: ['INVALID_INPUT', 'is a folder'],
+  ELOOP: ['FORBIDDEN', 'is a link that leads nowhere'],
+  ENXIO: ['INVALID_INPUT', 'is not a plain file'],
+  EACCES: ['FORBIDDEN', 'may not be touched'],
+  EPERM: ['FORBIDDEN', 'may not be touched'],
+  ENAMETOOLONG: ['INVALID_INPUT', 'is too long a name'],
+};
+
+/** What the system says in its own words and paths is said in ours. */
+function told(tool: Tool): Tool {
+  return {
+    ...tool,
+    run: async (input, context) => {
+      try {
+        return await tool.run(input, context);
+      } catch (error) {
+        const [code, says] = REFUSALS[String((error as NodeJS.ErrnoException).code)] ?? [];
+        if (error instanceof RepriseError || code === undefined) throw error;
+        throw new RepriseError(code, `${String(input['path'])} ${says}`, { cause: error });
+      }
+    },
+  };
 }
 
 function requireText(name: string, value: unknown): string {

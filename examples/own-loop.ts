@@ -1,0 +1,28 @@
+import { type AnthropicMessage, estimateMessagesTokens, guardModelCall } from 'reprise';
+
+/** Stands in for your client: refuses what is too long, in the words of the provider. */
+async function create(messages: readonly AnthropicMessage[]): Promise<AnthropicMessage> {
+  const tokens = estimateMessagesTokens(messages);
+  if (tokens > 2000) throw new Error(`prompt is too long: ${tokens} tokens > 2000 maximum`);
+  return {
+    role: 'assistant',
+    content: `I was sent ${messages.length} messages. ${'So it goes. '.repeat(20)}`,
+  };
+}
+
+// Your own loop, your own array, your own client. The guard only stands around the call: on overflow it shortens
+// large tool results, then puts a summary in the place of the oldest messages, and tries again.
+const messages: AnthropicMessage[] = [];
+for (let turn = 1; turn <= 40; turn++) {
+  messages.push({ role: 'user', content: `Question ${turn}: what comes after ${turn}?` });
+  const answer = await guardModelCall({
+    messages,
+    call: create,
+    onStep: ({ step, tokensBefore, tokensAfter }) =>
+      console.log(`turn ${turn}: ${step}, ${tokensBefore} -> ${tokensAfter} tokens`),
+  });
+  messages.push(answer);
+}
+console.log(
+  `40 turns, ${messages.length} messages left, the first begins: ${String(messages[0]?.content).split('\n')[0]}`,
+);
