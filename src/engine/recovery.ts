@@ -1,8 +1,11 @@
+import { RepriseError } from '../errors.ts';
 import type { NewEntry, Store, StoredEntry } from '../store/store.ts';
 import { contentText } from '../transcript/content.ts';
 import type { Entry } from '../transcript/entry.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
+import type { ErrorEvent } from './events.ts';
 import type { Tool } from './tools/tool.ts';
+import type { TurnEnd } from './turn.ts';
 
 /** What became of a turn whose runner died. The transcript decides, nothing else is asked. */
 export type Recovery =
@@ -14,6 +17,7 @@ export type Recovery =
   | { readonly kind: 'interrupted'; readonly results: readonly NewEntry[] };
 
 const PAGE = 500;
+const MAX_ATTEMPTS = 3;
 
 export async function inspectTurn(
   store: Store,
@@ -34,6 +38,40 @@ export async function inspectTurn(
   const results = open.map(({ id, name }) => interruptedResult(id, name));
   const isHarmless = calls.every(({ name }) => tools.get(name)?.safe === true);
   return isHarmless ? { kind: 'resume', results } : { kind: 'interrupted', results };
+}
+
+/** The end of a turn as its transcript tells it; throws where that was a failure. */
+export function endOf({ status, data, text }: Extract<Recovery, { kind: 'ended' }>): TurnEnd {
+  if (status === 'done') {
+    const { turnId, usage } = data as { turnId: string; usage: TurnEnd['usage'] };
+    return { turnId, text, usage, tokenEstimate: usage.totalTokens };
+  }
+  const { code, message } = (data['error'] ?? {}) as { code?: string; message?: string };
+  const known = (code ?? 'ABORTED') as ErrorEvent['code'];
+  throw new RepriseError(known, message ?? `the turn ended as ${status}`, { details: { reason: status } });
+}
+
+/** Why a turn that was cut off is not taken up again; undefined: it is. */
+export function whyNot({ kind }: Recovery, attempts: number): RepriseError | undefined {
+  if (kind === 'interrupted') {
+    return new RepriseError('ABORTED', 'the process ended while a tool ran; it was not run again', {
+      details: { reason: 'interrupted', next: 'Send another message: the conversation goes on from here.' },
+    });
+  }
+  if (attempts <= MAX_ATTEMPTS) return undefined;
+  return new RepriseError(
+    'MODEL_FAILED',
+    `given up after ${MAX_ATTEMPTS} attempts that each ended in a crash`,
+    {
+      details: { reason: 'crash-loop', attempts },
+    },
+  );
+}
+
+/** How it ended, in its transcript: whoever finds the row untold reads it there. */
+export function endEntry(inboxId: string, { code, message, details }: RepriseError): NewEntry {
+  const data = { inboxId, status: details['reason'], error: { code, message } };
+  return { type: 'custom', customType: 'reprise.turn', data };
 }
 
 async function readAfter(store: Store, sessionId: string, afterSeq: number): Promise<Entry[]> {

@@ -142,10 +142,8 @@ export class Reprise implements AsyncDisposable {
     const agentId = parts.kind === 'global' ? 'main' : parts.agentId;
     const { agents = {} } = this.#options;
     const systemPrompt = await systemPromptFor(agentOptions(agents, agentId));
-    const made = await this.store.create({ key, ...(systemPrompt !== '' && { settings: { systemPrompt } }) });
-    // Somebody may have been faster; then theirs is the one, and ours stays an empty session nobody sees.
-    const found = await this.store.active(key);
-    return found ?? (await this.store.activate(key, made.id));
+    const settings = systemPrompt === '' ? {} : { settings: { systemPrompt } };
+    return this.store.create({ key, activate: true, ...settings });
   }
 
   #runner(sessionId: string): SessionRunner {

@@ -1,21 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { RepriseError } from '../errors.ts';
 import type { Model } from '../models/model.ts';
-import type { InboxItem, InboxState, Lease, NewEntry, SessionRecord } from '../store/store.ts';
+import type { InboxItem, InboxState, Lease, SessionRecord } from '../store/store.ts';
 import type { JsonObject } from '../transcript/json.ts';
 import { BackgroundCompaction } from './background-compaction.ts';
 import type { EngineContext } from './engine-context.ts';
 import type { ErrorEvent, TurnEvent } from './events.ts';
 import { ContextGuard } from './guard.ts';
 import { entriesOf } from './inbound.ts';
-import { inspectTurn, type Recovery } from './recovery.ts';
+import { endEntry, endOf, inspectTurn, whyNot } from './recovery.ts';
 import { SessionLane } from './session-lane.ts';
 import { SummaryBreaker } from './summary-breaker.ts';
 import type { Tool } from './tools/tool.ts';
 import { Turn, type TurnEnd } from './turn.ts';
 import type { RequestFrame } from './turn-context.ts';
 
-const MAX_ATTEMPTS = 3;
 const DEFAULT_OUTPUT_TOKENS = 8192;
 
 /** Everything one session does in this process: one turn at a time, in the order its messages were accepted. */
@@ -244,40 +243,8 @@ const EXPECTED: ReadonlySet<string> = new Set([
   'STORE_FULL',
 ]);
 
-/** Why a turn that was cut off is not taken up again; undefined: it is. */
-function whyNot({ kind }: Recovery, attempts: number): RepriseError | undefined {
-  if (kind === 'interrupted') {
-    return new RepriseError('ABORTED', 'the process ended while a tool ran; it was not run again', {
-      details: { reason: 'interrupted', next: 'Send another message: the conversation goes on from here.' },
-    });
-  }
-  if (attempts <= MAX_ATTEMPTS) return undefined;
-  return new RepriseError(
-    'MODEL_FAILED',
-    `given up after ${MAX_ATTEMPTS} attempts that each ended in a crash`,
-    {
-      details: { reason: 'crash-loop', attempts },
-    },
-  );
-}
-
-function endEntry(inboxId: string, { code, message, details }: RepriseError): NewEntry {
-  const data = { inboxId, status: details['reason'], error: { code, message } };
-  return { type: 'custom', customType: 'reprise.turn', data };
-}
-
 function lost(cause: RepriseError): RepriseError {
   return new RepriseError('FENCED', 'another runner has the session now', { cause });
-}
-
-function endOf({ status, data, text }: Extract<Recovery, { kind: 'ended' }>): TurnEnd {
-  if (status === 'done') {
-    const { turnId, usage } = data as { turnId: string; usage: TurnEnd['usage'] };
-    return { turnId, text, usage, tokenEstimate: usage.totalTokens };
-  }
-  const { code, message } = (data['error'] ?? {}) as { code?: string; message?: string };
-  const known = (code ?? 'ABORTED') as ErrorEvent['code'];
-  throw new RepriseError(known, message ?? `the turn ended as ${status}`, { details: { reason: status } });
 }
 
 function stateFor({ code, details }: RepriseError): InboxState {

@@ -88,6 +88,8 @@ export interface SessionInit {
   readonly parentId?: string;
   readonly cwd?: string;
   readonly settings?: JsonObject;
+  /** Makes it the session of its key as well. Where the key stands for one already, that one is the answer. */
+  readonly activate?: boolean;
 }
 
 export type SessionStatus = 'open' | 'deleted';

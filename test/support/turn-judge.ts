@@ -65,11 +65,24 @@ async function judgeMessage(
     message.state = state;
     if (said !== 1) wrong.push(`${key} is ${state} and stands ${said} times in the transcript`);
     if (ends !== 1) wrong.push(`${key} is ${state} and ended ${ends} times in the transcript`);
+    wrong.push(...judgeCalls(entries, message).map((what) => `${key} is ${state}: ${what}`));
     const { reason } = (detail?.['details'] ?? {}) as { reason?: string };
     if (state === 'failed' && reason !== 'crash-loop') wrong.push(`${key}: ${JSON.stringify(detail)}`);
   } else if (state !== 'accepted' && state !== 'running') wrong.push(`${key} is ${state}`);
   else if (said > 1 || ends > 1) wrong.push(`${key} is ${state} and stands ${said} times, ended ${ends}`);
   return wrong;
+}
+
+/** Every call has one result for good, and whoever is told that all went well lost no tool with side effects. */
+function judgeCalls(entries: readonly Entry[], { text, state }: SentMessage): string[] {
+  const own = `call_${text.split(' ')[0]}_`;
+  const calls = entries.flatMap(callIds).filter((id) => id.startsWith(own));
+  return calls.flatMap((id) => {
+    const results = entries.map(messageOf).filter(({ toolCallId }) => toolCallId === id);
+    if (results.length !== 1) return [`${id} has ${results.length} results`];
+    const [{ toolName, isError } = {}] = results;
+    return state === 'done' && toolName === 'unsafe' && isError === true ? [`${id} was cut off`] : [];
+  });
 }
 
 /** Nothing ran that was not asked for on disk, and nothing unsafe ran twice. */

@@ -13,6 +13,23 @@ import { findIgnoringCase, type SessionRow, toRecord } from './session-row.ts';
 const MAX_HEADER_BYTES = 512;
 const FORMAT_VERSION = 3;
 
+/** One step, so that two who ask for the session of a key at once get the same one. */
+export function openSession(
+  batch: Batch,
+  { activate = false, ...init }: SessionInit & { readonly id: string },
+): SessionRecord {
+  if (!activate) return createSession(batch, init);
+  const { db } = batch;
+  const key = formatSessionKey(parseSessionKey(init.key));
+  // Empty after a delete: the key has a counter and stands for nobody.
+  const active = db.row<{ session_id: string }>(
+    "SELECT session_id FROM active WHERE key = ? AND session_id <> ''",
+    key,
+  );
+  if (active !== undefined) return toRecord(db, batch.session(active.session_id));
+  return activateSession(batch, { key, id: createSession(batch, init).id });
+}
+
 export function createSession(batch: Batch, init: SessionInit & { readonly id: string }): SessionRecord {
   const { db } = batch;
   const id = parseSessionId(init.id);

@@ -8,9 +8,9 @@ import { acquireLease, beat, releaseLease } from './leases.ts';
 import type { SessionRow } from './session-row.ts';
 import {
   activateSession,
-  createSession,
   deleteSession,
   markDamaged,
+  openSession,
   patchSession,
   purgeSession,
   restoreSession,
@@ -18,7 +18,7 @@ import {
 
 /** Everything that changes the store. Each runs inside the transaction of a batch. */
 export const WRITE_OPS: Readonly<Record<WriteOp, (batch: Batch, args: never) => unknown>> = {
-  create: createSession,
+  create: openSession,
   activate: activateSession,
   append,
   patch: patchSession,

@@ -30,6 +30,23 @@ const BAD_KEYS = [
 
 export const createCases: readonly StoreCase[] = [
   {
+    name: 'whoever asks for the session of a key at once gets the same one',
+    promise: 'a key stands for one session',
+    area: 'lifecycle',
+    async run({ store }) {
+      const asked = Array.from({ length: 5 }, () => store.create({ key: KEY, activate: true }));
+      const ids = new Set((await Promise.all(asked)).map(({ id }) => id));
+      assert.equal(ids.size, 1);
+      const [id = ''] = ids;
+      assert.equal((await store.active(KEY))?.id, id);
+      assert.equal((await store.list({ status: 'any' })).sessions.length, 1);
+      await store.delete(id);
+      const next = await store.create({ key: KEY, activate: true });
+      assert.notEqual(next.id, id);
+      assert.equal(next.active, true);
+    },
+  },
+  {
     name: 'a new session starts with its header at seq 1, and the first append is seq 2',
     promise: 'I-3: the lines of a session are numbered from 1 without a gap',
     area: 'lifecycle',
