@@ -39,7 +39,7 @@ export function createPlannedModel(home: string): Model {
 }
 
 /** What was done, where a killed process leaves it: a line each, written before anything else happens. */
-export function note(home: string, file: string, what: unknown): void {
+function note(home: string, file: string, what: unknown): void {
   appendFileSync(join(home, `${file}.log`), `${JSON.stringify(what)}\n`);
 }
 
