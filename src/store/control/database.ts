@@ -133,6 +133,8 @@ export class Database {
     if (this.#db.isOpen) return;
     try {
       this.#db = this.#connect();
+      // Side files may have been made anew meanwhile: what this connection finds is what it has to keep.
+      this.#identity = undefined;
     } catch (error) {
       throw storeError(error);
     }
