@@ -87,6 +87,8 @@ for (const store of ['jsonl', 'sqlite'] as const) {
       const first = await send(a, 'm1 | safe | wait safe');
       await until(() => isAsked('m1'), 'the first is in its turn');
       const second = await send(b, 'm2 | unsafe');
+      // At rest: it has asked for the session and was told that another has it.
+      expect(await b.send({ op: 'idle' })).toMatchObject({ ok: true });
       a.kill();
       await a.exited;
       const killed = performance.now();

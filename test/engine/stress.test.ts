@@ -6,8 +6,13 @@ import { openReprise } from '../../src/config/open-reprise.ts';
 import type { Reprise } from '../../src/engine/reprise.ts';
 import type { TurnStream } from '../../src/engine/turn-stream.ts';
 import { createRandom } from '../../src/testing/crash/random.ts';
+import { entriesOf } from '../support/engine.ts';
 import { notes } from '../support/turn-judge.ts';
 import { createPlannedModel, plannedTools } from '../support/turn-model.ts';
+
+interface Said {
+  readonly content: unknown;
+}
 
 let home = '';
 const rejections: unknown[] = [];
@@ -58,7 +63,9 @@ describe('eight sessions with five senders each, some of whom change their mind'
         return { stream, ends: await endsOf(stream) };
       }),
     );
+    const compactions = sessions.map((session) => session.compact());
     const ended = await Promise.all(sends);
+    expect(await Promise.all(compactions)).toEqual(sessions.map(() => null));
     const counts = { done: 0, ABORTED: 0 };
     for (const { stream, ends } of ended) {
       const [end] = ends as ['done' | 'ABORTED'];
@@ -76,6 +83,10 @@ describe('eight sessions with five senders each, some of whom change their mind'
     for (const session of sessions) {
       const report = await reprise.store.verify(session.id);
       expect(report.status).toBe('clean');
+      // One line of turns: what was said first was answered first, and nobody spoke inside another's turn.
+      const texts = (await entriesOf(session)).map(({ message }) => (message as Said | undefined)?.content);
+      const said = texts.filter((text) => typeof text === 'string');
+      expect(said).toEqual([...said].sort());
     }
     await reprise[Symbol.asyncDispose]();
   });
