@@ -120,6 +120,8 @@ describe('a turn', () => {
     await expect(at.session.send('call echo with {"text":"x"}').result).rejects.toMatchObject({
       code: 'MODEL_FAILED',
     });
+    // As long as the first holds the session, it would answer the next message too.
+    await expect.poll(() => at.reprise.store.leases(), { timeout: 10_000 }).toEqual([]);
     const second = scripted(['ok']);
     await using next = await openEngine(second, { store: at.reprise.store, tools: [echo] });
     await next.session.send('and now?').result;
