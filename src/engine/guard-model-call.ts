@@ -149,7 +149,7 @@ async function compactMessages<M extends ApiMessage, R>(
   if (draft === undefined) return undefined;
   // Inside a turn the next to speak is the assistant, so nothing is said for it, and what it works on stays.
   const ask = splitsTurn ? openAsk(covered, carried.ask) : '';
-  const kept = ask === '' ? '' : ASK_HEADING + truncateToolText(ask, { maxTokens: maxSummaryTokens });
+  const kept = ask === '' ? '' : ASK_HEADING + truncateToolText(ask, { maxTokens: asked });
   const lines = [
     { role: 'user', content: HEADING + draft.summary + kept },
     ...(splitsTurn ? [] : [{ role: 'assistant', content: UNDERSTOOD }]),

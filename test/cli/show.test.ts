@@ -125,13 +125,6 @@ describe('reprise show', () => {
   });
 });
 
-test('without arguments it shows a real transcript and what to type next', () => {
-  const { status, stdout, stderr } = reprise();
-  expect(status).toBe(0);
-  expect(stdout).toContain('They differ in one value');
-  expect(stderr).toContain('reprise show');
-});
-
 test('--version is the version of the package, --help starts with examples', () => {
   expect(reprise('--version').stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
   expect(reprise('--help').stdout).toMatch(/^Examples:/);

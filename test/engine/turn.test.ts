@@ -120,8 +120,8 @@ describe('a turn', () => {
     await expect(at.session.send('call echo with {"text":"x"}').result).rejects.toMatchObject({
       code: 'MODEL_FAILED',
     });
-    // Whoever holds the session answers what waits for it, so the first is let finish.
-    await at.reprise.idle();
+    // As long as the first holds the session, it would answer the next message too.
+    await expect.poll(() => at.reprise.store.leases(), { timeout: 10_000 }).toEqual([]);
     const second = scripted(['ok']);
     await using next = await openEngine(second, { store: at.reprise.store, tools: [echo] });
     await next.session.send('and now?').result;
@@ -152,7 +152,7 @@ describe('a turn', () => {
     await expect(stream.result).rejects.toMatchObject({ code: 'ABORTED' });
     const answer = (await entriesOf(at.session)).findLast(({ type }) => type === 'message')?.['message'];
     expect(answer).toMatchObject({ role: 'assistant', stopReason: 'aborted', content: [{ type: 'text' }] });
-    await at.reprise.idle();
+    await expect.poll(() => at.reprise.store.leases(), { timeout: 10_000 }).toEqual([]);
     const model = scripted(['Fine.']);
     await using next = await openEngine(model, { store: at.reprise.store });
     expect((await next.session.send('ok').result).text).toBe('Fine.');
