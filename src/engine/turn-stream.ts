@@ -72,7 +72,12 @@ async function follow(
     const here = listen(subscription, receipt.inboxId, events);
     const runHere = (): void => void run(receipt).catch(() => undefined); // what goes wrong is an event or a state of the row
     runHere();
-    const elsewhere = pollEnd(store, receipt.inboxId, { signal: poll.signal, onOpen: runHere });
+    const tellEntries = receipt.held ? await entryTeller(store, receipt, events) : async () => undefined;
+    const elsewhere = pollEnd(store, receipt.inboxId, {
+      signal: poll.signal,
+      onOpen: runHere,
+      onLook: tellEntries,
+    });
     const end = await Promise.race([here, elsewhere, whenClosed(closed, poll.signal, receipt)]);
     if (!events.hasEnded) events.push(end);
     if (end.type === 'error') throw new RepriseError(end.code, end.message, { details: end.details });
@@ -112,20 +117,40 @@ function whenClosed(closed: AbortSignal, over: AbortSignal, { inboxId }: InboxRe
   });
 }
 
+/** What another process stores for a turn is told here too; of one that runs here the hub tells all. */
+async function entryTeller(
+  store: Store,
+  { sessionId }: InboxReceipt,
+  events: EventLog,
+): Promise<() => Promise<void>> {
+  let { lastSeq: seen } = await store.get(sessionId);
+  return async () => {
+    if (events.runsHere) return;
+    const page = await store.read(sessionId, { from: seen + 1 }).catch(() => undefined); // the next look sees it
+    for (const { seq, entry } of page?.entries ?? []) {
+      seen = seq;
+      events.push({ type: 'entry', seq, entryType: entry.type });
+    }
+  };
+}
+
+interface PollOptions {
+  readonly signal: AbortSignal;
+  readonly onOpen: () => void;
+  readonly onLook: () => Promise<void>;
+}
+
 /**
  * The row tells the end whoever runs it, in this process or another. While it is open its runner may have died, so
  * each look offers to run it here: that comes to nothing as long as somebody else holds the session.
  */
-async function pollEnd(
-  store: Store,
-  inboxId: string,
-  { signal, onOpen }: { readonly signal: AbortSignal; readonly onOpen: () => void },
-): Promise<End> {
+async function pollEnd(store: Store, inboxId: string, { signal, onOpen, onLook }: PollOptions): Promise<End> {
   for (;;) {
     await pause(POLL_MS, signal);
     if (signal.aborted) return await new Promise<never>(() => undefined);
     const item = await store.inbox.get(inboxId).catch(() => undefined); // asked again: a store may be busy
     if (item === undefined) continue;
+    await onLook();
     if (OPEN_STATES.has(item.state)) {
       onOpen();
       continue;
@@ -160,13 +185,19 @@ class EventLog {
   readonly #events: TurnEvent[] = [];
   #waiting: (() => void)[] = [];
   #ended = false;
+  #runsHere = false;
 
   get hasEnded(): boolean {
     const last = this.#events.at(-1);
     return last !== undefined && isTerminal(last);
   }
 
+  get runsHere(): boolean {
+    return this.#runsHere;
+  }
+
   push(event: TurnEvent): void {
+    if (event.type === 'turn_start') this.#runsHere = true;
     this.#events.push(event);
     this.#wake();
   }
