@@ -14,8 +14,9 @@ const BY_RESULT: Readonly<Record<number, ErrorCode>> = {
   [CORRUPT]: 'STORE_CORRUPT',
   [NOT_A_DATABASE]: 'STORE_CORRUPT',
 };
+const IO_ERROR = 10;
 /** I/O error and "cannot open": SQLite keeps the reason to itself. */
-const UNEXPLAINED: ReadonlySet<number> = new Set([10, 14]);
+const UNEXPLAINED: ReadonlySet<number> = new Set([IO_ERROR, 14]);
 
 const BY_ERRNO: Readonly<Record<string, ErrorCode>> = {
   EROFS: 'STORE_READ_ONLY',
@@ -51,6 +52,12 @@ export function storeError(error: unknown, outcome: Outcome = 'none', path?: str
 export function isDamage(error: unknown): boolean {
   const { errcode = 0 } = ((error as { cause?: unknown }).cause ?? error ?? {}) as { errcode?: number };
   return [CORRUPT, NOT_A_DATABASE].includes(errcode & 0xff);
+}
+
+/** The disk failed under SQLite: what it was writing may be there or not. */
+export function isIoError({ cause }: RepriseError): boolean {
+  const { errcode = 0 } = (cause ?? {}) as { errcode?: number };
+  return (errcode & 0xff) === IO_ERROR;
 }
 
 /** Damage that SQLite does not see by itself. */

@@ -14,7 +14,7 @@ import {
   purgeSession,
   restoreSession,
 } from './sessions.ts';
-import { storeError } from './store-error.ts';
+import { isIoError, storeError } from './store-error.ts';
 
 /** Everything that changes the store. Each runs inside the transaction of a batch. */
 export const WRITE_OPS: Readonly<Record<WriteOp, (batch: Batch, args: never) => unknown>> = {
@@ -232,9 +232,18 @@ export class Writer {
       const { db } = this.#context;
       db.reopen();
       // Under the write lock, which also makes sure that the files asked are the ones everybody uses.
-      const happened = db.transaction(() => this.#lastCommit(), { lazy: true }) === commit;
+      const isDoubtful = isIoError(failure);
+      const happened = db.transaction(
+        () => {
+          const last = this.#lastCommit();
+          // A log whose fsync failed may hold the commit for whoever recovers it: something else is written over it.
+          if (last !== commit && isDoubtful) this.#sign(last);
+          return last === commit;
+        },
+        { lazy: true },
+      );
       // What a failed fsync left may stand in the page cache only. Copied into the database and synced, it is safe.
-      if (happened) db.checkpoint();
+      if (happened || isDoubtful) db.checkpoint();
       this.#unresolved = false;
       return happened;
     } catch {
