@@ -108,6 +108,7 @@ export type {
 } from './engine/session.ts';
 export { createFileTools } from './engine/tools/file-tools.ts';
 export type { Tool, ToolContext, ToolOutput } from './engine/tools/tool.ts';
+export type { SessionTotals } from './engine/totals.ts';
 export type { TokenSplit } from './engine/turn-context.ts';
 export type { TurnResult, TurnStream } from './engine/turn-stream.ts';
 export {

@@ -25,6 +25,7 @@ import { type Explanation, explainTurn } from './explain.ts';
 import { compactionLimits } from './guard.ts';
 import { bodyOf, type UserInput } from './inbound.ts';
 import type { SessionRunner } from './session-runner.ts';
+import { type SessionTotals, totalsOf } from './totals.ts';
 import { type ContextView, makeView, type TokenSplit, viewContext } from './turn-context.ts';
 import { startTurn, type TurnStream } from './turn-stream.ts';
 import { redoStep, type Step, undoStep } from './undo.ts';
@@ -118,6 +119,11 @@ export class Session {
 
   async patch(settings: JsonObject): Promise<SessionRecord> {
     return this.#context.store.patch(this.id, settings);
+  }
+
+  /** Tokens and cost of every turn so far, those of branches that were left included: they were paid for. */
+  async totals(): Promise<SessionTotals> {
+    return totalsOf(await this.#all());
   }
 
   /** What the next request would hold, by where it comes from. */

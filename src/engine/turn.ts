@@ -11,6 +11,7 @@ import { type CallManifest, manifestOf } from './manifest.ts';
 import { runToolRound } from './tool-round.ts';
 import type { ToolCall } from './tools/run-tool.ts';
 import type { Tool } from './tools/tool.ts';
+import { addUsage, NO_USAGE } from './totals.ts';
 import type { ContextView, RequestFrame } from './turn-context.ts';
 
 export interface TurnOptions {
@@ -35,8 +36,6 @@ export interface TurnOptions {
 }
 
 export type TurnEnd = Omit<DoneEvent, 'type'>;
-
-const NO_USAGE: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0 };
 
 /**
  * From a stored user message to a stored answer. Whatever ends it, what arrived is stored with the reason, so the
@@ -182,19 +181,6 @@ function callsOf(message: AssistantMessage): ToolCall[] {
       },
     ];
   });
-}
-
-function addUsage(a: Usage, b: Usage): Usage {
-  const cost: Record<string, number> = { ...a.cost };
-  for (const [name, value] of Object.entries(b.cost ?? {})) cost[name] = (cost[name] ?? 0) + value;
-  return {
-    input: a.input + b.input,
-    output: a.output + b.output,
-    cacheRead: a.cacheRead + b.cacheRead,
-    cacheWrite: a.cacheWrite + b.cacheWrite,
-    totalTokens: a.totalTokens + b.totalTokens,
-    ...(Object.keys(cost).length > 0 && { cost }),
-  };
 }
 
 /** Known by a refused append before the lease is told that it is lost. */

@@ -186,6 +186,28 @@ describe('a turn', () => {
   });
 });
 
+test('tokens and cost add up over the turns of a session', async () => {
+  const usage = {
+    input: 100,
+    output: 20,
+    cacheRead: 5,
+    cacheWrite: 0,
+    totalTokens: 125,
+    cost: { total: 0.5 },
+  };
+  const call = { calls: [{ name: 'echo', input: { text: 'a' } }], usage };
+  await using at = await openEngine(scripted([call, { text: 'one', usage }, { text: 'two', usage }]), {
+    tools: [echo],
+  });
+  for (const text of ['a', 'b']) await at.session.send(text).result;
+  await at.session.undo();
+  expect(await at.session.totals()).toMatchObject({
+    turns: 2,
+    calls: 3,
+    usage: { input: 300, output: 60, cacheRead: 15, totalTokens: 375, cost: { total: 1.5 } },
+  });
+});
+
 describe('S7 the window', () => {
   test.each([
     [8000, true, true],
