@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { type DriverOptions, startDriver } from '../../src/testing/crash/driver-process.ts';
 import { type FaultAction, faultShimSupport, readFaultLog } from '../../src/testing/crash/fault-shim.ts';
@@ -14,6 +14,7 @@ import {
   TestHome,
   told,
   transcriptLines,
+  until,
 } from '../support/store-faults.ts';
 
 const { supported, reason } = faultShimSupport();
@@ -37,13 +38,21 @@ async function tornRun(at: TestHome, sizes: readonly number[], bytes?: number): 
   const plan = { path: '.jsonl$', calls: ['write'], at: 3, action } as const;
   const options: DriverOptions = { ...at.options('jsonl', bytes === undefined ? undefined : plan), now: NOW };
   await using driver = await startDriver(options);
+  // Lines that are committed soon after each other are written at once; here each commit is to be a write.
+  const followed = (lines: number): Promise<boolean> =>
+    until(`${lines} lines in the file`, () => linesOf(at.transcript) === lines);
   await must(driver, SESSION);
+  await followed(1);
   expect(await appendOne(driver, history, [200])).toMatchObject({ ok: true });
+  await followed(2);
   const { ok } = await appendOne(driver, history, sizes);
   await driver.stop();
   expect(readFaultLog(at.log)).toHaveLength(bytes === undefined ? 0 : 1);
   return { history, acknowledged: ok };
 }
+
+const linesOf = (path: string): number =>
+  existsSync(path) ? readFileSync(path, 'latin1').split('\n').length - 1 : 0;
 
 /** What the torn write would have written, from a run without a fault. */
 async function wholeWrite(sizes: readonly number[]): Promise<{ before: Buffer; written: Buffer }> {

@@ -1,4 +1,4 @@
-import { closeSync, openSync, rmSync, statSync } from 'node:fs';
+import { accessSync, closeSync, constants, openSync, rmSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { RepriseError } from '../../errors.ts';
 
@@ -154,11 +154,23 @@ export class SideFiles {
  * makes no -shm. A log that a crash left is taken into the database on the way.
  */
 function proveAlone(path: string): void {
+  // Where nothing may be written there is nothing to split: it is read, and a first write makes the connection anew.
+  if (!mayWrite(path)) return;
   const db = new DatabaseSync(path, { timeout: 0 });
   try {
     db.exec('PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT');
   } finally {
     db.close();
+  }
+}
+
+function mayWrite(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return true;
+  } catch (error) {
+    // One that is not there yet is about to be made.
+    return (error as NodeJS.ErrnoException).code === 'ENOENT';
   }
 }
 
