@@ -211,6 +211,8 @@ describe('T37 the lock file of another tool', () => {
     await home.store.append('other', [say('not concerned')]);
     rmSync(lock);
     await home.store.append('s1', [say('after')]);
-    expect((await home.texts()).at(-1)).toBe('after');
+    // A quick machine has written more than a page by now.
+    const { entries } = await home.store.read('s1', { direction: 'backward', limit: 1 });
+    expect(JSON.stringify(entries)).toContain('after');
   });
 });
