@@ -150,7 +150,15 @@ function spawnDriver(options: DriverOptions): ChildProcess {
   const { store, home, url, durability, now, minFreeBytes, env = {}, script } = options;
   // Node 24 may hang on the way out of a process with threads while V8's middle compiler is at work, and crash where
   // many threads strip types.
-  const args = ['--no-maglev', '--no-memory-protection-keys', script ?? DRIVER_SCRIPT, '--store', store, '--home', home];
+  const args = [
+    '--no-maglev',
+    '--no-memory-protection-keys',
+    script ?? DRIVER_SCRIPT,
+    '--store',
+    store,
+    '--home',
+    home,
+  ];
   if (url !== undefined) args.push('--url', url);
   if (durability !== undefined) args.push('--durability', durability);
   if (now !== undefined) args.push('--now', now);
