@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
 
 const config: ViteUserConfig = defineConfig({
@@ -7,6 +8,8 @@ const config: ViteUserConfig = defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: ['test/interop/**'],
     testTimeout: 60_000,
+    // On two cores the default is one worker; much of the time is spent waiting for disks and processes.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     // Node strips types by WebAssembly in every thread, and V8 loses count of such code pages where the processor
     // can protect them: thousands of short-lived threads end in a crash of V8 itself.
     execArgv: ['--no-memory-protection-keys'],

@@ -84,7 +84,8 @@ describe.each(['jsonl', 'sqlite'] as const)('%s: a storage thread dies', (kind) 
       const send = (): Promise<PromiseSettledResult<unknown>[]> =>
         Promise.allSettled(bodies.map(({ key, text }) => store.append(id, [user(text)], { key })));
       const sent = send();
-      await store.get(id);
+      // Every other time it has begun with them, the other times it dies before.
+      if (round % 2 === 0) await store.get(id);
       const ended = crash(opened.thread('writer'));
       for (const result of await sent) {
         if (result.status === 'fulfilled') continue;

@@ -126,8 +126,14 @@ export class PlainStore implements port.Store {
     this.open();
     const id = parseSessionId(init.id ?? this.options.newId());
     const key = normalizeSessionKey(init.key);
-    const { activate = false, ...rest } = init;
-    if (activate) return (await this.active(key)) ?? (await this.activate(key, (await this.create(rest)).id));
+    if (init.activate === true) {
+      // In one step: whoever asks meanwhile gets the same one.
+      const current = this.data.active.get(key);
+      if (current !== undefined) return this.record(this.find(current));
+      const made = this.make(id, key, init);
+      this.data.active.set(key, made.id);
+      return this.record(made);
+    }
     if (this.data.purged.has(id.toLowerCase())) throw fail('GONE', `${id} was purged`);
     const known = this.data.sessions.get(id.toLowerCase());
     if (known === undefined) return this.record(this.make(id, key, init));

@@ -10,7 +10,7 @@ import { Database } from './database.ts';
 import { Follower } from './follower.ts';
 import { foreignLocksIn } from './foreign-lock.ts';
 import { FreeSpace } from './free-space.ts';
-import { currentHolder } from './holder.ts';
+import { currentHolder, type Holder } from './holder.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { dropLeases } from './leases.ts';
 import { fileSource, journalSource } from './lines.ts';
@@ -186,6 +186,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
       // Of half the sessions it would hide the others.
       if (home !== undefined && isComplete && db.tend()) writeIndex(db, home);
       writer.forgetCommits();
+      letGoOfLeases(db, self);
       db.close();
       answer(n, DONE);
       // Nothing is left to wait for, so the thread ends by itself; being terminated is for emergencies.
@@ -212,6 +213,15 @@ const DONE: WriteOutcome = { ok: true, value: undefined };
 function park(answer: () => void, gate: Int32Array): void {
   answer();
   Atomics.wait(gate, 0, 0);
+}
+
+/** Also of those that could not be released because a message waits: whoever opens next may run it at once. */
+function letGoOfLeases(db: Database, self: Holder): void {
+  try {
+    db.transaction(() => dropLeases(db, self, { but: [] }), { lazy: true });
+  } catch {
+    // Others notice by its silence.
+  }
 }
 
 /** A convenience for people; that it cannot be written is no reason to fail on closing. */
