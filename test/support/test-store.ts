@@ -1,14 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, test } from 'vitest';
+import { afterAll, test } from 'vitest';
 import { openStore, type StoreKind } from '../../src/config/open.ts';
 import { runStoreCase, type StoreUnderTest, storeCases } from '../../src/testing/store-suite/index.ts';
 
 const homes: string[] = [];
-afterAll(() => {
-  for (const home of homes) rmSync(home, { recursive: true, force: true });
-});
 
 async function open(kind: StoreKind): Promise<StoreUnderTest> {
   const home = mkdtempSync(join(tmpdir(), `reprise-${kind}-`));
@@ -29,6 +26,10 @@ async function open(kind: StoreKind): Promise<StoreUnderTest> {
   };
 }
 
-describe.each(['memory', 'sqlite', 'jsonl'] as const)('the %s store', (kind) => {
+/** The whole suite on one of our stores. A file for each, so that they run side by side. */
+export function testStore(kind: StoreKind): void {
+  afterAll(() => {
+    for (const home of homes) rmSync(home, { recursive: true, force: true });
+  });
   for (const storeCase of storeCases) test(storeCase.name, () => runStoreCase(storeCase, () => open(kind)));
-});
+}

@@ -1,0 +1,4 @@
+import { describe } from 'vitest';
+import { testStore } from '../support/test-store.ts';
+
+describe('the memory store', () => testStore('memory'));
