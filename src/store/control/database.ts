@@ -6,8 +6,6 @@ import { storeError } from './store-error.ts';
 
 export const BUSY_LIMIT_MS = 5000;
 const MiB = 1024 * 1024;
-/** Three looks at the disk cost as much as a small batch, so back-to-back batches share theirs. */
-const PLACE_HOLDS_MS = 1;
 
 export interface DatabaseOptions {
   /** `:memory:` for a store that keeps nothing. */
@@ -28,7 +26,6 @@ export class Database {
   #db: DatabaseSync;
   #statements: Map<string, StatementSync> = new Map();
   #connections = 0;
-  #seenHere = Number.NEGATIVE_INFINITY;
   /** The files were found moved when nobody could be told. */
   #untold = false;
 
@@ -90,7 +87,7 @@ export class Database {
     this.#ensureOpen(lazy ? 0 : BUSY_LIMIT_MS);
     if (lazy && this.#options.durability === 'disk') this.#db.exec('PRAGMA synchronous=NORMAL');
     try {
-      this.#begin();
+      this.#beginWritable();
       let result: T;
       try {
         this.#assertPlace('none');
@@ -105,7 +102,7 @@ export class Database {
       this.#assertPlace('unknown');
       return result;
     } catch (error) {
-      // SQLite falls back to reading where it may not write, for as long as the connection lasts.
+      // Whoever comes next is better served by a new connection.
       if (error instanceof RepriseError && error.code === 'STORE_READ_ONLY') this.close();
       throw error;
     } finally {
@@ -200,6 +197,21 @@ export class Database {
     }
   }
 
+  /**
+   * SQLite falls back to reading where it may not write, for as long as the connection lasts. By now it may write
+   * again, so one new connection is tried before anybody is refused.
+   */
+  #beginWritable(): void {
+    try {
+      this.#begin();
+    } catch (error) {
+      if (!(error instanceof RepriseError) || error.code !== 'STORE_READ_ONLY') throw error;
+      this.close();
+      this.#ensureOpen();
+      this.#begin();
+    }
+  }
+
   /** Starvation-free where SQLite's own busy handler is not: short naps with jitter, for five seconds. */
   #begin(): void {
     const deadline = performance.now() + BUSY_LIMIT_MS;
@@ -229,12 +241,7 @@ export class Database {
   /** Before a batch and after its commit: with other files under its name there may be a second writer. */
   #assertPlace(outcome: 'none' | 'unknown'): void {
     if (this.#options.readOnly === true || this.#files === undefined) return;
-    // The look after the last commit is as good as one now. A removal in between is noticed after this commit.
-    if (outcome === 'none' && performance.now() - this.#seenHere < PLACE_HOLDS_MS) return;
-    if (this.#files.place() === 'here') {
-      this.#seenHere = performance.now();
-      return;
-    }
+    if (this.#files.place() === 'here') return;
     // A commit that turns out to have happened is answered with success, so the next batch is told.
     if (outcome === 'unknown') this.#untold = true;
     throw movedError(outcome);
