@@ -34,7 +34,7 @@ export interface SendOptions {
   readonly idempotencyKey?: string;
   /** Where the message came from; with the key it makes a message unique. */
   readonly source?: string;
-  /** Stops the turn; the message stays. */
+  /** Stops the turn: what arrived stays. A message whose turn had not begun is cancelled. */
   readonly signal?: AbortSignal;
 }
 
