@@ -18,8 +18,20 @@ function suite(
   return { name, budgetSeconds, command: ['vitest', 'run', ...args, ...reporters], report };
 }
 
+/** The conformance suite on each of our stores. */
+const STORE_SUITE = 'test/store/*-store.test.ts';
+const outside = ['test/crash/**', 'test/interop/**', STORE_SUITE].flatMap((pattern) => [
+  '--exclude',
+  pattern,
+]);
+
 const suites = [
-  suite('unit and property tests', 180, ['--exclude', 'test/crash/**', '--exclude', 'test/interop/**']),
+  suite('unit and property tests', 180, outside),
+  suite(
+    'store suite',
+    90,
+    ['memory', 'sqlite', 'jsonl'].map((kind) => STORE_SUITE.replace('*', kind)),
+  ),
   suite('crash tests', 240, ['test/crash']),
 ];
 runSteps([
