@@ -1,3 +1,4 @@
+import { answeredCall, callsOf } from '../transcript/content.ts';
 import type { Entry } from '../transcript/entry.ts';
 import { isObject } from '../transcript/json.ts';
 
@@ -25,8 +26,8 @@ export function findCutPlaces(entries: readonly Entry[]): CutPlaces {
       // Calls of earlier turns that were never answered will not be: nothing waits for them.
       open.clear();
     }
-    for (const id of callIds(entry)) open.set(id, at);
-    const answered = resultId(entry);
+    for (const { id } of callsOf(entry)) open.set(id, at);
+    const answered = answeredCall(entry);
     const call = answered === undefined ? undefined : open.get(answered);
     if (answered === undefined || call === undefined) continue;
     part(call + 1, at + 1);
@@ -77,18 +78,4 @@ export function startsTurn(entry: Entry): boolean {
 export function roleOf({ type, message }: Entry): string | undefined {
   if (type !== 'message' || !isObject(message)) return undefined;
   return typeof message['role'] === 'string' ? message['role'] : undefined;
-}
-
-function callIds(entry: Entry): string[] {
-  const { message } = entry;
-  if (roleOf(entry) !== 'assistant' || !isObject(message) || !Array.isArray(message['content'])) return [];
-  return message['content'].flatMap((block: unknown) =>
-    isObject(block) && block['type'] === 'toolCall' && typeof block['id'] === 'string' ? [block['id']] : [],
-  );
-}
-
-function resultId(entry: Entry): string | undefined {
-  const { message } = entry;
-  if (roleOf(entry) !== 'toolResult' || !isObject(message)) return undefined;
-  return typeof message['toolCallId'] === 'string' ? message['toolCallId'] : undefined;
 }

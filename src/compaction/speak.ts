@@ -1,3 +1,4 @@
+import { truncateToolText } from '../context/truncate.ts';
 import { contentText, readBlocks } from '../transcript/content.ts';
 import type { Entry } from '../transcript/entry.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
@@ -10,8 +11,8 @@ export interface SpokenEntry {
   readonly text: string;
 }
 
-const RESULT_HEAD_CHARS = 1500;
-const RESULT_TAIL_CHARS = 500;
+/** Of a tool's output the head and the tail are told. */
+const RESULT_CHARS = 2000;
 
 /** Entries that say nothing, such as settings, are left out; thinking is never retold. */
 export function speakEntries(
@@ -73,9 +74,7 @@ function speakResult(message: JsonObject, content: unknown): string {
   const text = withImages(content);
   const { toolName, isError } = message;
   const head = `${String(toolName ?? 'tool')}${isError === true ? ' failed' : ''}: `;
-  if (text.length <= RESULT_HEAD_CHARS + RESULT_TAIL_CHARS) return head + text;
-  const left = text.length - RESULT_HEAD_CHARS - RESULT_TAIL_CHARS;
-  return `${head}${text.slice(0, RESULT_HEAD_CHARS)}\n[… ${left} characters …]\n${text.slice(-RESULT_TAIL_CHARS)}`;
+  return head + truncateToolText(text, { maxChars: RESULT_CHARS });
 }
 
 function safeJson(value: unknown): string {

@@ -1,6 +1,6 @@
 import { RepriseError } from '../errors.ts';
 import type { NewEntry, Store, StoredEntry } from '../store/store.ts';
-import { contentText } from '../transcript/content.ts';
+import { answeredCall, callsOf, contentText } from '../transcript/content.ts';
 import type { Entry } from '../transcript/entry.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
 import type { ErrorEvent } from './events.ts';
@@ -33,7 +33,7 @@ export async function inspectTurn(
   const data = ended?.['data'];
   if (isObject(data)) return { kind: 'ended', status: String(data['status']), data, text: lastText(entries) };
   const calls = entries.flatMap(callsOf);
-  const answered = new Set(entries.flatMap(resultOf));
+  const answered = new Set(entries.map(answeredCall));
   const open = calls.filter(({ id }) => !answered.has(id));
   const results = open.map(({ id, name }) => interruptedResult(id, name));
   const isHarmless = calls.every(({ name }) => tools.get(name)?.safe === true);
@@ -90,25 +90,11 @@ function isTurnEnd({ type, customType, data }: Entry, inboxId: string): boolean 
   return type === 'custom' && customType === 'reprise.turn' && isObject(data) && data['inboxId'] === inboxId;
 }
 
-function callsOf({ type, message }: Entry): { id: string; name: string }[] {
-  if (type !== 'message' || !isObject(message) || !Array.isArray(message['content'])) return [];
-  return message['content'].flatMap((block: unknown) =>
-    isObject(block) && block['type'] === 'toolCall'
-      ? [{ id: String(block['id']), name: String(block['name']) }]
-      : [],
-  );
-}
-
 function lastText(entries: readonly Entry[]): string {
   const message = entries.findLast(
     ({ message: found }) => isObject(found) && found['role'] === 'assistant',
   )?.['message'];
   return isObject(message) ? contentText(message['content']) : '';
-}
-
-function resultOf({ type, message }: Entry): string[] {
-  if (type !== 'message' || !isObject(message) || message['role'] !== 'toolResult') return [];
-  return [String(message['toolCallId'])];
 }
 
 function interruptedResult(toolCallId: string, toolName: string): NewEntry {

@@ -1,4 +1,5 @@
 import { isBlobReference } from './blobs.ts';
+import type { Entry } from './entry.ts';
 import { isObject, type JsonObject } from './json.ts';
 
 /**
@@ -57,6 +58,21 @@ function readBlock(block: unknown): ContentBlock | undefined {
     default:
       return undefined;
   }
+}
+
+/** The calls an entry makes, in order; ids that are no strings name nobody. */
+export function callsOf({ type, message }: Entry): { readonly id: string; readonly name: string }[] {
+  if (type !== 'message' || !isObject(message) || message['role'] !== 'assistant') return [];
+  return readBlocks(message['content']).flatMap((block) => {
+    if (block.type !== 'toolCall' || typeof block.block['id'] !== 'string') return [];
+    return [{ id: block.block['id'], name: text(block.block['name']) }];
+  });
+}
+
+/** The id of the call an entry answers. */
+export function answeredCall({ type, message }: Entry): string | undefined {
+  if (type !== 'message' || !isObject(message) || message['role'] !== 'toolResult') return undefined;
+  return typeof message['toolCallId'] === 'string' ? message['toolCallId'] : undefined;
 }
 
 /** The text of any content, for people: titles, listings, search. An image says nothing here, wherever it is kept. */

@@ -1,3 +1,4 @@
+import { truncateToolText } from '../../context/truncate.ts';
 import { RepriseError } from '../../errors.ts';
 import type { ImageBlock, TextBlock, ToolResultMessage } from '../../transcript/entry.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
@@ -88,16 +89,6 @@ function readOutput(output: unknown, maxChars: number): (TextBlock | ImageBlock)
   return [{ type: 'text', text: cap(text, maxChars) }];
 }
 
-/** Head and tail are what people look at; the middle is counted. */
 function cap(text: string, maxChars: number): string {
-  if (text.length <= maxChars) return text === '' ? '(no output)' : text;
-  const head = whole(text.slice(0, Math.ceil(maxChars * 0.7)), 'end');
-  const tail = whole(text.slice(-Math.floor(maxChars * 0.3)), 'start');
-  return `${head}\n[… ${text.length - head.length - tail.length} characters left out …]\n${tail}`;
-}
-
-/** Half a surrogate pair at a cut is dropped. */
-function whole(text: string, at: 'start' | 'end'): string {
-  if (at === 'end') return /[\ud800-\udbff]$/.test(text) ? text.slice(0, -1) : text;
-  return /^[\udc00-\udfff]/.test(text) ? text.slice(1) : text;
+  return text === '' ? '(no output)' : truncateToolText(text, { maxChars });
 }
