@@ -25,6 +25,7 @@ import { type Explanation, explainTurn } from './explain.ts';
 import { compactionLimits } from './guard.ts';
 import { bodyOf, type UserInput } from './inbound.ts';
 import type { SessionRunner } from './session-runner.ts';
+import { parseSettingsPatch } from './settings-patch.ts';
 import { type SessionTotals, totalsOf } from './totals.ts';
 import { type ContextView, makeView, type TokenSplit, viewContext } from './turn-context.ts';
 import { startTurn, type TurnStream } from './turn-stream.ts';
@@ -117,8 +118,15 @@ export class Session {
     return this.#context.store.watch(this.id, { afterSeq, signal });
   }
 
-  async patch(settings: JsonObject): Promise<SessionRecord> {
-    return this.#context.store.patch(this.id, settings);
+  /** Settings by their names, null takes one back; `title` names the conversation for good. */
+  async patch({ title, ...settings }: JsonObject): Promise<SessionRecord> {
+    const { store } = this.#context;
+    const parsed = parseSettingsPatch(settings);
+    if (title !== undefined && (typeof title !== 'string' || title.trim() === ''))
+      throw new RepriseError('INVALID_INPUT', 'title is a text', { details: { field: 'title' } });
+    // What a person calls it stands before what is made of the first words said, whichever came first.
+    if (title !== undefined) await store.append(this.id, [{ type: 'session_info', name: title }]);
+    return Object.keys(parsed).length === 0 ? this.record() : store.patch(this.id, parsed);
   }
 
   /** Tokens and cost of every turn so far, those of branches that were left included: they were paid for. */
