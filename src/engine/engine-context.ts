@@ -16,6 +16,7 @@ import type { Clock } from './clock.ts';
 import type { Hub } from './hub.ts';
 import { InboxNews } from './inbox-news.ts';
 import type { Lanes } from './lanes.ts';
+import type { QueueSettings } from './session-settings.ts';
 import type { Tool } from './tools/tool.ts';
 import type { TurnOutcome } from './turn-outcome.ts';
 
@@ -34,6 +35,7 @@ export interface EngineOptions {
   readonly summaryTimeoutMs: number;
   /** Where notes go before a compaction; undefined: none are made. */
   readonly memoryFor: (record: SessionRecord) => string | undefined;
+  readonly queueFor: (record: SessionRecord) => QueueSettings;
   readonly clock: Clock;
   readonly lanes: Lanes;
   /** So long a turn may tell nothing new before it is ended. */

@@ -1,17 +1,9 @@
 import type { InboxItem } from '../store/store.ts';
-import { isObject } from '../transcript/json.ts';
+import { isObject, type JsonObject } from '../transcript/json.ts';
+import { queueSettings, type SettledQueueMode } from './session-settings.ts';
 
 /** What happens to a message that arrives while its session works. */
-export type QueueMode = 'steer' | 'followup' | 'queue' | 'collect' | 'steer-backlog' | 'interrupt';
-
-export const QUEUE_MODES: readonly QueueMode[] = [
-  'steer',
-  'followup',
-  'queue',
-  'collect',
-  'steer-backlog',
-  'interrupt',
-];
+export type QueueMode = SettledQueueMode;
 
 /** What is decided when a message is accepted, and stored with it: later changes concern later messages. */
 export interface QueueTicket {
@@ -39,10 +31,16 @@ export function ticketOf({ body, createdAt }: InboxItem): QueueTicket {
   const { queue } = body;
   const { mode, debounceMs, at } = isObject(queue) ? queue : {};
   return {
-    mode: QUEUE_MODES.find((known) => known === mode) ?? 'steer',
+    mode: readMode(mode),
     debounceMs: typeof debounceMs === 'number' ? debounceMs : 0,
     at: typeof at === 'number' ? at : Date.parse(createdAt),
   };
+}
+
+/** Rows of an earlier version, or of another program, may say anything. */
+function readMode(queueMode: unknown): QueueMode {
+  const defaults = { mode: 'steer', debounceMs: 0, cap: 1, drop: 'old' } as const;
+  return queueSettings({ queueMode } as JsonObject, defaults).mode;
 }
 
 /** Where an answer would go: messages of one route may share a turn. */

@@ -144,7 +144,7 @@ export class SessionRunner {
       workspace,
       summarise,
       maxInputTokens,
-      now: options.now,
+      now: () => options.clock.now(),
       signal,
     });
   }
