@@ -11,6 +11,7 @@ import type {
   Store,
 } from '../store/store.ts';
 import { type Agents, agentOptions, agentTools, storedSystemPrompt, systemPromptFor } from './agents.ts';
+import { type ConvlogView, convlogView } from './convlog.ts';
 import { EngineContext } from './engine-context.ts';
 import type { SessionEvent } from './events.ts';
 import { Hub } from './hub.ts';
@@ -91,6 +92,11 @@ export class Reprise implements AsyncDisposable {
 
   get store(): Store {
     return this.#options.store;
+  }
+
+  /** What was said on the channels; for admins, never for agents. */
+  get convlog(): ConvlogView {
+    return convlogView(this.store);
   }
 
   /** By key: the active session, made if there is none. By id: that very one. */

@@ -1,5 +1,6 @@
 import type { Entry, SessionHeader } from '../transcript/entry.ts';
 import type { JsonObject } from '../transcript/json.ts';
+import type { Convlog, ConvlogLine } from './convlog.ts';
 
 /**
  * The port every store implements: append-only and small. There are no optional methods; what differs between
@@ -51,6 +52,8 @@ export interface Store extends AsyncDisposable {
   leases(): Promise<readonly LeaseInfo[]>;
 
   readonly inbox: Inbox;
+
+  readonly convlog: Convlog;
 
   /** Appends a `reprise.settings` side entry; the record shows the merged result. */
   patch(id: string, settings: JsonObject): Promise<SessionRecord>;
@@ -152,6 +155,8 @@ export interface AppendOptions {
   /** The epoch of the caller's lease. */
   readonly epoch?: number;
   readonly expectedLeaf?: string | null;
+  /** Written to the convlog in the same transaction; not when the key was known. */
+  readonly log?: readonly ConvlogLine[];
 }
 
 export interface AppendReceipt {
@@ -252,6 +257,8 @@ export interface Inbound {
   readonly body: JsonObject;
   /** Start a new session for the key first; the reason is kept. */
   readonly reset?: string;
+  /** Written to the convlog in the same transaction, if the message is fresh; its session is the one that got it. */
+  readonly log?: ConvlogLine;
 }
 
 export interface InboxReceipt {

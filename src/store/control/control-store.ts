@@ -4,6 +4,7 @@ import { parseSessionId } from '../../keys/ids.ts';
 import { normalizeSessionKey } from '../../keys/session-key.ts';
 import { blobHash } from '../../transcript/blobs.ts';
 import type { JsonObject } from '../../transcript/json.ts';
+import type { Convlog, ConvlogLinePage, ConvlogPage } from '../convlog.ts';
 import type {
   AppendOptions,
   AppendReceipt,
@@ -33,7 +34,7 @@ import type {
   VerifyReport,
   WatchOptions,
 } from '../store.ts';
-import { checkEntries, checkObject } from './check-input.ts';
+import { checkChat, checkEntries, checkLog, checkLogLine, checkObject } from './check-input.ts';
 import { ControlLease } from './control-lease.ts';
 import { LiveHub } from './live-hub.ts';
 import type { HeldLease, ThreadEvent, ThreadOptions } from './protocol.ts';
@@ -67,6 +68,7 @@ const MAX_READ_DEATHS = 3;
 export class ControlStore implements Store {
   readonly supports: StoreSupports;
   readonly inbox: Inbox;
+  readonly convlog: Convlog;
   readonly #writer: ThreadClient;
   readonly #reader: ThreadClient;
   readonly #leases: Map<string, ControlLease> = new Map();
@@ -92,6 +94,11 @@ export class ControlStore implements Store {
       get: (inboxId) => this.#reader.call<InboxItem>('item', { inboxId }),
       pending: (sessionId) =>
         this.#reader.call<InboxItem[]>('pending', sessionId === undefined ? {} : { sessionId }),
+    };
+    this.convlog = {
+      append: async (lines) => this.#writer.call<void>('log', { log: checkLog(lines) }),
+      list: async (query = {}) => this.#reader.call<ConvlogPage>('chats', query),
+      read: async (chat, range = {}) => this.#look<ConvlogLinePage>('chat', { chat: checkChat(chat), range }),
     };
   }
 
@@ -200,7 +207,8 @@ export class ControlStore implements Store {
     options: AppendOptions = {},
   ): Promise<AppendReceipt> {
     checkEntries(entries);
-    return this.#writer.call('append', { ...options, id: parseSessionId(id), entries });
+    const log = options.log === undefined ? {} : { log: checkLog(options.log) };
+    return this.#writer.call('append', { ...options, ...log, id: parseSessionId(id), entries });
   }
 
   async tail(id: string): Promise<EntryPage> {
@@ -353,7 +361,13 @@ export class ControlStore implements Store {
     checkObject(inbound.body, 'a message body');
     if (inbound.sessionId !== undefined) parseSessionId(inbound.sessionId);
     const ids = { inboxId: uuidv7(), newSessionId: uuidv7() };
-    return this.#writer.call('receive', { ...inbound, ...ids, sessionKey: normalizeSessionKey(sessionKey) });
+    const log = inbound.log === undefined ? {} : { log: checkLogLine(inbound.log) };
+    return this.#writer.call('receive', {
+      ...inbound,
+      ...log,
+      ...ids,
+      sessionKey: normalizeSessionKey(sessionKey),
+    });
   }
 
   async #settle(inboxId: string, state: InboxState, detail?: JsonObject): Promise<void> {

@@ -4,6 +4,7 @@ import { parseSessionKey } from '../../keys/session-key.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import type { Inbound, InboxItem, InboxReceipt, InboxState, TakeOptions } from '../store.ts';
 import type { Batch } from './batch.ts';
+import { writeLog } from './convlog-rows.ts';
 import { getItem, oldestAccepted, oldestRunning } from './inbox-rows.ts';
 import { liveLease } from './leases.ts';
 import { activateSession, createSession } from './sessions.ts';
@@ -56,6 +57,7 @@ export function receive(batch: Batch, request: ReceiveRequest): InboxReceipt {
   if (idempotencyKey !== undefined) {
     db.run('INSERT INTO inbound_keys VALUES (?, ?, ?, ?, ?)', agentId, source, idempotencyKey, hash, inboxId);
   }
+  if (request.log !== undefined) writeLog(batch, [{ ...request.log, sessionId: session }]);
   return receipt(batch, getItem(db, inboxId), true);
 }
 

@@ -5,7 +5,7 @@ import { storeError } from './store-error.ts';
 import type { WriteOutcome } from './writer.ts';
 
 const READ_OPS: ReadonlySet<string> = new Set(
-  'get active list tail read more blob export item pending leases stats search verify'.split(' '),
+  'get active list tail read more blob export item pending leases stats search verify chats chat'.split(' '),
 );
 
 /** Answers questions: short ones at once, long ones in turns. */

@@ -1,3 +1,5 @@
+import type { ConvlogChatRef } from '../convlog.ts';
+
 /** What must have been read before somebody can be answered. Empty: the names of all files. */
 export interface Need {
   readonly id?: string;
@@ -5,12 +7,16 @@ export interface Need {
   readonly andItsKey?: boolean;
   readonly key?: string;
   readonly all?: boolean;
+  /** Chats whose convlog is written to or read. */
+  readonly chats?: readonly ConvlogChatRef[];
 }
 
 interface Arguments {
   readonly id?: string;
   readonly key?: string;
   readonly sessionKey?: string;
+  readonly chat?: ConvlogChatRef;
+  readonly log?: ConvlogChatRef | readonly ConvlogChatRef[];
 }
 
 const session = ({ id }: Arguments): Need => (id === undefined ? {} : { id });
@@ -40,8 +46,13 @@ const NEEDS: Readonly<Record<string, (args: Arguments) => Need>> = {
   create: ({ id, key }) => ({ ...(id !== undefined && { id }), ...(key !== undefined && { key }) }),
   verify: ({ id }) => (id === undefined ? { all: true } : { id }),
   progress: () => ({}),
+  log: () => ({}),
+  chat: ({ chat }) => (chat === undefined ? {} : { chats: [chat] }),
 };
 
 export function needsOf(op: string, args: unknown): Need | undefined {
-  return NEEDS[op]?.(args as Arguments);
+  const need = NEEDS[op]?.(args as Arguments);
+  const { log = [] } = (args ?? {}) as Arguments;
+  const chats = [log].flat();
+  return need === undefined || chats.length === 0 ? need : { ...need, chats };
 }

@@ -1,6 +1,8 @@
 import { RepriseError } from '../../errors.ts';
+import type { ConvlogLine } from '../convlog.ts';
 import { append } from './append.ts';
 import { Batch, type BatchContext } from './batch.ts';
+import { writeLog } from './convlog-rows.ts';
 import type { Follower, FreshRow, Visit } from './follower.ts';
 import { receive, settleItem, takeItem } from './inbox.ts';
 import { acquireLease, beat, releaseLease } from './leases.ts';
@@ -32,6 +34,7 @@ export const WRITE_OPS: Readonly<Record<WriteOp, (batch: Batch, args: never) => 
   take: takeItem,
   settle: settleItem,
   damaged: markDamaged,
+  log: (batch, { log }: { readonly log: readonly ConvlogLine[] }) => writeLog(batch, log),
 };
 
 export type WriteOp =
@@ -48,7 +51,8 @@ export type WriteOp =
   | 'receive'
   | 'take'
   | 'settle'
-  | 'damaged';
+  | 'damaged'
+  | 'log';
 
 export interface WriteRequest {
   readonly op: WriteOp;
