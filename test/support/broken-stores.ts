@@ -1,31 +1,8 @@
 import { createHash } from 'node:crypto';
 import type * as port from '../../src/store/store.ts';
-import type { StoreUnderTest } from '../../src/testing/store-suite/index.ts';
 import { extractBlobs } from '../../src/transcript/blobs.ts';
-import { type Entries, openPlain, type PlainSession, PlainStore } from './plain-store.ts';
-
-/** A store with one plausible mistake, and the case (by its name) that must notice it. */
-export interface BrokenStore {
-  readonly name: string;
-  readonly caughtBy: string;
-  open(): Promise<StoreUnderTest>;
-}
-
-/** What a broken store does instead; `right` is the same store with its mistake left out. */
-type Mistake = (store: PlainStore, right: PlainStore) => Partial<PlainStore>;
-
-function broken(name: string, caughtBy: string, mistake: Mistake): BrokenStore {
-  const prepare = (store: PlainStore): void => {
-    const right = new Proxy(store, {
-      get(target, member): unknown {
-        const method: unknown = Reflect.get(PlainStore.prototype, member);
-        return typeof method === 'function' ? method.bind(target) : Reflect.get(target, member);
-      },
-    });
-    Object.assign(store, mistake(store, right));
-  };
-  return { name, caughtBy, open: () => openPlain(prepare) };
-}
+import { type BrokenStore, broken } from './broken-store.ts';
+import type { Entries, PlainSession, PlainStore } from './plain-store.ts';
 
 const DELETE_KEEPS_BLOBS = 'delete and restore keep large parts, purge takes them, and no others';
 

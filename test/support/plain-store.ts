@@ -503,7 +503,9 @@ export class PlainStore implements port.Store {
     const old = replaced === undefined ? undefined : this.find(replaced);
     const settings = { ...(old !== undefined && this.carried(old, reset)), ...create.settings };
     const parentId = old?.id ?? create.parentId;
-    const id = create.id ?? this.options.newId();
+    const id = parseSessionId(create.id ?? this.options.newId());
+    // Before anything is made: what is too long for a line is refused.
+    encodeLine({ type: 'custom', settings }, { q: 1, e: 0, b: '1/1' });
     if (this.data.sessions.has(id.toLowerCase())) throw fail('SESSION_EXISTS', `${id} exists`);
     const session = this.make(id, key, {
       ...(parentId !== undefined && { parentId }),
