@@ -88,6 +88,7 @@ export {
 export type { AgentOptions, Agents } from './engine/agents.ts';
 export type { ApiMessage } from './engine/api-messages.ts';
 export type { CompactionPreview } from './engine/compactor.ts';
+export type { ConvlogView } from './engine/convlog.ts';
 export type { DoneEvent, ErrorEvent, GuardEvent, SessionEvent, TurnEvent } from './engine/events.ts';
 export type { ExplainedCall, Explanation } from './engine/explain.ts';
 export {
@@ -166,6 +167,19 @@ export type {
 } from './models/model.ts';
 export { type CallFailure, findContextOverflow } from './models/model-error.ts';
 export { isSilentOverflow, type OverflowNumbers } from './models/overflow.ts';
+export type {
+  Convlog,
+  ConvlogChat,
+  ConvlogChatRef,
+  ConvlogLine,
+  ConvlogLinePage,
+  ConvlogPage,
+  ConvlogQuery,
+  ConvlogRange,
+  ConvlogRole,
+  ConvlogSender,
+  StoredConvlogLine,
+} from './store/convlog.ts';
 export { loadBlobs } from './store/load-blobs.ts';
 export type {
   ActivateOptions,

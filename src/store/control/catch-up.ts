@@ -73,7 +73,7 @@ export class CatchUp {
       const agentId = this.#agents.pop() ?? '';
       const folder = listFolder(this.#db, home, agentId);
       this.#folders.set(agentId, folder);
-      this.#options.convlogs?.list(agentId, this.#isTrusted);
+      this.#options.convlogs?.list(agentId);
       for (const id of folder.unknown) this.#unknown.set(id.toLowerCase(), { id, agentId });
     }
     return this.#agents.length === 0;

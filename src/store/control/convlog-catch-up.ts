@@ -34,8 +34,6 @@ export class ConvlogCatchUp {
   readonly #unknown: Map<string, string> = new Map();
   readonly #uncompared: Map<number, ChatRow> = new Map();
   readonly #failed: Set<number> = new Set();
-  /** Whether only what happens from now on can differ: then a longer file is not ours to read on. */
-  #isTrusted = true;
   #taken = 0;
 
   constructor(options: ConvlogCatchUpOptions) {
@@ -53,9 +51,8 @@ export class ConvlogCatchUp {
     return this.#unknown.size + (unread ?? 0) - this.#failed.size;
   }
 
-  list(agentId: string, isTrusted: boolean): void {
+  list(agentId: string): void {
     const { files } = this.#options;
-    this.#isTrusted = isTrusted;
     const known = new Map<string, ChatRow>();
     for (const row of this.#db.rows<ChatRow>('SELECT * FROM convlog_chats WHERE agent_id = ?', agentId))
       known.set(files.name(row), row);
@@ -150,7 +147,7 @@ export class ConvlogCatchUp {
     return true;
   }
 
-  /** True when the chat has to be read on: its table is older than its file. */
+  /** True when the chat has to be read on: nothing of ours waits for its file, so the table is older, or a copy. */
   #compare(chat: number): boolean {
     const known = this.#uncompared.get(chat);
     if (known === undefined) return false;
@@ -160,7 +157,7 @@ export class ConvlogCatchUp {
     const size = found.kind === 'file' ? found.size : 0;
     const row = this.#db.row<ChatRow>('SELECT * FROM convlog_chats WHERE chat = ? AND unread = 0', chat);
     if (row === undefined || size === row.file_size) return false;
-    if (this.#isTrusted || size < row.file_size || row.file_number !== row.last_number) {
+    if (size < row.file_size || row.file_number !== row.last_number) {
       follower.lookInto(chat);
       return false;
     }

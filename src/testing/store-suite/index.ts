@@ -1,5 +1,6 @@
 import { appendCases } from './append.ts';
 import { blobCases } from './blobs.ts';
+import { convlogCases } from './convlog.ts';
 import { createCases } from './create.ts';
 import { deleteCases } from './delete.ts';
 import { exportCases } from './export.ts';
@@ -47,4 +48,5 @@ export const storeCases: readonly StoreCase[] = [
   ...lifecycleCases,
   ...exportCases,
   ...blobCases,
+  ...convlogCases,
 ];
