@@ -24,6 +24,7 @@ import type { GuardEvent } from './events.ts';
 import { type Explanation, explainTurn } from './explain.ts';
 import { compactionLimits } from './guard.ts';
 import { bodyOf, type UserInput } from './inbound.ts';
+import { readHistory } from './read-history.ts';
 import type { SessionRunner } from './session-runner.ts';
 import { parseSettingsPatch } from './settings-patch.ts';
 import { type SessionTotals, totalsOf } from './totals.ts';
@@ -59,7 +60,6 @@ export interface UndoResult {
   readonly undone: 'turn' | 'compaction' | null;
 }
 
-const PAGE = 1000;
 /** Pins stand in every request, so they may not take it over. */
 const MAX_PIN_SHARE = 0.25;
 
@@ -238,14 +238,7 @@ export class Session {
   }
 
   async #all(): Promise<Entry[]> {
-    const entries: Entry[] = [];
-    for (let from = 1; ; ) {
-      const page = await this.#context.store.read(this.id, { from, limit: PAGE });
-      for (const { entry } of page.entries) if (entry.type !== 'session') entries.push(entry as Entry);
-      const last = page.entries.at(-1);
-      if (!page.hasMore || last === undefined) return entries;
-      from = last.seq + 1;
-    }
+    return readHistory(this.#context.store, this.id);
   }
 
   async #planning(): Promise<{
