@@ -14,7 +14,8 @@ export interface Store extends AsyncDisposable {
   get(id: string): Promise<SessionRecord>;
   /** The session a key stands for now, if any. */
   active(key: string): Promise<SessionRecord | undefined>;
-  activate(key: string, id: string): Promise<SessionRecord>;
+  /** The reason is kept in the transcript. */
+  activate(key: string, id: string, options?: ActivateOptions): Promise<SessionRecord>;
   /** Newest first, in keyset pages. */
   list(query?: ListQuery): Promise<SessionPage>;
 
@@ -91,6 +92,10 @@ export interface SessionInit {
   readonly settings?: JsonObject;
   /** Makes it the session of its key as well. Where the key stands for one already, that one is the answer. */
   readonly activate?: boolean;
+}
+
+export interface ActivateOptions {
+  readonly reason?: string;
 }
 
 export type SessionStatus = 'open' | 'deleted';

@@ -5,6 +5,7 @@ import { normalizeSessionKey } from '../../keys/session-key.ts';
 import { blobHash } from '../../transcript/blobs.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import type {
+  ActivateOptions,
   AppendOptions,
   AppendReceipt,
   EntryPage,
@@ -186,8 +187,9 @@ export class ControlStore implements Store {
     return this.#look('active', { key: normalizeSessionKey(key) });
   }
 
-  async activate(key: string, id: string): Promise<SessionRecord> {
-    return this.#writer.call('activate', { key: normalizeSessionKey(key), id: parseSessionId(id) });
+  async activate(key: string, id: string, { reason }: ActivateOptions = {}): Promise<SessionRecord> {
+    const why = reason === undefined ? {} : { reason };
+    return this.#writer.call('activate', { key: normalizeSessionKey(key), id: parseSessionId(id), ...why });
   }
 
   async list(query: ListQuery = {}): Promise<SessionPage> {
