@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -183,6 +183,21 @@ describe('commands in the chat', () => {
     expect(stderr).toContain('Written to mine.jsonl.');
     expect(stderr).toContain('cannot write mine.jsonl: EEXIST');
     expect(readFileSync(join(home, 'mine.jsonl'), 'utf8')).toBe(transcripts());
+  });
+
+  test('/repair goes on with what can be read of a damaged session, which is kept', async () => {
+    chat(['my name is Ada', 'the house is green', 'the cat is old']);
+    const [damaged] = await sessions();
+    const file = join(home, `agents/main/sessions/${damaged?.id}.jsonl`);
+    const bytes = readFileSync(file, 'latin1').replace('house is green', 'house is GREEN');
+    writeFileSync(file, bytes, 'latin1');
+    const { stdout, stderr } = chat(['/repair', 'what is my name?', '/history 20']);
+    expect(stderr).toMatch(
+      new RegExp(`${damaged?.id} \\(damaged at byte \\d+\\) goes on as \\S+ with \\d+ entries`),
+    );
+    expect(stdout).toContain('your name is Ada');
+    expect(stdout).not.toContain('house is GREEN');
+    expect(readFileSync(file, 'latin1')).toBe(bytes);
   });
 
   test('what others wrote cannot act on the terminal', () => {
