@@ -87,6 +87,19 @@ export {
 } from './context/window.ts';
 export type { AgentOptions, Agents } from './engine/agents.ts';
 export type { ApiMessage } from './engine/api-messages.ts';
+export type { CommandContext, CommandHost, CommandResult } from './engine/commands/command-context.ts';
+export {
+  COMMANDS,
+  type Command,
+  type CommandName,
+  type CommandRow,
+  commandHelp,
+  type EscapedMessage,
+  parseCommand,
+  type Surface,
+  type UnknownCommand,
+  unknownCommandText,
+} from './engine/commands.ts';
 export type { CompactionPreview } from './engine/compactor.ts';
 export type { ConvlogView } from './engine/convlog.ts';
 export type { DoneEvent, ErrorEvent, GuardEvent, SessionEvent, TurnEvent } from './engine/events.ts';
@@ -99,6 +112,7 @@ export {
 export type { UserInput } from './engine/inbound.ts';
 export type { CallManifest } from './engine/manifest.ts';
 export { type InboxStatus, Reprise, type RepriseOptions } from './engine/reprise.ts';
+export { runCommand } from './engine/run-command.ts';
 export type {
   CompactionEvent,
   CompactRequest,
