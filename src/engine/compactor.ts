@@ -12,14 +12,20 @@ import type { GuardEvent } from './events.ts';
 import { compactionCount } from './memory-flush.ts';
 import type { ContextView } from './turn-context.ts';
 
-export interface CompactOptions {
-  /** Why, for people: over budget, overflow, asked for. */
-  readonly reason: string;
+/** How a compaction is measured out. All but the window is in estimated tokens. */
+export interface CompactionMeasures {
+  /** False: nothing is ever summarised in this session. */
+  readonly enabled: boolean;
   readonly cut: CutStrategy;
-  /** In estimated tokens. */
-  readonly maxKeptTokens?: number;
+  readonly maxKeptTokens: number;
+  readonly maxKeptMessages?: number;
   readonly maxSummaryTokens: number;
   readonly maxInputTokens: number;
+}
+
+export interface CompactOptions extends CompactionMeasures {
+  /** Why, for people: over budget, overflow, asked for. */
+  readonly reason: string;
   readonly focus?: string;
   /** Unset: a digest, without a model. */
   readonly summarise?: Summarise;
@@ -45,12 +51,14 @@ export interface PreparedCompaction {
 
 export function planFor(
   view: ContextView,
-  { cut, maxKeptTokens }: Pick<CompactOptions, 'cut' | 'maxKeptTokens'>,
+  { enabled, cut, maxKeptTokens, maxKeptMessages }: CompactionMeasures,
 ): CompactionPlan | undefined {
   const { selection } = view;
+  if (!enabled) return undefined;
   return planCompaction(selection, {
     cut,
-    ...(maxKeptTokens !== undefined && { maxKeptTokens }),
+    maxKeptTokens,
+    ...(maxKeptMessages !== undefined && { maxKeptMessages }),
     tokensOf: (entry) => estimateEntryTokens(entry, selection.edits.get(entry)),
     textTokens: estimateTextTokens,
   });

@@ -1,4 +1,3 @@
-import type { CutStrategy } from '../compaction/cut-strategies.ts';
 import { type Calibration, calibrate } from '../context/calibration.ts';
 import {
   type ContextWindowGuard,
@@ -10,9 +9,9 @@ import {
 import { RepriseError } from '../errors.ts';
 import type { Model } from '../models/model.ts';
 import type { SessionRecord, Store } from '../store/store.ts';
-import type { CarrierName } from '../transcript/carrier.ts';
 import type { Usage } from '../transcript/entry.ts';
 import type { Hub } from './hub.ts';
+import type { ProfileFor } from './profiles.ts';
 import type { Tool } from './tools/tool.ts';
 
 export interface EngineOptions {
@@ -24,8 +23,7 @@ export interface EngineOptions {
   readonly systemFor: (record: SessionRecord) => string;
   /** A cap on the window. */
   readonly contextTokens: number | undefined;
-  readonly carrier: CarrierName;
-  readonly cut: CutStrategy | undefined;
+  readonly profileFor: ProfileFor;
   readonly maxSteps: number;
   readonly summaryTimeoutMs: number;
   /** Where notes go before a compaction; undefined: none are made. */
@@ -64,7 +62,8 @@ export class EngineContext {
 
   window(model: Model, record: SessionRecord): ContextWindowGuard {
     const { contextTokens } = record.settings;
-    const caps = [contextTokens, this.options.contextTokens].filter((cap) => typeof cap === 'number');
+    const { window } = this.options.profileFor(record);
+    const caps = [contextTokens, this.options.contextTokens, window].filter((cap) => typeof cap === 'number');
     const info = resolveContextWindow({
       provider: model.provider,
       modelId: model.id,

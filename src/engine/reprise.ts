@@ -14,7 +14,9 @@ import { type Agents, agentOptions, agentTools, storedSystemPrompt, systemPrompt
 import { EngineContext } from './engine-context.ts';
 import type { SessionEvent } from './events.ts';
 import { Hub } from './hub.ts';
+import { type CompactionTrigger, type ProfileFor, type ProfileName, profileResolver } from './profiles.ts';
 import { Session } from './session.ts';
+import { createWithId, newSessionId } from './session-ids.ts';
 import { SessionRunner } from './session-runner.ts';
 import type { Tool } from './tools/tool.ts';
 import { endOf } from './turn-stream.ts';
@@ -28,8 +30,19 @@ export interface RepriseOptions {
   readonly contextTokens?: number;
   readonly agents?: Agents;
   readonly tools?: readonly Tool[];
+  /** The ways of another system, see `PROFILES`; an agent's and a session's own choice win. */
+  readonly profile?: ProfileName;
+  readonly session?: {
+    /** False: sessions live in this process only; wants a store that keeps nothing. */
+    readonly enabled?: boolean;
+    /** At most so many messages are kept by a compaction. */
+    readonly historyLimit?: number;
+  };
   readonly compaction?: {
+    /** How much stays; takes the place of the profile's. */
     readonly cut?: CutStrategy;
+    /** From when on; takes the place of the profile's. */
+    readonly trigger?: CompactionTrigger;
     /** Share of the budget from which on a summary is prepared beside the conversation; false: only when it must be. */
     readonly background?: number | false;
     readonly summaryTimeoutMs?: number;
@@ -59,6 +72,7 @@ const SWEEP_MS = 1000;
 export class Reprise implements AsyncDisposable {
   readonly #context: EngineContext;
   readonly #options: RepriseOptions;
+  readonly #profileFor: ProfileFor;
   readonly #runners: Map<string, SessionRunner> = new Map();
   readonly #sweep: NodeJS.Timeout | undefined;
 
@@ -66,6 +80,8 @@ export class Reprise implements AsyncDisposable {
     this.#options = options;
     const { store, agents = {}, tools = [], compaction = {}, maxSteps = MAX_STEPS, run = true } = options;
     const { background = BACKGROUND_AT, summaryTimeoutMs = SUMMARY_TIMEOUT_MS } = compaction;
+    this.#profileFor = profileResolver({ ...options, ...compaction });
+    assertPersists(this.#profileFor, store);
     this.#context = new EngineContext({
       store,
       hub: new Hub(),
@@ -74,8 +90,7 @@ export class Reprise implements AsyncDisposable {
       systemFor: (record) =>
         storedSystemPrompt(record) ?? agentOptions(agents, record.agentId).systemPrompt ?? '',
       contextTokens: options.contextTokens,
-      carrier: 'user',
-      cut: compaction.cut,
+      profileFor: this.#profileFor,
       maxSteps,
       summaryTimeoutMs,
       memoryFor: ({ agentId }) =>
@@ -149,7 +164,10 @@ export class Reprise implements AsyncDisposable {
     const { agents = {} } = this.#options;
     const systemPrompt = await systemPromptFor(agentOptions(agents, agentId));
     const settings = systemPrompt === '' ? {} : { settings: { systemPrompt } };
-    return this.store.create({ key, activate: true, ...settings });
+    const { sessionId } = this.#profileFor({ agentId, settings: {} });
+    const now = (this.#options.clock ?? (() => new Date()))();
+    const idFor = (attempt: number): string | undefined => newSessionId(sessionId, now, attempt);
+    return createWithId(this.store, { key, activate: true, ...settings }, idFor);
   }
 
   #runner(sessionId: string): SessionRunner {
@@ -180,4 +198,13 @@ export class Reprise implements AsyncDisposable {
       if (!(error instanceof RepriseError)) throw error;
     }
   }
+}
+
+/** What shall live in this process only must not be given to a store that keeps it. */
+function assertPersists(profileFor: ProfileFor, { supports }: Store): void {
+  const { persist } = profileFor({ agentId: 'main', settings: {} });
+  if (persist === 'session' || supports.durability === 'none') return;
+  throw new RepriseError('CONFIG_INVALID', 'sessions are not to be kept, but this store keeps them', {
+    details: { next: 'Leave out the store, use "memory", or allow sessions.' },
+  });
 }

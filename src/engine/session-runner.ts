@@ -70,13 +70,18 @@ export class SessionRunner {
     const model = options.modelFor(record);
     const tools = options.toolsFor(record);
     const window = this.#context.window(model, record).tokens;
+    const profile = options.profileFor(record);
     return {
       model,
       system: options.systemFor(record),
       tools: tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
       toolsByName: new Map(tools.map((tool) => [tool.name, tool])),
-      maxOutputTokens: Math.min(model.maxOutput ?? DEFAULT_OUTPUT_TOKENS, Math.floor(window * 0.25)),
-      carrier: options.carrier,
+      maxOutputTokens: Math.min(
+        profile.maxOutputTokens ?? Number.POSITIVE_INFINITY,
+        model.maxOutput ?? DEFAULT_OUTPUT_TOKENS,
+        Math.floor(window * 0.25),
+      ),
+      profile,
       calibration: this.#context.calibration(model),
     };
   }
@@ -96,7 +101,6 @@ export class SessionRunner {
       emit,
       window: () => this.#context.usableWindow(model, record),
       learnWindow: (limit) => this.#context.learnWindow(model, limit),
-      cut: options.cut,
       summarise: () => this.breaker.summariser(model, options.summaryTimeoutMs),
       onSummary: (method) => this.breaker.report(method),
       beforeCompaction: (covered, maxInputTokens) =>
