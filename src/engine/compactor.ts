@@ -6,11 +6,12 @@ import type { Summarise } from '../compaction/summarize.ts';
 import { mayCommit } from '../compaction/undo.ts';
 import { estimateTextTokens } from '../context/estimate.ts';
 import { estimateEntryTokens } from '../context/estimate-message.ts';
-import type { Lease, NewEntry, Store } from '../store/store.ts';
+import type { Lease, NewEntry } from '../store/store.ts';
 import { pathEntries } from '../transcript/tree.ts';
 import type { GuardEvent } from './events.ts';
 import { compactionCount } from './memory-flush.ts';
 import type { ContextView } from './turn-context.ts';
+import type { TurnStore } from './turn-store.ts';
 
 /** How a compaction is measured out. All but the window is in estimated tokens. */
 export interface CompactionMeasures {
@@ -86,7 +87,11 @@ export async function prepareCompaction(
  * work is thrown away and nothing else.
  */
 export async function commitCompaction(
-  { store, sessionId, lease }: { readonly store: Store; readonly sessionId: string; readonly lease: Lease },
+  {
+    store,
+    sessionId,
+    lease,
+  }: { readonly store: TurnStore; readonly sessionId: string; readonly lease: Lease },
   { plan, draft, snapshotLeaf, pins }: PreparedCompaction,
   current: ContextView,
 ): Promise<Extract<GuardEvent, { type: 'compaction' }> | undefined> {

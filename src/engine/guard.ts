@@ -3,7 +3,7 @@ import { contextBudget } from '../context/budget.ts';
 import { estimateEntryTokens } from '../context/estimate-message.ts';
 import { planToolTruncation, truncateToolText } from '../context/truncate.ts';
 import { RepriseError } from '../errors.ts';
-import type { Lease, NewEntry, Store } from '../store/store.ts';
+import type { Lease, NewEntry } from '../store/store.ts';
 import { contentText } from '../transcript/content.ts';
 import type { Entry } from '../transcript/entry.ts';
 import { isObject } from '../transcript/json.ts';
@@ -18,9 +18,10 @@ import type { GuardEvent } from './events.ts';
 import { hideOldest } from './hide-oldest.ts';
 import { triggerTokens } from './profiles.ts';
 import { type ContextView, type RequestFrame, viewContext } from './turn-context.ts';
+import type { TurnStore } from './turn-store.ts';
 
 export interface GuardOptions {
-  readonly store: Store;
+  readonly store: TurnStore;
   readonly sessionId: string;
   readonly lease: Lease;
   readonly emit: (event: GuardEvent) => void;

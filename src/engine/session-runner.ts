@@ -16,6 +16,7 @@ import { SummaryBreaker } from './summary-breaker.ts';
 import type { Tool } from './tools/tool.ts';
 import { Turn, type TurnEnd } from './turn.ts';
 import type { RequestFrame } from './turn-context.ts';
+import { openTurnStore, type TurnStore } from './turn-store.ts';
 
 const DEFAULT_OUTPUT_TOKENS = 8192;
 
@@ -90,10 +91,11 @@ export class SessionRunner {
     record: SessionRecord,
     model: Model,
     lease: Lease,
+    store: TurnStore,
     emit: (event: TurnEvent) => void,
     signal: AbortSignal,
   ): ContextGuard {
-    const { store, options } = this.#context;
+    const { options } = this.#context;
     return new ContextGuard({
       store,
       sessionId: this.sessionId,
@@ -195,22 +197,30 @@ export class SessionRunner {
   ): Promise<TurnEnd> {
     const { store, options } = this.#context;
     const { inboxId, attempts } = item;
+    const record = await store.get(this.sessionId);
+    const frame = this.frame(record);
+    const turnStore = openTurnStore({
+      store,
+      sessionId: this.sessionId,
+      profile: frame.profile,
+      inboxId,
+      isRetry: attempts > 1,
+      tools: frame.toolsByName,
+    });
     // Durable before any model is called (T57). With the message's own id as key a second try finds the first.
-    const { lastSeq } = await store.append(this.sessionId, entriesOf(item), {
+    const { lastSeq } = await turnStore.append(this.sessionId, entriesOf(item), {
       key: inboxId,
       epoch: lease.epoch,
     });
-    const record = await store.get(this.sessionId);
-    const frame = this.frame(record);
     if (attempts > 1) {
-      const ended = await this.#recover(item, lastSeq, lease, frame.toolsByName);
+      const ended = await this.#recover(item, lastSeq, lease, frame.toolsByName, turnStore);
       if (ended !== undefined) return ended;
     }
     const turnId = randomUUID();
     const { model } = frame;
     emit({ type: 'turn_start', turnId, model: `${model.provider}:${model.id}` });
     const turn = new Turn({
-      store,
+      store: turnStore,
       sessionId: this.sessionId,
       sessionKey: record.sessionKey,
       agentId: record.agentId,
@@ -219,7 +229,7 @@ export class SessionRunner {
       lease,
       signal,
       emit,
-      guard: this.guard(record, model, lease, emit, signal),
+      guard: this.guard(record, model, lease, turnStore, emit, signal),
       frame: () => ({ ...frame, calibration: this.#context.calibration(model) }),
       window: () => this.#context.usableWindow(model, record),
       tools: frame.toolsByName,
@@ -241,6 +251,7 @@ export class SessionRunner {
     afterSeq: number,
     lease: Lease,
     tools: ReadonlyMap<string, Tool>,
+    turnStore: TurnStore,
   ): Promise<TurnEnd | undefined> {
     const { store } = this.#context;
     const found = await inspectTurn(store, { sessionId: this.sessionId, afterSeq, inboxId }, tools);
@@ -248,7 +259,7 @@ export class SessionRunner {
     if (found.kind === 'ended') return endOf(found);
     const failure = whyNot(found, attempts);
     const entries = [...found.results, ...(failure === undefined ? [] : [endEntry(inboxId, failure)])];
-    if (entries.length > 0) await store.append(this.sessionId, entries, { epoch: lease.epoch });
+    if (entries.length > 0) await turnStore.append(this.sessionId, entries, { epoch: lease.epoch });
     if (failure !== undefined) throw failure;
     return undefined;
   }

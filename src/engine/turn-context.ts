@@ -6,13 +6,13 @@ import { estimateTextTokens } from '../context/estimate.ts';
 import { estimateEntryTokens, estimateToolTokens } from '../context/estimate-message.ts';
 import type { Model, ModelRequest, ModelTool, ThinkingLevel } from '../models/model.ts';
 import { loadBlobs } from '../store/load-blobs.ts';
-import type { Store } from '../store/store.ts';
 import { hydrateBlobs } from '../transcript/blobs.ts';
 import type { Entry } from '../transcript/entry.ts';
 import { project } from '../transcript/project.ts';
 import { type Selection, selectContext } from '../transcript/select.ts';
 import { pathEntries } from '../transcript/tree.ts';
 import type { Profile } from './profiles.ts';
+import type { TurnStore } from './turn-store.ts';
 
 /** Everything a request is made of besides the history. */
 export interface RequestFrame {
@@ -51,7 +51,7 @@ export interface ContextView {
 
 /** Reads the tail and makes the request: the same history gives the same bytes (J7). */
 export async function viewContext(
-  store: Store,
+  store: Pick<TurnStore, 'tail' | 'blob'>,
   sessionId: string,
   frame: RequestFrame,
 ): Promise<ContextView> {
