@@ -2,6 +2,8 @@ import { readdir } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import type { Tool } from '../../../src/engine/tools/tool.ts';
 import { openReprise, PROFILES, RepriseError, type Store } from '../../../src/index.ts';
+import type { ModelRequest } from '../../../src/models/model.ts';
+import type { ScriptedStep } from '../../../src/models/scripted/scripted-model.ts';
 import { entriesOf, KEY, say, scripted } from '../../support/engine.ts';
 import { compactionsOf, linesOf, messagesOf, prose, tempHome } from '../../support/profile-home.ts';
 
@@ -258,6 +260,9 @@ describe('zeroclaw: compaction', () => {
       ]);
       expect(asked).toHaveLength(3);
       expect((await at.session.explain()).calls).toMatchObject([{ verified: true }]);
+      // What it keeps comes behind it, so it names itself, as other readers of the format expect.
+      const [{ id, firstKeptEntryId } = {}] = await compactionsOf(at.session);
+      expect(firstKeptEntryId).toBe(id);
       at.model.assertDone();
     }
     await using at = await home.open(scripted(['good']), { profile });
@@ -287,6 +292,24 @@ describe('zeroclaw: compaction', () => {
     await at.session.send('more').result;
     expect(linesOf(at.model.requests[4]).slice(2)).toEqual(['user: look', 'assistant: done', 'user: more']);
     at.model.assertDone();
+  });
+
+  test('of a turn that alone fills the window covers its own beginning, and the pair is still kept whole', async () => {
+    await using home = await tempHome('sqlite');
+    const chatty = { ...lookTool(true), run: async () => prose(3000) };
+    const call = (i: number) => ({ text: `step ${i} ${prose(20_000)}`, calls: [{ name: 'look' }] });
+    const asks = (request: ModelRequest, index: number): ScriptedStep =>
+      request.system?.includes('summarizer') === true ? 'the gist' : index < 12 ? call(index) : 'done';
+    const script = scripted(
+      Array.from({ length: 14 }, () => asks),
+      16_000,
+    );
+    await using at = await home.open(script, { profile, tools: [chatty] });
+    const events = await say(at.session, 'a long job');
+    expect(events.filter(({ type }) => type === 'compaction').length).toBeGreaterThan(1);
+    expect(events.at(-1)).toMatchObject({ type: 'done', text: 'done' });
+    for (const request of at.model.requests) expect(linesOf(request).join().length).toBeLessThan(75_000);
+    expect((await messagesOf(at.session)).map(({ text }) => text)).toEqual(['a long job', 'done']);
   });
 
   test('asked for between turns keeps the last exchange, also after a restart', async () => {
