@@ -154,7 +154,10 @@ describe('zeroclaw: a process that dies', () => {
       inboxId = await abandon(at.reprise.store, 'pay the bill');
       expect(await messagesOf(at.session)).toEqual([]);
     }
-    await using at = await home.open(scripted(['paid', 'yes']), { profile });
+    await using at = await home.open(scripted(['paid', 'yes']), {
+      profile,
+      session: { queue: { mode: 'queue' } },
+    });
     await at.session.send('and?').result;
     expect(await at.reprise.inbox(inboxId)).toMatchObject({ status: 'done', reply: { text: 'paid' } });
     expect((await messagesOf(at.session)).map(({ text }) => text)).toEqual([
@@ -227,7 +230,10 @@ describe('zeroclaw: a process that dies', () => {
       const message = { role: 'user', content: 'pay the bill', timestamp: Date.parse(createdAt) };
       await at.reprise.store.append(at.session.id, [{ type: 'message', message }], { key: inboxId });
     }
-    await using at = await home.open(scripted(['paid', 'yes']), { profile });
+    await using at = await home.open(scripted(['paid', 'yes']), {
+      profile,
+      session: { queue: { mode: 'queue' } },
+    });
     await at.session.send('and?').result;
     expect((await messagesOf(at.session)).map(({ text }) => text)).toEqual([
       'pay the bill',
