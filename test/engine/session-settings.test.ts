@@ -99,6 +99,7 @@ describe('settings of a session', () => {
       for (const value of ['x', 1, null]) {
         await expect(at.session.patch({ label: 'y', [name]: value }), name).rejects.toMatchObject({
           code: 'INVALID_INPUT',
+          message: `${name} cannot be set`,
           details: { field: name },
         });
       }
