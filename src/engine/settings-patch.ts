@@ -53,6 +53,7 @@ const FIELDS: Readonly<Record<keyof SessionSettings, Kind | typeof PROTECTED>> =
   profile: TEXT,
   systemPrompt: TEXT,
   archived: SWITCH,
+  idleSince: PROTECTED,
   depth: PROTECTED,
   forkedFrom: PROTECTED,
   sessionId: PROTECTED,
