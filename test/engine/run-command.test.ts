@@ -235,6 +235,23 @@ describe('looking', () => {
     expect(text).toContain(at.session.id);
     expect(text).toContain('queue: collect debounce:0.5s cap:5 drop:old; idle, 0 waiting');
     expect(text).toContain('Context usage: ~');
+    const accepted = { sessionKey: at.session.key, sessionId: at.session.id, source: 'test' };
+    await at.reprise.store.inbox.receive({ ...accepted, body: { text: 'later' } });
+    expect((await run(at, '/status')).text).toContain('idle, 1 waiting');
+    const rows = async () => [{ class: 'command', state: 'running' }, { state: 'running' }];
+    const asking = async (pending: () => Promise<unknown[]>) => {
+      const { store } = at.reprise;
+      const inbox = { pending };
+      const get = (_: typeof store, name: string | symbol): unknown => {
+        const value: unknown = name === 'inbox' ? inbox : Reflect.get(store, name, store);
+        return typeof value === 'function' ? value.bind(store) : value;
+      };
+      const reprise = { store: new Proxy(store, { get }), session: at.reprise.session.bind(at.reprise) };
+      return (await run(at, '/status', { reprise })).text;
+    };
+    expect(await asking(rows)).toContain('a turn is running');
+    // The row of the command that asks is no turn.
+    expect(await asking(async () => (await rows()).slice(0, 1))).toContain('idle, 0 waiting');
   });
 });
 
