@@ -155,6 +155,12 @@ export class Reprise implements AsyncDisposable {
     return this.#session(record);
   }
 
+  /** A new session in the place of a key's; the old one is kept and linked, and `undo` brings it back. */
+  async renew(key: string, options: { readonly label?: string } = {}): Promise<Session> {
+    this.#context.assertOpen();
+    return this.#session(await this.#receiver.renew(normalizeSessionKey(key), options));
+  }
+
   /** A message of a channel: durable when this resolves; its turn runs by itself. */
   async receive(message: InboundMessage): Promise<Received> {
     return this.#receiver.receive(message);
@@ -268,7 +274,13 @@ export class Reprise implements AsyncDisposable {
   ): Promise<{ readonly name: string; readonly text: string }> {
     if ('unknown' in command) return { name: command.unknown, text: unknownCommandText(command) };
     const session = this.#session(await this.store.get(sessionId));
-    return runCommand(command, { reprise: this, session, surface: 'channel' });
+    const { modelByName } = this.#options;
+    return runCommand(command, {
+      reprise: this,
+      session,
+      surface: 'channel',
+      ...(modelByName !== undefined && { modelByName }),
+    });
   }
 
   /** Where this process runs conversations at all. */

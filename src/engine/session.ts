@@ -26,6 +26,7 @@ import { compactionLimits } from './guard.ts';
 import { bodyOf, type UserInput, withTicket } from './inbound.ts';
 import { readHistory } from './read-history.ts';
 import type { SessionRunner } from './session-runner.ts';
+import type { QueueSettings } from './session-settings.ts';
 import { parseSettingsPatch } from './settings-patch.ts';
 import { type SessionTotals, totalsOf } from './totals.ts';
 import { type ContextView, makeView, type TokenSplit, viewContext } from './turn-context.ts';
@@ -130,6 +131,11 @@ export class Session {
     for (const { inboxId } of cancelled) await inbox.settle(inboxId, 'cancelled', { reason: 'stopped' });
     for (const { inboxId } of running) await this.#stopItem(inboxId);
     return { stopped: running.length > 0, cancelled: cancelled.length };
+  }
+
+  /** What happens to messages that come while it works, by its settings and the configuration. */
+  async queue(): Promise<QueueSettings> {
+    return this.#context.options.queueFor(await this.record());
   }
 
   async record(): Promise<SessionRecord> {

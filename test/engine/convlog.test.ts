@@ -65,6 +65,7 @@ test('I-30 no path and no link of a workspace leads a file tool to the convlogs'
     agentId: 'main',
     toolCallId: 'c',
     signal: new AbortController().signal,
+    aside: <T>(work: () => Promise<T>): Promise<T> => work(),
   };
   const use = async (name: string, input: JsonObject): Promise<unknown> =>
     createFileTools(workspace)

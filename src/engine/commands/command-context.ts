@@ -9,6 +9,7 @@ import type { Session } from '../session.ts';
 export interface CommandHost {
   readonly store: Store;
   session(ref: string | { readonly id: string }): Promise<Session>;
+  renew(key: string, options?: { readonly label?: string }): Promise<Session>;
 }
 
 export interface CommandContext {
@@ -47,7 +48,7 @@ export type CommandHandler = (args: string, context: CommandContext) => Promise<
 /** What waits or runs in the session. Commands pass the queue: the row of the one that asks is no turn. */
 export async function openTurns({ reprise, session }: CommandContext): Promise<readonly InboxItem[]> {
   const rows = await reprise.store.inbox.pending(session.id);
-  return rows.filter((row) => !('class' in row && row.class === 'command'));
+  return rows.filter((row) => row.class !== 'command');
 }
 
 export function refuse(message: string, next: string): RepriseError {

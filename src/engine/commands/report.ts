@@ -66,7 +66,7 @@ export const status: CommandHandler = async (_args, context) => {
     sessionName(record),
     sessionFacts(record, now()),
     `model: ${modelText(record)}`,
-    `queue: ${queueText(record)}; ${running ? 'a turn is running' : 'idle'}, ${count(waiting)} waiting`,
+    `queue: ${queueText(await session.queue())}; ${running ? 'a turn is running' : 'idle'}, ${count(waiting)} waiting`,
     `turns: ${count(record.turnCount)}; pinned: ${count(pins)}`,
     contextBar(await session.context()),
     ...(record.corruptAt === undefined ? [] : [`damaged at byte ${record.corruptAt}: /repair goes on`]),
