@@ -6,6 +6,7 @@ import type { EngineContext } from './engine-context.ts';
 import type { GuardEvent } from './events.ts';
 import { compactionLimits } from './guard.ts';
 import type { SessionRunner } from './session-runner.ts';
+import { standingOf } from './standing.ts';
 import { viewContext } from './turn-context.ts';
 
 /**
@@ -72,7 +73,14 @@ export class BackgroundCompaction {
     if (summarise === undefined) return;
     const limits = compactionLimits(view, window, frame);
     const cut = options.cut === undefined ? {} : { cut: options.cut };
-    const prepared = await prepareCompaction(view, { reason: 'background', ...limits, ...cut, summarise });
+    const standing = await standingOf(store, sessionId);
+    const prepared = await prepareCompaction(view, {
+      reason: 'background',
+      ...limits,
+      ...cut,
+      summarise,
+      standing,
+    });
     if (prepared === undefined) return;
     breaker.report(prepared.draft.method);
     if (prepared.draft.method === 'digest') return;

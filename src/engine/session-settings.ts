@@ -18,6 +18,8 @@ export interface SessionSettings {
   readonly archived?: boolean;
   /** How many parents a child has; 0 is nobody's child. */
   readonly depth?: number;
+  /** Of a child: what whoever spawned it could use, and so may it at most. */
+  readonly toolPolicy?: JsonObject;
 
   readonly sessionId?: string;
   readonly updatedAt?: number;

@@ -26,6 +26,7 @@ import { compactionLimits } from './guard.ts';
 import { bodyOf, type UserInput, withTicket } from './inbound.ts';
 import type { SessionRunner } from './session-runner.ts';
 import { parseSettingsPatch } from './settings-patch.ts';
+import { standingOf } from './standing.ts';
 import { type SessionTotals, totalsOf } from './totals.ts';
 import { type ContextView, makeView, type TokenSplit, viewContext } from './turn-context.ts';
 import { startTurn, type TurnStream } from './turn-stream.ts';
@@ -293,6 +294,7 @@ export class Session {
       reason: 'asked for',
       ...limits,
       ...request,
+      standing: await standingOf(store, this.id),
       ...(summarise !== undefined && { summarise }),
     };
     const prepared = await prepareCompaction(view, asked);
