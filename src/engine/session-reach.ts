@@ -34,7 +34,8 @@ export class SessionReach {
 
   async find(name: SessionName): Promise<SessionRecord> {
     const { sessionKey, label } = name;
-    if ((sessionKey === undefined) === (label === undefined))
+    const given = [sessionKey, label].filter((each) => each !== undefined);
+    if (given.length !== 1 || typeof given[0] !== 'string')
       throw new RepriseError('INVALID_INPUT', 'name the session by its sessionKey or by its label');
     const candidates =
       sessionKey === undefined ? await this.#labelled(label as string) : await this.#keyed(sessionKey);

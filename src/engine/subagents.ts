@@ -279,6 +279,7 @@ export class Subagents {
 }
 
 function checkRequest({
+  task,
   label,
   model,
   thinking,
@@ -287,6 +288,7 @@ function checkRequest({
 }: SpawnRequest): void {
   const fault = (name: string, what: string): RepriseError =>
     new RepriseError('INVALID_INPUT', `${name} is ${what}`, { details: { field: name } });
+  if (typeof task !== 'string') throw fault('task', 'a text');
   for (const [name, value] of Object.entries({ label, model }))
     if (value !== undefined && typeof value !== 'string') throw fault(name, 'a text');
   if (thinking !== undefined && !(THINKING_LEVELS as readonly string[]).includes(thinking))

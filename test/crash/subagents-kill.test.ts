@@ -37,7 +37,7 @@ async function settle(): Promise<{ results: string[]; isDeleted: boolean }> {
 test.each([
   ['in the model', 'in-model', 'deadly1', 1, 'done. Its task was: deadly1', 'answer 0 to deadly1'],
   ['in a tool', 'in-unsafe', 'm1 | unsafe', 1, 'interrupted. Its task was', 'it was not run again'],
-  ['again and again', 'in-model', 'deadly2', 4, 'failed. Its task was', 'given up after 3 attempts'],
+  ['again and again', 'in-model', 'deadly2', 3, 'failed. Its task was', 'given up after 3 attempts'],
 ])(
   'S10 a child whose process is killed %s is reported to its parent once',
   async (_where, point, task, deaths, head, says) => {
@@ -48,7 +48,6 @@ test.each([
       expect(await first.exited).toMatchObject({ signal: 'SIGKILL' });
     }
     for (let i = 1; i < deaths; i++) {
-      if (i === 3) break;
       await using again = await start().catch(() => undefined);
       if (again !== undefined) expect(await again.exited).toMatchObject({ signal: 'SIGKILL' });
     }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { SpawnRequest } from '../../src/index.ts';
+import { openMemoryStore } from '../../src/store/memory/open.ts';
 import { KEY } from '../support/engine.ts';
 import { ask, call, idOf, openFamily, replying, resultsIn, waiting } from '../support/family.ts';
 
@@ -213,5 +214,21 @@ describe('a result', () => {
     expect(JSON.stringify(entries)).toContain('for the first');
     expect(await at.reprise.runs(reset.id)).toMatchObject([{ status: 'done', result: 'told' }]);
     expect(await at.reprise.runs(gone.id)).toMatchObject([{ status: 'done', result: 'none' }]);
+  });
+
+  test('that nobody can be told does not keep a run open that crashed too often', async () => {
+    const store = await openMemoryStore({});
+    const { id } = await store.create({ key: KEY, activate: true });
+    await store.delete(id);
+    const run = { runId: 'r1', parentSessionId: id, parentKey: KEY, cleanup: 'keep' };
+    const sessionKey = 'agent:main:subagent:r1';
+    const body = { text: 'crash', run };
+    const { inboxId, sessionId } = await store.inbox.receive({ sessionKey, source: 'subagent', body });
+    const lease = await store.lease(sessionId);
+    for (let i = 0; i < 3; i++) await store.inbox.take(sessionId, { epoch: lease.epoch, orphans: true });
+    await lease.release();
+    await using at = await openFamily(obedient(), { store });
+    await at.reprise.idle();
+    expect(await at.reprise.inbox(inboxId)).toMatchObject({ status: 'failed' });
   });
 });
