@@ -143,6 +143,9 @@ export type {
   UndoResult,
 } from './engine/session.ts';
 export type { SessionSettings } from './engine/session-settings.ts';
+export type { Cleanup, RunStatus } from './engine/subagent-run.ts';
+export type { SpawnRequest, SpawnResult, SubagentRun } from './engine/subagents.ts';
+export type { SessionReachName } from './engine/tool-policy.ts';
 export { createFileTools } from './engine/tools/file-tools.ts';
 export type { Tool, ToolContext, ToolOutput } from './engine/tools/tool.ts';
 export type { SessionTotals } from './engine/totals.ts';

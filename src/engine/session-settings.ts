@@ -22,6 +22,8 @@ export interface SessionSettings {
   readonly depth?: number;
   /** What a thread's session began with. */
   readonly forkedFrom?: JsonObject;
+  /** Of a child: what whoever spawned it could use, and so may it at most. */
+  readonly toolPolicy?: JsonObject;
 
   readonly sessionId?: string;
   readonly updatedAt?: number;

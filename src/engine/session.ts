@@ -28,6 +28,7 @@ import { readHistory } from './read-history.ts';
 import type { SessionRunner } from './session-runner.ts';
 import type { QueueSettings } from './session-settings.ts';
 import { parseSettingsPatch } from './settings-patch.ts';
+import { standingOf } from './standing.ts';
 import { type SessionTotals, totalsOf } from './totals.ts';
 import { type ContextView, makeView, type TokenSplit, viewContext } from './turn-context.ts';
 import { startTurn, type TurnStream } from './turn-stream.ts';
@@ -299,6 +300,7 @@ export class Session {
       reason: 'asked for',
       ...limits,
       ...request,
+      standing: await standingOf(store, this.id),
       ...(summarise !== undefined && { summarise }),
     };
     const prepared = await prepareCompaction(view, asked);
