@@ -1,0 +1,85 @@
+import { Reprise, type Store } from '../../src/index.ts';
+import { Life } from './life.ts';
+import { createSimModel, createSimTools } from './sim-model.ts';
+import { createSimStore } from './sim-store.ts';
+import type { World } from './world.ts';
+
+/** A runner process: a place in the fleet with an engine in it, most of the time. */
+export interface Runner {
+  readonly life: Life;
+  readonly engine: Reprise;
+}
+
+/** Runner processes on one store, which are killed, paused and started again. */
+export class SimFleet {
+  readonly #world: World;
+  readonly #store: Store;
+  readonly #slots: (Runner | undefined)[];
+  #lives = 0;
+  kills = 0;
+  pauses = 0;
+
+  constructor(world: World, store: Store, size: number) {
+    this.#world = world;
+    this.#store = store;
+    this.#slots = Array.from({ length: size }, (_, at) => this.#start(at));
+  }
+
+  /** One that would take a message now; a paused one does too, without ever knowing. */
+  pick(): Runner | undefined {
+    const there = this.#slots.flatMap((runner) => runner ?? []);
+    const [first, ...others] = there;
+    return first === undefined ? undefined : this.#world.scheduler.random.pick([first, ...others]);
+  }
+
+  get isWhole(): boolean {
+    return this.#slots.every((runner) => runner?.life.state === 'up');
+  }
+
+  /** A blow for one of them. What was killed starts again later, what was paused goes on by itself. */
+  async strike(): Promise<void> {
+    const { random } = this.#world.scheduler;
+    const at = random.integer(0, this.#slots.length - 1);
+    const runner = this.#slots[at];
+    if (runner === undefined || runner.life.state !== 'up') return;
+    if (random.chance(0.4)) {
+      this.pauses++;
+      await runner.life.pause(random.skewed(100, 40_000));
+      return;
+    }
+    this.kills++;
+    this.#slots[at] = undefined;
+    await runner.life.kill();
+    this.#world.scheduler.in(random.skewed(10, 20_000), undefined, () => {
+      this.#slots[at] = this.#start(at);
+    });
+  }
+
+  #start(at: number): Runner {
+    const world = this.#world;
+    const life = new Life(`r${at}.${this.#lives++}`, world.scheduler);
+    world.scheduler.note(`${life.name} starts`);
+    const engine = new Reprise({
+      store: createSimStore(this.#store, life, world),
+      model: createSimModel(life, world),
+      tools: createSimTools(life, world),
+      compaction: { background: false },
+      run: false,
+    });
+    void listen(engine, world);
+    sweep(engine, life, world);
+    return { life, engine };
+  }
+}
+
+function sweep(engine: Reprise, life: Life, world: World): void {
+  void engine.idle().catch(() => undefined);
+  world.scheduler.in(1000, life, () => sweep(engine, life, world));
+}
+
+async function listen(engine: Reprise, { evidence }: World): Promise<void> {
+  for await (const { inboxId, event } of engine.events()) {
+    if (inboxId === undefined || (event.type !== 'done' && event.type !== 'error')) continue;
+    evidence.ends.push({ inboxId, type: event.type });
+  }
+}

@@ -1,0 +1,87 @@
+import { RepriseError } from '../../src/index.ts';
+import { Changes } from './changes.ts';
+import type { HeldLease, Life } from './life.ts';
+import type { Evidence } from './judge.ts';
+import type { Owner, Scheduler } from './scheduler.ts';
+
+/** Everything the parts of one simulation share, and what they saw. */
+export class World {
+  readonly scheduler: Scheduler;
+  readonly changes: Changes;
+  readonly evidence: Evidence = { messages: [], requests: [], toolRuns: [], ends: [], findings: [] };
+  /** Calls of the store that were done. */
+  operations = 0;
+  readonly #names: Map<string, string> = new Map();
+  readonly #sessionOf: Map<string, string> = new Map();
+
+  constructor(scheduler: Scheduler) {
+    this.scheduler = scheduler;
+    this.changes = new Changes(scheduler);
+  }
+
+  /** Most calls of a store are quick, some wait for a disk or a lock. */
+  latency(): number {
+    const { random } = this.scheduler;
+    return random.chance(0.02) ? random.skewed(20, 2000) : random.integer(0, 8);
+  }
+
+  /** For a runner: never ends when it dies, ends early with ABORTED when the signal says so. */
+  sleep(ms: number, owner: Owner, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted === true) return reject(stopped());
+      const onAbort = (): void => {
+        event.isOff = true;
+        reject(stopped());
+      };
+      const event = this.scheduler.in(ms, owner, () => {
+        signal?.removeEventListener('abort', onAbort);
+        resolve();
+      });
+      signal?.addEventListener('abort', onAbort, { once: true });
+    });
+  }
+
+  /** Ids are random; in a trace they are numbered as they appear. */
+  name(kind: string, id: string): string {
+    let name = this.#names.get(id);
+    if (name === undefined) {
+      name = `${kind}${this.#names.size}`;
+      this.#names.set(id, name);
+    }
+    return name;
+  }
+
+  describe(value: unknown): string {
+    if (typeof value !== 'object' || value === null) return value === null ? ' nothing' : '';
+    const { inboxId, sessionId, state, epoch, lastSeq, length } = value as Record<string, unknown>;
+    let said = '';
+    if (typeof sessionId === 'string') said += ` ${this.name('s', sessionId)}`;
+    if (typeof inboxId === 'string') said += ` ${this.name('i', inboxId)}`;
+    for (const more of [state, epoch, lastSeq, length]) if (more !== undefined) said += ` ${String(more)}`;
+    return said;
+  }
+
+  /** Tells watchers of the inbox, as a store does after a commit. */
+  saw(label: string, args: readonly unknown[], value: unknown): void {
+    if (label === 'inbox.receive') {
+      const { inboxId, sessionId } = value as { inboxId: string; sessionId: string };
+      this.#sessionOf.set(inboxId, sessionId);
+      this.changes.tell(sessionId);
+    } else if (label === 'inbox.settle') {
+      const sessionId = this.#sessionOf.get(String(args[0]));
+      if (sessionId !== undefined) this.changes.tell(sessionId);
+    } else if (label === 'append' || label === 'delete') this.changes.tell(String(args[0]));
+  }
+
+  /** A runner that asks a model or runs a tool has, or had until just now, the session. */
+  mustHold(life: Life, sessionId: string, what: string): HeldLease | undefined {
+    const held = life.granted.get(sessionId);
+    if (held === undefined)
+      this.evidence.findings.push(`${what} in ${this.name('s', sessionId)} by ${life.name}, which does not hold it`);
+    return held;
+  }
+}
+
+function stopped(): RepriseError {
+  return new RepriseError('ABORTED', 'stopped');
+}
