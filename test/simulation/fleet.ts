@@ -1,6 +1,6 @@
 import { Reprise, type Store } from '../../src/index.ts';
 import { Life } from './life.ts';
-import { createSimModel, createSimTools } from './sim-model.ts';
+import { createSimModel, createSimTools, type Stage } from './sim-model.ts';
 import { createSimStore } from './sim-store.ts';
 import type { World } from './world.ts';
 
@@ -59,10 +59,11 @@ export class SimFleet {
     const world = this.#world;
     const life = new Life(`r${at}.${this.#lives++}`, world.scheduler);
     world.scheduler.note(`${life.name} starts`);
+    const stage = createStage(life, world);
     const engine = new Reprise({
       store: createSimStore(this.#store, life, world),
-      model: createSimModel(life, world),
-      tools: createSimTools(life, world),
+      model: createSimModel(stage),
+      tools: createSimTools(stage),
       compaction: { background: false },
       run: false,
     });
@@ -70,6 +71,29 @@ export class SimFleet {
     sweep(engine, life, world);
     return { life, engine };
   }
+}
+
+/** Waits in virtual time, and sees to it that only a holder of a session works in it, on one thing at a time. */
+function createStage(life: Life, world: World): Stage {
+  const { scheduler, evidence } = world;
+  return {
+    random: scheduler.random,
+    patience: 3000,
+    sleep: (ms, signal) => world.sleep(ms, life, signal),
+    onRequest(request) {
+      const { sessionId, unanswered, round } = request;
+      scheduler.note(
+        `${life.name} asks ${world.name('s', sessionId)} ${unanswered.join(' ')} round ${round}`,
+      );
+      evidence.requests.push(request);
+      return world.beginCall(life, sessionId);
+    },
+    onTool(run) {
+      scheduler.note(`${life.name} runs ${run.id}`);
+      world.mustHold(life, run.sessionId);
+      evidence.toolRuns.push(run);
+    },
+  };
 }
 
 function sweep(engine: Reprise, life: Life, world: World): void {

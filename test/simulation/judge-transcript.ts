@@ -1,14 +1,20 @@
 import type { Entry } from '../../src/index.ts';
 import { contentText } from '../../src/transcript/content.ts';
-import { messageOf } from '../support/turn-judge.ts';
 import { REQUEST_KINDS, request } from '../support/requests.ts';
+import { messageOf } from '../support/turn-judge.ts';
 import type { Judged } from './judge.ts';
 import { answeredIn, hear } from './spoken.ts';
 
 /** By what a provider asks for most; the projections for all of them are tested where they are made. */
 const STRICTEST = REQUEST_KINDS.slice(0, 2);
 /** Messages that may come in before others that wait. */
-const JUMPS: ReadonlySet<unknown> = new Set(['steer', 'steer-backlog', 'steer+backlog', 'interrupt', undefined]);
+const JUMPS: ReadonlySet<unknown> = new Set([
+  'steer',
+  'steer-backlog',
+  'steer+backlog',
+  'interrupt',
+  undefined,
+]);
 
 /** What is wrong with the history of one session. */
 export function judgeTranscript(id: string, entries: readonly Entry[], judged: readonly Judged[]): string[] {
@@ -83,8 +89,10 @@ function judgeTurns(entries: readonly Entry[], own: Own): string[] {
     const found = ends.get(item.inboxId) ?? [];
     if (name === undefined) return found.length === 0 ? [] : [`a command had a turn`];
     if (found.length > 1) return [`the turn of ${name} ended ${found.length} times: ${found.join(', ')}`];
-    if (item.state === 'done' && found[0] !== 'done') return [`${name} is done, its turn ended as ${found[0]}`];
-    if (item.state !== 'done' && found[0] === 'done') return [`${name} is ${item.state}, its turn ended as done`];
+    if (item.state === 'done' && found[0] !== 'done')
+      return [`${name} is done, its turn ended as ${found[0]}`];
+    if (item.state !== 'done' && found[0] === 'done')
+      return [`${name} is ${item.state}, its turn ended as done`];
     return [];
   });
 }

@@ -18,11 +18,28 @@ export interface Sent {
   refused?: string;
 }
 
+/** What a model was sent. */
+export interface SeenRequest {
+  readonly sessionId: string;
+  /** Everything people said in it. */
+  readonly tokens: readonly string[];
+  readonly unanswered: readonly string[];
+  readonly round: number;
+  /** Why a provider would refuse it. */
+  readonly complaints: readonly string[];
+}
+
+export interface ToolRun {
+  readonly id: string;
+  readonly name: string;
+  readonly sessionId: string;
+}
+
 /** What was seen from outside while it happened; `judge` compares it with what the store says afterwards. */
 export interface Evidence {
   readonly messages: Sent[];
-  readonly requests: { readonly sessionId: string; readonly tokens: readonly string[]; readonly complaints: readonly string[] }[];
-  readonly toolRuns: { readonly id: string; readonly name: string }[];
+  readonly requests: SeenRequest[];
+  readonly toolRuns: ToolRun[];
   /** The terminal events somebody heard. */
   readonly ends: { readonly inboxId: string; readonly type: 'done' | 'error'; readonly text?: string }[];
   /** What was wrong at once. */
@@ -48,7 +65,8 @@ export const ENDS: ReadonlySet<InboxState> = new Set([
 export async function judge(store: Store, evidence: Evidence): Promise<string[]> {
   const wrong = [...evidence.findings];
   const pending = await store.inbox.pending();
-  if (pending.length > 0) wrong.push(`${pending.length} messages have no end: ${pending.map(said).join(', ')}`);
+  if (pending.length > 0)
+    wrong.push(`${pending.length} messages have no end: ${pending.map(said).join(', ')}`);
   const judged = await readRows(store, evidence.messages, wrong);
   wrong.push(...judgeRows(judged), ...judgeKeys(judged), ...judgeEnds(judged, evidence));
   const sessions = new Map<string, Entry[]>();
@@ -74,7 +92,8 @@ async function readRows(store: Store, messages: readonly Sent[], wrong: string[]
       continue;
     }
     for (const { inboxId, sessionId } of others)
-      if (inboxId !== first.inboxId || sessionId !== first.sessionId) wrong.push(`${called} was accepted twice`);
+      if (inboxId !== first.inboxId || sessionId !== first.sessionId)
+        wrong.push(`${called} was accepted twice`);
     if (sent.receipts.filter(({ fresh }) => fresh).length > 1) wrong.push(`${called} was fresh twice`);
     try {
       judged.push({ sent, item: await store.inbox.get(first.inboxId) });
@@ -126,7 +145,9 @@ function judgeEnds(judged: readonly Judged[], { ends }: Evidence): string[] {
     if (found === undefined) return [];
     const { state } = found.item;
     const isDone = state === 'done' || state === 'merged';
-    return isDone === (type === 'done') ? [] : [`${found.sent.delivery.name} is ${state} and was told ${type}`];
+    return isDone === (type === 'done')
+      ? []
+      : [`${found.sent.delivery.name} is ${state} and was told ${type}`];
   });
 }
 

@@ -62,7 +62,8 @@ export async function runSimulation(options: SimulationOptions): Promise<Simulat
       (error: unknown) => {
         if (!(error instanceof RepriseError)) throw error;
         if (REFUSALS.has(error.code)) sent.refused = error.code;
-        else if (error.outcome !== 'unknown') evidence.findings.push(`${delivery.text} was refused: ${error}`);
+        else if (error.outcome !== 'unknown')
+          evidence.findings.push(`${delivery.text} was refused: ${error}`);
       },
     );
   };
@@ -84,7 +85,9 @@ export async function runSimulation(options: SimulationOptions): Promise<Simulat
   const lookForRest = async (deadline: number): Promise<void> => {
     isQuiet = true;
     const open = await store.inbox.pending();
-    const isHeard = evidence.messages.every(({ receipts, refused }) => receipts.length > 0 || refused !== undefined);
+    const isHeard = evidence.messages.every(
+      ({ receipts, refused }) => receipts.length > 0 || refused !== undefined,
+    );
     const isAtRest = open.length === 0 && isHeard && fleet.isWhole;
     if (!isAtRest && scheduler.now > deadline) evidence.findings.push('does not come to rest');
     // A moment longer, so that whoever wants to run something that has ended can be seen to do it.
@@ -118,7 +121,10 @@ async function countStates(store: Store, messages: readonly Sent[]): Promise<Rec
     const state =
       receipt === undefined
         ? (refused ?? 'never accepted')
-        : await store.inbox.get(receipt.inboxId).then((item) => item.state, () => 'gone');
+        : await store.inbox.get(receipt.inboxId).then(
+            (item) => item.state,
+            () => 'gone',
+          );
     counts[state] = (counts[state] ?? 0) + 1;
   }
   return counts;

@@ -1,20 +1,30 @@
 import type { Tool } from '../../src/engine/tools/tool.ts';
 import { Answer, type Model, type ModelEvent, type ModelRequest, RepriseError } from '../../src/index.ts';
+import type { Random } from '../../src/testing/crash/random.ts';
 import { complaintsOf } from '../support/engine.ts';
-import type { Life } from './life.ts';
+import type { SeenRequest, ToolRun } from './judge.ts';
 import { ANSWERED, readRequest } from './spoken.ts';
-import type { World } from './world.ts';
+
+/** What a model and its tools need of where they are: a simulation, or a process that will be killed. */
+export interface Stage {
+  readonly random: Random;
+  /** The longest wait, in milliseconds of whatever time it is. */
+  readonly patience: number;
+  sleep(ms: number, signal: AbortSignal | undefined): Promise<void>;
+  /** Answers with what is to be called when the model is done with it. */
+  onRequest(request: SeenRequest): () => void;
+  onTool(run: ToolRun): void;
+}
 
 /** Of all calls, so many fail: half of them at once, half in the middle of an answer. */
 const FAILING = 0.03;
 
 /**
- * A model that takes virtual time, does what the last message says (see spoken.ts), answers with the names of all
- * messages that had no answer yet, and looks at what it is sent as a provider would.
+ * Does what the last message says (see spoken.ts), answers with the names of all messages that had no answer yet,
+ * and looks at what it is sent as a provider would.
  */
-export function createSimModel(life: Life, world: World): Model {
-  const { scheduler, evidence } = world;
-  const { random } = scheduler;
+export function createSimModel(stage: Stage): Model {
+  const { random, patience } = stage;
   const model: Model = {
     id: 'simulated',
     provider: 'simulated',
@@ -23,23 +33,23 @@ export function createSimModel(life: Life, world: World): Model {
     contextWindow: 200_000,
     stream,
   };
-  const busy = new Set<string>();
 
   async function* stream(
     request: ModelRequest,
     { signal }: { readonly signal?: AbortSignal } = {},
   ): AsyncGenerator<ModelEvent, void, undefined> {
-    const sessionId = request.cacheKey ?? '';
     const { tokens, unanswered, plan, round } = readRequest(request);
-    scheduler.note(`${life.name} asks ${world.name('s', sessionId)} ${unanswered.join(' ')} round ${round}`);
-    world.mustHold(life, sessionId, 'a model call');
-    if (busy.has(sessionId)) evidence.findings.push(`${life.name} asks twice at once for ${sessionId}`);
     const complaints = complaintsOf(request).map(({ message }) => message);
-    evidence.requests.push({ sessionId, tokens, complaints });
-    busy.add(sessionId);
+    const over = stage.onRequest({
+      sessionId: request.cacheKey ?? '',
+      tokens,
+      unanswered,
+      round,
+      complaints,
+    });
     try {
       const isFailing = random.chance(FAILING);
-      await world.sleep(random.skewed(5, 3000), life, signal);
+      await stage.sleep(random.skewed(1, patience), signal);
       if (isFailing && random.chance(0.5)) throw new RepriseError('MODEL_FAILED', 'the provider is down');
       const answer = new Answer();
       const say = (event: ModelEvent): ModelEvent => {
@@ -47,7 +57,7 @@ export function createSimModel(life: Life, world: World): Model {
         return event;
       };
       yield say({ type: 'text_delta', block: 0, text: 'well, ' });
-      await world.sleep(random.skewed(5, 1000), life, signal);
+      await stage.sleep(random.skewed(1, patience / 3), signal);
       if (isFailing) throw new RepriseError('MODEL_FAILED', 'the line was cut');
       const tools = plan[round] ?? [];
       for (const [i, name] of tools.entries()) {
@@ -58,22 +68,21 @@ export function createSimModel(life: Life, world: World): Model {
         yield say({ type: 'text_delta', block: 0, text: `${ANSWERED} ${unanswered.join(' ')}` });
       yield answer.finish(model, { stopReason: tools.length > 0 ? 'toolUse' : 'stop' });
     } finally {
-      busy.delete(sessionId);
+      over();
     }
   }
   return model;
 }
 
-export function createSimTools(life: Life, world: World): Tool[] {
+export function createSimTools(stage: Stage): Tool[] {
   const tool = (name: string, safe: boolean): Tool => ({
     name,
     description: `A tool that is ${safe ? '' : 'not '}safe to run twice.`,
     inputSchema: { type: 'object' },
     safe,
-    async run(_, { toolCallId, sessionId, signal }) {
-      world.mustHold(life, sessionId, `tool ${name}`);
-      world.evidence.toolRuns.push({ id: toolCallId, name });
-      await world.sleep(world.scheduler.random.skewed(1, 2000), life, signal);
+    async run(_, { toolCallId: id, sessionId, signal }) {
+      stage.onTool({ id, name, sessionId });
+      await stage.sleep(stage.random.skewed(1, stage.patience), signal);
       return `${name} ran`;
     },
   });

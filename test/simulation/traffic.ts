@@ -25,7 +25,14 @@ export interface Delivery {
   readonly queue?: Mode;
 }
 
-export type Mode = 'steer' | 'followup' | 'queue' | 'collect' | 'steer-backlog' | 'steer+backlog' | 'interrupt';
+export type Mode =
+  | 'steer'
+  | 'followup'
+  | 'queue'
+  | 'collect'
+  | 'steer-backlog'
+  | 'steer+backlog'
+  | 'interrupt';
 
 const MODES: readonly [Mode, ...Mode[]] = [
   'steer',
@@ -39,7 +46,21 @@ const MODES: readonly [Mode, ...Mode[]] = [
 const AGENTS = ['main', 'ada', 'bob', 'cleo', 'dev-1', 'ops_2'] as const;
 const CHANNELS = ['telegram', 'discord', 'slack', 'whatsapp', 'matrix'] as const;
 /** Ids as channels have them; each is somebody else. */
-const ODD_IDS = ['Alice', 'alice', 'ALICE', 'a:b', 'a/b', 'a%3Ab', 'a%2Fb', '!r:hs.org', 'direct', 'thread', 'ü', 'u', '..'] as const;
+const ODD_IDS = [
+  'Alice',
+  'alice',
+  'ALICE',
+  'a:b',
+  'a/b',
+  'a%3Ab',
+  'a%2Fb',
+  '!r:hs.org',
+  'direct',
+  'thread',
+  'ü',
+  'u',
+  '..',
+] as const;
 
 /** As many conversations as there are peers; no two of them may ever be one. */
 export function makeConversations(random: Random, peers: number): [Conversation, ...Conversation[]] {

@@ -1,7 +1,7 @@
 import { RepriseError } from '../../src/index.ts';
 import { Changes } from './changes.ts';
-import type { HeldLease, Life } from './life.ts';
 import type { Evidence } from './judge.ts';
+import type { HeldLease, Life } from './life.ts';
 import type { Owner, Scheduler } from './scheduler.ts';
 
 /** Everything the parts of one simulation share, and what they saw. */
@@ -11,6 +11,8 @@ export class World {
   readonly evidence: Evidence = { messages: [], requests: [], toolRuns: [], ends: [], findings: [] };
   /** Calls of the store that were done. */
   operations = 0;
+  readonly #calls: Map<string, Set<{ readonly life: Life; readonly lease: HeldLease | undefined }>> =
+    new Map();
   readonly #names: Map<string, string> = new Map();
   readonly #sessionOf: Map<string, string> = new Map();
 
@@ -73,12 +75,25 @@ export class World {
     } else if (label === 'append' || label === 'delete') this.changes.tell(String(args[0]));
   }
 
-  /** A runner that asks a model or runs a tool has, or had until just now, the session. */
-  mustHold(life: Life, sessionId: string, what: string): HeldLease | undefined {
+  /** Whoever asks a model or runs a tool has the session, or had it until others took it from him. */
+  mustHold(life: Life, sessionId: string): HeldLease | undefined {
     const held = life.granted.get(sessionId);
-    if (held === undefined)
-      this.evidence.findings.push(`${what} in ${this.name('s', sessionId)} by ${life.name}, which does not hold it`);
+    if (held === undefined) this.evidence.findings.push(`${life.name} works in a session it does not hold`);
     return held;
+  }
+
+  /** No two turns of a session overlap, but that of one who does not know yet that his is over. */
+  beginCall(life: Life, sessionId: string): () => void {
+    const call = { life, lease: this.mustHold(life, sessionId) };
+    const open = this.#calls.get(sessionId) ?? new Set();
+    this.#calls.set(sessionId, open);
+    for (const other of open) {
+      if (other.life !== life && (other.life.state === 'dead' || other.lease?.isOver === true)) continue;
+      if (other.life !== life && call.lease?.isOver === true) continue;
+      this.evidence.findings.push(`${life.name} and ${other.life.name} ask for the same session at once`);
+    }
+    open.add(call);
+    return () => open.delete(call);
   }
 }
 
