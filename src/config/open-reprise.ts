@@ -10,8 +10,7 @@ import { type OpenStoreOptions, openStore, type StoreKind } from './open.ts';
 /** A model's name, a model of ours, or any AI SDK model object. */
 export type ModelChoice = string | Model | AiSdkLanguageModel;
 
-export interface OpenRepriseOptions
-  extends Omit<RepriseOptions, 'store' | 'model' | 'modelByName' | 'agents'> {
+export interface OpenRepriseOptions extends Omit<RepriseOptions, 'store' | 'model' | 'agents'> {
   /** The folder everything lives in; not needed for `memory` or a store of your own. */
   readonly home?: string;
   readonly store?: StoreKind | Store;

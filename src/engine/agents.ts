@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Model } from '../models/model.ts';
 import type { SessionRecord } from '../store/store.ts';
+import type { SessionOptions } from './session-options.ts';
 import { createFileTools } from './tools/file-tools.ts';
 import type { Tool } from './tools/tool.ts';
 
@@ -12,6 +13,8 @@ export interface AgentOptions {
   readonly tools?: { readonly allow?: readonly string[]; readonly deny?: readonly string[] };
   /** The folder its file tools may touch; unset: no file tools. */
   readonly workspace?: string;
+  /** What holds for the conversations of this agent instead. */
+  readonly session?: SessionOptions;
 }
 
 export interface Agents {

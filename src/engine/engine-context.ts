@@ -9,11 +9,16 @@ import {
 } from '../context/window.ts';
 import { RepriseError } from '../errors.ts';
 import type { Model } from '../models/model.ts';
-import type { SessionRecord, Store } from '../store/store.ts';
+import type { Inbound, InboxItem, SessionRecord, Store } from '../store/store.ts';
 import type { CarrierName } from '../transcript/carrier.ts';
 import type { Usage } from '../transcript/entry.ts';
+import type { Clock } from './clock.ts';
 import type { Hub } from './hub.ts';
+import { InboxNews } from './inbox-news.ts';
+import type { Lanes } from './lanes.ts';
+import type { QueueSettings } from './session-settings.ts';
 import type { Tool } from './tools/tool.ts';
+import type { TurnOutcome } from './turn-outcome.ts';
 
 export interface EngineOptions {
   readonly store: Store;
@@ -30,7 +35,15 @@ export interface EngineOptions {
   readonly summaryTimeoutMs: number;
   /** Where notes go before a compaction; undefined: none are made. */
   readonly memoryFor: (record: SessionRecord) => string | undefined;
-  readonly now: () => Date;
+  readonly queueFor: (record: SessionRecord) => QueueSettings;
+  readonly clock: Clock;
+  readonly lanes: Lanes;
+  /** So long a turn may tell nothing new before it is ended. */
+  readonly stuckAfterMs: number;
+  /** Messages that go out in the transaction that ends a turn: a child's result for its parent. */
+  readonly deliveries: (lead: InboxItem, outcome: TurnOutcome) => readonly Inbound[];
+  /** When a message has been dealt with. */
+  readonly afterItem: (lead: InboxItem) => Promise<void>;
   /** A share of the budget from which on a compaction is prepared beside the conversation; undefined: never. */
   readonly backgroundAt: number | undefined;
 }
@@ -38,6 +51,7 @@ export interface EngineOptions {
 /** What the sessions of one engine share: the store, and what was learned about models. */
 export class EngineContext {
   readonly options: EngineOptions;
+  readonly news: InboxNews = new InboxNews();
   /** Aborts when nothing new is accepted. */
   readonly closing: AbortController = new AbortController();
   /** Aborts when what ran here has ended: whoever still waits, waits for another process. */

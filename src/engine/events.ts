@@ -9,6 +9,10 @@ import type { JsonObject } from '../transcript/json.ts';
 export type TurnEvent =
   /** Durable: from here on the message will be answered or its failure told, whatever happens. */
   | { readonly type: 'accepted' }
+  /** So many messages of the session are before this one. */
+  | { readonly type: 'queued'; readonly position: number }
+  /** The message was a command: this is its answer. */
+  | { readonly type: 'command'; readonly name: string; readonly text: string }
   | { readonly type: 'turn_start'; readonly turnId: string; readonly model: string }
   | { readonly type: 'text_delta'; readonly text: string }
   | { readonly type: 'thinking_delta'; readonly text: string }

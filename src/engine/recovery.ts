@@ -36,7 +36,8 @@ export async function inspectTurn(
   const answered = new Set(entries.map(answeredCall));
   const open = calls.filter(({ id }) => !answered.has(id));
   const results = open.map(({ id, name }) => interruptedResult(id, name));
-  const isHarmless = calls.every(({ name }) => tools.get(name)?.safe === true);
+  const skipped = new Set(entries.filter(isSkipped).map(answeredCall));
+  const isHarmless = calls.every(({ id, name }) => skipped.has(id) || tools.get(name)?.safe === true);
   return isHarmless ? { kind: 'resume', results } : { kind: 'interrupted', results };
 }
 
@@ -88,6 +89,11 @@ async function readAfter(store: Store, sessionId: string, afterSeq: number): Pro
 
 function isTurnEnd({ type, customType, data }: Entry, inboxId: string): boolean {
   return type === 'custom' && customType === 'reprise.turn' && isObject(data) && data['inboxId'] === inboxId;
+}
+
+/** Answered without having been run. */
+function isSkipped({ message }: Entry): boolean {
+  return isObject(message) && isObject(message['details']) && message['details']['skipped'] === true;
 }
 
 function lastText(entries: readonly Entry[]): string {

@@ -11,13 +11,20 @@ import type {
   Store,
 } from '../store/store.ts';
 import { type Agents, agentOptions, agentTools, storedSystemPrompt, systemPromptFor } from './agents.ts';
+import { type Clock, clockFrom, type TimerHandle } from './clock.ts';
+import { type Command, type UnknownCommand, unknownCommandText } from './commands.ts';
 import { EngineContext } from './engine-context.ts';
 import type { SessionEvent } from './events.ts';
 import { Hub } from './hub.ts';
+import type { InboundMessage } from './inbound.ts';
+import { type LaneLimits, Lanes } from './lanes.ts';
+import { type Received, Receiver } from './receive.ts';
+import { runCommand } from './run-command.ts';
 import { Session } from './session.ts';
+import { checkSessionOptions, queueFor, type SessionOptions, sessionOptionsOf } from './session-options.ts';
 import { SessionRunner } from './session-runner.ts';
 import type { Tool } from './tools/tool.ts';
-import { endOf } from './turn-stream.ts';
+import { ended, endOf, startTurn, type TurnStream } from './turn-stream.ts';
 
 export interface RepriseOptions {
   readonly store: Store;
@@ -36,8 +43,14 @@ export interface RepriseOptions {
     /** Before a history is compacted the model may note in MEMORY.md of the workspace what will matter later. */
     readonly memoryFlush?: boolean;
   };
-  readonly clock?: () => Date;
+  /** How conversations are found, begun and queued. */
+  readonly session?: SessionOptions;
+  readonly clock?: Clock | (() => Date);
   readonly maxSteps?: number;
+  /** How many turns run at once in this process. */
+  readonly lanes?: Partial<LaneLimits>;
+  /** A turn that tells nothing new for so long is ended; by default ten minutes. */
+  readonly stuckAfterMs?: number;
   /** Whether accepted messages of any session are run here, also those of processes that died. */
   readonly run?: boolean;
 }
@@ -48,24 +61,35 @@ export interface InboxStatus {
   readonly turnId?: string;
   readonly reply?: { readonly text: string };
   readonly error?: { readonly code: string; readonly message: string };
+  /** The message it was answered together with. */
+  readonly mergedInto?: string;
 }
 
 const MAX_STEPS = 50;
 const SUMMARY_TIMEOUT_MS = 60_000;
 const BACKGROUND_AT = 0.8;
 const SWEEP_MS = 1000;
+const STUCK_AFTER_MS = 10 * 60_000;
+/** A command that has run for so long has lost its process. */
+const COMMAND_MS = 60_000;
 
 /** Sessions on a store with a model. Whoever opens it disposes it; running turns are waited for. */
 export class Reprise implements AsyncDisposable {
   readonly #context: EngineContext;
   readonly #options: RepriseOptions;
   readonly #runners: Map<string, SessionRunner> = new Map();
-  readonly #sweep: NodeJS.Timeout | undefined;
+  /** Runners somebody has a session of: those stay. */
+  readonly #kept: Set<string> = new Set();
+  readonly #receiver: Receiver;
+  readonly #runs: boolean;
+  #sweep: TimerHandle | undefined;
 
   constructor(options: RepriseOptions) {
     this.#options = options;
-    const { store, agents = {}, tools = [], compaction = {}, maxSteps = MAX_STEPS, run = true } = options;
+    const { store, agents = {}, tools = [], compaction = {}, session = {}, maxSteps = MAX_STEPS } = options;
     const { background = BACKGROUND_AT, summaryTimeoutMs = SUMMARY_TIMEOUT_MS } = compaction;
+    checkSessionOptions(session);
+    const optionsOf = (agentId: string): SessionOptions => sessionOptionsOf(session, agents, agentId);
     this.#context = new EngineContext({
       store,
       hub: new Hub(),
@@ -80,12 +104,26 @@ export class Reprise implements AsyncDisposable {
       summaryTimeoutMs,
       memoryFor: ({ agentId }) =>
         compaction.memoryFlush === true ? agentOptions(agents, agentId).workspace : undefined,
-      now: options.clock ?? (() => new Date()),
+      queueFor: (record) => queueFor(optionsOf(record.agentId), record),
+      clock: clockFrom(options.clock),
+      lanes: new Lanes(options.lanes),
+      stuckAfterMs: options.stuckAfterMs ?? STUCK_AFTER_MS,
+      deliveries: () => [],
+      afterItem: async () => undefined,
       backgroundAt: background === false ? undefined : background,
     });
-    if (!run) return;
-    this.#sweep = setInterval(() => void this.#takeUp(), SWEEP_MS);
-    this.#sweep.unref();
+    this.#receiver = new Receiver({
+      context: this.#context,
+      agents,
+      session,
+      wake: (sessionId) => this.#wake(sessionId),
+      runCommand: async (command, sessionId) => this.#runCommand(command, sessionId),
+      forkThread: async () => undefined,
+    });
+    this.#runs = options.run ?? true;
+    void this.#heed();
+    if (!this.#runs) return;
+    this.#sweepLater();
     void this.#takeUp();
   }
 
@@ -98,7 +136,31 @@ export class Reprise implements AsyncDisposable {
     this.#context.assertOpen();
     const record =
       typeof ref === 'string' ? await this.#byKey(normalizeSessionKey(ref)) : await this.store.get(ref.id);
-    return new Session(this.#context, this.#runner(record.id), record);
+    return this.#session(record);
+  }
+
+  /** A message of a channel: durable when this resolves; its turn runs by itself. */
+  async receive(message: InboundMessage): Promise<Received> {
+    return this.#receiver.receive(message);
+  }
+
+  /** The events of an accepted message until its turn has ended, from now on. */
+  follow(inboxId: string, { signal }: { readonly signal?: AbortSignal } = {}): TurnStream {
+    const { store, hub, news, closed, options } = this.#context;
+    return startTurn({
+      store,
+      hub,
+      news,
+      clock: options.clock,
+      signal: undefined,
+      closed: signal === undefined ? closed.signal : AbortSignal.any([closed.signal, signal]),
+      accept: async () => {
+        const { sessionId, sessionKey } = await store.inbox.get(inboxId);
+        return { inboxId, sessionId, sessionKey, fresh: false, held: false, dropped: [] };
+      },
+      run: async ({ sessionId }) => (this.#runs ? this.#runner(sessionId).wake() : undefined),
+      stop: async () => undefined,
+    });
   }
 
   async sessions(query: ListQuery = {}): Promise<SessionPage> {
@@ -111,12 +173,16 @@ export class Reprise implements AsyncDisposable {
 
   /** What became of an accepted message. */
   async inbox(inboxId: string): Promise<InboxStatus> {
-    const item = await this.store.inbox.get(inboxId);
-    const { state: status, sessionId } = item;
-    if (status === 'accepted' || status === 'running') return { status, sessionId };
+    const own = await this.store.inbox.get(inboxId);
+    const { sessionId } = own;
+    const item = await ended(this.store, inboxId);
+    const merged = own === item ? {} : { mergedInto: item.inboxId };
+    const { state: status } = own.state === 'merged' ? own : item;
+    if (OPEN.has(item.state)) return { status, sessionId, ...merged };
     const end = endOf(item);
-    if (end.type === 'done') return { status, sessionId, turnId: end.turnId, reply: { text: end.text } };
-    return { status, sessionId, error: { code: end.code, message: end.message } };
+    if (end.type === 'done')
+      return { status, sessionId, turnId: end.turnId, reply: { text: end.text }, ...merged };
+    return { status, sessionId, error: { code: end.code, message: end.message }, ...merged };
   }
 
   /** Everything that happens in the sessions of this process from now on. */
@@ -133,7 +199,8 @@ export class Reprise implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     const { closing, closed } = this.#context;
     closing.abort();
-    clearInterval(this.#sweep);
+    if (this.#sweep !== undefined) this.#context.options.clock.clearTimeout(this.#sweep);
+    for (const runner of this.#runners.values()) runner.close();
     for (const runner of this.#runners.values()) await runner.idle();
     // Listeners hear the ends of turns in microtasks; only then is it known who waits for another process.
     await new Promise((resolve) => setImmediate(resolve));
@@ -168,16 +235,72 @@ export class Reprise implements AsyncDisposable {
     return named ?? agentOptions(agents, agentId).model ?? model;
   }
 
+  #session(record: SessionRecord): Session {
+    this.#kept.add(record.id);
+    return new Session(this.#context, this.#runner(record.id), record);
+  }
+
+  async #runCommand(
+    command: Command | UnknownCommand,
+    sessionId: string,
+  ): Promise<{ readonly name: string; readonly text: string }> {
+    if ('unknown' in command) return { name: command.unknown, text: unknownCommandText(command) };
+    const session = this.#session(await this.store.get(sessionId));
+    return runCommand(command, { reprise: this, session, surface: 'channel' });
+  }
+
+  /** Where this process runs conversations at all. */
+  #wake(sessionId: string): void {
+    if (!this.#runs || this.#context.closing.signal.aborted) return;
+    const runner = this.#runner(sessionId);
+    const leave = (): void => {
+      if (runner.isIdle && !this.#kept.has(sessionId)) this.#runners.delete(sessionId);
+    };
+    // What goes wrong is a state of the row, and what is left undone waits for the next look at it.
+    runner.wake().then(leave, leave);
+  }
+
+  /** Until this engine closes: what changed in any inbox concerns whoever runs, waits or might run. */
+  async #heed(): Promise<void> {
+    const { closed, news } = this.#context;
+    try {
+      for await (const sessionId of this.store.inbox.watch({ signal: closed.signal })) {
+        news.tell(sessionId);
+        void this.#runners.get(sessionId)?.heed().catch(() => undefined); // the next boundary looks again
+        this.#wake(sessionId);
+      }
+    } catch (error) {
+      // The store closed before this engine did: everything is told by looks from now on.
+      if (!(error instanceof RepriseError)) throw error;
+    }
+  }
+
+  #sweepLater(): void {
+    this.#sweep = this.#context.options.clock.setTimeout(() => {
+      void this.#takeUp();
+      if (!this.#context.closing.signal.aborted) this.#sweepLater();
+    }, SWEEP_MS);
+    this.#sweep.unref?.();
+  }
+
   /** Messages that were accepted and that nobody runs: of a process that died, or accepted by one that does not run. */
   async #takeUp(): Promise<void> {
-    if (this.#context.closing.signal.aborted) return;
+    const { closing, options } = this.#context;
+    if (closing.signal.aborted) return;
     try {
       const pending = await this.store.inbox.pending();
-      const ids = new Set(pending.map(({ sessionId }) => sessionId));
-      await Promise.all([...ids].map((id) => this.#runner(id).wake()));
+      const now = options.clock.now().getTime();
+      for (const { inboxId, class: kind, createdAt } of pending) {
+        if (kind !== 'command' || now - Date.parse(createdAt) < COMMAND_MS) continue;
+        const detail = { code: 'ABORTED', message: 'the process ended while the command ran', reason: 'interrupted' };
+        await this.store.inbox.settle(inboxId, 'interrupted', detail);
+      }
+      for (const id of new Set(pending.map(({ sessionId }) => sessionId))) this.#wake(id);
     } catch (error) {
       // A store that is busy or closing is asked again by the next sweep.
       if (!(error instanceof RepriseError)) throw error;
     }
   }
 }
+
+const OPEN: ReadonlySet<InboxState> = new Set(['accepted', 'running']);

@@ -26,6 +26,16 @@ export class SessionLane {
     return this.#standing > 0;
   }
 
+  /** Somebody stands in line, or the lease is kept for a message that waits. */
+  get isHeld(): boolean {
+    return this.#standing > 0 || this.#lease !== undefined;
+  }
+
+  /** A lease that was kept for a message nobody waits for any more. */
+  async giveBack(): Promise<void> {
+    if (this.#standing === 0 && this.#lease !== undefined) await this.#letGo();
+  }
+
   /** Waits for its turn, then for the lease; `waitMs` 0 throws LEASE_HELD at once when another process has it. */
   run<T>(work: (lease: Lease) => Promise<T>, { waitMs }: { readonly waitMs?: number } = {}): Promise<T> {
     this.#standing++;

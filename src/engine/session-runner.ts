@@ -1,20 +1,20 @@
-import { randomUUID } from 'node:crypto';
 import { RepriseError } from '../errors.ts';
+import { isSubagentSessionKey } from '../keys/predicates.ts';
 import type { Model } from '../models/model.ts';
-import type { InboxItem, InboxState, Lease, SessionRecord } from '../store/store.ts';
+import type { InboxItem, Lease, SessionRecord } from '../store/store.ts';
 import type { Entry } from '../transcript/entry.ts';
-import type { JsonObject } from '../transcript/json.ts';
 import { BackgroundCompaction } from './background-compaction.ts';
 import type { EngineContext } from './engine-context.ts';
-import type { ErrorEvent, TurnEvent } from './events.ts';
+import type { TurnEvent } from './events.ts';
 import { ContextGuard } from './guard.ts';
-import { entriesOf } from './inbound.ts';
+import type { Slot } from './lanes.ts';
 import { flushMemory } from './memory-flush.ts';
-import { endEntry, endOf, inspectTurn, whyNot } from './recovery.ts';
+import { nextTurn } from './queue.ts';
+import { runItem } from './run-item.ts';
+import { RunningTurn } from './running-turn.ts';
 import { SessionLane } from './session-lane.ts';
 import { SummaryBreaker } from './summary-breaker.ts';
 import type { Tool } from './tools/tool.ts';
-import { Turn, type TurnEnd } from './turn.ts';
 import type { RequestFrame } from './turn-context.ts';
 
 const DEFAULT_OUTPUT_TOKENS = 8192;
@@ -26,10 +26,12 @@ export class SessionRunner {
   readonly breaker: SummaryBreaker = new SummaryBreaker();
   readonly background: BackgroundCompaction;
   readonly #context: EngineContext;
-  /** The turns that run or wait here, to be stopped by the id of their message. */
-  readonly #running: Map<string, AbortController> = new Map();
+  #turn: RunningTurn | undefined;
   #draining: Promise<void> | undefined;
   #isAwake = false;
+  #isClosed = false;
+  /** Set while messages wait for more from the same sender. */
+  #debounce: { readonly over: Promise<void>; readonly cancel: () => void } | undefined;
 
   constructor(context: EngineContext, sessionId: string) {
     this.#context = context;
@@ -49,19 +51,38 @@ export class SessionRunner {
 
   /** Resolves when nothing runs or is prepared here. */
   async idle(): Promise<void> {
-    while (this.#draining !== undefined || this.lane.isBusy || this.background.isBusy) {
+    while (this.#draining !== undefined || this.lane.isBusy || this.background.isBusy || this.#debounce) {
       await this.#draining?.catch(() => undefined); // told to whoever woke it
+      await this.#debounce?.over;
       await this.lane.idle();
       await this.background.idle();
     }
   }
 
-  /** True: a turn of this process was told to stop. */
+  /** Nothing runs, waits or is prepared here: nobody would miss this object. */
+  get isIdle(): boolean {
+    const isWaiting = this.#draining !== undefined || this.#debounce !== undefined;
+    return !isWaiting && !this.lane.isHeld && !this.background.isBusy;
+  }
+
+  /** True: a turn of this process was told to stop; with an id only one that answers that message. */
   stop(inboxId?: string): boolean {
-    const controllers = inboxId === undefined ? [...this.#running.values()] : [this.#running.get(inboxId)];
-    const found = controllers.flatMap((controller) => controller ?? []);
-    for (const controller of found) controller.abort(new RepriseError('ABORTED', 'the turn was stopped'));
-    return found.length > 0;
+    const turn = this.#turn;
+    if (turn === undefined || (inboxId !== undefined && !turn.answers(inboxId))) return false;
+    turn.abort();
+    return true;
+  }
+
+  /** Something changed in the inbox of this session, here or in another process. */
+  async heed(): Promise<void> {
+    const turn = this.#turn;
+    if (turn !== undefined) turn.look(await this.#context.store.inbox.pending(this.sessionId));
+  }
+
+  /** Messages that wait for more of their kind stay in the inbox; whoever is open next runs them. */
+  close(): void {
+    this.#isClosed = true;
+    this.#debounce?.cancel();
   }
 
   /** What requests of this session are made of, by its settings as they are now. */
@@ -123,7 +144,7 @@ export class SessionRunner {
       workspace,
       summarise,
       maxInputTokens,
-      now: options.now,
+      now: () => options.clock.now(),
       signal,
     });
   }
@@ -133,7 +154,7 @@ export class SessionRunner {
       // Whoever calls while the last look at the inbox is under way is heard by another look.
       while (this.#isAwake) {
         this.#isAwake = false;
-        await this.lane.run((lease) => this.#drain(lease), { waitMs: 0 });
+        await this.#runNext();
       }
     } catch (error) {
       // Another process runs this session, took it over, or the store is closed: none of it is ours to answer.
@@ -145,118 +166,72 @@ export class SessionRunner {
     }
   }
 
-  async #drain(lease: Lease): Promise<void> {
-    const { store } = this.#context;
-    for (;;) {
-      // Whoever stands in this lane is the only runner, so a row that is running has lost its own.
-      const item = await store.inbox.take(this.sessionId, { epoch: lease.epoch, orphans: true });
-      if (item === null) return;
-      await this.#runItem(item, lease);
-    }
-  }
-
-  async #runItem(item: InboxItem, lease: Lease): Promise<void> {
-    const { hub } = this.#context;
-    const emit = (event: TurnEvent): void =>
-      hub.publish({ sessionId: this.sessionId, inboxId: item.inboxId, event });
-    const controller = new AbortController();
-    this.#running.set(item.inboxId, controller);
-    try {
-      const signal = AbortSignal.any([controller.signal, lease.signal]);
-      const end = await this.#answer(item, lease, emit, { controller, signal });
-      await this.#settle(item, 'done', { ...end });
-      emit({ type: 'done', ...end });
-      this.background.consider();
-    } catch (error) {
-      const failure = error instanceof RepriseError ? error : unexpected(error);
-      // Whoever took over tells how it ends. An append may be refused before the lease is known to be lost.
-      if (lease.signal.aborted || failure.code === 'FENCED') throw lost(failure);
-      const event = errorEvent(failure);
-      await this.#settle(item, stateFor(failure), {
-        code: event.code,
-        message: event.message,
-        details: event.details,
-      });
-      emit(event);
-    } finally {
-      this.#running.delete(item.inboxId);
-    }
-  }
-
-  async #answer(
-    item: InboxItem,
-    lease: Lease,
-    emit: (event: TurnEvent) => void,
-    { controller, signal }: { readonly controller: AbortController; readonly signal: AbortSignal },
-  ): Promise<TurnEnd> {
+  /** One turn, and only then the next in line: other sessions have had theirs in between. */
+  async #runNext(): Promise<void> {
     const { store, options } = this.#context;
-    const { inboxId, attempts } = item;
-    // Durable before any model is called (T57). With the message's own id as key a second try finds the first.
-    const { lastSeq } = await store.append(this.sessionId, entriesOf(item), {
-      key: inboxId,
-      epoch: lease.epoch,
-    });
-    const record = await store.get(this.sessionId);
-    const frame = this.frame(record);
-    if (attempts > 1) {
-      const ended = await this.#recover(item, lastSeq, lease, frame.toolsByName);
-      if (ended !== undefined) return ended;
+    const { clock, lanes } = options;
+    this.#debounce?.cancel();
+    const rows = await store.inbox.pending(this.sessionId);
+    const next = nextTurn(rows, clock.now().getTime());
+    if (!rows.some(isRunning)) {
+      if (next === undefined) return this.lane.giveBack();
+      if (next.waitMs > 0) return this.#wait(next.waitMs);
     }
-    const turnId = randomUUID();
-    const { model } = frame;
-    emit({ type: 'turn_start', turnId, model: `${model.provider}:${model.id}` });
-    const turn = new Turn({
-      store,
-      sessionId: this.sessionId,
-      sessionKey: record.sessionKey,
-      agentId: record.agentId,
-      turnId,
-      inboxId,
-      lease,
-      signal,
-      emit,
-      guard: this.guard(record, model, lease, emit, signal),
-      frame: () => ({ ...frame, calibration: this.#context.calibration(model) }),
-      window: () => this.#context.usableWindow(model, record),
-      tools: frame.toolsByName,
-      maxSteps: options.maxSteps,
-      onUsage: (estimated, usage) => this.#context.learnUsage(model, estimated, usage),
-      atBoundary: async () => {
-        // Stopped by another process, or in the moment between taking the message and running it.
-        const { state } = await store.inbox.get(inboxId);
-        if (state !== 'running') controller.abort(new RepriseError('ABORTED', 'the turn was stopped'));
-        await this.background.commit(lease, emit);
-      },
+    const { sessionKey } = rows[0] as InboxItem;
+    using slot = await lanes.enter(isSubagentSessionKey(sessionKey) ? 'children' : 'turns');
+    await this.lane.run((lease) => this.#take(lease, slot), { waitMs: 0 });
+    this.#isAwake = true;
+  }
+
+  /** By the rows as they are now that the session is ours: somebody may have run some of them meanwhile. */
+  async #take(lease: Lease, slot: Slot): Promise<void> {
+    const { store, options } = this.#context;
+    const { epoch } = lease;
+    const rows = await store.inbox.pending(this.sessionId);
+    // Whoever stands in this lane is the only runner, so a row that is running has lost its own.
+    const isOrphaned = rows.some(isRunning);
+    const next = isOrphaned ? undefined : nextTurn(rows, options.clock.now().getTime());
+    if (!isOrphaned && (next === undefined || next.waitMs > 0)) return;
+    const take = next === undefined ? { epoch, orphans: true } : { epoch, inboxId: next.lead.inboxId };
+    const lead = await store.inbox.take(this.sessionId, take);
+    if (lead === null) return;
+    using turn = new RunningTurn(lead, {
+      hub: this.#context.hub,
+      clock: options.clock,
+      stuckAfterMs: options.stuckAfterMs,
+      slot,
+      lost: lease.signal,
     });
-    return await turn.run();
-  }
-
-  /** Answers with the end of a turn that had ended; throws where it must not go on. */
-  async #recover(
-    { inboxId, attempts }: InboxItem,
-    afterSeq: number,
-    lease: Lease,
-    tools: ReadonlyMap<string, Tool>,
-  ): Promise<TurnEnd | undefined> {
-    const { store } = this.#context;
-    const found = await inspectTurn(store, { sessionId: this.sessionId, afterSeq, inboxId }, tools);
-    // Looked at before the attempts are: a turn that had ended well did so, however often its row was not told.
-    if (found.kind === 'ended') return endOf(found);
-    const failure = whyNot(found, attempts);
-    const entries = [...found.results, ...(failure === undefined ? [] : [endEntry(inboxId, failure)])];
-    if (entries.length > 0) await store.append(this.sessionId, entries, { epoch: lease.epoch });
-    if (failure !== undefined) throw failure;
-    return undefined;
-  }
-
-  async #settle({ inboxId }: InboxItem, state: InboxState, detail: JsonObject): Promise<void> {
+    this.#turn = turn;
     try {
-      await this.#context.store.inbox.settle(inboxId, state, detail);
-    } catch (error) {
-      // The row stays `running` and the transcript says how it ended: the next runner reads it there.
-      if (!(error instanceof RepriseError)) throw error;
+      await runItem({ context: this.#context, runner: this, turn, lease }, next);
+    } finally {
+      this.#turn = undefined;
     }
   }
+
+  #wait(ms: number): void {
+    if (this.#isClosed) return;
+    const { clock } = this.#context.options;
+    const { promise: over, resolve } = Promise.withResolvers<void>();
+    const end = (): void => {
+      this.#debounce = undefined;
+      resolve();
+    };
+    const timer = clock.setTimeout(() => {
+      end();
+      void this.wake().catch(() => undefined); // what is left undone waits for the next look at it
+    }, ms);
+    const cancel = (): void => {
+      clock.clearTimeout(timer);
+      end();
+    };
+    this.#debounce = { over, cancel };
+  }
+}
+
+function isRunning({ state, class: kind }: InboxItem): boolean {
+  return state === 'running' && kind !== 'command';
 }
 
 const EXPECTED: ReadonlySet<string> = new Set([
@@ -269,21 +244,3 @@ const EXPECTED: ReadonlySet<string> = new Set([
   'STORE_BUSY',
   'STORE_FULL',
 ]);
-
-function lost(cause: RepriseError): RepriseError {
-  return new RepriseError('FENCED', 'another runner has the session now', { cause });
-}
-
-function stateFor({ code, details }: RepriseError): InboxState {
-  if (details['reason'] === 'interrupted') return 'interrupted';
-  return code === 'ABORTED' ? 'cancelled' : 'failed';
-}
-
-function errorEvent({ code, message, details }: RepriseError): ErrorEvent {
-  return { type: 'error', code, message, details: JSON.parse(JSON.stringify(details)) as JsonObject };
-}
-
-function unexpected(error: unknown): RepriseError {
-  const message = error instanceof Error ? error.message : String(error);
-  return new RepriseError('MODEL_FAILED', `the turn failed: ${message}`, { cause: error });
-}

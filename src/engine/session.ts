@@ -23,8 +23,9 @@ import type { EngineContext } from './engine-context.ts';
 import type { GuardEvent } from './events.ts';
 import { type Explanation, explainTurn } from './explain.ts';
 import { compactionLimits } from './guard.ts';
-import { bodyOf, type UserInput } from './inbound.ts';
+import { bodyOf, type UserInput, withTicket } from './inbound.ts';
 import type { SessionRunner } from './session-runner.ts';
+import { parseSettingsPatch } from './settings-patch.ts';
 import { type SessionTotals, totalsOf } from './totals.ts';
 import { type ContextView, makeView, type TokenSplit, viewContext } from './turn-context.ts';
 import { startTurn, type TurnStream } from './turn-stream.ts';
@@ -36,6 +37,13 @@ export interface SendOptions {
   readonly source?: string;
   /** Stops the turn: what arrived stays. A message whose turn had not begun is cancelled. */
   readonly signal?: AbortSignal;
+}
+
+export interface StopResult {
+  /** Whether a turn ran. */
+  readonly stopped: boolean;
+  /** How many messages waited and will not be answered. */
+  readonly cancelled: number;
 }
 
 export interface ContextReport {
@@ -82,26 +90,42 @@ export class Session {
     input: string | UserInput,
     { idempotencyKey, source = 'library', signal }: SendOptions = {},
   ): TurnStream {
-    const { store, hub, closed } = this.#context;
+    const { store, hub, news, closed, options } = this.#context;
+    const { clock } = options;
     return startTurn({
       store,
       hub,
+      news,
+      clock,
       signal,
       closed: closed.signal,
       accept: async () => {
         this.#context.assertOpen();
-        const body = bodyOf(input);
-        const keyed = idempotencyKey === undefined ? {} : { idempotencyKey };
-        return store.inbox.receive({ sessionKey: this.key, sessionId: this.id, source, body, ...keyed });
+        const said = bodyOf(input);
+        const { mode, cap, drop } = options.queueFor(await this.record());
+        // Nobody waits for a second sentence of whoever is at the keyboard.
+        const body = withTicket(said, { mode, debounceMs: 0, at: clock.now().getTime() });
+        const keyed = idempotencyKey === undefined ? {} : { idempotencyKey, digest: JSON.stringify(said) };
+        const inbound = { sessionKey: this.key, sessionId: this.id, source, body, queue: { cap, drop } };
+        return store.inbox.receive({ ...inbound, ...keyed });
       },
       run: () => this.#runner.wake(),
       stop: ({ inboxId }) => this.#stopItem(inboxId),
     });
   }
 
-  /** Stops the running turn of this process, if there is one; what arrived so far is kept. */
-  stop(): boolean {
-    return this.#runner.stop();
+  /**
+   * Stops the turn that runs, in whichever process; what arrived so far is kept. With `waiting` the messages that wait
+   * are cancelled too, and their senders told.
+   */
+  async stop({ waiting = false }: { readonly waiting?: boolean } = {}): Promise<StopResult> {
+    const { inbox } = this.#context.store;
+    const open = (await inbox.pending(this.id)).filter((item) => item.class !== 'command');
+    const running = open.filter(({ state }) => state === 'running');
+    const cancelled = waiting ? open.filter(({ state }) => state === 'accepted') : [];
+    for (const { inboxId } of cancelled) await inbox.settle(inboxId, 'cancelled', { reason: 'stopped' });
+    for (const { inboxId } of running) await this.#stopItem(inboxId);
+    return { stopped: running.length > 0, cancelled: cancelled.length };
   }
 
   async record(): Promise<SessionRecord> {
@@ -117,8 +141,15 @@ export class Session {
     return this.#context.store.watch(this.id, { afterSeq, signal });
   }
 
-  async patch(settings: JsonObject): Promise<SessionRecord> {
-    return this.#context.store.patch(this.id, settings);
+  /** Settings by their names, null takes one back; `title` names the conversation for good. */
+  async patch({ title, ...settings }: JsonObject): Promise<SessionRecord> {
+    const { store } = this.#context;
+    const parsed = parseSettingsPatch(settings);
+    if (title !== undefined && (typeof title !== 'string' || title.trim() === ''))
+      throw new RepriseError('INVALID_INPUT', 'title is a text', { details: { field: 'title' } });
+    // What a person calls it stands before what is made of the first words said, whichever came first.
+    if (title !== undefined) await store.append(this.id, [{ type: 'session_info', name: title }]);
+    return Object.keys(parsed).length === 0 ? this.record() : store.patch(this.id, parsed);
   }
 
   /** Tokens and cost of every turn so far, those of branches that were left included: they were paid for. */

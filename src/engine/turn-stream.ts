@@ -1,10 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { RepriseError } from '../errors.ts';
 import type { InboxItem, InboxReceipt, Store } from '../store/store.ts';
 import type { Usage } from '../transcript/entry.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
+import { type Clock, pause } from './clock.ts';
 import { type DoneEvent, type ErrorEvent, isTerminal, type TurnEvent } from './events.ts';
 import type { Hub, Subscription } from './hub.ts';
+import type { InboxNews } from './inbox-news.ts';
 
 /** How a turn ended well. */
 export interface TurnResult {
@@ -23,6 +24,8 @@ export interface TurnStream extends AsyncIterable<TurnEvent> {
 export interface TurnStreamOptions {
   readonly store: Store;
   readonly hub: Hub;
+  readonly news: InboxNews;
+  readonly clock: Clock;
   readonly accept: () => Promise<InboxReceipt>;
   /** Runs the session here, if nobody else does. */
   readonly run: (receipt: InboxReceipt) => Promise<void>;
@@ -32,7 +35,10 @@ export interface TurnStreamOptions {
   readonly closed: AbortSignal;
 }
 
-const POLL_MS = 200;
+/** Between two looks when nobody tells of a change: a runner that died says nothing. */
+const LOOK_MS = 1000;
+/** Here the hub is faster by nature; a moment's grace lets it say the same with all its events. */
+const GRACE_MS = 200;
 const OPEN_STATES: ReadonlySet<string> = new Set(['accepted', 'running']);
 
 /** Starts at once, whether or not anybody reads: a turn does not depend on its listeners. */
@@ -53,17 +59,19 @@ export function startTurn(options: TurnStreamOptions): TurnStream {
 }
 
 async function follow(
-  { store, run, stop, signal, closed }: TurnStreamOptions,
+  options: TurnStreamOptions,
   accepting: Promise<InboxReceipt>,
   subscription: Subscription,
   events: EventLog,
 ): Promise<TurnResult> {
+  const { store, run, stop, signal, closed } = options;
   const receipt = await accepting.catch((error: unknown) => {
     subscription.close();
     events.end();
     throw error;
   });
   events.push({ type: 'accepted' });
+  if (receipt.held) await tellPlace(store, receipt, events);
   const onAbort = (): void => void stop(receipt).catch(() => undefined); // then it is not stopped, and ends as it ends
   signal?.addEventListener('abort', onAbort, { once: true });
   if (signal?.aborted === true) onAbort();
@@ -73,10 +81,11 @@ async function follow(
     const runHere = (): void => void run(receipt).catch(() => undefined); // what goes wrong is an event or a state of the row
     runHere();
     const tellEntries = receipt.held ? await entryTeller(store, receipt, events) : async () => undefined;
-    const elsewhere = pollEnd(store, receipt.inboxId, {
+    const elsewhere = watchEnd(options, receipt, {
       signal: poll.signal,
       onOpen: runHere,
       onLook: tellEntries,
+      isTold: () => events.runsHere,
     });
     const end = await Promise.race([here, elsewhere, whenClosed(closed, poll.signal, receipt)]);
     if (!events.hasEnded) events.push(end);
@@ -134,36 +143,58 @@ async function entryTeller(
   };
 }
 
-interface PollOptions {
+interface WatchEndOptions {
   readonly signal: AbortSignal;
   readonly onOpen: () => void;
   readonly onLook: () => Promise<void>;
+  /** The events of this process tell it all: a look is needed only in case they do not. */
+  readonly isTold: () => boolean;
 }
 
 /**
  * The row tells the end whoever runs it, in this process or another. While it is open its runner may have died, so
  * each look offers to run it here: that comes to nothing as long as somebody else holds the session.
  */
-async function pollEnd(store: Store, inboxId: string, { signal, onOpen, onLook }: PollOptions): Promise<End> {
+async function watchEnd(
+  { store, news, clock }: TurnStreamOptions,
+  { inboxId, sessionId }: InboxReceipt,
+  { signal, onOpen, onLook, isTold }: WatchEndOptions,
+): Promise<End> {
   for (;;) {
-    await pause(POLL_MS, signal);
+    const look = new AbortController();
+    const either = AbortSignal.any([signal, look.signal]);
+    const change = isTold() ? new Promise<void>(() => undefined) : news.next(sessionId, either);
+    await Promise.race([change, pause(clock, LOOK_MS, either)]);
+    look.abort();
     if (signal.aborted) return await new Promise<never>(() => undefined);
-    const item = await store.inbox.get(inboxId).catch(() => undefined); // asked again: a store may be busy
+    const item = await ended(store, inboxId).catch(() => undefined); // asked again: a store may be busy
     if (item === undefined) continue;
     await onLook();
     if (OPEN_STATES.has(item.state)) {
       onOpen();
       continue;
     }
-    // Here the hub is faster by nature; a moment's grace lets it say the same with all its events.
-    await pause(POLL_MS, signal);
+    await pause(clock, GRACE_MS, signal);
     return endOf(item);
   }
 }
 
-/** Ends early when nobody waits any more. */
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal }).catch(() => undefined);
+/** The row that says how it ends: that of the message it was answered with, where it joined another. */
+export async function ended(store: Store, inboxId: string): Promise<InboxItem> {
+  const item = await store.inbox.get(inboxId);
+  const into = item.state === 'merged' ? item.detail?.['mergedInto'] : undefined;
+  return typeof into === 'string' ? await ended(store, into) : item;
+}
+
+/** How many are before it; where it is known to run next, nothing is told. */
+async function tellPlace(
+  store: Store,
+  { inboxId, sessionId }: InboxReceipt,
+  events: EventLog,
+): Promise<void> {
+  const open = await store.inbox.pending(sessionId).catch(() => []); // only told to be kind
+  const position = open.findIndex((item) => item.inboxId === inboxId);
+  if (position > 0) events.push({ type: 'queued', position });
 }
 
 /** The same terminal event as the runner gave, from what it wrote down. */

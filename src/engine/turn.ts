@@ -13,6 +13,7 @@ import type { ToolCall } from './tools/run-tool.ts';
 import type { Tool } from './tools/tool.ts';
 import { addUsage, NO_USAGE } from './totals.ts';
 import type { ContextView, RequestFrame } from './turn-context.ts';
+import { isFenced, type TurnEnding, type TurnOutcome, unexpected } from './turn-outcome.ts';
 
 export interface TurnOptions {
   readonly store: Store;
@@ -33,6 +34,13 @@ export interface TurnOptions {
   readonly onUsage: (estimated: number, usage: Usage) => void;
   /** At a point where the history is whole: between two calls of the model. */
   readonly atBoundary: () => Promise<void>;
+  /** Before each tool: true when something newer waits, so that those not yet started are left out. */
+  readonly isOvertaken: () => Promise<boolean>;
+  /** Waits for another session without keeping others from running. */
+  readonly aside: <T>(work: () => Promise<T>) => Promise<T>;
+  /** What else is written in the append that ends the turn. */
+  readonly ending: (outcome: TurnOutcome) => TurnEnding;
+  readonly onEnded: () => void;
 }
 
 export type TurnEnd = Omit<DoneEvent, 'type'>;
@@ -102,7 +110,8 @@ export class Turn {
   async #stream(request: ModelRequest, answer: Answer): Promise<FinishEvent> {
     const { emit, frame, signal, sessionId } = this.#options;
     const { model } = frame();
-    for await (const event of model.stream({ ...request, cacheKey: sessionId }, { signal })) {
+    const events = model.stream({ ...request, cacheKey: sessionId }, { signal });
+    for await (const event of untilAborted(events, signal)) {
       answer.take(event);
       switch (event.type) {
         case 'text_delta':
@@ -124,24 +133,27 @@ export class Turn {
   }
 
   async #finish(message: AssistantMessage): Promise<TurnEnd> {
-    const { turnId } = this.#options;
-    const entry = this.#turnEntry('done');
-    await this.#store([{ type: 'message', message }, entry]);
-    const tokenEstimate = this.#calls.at(-1)?.tokens ?? 0;
+    const { turnId, ending, onEnded } = this.#options;
+    const tokenEstimate = (this.#calls.at(-1)?.tokens ?? 0) + (message.usage?.output ?? 0);
     const text = message.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('');
-    return { turnId, text, usage: this.#usage, tokenEstimate: tokenEstimate + (message.usage?.output ?? 0) };
+    const end = { turnId, text, usage: this.#usage, tokenEstimate };
+    await this.#store([{ type: 'message', message }, this.#turnEntry('done')], ending({ end }));
+    onEnded();
+    return end;
   }
 
   /** Stores what had arrived and why it ended; answers with the error for its caller to throw. */
   async #fail(answer: Answer, error: RepriseError): Promise<RepriseError> {
-    const { lease, frame } = this.#options;
+    const { lease, frame, ending, onEnded } = this.#options;
     if (lease.signal.aborted || isFenced(error)) return error; // the session is another runner's now
     const stopReason = error.code === 'ABORTED' ? 'aborted' : 'error';
     const entry = this.#turnEntry(stopReason, error);
     const partial = answer.content();
     const message = answer.message(frame().model, { stopReason, errorMessage: error.message });
     try {
-      await this.#store(partial.length === 0 ? [entry] : [{ type: 'message', message }, entry]);
+      const entries = partial.length === 0 ? [entry] : [{ type: 'message', message }, entry];
+      await this.#store(entries, ending({ error }));
+      onEnded();
     } catch (failed) {
       if (failed instanceof RepriseError && isFenced(failed)) return failed;
       // The first failure is what people should see; that it could not be written down either stands beside it.
@@ -160,9 +172,9 @@ export class Turn {
     return { type: 'custom', customType: 'reprise.turn', data };
   }
 
-  async #store(entries: readonly NewEntry[]): Promise<void> {
+  async #store(entries: readonly NewEntry[], ending: TurnEnding = {}): Promise<void> {
     const { store, sessionId, lease, emit } = this.#options;
-    const { firstSeq } = await store.append(sessionId, entries, { epoch: lease.epoch });
+    const { firstSeq } = await store.append(sessionId, entries, { ...ending, epoch: lease.epoch });
     for (const [i, { type }] of entries.entries())
       emit({ type: 'entry', seq: firstSeq + i, entryType: type });
   }
@@ -183,17 +195,35 @@ function callsOf(message: AssistantMessage): ToolCall[] {
   });
 }
 
-/** Known by a refused append before the lease is told that it is lost. */
-function isFenced({ code }: RepriseError): boolean {
-  return code === 'FENCED';
-}
-
 function aborted({ reason }: AbortSignal): RepriseError {
   if (reason instanceof RepriseError) return reason;
   return new RepriseError('ABORTED', 'the turn was stopped', { cause: reason });
 }
 
-function unexpected(error: unknown): RepriseError {
-  const message = error instanceof Error ? error.message : String(error);
-  return new RepriseError('MODEL_FAILED', `the turn failed: ${message}`, { cause: error });
+/** A model that ignores its signal is left behind: it may go on, but nobody waits for it. */
+async function* untilAborted<T>(
+  source: AsyncIterable<T>,
+  signal: AbortSignal,
+): AsyncGenerator<T, void, undefined> {
+  const iterator = source[Symbol.asyncIterator]();
+  let leave: (reason: unknown) => void = () => undefined;
+  const onAbort = (): void => leave(signal.reason);
+  signal.addEventListener('abort', onAbort);
+  let isOver = false;
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      const next = await new Promise<IteratorResult<T>>((resolve, reject) => {
+        leave = reject;
+        iterator.next().then(resolve, reject);
+      });
+      isOver = next.done === true;
+      if (next.done === true) return;
+      yield next.value;
+    }
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+    // Not waited for: it may never answer.
+    if (!isOver) void Promise.resolve(iterator.return?.()).catch(() => undefined);
+  }
 }

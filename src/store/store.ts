@@ -1,3 +1,5 @@
+/* Longer than files here should be: whoever writes a store finds all it has to do in one place. */
+
 import type { Entry, SessionHeader } from '../transcript/entry.ts';
 import type { JsonObject } from '../transcript/json.ts';
 
@@ -14,7 +16,8 @@ export interface Store extends AsyncDisposable {
   get(id: string): Promise<SessionRecord>;
   /** The session a key stands for now, if any. */
   active(key: string): Promise<SessionRecord | undefined>;
-  activate(key: string, id: string): Promise<SessionRecord>;
+  /** The reason is kept in the transcript. */
+  activate(key: string, id: string, options?: ActivateOptions): Promise<SessionRecord>;
   /** Newest first, in keyset pages. */
   list(query?: ListQuery): Promise<SessionPage>;
 
@@ -93,6 +96,10 @@ export interface SessionInit {
   readonly activate?: boolean;
 }
 
+export interface ActivateOptions {
+  readonly reason?: string;
+}
+
 export type SessionStatus = 'open' | 'deleted';
 
 export interface SessionRecord {
@@ -152,6 +159,13 @@ export interface AppendOptions {
   /** The epoch of the caller's lease. */
   readonly epoch?: number;
   readonly expectedLeaf?: string | null;
+  /** In the same transaction, also on a retry with a known key: items that end with this append. A final state stays. */
+  readonly settle?: readonly Settlement[];
+  /**
+   * In the same transaction: messages for other sessions (a child's result for its parent). Each needs an
+   * idempotency key, so that a retry accepts it once. One for a session that is deleted or gone is passed over.
+   */
+  readonly deliver?: readonly Inbound[];
 }
 
 export interface AppendReceipt {
@@ -207,7 +221,12 @@ export interface Lease extends AsyncDisposable {
   readonly signal: AbortSignal;
   renew(): Promise<void>;
   /** Refuses while an accepted item waits, and answers with that item instead. */
-  release(): Promise<InboxItem | null>;
+  release(options?: ReleaseOptions): Promise<InboxItem | null>;
+}
+
+export interface ReleaseOptions {
+  /** Let go although messages wait: whoever sweeps next runs them. */
+  readonly handOver?: boolean;
 }
 
 export interface LeaseInfo {
@@ -230,15 +249,31 @@ export type InboxState =
   | 'dropped'
   | 'interrupted';
 
+/**
+ * `message` counts for the cap of a queue. `system` is never counted and never dropped: children's results, events.
+ * `command` runs at once where it was received: it is born `running`, never taken and never dropped.
+ */
+export type InboxClass = 'message' | 'system' | 'command';
+
 export interface InboxItem {
   readonly inboxId: string;
   readonly sessionId: string;
   readonly sessionKey: string;
   readonly state: InboxState;
+  readonly class: InboxClass;
+  readonly group?: string;
   readonly body: JsonObject;
   /** How often a runner has taken it. */
   readonly attempts: number;
   readonly createdAt: string;
+  readonly detail?: JsonObject;
+  /** Items that were dropped at the cap with `summarize` and stand in this one now, oldest first. */
+  readonly carries?: readonly string[];
+}
+
+export interface Settlement {
+  readonly inboxId: string;
+  readonly state: InboxState;
   readonly detail?: JsonObject;
 }
 
@@ -250,8 +285,50 @@ export interface Inbound {
   readonly source: string;
   readonly idempotencyKey?: string;
   readonly body: JsonObject;
-  /** Start a new session for the key first; the reason is kept. */
-  readonly reset?: string;
+  /** Start a new session for the key first. */
+  readonly reset?: Reset;
+  /** For the session this message may have to make. */
+  readonly create?: NewSession;
+  /** By default `message`. */
+  readonly class?: InboxClass;
+  /** Applies to class `message`. */
+  readonly queue?: QueueLimit;
+  /** Refuse with `SESSION_BUSY` while the session has an accepted or running item. */
+  readonly ifIdle?: boolean;
+  readonly group?: InboxGroup;
+}
+
+/**
+ * The old session is kept: it gets a `reprise.reset` side entry that names the new one, which has it as its parent and
+ * keeps the reason in its `reprise.activate` line.
+ */
+export interface Reset {
+  readonly reason: string;
+  /** Only if this is still the session of the key: where another reset came first, the message joins that one's. Unset: always. */
+  readonly from?: string;
+  /** Settings of the old session that do not go over to the new one; all others do. */
+  readonly forget?: readonly string[];
+}
+
+export interface NewSession {
+  /** Unset: a UUIDv7. */
+  readonly id?: string;
+  /** After a reset the old session is the parent. */
+  readonly parentId?: string;
+  /** They lie over what a reset carries; null takes a name back. */
+  readonly settings?: JsonObject;
+}
+
+/** At `cap` accepted messages: refuse the new one (`QUEUE_FULL`), or drop the oldest, which `summarize` notes in the next. */
+export interface QueueLimit {
+  readonly cap: number;
+  readonly drop: 'old' | 'new' | 'summarize';
+}
+
+export interface InboxGroup {
+  readonly name: string;
+  /** Of accepted and running items; one more is `LIMIT_EXCEEDED`, `details.limit` being `group`. */
+  readonly max?: number;
 }
 
 export interface InboxReceipt {
@@ -262,15 +339,40 @@ export interface InboxReceipt {
   readonly fresh: boolean;
   /** Whether somebody holds the session; if nobody does, the receiver runs it. */
   readonly held: boolean;
+  /** Items that made place for this one; each is `dropped` now. */
+  readonly dropped: readonly string[];
+  /** Set when this message made the session: the session it took the place of, or null. */
+  readonly created?: { readonly replaced: string | null };
 }
 
 export interface TakeOptions {
   readonly epoch: number;
   readonly orphans?: boolean;
+  /** This very accepted item; null if it is not accepted any more. */
+  readonly inboxId?: string;
+}
+
+export interface PendingQuery {
+  readonly sessionId?: string;
+  readonly group?: string;
+}
+
+/** What makes a message unique, whatever became of it. */
+export interface InboundKey {
+  readonly sessionKey: string;
+  readonly source: string;
+  readonly idempotencyKey: string;
+}
+
+export interface InboxWatchOptions {
+  readonly signal: AbortSignal;
 }
 
 export interface Inbox {
-  /** One transaction: known key, reset, session, row. Only then is the message accepted. */
+  /**
+   * One transaction: known key, group, reset, session, queue, row. Only then is the message accepted; a refusal leaves
+   * nothing. A known key is answered with the item it got, and with nothing of what the first has done besides.
+   */
   receive(inbound: Inbound): Promise<InboxReceipt>;
   /**
    * The oldest accepted item of a session becomes `running`; needs the lease's epoch. With `orphans` one that is
@@ -279,8 +381,15 @@ export interface Inbox {
   take(sessionId: string, options: TakeOptions): Promise<InboxItem | null>;
   settle(inboxId: string, state: InboxState, detail?: JsonObject): Promise<void>;
   get(inboxId: string): Promise<InboxItem>;
-  /** Accepted and running items, oldest first; of one session or of all. */
-  pending(sessionId?: string): Promise<readonly InboxItem[]>;
+  /** Accepted and running items, oldest first; of one session, of one group, or all. */
+  pending(query?: string | PendingQuery): Promise<readonly InboxItem[]>;
+  /** What this key got the first time, if it was ever seen. */
+  known(key: InboundKey): Promise<InboxItem | undefined>;
+  /**
+   * Sessions whose inbox has changed (an item accepted or settled, by any process) from this call on, until the signal
+   * aborts or the store closes. May name a session too often, never too seldom.
+   */
+  watch(options: InboxWatchOptions): AsyncIterable<string>;
 }
 
 export interface SearchQuery {

@@ -130,12 +130,13 @@ export const brokenStores: readonly BrokenStore[] = [
   broken(
     'spends the key of a refused append',
     'a key spent on a refused append is not spent',
-    (_store, right) => ({
-      guard: (session, entries, options) => {
-        const receipt = { firstSeq: 1, lastSeq: 1 };
-        if (options.key !== undefined) session.keys.set(options.key, { hash: 'not of this body', receipt });
-        right.guard(session, entries, options);
-      },
+    (store, right) => ({
+      append: (id, entries, options) =>
+        right.append(id, entries, options).catch((error: unknown) => {
+          const receipt = { firstSeq: 1, lastSeq: 1 };
+          store.find(id).keys.set(options?.key ?? '', { hash: 'not of this body', receipt });
+          throw error;
+        }),
     }),
   ),
   broken(

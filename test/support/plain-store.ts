@@ -50,7 +50,9 @@ export class PlainData {
   readonly purged: Set<string> = new Set();
   readonly active: Map<string, string> = new Map();
   readonly items: Map<string, port.InboxItem> = new Map();
-  readonly inbound: Map<string, { readonly hash: string; readonly receipt: port.InboxReceipt }> = new Map();
+  readonly inbound: Map<string, { readonly hash: string; readonly inboxId: string }> = new Map();
+  /** Sessions whose inbox has changed, in order. */
+  readonly changes: string[] = [];
 }
 
 /** A listener and what it has not heard yet. */
@@ -108,10 +110,13 @@ export class PlainStore implements port.Store {
 
   readonly inbox: port.Inbox = {
     receive: async (inbound) => this.receive(inbound),
-    take: async (sessionId, { epoch, orphans = false }) => this.take(sessionId, epoch, orphans),
+    take: async (sessionId, { epoch, orphans = false, inboxId }) =>
+      inboxId === undefined ? this.take(sessionId, epoch, orphans) : this.takeThis(sessionId, epoch, inboxId),
     settle: async (inboxId, state, detail) => this.settle(inboxId, state, detail),
     get: async (inboxId) => this.item(inboxId),
-    pending: async (sessionId) => this.pending(sessionId),
+    pending: async (query = {}) => this.pending(typeof query === 'string' ? { sessionId: query } : query),
+    known: async (key) => this.known(key),
+    watch: ({ signal }) => this.watchInbox(this.data.changes.length, signal),
   };
 
   constructor(options: PlainOptions, data: PlainData) {
@@ -151,10 +156,15 @@ export class PlainStore implements port.Store {
     return id === undefined ? undefined : this.record(this.find(id));
   }
 
-  async activate(key: string, id: string): Promise<port.SessionRecord> {
+  async activate(
+    key: string,
+    id: string,
+    { reason }: port.ActivateOptions = {},
+  ): Promise<port.SessionRecord> {
     const session = this.find(id);
     if (session.deleted) throw fail('SESSION_DELETED', `${id} is deleted`);
     this.data.active.set(normalizeSessionKey(key), session.id);
+    this.note(session, 'activate', { key: session.key, ...(reason !== undefined && { reason }) });
     return this.record(session);
   }
 
@@ -175,6 +185,14 @@ export class PlainStore implements port.Store {
   async append(id: string, entries: Entries, options: port.AppendOptions = {}): Promise<port.AppendReceipt> {
     const session = this.find(id);
     checkEntries(entries);
+    return this.atomically(session, () => {
+      const receipt = this.land(session, entries, options);
+      this.tell(options);
+      return receipt;
+    });
+  }
+
+  land(session: PlainSession, entries: Entries, options: port.AppendOptions): port.AppendReceipt {
     const hash = hashOf(entries);
     const known = options.key === undefined ? undefined : session.keys.get(options.key);
     if (known !== undefined) {
@@ -183,6 +201,42 @@ export class PlainStore implements port.Store {
     }
     this.guard(session, entries, options);
     return this.write(session, entries, hash, options.key);
+  }
+
+  /** What an append means for messages: also when its key was known. */
+  tell({ settle = [], deliver = [] }: port.AppendOptions): void {
+    for (const { inboxId, state, detail } of settle) this.settle(inboxId, state, detail);
+    for (const inbound of deliver) {
+      if (inbound.idempotencyKey === undefined) throw fail('INVALID_INPUT', 'a delivery has a key');
+      this.deliver(inbound);
+    }
+  }
+
+  deliver(inbound: port.Inbound): void {
+    try {
+      this.receive(inbound);
+    } catch (error) {
+      const gone = ['SESSION_DELETED', 'SESSION_NOT_FOUND', 'GONE'];
+      if (!(error instanceof RepriseError) || !gone.includes(error.code)) throw error;
+    }
+  }
+
+  /** All of it or nothing. Nothing awaits in between, so there is nobody who could have seen more. */
+  atomically<T>(session: PlainSession, work: () => T): T {
+    const { data } = this;
+    const { leaf, blobs } = session;
+    const [lines, keys] = [session.lines.length, new Map(session.keys)];
+    const maps = [data.sessions, data.active, data.items, data.inbound] as Map<string, unknown>[];
+    const copies = maps.map((map) => new Map(map));
+    try {
+      return work();
+    } catch (error) {
+      Object.assign(session, { leaf, blobs });
+      session.lines.length = lines;
+      refill(session.keys, keys);
+      for (const [i, map] of maps.entries()) refill(map, copies[i] ?? map);
+      throw error;
+    }
   }
 
   /** Tombstone, epoch, leaf: in this order. */
@@ -343,8 +397,8 @@ export class PlainStore implements port.Store {
       renew: async () => {
         if (!isMine()) throw fail('FENCED', 'the lease is lost');
       },
-      release: async () => {
-        const waiting = this.pending(session.id).find(({ state }) => state === 'accepted');
+      release: async ({ handOver = false } = {}) => {
+        const waiting = handOver ? undefined : this.accepted(session.id)[0];
         if (isMine() && waiting !== undefined) return waiting;
         giveUp();
         return null;
@@ -365,34 +419,106 @@ export class PlainStore implements port.Store {
     return heldNow.map(({ id, epoch }) => ({ sessionId: id, epoch, holder: HOLDER, alive: true }));
   }
 
-  receive({ sessionKey, sessionId, source, idempotencyKey, body, reset }: port.Inbound): port.InboxReceipt {
+  receive(inbound: port.Inbound): port.InboxReceipt {
+    const { source, idempotencyKey, body, reset, class: kind = 'message', queue, group } = inbound;
     this.open();
-    const key = normalizeSessionKey(sessionKey);
+    const key = normalizeSessionKey(inbound.sessionKey);
     assertStorable(body);
     const name = JSON.stringify([agentOf(key), source, idempotencyKey]);
     const hash = hashOf(body);
     const known = idempotencyKey === undefined ? undefined : this.data.inbound.get(name);
     if (known !== undefined) {
-      if (known.hash === hash) return { ...known.receipt, fresh: false };
-      throw fail('KEY_REUSED', 'the message key was used with another body');
+      if (known.hash !== hash) throw fail('KEY_REUSED', 'the message key was used with another body');
+      const { inboxId, sessionId } = this.item(known.inboxId);
+      const isHeld = this.data.sessions.get(sessionId.toLowerCase())?.holder !== undefined;
+      return { inboxId, sessionId, sessionKey: key, fresh: false, held: isHeld, dropped: [] };
     }
-    const session = sessionId === undefined ? this.sessionFor(key, reset) : this.named(sessionId, key);
+    if (group !== undefined) this.checkGroup(group);
+    const current = this.recipient(key, inbound);
+    if (inbound.ifIdle === true && current !== undefined) this.checkIdle(current);
+    const room =
+      kind === 'message' && queue !== undefined && current !== undefined
+        ? this.makeRoom(current, queue)
+        : { dropped: [], carries: [] };
+    const replaced = reset === undefined ? undefined : this.data.active.get(key);
+    const session = current ?? this.makeFor(key, inbound, replaced);
     const inboxId = this.options.newId();
     const place = { inboxId, sessionId: session.id, sessionKey: key };
-    const kept = JSON.parse(JSON.stringify(body)) as JsonObject;
-    const createdAt = this.options.now();
-    this.data.items.set(inboxId, { ...place, state: 'accepted', body: kept, attempts: 0, createdAt });
-    const receipt = { ...place, fresh: true, held: session.holder !== undefined };
-    if (idempotencyKey !== undefined) this.data.inbound.set(name, { hash, receipt });
-    return receipt;
+    this.data.items.set(inboxId, {
+      ...place,
+      state: kind === 'command' ? 'running' : 'accepted',
+      class: kind,
+      ...(group !== undefined && { group: group.name }),
+      body: JSON.parse(JSON.stringify(body)) as JsonObject,
+      attempts: 0,
+      createdAt: this.options.now(),
+      ...(room.carries.length > 0 && { carries: room.carries }),
+    });
+    if (idempotencyKey !== undefined) this.data.inbound.set(name, { hash, inboxId });
+    this.changed(session.id);
+    const created = current === undefined ? { created: { replaced: replaced ?? null } } : {};
+    return { ...place, fresh: true, held: session.holder !== undefined, dropped: room.dropped, ...created };
   }
 
-  private sessionFor(key: string, reset: string | undefined): PlainSession {
+  /** Undefined: one has to be made. */
+  recipient(key: string, { sessionId, reset }: port.Inbound): PlainSession | undefined {
+    if (sessionId !== undefined) return this.named(sessionId, key);
     const current = this.data.active.get(key);
-    if (current !== undefined && reset === undefined) return this.find(current);
-    const session = this.make(this.options.newId(), key, {});
+    if (current === undefined) return undefined;
+    const isDue = reset !== undefined && (reset.from === undefined || reset.from === current);
+    return isDue ? undefined : this.find(current);
+  }
+
+  checkGroup({ name, max = Number.POSITIVE_INFINITY }: port.InboxGroup): void {
+    if (this.pending({ group: name }).length < max) return;
+    throw new RepriseError('LIMIT_EXCEEDED', `group ${name} is full`, { details: { limit: 'group' } });
+  }
+
+  checkIdle({ id }: PlainSession): void {
+    if (this.pending({ sessionId: id }).length > 0) throw fail('SESSION_BUSY', `${id} is busy`);
+  }
+
+  makeRoom({ id }: PlainSession, { cap, drop }: port.QueueLimit): { dropped: string[]; carries: string[] } {
+    const waiting = this.accepted(id).filter((item) => item.class === 'message');
+    if (waiting.length < cap) return { dropped: [], carries: [] };
+    if (drop === 'new')
+      throw new RepriseError('QUEUE_FULL', `${id} is at its cap`, { details: { limit: cap } });
+    const dropped: string[] = [];
+    let carries: string[] = [];
+    while (waiting.length >= cap) {
+      const oldest = waiting.shift();
+      if (oldest === undefined) break;
+      const detail = { code: 'QUEUE_FULL', message: 'the queue was full', reason: 'queue-full' };
+      this.settle(oldest.inboxId, 'dropped', detail);
+      dropped.push(oldest.inboxId);
+      carries = [...carries, ...(oldest.carries ?? []), oldest.inboxId];
+    }
+    const [heir] = waiting;
+    if (drop === 'old' || heir === undefined) return { dropped, carries: drop === 'old' ? [] : carries };
+    this.data.items.set(heir.inboxId, { ...heir, carries: [...carries, ...(heir.carries ?? [])] });
+    return { dropped, carries: [] };
+  }
+
+  makeFor(key: string, { reset, create = {} }: port.Inbound, replaced?: string): PlainSession {
+    const old = replaced === undefined ? undefined : this.find(replaced);
+    const settings = { ...(old !== undefined && this.carried(old, reset)), ...create.settings };
+    const parentId = old?.id ?? create.parentId;
+    const id = create.id ?? this.options.newId();
+    if (this.data.sessions.has(id.toLowerCase())) throw fail('SESSION_EXISTS', `${id} exists`);
+    const session = this.make(id, key, {
+      ...(parentId !== undefined && { parentId }),
+      ...(Object.keys(settings).length > 0 && { settings }),
+    });
     this.data.active.set(key, session.id);
+    const why = reset === undefined ? {} : { reason: reset.reason };
+    this.note(session, 'activate', { key, ...why });
+    if (old !== undefined) this.note(old, 'reset', { next: session.id, ...why });
     return session;
+  }
+
+  carried(old: PlainSession, { forget = [] }: Partial<port.Reset> = {}): JsonObject {
+    const { settings } = this.record(old);
+    return Object.fromEntries(Object.entries(settings).filter(([name]) => !forget.includes(name)));
   }
 
   private named(id: string, key: string): PlainSession {
@@ -405,19 +531,52 @@ export class PlainStore implements port.Store {
   take(sessionId: string, epoch: number, orphans = false): port.InboxItem | null {
     const session = this.find(sessionId);
     if (session.holder === undefined || epoch !== session.epoch) throw fail('FENCED', 'not the holder');
-    const pending = this.pending(sessionId);
-    const orphan = orphans ? pending.find(({ state }) => state === 'running') : undefined;
-    const next = orphan ?? pending.find(({ state }) => state === 'accepted');
-    if (next === undefined) return null;
-    const taken: port.InboxItem = { ...next, state: 'running', attempts: next.attempts + 1 };
+    const takeable = this.pending({ sessionId }).filter((item) => item.class !== 'command');
+    const orphan = orphans ? takeable.find(({ state }) => state === 'running') : undefined;
+    return this.run(orphan ?? takeable.find(({ state }) => state === 'accepted'));
+  }
+
+  takeThis(sessionId: string, epoch: number, inboxId: string): port.InboxItem | null {
+    const session = this.find(sessionId);
+    if (session.holder === undefined || epoch !== session.epoch) throw fail('FENCED', 'not the holder');
+    return this.run(this.accepted(sessionId).find((item) => item.inboxId === inboxId));
+  }
+
+  private run(item: port.InboxItem | undefined): port.InboxItem | null {
+    if (item === undefined) return null;
+    const taken: port.InboxItem = { ...item, state: 'running', attempts: item.attempts + 1 };
     this.data.items.set(taken.inboxId, taken);
     return taken;
   }
 
   settle(inboxId: string, state: port.InboxState, detail?: JsonObject): void {
     const item = this.item(inboxId);
-    if (isPending(item))
-      this.data.items.set(inboxId, { ...item, state, ...(detail !== undefined && { detail }) });
+    if (!isPending(item)) return;
+    this.data.items.set(inboxId, { ...item, state, ...(detail !== undefined && { detail }) });
+    this.changed(item.sessionId);
+  }
+
+  changed(sessionId: string): void {
+    this.data.changes.push(sessionId);
+    this.wake();
+  }
+
+  async *watchInbox(from: number, signal: AbortSignal): AsyncGenerator<string> {
+    for (let at = from; !signal.aborted && !this.#closed; ) {
+      const id = this.data.changes[at];
+      if (id === undefined) await this.nextChange(signal);
+      else {
+        at++;
+        yield id;
+      }
+    }
+  }
+
+  known({ sessionKey, source, idempotencyKey }: port.InboundKey): port.InboxItem | undefined {
+    this.open();
+    const agentId = agentOf(normalizeSessionKey(sessionKey));
+    const known = this.data.inbound.get(JSON.stringify([agentId, source, idempotencyKey]));
+    return known === undefined ? undefined : this.item(known.inboxId);
   }
 
   private item(inboxId: string): port.InboxItem {
@@ -427,10 +586,18 @@ export class PlainStore implements port.Store {
     return item;
   }
 
-  private pending(sessionId?: string): port.InboxItem[] {
+  pending({ sessionId, group }: port.PendingQuery): port.InboxItem[] {
     this.open();
-    const all = [...this.data.items.values()].filter(isPending);
-    return sessionId === undefined ? all : all.filter((item) => item.sessionId === sessionId);
+    return [...this.data.items.values()].filter(
+      (item) =>
+        isPending(item) &&
+        (sessionId === undefined || item.sessionId === sessionId) &&
+        (group === undefined || item.group === group),
+    );
+  }
+
+  private accepted(sessionId: string): port.InboxItem[] {
+    return this.pending({ sessionId }).filter(({ state }) => state === 'accepted');
   }
 
   async patch(id: string, settings: JsonObject): Promise<port.SessionRecord> {
@@ -442,7 +609,7 @@ export class PlainStore implements port.Store {
   async delete(id: string): Promise<port.SessionRecord> {
     const session = this.find(id);
     if (session.deleted) return this.record(session);
-    for (const { inboxId } of this.pending(id))
+    for (const { inboxId } of this.pending({ sessionId: id }))
       this.settle(inboxId, 'cancelled', { reason: 'session deleted' });
     session.epoch++;
     this.note(session, 'deleted');
@@ -634,6 +801,12 @@ function chainEntry(
 
 function hashOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 16);
+}
+
+function refill<K, V>(map: Map<K, V>, from: ReadonlyMap<K, V>): void {
+  const entries = [...from];
+  map.clear();
+  for (const [key, value] of entries) map.set(key, value);
 }
 
 function agentOf(key: string): string {

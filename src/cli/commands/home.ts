@@ -1,10 +1,9 @@
-import { RepriseError } from '../../errors.ts';
-import { copyHistory } from '../../store/copy-history.ts';
-import type { SessionRecord, Store, VerifyStatus } from '../../store/store.ts';
-import { parseTranscript, type Transcript } from '../../transcript/reader.ts';
+import { sessionFacts, sessionName } from '../../engine/commands/session-line.ts';
+import { resolveRef } from '../../engine/ref.ts';
+import { repairedText, repairSession } from '../../engine/repair.ts';
+import type { SessionRecord, VerifyStatus } from '../../store/store.ts';
 import { type HomeOptions, homeOf, openHome } from '../home.ts';
 import { escapeForTerminal, print, say, style } from '../print.ts';
-import { resolveRef } from '../ref.ts';
 
 interface ReadOptions extends HomeOptions {
   readonly json?: unknown;
@@ -40,22 +39,9 @@ export async function ls(text: string | undefined, options: ListOptions): Promis
   if (cursor !== null) say('… older ones left out; --limit shows more');
 }
 
-function listLine(
-  number: number,
-  { id, title, label, lastAt, messageCount, sessionKey, active }: SessionRecord,
-): string {
-  const name = escapeForTerminal(label ?? title) || '(untitled)';
-  const where = escapeForTerminal(sessionKey);
-  const head = `${String(number).padStart(3)}${active ? '*' : ' '} ${name}`;
-  return `${head}\n     ${style('dim', `${id} · ${where} · ${messageCount} messages · ${ago(lastAt)}`)}`;
-}
-
-function ago(time: string): string {
-  const minutes = Math.max(0, Math.round((Date.now() - Date.parse(time)) / 60_000));
-  if (minutes < 1) return 'just now';
-  if (minutes < 60) return `${minutes} min ago`;
-  if (minutes < 48 * 60) return `${Math.round(minutes / 60)} h ago`;
-  return `${Math.round(minutes / 1440)} days ago`;
+function listLine(number: number, record: SessionRecord): string {
+  const head = `${String(number).padStart(3)}${record.active ? '*' : ' '} ${sessionName(record)}`;
+  return `${escapeForTerminal(head)}\n     ${style('dim', escapeForTerminal(sessionFacts(record, new Date())))}`;
 }
 
 const VERIFY_EXIT: Readonly<Record<VerifyStatus, number>> = { clean: 0, quarantined: 1, corrupt: 6 };
@@ -112,35 +98,6 @@ export async function path(ref: string | undefined, options: ReadOptions): Promi
 /** `reprise repair <ref>`: everything that still verifies goes on in a new session; the damaged one stays as it is. */
 export async function repair(ref: string, options: ReadOptions): Promise<void> {
   await using store = await openHome(options);
-  const damaged = await resolveRef(store, ref);
-  const { entries, corruptAt, header, issues } = await readable(store, damaged.id);
-  const cwd = header?.cwd;
-  const { id } = await store.create({
-    key: damaged.sessionKey,
-    parentId: damaged.id,
-    ...(cwd !== undefined && { cwd }),
-  });
-  const copied = await copyHistory(store, id, entries, { blobsFrom: { store, id: damaged.id } });
-  if (damaged.active) await store.activate(damaged.sessionKey, id);
-  const damagedAt = damaged.corruptAt ?? corruptAt ?? issues?.examples[0]?.offset ?? null;
-  const result = { repaired: id, from: damaged.id, entries: copied, damagedAt };
-  if (options.json === true) print(JSON.stringify(result));
-  else {
-    const why = damagedAt === null ? 'no damage was found' : `damaged at byte ${damagedAt}`;
-    print(`${damaged.id} (${why}) goes on as ${id} with ${copied} entries; the old one is kept`);
-  }
-}
-
-/** What can still be read; of a transcript that is gone, nothing. */
-async function readable(
-  store: Store,
-  id: string,
-): Promise<Partial<Transcript> & Pick<Transcript, 'entries'>> {
-  const bytes = await store.exportSession(id);
-  try {
-    return parseTranscript(bytes, { sessionId: id });
-  } catch (error) {
-    if (!(error instanceof RepriseError) || error.code !== 'INVALID_INPUT') throw error;
-    return { entries: [], corruptAt: 0 };
-  }
+  const result = await repairSession(store, await resolveRef(store, ref));
+  print(options.json === true ? JSON.stringify(result) : repairedText(result));
 }

@@ -1,11 +1,11 @@
 import { createReadStream, existsSync } from 'node:fs';
+import { resolveRef } from '../../engine/ref.ts';
 import { RepriseError } from '../../errors.ts';
 import { parseTranscript, readTranscript, type Transcript } from '../../transcript/reader.ts';
 import { type HistoryFormat, rebuildHistory } from '../../transcript/rebuild-history.ts';
 import { historyView, renderView } from '../history-view.ts';
 import { type HomeOptions, openHome } from '../home.ts';
 import { escapeForTerminal, print, say } from '../print.ts';
-import { resolveRef } from '../ref.ts';
 
 interface ShowOptions extends HomeOptions {
   readonly json?: unknown;

@@ -21,6 +21,8 @@ export interface ToolContext {
   readonly toolCallId: string;
   /** Aborts on timeout, when the turn is stopped, and when the session is lost to another runner. */
   readonly signal: AbortSignal;
+  /** Waits for another session: meanwhile others may run, and the turn does not count as stuck. */
+  readonly aside: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
 /** Text, blocks, or anything JSON can say. */

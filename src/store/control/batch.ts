@@ -58,6 +58,8 @@ export class Batch implements BatchContext {
   readonly purged: SessionRow[] = [];
   readonly #lines: Map<string, PendingLines> = new Map();
   readonly #dirty: Set<SessionRow> = new Set();
+  /** Rows as they were when an attempt under way first asked for them, outermost attempt first. */
+  readonly #attempts: Map<SessionRow, SessionRow>[] = [];
   #chars = 0;
 
   constructor({ db, self, now, source, rows, blobs, space, obstacle = () => undefined }: BatchContext) {
@@ -93,7 +95,39 @@ export class Batch implements BatchContext {
 
   /** The one copy of a session's row this batch works on. */
   session(id: string): SessionRow {
-    return this.rows.get(id);
+    const row = this.rows.get(id);
+    for (const before of this.#attempts) if (!before.has(row)) before.set(row, { ...row });
+    return row;
+  }
+
+  /**
+   * Work of several parts: when one is refused, nothing of it has happened, neither in the tables nor in what the batch
+   * has gathered, and the others of the batch go on. Blobs may stay as strays.
+   */
+  attempt<T>(work: () => T): T {
+    const before = new Map<SessionRow, SessionRow>();
+    const lengths = new Map([...this.#lines].map(([id, { lines }]) => [id, lines.length]));
+    const dirty = new Set(this.#dirty);
+    this.#attempts.push(before);
+    try {
+      return this.db.attempt(work);
+    } catch (error) {
+      for (const [id, { lines }] of [...this.#lines]) {
+        const length = lengths.get(id);
+        if (length === undefined) this.#lines.delete(id);
+        else lines.length = length;
+      }
+      for (const [row, copy] of before) {
+        // What this batch had not changed before is as the tables have it; it may even not be there.
+        if (dirty.has(row)) Object.assign(row, copy);
+        else this.rows.forget(row.id);
+      }
+      this.#dirty.clear();
+      for (const row of dirty) this.#dirty.add(row);
+      throw error;
+    } finally {
+      this.#attempts.pop();
+    }
   }
 
   /** For a session that is gone for good: nothing gathered for it may come back. */

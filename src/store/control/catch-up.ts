@@ -81,9 +81,10 @@ export class CatchUp {
   }
 
   /** One step towards what is needed. True when it is there; throws what keeps it from being there. */
-  advance({ id, andItsKey = false, key, all = false }: Need): boolean {
+  advance({ id, andItsKey = false, key, keys = [], all = false }: Need): boolean {
     if (id !== undefined && !this.#advanceSession(id, andItsKey)) return false;
     if (key !== undefined && !this.#advanceKey(key)) return false;
+    for (const one of keys) if (!this.#advanceKey(one)) return false;
     return !all || !this.advanceAll();
   }
 

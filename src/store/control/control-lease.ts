@@ -1,5 +1,5 @@
 import { RepriseError } from '../../errors.ts';
-import type { InboxItem, Lease } from '../store.ts';
+import type { InboxItem, Lease, ReleaseOptions } from '../store.ts';
 import type { ThreadClient } from './thread-client.ts';
 
 export interface ControlLeaseOptions {
@@ -42,11 +42,12 @@ export class ControlLease implements Lease {
     });
   }
 
-  async release(): Promise<InboxItem | null> {
+  async release({ handOver = false }: ReleaseOptions = {}): Promise<InboxItem | null> {
     if (this.#over) return null;
     const waiting = await this.#writer.call<InboxItem | null>('release', {
       id: this.sessionId,
       epoch: this.epoch,
+      handOver,
     });
     if (waiting === null) this.#end();
     return waiting;

@@ -5,14 +5,10 @@ import { normalizeSessionKey } from '../../keys/session-key.ts';
 import { blobHash } from '../../transcript/blobs.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import type {
+  ActivateOptions,
   AppendOptions,
   AppendReceipt,
   EntryPage,
-  Inbound,
-  Inbox,
-  InboxItem,
-  InboxReceipt,
-  InboxState,
   Lease,
   LeaseInfo,
   LeaseOptions,
@@ -33,8 +29,10 @@ import type {
   VerifyReport,
   WatchOptions,
 } from '../store.ts';
-import { checkEntries, checkObject } from './check-input.ts';
+import { checkAppendOptions, checkEntries, checkObject } from './check-input.ts';
+import { ControlInbox, receiveRequest } from './control-inbox.ts';
 import { ControlLease } from './control-lease.ts';
+import type { InboxChanges } from './inbox-rows.ts';
 import { LiveHub } from './live-hub.ts';
 import type { HeldLease, ThreadEvent, ThreadOptions } from './protocol.ts';
 import type { CheckedPage } from './reader.ts';
@@ -55,6 +53,7 @@ interface ControlStoreParts {
   readonly supports: StoreSupports;
   readonly path: string;
   readonly rebuilding: boolean;
+  readonly inboxAt: number;
 }
 
 const DEFAULT_TTL_MS = 15_000;
@@ -66,7 +65,7 @@ const MAX_READ_DEATHS = 3;
 /** The port on two storage threads; memory, SQLite and JSONL differ only in the options they pass. */
 export class ControlStore implements Store {
   readonly supports: StoreSupports;
-  readonly inbox: Inbox;
+  readonly inbox: ControlInbox;
   readonly #writer: ThreadClient;
   readonly #reader: ThreadClient;
   readonly #leases: Map<string, ControlLease> = new Map();
@@ -78,21 +77,13 @@ export class ControlStore implements Store {
   /** Until told otherwise: the reader may not know yet what the transcripts say. */
   #rebuilding: boolean;
 
-  private constructor({ writer, reader, supports, path, rebuilding }: ControlStoreParts) {
+  private constructor({ writer, reader, supports, path, rebuilding, inboxAt }: ControlStoreParts) {
     this.#writer = writer;
     this.#reader = reader;
     this.supports = supports;
     this.#live = LiveHub.of(path);
     this.#rebuilding = rebuilding;
-    this.inbox = {
-      receive: (inbound) => this.#receive(inbound),
-      take: (id, { epoch, orphans = false }) =>
-        this.#writer.call<InboxItem | null>('take', { id, epoch, orphans }),
-      settle: (inboxId, state, detail) => this.#settle(inboxId, state, detail),
-      get: (inboxId) => this.#reader.call<InboxItem>('item', { inboxId }),
-      pending: (sessionId) =>
-        this.#reader.call<InboxItem[]>('pending', sessionId === undefined ? {} : { sessionId }),
-    };
+    this.inbox = new ControlInbox({ writer, reader, at: inboxAt, closing: this.#closing.signal });
   }
 
   static async open({ supports, signals = false, ...options }: ControlStoreOptions): Promise<ControlStore> {
@@ -127,14 +118,16 @@ export class ControlStore implements Store {
           onEvent,
           onRestart: () => undefined,
         });
+    let inboxAt = 0;
     try {
       await reader.ready;
+      ({ at: inboxAt } = await reader.call<InboxChanges>('changes', {}));
     } catch (error) {
       // Half a store is none: what was opened would hold its files and threads until the process ends.
       await writer.close();
       throw error;
     }
-    store = new ControlStore({ writer, reader, supports, path: options.path, rebuilding });
+    store = new ControlStore({ writer, reader, supports, path: options.path, rebuilding, inboxAt });
     writer.unref();
     reader.unref();
     if (signals && supports.shared) store.#unpark = parkBeforeStop(store);
@@ -152,6 +145,8 @@ export class ControlStore implements Store {
   handle(event: ThreadEvent): void {
     if (event.event === 'changed') {
       this.#sleepers.wake(event.sessions);
+      // Our own changes are told by who makes them.
+      if (event.sessions === null) this.inbox.wake();
     } else if (event.event === 'lost') {
       this.#leases.get(`${event.session}:${event.epoch}`)?.lose();
     } else if (event.event === 'rebuilt') this.#rebuilding = false;
@@ -186,8 +181,9 @@ export class ControlStore implements Store {
     return this.#look('active', { key: normalizeSessionKey(key) });
   }
 
-  async activate(key: string, id: string): Promise<SessionRecord> {
-    return this.#writer.call('activate', { key: normalizeSessionKey(key), id: parseSessionId(id) });
+  async activate(key: string, id: string, { reason }: ActivateOptions = {}): Promise<SessionRecord> {
+    const why = reason === undefined ? {} : { reason };
+    return this.#writer.call('activate', { key: normalizeSessionKey(key), id: parseSessionId(id), ...why });
   }
 
   async list(query: ListQuery = {}): Promise<SessionPage> {
@@ -200,7 +196,12 @@ export class ControlStore implements Store {
     options: AppendOptions = {},
   ): Promise<AppendReceipt> {
     checkEntries(entries);
-    return this.#writer.call('append', { ...options, id: parseSessionId(id), entries });
+    const { settle, deliver } = options;
+    const request = { ...options, id: parseSessionId(id), entries };
+    if (settle === undefined && deliver === undefined) return this.#writer.call('append', request);
+    checkAppendOptions(options);
+    const inbounds = deliver === undefined ? {} : { deliver: deliver.map(receiveRequest) };
+    return this.inbox.waking(this.#writer.call('append', { ...request, ...inbounds }));
   }
 
   async tail(id: string): Promise<EntryPage> {
@@ -282,7 +283,8 @@ export class ControlStore implements Store {
   }
 
   async delete(id: string): Promise<SessionRecord> {
-    const record = await this.#writer.call<SessionRecord>('delete', { id: parseSessionId(id) });
+    const deleting = this.#writer.call<SessionRecord>('delete', { id: parseSessionId(id) });
+    const record = await this.inbox.waking(deleting);
     this.loseLeases(id);
     return record;
   }
@@ -347,17 +349,5 @@ export class ControlStore implements Store {
     }
     if (damagedAt !== undefined) await this.#writer.call('damaged', { id, offset: damagedAt });
     return { entries, lastSeq, hasMore };
-  }
-
-  async #receive({ sessionKey, ...inbound }: Inbound): Promise<InboxReceipt> {
-    checkObject(inbound.body, 'a message body');
-    if (inbound.sessionId !== undefined) parseSessionId(inbound.sessionId);
-    const ids = { inboxId: uuidv7(), newSessionId: uuidv7() };
-    return this.#writer.call('receive', { ...inbound, ...ids, sessionKey: normalizeSessionKey(sessionKey) });
-  }
-
-  async #settle(inboxId: string, state: InboxState, detail?: JsonObject): Promise<void> {
-    if (detail !== undefined) checkObject(detail, 'a detail');
-    await this.#writer.call('settle', { inboxId, state, ...(detail !== undefined && { detail }) });
   }
 }

@@ -1,6 +1,6 @@
 import { RepriseError } from '../../errors.ts';
 import type { JsonObject } from '../../transcript/json.ts';
-import type { InboxItem, InboxState } from '../store.ts';
+import type { InboxClass, InboxItem, InboxState, PendingQuery } from '../store.ts';
 import type { Database } from './database.ts';
 
 interface InboxRow {
@@ -12,11 +12,16 @@ interface InboxRow {
   readonly detail: string | null;
   readonly attempts: number;
   readonly created_at: string;
+  readonly class: InboxClass;
+  readonly group_name: string | null;
+  readonly carries: string | null;
 }
+
+const OPEN = "state IN ('accepted', 'running')";
 
 export function cancelPending(db: Database, sessionId: string, reason: string): void {
   db.run(
-    "UPDATE inbox SET state = 'cancelled', detail = ? WHERE session_id = ? AND state IN ('accepted', 'running')",
+    `UPDATE inbox SET state = 'cancelled', detail = ? WHERE session_id = ? AND ${OPEN}`,
     JSON.stringify({ reason }),
     sessionId,
   );
@@ -38,24 +43,70 @@ export function oldestRunning(db: Database, sessionId: string): InboxItem | null
 }
 
 function oldest(db: Database, sessionId: string, state: InboxState): InboxItem | null {
-  // Both states are spelled out so that the index on them is used.
+  // Both states are spelled out so that the index on them is used. Commands run where they were received.
   const row = db.row<InboxRow>(
-    "SELECT * FROM inbox WHERE session_id = ? AND state IN ('accepted', 'running') AND state = ? ORDER BY number LIMIT 1",
+    `SELECT * FROM inbox WHERE session_id = ? AND ${OPEN} AND state = ? AND class <> 'command' ORDER BY number LIMIT 1`,
     sessionId,
     state,
   );
   return row === undefined ? null : toItem(row);
 }
 
-export function pendingItems(db: Database, sessionId: string | undefined): InboxItem[] {
-  const rows =
-    sessionId === undefined
-      ? db.rows<InboxRow>("SELECT * FROM inbox WHERE state IN ('accepted', 'running') ORDER BY number")
-      : db.rows<InboxRow>(
-          "SELECT * FROM inbox WHERE session_id = ? AND state IN ('accepted', 'running') ORDER BY number",
-          sessionId,
-        );
-  return rows.map(toItem);
+/** Null: it is not accepted any more, or it waits elsewhere. */
+export function acceptedItem(db: Database, sessionId: string, inboxId: string): InboxItem | null {
+  const row = db.row<InboxRow>(
+    "SELECT * FROM inbox WHERE id = ? AND session_id = ? AND state = 'accepted' AND class <> 'command'",
+    inboxId,
+    sessionId,
+  );
+  return row === undefined ? null : toItem(row);
+}
+
+/** What counts for the cap of a queue, oldest first. */
+export function queuedMessages(db: Database, sessionId: string): InboxItem[] {
+  return db
+    .rows<InboxRow>(
+      `SELECT * FROM inbox WHERE session_id = ? AND ${OPEN} AND state = 'accepted' AND class = 'message' ORDER BY number`,
+      sessionId,
+    )
+    .map(toItem);
+}
+
+export function hasOpenItem(db: Database, sessionId: string): boolean {
+  return db.row(`SELECT 1 FROM inbox WHERE session_id = ? AND ${OPEN} LIMIT 1`, sessionId) !== undefined;
+}
+
+export function countGroup(db: Database, name: string): number {
+  const sql = `SELECT count(*) AS n FROM inbox WHERE group_name = ? AND group_name IS NOT NULL AND ${OPEN}`;
+  return db.row<{ n: number }>(sql, name)?.n ?? 0;
+}
+
+export function pendingItems(db: Database, { sessionId, group }: PendingQuery): InboxItem[] {
+  const filters = [
+    { sql: 'session_id = ?', value: sessionId },
+    { sql: 'group_name = ? AND group_name IS NOT NULL', value: group },
+  ].flatMap(({ sql, value }) => (value === undefined ? [] : [{ sql, value }]));
+  const where = [...filters.map(({ sql }) => sql), OPEN].join(' AND ');
+  const values = filters.map(({ value }) => value);
+  return db.rows<InboxRow>(`SELECT * FROM inbox WHERE ${where} ORDER BY number`, ...values).map(toItem);
+}
+
+export interface InboxChanges {
+  /** To be asked from the next time. */
+  readonly at: number;
+  readonly sessions: readonly string[];
+}
+
+/** Which sessions had a row accepted or settled since; without `after` only the place to begin from. */
+export function inboxChanges(db: Database, after: number | undefined): InboxChanges {
+  const at = db.row<{ at: number | null }>('SELECT max(change) AS at FROM inbox WHERE change > 0')?.at ?? 0;
+  if (after === undefined || after === at) return { at, sessions: [] };
+  const rows = db.rows<{ session_id: string }>(
+    'SELECT DISTINCT session_id FROM inbox WHERE change > 0 AND change > ?',
+    // Salvaged, it counts anew.
+    after > at ? 0 : after,
+  );
+  return { at, sessions: rows.map(({ session_id }) => session_id) };
 }
 
 function toItem(row: InboxRow): InboxItem {
@@ -64,9 +115,12 @@ function toItem(row: InboxRow): InboxItem {
     sessionId: row.session_id,
     sessionKey: row.session_key,
     state: row.state,
+    class: row.class,
+    ...(row.group_name !== null && { group: row.group_name }),
     body: JSON.parse(row.body) as JsonObject,
     attempts: row.attempts,
     createdAt: row.created_at,
     ...(row.detail !== null && { detail: JSON.parse(row.detail) as JsonObject }),
+    ...(row.carries !== null && { carries: JSON.parse(row.carries) as string[] }),
   };
 }

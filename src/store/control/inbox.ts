@@ -1,12 +1,29 @@
 import { createHash } from 'node:crypto';
 import { RepriseError } from '../../errors.ts';
 import { parseSessionKey } from '../../keys/session-key.ts';
-import type { JsonObject } from '../../transcript/json.ts';
-import type { Inbound, InboxItem, InboxReceipt, InboxState, TakeOptions } from '../store.ts';
+import type {
+  Inbound,
+  InboundKey,
+  InboxGroup,
+  InboxItem,
+  InboxReceipt,
+  InboxState,
+  Settlement,
+  TakeOptions,
+} from '../store.ts';
 import type { Batch } from './batch.ts';
-import { getItem, oldestAccepted, oldestRunning } from './inbox-rows.ts';
+import type { Database } from './database.ts';
+import {
+  acceptedItem,
+  countGroup,
+  getItem,
+  hasOpenItem,
+  oldestAccepted,
+  oldestRunning,
+} from './inbox-rows.ts';
+import { recipientOf } from './inbox-session.ts';
 import { liveLease } from './leases.ts';
-import { activateSession, createSession } from './sessions.ts';
+import { makeRoom, type Room } from './queue-cap.ts';
 
 const OPEN_STATES: ReadonlySet<InboxState> = new Set(['accepted', 'running']);
 
@@ -16,96 +33,113 @@ export interface ReceiveRequest extends Inbound {
   readonly newSessionId: string;
 }
 
+interface KnownMessage {
+  readonly hash: string;
+  readonly inbox_id: string;
+}
+
 /** One transaction from the idempotency key to the row: only then is a message accepted (P6). */
-export function receive(batch: Batch, request: ReceiveRequest): InboxReceipt {
-  const { db } = batch;
-  const { sessionKey, source, idempotencyKey, body, inboxId } = request;
-  const parts = parseSessionKey(sessionKey);
-  const agentId = parts.kind === 'global' ? '' : parts.agentId;
+export function receive(
+  batch: Batch,
+  request: ReceiveRequest,
+  { needsRoom = true }: { readonly needsRoom?: boolean } = {},
+): InboxReceipt {
+  const { sessionKey, source, idempotencyKey, body } = request;
   const hash = createHash('sha256')
     .update(JSON.stringify([sessionKey, body]))
     .digest('hex')
     .slice(0, 16);
   if (idempotencyKey !== undefined) {
-    const known = db.row<{ hash: string; inbox_id: string }>(
-      'SELECT hash, inbox_id FROM inbound_keys WHERE agent_id = ? AND source = ? AND key = ?',
-      agentId,
-      source,
-      idempotencyKey,
-    );
+    const known = knownMessage(batch.db, { sessionKey, source, idempotencyKey });
     if (known !== undefined) {
       if (known.hash !== hash) {
         throw new RepriseError('KEY_REUSED', `key ${idempotencyKey} was used with another message`, {
           details: { key: idempotencyKey },
         });
       }
-      const item = getItem(db, known.inbox_id);
-      return receipt(batch, item, false);
+      return receiptOf(batch, getItem(batch.db, known.inbox_id), { fresh: false, dropped: [] });
     }
   }
-  batch.space?.assertRoom();
-  const session = sessionFor(batch, request);
+  if (needsRoom) batch.space?.assertRoom();
+  return batch.attempt(() => accept(batch, request, hash));
+}
+
+function accept(batch: Batch, request: ReceiveRequest, hash: string): InboxReceipt {
+  const { db } = batch;
+  const { inboxId, sessionKey, source, idempotencyKey, class: kind = 'message', queue, group } = request;
+  if (group !== undefined) assertGroupHasPlace(db, group);
+  const { id, created } = recipientOf(batch, request);
+  if (request.ifIdle === true && hasOpenItem(db, id)) {
+    throw new RepriseError('SESSION_BUSY', `session ${id} has a message that waits or runs`, {
+      details: { id },
+    });
+  }
+  const isCapped = queue !== undefined && kind === 'message';
+  const { dropped, carries }: Room = isCapped ? makeRoom(db, id, queue) : { dropped: [], carries: [] };
   db.run(
-    "INSERT INTO inbox (id, session_id, session_key, state, body, created_at) VALUES (?, ?, ?, 'accepted', ?, ?)",
+    `INSERT INTO inbox (id, session_id, session_key, state, body, created_at, class, group_name, carries)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     inboxId,
-    session,
+    id,
     sessionKey,
-    JSON.stringify(body),
+    kind === 'command' ? 'running' : 'accepted',
+    JSON.stringify(request.body),
     batch.now(),
+    kind,
+    group?.name ?? null,
+    carries.length === 0 ? null : JSON.stringify(carries),
   );
   if (idempotencyKey !== undefined) {
+    const agentId = agentOf(sessionKey);
     db.run('INSERT INTO inbound_keys VALUES (?, ?, ?, ?, ?)', agentId, source, idempotencyKey, hash, inboxId);
   }
-  return receipt(batch, getItem(db, inboxId), true);
+  const facts = { fresh: true, dropped, ...(created !== undefined && { created }) };
+  return receiptOf(batch, { inboxId, sessionId: id, sessionKey }, facts);
 }
 
-function sessionFor(batch: Batch, { sessionKey, sessionId, newSessionId, reset }: ReceiveRequest): string {
-  if (sessionId !== undefined) return namedSession(batch, sessionId, sessionKey);
-  // Empty after a delete: the key has a counter and stands for nobody.
-  const active = batch.db.row<{ session_id: string }>(
-    "SELECT session_id FROM active WHERE key = ? AND session_id <> ''",
-    sessionKey,
+function assertGroupHasPlace(db: Database, { name, max }: InboxGroup): void {
+  if (max === undefined || countGroup(db, name) < max) return;
+  throw new RepriseError('LIMIT_EXCEEDED', `group ${name} has ${max} messages that wait or run`, {
+    details: { limit: 'group', group: name, max },
+  });
+}
+
+function receiptOf(
+  batch: Batch,
+  { inboxId, sessionId, sessionKey }: Pick<InboxItem, 'inboxId' | 'sessionId' | 'sessionKey'>,
+  facts: Pick<InboxReceipt, 'fresh' | 'dropped' | 'created'>,
+): InboxReceipt {
+  const held = liveLease(batch.db, sessionId, batch.self) !== undefined;
+  return { inboxId, sessionId, sessionKey, held, ...facts };
+}
+
+/** Keys of messages are an agent's, whichever of its sessions they went to. */
+function agentOf(sessionKey: string): string {
+  const parts = parseSessionKey(sessionKey);
+  return parts.kind === 'global' ? '' : parts.agentId;
+}
+
+function knownMessage(
+  db: Database,
+  { sessionKey, source, idempotencyKey }: InboundKey,
+): KnownMessage | undefined {
+  return db.row<KnownMessage>(
+    'SELECT hash, inbox_id FROM inbound_keys WHERE agent_id = ? AND source = ? AND key = ?',
+    agentOf(sessionKey),
+    source,
+    idempotencyKey,
   );
-  const current = active?.session_id;
-  if (current !== undefined && reset === undefined) return current;
-  createSession(batch, {
-    id: newSessionId,
-    key: sessionKey,
-    ...(current !== undefined && { parentId: current }),
-  });
-  activateSession(batch, {
-    key: sessionKey,
-    id: newSessionId,
-    ...(reset !== undefined && { reason: reset }),
-  });
-  return newSessionId;
 }
 
-function namedSession(batch: Batch, id: string, key: string): string {
-  const row = batch.session(id);
-  if (row.status === 'deleted')
-    throw new RepriseError('SESSION_DELETED', `session ${id} is in the trash`, { details: { id } });
-  if (row.key !== key)
-    throw new RepriseError('INVALID_INPUT', `session ${id} belongs to ${row.key}`, {
-      details: { key: row.key },
-    });
-  return row.id;
-}
-
-function receipt(batch: Batch, { inboxId, sessionId, sessionKey }: InboxItem, fresh: boolean): InboxReceipt {
-  return {
-    inboxId,
-    sessionId,
-    sessionKey,
-    fresh,
-    held: liveLease(batch.db, sessionId, batch.self) !== undefined,
-  };
+export function knownItem(db: Database, key: InboundKey): InboxItem | undefined {
+  const known = knownMessage(db, key);
+  return known === undefined ? undefined : getItem(db, known.inbox_id);
 }
 
 /** The attempt is counted before the work starts, so that a crash loop ends. */
 export function takeItem(
   batch: Batch,
-  { id, epoch, orphans = false }: TakeOptions & { readonly id: string },
+  { id, epoch, orphans = false, inboxId }: TakeOptions & { readonly id: string },
 ): InboxItem | null {
   const row = batch.session(id);
   const lease = batch.db.row<{ epoch: number }>('SELECT epoch FROM leases WHERE session_id = ?', row.id);
@@ -114,21 +148,18 @@ export function takeItem(
       details: { epoch: row.epoch },
     });
   }
-  const item = (orphans ? oldestRunning(batch.db, row.id) : null) ?? oldestAccepted(batch.db, row.id);
+  const { db } = batch;
+  const item =
+    inboxId !== undefined
+      ? acceptedItem(db, row.id, inboxId)
+      : ((orphans ? oldestRunning(db, row.id) : null) ?? oldestAccepted(db, row.id));
   if (item === null) return null;
-  batch.db.run("UPDATE inbox SET state = 'running', attempts = attempts + 1 WHERE id = ?", item.inboxId);
-  return getItem(batch.db, item.inboxId);
+  db.run("UPDATE inbox SET state = 'running', attempts = attempts + 1 WHERE id = ?", item.inboxId);
+  return getItem(db, item.inboxId);
 }
 
 /** A final state stays: settling twice keeps the first. */
-export function settleItem(
-  { db }: Batch,
-  {
-    inboxId,
-    state,
-    detail,
-  }: { readonly inboxId: string; readonly state: InboxState; readonly detail?: JsonObject },
-): void {
+export function settleItem({ db }: Batch, { inboxId, state, detail }: Settlement): void {
   const item = getItem(db, inboxId);
   if (!OPEN_STATES.has(item.state)) return;
   const text = detail === undefined ? null : JSON.stringify(detail);

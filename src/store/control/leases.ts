@@ -1,6 +1,6 @@
 import { RepriseError } from '../../errors.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
-import type { InboxItem, LeaseInfo } from '../store.ts';
+import type { InboxItem, LeaseInfo, ReleaseOptions } from '../store.ts';
 import type { Batch } from './batch.ts';
 import type { Database } from './database.ts';
 import { type Holder, isCertainlyDead } from './holder.ts';
@@ -100,9 +100,12 @@ export function beat({ db, self }: Batch, { id, epoch }: LeaseRef): boolean {
   return changes > 0;
 }
 
-/** Nobody may leave while a message waits: whoever put it saw a holder and relies on it. */
-export function releaseLease({ db, self }: Batch, { id, epoch }: LeaseRef): InboxItem | null {
-  const waiting = oldestAccepted(db, id);
+/** Nobody may leave while a message waits, unless on purpose: whoever put it saw a holder and relies on it. */
+export function releaseLease(
+  { db, self }: Batch,
+  { id, epoch, handOver = false }: LeaseRef & ReleaseOptions,
+): InboxItem | null {
+  const waiting = handOver ? null : oldestAccepted(db, id);
   const isOurs = db.row('SELECT 1 FROM leases WHERE session_id = ? AND epoch = ?', id, epoch) !== undefined;
   if (waiting !== null && isOurs) return waiting;
   db.run(

@@ -4,6 +4,8 @@ export interface Need {
   /** Also what the key of that session stands for. */
   readonly andItsKey?: boolean;
   readonly key?: string;
+  /** Also everything of these keys. */
+  readonly keys?: readonly string[];
   readonly all?: boolean;
 }
 
@@ -11,6 +13,8 @@ interface Arguments {
   readonly id?: string;
   readonly key?: string;
   readonly sessionKey?: string;
+  readonly create?: { readonly id?: string };
+  readonly deliver?: readonly Arguments[];
 }
 
 const session = ({ id }: Arguments): Need => (id === undefined ? {} : { id });
@@ -26,7 +30,10 @@ const NEEDS: Readonly<Record<string, (args: Arguments) => Need>> = {
   read: session,
   blob: session,
   export: session,
-  append: session,
+  append: ({ deliver = [], ...args }) => ({
+    ...session(args),
+    ...(deliver.length > 0 && { keys: deliver.flatMap(({ sessionKey = [] }) => sessionKey) }),
+  }),
   patch: session,
   purge: session,
   acquire: session,
@@ -36,7 +43,10 @@ const NEEDS: Readonly<Record<string, (args: Arguments) => Need>> = {
   delete: sessionAndItsKey,
   restore: sessionAndItsKey,
   active: ({ key }) => (key === undefined ? {} : { key }),
-  receive: ({ sessionKey }) => (sessionKey === undefined ? {} : { key: sessionKey }),
+  receive: ({ sessionKey, create }) => ({
+    ...(sessionKey !== undefined && { key: sessionKey }),
+    ...(create?.id !== undefined && { id: create.id }),
+  }),
   create: ({ id, key }) => ({ ...(id !== undefined && { id }), ...(key !== undefined && { key }) }),
   verify: ({ id }) => (id === undefined ? { all: true } : { id }),
   progress: () => ({}),

@@ -2,9 +2,11 @@ import { RepriseError } from '../../errors.ts';
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
 import type {
   EntryPage,
+  InboundKey,
   InboxItem,
   LeaseInfo,
   ListQuery,
+  PendingQuery,
   ReadRange,
   SearchQuery,
   SearchResult,
@@ -17,7 +19,8 @@ import type {
 import { sha256 } from './blobs.ts';
 import type { Database } from './database.ts';
 import type { Holder } from './holder.ts';
-import { getItem, pendingItems } from './inbox-rows.ts';
+import { knownItem } from './inbox.ts';
+import { getItem, type InboxChanges, inboxChanges, pendingItems } from './inbox-rows.ts';
 import { listLeases } from './leases.ts';
 import type { LinePage, LineSource } from './line-source.ts';
 import { listSessions } from './list.ts';
@@ -128,8 +131,16 @@ export class Reader {
     return getItem(this.#db, inboxId);
   }
 
-  pending({ sessionId }: { readonly sessionId?: string }): InboxItem[] {
-    return pendingItems(this.#db, sessionId);
+  pending(query: PendingQuery): InboxItem[] {
+    return pendingItems(this.#db, query);
+  }
+
+  known(key: InboundKey): InboxItem | undefined {
+    return knownItem(this.#db, key);
+  }
+
+  changes({ after }: { readonly after?: number }): InboxChanges {
+    return this.#db.snapshot(() => inboxChanges(this.#db, after));
   }
 
   leases(): LeaseInfo[] {

@@ -65,7 +65,7 @@ function salvageInto(target: string, path: string, home: string | undefined): Sa
   try {
     prepareSchema(into, { path: target, ...(home !== undefined && { home }) });
     const schema = newSchema(`${target}-schema`);
-    source = openDamaged(path, schema) ?? openWithSchema(path, copy, schema);
+    source = openDamaged(path, schema.tables) ?? openWithSchema(path, copy, schema);
     const from = source;
     return from === undefined
       ? { kept: {}, lost: [`all of ${basename(path)}: it is not a database any more`] }
@@ -78,18 +78,13 @@ function salvageInto(target: string, path: string, home: string | undefined): Sa
   }
 }
 
-function openDamaged(path: string, schema: Schema): DatabaseSync | undefined {
+function openDamaged(path: string, expected: Schema['tables']): DatabaseSync | undefined {
   if (!existsSync(path)) return undefined;
   let db: DatabaseSync | undefined;
   try {
     db = new DatabaseSync(path, { readOnly: true, timeout: 1000 });
-    const tables: Map<unknown, unknown> = new Map(
-      db
-        .prepare(TABLES)
-        .all()
-        .map(({ name, place }) => [name, place]),
-    );
-    if ([...schema.tables].every(([name, place]) => tables.get(name) === place)) return db;
+    const tables = tablesOf(db);
+    if ([...expected].every(([name, places]) => places.has(tables.get(name)))) return db;
   } catch {
     // Not readable as it is.
   }
@@ -97,9 +92,9 @@ function openDamaged(path: string, schema: Schema): DatabaseSync | undefined {
   return undefined;
 }
 
-/** The tables as a new database has them, and the pages that say so. */
+/** The first tables as the first and the last step leave them, and pages that say how to read them. */
 interface Schema {
-  readonly tables: ReadonlyMap<unknown, unknown>;
+  readonly tables: ReadonlyMap<unknown, ReadonlySet<unknown>>;
   readonly pages: ReadonlyMap<number, Buffer>;
 }
 
@@ -130,27 +125,55 @@ function openWithSchema(path: string, copy: string, { pages }: Schema): Database
   } finally {
     closeSync(fd);
   }
-  return openDamaged(copy, { tables: new Map(), pages });
+  return openDamaged(copy, new Map());
 }
 
+function tablesOf(db: DatabaseSync): Map<unknown, unknown> {
+  const rows = db.prepare(TABLES).all();
+  return new Map(rows.map(({ name, place }) => [name, place]));
+}
+
+/**
+ * The first step, but with the columns the inbox got later: rows that are older give their defaults. As long as the
+ * text it stands for, so that every page stands where the first step puts it.
+ */
+function readableStep(): string {
+  const [first = ''] = MIGRATIONS;
+  const start = first.indexOf('CREATE TABLE inbox (');
+  const length = first.indexOf(';', start) - start;
+  return `${first.slice(0, start)}${INBOX.padEnd(length - 1)})${first.slice(start + length)}`;
+}
+
+const INBOX = `CREATE TABLE inbox (number INTEGER PRIMARY KEY, id UNIQUE, session_id, session_key, state, body, detail,
+attempts, created_at, class DEFAULT 'message', group_name, carries, change`;
+
 function newSchema(path: string): Schema {
-  keepPrivate(path);
-  try {
+  const make = (script: string): ReturnType<typeof tablesOf> => {
+    keepPrivate(path);
     const db = new DatabaseSync(path);
-    db.exec(`PRAGMA page_size=${PAGE}; PRAGMA journal_mode=WAL; BEGIN; ${MIGRATIONS[0]}; COMMIT`);
-    const tables: Map<unknown, unknown> = new Map(
-      db
-        .prepare(TABLES)
-        .all()
-        .map(({ name, place }) => [name, place]),
-    );
+    db.exec(`PRAGMA page_size=${PAGE}; PRAGMA journal_mode=WAL; BEGIN; ${script}; COMMIT`);
+    const tables = tablesOf(db);
     db.close();
+    return tables;
+  };
+  const remove = (): void => {
+    for (const suffix of SIDE_FILES) rmSync(path + suffix, { force: true });
+  };
+  try {
+    const last = make(MIGRATIONS.join(';'));
+    remove();
+    const first = make(MIGRATIONS[0] ?? '');
+    remove();
+    make(readableStep());
     const bytes = readFileSync(path);
     const pageAt = (number: number): Buffer => bytes.subarray((number - 1) * PAGE, number * PAGE);
     const numbers = [1, ...childrenOf(pageAt(1), 100)];
-    return { tables, pages: new Map(numbers.map((number) => [number, pageAt(number)])) };
+    return {
+      tables: new Map([...first].map(([name, place]) => [name, new Set([place, last.get(name)])])),
+      pages: new Map(numbers.map((number) => [number, pageAt(number)])),
+    };
   } finally {
-    for (const suffix of SIDE_FILES) rmSync(path + suffix, { force: true });
+    remove();
   }
 }
 

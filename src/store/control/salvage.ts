@@ -23,6 +23,11 @@ const STATES: ReadonlySet<unknown> = new Set(
   'accepted running done failed cancelled merged dropped interrupted'.split(' '),
 );
 
+const CLASSES: ReadonlySet<unknown> = new Set(['message', 'system', 'command']);
+const INBOX_COLUMNS = 'number id session_id session_key state body detail attempts created_at'.split(' ');
+/** What an older version meant by not having a column. */
+const LATER: Readonly<Record<string, string>> = { class: 'message' };
+
 /**
  * Copies what a damaged database still says into a new one: what stands in no transcript (journal, inbox, inbound
  * keys, purged ids) and how high epochs went. Sessions, keys, append keys and marks follow from lines, and leases
@@ -33,7 +38,7 @@ export function salvage(from: DatabaseSync, into: Database, aloneInJournal: bool
   const lost = new Set<string>();
   const take = (table: string, columns: readonly string[], row: Row): boolean => {
     const places = columns.map(() => '?').join(', ');
-    const values = columns.map((name) => row[name] ?? null) as SQLInputValue[];
+    const values = columns.map((name) => row[name] ?? LATER[name] ?? null) as SQLInputValue[];
     try {
       const isNew = into.run(
         `INSERT OR IGNORE INTO ${table} (${columns.join(', ')}) VALUES (${places})`,
@@ -73,13 +78,15 @@ export function salvage(from: DatabaseSync, into: Database, aloneInJournal: bool
   });
   copy(
     'inbox',
-    ['number', 'id', 'session_id', 'session_key', 'state', 'body', 'detail', 'attempts', 'created_at'],
-    ({ id, session_id, state, body, detail }) =>
+    [...INBOX_COLUMNS, 'class', 'group_name', 'carries'],
+    ({ id, session_id, state, body, detail, class: kind = 'message', carries = null }) =>
       typeof id === 'string' &&
       typeof session_id === 'string' &&
       STATES.has(state) &&
+      CLASSES.has(kind) &&
       isJsonObject(body) &&
-      (detail === null || isJsonObject(detail)),
+      (detail === null || isJsonObject(detail)) &&
+      (carries === null || isJsonArray(carries)),
   );
   // Elsewhere they are files.
   if (aloneInJournal)
@@ -152,6 +159,15 @@ function checkLines(bytes: Uint8Array): { broken: number; header: JsonObject | u
     start = end + 1;
   }
   return { broken, header };
+}
+
+function isJsonArray(text: unknown): boolean {
+  try {
+    return typeof text === 'string' && Array.isArray(JSON.parse(text));
+  } catch {
+    // A changed byte.
+    return false;
+  }
 }
 
 function isJsonObject(text: unknown): boolean {

@@ -154,9 +154,28 @@ CREATE INDEX sessions_by_channel ON sessions (channel) WHERE channel IS NOT NULL
 CREATE INDEX sessions_by_kind ON sessions (kind);
 `;
 
+/** Since version 6: what kind of message it is, whom it belongs to, and in which order rows were accepted and settled. */
+const CLASSES = `
+ALTER TABLE inbox ADD COLUMN class TEXT NOT NULL DEFAULT 'message';
+ALTER TABLE inbox ADD COLUMN group_name TEXT;
+-- ids of dropped rows as JSON, for the one that stands for them
+ALTER TABLE inbox ADD COLUMN carries TEXT;
+ALTER TABLE inbox ADD COLUMN change INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX inbox_groups ON inbox (group_name, number) WHERE group_name IS NOT NULL AND state IN ('accepted', 'running');
+CREATE INDEX inbox_changes ON inbox (change, session_id) WHERE change > 0;
+
+-- By the database itself, so that no statement can forget it. A row that begins to run is no news.
+CREATE TRIGGER inbox_accepted AFTER INSERT ON inbox BEGIN
+  UPDATE inbox SET change = 1 + (SELECT coalesce(max(change), 0) FROM inbox WHERE change > 0) WHERE number = new.number;
+END;
+CREATE TRIGGER inbox_settled AFTER UPDATE OF state ON inbox WHEN new.state <> 'running' BEGIN
+  UPDATE inbox SET change = 1 + (SELECT coalesce(max(change), 0) FROM inbox WHERE change > 0) WHERE number = new.number;
+END;
+`;
+
 /**
  * Forwards only, all in the transaction that opens: a new database takes every step, an older one those it has not
  * taken. A step is never changed once it is out; salvage relies on the first tables standing where they always stood.
  */
-export const MIGRATIONS: readonly string[] = [SCHEMA, UNREAD, BLOBS, SKIPPED, RARE];
+export const MIGRATIONS: readonly string[] = [SCHEMA, UNREAD, BLOBS, SKIPPED, RARE, CLASSES];
 export const SCHEMA_VERSION: number = MIGRATIONS.length;

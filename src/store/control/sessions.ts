@@ -6,6 +6,7 @@ import { encodeLine } from '../../transcript/line.ts';
 import type { SessionInit, SessionRecord } from '../store.ts';
 import { writeEntries } from './append.ts';
 import type { Batch } from './batch.ts';
+import type { Database } from './database.ts';
 import { cancelPending } from './inbox-rows.ts';
 import { findIgnoringCase, type SessionRow, toRecord } from './session-row.ts';
 
@@ -21,13 +22,18 @@ export function openSession(
   if (!activate) return createSession(batch, init);
   const { db } = batch;
   const key = formatSessionKey(parseSessionKey(init.key));
-  // Empty after a delete: the key has a counter and stands for nobody.
+  const active = activeSession(db, key);
+  if (active !== undefined) return toRecord(db, batch.session(active));
+  return activateSession(batch, { key, id: createSession(batch, init).id });
+}
+
+/** By its canonical key. Empty after a delete: the key has a counter and stands for nobody. */
+export function activeSession(db: Database, key: string): string | undefined {
   const active = db.row<{ session_id: string }>(
     "SELECT session_id FROM active WHERE key = ? AND session_id <> ''",
     key,
   );
-  if (active !== undefined) return toRecord(db, batch.session(active.session_id));
-  return activateSession(batch, { key, id: createSession(batch, init).id });
+  return active?.session_id;
 }
 
 export function createSession(batch: Batch, init: SessionInit & { readonly id: string }): SessionRecord {

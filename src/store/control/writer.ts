@@ -1,12 +1,14 @@
 import { RepriseError } from '../../errors.ts';
-import { append } from './append.ts';
+import { appendAndTell } from './append-and-tell.ts';
 import { Batch, type BatchContext } from './batch.ts';
+import type { Database } from './database.ts';
 import type { Follower, FreshRow, Visit } from './follower.ts';
-import { receive, settleItem, takeItem } from './inbox.ts';
+import { type ReceiveRequest, receive, settleItem, takeItem } from './inbox.ts';
 import { acquireLease, beat, releaseLease } from './leases.ts';
 import type { SessionRow } from './session-row.ts';
 import {
   activateSession,
+  activeSession,
   deleteSession,
   markDamaged,
   openSession,
@@ -20,7 +22,7 @@ import { storeError } from './store-error.ts';
 export const WRITE_OPS: Readonly<Record<WriteOp, (batch: Batch, args: never) => unknown>> = {
   create: openSession,
   activate: activateSession,
-  append,
+  append: appendAndTell,
   patch: patchSession,
   delete: deleteSession,
   restore: restoreSession,
@@ -200,7 +202,7 @@ export class Writer {
     const { rows } = this.#context;
     rows.begin();
     const visits = new Map<SessionRow, Visit>();
-    for (const [id, visit] of sessionsOf(requests)) {
+    for (const [id, visit] of sessionsOf(requests, this.#context.db)) {
       const row = rows.find(id);
       if (row !== undefined) visits.set(row, visit);
     }
@@ -270,10 +272,15 @@ export class Writer {
 }
 
 /** The sessions requests name, and why their files are looked at before. */
-function sessionsOf(requests: readonly WriteRequest[]): Map<string, Visit> {
+function sessionsOf(requests: readonly WriteRequest[], db: Database): Map<string, Visit> {
   const visits = new Map<string, Visit>();
   for (const { op, args } of requests) {
-    const { id } = args as { id?: string };
+    const { id, deliver = [] } = args as { id?: string; deliver?: readonly ReceiveRequest[] };
+    // A reset leaves a line in the session it ends.
+    for (const inbound of op === 'receive' ? [args as ReceiveRequest] : deliver) {
+      const left = inbound.reset === undefined ? undefined : activeSession(db, inbound.sessionKey);
+      if (left !== undefined && visits.get(left) !== 'compare') visits.set(left, 'write');
+    }
     if (id === undefined) continue;
     if (op === 'damaged') visits.set(id, 'compare');
     else if (visits.get(id) !== 'compare' && !QUIET_OPS.has(op)) visits.set(id, 'write');

@@ -110,7 +110,7 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operat
   [
     'put',
     async ({ store }, command) => {
-      const { key, source, body, ...rest } = pick(command, {
+      const { key, source, body, reset, ...rest } = pick(command, {
         key: 'string',
         source: 'string',
         idempotencyKey: 'string',
@@ -122,6 +122,7 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operat
         sessionKey,
         source: source ?? 'driver',
         body: body ?? {},
+        ...(reset !== undefined && { reset: { reason: reset } }),
         ...rest,
       });
       return { id: sessionId, ...receipt };

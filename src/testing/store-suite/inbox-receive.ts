@@ -92,11 +92,13 @@ export const receiveCases: readonly StoreCase[] = [
     async run({ store, reopen }) {
       const message = inbound('once', { idempotencyKey: 'm1' });
       const first = await store.inbox.receive(message);
-      const again = { ...first, fresh: false };
+      assert.deepEqual(first.created, { replaced: null });
+      const { created: _created, ...place } = first;
+      const again = { ...place, fresh: false };
       assert.deepEqual(await store.inbox.receive(message), again);
       const reopened = await reopen();
       assert.deepEqual(await reopened.inbox.receive(message), again);
-      const reset = await reopened.inbox.receive({ ...message, reset: 'asked for' });
+      const reset = await reopened.inbox.receive({ ...message, reset: { reason: 'asked for' } });
       assert.deepEqual(reset, again, 'the key is looked at before the reset');
       assert.equal((await reopened.inbox.pending()).length, 1);
       assert.equal((await reopened.list()).sessions.length, 1);
@@ -148,7 +150,7 @@ export const receiveCases: readonly StoreCase[] = [
     async run({ store, reopen }) {
       const message = inbound('once', { idempotencyKey: 'm1' });
       const { sessionId, inboxId } = await store.inbox.receive(message);
-      await store.inbox.receive(inbound('fresh start', { reset: 'asked for' }));
+      await store.inbox.receive(inbound('fresh start', { reset: { reason: 'asked for' } }));
       assert.equal((await store.inbox.receive(message)).inboxId, inboxId);
       await store.delete(sessionId);
       assert.equal((await store.inbox.receive(message)).inboxId, inboxId);
@@ -182,7 +184,9 @@ export const receiveCases: readonly StoreCase[] = [
     async run({ store, reopen }) {
       const { sessionId: old } = await store.inbox.receive(inbound('one'));
       await store.append(old, [user('remember me')]);
-      const { sessionId: fresh } = await store.inbox.receive(inbound('two', { reset: 'asked for' }));
+      const { sessionId: fresh } = await store.inbox.receive(
+        inbound('two', { reset: { reason: 'asked for' } }),
+      );
       assert.notEqual(fresh, old);
       for await (const open of beforeAndAfter({ store, reopen })) {
         assert.equal((await open.active(BOB))?.id, fresh);

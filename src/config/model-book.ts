@@ -1,0 +1,26 @@
+import type { Model } from '../models/model.ts';
+import { type CreateModelOptions, createModel } from './create-model.ts';
+
+/**
+ * Models that sessions name. The engine asks for one when a turn begins and cannot wait; making one may mean to load
+ * its adapter. So whoever chooses a name, or opens a session that has one, loads it first.
+ */
+export class ModelBook {
+  readonly #options: CreateModelOptions;
+  readonly #models: Map<string, Model> = new Map();
+
+  constructor(options: CreateModelOptions = {}) {
+    this.#options = options;
+  }
+
+  get(name: string): Model | undefined {
+    return this.#models.get(name);
+  }
+
+  /** Throws MODEL_UNKNOWN, or what is missing to use it. */
+  async load(name: string): Promise<Model> {
+    const model = this.#models.get(name) ?? (await createModel(name, this.#options));
+    this.#models.set(name, model);
+    return model;
+  }
+}

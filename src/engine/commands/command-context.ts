@@ -1,0 +1,60 @@
+import { type ErrorCode, RepriseError } from '../../errors.ts';
+import type { Model } from '../../models/model.ts';
+import type { Store } from '../../store/store.ts';
+import type { CommandName, Surface } from '../commands.ts';
+import type { UserInput } from '../inbound.ts';
+import type { Session } from '../session.ts';
+
+/** What commands need of an engine; a `Reprise` is one. */
+export interface CommandHost {
+  readonly store: Store;
+  session(ref: string | { readonly id: string }): Promise<Session>;
+}
+
+export interface CommandContext {
+  readonly reprise: CommandHost;
+  /** Where it was typed. */
+  readonly session: Session;
+  readonly surface: Surface;
+  readonly signal?: AbortSignal;
+  /** Asks the person. Without it, what needs a confirmation is refused, with a way to do it. */
+  readonly confirm?: (question: string) => Promise<boolean>;
+  /** As the engine finds models by name. Without it no model can be chosen here. */
+  readonly modelByName?: (name: string) => Model | undefined | Promise<Model | undefined>;
+  readonly now?: () => Date;
+}
+
+export interface CommandAnswer {
+  /** Plain text for a person, without escapes or colours. It holds what people and models wrote. */
+  readonly text: string;
+  /** The session the surface stands in from now on. */
+  readonly sessionId?: string;
+  /** What the surface is to send now, as the person's next message. */
+  readonly send?: UserInput;
+  /** What the surface is to keep for the person. */
+  readonly save?: { readonly name: string; readonly bytes: Uint8Array };
+  readonly quit?: true;
+}
+
+export interface CommandResult extends CommandAnswer {
+  readonly name: CommandName;
+  /** It was not done, and why; `text` says it in words. */
+  readonly code?: ErrorCode;
+}
+
+export type CommandHandler = (args: string, context: CommandContext) => Promise<CommandAnswer>;
+
+export function refuse(message: string, next: string): RepriseError {
+  return new RepriseError('INVALID_INPUT', message, { details: { next } });
+}
+
+export function count(n: number): string {
+  return n.toLocaleString('en');
+}
+
+/** One line of a longer text, whole characters only. */
+export function oneLine(text: string, max: number): string {
+  const line = text.replace(/\s+/g, ' ').trim();
+  const cut = [...line.slice(0, max * 2)].slice(0, max).join('');
+  return cut.length < line.length ? `${cut}…` : line;
+}

@@ -1,0 +1,22 @@
+import type { ContextReport } from '../session.ts';
+import { type CommandHandler, count } from './command-context.ts';
+
+const BAR_CELLS = 30;
+
+/** The bar, the split, and what the session has cost so far. */
+export const showContext: CommandHandler = async (_args, { session }) => {
+  const { turns, usage } = await session.totals();
+  const { cost } = usage;
+  const price = cost === undefined ? '' : `, cost ${(cost['total'] ?? 0).toFixed(4)}`;
+  const used = `used so far: ${count(usage.totalTokens)} tokens in ${count(turns)} turns${price}`;
+  return { text: `${contextBar(await session.context())}\n${used}` };
+};
+
+export function contextBar({ tokens, window, reserve, split }: ContextReport): string {
+  const share = tokens / window.tokens;
+  const cells = Math.min(BAR_CELLS, Math.floor(share * BAR_CELLS));
+  const parts = Object.entries({ ...split, 'kept free': reserve }).map(([part, n]) => `${part} ${count(n)}`);
+  return `Context usage: ~${count(tokens)} / ${count(window.tokens)} tokens
+[${'#'.repeat(cells).padEnd(BAR_CELLS, '-')}] ${(share * 100).toFixed(1)}%
+${parts.join(', ')}`;
+}

@@ -1,0 +1,70 @@
+import { RepriseError } from '../../errors.ts';
+import { contentText } from '../../transcript/content.ts';
+import { type Entry, isSideEntry } from '../../transcript/entry.ts';
+import { isObject } from '../../transcript/json.ts';
+import type { Session } from '../session.ts';
+
+const PAGE = 1000;
+
+/** The whole history, branches that were left included. */
+export async function readEntries(session: Session): Promise<Entry[]> {
+  const entries: Entry[] = [];
+  for (let from = 1; ; ) {
+    const page = await session.history({ from, limit: PAGE });
+    for (const { entry } of page.entries) if (entry.type !== 'session') entries.push(entry as Entry);
+    const last = page.entries.at(-1);
+    if (!page.hasMore || last === undefined) return entries;
+    from = last.seq + 1;
+  }
+}
+
+/**
+ * The end of the conversation, oldest first: its last `count` messages and what stands between them. Read from the
+ * back, so that a look at a long history costs what is shown of it.
+ */
+export async function readLast(session: Session, count: number): Promise<Entry[]> {
+  const byId = new Map<string, Entry>();
+  const path: Entry[] = [];
+  let { leaf: wanted } = await session.record();
+  let messages = 0;
+  for (let from: number | undefined; ; ) {
+    const at = from === undefined ? {} : { from };
+    const page = await session.history({ ...at, limit: PAGE, direction: 'backward' });
+    let lowest = Number.POSITIVE_INFINITY;
+    for (const { seq, entry } of page.entries) {
+      lowest = Math.min(lowest, seq);
+      const { id } = entry as Entry;
+      if (entry.type !== 'session' && !byId.has(id)) byId.set(id, entry as Entry);
+    }
+    for (let entry = byId.get(wanted ?? ''); entry !== undefined; entry = byId.get(wanted ?? '')) {
+      byId.delete(entry.id); // a file of another tool may hold a cycle
+      path.push(entry);
+      wanted = entry.parentId;
+      if (entry.type === 'message' && ++messages === count) return path.reverse();
+    }
+    if (wanted === null || !page.hasMore || lowest <= 1) return path.reverse();
+    from = lowest - 1;
+  }
+}
+
+/** The id of an entry by a unique start of it; `last`: the newest message with words. */
+export async function entryNamed(session: Session, name: string): Promise<string> {
+  if (name.toLowerCase() === 'last') {
+    const path = await readLast(session, PAGE);
+    const said = path.findLast(({ message }) => isObject(message) && contentText(message['content']) !== '');
+    if (said !== undefined) return said.id;
+    throw new RepriseError('NOT_FOUND', 'nothing was said here yet');
+  }
+  const fits = new Set<string>();
+  for (const entry of await readEntries(session)) {
+    if (entry.id === name) return name;
+    if (entry.id.startsWith(name) && !isSideEntry(entry)) fits.add(entry.id);
+  }
+  const [only, ...others] = fits;
+  if (only !== undefined && others.length === 0) return only;
+  const problem =
+    only === undefined ? `no entry "${name}" in this session` : `"${name}" fits several entries`;
+  throw new RepriseError(only === undefined ? 'NOT_FOUND' : 'AMBIGUOUS_REF', problem, {
+    details: { next: '/history and /tree show the ids.' },
+  });
+}

@@ -1,0 +1,74 @@
+import { RepriseError } from '../../errors.ts';
+import { isObject } from '../../transcript/json.ts';
+import type { ExplainedCall } from '../explain.ts';
+import type { Session } from '../session.ts';
+import { type CommandHandler, count } from './command-context.ts';
+import { contextBar } from './context.ts';
+import { readEntries } from './read-entries.ts';
+import { sessionFacts, sessionName } from './session-line.ts';
+import { modelText, queueText } from './settings.ts';
+
+/** `/explain [turn]`: the last turn, the n-th of the session, or one by the start of its id. */
+export const explain: CommandHandler = async (args, { session }) => {
+  const { turnId, status, calls } = await session.explain(await turnNamed(session, args));
+  const lines = calls.map(callText);
+  const head = `Turn ${turnId}: ${status}, ${calls.length === 1 ? '1 request' : `${calls.length} requests`}.`;
+  return { text: [head, ...lines].join('\n') };
+};
+
+async function turnNamed(session: Session, name: string): Promise<string | undefined> {
+  if (name === '') return undefined;
+  const turns = (await readEntries(session)).flatMap(({ type, customType, data }) => {
+    const isTurn = type === 'custom' && customType === 'reprise.turn' && isObject(data);
+    return isTurn && typeof data['turnId'] === 'string' ? [data['turnId']] : [];
+  });
+  const named = /^[1-9]\d{0,5}$/.test(name)
+    ? turns.slice(Number(name) - 1, Number(name))
+    : [...new Set(turns.filter((id) => id.startsWith(name)))];
+  const [only, ...others] = named;
+  if (only !== undefined && others.length === 0) return only;
+  const problem = only === undefined ? `no turn "${name}"` : `"${name}" fits ${named.length} turns`;
+  throw new RepriseError(only === undefined ? 'NOT_FOUND' : 'AMBIGUOUS_REF', problem, {
+    details: { next: `There are ${turns.length} turns, counted from 1.` },
+  });
+}
+
+function callText(call: ExplainedCall, at: number): string {
+  const { provider, model, messages, tokens, split, usage, latencyMs, verified, compaction, edits } = call;
+  const parts = Object.entries(split).map(([part, n]) => `${part} ${count(n)}`);
+  const notes = [
+    verified
+      ? 'proved: made again from the history it has the same hash'
+      : 'not proved: the prompt, the tools or the model have changed since',
+    ...(compaction === null ? [] : [`the summary of ${compaction} stood for older messages`]),
+    ...(edits > 0 ? [`${edits} tool results were shortened`] : []),
+    call.extendsPrevious
+      ? 'begins with the request before it: a prompt cache could serve that'
+      : `the prompt cache began anew: ${call.cacheBreak ?? 'unknown'}`,
+  ];
+  const reported =
+    usage === undefined
+      ? ''
+      : `, reported ${count(usage.input + usage.cacheRead + usage.cacheWrite)} in (${count(usage.cacheRead)} cached) and ${count(usage.output)} out`;
+  return `${at + 1}. ${provider}:${model}, ${messages} messages, ~${count(tokens)} tokens${reported}, ${count(latencyMs)} ms
+   ${parts.join(', ')}
+${notes.map((note) => `   ${note}`).join('\n')}`;
+}
+
+export const status: CommandHandler = async (_args, { reprise, session, now = () => new Date() }) => {
+  const record = await session.record();
+  const pending = await reprise.store.inbox.pending(session.id);
+  const waiting = pending.filter(({ state }) => state === 'accepted').length;
+  const running = pending.some(({ state }) => state === 'running');
+  const pins = (await session.pins()).length;
+  const lines = [
+    sessionName(record),
+    sessionFacts(record, now()),
+    `model: ${modelText(record)}`,
+    `queue: ${queueText(record)}; ${running ? 'a turn is running' : 'idle'}, ${count(waiting)} waiting`,
+    `turns: ${count(record.turnCount)}; pinned: ${count(pins)}`,
+    contextBar(await session.context()),
+    ...(record.corruptAt === undefined ? [] : [`damaged at byte ${record.corruptAt}: /repair goes on`]),
+  ];
+  return { text: lines.join('\n') };
+};

@@ -1,0 +1,18 @@
+import type { SessionRecord } from '../../store/store.ts';
+
+/** What people call a session: the label somebody gave it, else the title it got from its first words. */
+export function sessionName({ label, title }: Pick<SessionRecord, 'label' | 'title'>): string {
+  return (label ?? title) || '(untitled)';
+}
+
+export function sessionFacts({ id, sessionKey, messageCount, lastAt }: SessionRecord, now: Date): string {
+  return `${id} · ${sessionKey} · ${messageCount} messages · ${ago(lastAt, now)}`;
+}
+
+function ago(time: string, now: Date): string {
+  const minutes = Math.max(0, Math.round((now.getTime() - Date.parse(time)) / 60_000));
+  if (minutes < 1) return 'just now';
+  if (minutes < 60) return `${minutes} min ago`;
+  if (minutes < 48 * 60) return `${Math.round(minutes / 60)} h ago`;
+  return `${Math.round(minutes / 1440)} days ago`;
+}

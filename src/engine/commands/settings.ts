@@ -1,0 +1,107 @@
+import type { Pin } from '../../compaction/pins.ts';
+import { RepriseError } from '../../errors.ts';
+import type { SessionRecord } from '../../store/store.ts';
+import type { JsonObject } from '../../transcript/json.ts';
+import { type CommandHandler, oneLine, refuse } from './command-context.ts';
+import { entryNamed } from './read-entries.ts';
+
+const MAX_LABEL = 100;
+const PIN_CHARS = 100;
+
+export const rename: CommandHandler = async (args, { session }) => {
+  const label = oneLine(args, MAX_LABEL);
+  if (label === '') throw refuse('/rename wants a label', 'Write: /rename <label>');
+  await session.patch({ label });
+  return { text: `This session is "${label}" now.` };
+};
+
+/** `/model [name]`; `/model default` takes the choice back. */
+export const model: CommandHandler = async (args, { session, modelByName }) => {
+  if (args === '') return { text: `Model: ${modelText(await session.record())}.` };
+  if (args.toLowerCase() === 'default')
+    return { text: `Model: ${modelText(await session.patch({ model: null }))}.` };
+  if (modelByName === undefined)
+    throw refuse('no other model can be chosen here', 'Whoever runs this program configures it.');
+  const found = await modelByName(args);
+  if (found === undefined)
+    throw new RepriseError('MODEL_UNKNOWN', `no model "${args}"`, {
+      details: { ref: args, next: 'Nothing was changed.' },
+    });
+  return { text: `Model: ${modelText(await session.patch({ model: args }))}.` };
+};
+
+export function modelText({ settings }: SessionRecord): string {
+  const { model } = settings;
+  return typeof model === 'string' ? model : 'as configured';
+}
+
+const MODES: readonly string[] = [
+  'steer',
+  'followup',
+  'queue',
+  'collect',
+  'steer-backlog',
+  'steer+backlog',
+  'interrupt',
+];
+const DROPS: readonly string[] = ['old', 'new', 'summarize'];
+const DEFAULT_QUEUE = { mode: 'steer', debounceMs: 500, cap: 20, drop: 'old' };
+const MAX_DEBOUNCE_MS = 600_000;
+const MAX_CAP = 10_000;
+
+/** `/queue`, `/queue collect debounce:2s cap:25 drop:summarize`, `/queue default` */
+export const queue: CommandHandler = async (args, { session }) => {
+  if (args === '') return { text: `Queue: ${queueText(await session.record())}.` };
+  let patch: JsonObject = {};
+  // All of it is understood before any of it is set.
+  for (const word of args.toLowerCase().split(/\s+/)) patch = { ...patch, ...queueSetting(word) };
+  return { text: `Queue: ${queueText(await session.patch(patch))}.` };
+};
+
+function queueSetting(word: string): JsonObject {
+  if (word === 'default') return { queueMode: null, queueDebounceMs: null, queueCap: null, queueDrop: null };
+  if (MODES.includes(word)) return { queueMode: word };
+  const [name, value = ''] = word.split(':', 2);
+  const [, amount, unit = 'ms'] = /^(\d{1,6}(?:\.\d{1,3})?)(ms|s|m)?$/.exec(value) ?? [];
+  if (name === 'debounce' && amount !== undefined) {
+    const queueDebounceMs = Math.round(Number(amount) * ({ ms: 1, s: 1000, m: 60_000 }[unit] ?? 1));
+    if (queueDebounceMs <= MAX_DEBOUNCE_MS) return { queueDebounceMs };
+  }
+  if (name === 'cap' && /^[1-9]\d{0,4}$/.test(value) && Number(value) <= MAX_CAP)
+    return { queueCap: Number(value) };
+  if (name === 'drop' && DROPS.includes(value)) return { queueDrop: value };
+  throw refuse(
+    `/queue does not understand "${word}"; nothing was changed`,
+    `Modes: ${MODES.join(', ')}. Also debounce:2s, cap:25, drop:${DROPS.join('|')}, default.`,
+  );
+}
+
+export function queueText({ settings }: SessionRecord): string {
+  const { queueMode, queueDebounceMs, queueCap, queueDrop } = settings;
+  const { mode, debounceMs, cap, drop } = DEFAULT_QUEUE;
+  const seconds = Number(queueDebounceMs ?? debounceMs) / 1000;
+  return `${String(queueMode ?? mode)} debounce:${seconds}s cap:${String(queueCap ?? cap)} drop:${String(queueDrop ?? drop)}`;
+}
+
+export const pin: CommandHandler = async (args, { session }) => {
+  if (args === '') return { text: pinsText(await session.pins()) };
+  return { text: pinsText(await session.pin(await entryNamed(session, args))) };
+};
+
+export const unpin: CommandHandler = async (args, { session }) => {
+  const pins = await session.pins();
+  if (args === '') throw refuse('/unpin wants an entry', `Write: /unpin <entry>\n${pinsText(pins)}`);
+  const gone = pins.filter(({ entryId }) => args.toLowerCase() === 'all' || entryId.startsWith(args));
+  if (gone.length === 0) throw refuse(`nothing pinned is called "${args}"`, pinsText(pins));
+  if (gone.length > 1 && args.toLowerCase() !== 'all')
+    throw refuse(`"${args}" fits ${gone.length} pins`, pinsText(gone));
+  for (const { entryId } of gone) await session.unpin(entryId);
+  return { text: pinsText(await session.pins()) };
+};
+
+function pinsText(pins: readonly Pin[]): string {
+  if (pins.length === 0) return 'Nothing is pinned. /history shows the ids /pin takes.';
+  return ['Pinned:', ...pins.map(({ entryId, text }) => `[${entryId}] ${oneLine(text, PIN_CHARS)}`)].join(
+    '\n',
+  );
+}

@@ -1,0 +1,288 @@
+import { createHash } from 'node:crypto';
+import { RepriseError } from '../errors.ts';
+import type { Inbound, InboxReceipt, NewSession, Reset } from '../store/store.ts';
+import { isObject, type JsonObject } from '../transcript/json.ts';
+import { type Agents, agentOptions, systemPromptFor } from './agents.ts';
+import { inboundLine, replyLine } from './channel-log.ts';
+import { type Command, parseCommand, type UnknownCommand } from './commands.ts';
+import type { EngineContext } from './engine-context.ts';
+import { parseResetTrigger, resetReason } from './freshness.ts';
+import { bodyOf, type InboundMessage, isShared, originOf, withTicket } from './inbound.ts';
+import { lastSpokenAt } from './last-spoken.ts';
+import { ownOutput } from './own-output.ts';
+import { type Route, routeMessage } from './route.ts';
+import { sendAllowed } from './send-policy.ts';
+import { queueFor, type SessionOptions } from './session-options.ts';
+import { FORGOTTEN_ON_RESET, groupActivationOf } from './session-settings.ts';
+import { NO_USAGE } from './totals.ts';
+
+/** What a channel learns at once: the message is durable, or was a command and this is its answer. */
+export interface Received {
+  readonly inboxId: string;
+  readonly sessionId: string;
+  readonly sessionKey: string;
+  /** False: this very message was accepted before. */
+  readonly fresh: boolean;
+  readonly command?: { readonly name: string; readonly text: string };
+  /** Set when nothing will run for it, and why. */
+  readonly ignored?: string;
+}
+
+export interface ReceiverOptions {
+  readonly context: EngineContext;
+  readonly agents: Agents;
+  readonly session: SessionOptions;
+  /** Runs the session here, where this process runs any. */
+  readonly wake: (sessionId: string) => void;
+  readonly runCommand: (
+    command: Command | UnknownCommand,
+    sessionId: string,
+  ) => Promise<{ readonly name: string; readonly text: string }>;
+  /** Makes the session of a thread before its first message, where it begins with what was said before. */
+  readonly forkThread: (route: Route, init: NewSession) => Promise<void>;
+}
+
+type Draft = Omit<Inbound, 'body'>;
+
+/** From a channel's message to a durable row: the first four steps of every message's way. */
+export class Receiver {
+  readonly #options: ReceiverOptions;
+
+  constructor(options: ReceiverOptions) {
+    this.#options = options;
+  }
+
+  async receive(message: InboundMessage): Promise<Received> {
+    const { context, agents, session } = this.#options;
+    const { store, options } = context;
+    context.assertOpen();
+    checkMessage(message);
+    const route = await routeMessage({ store, agents, session }, message);
+    const now = options.clock.now();
+    const draft = this.#draft(message, route, now);
+    const { sessionKey, source, idempotencyKey } = draft;
+    // Answered as the first time, before anything that may have changed since is looked at.
+    if (idempotencyKey !== undefined && (await store.inbox.known({ sessionKey, source, idempotencyKey })))
+      return this.#told(await store.inbox.receive({ ...draft, body: bodyOf(message) }));
+    this.#assertAllowed(message, route);
+    const own = await ownOutput(store, route.agentId, message);
+    if (own !== undefined) return this.#ignore({ ...draft, body: bodyOf(message) }, own);
+    if (message.system === true) return this.#accept(message, route, draft, now);
+    const trigger = parseResetTrigger(message.text, route.options.resetTriggers);
+    if (trigger !== undefined) {
+      const reset = resetBy(trigger.trigger);
+      if (trigger.rest === '' && (message.images ?? []).length === 0)
+        return this.#command({ name: 'new', args: '' }, message, route, { ...draft, reset });
+      return this.#accept({ ...message, text: trigger.rest }, route, { ...draft, reset }, now);
+    }
+    const parsed = parseCommand(message.text, { surface: 'channel' });
+    if (parsed !== undefined && !('message' in parsed)) return this.#command(parsed, message, route, draft);
+    const said = parsed === undefined ? message : { ...message, text: parsed.message };
+    const reset = await this.#expired(message, route, now);
+    return this.#accept(said, route, { ...draft, ...(reset !== undefined && { reset }) }, now);
+  }
+
+  #draft(message: InboundMessage, { sessionKey, sessionId }: Route, now: Date): Draft {
+    const { channel, account } = message;
+    return {
+      sessionKey,
+      ...(sessionId !== undefined && { sessionId }),
+      source: account === undefined ? channel : `${channel}:${account}`,
+      ...keyOf(message),
+      log: inboundLine(message, sessionKey, now),
+    };
+  }
+
+  /** For the session this message may have to make. */
+  async #create(message: InboundMessage, { record, newId, agentId }: Route, reset?: Reset): Promise<Pick<Inbound, 'create'>> {
+    if (record !== undefined && reset === undefined) return {};
+    const systemPrompt = await systemPromptFor(agentOptions(this.#options.agents, agentId));
+    const settings = { ...(systemPrompt !== '' && { systemPrompt }), ...placeSettings(message) };
+    return { create: { settings, ...(newId !== undefined && { id: newId }) } };
+  }
+
+  #assertAllowed({ channel, peerKind }: InboundMessage, { sessionKey, record, options }: Route): void {
+    const settings = record?.settings ?? {};
+    const { sendPolicy: rules } = options;
+    if (sendAllowed({ rules, settings, sessionKey, channel, ...(peerKind && { chatType: peerKind }) })) return;
+    throw new RepriseError('SEND_DENIED', `the send policy of ${sessionKey} refuses messages`, {
+      details: { sessionKey, channel, next: 'Change the policy, or the session: sendPolicy "allow".' },
+    });
+  }
+
+  /** System events find a session as it is: they neither age it nor make it younger. */
+  async #expired(message: InboundMessage, route: Route, now: Date): Promise<Reset | undefined> {
+    const { store } = this.#options.context;
+    const { record, sessionKey, sessionId, options: rules } = route;
+    // Whoever names a session means that one.
+    if (record === undefined || sessionId !== undefined) return undefined;
+    const reasonAt = (lastActiveAt: Date): string | undefined =>
+      resetReason({ rules, sessionKey, channel: message.channel, lastActiveAt, now });
+    // Where not even the oldest session would be too old, nothing is read.
+    if (reasonAt(new Date(0)) === undefined) return undefined;
+    const lastActiveAt = await lastSpokenAt(store, record);
+    const reason = lastActiveAt === undefined ? undefined : reasonAt(lastActiveAt);
+    return reason === undefined ? undefined : { ...resetBy(reason), from: record.id };
+  }
+
+  async #accept(message: InboundMessage, route: Route, draft: Draft, now: Date): Promise<Received> {
+    const { store } = this.#options.context;
+    const { record, options } = route;
+    // What people chose goes over to a new session, and holds for its first message already.
+    const queue = queueFor(options, record, message.channel);
+    const { queue: asked, system = false } = message;
+    const mode = asked === undefined || asked === 'reject' ? queue.mode : asked === 'steer+backlog' ? 'steer-backlog' : asked;
+    const isSilent = isShared(message) && message.mentioned === false && !speaksUnasked(record);
+    const body = withTicket(
+      {
+        ...bodyOf(message),
+        from: originOf(message),
+        ...(system && { system: true }),
+        ...(isSilent && { silent: true }),
+      },
+      { mode, debounceMs: system ? 0 : queue.debounceMs, at: now.getTime() },
+    );
+    const create = await this.#create(message, route, draft.reset);
+    if (create.create !== undefined && record === undefined) await this.#options.forkThread(route, create.create);
+    const receipt = await store.inbox.receive({
+      ...draft,
+      ...create,
+      body,
+      class: system ? 'system' : 'message',
+      queue: { cap: queue.cap, drop: queue.drop },
+      ...(asked === 'reject' && { ifIdle: true }),
+    });
+    if (!receipt.fresh) return this.#told(receipt);
+    this.#tellDropped(receipt);
+    this.#options.wake(receipt.sessionId);
+    await this.#notePlace(message, route, receipt);
+    return received(receipt);
+  }
+
+  /** Passes the queue: done at once, where it was received, and never more than once. */
+  async #command(
+    command: Command | UnknownCommand,
+    message: InboundMessage,
+    route: Route,
+    draft: Draft,
+  ): Promise<Received> {
+    const { context, runCommand } = this.#options;
+    const { store, hub } = context;
+    const body = { command: message.text, from: originOf(message) };
+    const create = await this.#create(message, route, draft.reset);
+    const receipt = await store.inbox.receive({ ...draft, ...create, body, class: 'command' });
+    if (!receipt.fresh) return this.#told(receipt);
+    const { inboxId, sessionId } = receipt;
+    const { name, text } = await runCommand(command, sessionId);
+    const end = { turnId: '', text, usage: NO_USAGE, tokenEstimate: 0 };
+    await store.inbox.settle(inboxId, 'done', { ...end, command: name });
+    const line = replyLine(await store.inbox.get(inboxId), text);
+    if (line !== undefined) await store.convlog.append([line]);
+    hub.publish({ sessionId, inboxId, event: { type: 'command', name, text } });
+    hub.publish({ sessionId, inboxId, event: { type: 'done', ...end } });
+    return { ...received(receipt), command: { name, text } };
+  }
+
+  /** Kept, so that its sender can ask what became of it, and never run. */
+  async #ignore(inbound: Inbound, why: string): Promise<Received> {
+    const { store } = this.#options.context;
+    const receipt = await store.inbox.receive({ ...inbound, class: 'command' });
+    const message = `not answered: it is our own output coming back (${why})`;
+    await store.inbox.settle(receipt.inboxId, 'dropped', { code: 'INVALID_INPUT', message, reason: why });
+    return { ...received(receipt), ignored: why };
+  }
+
+  async #told(receipt: InboxReceipt): Promise<Received> {
+    const { detail = {} } = await this.#options.context.store.inbox.get(receipt.inboxId);
+    const { command, text, reason } = detail as JsonObject;
+    return {
+      ...received(receipt),
+      ...(typeof command === 'string' && { command: { name: command, text: String(text) } }),
+      ...(typeof reason === 'string' && reason.startsWith('own ') && { ignored: reason }),
+    };
+  }
+
+  #tellDropped({ sessionId, dropped }: InboxReceipt): void {
+    const { hub } = this.#options.context;
+    const message = 'dropped: too many messages wait';
+    for (const inboxId of dropped)
+      hub.publish({ sessionId, inboxId, event: { type: 'error', code: 'QUEUE_FULL', message, details: { reason: 'queue-full' } } });
+  }
+
+  /** Where the conversation was last heard from. Written when it changes, which is seldom. */
+  async #notePlace(message: InboundMessage, { record }: Route, { sessionId, created }: InboxReceipt): Promise<void> {
+    if (record === undefined || created !== undefined || message.system === true) return;
+    const place = placeSettings(message);
+    const changed = Object.entries(place).filter(([name, value]) => !isSame(record.settings[name], value));
+    if (changed.length === 0) return;
+    await this.#options.context.store.patch(sessionId, Object.fromEntries(changed));
+  }
+}
+
+function received({ inboxId, sessionId, sessionKey, fresh }: InboxReceipt): Received {
+  return { inboxId, sessionId, sessionKey, fresh };
+}
+
+function resetBy(reason: string): Reset {
+  return { reason, forget: FORGOTTEN_ON_RESET };
+}
+
+function speaksUnasked(record: Route['record']): boolean {
+  return groupActivationOf(record?.settings ?? {}) === 'always';
+}
+
+function isSame(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
+function placeSettings(message: InboundMessage): JsonObject {
+  const { channel, account, peer, peerKind = 'direct', thread } = message;
+  return {
+    chatType: peerKind,
+    channel,
+    lastChannel: channel,
+    ...(peer !== undefined && { lastTo: peer }),
+    ...(account !== undefined && { lastAccountId: account }),
+    ...(thread !== undefined && { lastThreadId: thread }),
+  };
+}
+
+/**
+ * The caller's own key covers what it sent. A channel's message id is enough by itself: channels deliver again with
+ * other words around it, and it is the same message.
+ */
+function keyOf(message: InboundMessage): { idempotencyKey?: string; digest?: string } {
+  const { idempotencyKey, messageId, peer, thread } = message;
+  if (idempotencyKey !== undefined) return { idempotencyKey: `key:${idempotencyKey}`, digest: digestOf(message) };
+  if (messageId === undefined) return {};
+  const key = `message:${JSON.stringify([peer ?? null, thread ?? null, messageId])}`;
+  return { idempotencyKey: key, digest: key };
+}
+
+function digestOf({ text, images, context }: InboundMessage): string {
+  return createHash('sha256').update(JSON.stringify([text, images ?? [], context ?? ''])).digest('hex');
+}
+
+function checkMessage(message: unknown): asserts message is InboundMessage {
+  if (!isObject(message)) throw new RepriseError('INVALID_INPUT', 'a message is an object');
+  const fault = (name: string, what: string): RepriseError =>
+    new RepriseError('INVALID_INPUT', `${name} is ${what}`, { details: { field: name } });
+  for (const name of ['text', 'channel']) {
+    if (typeof message[name] !== 'string') throw fault(name, 'a text');
+  }
+  if (message['channel'] === '') throw fault('channel', 'a name');
+  for (const name of TEXT_FIELDS) {
+    const value = message[name];
+    if (value !== undefined && typeof value !== 'string') throw fault(name, 'a text');
+  }
+  const { peerKind, sender, queue } = message;
+  if (peerKind !== undefined && !PEER_KINDS.includes(peerKind as string)) throw fault('peerKind', PEER_KINDS.join(', '));
+  if (sender !== undefined && !(isObject(sender) && typeof sender['id'] === 'string'))
+    throw fault('sender', '{id, name?}');
+  if (queue !== undefined && !QUEUES.includes(queue as string)) throw fault('queue', `one of ${QUEUES.join(', ')}`);
+  bodyOf(message as unknown as InboundMessage);
+}
+
+const TEXT_FIELDS = 'agentId account guild peer thread messageId sessionKey sessionId idempotencyKey context'.split(' ');
+const PEER_KINDS = ['direct', 'group', 'channel'];
+const QUEUES = 'steer followup queue collect steer-backlog steer+backlog interrupt reject'.split(' ');

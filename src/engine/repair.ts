@@ -1,0 +1,46 @@
+import { RepriseError } from '../errors.ts';
+import { copyHistory } from '../store/copy-history.ts';
+import type { SessionRecord, Store } from '../store/store.ts';
+import { parseTranscript, type Transcript } from '../transcript/reader.ts';
+
+export interface Repaired {
+  readonly repaired: string;
+  readonly from: string;
+  readonly entries: number;
+  /** Byte offset; null: no damage was found. */
+  readonly damagedAt: number | null;
+}
+
+/** Everything that still verifies goes on in a new session; the damaged one stays as it is. */
+export async function repairSession(store: Store, damaged: SessionRecord): Promise<Repaired> {
+  const { entries, corruptAt, header, issues } = await readable(store, damaged.id);
+  const cwd = header?.cwd;
+  const { id } = await store.create({
+    key: damaged.sessionKey,
+    parentId: damaged.id,
+    ...(cwd !== undefined && { cwd }),
+  });
+  const copied = await copyHistory(store, id, entries, { blobsFrom: { store, id: damaged.id } });
+  if (damaged.active) await store.activate(damaged.sessionKey, id);
+  const damagedAt = damaged.corruptAt ?? corruptAt ?? issues?.examples[0]?.offset ?? null;
+  return { repaired: id, from: damaged.id, entries: copied, damagedAt };
+}
+
+export function repairedText({ repaired, from, entries, damagedAt }: Repaired): string {
+  const why = damagedAt === null ? 'no damage was found' : `damaged at byte ${damagedAt}`;
+  return `${from} (${why}) goes on as ${repaired} with ${entries} entries; the old one is kept`;
+}
+
+/** What can still be read; of a transcript that is gone, nothing. */
+async function readable(
+  store: Store,
+  id: string,
+): Promise<Partial<Transcript> & Pick<Transcript, 'entries'>> {
+  const bytes = await store.exportSession(id);
+  try {
+    return parseTranscript(bytes, { sessionId: id });
+  } catch (error) {
+    if (!(error instanceof RepriseError) || error.code !== 'INVALID_INPUT') throw error;
+    return { entries: [], corruptAt: 0 };
+  }
+}

@@ -1,0 +1,167 @@
+import { RepriseError } from '../errors.ts';
+import type { InboxItem, Lease, NewEntry } from '../store/store.ts';
+import { replyLine } from './channel-log.ts';
+import type { EngineContext } from './engine-context.ts';
+import { droppedNote, entriesOf } from './inbound.ts';
+import { joinable, type NextTurn } from './queue.ts';
+import { endEntry, endOf, inspectTurn, whyNot } from './recovery.ts';
+import type { RunningTurn } from './running-turn.ts';
+import type { SessionRunner } from './session-runner.ts';
+import type { Tool } from './tools/tool.ts';
+import { NO_USAGE } from './totals.ts';
+import { Turn, type TurnEnd } from './turn.ts';
+import {
+  errorEvent,
+  isFenced,
+  settlementOf,
+  type TurnEnding,
+  type TurnOutcome,
+  unexpected,
+} from './turn-outcome.ts';
+
+export interface ItemRun {
+  readonly context: EngineContext;
+  readonly runner: SessionRunner;
+  readonly turn: RunningTurn;
+  readonly lease: Lease;
+}
+
+/** From a message that was taken to the end of its row, whatever happens between (I-28). */
+export async function runItem(run: ItemRun, next: NextTurn | undefined): Promise<void> {
+  const { context, runner, turn, lease } = run;
+  try {
+    const end = await answer(run, next);
+    if (!turn.isWritten) await settle(run, { end });
+    turn.emit({ type: 'done', ...end });
+    runner.background.consider();
+  } catch (error) {
+    const failure = error instanceof RepriseError ? error : unexpected(error);
+    // Whoever took over tells how it ends. An append may be refused before the lease is known to be lost.
+    if (lease.signal.aborted || isFenced(failure)) throw lost(failure);
+    if (!turn.isWritten) await settle(run, { error: failure });
+    turn.emit(errorEvent(failure));
+  }
+  await context.options.afterItem(turn.lead);
+}
+
+async function answer(run: ItemRun, next: NextTurn | undefined): Promise<TurnEnd> {
+  const { context, runner, turn, lease } = run;
+  const { store, options } = context;
+  const { lead, turnId } = turn;
+  const { sessionId } = runner;
+  for (const item of next?.before ?? []) await join(run, item);
+  // Durable before any model is called (T57). With the message's own id as key a second try finds the first.
+  const { lastSeq } = await store.append(sessionId, await itemEntries(context, lead), {
+    key: lead.inboxId,
+    epoch: lease.epoch,
+  });
+  if (lead.body['silent'] === true) return { turnId, text: '', usage: NO_USAGE, tokenEstimate: 0 };
+  for (const item of next?.after ?? []) await join(run, item);
+  const record = await store.get(sessionId);
+  const frame = runner.frame(record);
+  if (lead.attempts > 1) {
+    const ended = await recover(run, lastSeq, frame.toolsByName);
+    if (ended !== undefined) return ended;
+  }
+  const { model } = frame;
+  turn.emit({ type: 'turn_start', turnId, model: `${model.provider}:${model.id}` });
+  const emit = turn.emit.bind(turn);
+  return await new Turn({
+    store,
+    sessionId,
+    sessionKey: record.sessionKey,
+    agentId: record.agentId,
+    turnId,
+    inboxId: lead.inboxId,
+    lease,
+    signal: turn.signal,
+    emit,
+    guard: runner.guard(record, model, lease, emit, turn.signal),
+    frame: () => ({ ...frame, calibration: context.calibration(model) }),
+    window: () => context.usableWindow(model, record),
+    tools: frame.toolsByName,
+    maxSteps: options.maxSteps,
+    onUsage: (estimated, usage) => context.learnUsage(model, estimated, usage),
+    atBoundary: async () => {
+      const rows = await store.inbox.pending(sessionId);
+      turn.look(rows);
+      if (turn.signal.aborted) return;
+      for (const item of joinable(rows)) await join(run, item);
+      await runner.background.commit(lease, emit);
+    },
+    isOvertaken: async () => {
+      const rows = await store.inbox.pending(sessionId);
+      turn.look(rows);
+      return turn.signal.aborted || joinable(rows).length > 0;
+    },
+    aside: (work) => turn.aside(work),
+    ending: (outcome) => endingOf(run, outcome),
+    onEnded: () => turn.written(),
+  }).run();
+}
+
+/** Its words become part of the history, and its row points to the one that answers, in one step. */
+async function join({ context, turn, lease }: ItemRun, item: InboxItem): Promise<void> {
+  const { inboxId, sessionId } = item;
+  await context.store.append(sessionId, await itemEntries(context, item), {
+    key: inboxId,
+    epoch: lease.epoch,
+    settle: [{ inboxId, state: 'merged', detail: { mergedInto: turn.lead.inboxId } }],
+  });
+  turn.add(item);
+}
+
+/** What a message says, behind a line for each that was dropped and stands in it. */
+async function itemEntries({ store }: EngineContext, item: InboxItem): Promise<NewEntry[]> {
+  const { carries = [] } = item;
+  if (carries.length === 0) return entriesOf(item);
+  const dropped = await Promise.all(carries.map((inboxId) => store.inbox.get(inboxId)));
+  return [droppedNote(dropped), ...entriesOf(item)];
+}
+
+/** Answers with the end of a turn that had ended; throws where it must not go on. */
+async function recover(
+  { context, turn, lease }: ItemRun,
+  afterSeq: number,
+  tools: ReadonlyMap<string, Tool>,
+): Promise<TurnEnd | undefined> {
+  const { store } = context;
+  const { inboxId, sessionId, attempts } = turn.lead;
+  const found = await inspectTurn(store, { sessionId, afterSeq, inboxId }, tools);
+  // Looked at before the attempts are: a turn that had ended well did so, however often its row was not told.
+  if (found.kind === 'ended') return endOf(found);
+  const failure = whyNot(found, attempts);
+  const entries = [...found.results, ...(failure === undefined ? [] : [endEntry(inboxId, failure)])];
+  if (entries.length > 0) await store.append(sessionId, entries, { epoch: lease.epoch });
+  if (failure !== undefined) throw failure;
+  return undefined;
+}
+
+/** In one transaction with the last entry of the turn: nobody ever sees one without the other. */
+function endingOf({ context, turn }: ItemRun, outcome: TurnOutcome): TurnEnding {
+  const { lead } = turn;
+  const deliver = context.options.deliveries(lead, outcome);
+  const reply = 'end' in outcome ? replyLine(lead, outcome.end.text) : undefined;
+  return {
+    settle: [settlementOf(lead, outcome)],
+    ...(deliver.length > 0 && { deliver }),
+    ...(reply !== undefined && { log: [reply] }),
+  };
+}
+
+/** Where the turn could not write its own end; a row that has ended stays as it is. */
+async function settle({ context, turn }: ItemRun, outcome: TurnOutcome): Promise<void> {
+  const { store } = context;
+  const { inboxId, state, detail } = settlementOf(turn.lead, outcome);
+  try {
+    for (const inbound of context.options.deliveries(turn.lead, outcome)) await store.inbox.receive(inbound);
+    await store.inbox.settle(inboxId, state, detail);
+  } catch (error) {
+    // The row stays `running` and the transcript says how it ended: the next runner reads it there.
+    if (!(error instanceof RepriseError)) throw error;
+  }
+}
+
+function lost(cause: RepriseError): RepriseError {
+  return new RepriseError('FENCED', 'another runner has the session now', { cause });
+}

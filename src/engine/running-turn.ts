@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto';
+import { RepriseError } from '../errors.ts';
+import type { InboxItem } from '../store/store.ts';
+import type { Clock } from './clock.ts';
+import type { TurnEvent } from './events.ts';
+import type { Hub } from './hub.ts';
+import type { Slot } from './lanes.ts';
+import { interrupter } from './queue.ts';
+import { StuckTimer } from './stuck-timer.ts';
+
+export interface RunningTurnOptions {
+  readonly hub: Hub;
+  readonly clock: Clock;
+  readonly stuckAfterMs: number;
+  readonly slot: Slot;
+  /** Aborts when the session is another runner's. */
+  readonly lost: AbortSignal;
+}
+
+/** A turn while it runs: the messages it answers, who hears of it, and what may end it before its time. */
+export class RunningTurn implements Disposable {
+  readonly turnId: string = randomUUID();
+  readonly lead: InboxItem;
+  readonly signal: AbortSignal;
+  readonly #options: RunningTurnOptions;
+  readonly #members: string[];
+  readonly #controller: AbortController = new AbortController();
+  readonly #stuck: StuckTimer;
+  #begun: TurnEvent | undefined;
+  #isWritten = false;
+
+  constructor(lead: InboxItem, options: RunningTurnOptions) {
+    this.lead = lead;
+    this.#options = options;
+    this.#members = [lead.inboxId];
+    this.signal = AbortSignal.any([this.#controller.signal, options.lost]);
+    this.#stuck = new StuckTimer({
+      clock: options.clock,
+      afterMs: options.stuckAfterMs,
+      onStuck: (reason) => this.abort(reason),
+    });
+  }
+
+  /** Everybody whose message is answered by this turn hears all of it from where theirs joined. */
+  emit(event: TurnEvent): void {
+    this.#stuck.progress();
+    if (event.type === 'turn_start') this.#begun = event;
+    for (const inboxId of this.#members)
+      this.#options.hub.publish({ sessionId: this.lead.sessionId, inboxId, event });
+  }
+
+  /** A message that is answered by this turn from now on. */
+  add({ inboxId, sessionId }: InboxItem): void {
+    this.#members.push(inboxId);
+    this.#stuck.progress();
+    if (this.#begun !== undefined) this.#options.hub.publish({ sessionId, inboxId, event: this.#begun });
+  }
+
+  answers(inboxId: string): boolean {
+    return this.#members.includes(inboxId);
+  }
+
+  /** Its end stands in the history, and its row has been told in the same step. */
+  written(): void {
+    this.#isWritten = true;
+  }
+
+  get isWritten(): boolean {
+    return this.#isWritten;
+  }
+
+  abort(reason: RepriseError = new RepriseError('ABORTED', 'the turn was stopped')): void {
+    this.#controller.abort(reason);
+  }
+
+  /** By the rows of the inbox as they are now: stopped by anybody, or by a message that interrupts. */
+  look(rows: readonly InboxItem[]): void {
+    const isOurs = rows.some(({ inboxId, state }) => inboxId === this.lead.inboxId && state === 'running');
+    if (!isOurs) return this.abort();
+    const by = interrupter(rows);
+    if (by === undefined) return;
+    this.abort(
+      new RepriseError('ABORTED', 'a newer message took the place of this turn', {
+        details: { reason: 'interrupt', by: by.inboxId },
+      }),
+    );
+  }
+
+  /** Waits for something that is not this turn's own work: without its place, and without being called stuck. */
+  aside<T>(work: () => Promise<T>): Promise<T> {
+    return this.#stuck.aside(() => this.#options.slot.aside(work));
+  }
+
+  [Symbol.dispose](): void {
+    this.#stuck[Symbol.dispose]();
+  }
+}

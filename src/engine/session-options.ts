@@ -1,0 +1,39 @@
+import type { RoutingRules } from '../keys/resolve.ts';
+import type { SessionRecord } from '../store/store.ts';
+import { type Agents, agentOptions } from './agents.ts';
+import { checkResetRules, type ResetRules } from './freshness.ts';
+import { checkSendPolicy, type SendPolicy } from './send-policy.ts';
+import { type QueueSettings, queueSettings } from './session-settings.ts';
+
+/** How conversations are found, begun, queued and kept; for all agents, or for one. */
+export interface SessionOptions extends RoutingRules, ResetRules {
+  readonly queue?: Partial<QueueSettings> & {
+    /** Instead of the above, by the name of a channel. */
+    readonly byChannel?: Readonly<Record<string, Partial<QueueSettings>>>;
+  };
+  readonly sendPolicy?: SendPolicy;
+  /** Whether the first message of a thread brings along what was said where it hangs. */
+  readonly threads?: { readonly fork?: boolean; readonly maxTokens?: number };
+}
+
+const DEFAULT_QUEUE: QueueSettings = { mode: 'steer', debounceMs: 500, cap: 20, drop: 'summarize' };
+
+export function checkSessionOptions(options: SessionOptions): void {
+  checkResetRules(options);
+  if (options.sendPolicy !== undefined) checkSendPolicy(options.sendPolicy);
+}
+
+/** What an agent says for itself stands over what holds for all. */
+export function sessionOptionsOf(all: SessionOptions, agents: Agents, agentId: string): SessionOptions {
+  return { ...all, ...agentOptions(agents, agentId).session };
+}
+
+/** By the session, else its channel, else the configuration. */
+export function queueFor(
+  { queue: { byChannel = {}, ...queue } = {} }: SessionOptions,
+  record: SessionRecord | undefined,
+  channel?: string,
+): QueueSettings {
+  const own = channel !== undefined && Object.hasOwn(byChannel, channel) ? byChannel[channel] : {};
+  return queueSettings(record?.settings ?? {}, { ...DEFAULT_QUEUE, ...queue, ...own });
+}

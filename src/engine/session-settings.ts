@@ -1,0 +1,196 @@
+import type { ThinkingLevel } from '../models/model.ts';
+import type { JsonObject } from '../transcript/json.ts';
+import type { ResponseUsage } from './usage-line.ts';
+
+export type SettledQueueMode = 'steer' | 'followup' | 'queue' | 'collect' | 'steer-backlog' | 'interrupt';
+export type QueueDrop = 'old' | 'new' | 'summarize';
+
+/**
+ * What a session remembers beside its history, under the names other systems use. The engine acts on some; the rest is
+ * carried, so that nothing is lost between systems. Other names are free where they start with `x-`.
+ */
+export interface SessionSettings {
+  // Of this engine.
+  readonly model?: string;
+  readonly profile?: string;
+  readonly systemPrompt?: string;
+  /** Out of the way: not in lists unless asked for. */
+  readonly archived?: boolean;
+  /** How many parents a child has; 0 is nobody's child. */
+  readonly depth?: number;
+
+  readonly sessionId?: string;
+  readonly updatedAt?: number;
+  readonly sessionFile?: string;
+  readonly systemSent?: boolean;
+  readonly abortedLastRun?: boolean;
+
+  readonly chatType?: 'direct' | 'group' | 'channel';
+  readonly thinkingLevel?: ThinkingLevel;
+  readonly verboseLevel?: VerboseLevel;
+  readonly reasoningLevel?: ReasoningLevel;
+  readonly elevatedLevel?: string;
+  readonly ttsAuto?: string;
+
+  readonly execHost?: string;
+  readonly execSecurity?: string;
+  readonly execAsk?: string;
+  readonly execNode?: string;
+
+  readonly providerOverride?: string;
+  readonly modelOverride?: string;
+  readonly authProfileOverride?: string;
+  readonly authProfileOverrideSource?: 'auto' | 'user';
+  readonly authProfileOverrideCompactionCount?: number;
+
+  readonly inputTokens?: number;
+  readonly outputTokens?: number;
+  readonly totalTokens?: number;
+  /** A cap on the window. */
+  readonly contextTokens?: number;
+  readonly compactionCount?: number;
+  /** ISO, or Unix ms. */
+  readonly memoryFlushAt?: string | number;
+  readonly memoryFlushCompactionCount?: number;
+
+  readonly groupActivation?: GroupActivation;
+  readonly groupActivationNeedsSystemIntro?: boolean;
+  readonly groupId?: string;
+  readonly subject?: string;
+  readonly groupChannel?: string;
+  readonly space?: string;
+
+  readonly queueMode?: SettledQueueMode | 'steer+backlog';
+  readonly queueDebounceMs?: number;
+  readonly queueCap?: number;
+  readonly queueDrop?: QueueDrop;
+
+  readonly sendPolicy?: 'allow' | 'deny';
+  readonly responseUsage?: ResponseUsage;
+
+  readonly channel?: string;
+  readonly label?: string;
+  readonly displayName?: string;
+  readonly origin?: JsonObject;
+  readonly deliveryContext?: JsonObject;
+  readonly lastChannel?: string;
+  readonly lastTo?: string;
+  readonly lastAccountId?: string;
+  readonly lastThreadId?: string | number;
+
+  /** The key of the parent. */
+  readonly spawnedBy?: string;
+  readonly skillsSnapshot?: JsonObject;
+  readonly systemPromptReport?: JsonObject;
+  readonly cliSessionIds?: Readonly<Record<string, string>>;
+  readonly claudeCliSessionId?: string;
+  readonly lastHeartbeatText?: string;
+  readonly lastHeartbeatSentAt?: number;
+}
+
+export type VerboseLevel = 'off' | 'on' | 'full';
+export type ReasoningLevel = 'off' | 'on' | 'stream';
+export type GroupActivation = 'mention' | 'always';
+
+export const THINKING_LEVELS: readonly ThinkingLevel[] = [
+  'off',
+  'minimal',
+  'low',
+  'medium',
+  'high',
+  'xhigh',
+  'max',
+];
+export const VERBOSE_LEVELS: readonly VerboseLevel[] = ['off', 'on', 'full'];
+export const REASONING_LEVELS: readonly ReasoningLevel[] = ['off', 'on', 'stream'];
+export const RESPONSE_USAGES: readonly ResponseUsage[] = ['off', 'on', 'tokens', 'full'];
+export const GROUP_ACTIVATIONS: readonly GroupActivation[] = ['mention', 'always'];
+export const QUEUE_DROPS: readonly QueueDrop[] = ['old', 'new', 'summarize'];
+export const QUEUE_MODES: readonly (SettledQueueMode | 'steer+backlog')[] = [
+  'steer',
+  'followup',
+  'queue',
+  'collect',
+  'steer-backlog',
+  'steer+backlog',
+  'interrupt',
+];
+
+/**
+ * What a reset does not carry over: what tells of the old history, or was read from files when it began, or names that
+ * one conversation. What people chose stays.
+ */
+export const FORGOTTEN_ON_RESET: readonly string[] = [
+  'systemPrompt',
+  'archived',
+  'label',
+  'sessionId',
+  'updatedAt',
+  'sessionFile',
+  'systemSent',
+  'abortedLastRun',
+  'authProfileOverrideCompactionCount',
+  'inputTokens',
+  'outputTokens',
+  'totalTokens',
+  'compactionCount',
+  'memoryFlushAt',
+  'memoryFlushCompactionCount',
+  'skillsSnapshot',
+  'systemPromptReport',
+  'cliSessionIds',
+  'claudeCliSessionId',
+  'lastHeartbeatText',
+  'lastHeartbeatSentAt',
+];
+
+export interface QueueSettings {
+  readonly mode: SettledQueueMode;
+  readonly debounceMs: number;
+  readonly cap: number;
+  readonly drop: QueueDrop;
+}
+
+// Settings may come from other systems, unchecked. A reader passes over what it does not know.
+
+export function queueSettings(settings: JsonObject, defaults: QueueSettings): QueueSettings {
+  const { queueDebounceMs, queueCap } = settings;
+  const mode = oneOf(settings['queueMode'], QUEUE_MODES) ?? defaults.mode;
+  return {
+    // Two spellings of one mode.
+    mode: mode === 'steer+backlog' ? 'steer-backlog' : mode,
+    debounceMs: isCount(queueDebounceMs) ? queueDebounceMs : defaults.debounceMs,
+    cap: isCount(queueCap) && queueCap > 0 ? queueCap : defaults.cap,
+    drop: oneOf(settings['queueDrop'], QUEUE_DROPS) ?? defaults.drop,
+  };
+}
+
+/** Undefined: whatever the model does by itself. */
+export function thinkingLevelOf({ thinkingLevel }: JsonObject): ThinkingLevel | undefined {
+  return oneOf(thinkingLevel, THINKING_LEVELS);
+}
+
+export function verboseLevelOf({ verboseLevel }: JsonObject): VerboseLevel {
+  return oneOf(verboseLevel, VERBOSE_LEVELS) ?? 'off';
+}
+
+export function reasoningLevelOf({ reasoningLevel }: JsonObject): ReasoningLevel {
+  return oneOf(reasoningLevel, REASONING_LEVELS) ?? 'off';
+}
+
+export function responseUsageOf({ responseUsage }: JsonObject): ResponseUsage {
+  return oneOf(responseUsage, RESPONSE_USAGES) ?? 'off';
+}
+
+/** In groups an assistant speaks when it is spoken to, unless somebody chose otherwise. */
+export function groupActivationOf({ groupActivation }: JsonObject): GroupActivation {
+  return oneOf(groupActivation, GROUP_ACTIVATIONS) ?? 'mention';
+}
+
+function oneOf<T extends string>(value: unknown, allowed: readonly T[]): T | undefined {
+  return allowed.find((each) => each === value);
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}

@@ -1,0 +1,157 @@
+import { RepriseError } from '../errors.ts';
+import { isObject, type JsonObject } from '../transcript/json.ts';
+import { closestName } from './closest-name.ts';
+import {
+  GROUP_ACTIVATIONS,
+  QUEUE_DROPS,
+  QUEUE_MODES,
+  REASONING_LEVELS,
+  RESPONSE_USAGES,
+  type SessionSettings,
+  THINKING_LEVELS,
+  VERBOSE_LEVELS,
+} from './session-settings.ts';
+
+interface Kind {
+  readonly allowed: string;
+  readonly accepts: (value: unknown) => boolean;
+}
+
+const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
+const isNumber = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
+const isTime = (value: unknown): boolean => typeof value === 'string' && !Number.isNaN(Date.parse(value));
+
+const TEXT: Kind = { allowed: 'a text', accepts: isText };
+const SWITCH: Kind = { allowed: 'true or false', accepts: (value) => typeof value === 'boolean' };
+const COUNT: Kind = { allowed: 'a whole number, 0 or more', accepts: isNumber };
+const ABOVE_ZERO: Kind = {
+  allowed: 'a whole number above 0',
+  accepts: (value) => isNumber(value) && value !== 0,
+};
+const OBJECT: Kind = { allowed: 'an object', accepts: isObject };
+const TIME: Kind = {
+  allowed: 'an ISO time or Unix ms',
+  accepts: (value) => isNumber(value) || isTime(value),
+};
+const NAME: Kind = {
+  allowed: 'a text or a whole number',
+  accepts: (value) => isText(value) || isNumber(value),
+};
+const TEXTS: Kind = {
+  allowed: 'an object of texts',
+  accepts: (value) => isObject(value) && Object.values(value).every((each) => typeof each === 'string'),
+};
+const oneOf = (...names: readonly string[]): Kind => ({
+  allowed: `one of ${names.join(', ')}`,
+  accepts: (value) => typeof value === 'string' && names.includes(value),
+});
+/** Known, so that it can be carried; set by the engine alone. */
+const PROTECTED = 'protected';
+
+const FIELDS: Readonly<Record<keyof SessionSettings, Kind | typeof PROTECTED>> = {
+  model: TEXT,
+  profile: TEXT,
+  systemPrompt: TEXT,
+  archived: SWITCH,
+  depth: PROTECTED,
+  sessionId: PROTECTED,
+  updatedAt: PROTECTED,
+  sessionFile: PROTECTED,
+  systemSent: SWITCH,
+  abortedLastRun: SWITCH,
+  chatType: oneOf('direct', 'group', 'channel'),
+  thinkingLevel: oneOf(...THINKING_LEVELS),
+  verboseLevel: oneOf(...VERBOSE_LEVELS),
+  reasoningLevel: oneOf(...REASONING_LEVELS),
+  elevatedLevel: TEXT,
+  ttsAuto: TEXT,
+  execHost: TEXT,
+  execSecurity: TEXT,
+  execAsk: TEXT,
+  execNode: TEXT,
+  providerOverride: TEXT,
+  modelOverride: TEXT,
+  authProfileOverride: TEXT,
+  authProfileOverrideSource: oneOf('auto', 'user'),
+  authProfileOverrideCompactionCount: COUNT,
+  inputTokens: COUNT,
+  outputTokens: COUNT,
+  totalTokens: COUNT,
+  contextTokens: ABOVE_ZERO,
+  compactionCount: COUNT,
+  memoryFlushAt: TIME,
+  memoryFlushCompactionCount: COUNT,
+  groupActivation: oneOf(...GROUP_ACTIVATIONS),
+  groupActivationNeedsSystemIntro: SWITCH,
+  groupId: TEXT,
+  subject: TEXT,
+  groupChannel: TEXT,
+  space: TEXT,
+  queueMode: oneOf(...QUEUE_MODES),
+  queueDebounceMs: COUNT,
+  queueCap: ABOVE_ZERO,
+  queueDrop: oneOf(...QUEUE_DROPS),
+  sendPolicy: oneOf('allow', 'deny'),
+  responseUsage: oneOf(...RESPONSE_USAGES),
+  channel: TEXT,
+  label: TEXT,
+  displayName: TEXT,
+  origin: OBJECT,
+  deliveryContext: OBJECT,
+  lastChannel: TEXT,
+  lastTo: TEXT,
+  lastAccountId: TEXT,
+  lastThreadId: NAME,
+  spawnedBy: PROTECTED,
+  skillsSnapshot: OBJECT,
+  systemPromptReport: OBJECT,
+  cliSessionIds: TEXTS,
+  claudeCliSessionId: TEXT,
+  lastHeartbeatText: TEXT,
+  lastHeartbeatSentAt: COUNT,
+};
+
+/** Facts of a session's record and of who may have it: nobody can say them, and no setting may look like them. */
+const FACTS: ReadonlySet<string> = new Set(
+  'id key sessionKey agentId owner ownerId parentId role seq lastSeq epoch leaf status active createdAt lastAt messageCount turnCount tokenEstimate corruptAt'.split(
+    ' ',
+  ),
+);
+
+const KINDS: ReadonlyMap<string, Kind | typeof PROTECTED> = new Map(Object.entries(FIELDS));
+
+/** A caller's patch, checked; null takes a name back. INVALID_INPUT says what is wrong and what would be right. */
+export function parseSettingsPatch(patch: JsonObject): JsonObject {
+  if (!isObject(patch)) throw refused('', 'settings are an object', {});
+  const parsed: [string, unknown][] = [];
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === undefined) continue;
+    checkSetting(name, value);
+    parsed.push([name, value]);
+  }
+  return Object.fromEntries(parsed);
+}
+
+function checkSetting(name: string, value: unknown): void {
+  if (name.startsWith('x-')) return;
+  const kind = KINDS.get(name);
+  if (kind === PROTECTED || FACTS.has(name)) throw refused(name, `${name} cannot be set`, {});
+  if (kind === undefined) {
+    const meant = closestName(name, settable());
+    const next = meant === undefined ? 'Names of your own start with "x-".' : `Did you mean "${meant}"?`;
+    throw refused(name, `there is no setting ${JSON.stringify(name.slice(0, 80))}. ${next}`, {
+      ...(meant !== undefined && { suggestion: meant }),
+      next,
+    });
+  }
+  if (value === null || kind.accepts(value)) return;
+  throw refused(name, `${name} is ${kind.allowed}`, { allowed: kind.allowed });
+}
+
+function* settable(): Generator<string> {
+  for (const [name, kind] of KINDS) if (kind !== PROTECTED) yield name;
+}
+
+function refused(field: string, message: string, details: JsonObject): RepriseError {
+  return new RepriseError('INVALID_INPUT', message, { details: { field, ...details } });
+}

@@ -1,0 +1,41 @@
+import { RepriseError } from '../errors.ts';
+import type { AppendOptions, InboxItem, InboxState } from '../store/store.ts';
+import type { JsonObject } from '../transcript/json.ts';
+import type { ErrorEvent } from './events.ts';
+import type { TurnEnd } from './turn.ts';
+
+/** How a turn ended: with an answer, or with why there is none. */
+export type TurnOutcome = { readonly end: TurnEnd } | { readonly error: RepriseError };
+
+/** What is written in the transaction that ends a turn: rows, and messages for whoever waits for it. */
+export type TurnEnding = Pick<AppendOptions, 'settle' | 'deliver' | 'log'>;
+
+/** The row of the message that led the turn; those that joined it have pointed there since they did. */
+export function settlementOf(
+  { inboxId }: InboxItem,
+  outcome: TurnOutcome,
+): { readonly inboxId: string; readonly state: InboxState; readonly detail: JsonObject } {
+  if ('end' in outcome) return { inboxId, state: 'done', detail: { ...outcome.end } as unknown as JsonObject };
+  const { code, message, details } = errorEvent(outcome.error);
+  return { inboxId, state: stateFor(outcome.error), detail: { code, message, details } };
+}
+
+export function errorEvent({ code, message, details }: RepriseError): ErrorEvent {
+  return { type: 'error', code, message, details: JSON.parse(JSON.stringify(details)) as JsonObject };
+}
+
+export function unexpected(error: unknown): RepriseError {
+  const message = error instanceof Error ? error.message : String(error);
+  return new RepriseError('MODEL_FAILED', `the turn failed: ${message}`, { cause: error });
+}
+
+/** Known by a refused append before the lease is told that it is lost. */
+export function isFenced(error: unknown): boolean {
+  return error instanceof RepriseError && error.code === 'FENCED';
+}
+
+function stateFor({ code, details }: RepriseError): InboxState {
+  const { reason } = details;
+  if (reason === 'interrupted') return 'interrupted';
+  return code === 'ABORTED' && reason !== 'stuck' ? 'cancelled' : 'failed';
+}

@@ -1,0 +1,37 @@
+import { type ErrorCode, RepriseError } from '../../errors.ts';
+import type { AppendReceipt, Settlement } from '../store.ts';
+import { type AppendRequest, append } from './append.ts';
+import type { Batch } from './batch.ts';
+import { type ReceiveRequest, receive, settleItem } from './inbox.ts';
+
+export interface AppendAndTellRequest extends AppendRequest {
+  readonly settle?: readonly Settlement[];
+  readonly deliver?: readonly ReceiveRequest[];
+}
+
+/** Nobody is there to take it: what the sender has to store counts all the same. */
+const NOBODY: ReadonlySet<ErrorCode> = new Set(['SESSION_DELETED', 'SESSION_NOT_FOUND', 'GONE']);
+
+/**
+ * An append and what follows from it for messages, in one step: a turn cannot be stored and its message run again, and
+ * a child's result cannot be stored and its parent not told. A known key says it again, and each part holds once.
+ */
+export function appendAndTell(batch: Batch, request: AppendAndTellRequest): AppendReceipt {
+  const { settle = [], deliver = [] } = request;
+  if (settle.length === 0 && deliver.length === 0) return append(batch, request);
+  return batch.attempt(() => {
+    const receipt = append(batch, request);
+    for (const settlement of settle) settleItem(batch, settlement);
+    for (const inbound of deliver) tell(batch, inbound);
+    return receipt;
+  });
+}
+
+function tell(batch: Batch, inbound: ReceiveRequest): void {
+  try {
+    // A turn that goes on may end on the space that is left.
+    receive(batch, inbound, { needsRoom: false });
+  } catch (error) {
+    if (!(error instanceof RepriseError) || !NOBODY.has(error.code)) throw error;
+  }
+}
