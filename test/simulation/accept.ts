@@ -1,18 +1,21 @@
-import { type Reprise, resolveSessionKey } from '../../src/index.ts';
+import type { Reprise } from '../../src/index.ts';
 import type { Receipt } from './judge.ts';
 import type { Delivery } from './traffic.ts';
 
-/** How a message gets into an engine. */
-export async function accept(engine: Reprise, delivery: Delivery): Promise<Receipt> {
-  const { conversation, text, messageId } = delivery;
-  const reset = /^\/(new|reset) /i.exec(text);
-  const receipt = await engine.store.inbox.receive({
-    sessionKey: resolveSessionKey(conversation),
-    source: conversation.channel,
-    idempotencyKey: messageId,
-    body: { text: reset === null ? text : text.slice(reset[0].length) },
-    ...(reset !== null && { reset: 'asked' }),
+/** How a channel hands a message to an engine. */
+export function accept(engine: Reprise, delivery: Delivery): Promise<Receipt> {
+  const { conversation, text, messageId, sender, queue } = delivery;
+  const { agentId, channel, account, peer, peerKind, thread } = conversation;
+  return engine.receive({
+    agentId,
+    channel,
+    peer,
+    peerKind,
+    sender: { id: sender },
+    messageId,
+    text,
+    ...(account !== undefined && { account }),
+    ...(thread !== undefined && { thread }),
+    ...(queue !== undefined && { queue }),
   });
-  void engine.idle().catch(() => undefined);
-  return receipt;
 }

@@ -1,8 +1,15 @@
+import type { Clock, TimerHandle } from '../../src/engine/clock.ts';
+import type { SessionOptions } from '../../src/engine/session-options.ts';
 import { Reprise, type Store } from '../../src/index.ts';
 import { Life } from './life.ts';
+import type { Event } from './scheduler.ts';
 import { createSimModel, createSimTools, type Stage } from './sim-model.ts';
 import { createSimStore } from './sim-store.ts';
+import { AGENTS } from './traffic.ts';
 import type { World } from './world.ts';
+
+/** Few enough for sessions to stand in line. */
+const LANES = 4;
 
 /** A runner process: a place in the fleet with an engine in it, most of the time. */
 export interface Runner {
@@ -14,6 +21,7 @@ export interface Runner {
 export class SimFleet {
   readonly #world: World;
   readonly #store: Store;
+  readonly #session: SessionOptions;
   readonly #slots: (Runner | undefined)[];
   #lives = 0;
   kills = 0;
@@ -22,6 +30,14 @@ export class SimFleet {
   constructor(world: World, store: Store, size: number) {
     this.#world = world;
     this.#store = store;
+    const { random } = world.scheduler;
+    this.#session = {
+      queue: {
+        cap: random.pick([3, 20, 20]),
+        drop: random.pick(['old', 'new', 'summarize', 'summarize']),
+        debounceMs: random.pick([0, 500, 500]),
+      },
+    };
     this.#slots = Array.from({ length: size }, (_, at) => this.#start(at));
   }
 
@@ -64,11 +80,13 @@ export class SimFleet {
       store: createSimStore(this.#store, life, world),
       model: createSimModel(stage),
       tools: createSimTools(stage),
+      agents: Object.fromEntries(AGENTS.map((id) => [id, {}])),
       compaction: { background: false },
-      run: false,
+      session: this.#session,
+      clock: createClock(life, world),
+      lanes: { turns: LANES },
     });
     void listen(engine, world);
-    sweep(engine, life, world);
     return { life, engine };
   }
 }
@@ -96,9 +114,14 @@ function createStage(life: Life, world: World): Stage {
   };
 }
 
-function sweep(engine: Reprise, life: Life, world: World): void {
-  void engine.idle().catch(() => undefined);
-  world.scheduler.in(1000, life, () => sweep(engine, life, world));
+function createClock(life: Life, { scheduler }: World): Clock {
+  return {
+    now: () => scheduler.date,
+    setTimeout: (run, ms) => scheduler.in(ms, life, run) as TimerHandle,
+    clearTimeout(timer) {
+      (timer as Event).isOff = true;
+    },
+  };
 }
 
 async function listen(engine: Reprise, { evidence }: World): Promise<void> {

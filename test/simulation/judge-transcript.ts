@@ -8,13 +8,7 @@ import { answeredIn, hear } from './spoken.ts';
 /** By what a provider asks for most; the projections for all of them are tested where they are made. */
 const STRICTEST = REQUEST_KINDS.slice(0, 2);
 /** Messages that may come in before others that wait. */
-const JUMPS: ReadonlySet<unknown> = new Set([
-  'steer',
-  'steer-backlog',
-  'steer+backlog',
-  'interrupt',
-  undefined,
-]);
+const JUMPS: ReadonlySet<unknown> = new Set(['steer', 'steer-backlog', 'interrupt']);
 
 /** What is wrong with the history of one session. */
 export function judgeTranscript(id: string, entries: readonly Entry[], judged: readonly Judged[]): string[] {
@@ -30,8 +24,9 @@ export function judgeTranscript(id: string, entries: readonly Entry[], judged: r
   ];
 }
 
-/** The names of what users said in an entry. */
+/** The names of what users said in an entry, those of messages that only a note tells of included. */
 export function namesIn(entry: Entry): string[] {
+  if (entry.type === 'custom_message') return hear(contentText(entry['content'])).map(({ name }) => name);
   const { role, content } = messageOf(entry);
   return role === 'user' ? hear(contentText(content)).map(({ name }) => name) : [];
 }
@@ -41,16 +36,22 @@ type Own = ReadonlyMap<string | undefined, Judged>;
 /** Messages stand in the order they were accepted; only one that may join a turn stands before one that waits. */
 function judgeOrder(entries: readonly Entry[], own: Own): string[] {
   const stands = entries.flatMap(namesIn).flatMap((name) => own.get(name) ?? []);
+  const said = stands.filter(({ item }) => item.state !== 'dropped');
   const wrong: string[] = [];
-  for (const [i, later] of stands.entries()) {
-    for (const earlier of stands.slice(0, i)) {
+  for (const [i, later] of said.entries()) {
+    for (const earlier of said.slice(0, i)) {
       if (earlier.item.createdAt <= later.item.createdAt) continue;
-      const [jumper, waiter] = [earlier.sent.delivery, later.sent.delivery];
-      if (JUMPS.has(jumper.queue) && !JUMPS.has(waiter.queue)) continue;
-      wrong.push(`${jumper.name} stands before ${waiter.name}, which was accepted first`);
+      if (JUMPS.has(modeOf(earlier)) && !JUMPS.has(modeOf(later))) continue;
+      const [jumper, waiter] = [earlier, later].map((one) => `${one.sent.delivery.name} (${modeOf(one)})`);
+      wrong.push(`${jumper} stands before ${waiter}, which was accepted first`);
     }
   }
   return wrong;
+}
+
+/** As it was decided when the message was accepted. */
+function modeOf({ item }: Judged): unknown {
+  return (item.body['queue'] as { mode?: unknown } | undefined)?.mode;
 }
 
 /** Nobody is answered twice, and an answer is for what was said before it and not answered yet. */
@@ -91,6 +92,8 @@ function judgeTurns(entries: readonly Entry[], own: Own): string[] {
     if (found.length > 1) return [`the turn of ${name} ended ${found.length} times: ${found.join(', ')}`];
     if (item.state === 'done' && found[0] !== 'done')
       return [`${name} is done, its turn ended as ${found[0]}`];
+    // Stopped by another process while the last words of the answer were written: its sender was told of the stop.
+    if (item.state === 'cancelled' && item.detail?.['reason'] === 'stopped') return [];
     if (item.state !== 'done' && found[0] === 'done')
       return [`${name} is ${item.state}, its turn ended as done`];
     return [];

@@ -111,9 +111,10 @@ function judgeRows(judged: readonly Judged[]): string[] {
     const { name, text } = sent.delivery;
     const called = name ?? text;
     if (!ENDS.has(state)) return [`${called} is ${state}`];
-    if (name === undefined && state !== 'done') return [`command ${text} is ${state}`];
+    if (name === undefined && state !== 'done' && state !== 'interrupted')
+      return [`command ${text} is ${state}`];
     if (state !== 'merged') return [];
-    const into = byId.get(String(detail?.['into'] ?? detail?.['mergedInto']));
+    const into = byId.get(String(detail?.['mergedInto']));
     if (into === undefined) return [`${called} is merged into nothing we know: ${JSON.stringify(detail)}`];
     if (into.sessionId !== item.sessionId) return [`${called} is merged into a message of another session`];
     return ENDS.has(into.state) ? [] : [`${called} is merged into a message that is ${into.state}`];
@@ -143,8 +144,10 @@ function judgeEnds(judged: readonly Judged[], { ends }: Evidence): string[] {
   return ends.flatMap(({ inboxId, type }) => {
     const found = byId.get(inboxId);
     if (found === undefined) return [];
-    const { state } = found.item;
-    const isDone = state === 'done' || state === 'merged';
+    const { detail } = found.item;
+    const { state } = byId.get(String(detail?.['mergedInto']))?.item ?? found.item;
+    if (state === 'cancelled' && detail?.['reason'] === 'stopped') return [];
+    const isDone = state === 'done';
     return isDone === (type === 'done')
       ? []
       : [`${found.sent.delivery.name} is ${state} and was told ${type}`];

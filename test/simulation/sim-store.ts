@@ -30,7 +30,10 @@ export function createSimStore(real: Store, life: Life, world: World): Store {
   }) as Inbox;
   return calls(real, '', {
     inbox,
-    convlog: calls(Reflect.get(real, 'convlog') ?? {}, 'convlog.', {}),
+    convlog:
+      Reflect.get(real, 'convlog') === undefined
+        ? { append: async () => undefined, read: async () => ({ lines: [] }) }
+        : calls(Reflect.get(real, 'convlog'), 'convlog.', {}),
     lease: (id: string, options?: LeaseOptions) => lease(real, life, world, { id, options }),
     publish: async () => undefined,
     'Symbol.asyncDispose': async () => undefined,
@@ -58,7 +61,7 @@ function ask<T>(
     async perform() {
       world.operations++;
       try {
-        const value = await work();
+        const value = world.dated(await work());
         world.saw(label, args, value);
         scheduler.note(`${life.name} ${label}${world.describe(value)}`);
         deliver = () => resolve(value);

@@ -43,7 +43,7 @@ const MODES: readonly [Mode, ...Mode[]] = [
   'steer+backlog',
   'interrupt',
 ];
-const AGENTS = ['main', 'ada', 'bob', 'cleo', 'dev-1', 'ops_2'] as const;
+export const AGENTS = ['main', 'ada', 'bob', 'cleo', 'dev-1', 'ops_2'] as const;
 const CHANNELS = ['telegram', 'discord', 'slack', 'whatsapp', 'matrix'] as const;
 /** Ids as channels have them; each is somebody else. */
 const ODD_IDS = [
@@ -95,6 +95,7 @@ export interface TrafficOptions {
 export class Traffic {
   readonly #random: Random;
   readonly #options: TrafficOptions;
+  readonly #counts: Map<Conversation, number> = new Map();
   #count = 0;
 
   constructor(random: Random, options: TrafficOptions) {
@@ -109,7 +110,10 @@ export class Traffic {
     const busy = Math.floor(conversations.length * random.next() ** 3);
     const conversation = conversations[busy] ?? conversations[0];
     const n = ++this.#count;
-    const delivery = { conversation, messageId: `id${n}`, sender: random.pick(conversation.senders) };
+    // As channels do: unique in a chat, and used again in others.
+    const inChat = (this.#counts.get(conversation) ?? 0) + 1;
+    this.#counts.set(conversation, inChat);
+    const delivery = { conversation, messageId: String(inChat), sender: random.pick(conversation.senders) };
     if (modes && random.chance(0.03)) return { ...delivery, text: this.#command() };
     const name = `m${n}@k${conversation.n}`;
     const rounds = random.chance(0.3) ? random.integer(1, 2) : 0;
@@ -123,6 +127,6 @@ export class Traffic {
 
   #command(): string {
     const random = this.#random;
-    return random.pick(['/stop', '/stop', `/queue ${random.pick(MODES)}`, '/queue']);
+    return random.pick(['/stop', '/stop', `/queue ${random.pick(MODES)}`, '/queue', '/new']);
   }
 }

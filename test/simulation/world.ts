@@ -14,6 +14,7 @@ export class World {
   readonly #calls: Map<string, Set<{ readonly life: Life; readonly lease: HeldLease | undefined }>> =
     new Map();
   readonly #names: Map<string, string> = new Map();
+  readonly #acceptedAt: Map<string, string> = new Map();
   readonly #sessionOf: Map<string, string> = new Map();
 
   constructor(scheduler: Scheduler) {
@@ -63,11 +64,20 @@ export class World {
     return said;
   }
 
+  /** A store has its own clock; what it says of a message's age is said in the time of the simulation. */
+  dated<T>(value: T): T {
+    if (Array.isArray(value)) return value.map((item) => this.dated(item)) as T;
+    if (typeof value !== 'object' || value === null || !('createdAt' in value)) return value;
+    const createdAt = this.#acceptedAt.get((value as { inboxId?: string }).inboxId ?? '');
+    return createdAt === undefined ? value : { ...value, createdAt };
+  }
+
   /** Tells watchers of the inbox, as a store does after a commit. */
   saw(label: string, args: readonly unknown[], value: unknown): void {
     if (label === 'inbox.receive') {
       const { inboxId, sessionId } = value as { inboxId: string; sessionId: string };
       this.#sessionOf.set(inboxId, sessionId);
+      if (!this.#acceptedAt.has(inboxId)) this.#acceptedAt.set(inboxId, this.scheduler.date.toISOString());
       this.changes.tell(sessionId);
     } else if (label === 'inbox.settle') {
       const sessionId = this.#sessionOf.get(String(args[0]));
