@@ -1,5 +1,5 @@
-import type { ConvlogLine, InboxItem } from '../store/store.ts';
 import { parseSessionKey } from '../keys/session-key.ts';
+import type { ConvlogLine, InboxItem } from '../store/store.ts';
 import { isObject } from '../transcript/json.ts';
 import { type InboundMessage, originOf } from './inbound.ts';
 

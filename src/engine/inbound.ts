@@ -99,7 +99,8 @@ export function entriesOf(item: InboxItem): NewEntry[] {
   const { text, images, context, system } = item.body;
   const said = typeof text === 'string' ? markSender(item, text) : '';
   // Not a message of anybody: whoever reads the history, or asks when somebody spoke last, can tell.
-  if (system === true) return [note(typeof item.body['kind'] === 'string' ? item.body['kind'] : 'system_event', said)];
+  if (system === true)
+    return [note(typeof item.body['kind'] === 'string' ? item.body['kind'] : 'system_event', said)];
   const blocks: (TextBlock | ImageBlock)[] = [];
   if (said !== '') blocks.push({ type: 'text', text: said });
   if (Array.isArray(images)) {
@@ -138,7 +139,10 @@ function markSender(item: InboxItem, text: string): string {
   const isShared = from['peerKind'] !== undefined && from['peerKind'] !== 'direct';
   if (!isShared && ticketOf(item).mode !== 'collect') return text;
   const { name, id } = from['sender'];
-  const shown = String(typeof name === 'string' && name !== '' ? name : id).replace(/[\p{C}\p{Z}[\]]+/gu, ' ');
+  const shown = String(typeof name === 'string' && name !== '' ? name : id).replace(
+    /[\p{C}\p{Z}[\]]+/gu,
+    ' ',
+  );
   return `[${[...shown.trim()].slice(0, MAX_SENDER_CHARS).join('')}] ${text}`;
 }
 

@@ -67,8 +67,7 @@ export function joinable(waiting: readonly InboxItem[]): InboxItem[] {
 /** The newest message that ends the turn that runs. */
 export function interrupter(waiting: readonly InboxItem[]): InboxItem | undefined {
   return waiting.findLast(
-    (item) =>
-      item.state === 'accepted' && item.class !== 'command' && ticketOf(item).mode === 'interrupt',
+    (item) => item.state === 'accepted' && item.class !== 'command' && ticketOf(item).mode === 'interrupt',
   );
 }
 

@@ -94,7 +94,11 @@ export class Receiver {
   }
 
   /** For the session this message may have to make. */
-  async #create(message: InboundMessage, { record, newId, agentId }: Route, reset?: Reset): Promise<Pick<Inbound, 'create'>> {
+  async #create(
+    message: InboundMessage,
+    { record, newId, agentId }: Route,
+    reset?: Reset,
+  ): Promise<Pick<Inbound, 'create'>> {
     if (record !== undefined && reset === undefined) return {};
     const systemPrompt = await systemPromptFor(agentOptions(this.#options.agents, agentId));
     const settings = { ...(systemPrompt !== '' && { systemPrompt }), ...placeSettings(message) };
@@ -104,7 +108,8 @@ export class Receiver {
   #assertAllowed({ channel, peerKind }: InboundMessage, { sessionKey, record, options }: Route): void {
     const settings = record?.settings ?? {};
     const { sendPolicy: rules } = options;
-    if (sendAllowed({ rules, settings, sessionKey, channel, ...(peerKind && { chatType: peerKind }) })) return;
+    if (sendAllowed({ rules, settings, sessionKey, channel, ...(peerKind && { chatType: peerKind }) }))
+      return;
     throw new RepriseError('SEND_DENIED', `the send policy of ${sessionKey} refuses messages`, {
       details: { sessionKey, channel, next: 'Change the policy, or the session: sendPolicy "allow".' },
     });
@@ -131,7 +136,12 @@ export class Receiver {
     // What people chose goes over to a new session, and holds for its first message already.
     const queue = queueFor(options, record, message.channel);
     const { queue: asked, system = false } = message;
-    const mode = asked === undefined || asked === 'reject' ? queue.mode : asked === 'steer+backlog' ? 'steer-backlog' : asked;
+    const mode =
+      asked === undefined || asked === 'reject'
+        ? queue.mode
+        : asked === 'steer+backlog'
+          ? 'steer-backlog'
+          : asked;
     const isSilent = isShared(message) && message.mentioned === false && !speaksUnasked(record);
     const body = withTicket(
       {
@@ -143,7 +153,8 @@ export class Receiver {
       { mode, debounceMs: system ? 0 : queue.debounceMs, at: now.getTime() },
     );
     const create = await this.#create(message, route, draft.reset);
-    if (create.create !== undefined && record === undefined) await this.#options.forkThread(route, create.create);
+    if (create.create !== undefined && record === undefined)
+      await this.#options.forkThread(route, create.create);
     const receipt = await store.inbox.receive({
       ...draft,
       ...create,
@@ -206,11 +217,19 @@ export class Receiver {
     const { hub } = this.#options.context;
     const message = 'dropped: too many messages wait';
     for (const inboxId of dropped)
-      hub.publish({ sessionId, inboxId, event: { type: 'error', code: 'QUEUE_FULL', message, details: { reason: 'queue-full' } } });
+      hub.publish({
+        sessionId,
+        inboxId,
+        event: { type: 'error', code: 'QUEUE_FULL', message, details: { reason: 'queue-full' } },
+      });
   }
 
   /** Where the conversation was last heard from. Written when it changes, which is seldom. */
-  async #notePlace(message: InboundMessage, { record }: Route, { sessionId, created }: InboxReceipt): Promise<void> {
+  async #notePlace(
+    message: InboundMessage,
+    { record }: Route,
+    { sessionId, created }: InboxReceipt,
+  ): Promise<void> {
     if (record === undefined || created !== undefined || message.system === true) return;
     const place = placeSettings(message);
     const changed = Object.entries(place).filter(([name, value]) => !isSame(record.settings[name], value));
@@ -253,14 +272,17 @@ function placeSettings(message: InboundMessage): JsonObject {
  */
 function keyOf(message: InboundMessage): { idempotencyKey?: string; digest?: string } {
   const { idempotencyKey, messageId, peer, thread } = message;
-  if (idempotencyKey !== undefined) return { idempotencyKey: `key:${idempotencyKey}`, digest: digestOf(message) };
+  if (idempotencyKey !== undefined)
+    return { idempotencyKey: `key:${idempotencyKey}`, digest: digestOf(message) };
   if (messageId === undefined) return {};
   const key = `message:${JSON.stringify([peer ?? null, thread ?? null, messageId])}`;
   return { idempotencyKey: key, digest: key };
 }
 
 function digestOf({ text, images, context }: InboundMessage): string {
-  return createHash('sha256').update(JSON.stringify([text, images ?? [], context ?? ''])).digest('hex');
+  return createHash('sha256')
+    .update(JSON.stringify([text, images ?? [], context ?? '']))
+    .digest('hex');
 }
 
 function checkMessage(message: unknown): asserts message is InboundMessage {
@@ -276,13 +298,16 @@ function checkMessage(message: unknown): asserts message is InboundMessage {
     if (value !== undefined && typeof value !== 'string') throw fault(name, 'a text');
   }
   const { peerKind, sender, queue } = message;
-  if (peerKind !== undefined && !PEER_KINDS.includes(peerKind as string)) throw fault('peerKind', PEER_KINDS.join(', '));
+  if (peerKind !== undefined && !PEER_KINDS.includes(peerKind as string))
+    throw fault('peerKind', PEER_KINDS.join(', '));
   if (sender !== undefined && !(isObject(sender) && typeof sender['id'] === 'string'))
     throw fault('sender', '{id, name?}');
-  if (queue !== undefined && !QUEUES.includes(queue as string)) throw fault('queue', `one of ${QUEUES.join(', ')}`);
+  if (queue !== undefined && !QUEUES.includes(queue as string))
+    throw fault('queue', `one of ${QUEUES.join(', ')}`);
   bodyOf(message as unknown as InboundMessage);
 }
 
-const TEXT_FIELDS = 'agentId account guild peer thread messageId sessionKey sessionId idempotencyKey context'.split(' ');
+const TEXT_FIELDS =
+  'agentId account guild peer thread messageId sessionKey sessionId idempotencyKey context'.split(' ');
 const PEER_KINDS = ['direct', 'group', 'channel'];
 const QUEUES = 'steer followup queue collect steer-backlog steer+backlog interrupt reject'.split(' ');

@@ -266,7 +266,10 @@ export class Reprise implements AsyncDisposable {
     try {
       for await (const sessionId of this.store.inbox.watch({ signal: closed.signal })) {
         news.tell(sessionId);
-        void this.#runners.get(sessionId)?.heed().catch(() => undefined); // the next boundary looks again
+        void this.#runners
+          .get(sessionId)
+          ?.heed()
+          .catch(() => undefined); // the next boundary looks again
         this.#wake(sessionId);
       }
     } catch (error) {
@@ -292,7 +295,11 @@ export class Reprise implements AsyncDisposable {
       const now = options.clock.now().getTime();
       for (const { inboxId, class: kind, createdAt } of pending) {
         if (kind !== 'command' || now - Date.parse(createdAt) < COMMAND_MS) continue;
-        const detail = { code: 'ABORTED', message: 'the process ended while the command ran', reason: 'interrupted' };
+        const detail = {
+          code: 'ABORTED',
+          message: 'the process ended while the command ran',
+          reason: 'interrupted',
+        };
         await this.store.inbox.settle(inboxId, 'interrupted', detail);
       }
       for (const id of new Set(pending.map(({ sessionId }) => sessionId))) this.#wake(id);

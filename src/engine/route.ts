@@ -1,6 +1,6 @@
 import { RepriseError } from '../errors.ts';
-import { isSessionId } from '../keys/ids.ts';
 import { resolveBoundAgent } from '../keys/bindings.ts';
+import { isSessionId } from '../keys/ids.ts';
 import { resolveSessionKey } from '../keys/resolve.ts';
 import { formatSessionKey, parseSessionKey } from '../keys/session-key.ts';
 import type { SessionRecord, Store } from '../store/store.ts';
@@ -81,7 +81,11 @@ export function assertAgent(agents: Agents, agentId: string, sessionKey?: string
   if (agentId === 'main' || (agentId !== 'defaults' && Object.hasOwn(agents, agentId))) return;
   const known = ['main', ...Object.keys(agents).filter((id) => id !== 'defaults' && id !== 'main')];
   throw new RepriseError('NOT_FOUND', `there is no agent ${agentId}`, {
-    details: { agentId, ...(sessionKey !== undefined && { sessionKey }), next: `There are: ${known.join(', ')}.` },
+    details: {
+      agentId,
+      ...(sessionKey !== undefined && { sessionKey }),
+      next: `There are: ${known.join(', ')}.`,
+    },
   });
 }
 

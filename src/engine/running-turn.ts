@@ -76,14 +76,9 @@ export class RunningTurn implements Disposable {
   /** By the rows of the inbox as they are now: stopped by anybody, or by a message that interrupts. */
   look(rows: readonly InboxItem[]): void {
     const isOurs = rows.some(({ inboxId, state }) => inboxId === this.lead.inboxId && state === 'running');
-    if (!isOurs) return this.abort();
     const by = interrupter(rows);
-    if (by === undefined) return;
-    this.abort(
-      new RepriseError('ABORTED', 'a newer message took the place of this turn', {
-        details: { reason: 'interrupt', by: by.inboxId },
-      }),
-    );
+    if (!isOurs) this.abort();
+    else if (by !== undefined) this.abort(interruptedBy(by));
   }
 
   /** Waits for something that is not this turn's own work: without its place, and without being called stuck. */
@@ -94,4 +89,10 @@ export class RunningTurn implements Disposable {
   [Symbol.dispose](): void {
     this.#stuck[Symbol.dispose]();
   }
+}
+
+function interruptedBy({ inboxId }: InboxItem): RepriseError {
+  return new RepriseError('ABORTED', 'a newer message took the place of this turn', {
+    details: { reason: 'interrupt', by: inboxId },
+  });
 }

@@ -52,7 +52,10 @@ export class StuckTimer implements Disposable {
   #look(): void {
     const { clock, afterMs, onStuck } = this.#options;
     const silentMs = this.#paused > 0 ? 0 : clock.now().getTime() - this.#lastAt;
-    if (silentMs < afterMs) return this.#set(afterMs - silentMs);
+    if (silentMs < afterMs) {
+      this.#set(afterMs - silentMs);
+      return;
+    }
     this.#timer = undefined;
     onStuck(
       new RepriseError('ABORTED', `the turn made no progress for ${Math.round(afterMs / 1000)} s`, {

@@ -55,5 +55,12 @@ async function skip(
   emit({ type: 'tool_call', id, name, input });
   emit({ type: 'tool_result', id, name, isError: true, text: SKIPPED, durationMs: 0 });
   const content = [{ type: 'text' as const, text: SKIPPED }];
-  return { role: 'toolResult', toolCallId: id, toolName: name, content, isError: true, details: { skipped: true } };
+  return {
+    role: 'toolResult',
+    toolCallId: id,
+    toolName: name,
+    content,
+    isError: true,
+    details: { skipped: true },
+  };
 }

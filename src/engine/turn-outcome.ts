@@ -15,7 +15,8 @@ export function settlementOf(
   { inboxId }: InboxItem,
   outcome: TurnOutcome,
 ): { readonly inboxId: string; readonly state: InboxState; readonly detail: JsonObject } {
-  if ('end' in outcome) return { inboxId, state: 'done', detail: { ...outcome.end } as unknown as JsonObject };
+  if ('end' in outcome)
+    return { inboxId, state: 'done', detail: { ...outcome.end } as unknown as JsonObject };
   const { code, message, details } = errorEvent(outcome.error);
   return { inboxId, state: stateFor(outcome.error), detail: { code, message, details } };
 }

@@ -284,6 +284,8 @@ export interface Inbound {
   /** With the key it makes a message unique: the channel, or the surface. */
   readonly source: string;
   readonly idempotencyKey?: string;
+  /** What a retry with the same key has to be equal in; unset: the whole body. */
+  readonly digest?: string;
   readonly body: JsonObject;
   /** Start a new session for the key first. */
   readonly reset?: Reset;

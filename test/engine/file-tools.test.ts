@@ -35,6 +35,7 @@ const CONTEXT = {
   agentId: 'main',
   toolCallId: 'c',
   signal: new AbortController().signal,
+  aside: <T>(work: () => Promise<T>): Promise<T> => work(),
 };
 
 async function use(name: string, input: JsonObject): Promise<unknown> {

@@ -73,7 +73,11 @@ describe('a turn whose process was killed', () => {
     const store = await openMemoryStore({});
     const inboxId = await abandon(store, ...stored);
     const tool = payTool(true);
-    await using at = await openEngine(scripted(['done it', 'yes']), { store, tools: [tool] });
+    await using at = await openEngine(scripted(['done it', 'yes']), {
+      store,
+      tools: [tool],
+      session: { queue: { mode: 'queue' } },
+    });
     await at.session.send('and now?').result;
     expect(await at.reprise.inbox(inboxId)).toMatchObject({ status: 'done', reply: { text: 'done it' } });
     expect(tool.runs).toBe(0);

@@ -32,7 +32,13 @@ afterEach(async () => {
 });
 
 const open = (): Promise<Reprise> =>
-  openReprise({ home, model: createPlannedModel(home), tools: plannedTools(home), durability: 'os' });
+  openReprise({
+    home,
+    model: createPlannedModel(home),
+    tools: plannedTools(home),
+    durability: 'os',
+    session: { queue: { mode: 'queue' } },
+  });
 
 async function endsOf(stream: TurnStream): Promise<string[]> {
   const ends: string[] = [];

@@ -129,7 +129,9 @@ describe('a turn', () => {
   });
 
   test('two at once run one after the other, in the order they were accepted', async () => {
-    await using at = await openEngine(scripted([{ wait: 30, text: 'first' }, 'second', 'third']));
+    await using at = await openEngine(scripted([{ wait: 30, text: 'first' }, 'second', 'third']), {
+      session: { queue: { mode: 'queue' } },
+    });
     const streams = ['a', 'b', 'c'].map((text) => at.session.send(text));
     const results = await Promise.all(streams.map(({ result }) => result));
     expect(results.map(({ text }) => text)).toEqual(['first', 'second', 'third']);

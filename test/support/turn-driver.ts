@@ -43,6 +43,7 @@ Object.assign(store.inbox, {
   },
 });
 const reprise = new Reprise({
+  session: { queue: { mode: 'queue', cap: 1000 } },
   store,
   model: createPlannedModel(home),
   tools: plannedTools(home),

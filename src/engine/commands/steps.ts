@@ -35,9 +35,12 @@ async function stepped(
   return now === undefined || now.id === session.id ? { text } : { text, sessionId: now.id };
 }
 
-export const stop: CommandHandler = async (_args, { session }) => ({
-  text: session.stop() ? 'Stopped; what arrived is kept.' : 'Nothing is running.',
-});
+/** Whoever says stop wants silence: what waits is not answered either. */
+export const stop: CommandHandler = async (_args, { session }) => {
+  const { stopped, cancelled } = await session.stop({ waiting: true });
+  const done = stopped ? 'Stopped; what arrived is kept.' : 'Nothing is running.';
+  return { text: cancelled === 0 ? done : `${done} ${cancelled} waiting, now cancelled.` };
+};
 
 /** Same message, new branch. */
 export const retry: CommandHandler = async (_args, context) => {

@@ -44,9 +44,9 @@ export function receive(
   request: ReceiveRequest,
   { needsRoom = true }: { readonly needsRoom?: boolean } = {},
 ): InboxReceipt {
-  const { sessionKey, source, idempotencyKey, body } = request;
+  const { sessionKey, source, idempotencyKey, digest, body } = request;
   const hash = createHash('sha256')
-    .update(JSON.stringify([sessionKey, body]))
+    .update(JSON.stringify([sessionKey, digest ?? body]))
     .digest('hex')
     .slice(0, 16);
   if (idempotencyKey !== undefined) {
