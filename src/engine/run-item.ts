@@ -100,12 +100,17 @@ async function answer(run: ItemRun, next: NextTurn | undefined): Promise<TurnEnd
   }).run();
 }
 
-/** Its words become part of the history, and its row points to the one that answers, in one step. */
-async function join({ context, turn, lease }: ItemRun, item: InboxItem): Promise<void> {
-  const { inboxId, sessionId } = item;
+/**
+ * Its words become part of the history, and its row points to the one that answers, in one step. It is taken first:
+ * what was stopped or dropped since somebody looked is not said any more.
+ */
+async function join({ context, turn, lease }: ItemRun, { inboxId, sessionId }: InboxItem): Promise<void> {
+  const { epoch } = lease;
+  const item = await context.store.inbox.take(sessionId, { epoch, inboxId });
+  if (item === null) return;
   await context.store.append(sessionId, await itemEntries(context, item), {
     key: inboxId,
-    epoch: lease.epoch,
+    epoch,
     settle: [{ inboxId, state: 'merged', detail: { mergedInto: turn.lead.inboxId } }],
   });
   turn.add(item);
