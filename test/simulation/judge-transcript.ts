@@ -109,6 +109,7 @@ function judgeCommands(entries: readonly Entry[]): string[] {
 }
 
 function judgeRequest(entries: readonly Entry[]): string[] {
+  if (!entries.some((entry) => messageOf(entry)['role'] === 'user')) return [];
   return STRICTEST.flatMap((kind) =>
     kind.validate(request(entries, kind)).map(({ message }) => `${kind.name}: ${message}`),
   );

@@ -144,13 +144,13 @@ function judgeEnds(judged: readonly Judged[], { ends }: Evidence): string[] {
   return ends.flatMap(({ inboxId, type }) => {
     const found = byId.get(inboxId);
     if (found === undefined) return [];
-    const { detail } = found.item;
-    const { state } = byId.get(String(detail?.['mergedInto']))?.item ?? found.item;
+    const { state, detail } = byId.get(String(found.item.detail?.['mergedInto']))?.item ?? found.item;
+    // Stopped by another process in the moment its answer was stored: one heard the one, one the other.
     if (state === 'cancelled' && detail?.['reason'] === 'stopped') return [];
     const isDone = state === 'done';
     return isDone === (type === 'done')
       ? []
-      : [`${found.sent.delivery.name} is ${state} and was told ${type}`];
+      : [`${found.sent.delivery.name} is ${state} and was told ${type}: ${JSON.stringify(detail)}`];
   });
 }
 

@@ -1,4 +1,4 @@
-import { RepriseError } from '../../src/index.ts';
+import { type AppendOptions, RepriseError } from '../../src/index.ts';
 import { Changes } from './changes.ts';
 import type { Evidence } from './judge.ts';
 import type { HeldLease, Life } from './life.ts';
@@ -82,7 +82,10 @@ export class World {
     } else if (label === 'inbox.settle') {
       const sessionId = this.#sessionOf.get(String(args[0]));
       if (sessionId !== undefined) this.changes.tell(sessionId);
-    } else if (label === 'append' || label === 'delete') this.changes.tell(String(args[0]));
+    } else if (label === 'append') {
+      const { settle = [] } = (args[2] ?? {}) as AppendOptions;
+      if (settle.length > 0) this.changes.tell(String(args[0]));
+    }
   }
 
   /** Whoever asks a model or runs a tool has the session, or had it until others took it from him. */
