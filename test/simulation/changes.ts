@@ -2,7 +2,7 @@ import type { Life } from './life.ts';
 import type { Scheduler } from './scheduler.ts';
 
 /** Longest time until a process hears of another's commit. */
-const MAX_DELAY_MS = 100;
+const MAX_DELAY_MS = 1000;
 
 interface Listener {
   readonly life: Life;
@@ -29,7 +29,7 @@ export class Changes {
       listener.waiting.add(sessionId);
       if (listener.isDue) continue;
       listener.isDue = true;
-      this.#scheduler.in(this.#scheduler.random.integer(0, MAX_DELAY_MS), listener.life, () => {
+      this.#scheduler.in(this.#scheduler.random.skewed(1, MAX_DELAY_MS), listener.life, () => {
         listener.isDue = false;
         listener.wake();
       });

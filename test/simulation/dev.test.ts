@@ -48,6 +48,7 @@ test('sim', async () => {
         JSON.stringify(r.states),
       );
   }
+  const cpu = process.cpuUsage(); console.log('cpu', (cpu.user + cpu.system) / 1e6 / count);
   const s = (performance.now() - t) / 1000;
   console.log(
     `${count} seeds, ${bad} bad, ${s.toFixed(1)} s, ${ops} operations, ${((s * 1e6) / ops).toFixed(0)} us each`,

@@ -127,7 +127,7 @@ function isBefore(a: Event, b: Event): boolean {
   return a.time < b.time || (a.time === b.time && a.order < b.order);
 }
 
-/** Whatever can run without anything else happening has run: all of it is promises, and they go before immediates. */
+/** Whatever can run without anything else happening has run: all of it is promises, and they go before a tick. */
 function rest(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+  return new Promise((resolve) => process.nextTick(resolve));
 }
