@@ -87,7 +87,21 @@ export {
 } from './context/window.ts';
 export type { AgentOptions, Agents } from './engine/agents.ts';
 export type { ApiMessage } from './engine/api-messages.ts';
+export type { CommandContext, CommandHost, CommandResult } from './engine/commands/command-context.ts';
+export {
+  COMMANDS,
+  type Command,
+  type CommandName,
+  type CommandRow,
+  commandHelp,
+  type EscapedMessage,
+  parseCommand,
+  type Surface,
+  type UnknownCommand,
+  unknownCommandText,
+} from './engine/commands.ts';
 export type { CompactionPreview } from './engine/compactor.ts';
+export type { ConvlogView } from './engine/convlog.ts';
 export type { DoneEvent, ErrorEvent, GuardEvent, SessionEvent, TurnEvent } from './engine/events.ts';
 export type { ExplainedCall, Explanation } from './engine/explain.ts';
 export {
@@ -98,6 +112,7 @@ export {
 export type { UserInput } from './engine/inbound.ts';
 export type { CallManifest } from './engine/manifest.ts';
 export { type InboxStatus, Reprise, type RepriseOptions } from './engine/reprise.ts';
+export { runCommand } from './engine/run-command.ts';
 export type {
   CompactionEvent,
   CompactRequest,
@@ -166,6 +181,19 @@ export type {
 } from './models/model.ts';
 export { type CallFailure, findContextOverflow } from './models/model-error.ts';
 export { isSilentOverflow, type OverflowNumbers } from './models/overflow.ts';
+export type {
+  Convlog,
+  ConvlogChat,
+  ConvlogChatRef,
+  ConvlogLine,
+  ConvlogLinePage,
+  ConvlogPage,
+  ConvlogQuery,
+  ConvlogRange,
+  ConvlogRole,
+  ConvlogSender,
+  StoredConvlogLine,
+} from './store/convlog.ts';
 export { loadBlobs } from './store/load-blobs.ts';
 export type {
   ActivateOptions,

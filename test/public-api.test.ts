@@ -10,6 +10,7 @@ describe('the public API', () => {
       [
         "Answer",
         "BASE_CHUNK_RATIO",
+        "COMMANDS",
         "CONTEXT_WINDOW_HARD_MIN_TOKENS",
         "CONTEXT_WINDOW_WARN_BELOW_TOKENS",
         "DEFAULT_CONTEXT_TOKENS",
@@ -30,6 +31,7 @@ describe('the public API', () => {
         "calibrate",
         "calibratedTokens",
         "chunkMessagesByMaxTokens",
+        "commandHelp",
         "computeAdaptiveChunkRatio",
         "contentText",
         "contextBudget",
@@ -69,6 +71,7 @@ describe('the public API', () => {
         "openStore",
         "parseAgentId",
         "parseAgentSessionKey",
+        "parseCommand",
         "parseSessionId",
         "parseSessionKey",
         "parseTranscript",
@@ -85,6 +88,7 @@ describe('the public API', () => {
         "resolveContextWindow",
         "resolveSessionKey",
         "resolveThreadParentSessionKey",
+        "runCommand",
         "safeCut",
         "selectContext",
         "speakEntries",
@@ -93,6 +97,7 @@ describe('the public API', () => {
         "summarizeInStages",
         "summarizeWithFallback",
         "truncateToolText",
+        "unknownCommandText",
       ]
     `);
     expect(Object.keys(testing).sort()).toMatchInlineSnapshot(`

@@ -97,7 +97,9 @@ export class Repl {
 /** What was asked for is data, a word about what was done is talk. */
 function tell({ name, text, code }: CommandResult): void {
   const isData = code === undefined && findCommand(name)?.data === true;
-  (isData ? print : say)(escapeForTerminal(code === undefined ? text : `${text} (${code})`));
+  // With the cause, before the line that says what to do.
+  const whole = code === undefined ? text : text.replace(/$/m, ` (${code})`);
+  (isData ? print : say)(escapeForTerminal(whole));
 }
 
 async function keep({ name, bytes }: NonNullable<CommandResult['save']>): Promise<void> {

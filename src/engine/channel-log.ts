@@ -1,5 +1,6 @@
 import { parseSessionKey } from '../keys/session-key.ts';
-import type { ConvlogLine, InboxItem } from '../store/store.ts';
+import type { ConvlogLine } from '../store/convlog.ts';
+import type { InboxItem } from '../store/store.ts';
 import { isObject } from '../transcript/json.ts';
 import { type InboundMessage, originOf } from './inbound.ts';
 

@@ -184,7 +184,11 @@ export class Receiver {
     const receipt = await store.inbox.receive({ ...draft, ...create, body, class: 'command' });
     if (!receipt.fresh) return this.#told(receipt);
     const { inboxId, sessionId } = receipt;
-    const { name, text } = await runCommand(command, sessionId);
+    // Done with the row itself, in one transaction.
+    const isReset = draft.reset !== undefined;
+    const { name, text } = isReset
+      ? { name: 'new', text: NEW_SESSION }
+      : await runCommand(command, sessionId);
     const end = { turnId: '', text, usage: NO_USAGE, tokenEstimate: 0 };
     await store.inbox.settle(inboxId, 'done', { ...end, command: name });
     const line = replyLine(await store.inbox.get(inboxId), text);
@@ -307,6 +311,7 @@ function checkMessage(message: unknown): asserts message is InboundMessage {
   bodyOf(message as unknown as InboundMessage);
 }
 
+const NEW_SESSION = 'A new session begins; the old one is kept. /undo brings it back.';
 const TEXT_FIELDS =
   'agentId account guild peer thread messageId sessionKey sessionId idempotencyKey context'.split(' ');
 const PEER_KINDS = ['direct', 'group', 'channel'];

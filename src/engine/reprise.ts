@@ -13,6 +13,7 @@ import type {
 import { type Agents, agentOptions, agentTools, storedSystemPrompt, systemPromptFor } from './agents.ts';
 import { type Clock, clockFrom, type TimerHandle } from './clock.ts';
 import { type Command, type UnknownCommand, unknownCommandText } from './commands.ts';
+import { type ConvlogView, convlogView } from './convlog.ts';
 import { EngineContext } from './engine-context.ts';
 import type { SessionEvent } from './events.ts';
 import { Hub } from './hub.ts';
@@ -129,6 +130,11 @@ export class Reprise implements AsyncDisposable {
 
   get store(): Store {
     return this.#options.store;
+  }
+
+  /** What was said on the channels; for admins, never for agents. */
+  get convlog(): ConvlogView {
+    return convlogView(this.store);
   }
 
   /** By key: the active session, made if there is none. By id: that very one. */

@@ -75,9 +75,10 @@ export class RunningTurn implements Disposable {
 
   /** By the rows of the inbox as they are now: stopped by anybody, or by a message that interrupts. */
   look(rows: readonly InboxItem[]): void {
-    const isOurs = rows.some(({ inboxId, state }) => inboxId === this.lead.inboxId && state === 'running');
-    const by = interrupter(rows);
-    if (!isOurs) this.abort();
+    const place = rows.findIndex(({ inboxId }) => inboxId === this.lead.inboxId);
+    // Older ones that still wait are taken along by this turn, or have been passed by it.
+    const by = interrupter(rows.slice(place + 1));
+    if (rows[place]?.state !== 'running') this.abort();
     else if (by !== undefined) this.abort(interruptedBy(by));
   }
 

@@ -18,6 +18,8 @@ export interface SessionSettings {
   readonly archived?: boolean;
   /** How many parents a child has; 0 is nobody's child. */
   readonly depth?: number;
+  /** What a thread's session began with. */
+  readonly forkedFrom?: JsonObject;
 
   readonly sessionId?: string;
   readonly updatedAt?: number;
@@ -123,6 +125,7 @@ export const QUEUE_MODES: readonly (SettledQueueMode | 'steer+backlog')[] = [
 export const FORGOTTEN_ON_RESET: readonly string[] = [
   'systemPrompt',
   'archived',
+  'forkedFrom',
   'label',
   'sessionId',
   'updatedAt',

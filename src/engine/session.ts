@@ -24,12 +24,13 @@ import type { GuardEvent } from './events.ts';
 import { type Explanation, explainTurn } from './explain.ts';
 import { compactionLimits } from './guard.ts';
 import { bodyOf, type UserInput, withTicket } from './inbound.ts';
+import { readHistory } from './read-history.ts';
 import type { SessionRunner } from './session-runner.ts';
 import { parseSettingsPatch } from './settings-patch.ts';
 import { type SessionTotals, totalsOf } from './totals.ts';
 import { type ContextView, makeView, type TokenSplit, viewContext } from './turn-context.ts';
 import { startTurn, type TurnStream } from './turn-stream.ts';
-import { redoStep, type Step, undoStep } from './undo.ts';
+import { type EntryStep, redoStep, type Step, undoStep } from './undo.ts';
 
 export interface SendOptions {
   readonly idempotencyKey?: string;
@@ -63,10 +64,12 @@ export interface CompactRequest {
 
 export interface UndoResult {
   /** Null: there is nothing left to undo or redo. */
-  readonly undone: 'turn' | 'compaction' | null;
+  readonly undone: 'turn' | 'compaction' | 'reset' | null;
+  /** Of a reset: the session the key stands for now. */
+  readonly sessionId?: string;
 }
 
-const PAGE = 1000;
+const GONE: ReadonlySet<string> = new Set(['GONE', 'SESSION_NOT_FOUND']);
 /** Pins stand in every request, so they may not take it over. */
 const MAX_PIN_SHARE = 0.25;
 
@@ -185,10 +188,13 @@ export class Session {
     return this.#compacting;
   }
 
-  /** One step back: the last turn, or the last compaction with every turn since kept. */
+  /**
+   * One step back: the last turn, or the last compaction with every turn since kept. Where nothing is left, the reset
+   * that made this session: the key is given back to the one before.
+   */
   async undo({ anyway = false }: { readonly anyway?: boolean } = {}): Promise<UndoResult> {
-    return this.#step(async (all) => {
-      const step = undoStep(all);
+    return this.#step('undo', async (all) => {
+      const step = undoStep(all, (await this.record()).parentId);
       if (step?.kind === 'compaction' && !anyway) await this.#assertFits(all, step);
       return step;
     });
@@ -196,7 +202,7 @@ export class Session {
 
   /** Takes the last undo back, as long as nothing was said since. */
   async redo(): Promise<UndoResult> {
-    return this.#step(async (all) => redoStep(all));
+    return this.#step('redo', async (all) => redoStep(all));
   }
 
   /** Keeps an entry's text in every later context, word for word. */
@@ -261,14 +267,7 @@ export class Session {
   }
 
   async #all(): Promise<Entry[]> {
-    const entries: Entry[] = [];
-    for (let from = 1; ; ) {
-      const page = await this.#context.store.read(this.id, { from, limit: PAGE });
-      for (const { entry } of page.entries) if (entry.type !== 'session') entries.push(entry as Entry);
-      const last = page.entries.at(-1);
-      if (!page.hasMore || last === undefined) return entries;
-      from = last.seq + 1;
-    }
+    return readHistory(this.#context.store, this.id);
   }
 
   async #planning(): Promise<{
@@ -304,17 +303,34 @@ export class Session {
     return event ?? null;
   }
 
-  async #step(find: (all: readonly Entry[]) => Promise<Step | undefined>): Promise<UndoResult> {
+  async #step(
+    reason: 'undo' | 'redo',
+    find: (all: readonly Entry[]) => Promise<Step | undefined>,
+  ): Promise<UndoResult> {
     return this.#runner.lane.run(async ({ epoch }) => {
       const step = await find(await this.#all());
       if (step === undefined) return { undone: null };
+      if (step.kind === 'reset') return this.#moveKey(step.sessionId, reason);
       await this.#context.store.append(this.id, [step.entry], { epoch });
       return { undone: step.kind };
     });
   }
 
+  /** Only by the session that has the key: otherwise it has moved on since, and this would undo something else. */
+  async #moveKey(sessionId: string, reason: 'undo' | 'redo'): Promise<UndoResult> {
+    const { store } = this.#context;
+    const other = await store.get(sessionId).catch((error: unknown) => {
+      if (error instanceof RepriseError && GONE.has(error.code)) return undefined;
+      throw error;
+    });
+    const { active } = await this.record();
+    if (!active || other?.sessionKey !== this.key) return { undone: null };
+    await store.activate(this.key, sessionId, { reason });
+    return { undone: 'reset', sessionId };
+  }
+
   /** Says so before it brings back more than fits: the next turn would only compact it again. */
-  async #assertFits(all: readonly Entry[], { entry }: Step): Promise<void> {
+  async #assertFits(all: readonly Entry[], { entry }: EntryStep): Promise<void> {
     const record = await this.record();
     const frame = this.#runner.frame(record);
     const parentId = pathEntries(all).at(-1)?.id ?? null;

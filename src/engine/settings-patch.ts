@@ -54,6 +54,7 @@ const FIELDS: Readonly<Record<keyof SessionSettings, Kind | typeof PROTECTED>> =
   systemPrompt: TEXT,
   archived: SWITCH,
   depth: PROTECTED,
+  forkedFrom: PROTECTED,
   sessionId: PROTECTED,
   updatedAt: PROTECTED,
   sessionFile: PROTECTED,

@@ -3,17 +3,44 @@ import { startsTurn } from '../compaction/safe-cut.ts';
 import { compactionStack, redoCompaction, undoCompaction } from '../compaction/undo.ts';
 import type { NewEntry } from '../store/store.ts';
 import type { Entry } from '../transcript/entry.ts';
-import { isObject } from '../transcript/json.ts';
+import { isObject, type JsonObject } from '../transcript/json.ts';
 import { pathEntries } from '../transcript/tree.ts';
 
 /** One step back or forth, as the entry that makes it. Nothing is removed: the step itself is history (P3). */
-export interface Step {
+export interface EntryStep {
   readonly kind: 'turn' | 'compaction';
   readonly entry: NewEntry;
 }
 
-/** The last turn or the last compaction in force, whichever came later; undefined where there is neither. */
-export function undoStep(all: readonly Entry[]): Step | undefined {
+/** A reset is undone by giving the key back to the session before, and redone by giving it to the new one again. */
+export interface ResetStep {
+  readonly kind: 'reset';
+  readonly sessionId: string;
+}
+
+export type Step = EntryStep | ResetStep;
+
+/**
+ * The last turn or the last compaction in force, whichever came later. Where there is neither it is the reset that made
+ * the session; `parentId` is the session before.
+ */
+export function undoStep(all: readonly Entry[], parentId?: string): Step | undefined {
+  const step = undoEntryStep(all);
+  if (step !== undefined || parentId === undefined || !wasReset(all)) return step;
+  return { kind: 'reset', sessionId: parentId };
+}
+
+/** A session made by a reset knows why; one that was forked or made under the same name has nobody to go back to. */
+function wasReset(all: readonly Entry[]): boolean {
+  const first = all.find((entry) => activation(entry) !== undefined && activation(entry)?.['counter'] !== 0);
+  return first !== undefined && typeof activation(first)?.['reason'] === 'string';
+}
+
+function activation({ type, customType, data }: Entry): JsonObject | undefined {
+  return type === 'custom' && customType === 'reprise.activate' && isObject(data) ? data : undefined;
+}
+
+function undoEntryStep(all: readonly Entry[]): EntryStep | undefined {
   const path = pathEntries(all);
   const lastTurn = path.findLastIndex(startsTurnHere(path));
   const { inForce } = compactionStack(path);
@@ -33,9 +60,17 @@ export function undoStep(all: readonly Entry[]): Step | undefined {
 /** Takes back the last step that was not taken back yet, as long as nothing was said since. */
 export function redoStep(all: readonly Entry[]): Step | undefined {
   const redone = new Set<string>();
-  for (const entry of [...all].reverse()) {
+  let isLastActivation = true;
+  for (const [i, entry] of [...all.entries()].reverse()) {
     const { type, customType, data, details, id } = entry;
-    if (type === 'custom' && customType === 'reprise.leaf' && isObject(data)) {
+    const activated = activation(entry);
+    if (activated !== undefined) {
+      // One that was redone stands where it stood, also towards a reset of its own.
+      if (activated['reason'] === 'redo') continue;
+      const next = isLastActivation && activated['reason'] === 'undo' ? resetTo(all.slice(0, i)) : undefined;
+      if (next !== undefined) return { kind: 'reset', sessionId: next };
+      isLastActivation = false;
+    } else if (type === 'custom' && customType === 'reprise.leaf' && isObject(data)) {
       const { undoes, redoes } = data;
       if (typeof redoes === 'string') redone.add(redoes);
       else if (typeof undoes === 'string' && !redone.has(id)) {
@@ -50,6 +85,14 @@ export function redoStep(all: readonly Entry[]): Step | undefined {
     } else if (type !== 'custom' && type !== 'label' && type !== 'session_info') return undefined;
   }
   return undefined;
+}
+
+/** The session that took the place of this one last. */
+function resetTo(all: readonly Entry[]): string | undefined {
+  const isReset = ({ type, customType }: Entry): boolean =>
+    type === 'custom' && customType === 'reprise.reset';
+  const data = all.findLast(isReset)?.['data'];
+  return isObject(data) && typeof data['next'] === 'string' ? data['next'] : undefined;
 }
 
 /** A note that came with a message belongs to the same turn: undoing takes both. */

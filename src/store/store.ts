@@ -2,6 +2,7 @@
 
 import type { Entry, SessionHeader } from '../transcript/entry.ts';
 import type { JsonObject } from '../transcript/json.ts';
+import type { Convlog, ConvlogLine } from './convlog.ts';
 
 /**
  * The port every store implements: append-only and small. There are no optional methods; what differs between
@@ -54,6 +55,8 @@ export interface Store extends AsyncDisposable {
   leases(): Promise<readonly LeaseInfo[]>;
 
   readonly inbox: Inbox;
+
+  readonly convlog: Convlog;
 
   /** Appends a `reprise.settings` side entry; the record shows the merged result. */
   patch(id: string, settings: JsonObject): Promise<SessionRecord>;
@@ -166,6 +169,8 @@ export interface AppendOptions {
    * idempotency key, so that a retry accepts it once. One for a session that is deleted or gone is passed over.
    */
   readonly deliver?: readonly Inbound[];
+  /** Written to the convlog in the same transaction; not when the key was known. */
+  readonly log?: readonly ConvlogLine[];
 }
 
 export interface AppendReceipt {
@@ -298,6 +303,8 @@ export interface Inbound {
   /** Refuse with `SESSION_BUSY` while the session has an accepted or running item. */
   readonly ifIdle?: boolean;
   readonly group?: InboxGroup;
+  /** Written to the convlog in the same transaction, if the message is fresh; its session is the one that got it. */
+  readonly log?: ConvlogLine;
 }
 
 /**

@@ -135,8 +135,10 @@ describe('the chat', () => {
     await seen.until(/\(stopped\)/, 'stderr');
     child.stdin.write('/context\n');
     await seen.until(/Context usage/, 'stdout');
-    // The answer is seen a moment before the chat is idle again, so it may take more than one.
-    const again = setInterval(() => child.kill('SIGINT'), 100);
+    // The answer is seen a moment before the chat is idle again, so it may take more than one;
+    // not so many that one meets a process whose handlers are gone already.
+    child.kill('SIGINT');
+    const again = setInterval(() => child.kill('SIGINT'), 1000);
     expect(await exit.finally(() => clearInterval(again))).toBe(0);
     expect(await userTexts()).toHaveLength(1);
   });

@@ -70,7 +70,7 @@ const ALL: SessionSettings = {
   lastHeartbeatText: 'still here',
   lastHeartbeatSentAt: 1_700_000_000_000,
 };
-const CARRIED_ONLY = ['depth', 'sessionId', 'updatedAt', 'sessionFile', 'spawnedBy'];
+const CARRIED_ONLY = ['depth', 'forkedFrom', 'sessionId', 'updatedAt', 'sessionFile', 'spawnedBy'];
 const FACTS = ['ownerId', 'agentId', 'seq', 'epoch', 'role', 'createdAt', 'id', 'sessionKey', 'status'];
 
 describe('settings of a session', () => {

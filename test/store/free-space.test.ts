@@ -71,7 +71,9 @@ describe.each(['jsonl', 'sqlite'] as const)('%s: a disk below its floor', (kind)
     expect(await full.inbox.receive(inbound)).toMatchObject({ inboxId, fresh: false });
     expect(await full.create({ id, key: KEY })).toMatchObject({ id });
     // A turn that runs may end.
-    await full.append(spare, [user], { epoch });
+    const result = { sessionKey: KEY, sessionId: id, source: 'test', idempotencyKey: 'r1', body: {} };
+    await full.append(spare, [user], { epoch, deliver: [result] });
+    expect(await full.inbox.pending(id)).toHaveLength(2);
     await full.append(id, [side]);
     await full.inbox.settle(inboxId, 'done');
     await full.patch(id, { title: 'still' });

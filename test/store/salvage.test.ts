@@ -36,7 +36,14 @@ const say = (content: string): NewEntry => ({ type: 'message', message: { role: 
 const message = (i: number): { readonly text: string } => ({ text: `message ${i} `.repeat(20) });
 const line = (i: number): string => `line ${i} `.repeat(20);
 const receive = (store: Store, i: number) =>
-  store.inbox.receive({ sessionKey: KEY, source: 'tg', idempotencyKey: `m${i}`, body: message(i) });
+  store.inbox.receive({
+    sessionKey: KEY,
+    source: 'tg',
+    idempotencyKey: `m${i}`,
+    body: message(i),
+    ...(i % 4 === 1 && { class: 'system', group: { name: 'children' } }),
+    ...(i % 4 === 2 && { class: 'command' }),
+  });
 
 /** A closed home: one session in its file, one in the journal only, messages that wait, and an id that was purged. */
 async function seed(home: string): Promise<void> {
@@ -84,7 +91,7 @@ function query(path: string, text: string): Record<string, unknown>[] {
 
 const CONTENTS = {
   journal: 'SELECT session_id, first_seq, last_seq, hex(bytes) AS bytes FROM journal',
-  inbox: 'SELECT id, session_id, state, body, attempts FROM inbox',
+  inbox: 'SELECT id, session_id, state, body, attempts, class, group_name, carries FROM inbox',
   inbound_keys: 'SELECT source, key, inbox_id FROM inbound_keys',
   purged: 'SELECT id FROM purged',
 } as const;

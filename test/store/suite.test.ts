@@ -2,6 +2,7 @@ import { AssertionError } from 'node:assert';
 import { afterAll, describe, expect, test } from 'vitest';
 import { RepriseError } from '../../src/index.ts';
 import { runStoreCase, storeCases } from '../../src/testing/store-suite/index.ts';
+import { brokenInboxes } from '../support/broken-inboxes.ts';
 import { brokenStores } from '../support/broken-stores.ts';
 import { openPlain } from '../support/plain-store.ts';
 
@@ -10,9 +11,10 @@ describe('a store that keeps every promise passes', () => {
 });
 
 describe('a store that breaks a promise is caught', () => {
+  const all = [...brokenStores, ...brokenInboxes];
   let caught = 0;
 
-  test.each(brokenStores)('$name', async ({ caughtBy, open }) => {
+  test.each(all)('$name', async ({ caughtBy, open }) => {
     const storeCase = storeCases.find(({ name }) => name === caughtBy);
     if (storeCase === undefined) throw new Error(`no case is called ${caughtBy}`);
     const error = await runStoreCase(storeCase, open).catch((reason: unknown) => reason);
@@ -21,7 +23,7 @@ describe('a store that breaks a promise is caught', () => {
     caught++;
   });
 
-  afterAll(() => console.log(`${caught} of ${brokenStores.length} broken stores caught`));
+  afterAll(() => console.log(`${caught} of ${all.length} broken stores caught`));
 });
 
 describe('the suite itself', () => {

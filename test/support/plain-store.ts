@@ -10,6 +10,7 @@ import { createHash } from 'node:crypto';
 import { type ErrorCode, RepriseError } from '../../src/errors.ts';
 import { DEFAULT_AGENT_ID, parseSessionId } from '../../src/keys/ids.ts';
 import { normalizeSessionKey, parseSessionKey } from '../../src/keys/session-key.ts';
+import type { StoredConvlogLine } from '../../src/store/convlog.ts';
 import type * as port from '../../src/store/store.ts';
 import { LIVE_EVENT_BYTES } from '../../src/store/store.ts';
 import type { StoreUnderTest } from '../../src/testing/store-suite/index.ts';
@@ -21,6 +22,7 @@ import { assertStorable, isObject, type JsonObject } from '../../src/transcript/
 import { encodeLine } from '../../src/transcript/line.ts';
 import { selectContext } from '../../src/transcript/select.ts';
 import { encodeWithBlobs, type PlainBlobs } from './plain-blobs.ts';
+import { PlainConvlog } from './plain-convlog.ts';
 
 export interface PlainOptions {
   /** ISO times; never runs backwards. */
@@ -45,6 +47,7 @@ export interface PlainSession {
 
 /** What outlives a store object: the disk, so to speak. */
 export class PlainData {
+  readonly logged: StoredConvlogLine[] = [];
   /** By lower-case id: ids are unique ignoring case. */
   readonly sessions: Map<string, PlainSession> = new Map();
   readonly purged: Set<string> = new Set();
@@ -107,6 +110,7 @@ export class PlainStore implements port.Store {
   readonly #wakers = new Set<() => void>();
   readonly #ears = new Set<PlainEar>();
   #closed = false;
+  readonly convlog: PlainConvlog;
 
   readonly inbox: port.Inbox = {
     receive: async (inbound) => this.receive(inbound),
@@ -122,6 +126,7 @@ export class PlainStore implements port.Store {
   constructor(options: PlainOptions, data: PlainData) {
     this.options = options;
     this.data = data;
+    this.convlog = new PlainConvlog(data.logged, options.now, () => this.open());
   }
 
   /** For broken stores: what they lose on the way. */
@@ -199,8 +204,12 @@ export class PlainStore implements port.Store {
       if (known.hash === hash) return known.receipt;
       throw fail('KEY_REUSED', 'the key was used with another body');
     }
+    const log = (options.log ?? []).map((line) => ({ sessionId: session.id, ...line }));
+    for (const line of log) this.convlog.check(line);
     this.guard(session, entries, options);
-    return this.write(session, entries, hash, options.key);
+    const receipt = this.write(session, entries, hash, options.key);
+    this.convlog.write(log);
+    return receipt;
   }
 
   /** What an append means for messages: also when its key was known. */
@@ -420,12 +429,13 @@ export class PlainStore implements port.Store {
   }
 
   receive(inbound: port.Inbound): port.InboxReceipt {
-    const { source, idempotencyKey, body, reset, class: kind = 'message', queue, group } = inbound;
+    const { source, idempotencyKey, body, reset, log, class: kind = 'message', queue, group } = inbound;
     this.open();
+    if (log !== undefined) this.convlog.check(log);
     const key = normalizeSessionKey(inbound.sessionKey);
     assertStorable(body);
     const name = JSON.stringify([agentOf(key), source, idempotencyKey]);
-    const hash = hashOf(body);
+    const hash = hashOf(inbound.digest ?? body);
     const known = idempotencyKey === undefined ? undefined : this.data.inbound.get(name);
     if (known !== undefined) {
       if (known.hash !== hash) throw fail('KEY_REUSED', 'the message key was used with another body');
@@ -456,6 +466,7 @@ export class PlainStore implements port.Store {
     });
     if (idempotencyKey !== undefined) this.data.inbound.set(name, { hash, inboxId });
     this.changed(session.id);
+    if (log !== undefined) this.convlog.write([{ ...log, sessionId: session.id }]);
     const created = current === undefined ? { created: { replaced: replaced ?? null } } : {};
     return { ...place, fresh: true, held: session.holder !== undefined, dropped: room.dropped, ...created };
   }
@@ -503,7 +514,9 @@ export class PlainStore implements port.Store {
     const old = replaced === undefined ? undefined : this.find(replaced);
     const settings = { ...(old !== undefined && this.carried(old, reset)), ...create.settings };
     const parentId = old?.id ?? create.parentId;
-    const id = create.id ?? this.options.newId();
+    const id = parseSessionId(create.id ?? this.options.newId());
+    // Before anything is made: what is too long for a line is refused.
+    encodeLine({ type: 'custom', settings }, { q: 1, e: 0, b: '1/1' });
     if (this.data.sessions.has(id.toLowerCase())) throw fail('SESSION_EXISTS', `${id} exists`);
     const session = this.make(id, key, {
       ...(parentId !== undefined && { parentId }),

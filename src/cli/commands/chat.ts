@@ -45,6 +45,7 @@ export async function chat(options: HomeOptions & { readonly model?: unknown } =
   await repl.enter(session);
   const interrupt = (): void => (running === undefined ? lines.close() : running.abort());
   lines.on('SIGINT', interrupt);
+  // Stays until the process ends: an impatient second Ctrl-C must not kill it while the store closes.
   process.on('SIGINT', interrupt);
   if (terminal) lines.prompt();
   for (let line = await input.next(); line.done !== true; line = await input.next()) {
@@ -54,6 +55,5 @@ export async function chat(options: HomeOptions & { readonly model?: unknown } =
     if (!goesOn) break;
     if (terminal) lines.prompt();
   }
-  process.off('SIGINT', interrupt);
   lines.close();
 }

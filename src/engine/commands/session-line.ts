@@ -1,8 +1,8 @@
 import type { SessionRecord } from '../../store/store.ts';
 
-/** What people call a session: the label somebody gave it, else the title it got from its first words. */
+/** What people call a session: the label somebody gave it, else the title it got from its first words. One line. */
 export function sessionName({ label, title }: Pick<SessionRecord, 'label' | 'title'>): string {
-  return (label ?? title) || '(untitled)';
+  return (label ?? title).replace(/\s+/g, ' ').trim() || '(untitled)';
 }
 
 export function sessionFacts({ id, sessionKey, messageCount, lastAt }: SessionRecord, now: Date): string {

@@ -5,9 +5,11 @@ import { type Entry, isSideEntry } from '../../transcript/entry.ts';
 import { entryIdForSeq, longEntryIdForSeq } from '../../transcript/entry-id.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { encodeLine, encodeStorable } from '../../transcript/line.ts';
+import type { ConvlogLine } from '../convlog.ts';
 import type { AppendReceipt, NewEntry } from '../store.ts';
 import type { Batch } from './batch.ts';
 import { sha256 } from './blobs.ts';
+import { writeLog } from './convlog-rows.ts';
 import type { Database } from './database.ts';
 import { factsOf } from './facts.ts';
 import { liveLease } from './leases.ts';
@@ -20,6 +22,7 @@ export interface AppendRequest {
   readonly key?: string;
   readonly epoch?: number;
   readonly expectedLeaf?: string | null;
+  readonly log?: readonly ConvlogLine[];
 }
 
 /**
@@ -27,7 +30,7 @@ export interface AppendRequest {
  * seqs whatever its own success or a takeover has changed since (P2). Nothing is touched before all checks pass.
  */
 export function append(batch: Batch, request: AppendRequest): AppendReceipt {
-  const { id, entries, key, expectedLeaf } = request;
+  const { id, entries, key, expectedLeaf, log = [] } = request;
   if (entries.length === 0) throw new RepriseError('INVALID_INPUT', 'an append has at least one entry');
   const row = batch.session(id);
   const hash = key === undefined ? '' : bodyHash(entries);
@@ -50,9 +53,15 @@ export function append(batch: Batch, request: AppendRequest): AppendReceipt {
     throw new RepriseError('LEAF_MOVED', `session ${id} moved on`, { details });
   }
   // The other side of the thread has looked at these very entries.
-  if (key === undefined) return writeEntries(batch, row, entries, { encode: encodeStorable });
-  const receipt = writeEntries(batch, row, entries, { k: key, h: hash, encode: encodeStorable });
-  batch.rememberKey(id, { key, hash, first_seq: receipt.firstSeq, last_seq: receipt.lastSeq });
+  const keyed = key === undefined ? {} : { k: key, h: hash };
+  const receipt = writeEntries(batch, row, entries, { ...keyed, encode: encodeStorable });
+  // Behind everything that could be refused.
+  writeLog(
+    batch,
+    log.map((line) => ({ sessionId: id, ...line })),
+  );
+  if (key !== undefined)
+    batch.rememberKey(id, { key, hash, first_seq: receipt.firstSeq, last_seq: receipt.lastSeq });
   return receipt;
 }
 

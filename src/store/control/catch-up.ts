@@ -2,6 +2,7 @@ import { RepriseError } from '../../errors.ts';
 import { parseSessionKey } from '../../keys/session-key.ts';
 import type { RebuildProgress } from '../store.ts';
 import { Adoption } from './adoption.ts';
+import type { ConvlogCatchUp } from './convlog-catch-up.ts';
 import type { Database } from './database.ts';
 import type { Follower } from './follower.ts';
 import { isSurveyed, markSurveyed } from './identity.ts';
@@ -12,10 +13,11 @@ import { standingAt, type TranscriptFiles } from './transcript-files.ts';
 
 export interface CatchUpOptions {
   readonly db: Database;
-  /** All three unset for a store without transcripts. */
+  /** All four unset for a store without transcripts. */
   readonly home?: string | undefined;
   readonly files?: TranscriptFiles | undefined;
   readonly follower?: Follower | undefined;
+  readonly convlogs?: ConvlogCatchUp | undefined;
   readonly durability: 'disk' | 'os';
 }
 
@@ -53,8 +55,10 @@ export class CatchUp {
   /** Unset while nothing has to be read again. */
   progress(): RebuildProgress | undefined {
     const unread = this.#db.row<{ n: number }>('SELECT count(*) AS n FROM sessions WHERE seq = 0')?.n ?? 0;
-    const left = this.#unknown.size + unread;
-    return left === 0 ? undefined : { done: this.#taken, total: this.#taken + left };
+    const { convlogs } = this.#options;
+    const left = this.#unknown.size + unread + (convlogs?.left() ?? 0);
+    const done = this.#taken + (convlogs?.taken ?? 0);
+    return left === 0 ? undefined : { done, total: done + left };
   }
 
   /** Names come first and cost one reading of each folder. True when all are known. */
@@ -69,6 +73,7 @@ export class CatchUp {
       const agentId = this.#agents.pop() ?? '';
       const folder = listFolder(this.#db, home, agentId);
       this.#folders.set(agentId, folder);
+      this.#options.convlogs?.list(agentId);
       for (const id of folder.unknown) this.#unknown.set(id.toLowerCase(), { id, agentId });
     }
     return this.#agents.length === 0;
@@ -81,7 +86,9 @@ export class CatchUp {
   }
 
   /** One step towards what is needed. True when it is there; throws what keeps it from being there. */
-  advance({ id, andItsKey = false, key, keys = [], all = false }: Need): boolean {
+  advance({ id, andItsKey = false, key, keys = [], all = false, chats = [] }: Need): boolean {
+    const { convlogs } = this.#options;
+    if (convlogs !== undefined && !chats.every((chat) => convlogs.advance(chat))) return false;
     if (id !== undefined && !this.#advanceSession(id, andItsKey)) return false;
     if (key !== undefined && !this.#advanceKey(key)) return false;
     for (const one of keys) if (!this.#advanceKey(one)) return false;
@@ -134,7 +141,7 @@ export class CatchUp {
       return true;
     }
     for (const folder of this.#folders.values()) if (this.#nextSize(folder)) return true;
-    return false;
+    return this.#options.convlogs?.advanceAll() ?? false;
   }
 
   #nextHeader({ agentId, unknown }: Folder): boolean {
@@ -211,6 +218,7 @@ export class CatchUp {
     this.#agents = undefined;
     this.#folders = new Map();
     this.#unknown = new Map();
+    this.#options.convlogs?.forget();
   }
 }
 

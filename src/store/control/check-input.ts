@@ -1,7 +1,10 @@
 import { RepriseError } from '../../errors.ts';
-import { parseSessionId } from '../../keys/ids.ts';
+import { parseAgentId, parseSessionId } from '../../keys/ids.ts';
 import { assertStorable, isObject, type JsonObject } from '../../transcript/json.ts';
+import { DEFAULT_RECORD_LIMITS } from '../../transcript/limits.ts';
+import type { ConvlogChatRef, ConvlogLine } from '../convlog.ts';
 import type { AppendOptions, Inbound, NewEntry } from '../store.ts';
+import { encodeLogLine, isRole, isTime } from './convlog-rows.ts';
 
 /** On this side of the thread, because a structured clone would already have changed what cannot be stored. */
 export function checkEntries(entries: readonly NewEntry[]): void {
@@ -39,4 +42,71 @@ export function checkInbound({ body, sessionId, create, queue, group }: Inbound)
 export function checkObject(value: unknown, what: string): asserts value is JsonObject {
   if (!isObject(value)) throw new RepriseError('INVALID_INPUT', `${what} is an object`);
   assertStorable(value);
+}
+
+/** Of an id or a name a channel gives: far more than any has. */
+const MAX_NAME_CHARS = 1024;
+/** Of one call, which is one transaction. */
+const MAX_LOG_LINES = 1000;
+
+/** What a channel said may be anything; where it was said, by whom and when must be known. Answers what is stored. */
+export function checkLog(lines: readonly ConvlogLine[]): ConvlogLine[] {
+  if (!Array.isArray(lines)) throw new RepriseError('INVALID_INPUT', 'a convlog is given a list of lines');
+  if (lines.length > MAX_LOG_LINES)
+    throw new RepriseError('LIMIT_EXCEEDED', `at most ${MAX_LOG_LINES} convlog lines at once`, {
+      details: { limit: 'lines', max: MAX_LOG_LINES },
+    });
+  return lines.map(checkLogLine);
+}
+
+export function checkLogLine(line: ConvlogLine): ConvlogLine {
+  if (!isObject(line)) throw new RepriseError('INVALID_INPUT', 'a convlog line is an object');
+  const { role, content, sender, ts, sessionId, messageId } = line;
+  if (!isRole(role))
+    throw new RepriseError('INVALID_INPUT', 'the role of a convlog line is user, assistant or system');
+  if (typeof content !== 'string') throw new RepriseError('INVALID_INPUT', 'what was said is text');
+  if (sender !== undefined && !isObject(sender))
+    throw new RepriseError('INVALID_INPUT', 'a sender has an id');
+  const checked: ConvlogLine = {
+    ...checkChat(line),
+    role,
+    content,
+    ...(sender !== undefined && {
+      sender: {
+        id: checkName(sender.id, 'the id of a sender'),
+        ...(sender.name !== undefined && { name: checkName(sender.name, 'the name of a sender') }),
+      },
+    }),
+    ...(ts !== undefined && { ts: checkTime(ts) }),
+    ...(sessionId !== undefined && { sessionId: parseSessionId(sessionId) }),
+    ...(messageId !== undefined && { messageId: checkName(messageId, 'the id of a message') }),
+  };
+  const { maxRecordBytes } = DEFAULT_RECORD_LIMITS;
+  // A character of text takes at most six bytes in JSON: most need not be counted.
+  if (content.length * 6 > maxRecordBytes && Buffer.byteLength(encodeLogLine(checked)) > maxRecordBytes)
+    throw new RepriseError('LIMIT_EXCEEDED', 'the convlog line is too long', {
+      details: { limit: 'record', max: maxRecordBytes },
+    });
+  return checked;
+}
+
+export function checkChat({ agentId, channelType, channelId }: ConvlogChatRef): ConvlogChatRef {
+  return {
+    agentId: parseAgentId(agentId),
+    channelType: checkName(channelType, 'a channel type'),
+    channelId: checkName(channelId, 'a channel id'),
+  };
+}
+
+function checkName(name: unknown, what: string): string {
+  if (typeof name === 'string' && name !== '' && name.length <= MAX_NAME_CHARS) return name;
+  throw new RepriseError('INVALID_INPUT', `${what} is a text of 1 to ${MAX_NAME_CHARS} characters`);
+}
+
+/** In one spelling, so that times sort as text. */
+function checkTime(ts: unknown): string {
+  const date = typeof ts === 'string' && /^\d{4}-\d\d-\d\dT/.test(ts) ? new Date(ts) : undefined;
+  const time = date === undefined || Number.isNaN(date.getTime()) ? '' : date.toISOString();
+  if (isTime(time)) return time;
+  throw new RepriseError('INVALID_INPUT', 'the time of a convlog line is in ISO-8601', { details: { ts } });
 }

@@ -11,7 +11,7 @@ import type {
   PendingQuery,
   TakeOptions,
 } from '../store.ts';
-import { checkInbound, checkObject } from './check-input.ts';
+import { checkInbound, checkLogLine, checkObject } from './check-input.ts';
 import type { ReceiveRequest } from './inbox.ts';
 import type { InboxChanges } from './inbox-rows.ts';
 import { Sleepers } from './sleepers.ts';
@@ -121,5 +121,6 @@ export class ControlInbox implements Inbox {
 export function receiveRequest(inbound: Inbound): ReceiveRequest {
   checkInbound(inbound);
   const sessionKey = normalizeSessionKey(inbound.sessionKey);
-  return { ...inbound, sessionKey, inboxId: uuidv7(), newSessionId: inbound.create?.id ?? uuidv7() };
+  const log = inbound.log === undefined ? {} : { log: checkLogLine(inbound.log) };
+  return { ...inbound, ...log, sessionKey, inboxId: uuidv7(), newSessionId: inbound.create?.id ?? uuidv7() };
 }

@@ -4,6 +4,7 @@ import { parseSessionId } from '../../keys/ids.ts';
 import { normalizeSessionKey } from '../../keys/session-key.ts';
 import { blobHash } from '../../transcript/blobs.ts';
 import type { JsonObject } from '../../transcript/json.ts';
+import type { Convlog, ConvlogLinePage, ConvlogPage } from '../convlog.ts';
 import type {
   ActivateOptions,
   AppendOptions,
@@ -29,7 +30,7 @@ import type {
   VerifyReport,
   WatchOptions,
 } from '../store.ts';
-import { checkAppendOptions, checkEntries, checkObject } from './check-input.ts';
+import { checkAppendOptions, checkChat, checkEntries, checkLog, checkObject } from './check-input.ts';
 import { ControlInbox, receiveRequest } from './control-inbox.ts';
 import { ControlLease } from './control-lease.ts';
 import type { InboxChanges } from './inbox-rows.ts';
@@ -66,6 +67,7 @@ const MAX_READ_DEATHS = 3;
 export class ControlStore implements Store {
   readonly supports: StoreSupports;
   readonly inbox: ControlInbox;
+  readonly convlog: Convlog;
   readonly #writer: ThreadClient;
   readonly #reader: ThreadClient;
   readonly #leases: Map<string, ControlLease> = new Map();
@@ -84,6 +86,11 @@ export class ControlStore implements Store {
     this.#live = LiveHub.of(path);
     this.#rebuilding = rebuilding;
     this.inbox = new ControlInbox({ writer, reader, at: inboxAt, closing: this.#closing.signal });
+    this.convlog = {
+      append: async (lines) => this.#writer.call<void>('log', { log: checkLog(lines) }),
+      list: async (query = {}) => this.#reader.call<ConvlogPage>('chats', query),
+      read: async (chat, range = {}) => this.#look<ConvlogLinePage>('chat', { chat: checkChat(chat), range }),
+    };
   }
 
   static async open({ supports, signals = false, ...options }: ControlStoreOptions): Promise<ControlStore> {
@@ -197,7 +204,8 @@ export class ControlStore implements Store {
   ): Promise<AppendReceipt> {
     checkEntries(entries);
     const { settle, deliver } = options;
-    const request = { ...options, id: parseSessionId(id), entries };
+    const log = options.log === undefined ? {} : { log: checkLog(options.log) };
+    const request = { ...options, ...log, id: parseSessionId(id), entries };
     if (settle === undefined && deliver === undefined) return this.#writer.call('append', request);
     checkAppendOptions(options);
     const inbounds = deliver === undefined ? {} : { deliver: deliver.map(receiveRequest) };

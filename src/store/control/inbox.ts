@@ -12,6 +12,7 @@ import type {
   TakeOptions,
 } from '../store.ts';
 import type { Batch } from './batch.ts';
+import { writeLog } from './convlog-rows.ts';
 import type { Database } from './database.ts';
 import {
   acceptedItem,
@@ -93,6 +94,7 @@ function accept(batch: Batch, request: ReceiveRequest, hash: string): InboxRecei
     const agentId = agentOf(sessionKey);
     db.run('INSERT INTO inbound_keys VALUES (?, ?, ?, ?, ?)', agentId, source, idempotencyKey, hash, inboxId);
   }
+  if (request.log !== undefined) writeLog(batch, [{ ...request.log, sessionId: id }]);
   const facts = { fresh: true, dropped, ...(created !== undefined && { created }) };
   return receiptOf(batch, { inboxId, sessionId: id, sessionKey }, facts);
 }

@@ -1,3 +1,5 @@
+import type { ConvlogChatRef } from '../convlog.ts';
+
 /** What must have been read before somebody can be answered. Empty: the names of all files. */
 export interface Need {
   readonly id?: string;
@@ -7,6 +9,8 @@ export interface Need {
   /** Also everything of these keys. */
   readonly keys?: readonly string[];
   readonly all?: boolean;
+  /** Chats whose convlog is written to or read. */
+  readonly chats?: readonly ConvlogChatRef[];
 }
 
 interface Arguments {
@@ -15,6 +19,8 @@ interface Arguments {
   readonly sessionKey?: string;
   readonly create?: { readonly id?: string };
   readonly deliver?: readonly Arguments[];
+  readonly chat?: ConvlogChatRef;
+  readonly log?: ConvlogChatRef | readonly ConvlogChatRef[];
 }
 
 const session = ({ id }: Arguments): Need => (id === undefined ? {} : { id });
@@ -50,8 +56,13 @@ const NEEDS: Readonly<Record<string, (args: Arguments) => Need>> = {
   create: ({ id, key }) => ({ ...(id !== undefined && { id }), ...(key !== undefined && { key }) }),
   verify: ({ id }) => (id === undefined ? { all: true } : { id }),
   progress: () => ({}),
+  log: () => ({}),
+  chat: ({ chat }) => (chat === undefined ? {} : { chats: [chat] }),
 };
 
 export function needsOf(op: string, args: unknown): Need | undefined {
-  return NEEDS[op]?.(args as Arguments);
+  const need = NEEDS[op]?.(args as Arguments);
+  const { log = [] } = (args ?? {}) as Arguments;
+  const chats = [log].flat();
+  return need === undefined || chats.length === 0 ? need : { ...need, chats };
 }

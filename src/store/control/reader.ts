@@ -1,5 +1,6 @@
 import { RepriseError } from '../../errors.ts';
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
+import type { ConvlogChatRef, ConvlogLinePage, ConvlogPage, ConvlogQuery, ConvlogRange } from '../convlog.ts';
 import type {
   EntryPage,
   InboundKey,
@@ -17,6 +18,7 @@ import type {
   VerifyReport,
 } from '../store.ts';
 import { sha256 } from './blobs.ts';
+import { listChats, readChat } from './convlog-looks.ts';
 import type { Database } from './database.ts';
 import type { Holder } from './holder.ts';
 import { knownItem } from './inbox.ts';
@@ -160,6 +162,14 @@ export class Reader {
 
   search(query: SearchQuery): Steps<SearchResult> {
     return searchSessions(this.#db, this.#source, query);
+  }
+
+  chats(query: ConvlogQuery): Steps<ConvlogPage> {
+    return listChats(this.#db, query);
+  }
+
+  chat(args: { readonly chat: ConvlogChatRef; readonly range: ConvlogRange }): Steps<ConvlogLinePage> {
+    return readChat(this.#db, args);
   }
 
   verify({ id }: { readonly id?: string }): Steps<VerifyReport> {

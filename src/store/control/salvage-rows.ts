@@ -62,11 +62,17 @@ function highestRowid(db: DatabaseSync, table: string): number {
   return low;
 }
 
+/** Not in an older database, nor where the first pages had to be replaced. */
+export function hasTable(db: DatabaseSync, table: string): boolean {
+  return db.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(table) !== undefined;
+}
+
 /** What a unique index of the table still names: how the losses can be told. */
 const UNIQUE_INDEX: Readonly<Record<string, string>> = {
   journal: 'session_id, first_seq',
   inbox: 'id',
   purged: 'id',
+  convlog_lines: 'agent_id, channel_type, channel_id, number',
 };
 
 export function listRowids(db: DatabaseSync, table: string): Map<number, Row> {

@@ -5,9 +5,11 @@ import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { decodeLine } from '../../transcript/line.ts';
 import { insertFromHeader } from './adopt.ts';
 import { sha256 } from './blobs.ts';
+import { adoptSalvagedLog, isLogLine, LINE_COLUMNS } from './convlog-salvage.ts';
 import type { Database } from './database.ts';
 import { raiseEpochFloor } from './identity.ts';
-import { listRowids, type Row, readByKey, readRows } from './salvage-rows.ts';
+import { hasTable, listRowids, type Row, readByKey, readRows } from './salvage-rows.ts';
+import { CONVLOG_VERSION } from './schema.ts';
 
 export interface Salvaged {
   /** Rows by table. */
@@ -95,6 +97,13 @@ export function salvage(from: DatabaseSync, into: Database, aloneInJournal: bool
       ['session_id', 'hash', 'bytes'],
       ({ hash, bytes }) => bytes instanceof Uint8Array && sha256(bytes) === hash,
     );
+  if (hasTable(from, 'convlog_lines')) copy('convlog_lines', LINE_COLUMNS, isLogLine);
+  else
+    readRows(from, 'meta', ({ name, value }) => {
+      if (name === 'schema' && Number(value) >= CONVLOG_VERSION)
+        lost.add('convlog_lines: all of the table; its files, if it has some, are read again');
+    });
+  adoptSalvagedLog(into, { hasFiles: !aloneInJournal });
   copy('purged', ['id'], ({ id }) => typeof id === 'string' && isSessionId(id));
   const keyColumns = ['agent_id', 'source', 'key', 'hash', 'inbox_id'];
   const allKeys = readByKey(from, 'inbound_keys', keyColumns.slice(0, 3), (row) => {
@@ -180,11 +189,12 @@ function isJsonObject(text: unknown): boolean {
 }
 
 /** Names, never contents: a report may be shown to anybody. */
-function describe({ session_id, first_seq, id, source, key }: Row): string {
+function describe({ session_id, first_seq, id, source, key, channel_type, number }: Row): string {
   const parts = [
     session_id !== undefined && `session ${String(session_id)}`,
     first_seq !== undefined && `from line ${String(first_seq)} on`,
     typeof id === 'string' && `item ${id}`,
+    channel_type !== undefined && `line ${String(number)} of a chat of ${String(channel_type)}`,
     key !== undefined && source !== undefined && `key ${String(key)} of ${String(source)}`,
   ];
   return (

@@ -173,9 +173,66 @@ CREATE TRIGGER inbox_settled AFTER UPDATE OF state ON inbox WHEN new.state <> 'r
 END;
 `;
 
+/** Since this step: what was said on each channel, whatever became of the sessions. Names are escaped; see convlog-rows.ts. */
+const CONVLOG = `
+CREATE TABLE convlog_lines (
+  agent_id TEXT NOT NULL,
+  channel_type TEXT NOT NULL,
+  channel_id TEXT NOT NULL,
+  -- counts the lines of a chat; below 0: salvaged, and waiting to be matched with the chat's file
+  number INTEGER NOT NULL,
+  ts TEXT NOT NULL,
+  role TEXT NOT NULL,
+  -- JSON, which keeps what UTF-8 cannot
+  content TEXT NOT NULL,
+  sender_id TEXT,
+  sender_name TEXT,
+  session_id TEXT,
+  message_id TEXT,
+  UNIQUE (agent_id, channel_type, channel_id, number)
+) STRICT;
+
+CREATE TABLE convlog_chats (
+  chat INTEGER PRIMARY KEY,
+  agent_id TEXT NOT NULL,
+  channel_type TEXT NOT NULL,
+  channel_id TEXT NOT NULL,
+  messages INTEGER NOT NULL DEFAULT 0,
+  last_number INTEGER NOT NULL DEFAULT 0,
+  first_at TEXT NOT NULL DEFAULT '',
+  last_at TEXT NOT NULL DEFAULT '',
+  last_text TEXT NOT NULL DEFAULT '',
+  -- how much of it stands in its file, and how much of that survives a power cut
+  file_number INTEGER NOT NULL DEFAULT 0,
+  file_size INTEGER NOT NULL DEFAULT 0,
+  synced_number INTEGER NOT NULL DEFAULT 0,
+  synced_size INTEGER NOT NULL DEFAULT 0,
+  -- its file is being read, and has been up to file_size
+  unread INTEGER NOT NULL DEFAULT 0,
+  UNIQUE (agent_id, channel_type, channel_id)
+) STRICT;
+CREATE INDEX convlog_by_time ON convlog_chats (last_at DESC, chat DESC);
+CREATE INDEX convlog_by_agent ON convlog_chats (agent_id, last_at DESC, chat DESC);
+CREATE INDEX convlog_by_messages ON convlog_chats (messages DESC, chat DESC);
+CREATE INDEX convlog_behind ON convlog_chats (chat) WHERE unread = 0 AND file_number < last_number;
+CREATE INDEX convlog_unsynced ON convlog_chats (chat) WHERE unread = 0 AND synced_number < file_number;
+CREATE INDEX convlog_unread ON convlog_chats (chat) WHERE unread = 1;
+
+-- Who spoke where, under which names.
+CREATE TABLE convlog_members (
+  chat INTEGER NOT NULL,
+  sender_id TEXT NOT NULL,
+  sender_name TEXT NOT NULL,
+  last_number INTEGER NOT NULL,
+  PRIMARY KEY (chat, sender_id, sender_name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX convlog_members_recent ON convlog_members (chat, last_number DESC);
+`;
+
 /**
  * Forwards only, all in the transaction that opens: a new database takes every step, an older one those it has not
  * taken. A step is never changed once it is out; salvage relies on the first tables standing where they always stood.
  */
-export const MIGRATIONS: readonly string[] = [SCHEMA, UNREAD, BLOBS, SKIPPED, RARE, CLASSES];
+export const MIGRATIONS: readonly string[] = [SCHEMA, UNREAD, BLOBS, SKIPPED, RARE, CLASSES, CONVLOG];
 export const SCHEMA_VERSION: number = MIGRATIONS.length;
+export const CONVLOG_VERSION: number = MIGRATIONS.indexOf(CONVLOG) + 1;

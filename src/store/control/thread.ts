@@ -6,6 +6,9 @@ import type { BatchContext } from './batch.ts';
 import { BlobFiles } from './blob-files.ts';
 import { blobRows } from './blobs.ts';
 import { type ControlFile, noteDamage, openControl } from './control-file.ts';
+import { ConvlogCatchUp } from './convlog-catch-up.ts';
+import { ConvlogFiles } from './convlog-files.ts';
+import { ConvlogFollower } from './convlog-follower.ts';
 import { Database } from './database.ts';
 import { Follower } from './follower.ts';
 import { foreignLocksIn } from './foreign-lock.ts';
@@ -115,6 +118,8 @@ function start(port: MessagePort, options: ThreadOptions): void {
     obstacle: (id) => follower?.obstacle(id),
   };
   if (files !== undefined) follower = new Follower(context, files);
+  const logFiles = home === undefined ? undefined : new ConvlogFiles(home);
+  const logs = logFiles === undefined ? undefined : new ConvlogFollower(db, logFiles);
   let replies: ThreadReply[] = [];
   const writer = new Writer(context, follower, (sessions) => {
     if (replies.length > 0) port.postMessage(replies);
@@ -131,6 +136,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
   const oldBodies = new OldBodies(db);
   const sweep = (): void => {
     space?.look();
+    void logs?.sync();
     try {
       oldBodies.drop(options.now === undefined ? Date.now() : Date.parse(options.now));
       if (follower === undefined) return;
@@ -149,6 +155,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
   const poll = (): void => {
     leases.beat();
     watchOthers();
+    logs?.tend();
   };
   if (follower !== undefined) {
     follower.adoptLeftovers();
@@ -159,6 +166,10 @@ function start(port: MessagePort, options: ThreadOptions): void {
     home,
     files,
     follower,
+    convlogs:
+      home === undefined || logFiles === undefined || logs === undefined
+        ? undefined
+        : new ConvlogCatchUp({ db, home, files: logFiles, follower: logs }),
     durability,
     onOver: () => tell({ event: 'rebuilt' }),
     onFailure: (error) => noteDamage(path, error),
@@ -182,6 +193,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
       // Everything submitted before has been answered: the client waits for its calls before it closes.
       sweep();
       sweep();
+      logs?.close();
       files?.close();
       // Of half the sessions it would hide the others.
       if (home !== undefined && isComplete && db.tend()) writeIndex(db, home);

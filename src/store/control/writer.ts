@@ -1,6 +1,8 @@
 import { RepriseError } from '../../errors.ts';
+import type { ConvlogLine } from '../convlog.ts';
 import { appendAndTell } from './append-and-tell.ts';
 import { Batch, type BatchContext } from './batch.ts';
+import { writeLog } from './convlog-rows.ts';
 import type { Database } from './database.ts';
 import type { Follower, FreshRow, Visit } from './follower.ts';
 import { type ReceiveRequest, receive, settleItem, takeItem } from './inbox.ts';
@@ -34,6 +36,7 @@ export const WRITE_OPS: Readonly<Record<WriteOp, (batch: Batch, args: never) => 
   take: takeItem,
   settle: settleItem,
   damaged: markDamaged,
+  log: (batch, { log }: { readonly log: readonly ConvlogLine[] }) => writeLog(batch, log),
 };
 
 export type WriteOp =
@@ -50,7 +53,8 @@ export type WriteOp =
   | 'receive'
   | 'take'
   | 'settle'
-  | 'damaged';
+  | 'damaged'
+  | 'log';
 
 export interface WriteRequest {
   readonly op: WriteOp;

@@ -1,4 +1,5 @@
 import { RepriseError } from '../../errors.ts';
+import type { ConvlogLine } from '../../store/convlog.ts';
 import type {
   AppendOptions,
   InboxState,
@@ -149,6 +150,13 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operat
     async ({ store }, command) => {
       const { settings = {} } = pick(command, { settings: 'object' });
       return { session: await store.patch(text(command, 'id'), settings) };
+    },
+  ],
+  [
+    'log',
+    async ({ store }, { lines }) => {
+      await store.convlog.append(lines as readonly ConvlogLine[]);
+      return {};
     },
   ],
   ['delete', async ({ store }, command) => ({ session: await store.delete(text(command, 'id')) })],

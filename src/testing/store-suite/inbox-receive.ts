@@ -127,6 +127,18 @@ export const receiveCases: readonly StoreCase[] = [
     },
   },
   {
+    name: 'a message with a digest is compared by that, whatever else was decided about it',
+    promise: 'P2: a retry is the same request',
+    area: 'inbox',
+    async run({ store }) {
+      const message = inbound('one', { idempotencyKey: 'm1', digest: 'said one' });
+      const { inboxId } = await store.inbox.receive(message);
+      const again = await store.inbox.receive({ ...message, body: { text: 'one', mode: 'other' } });
+      assert.deepEqual([again.inboxId, again.fresh], [inboxId, false]);
+      await refused(store.inbox.receive({ ...message, digest: 'said two' }), 'KEY_REUSED');
+    },
+  },
+  {
     name: 'message keys of other sources and other agents are other keys',
     promise: 'P8: one sender cannot swallow another’s message',
     area: 'inbox',

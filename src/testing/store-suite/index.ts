@@ -1,9 +1,13 @@
 import { appendCases } from './append.ts';
 import { blobCases } from './blobs.ts';
+import { convlogCases } from './convlog.ts';
 import { createCases } from './create.ts';
 import { deleteCases } from './delete.ts';
 import { exportCases } from './export.ts';
+import { inboxAppendCases } from './inbox-append.ts';
+import { queueCases } from './inbox-queue.ts';
 import { receiveCases } from './inbox-receive.ts';
+import { resetCases } from './inbox-reset.ts';
 import { runCases } from './inbox-run.ts';
 import { keyCases } from './keys.ts';
 import { leafCases } from './leaf.ts';
@@ -29,7 +33,10 @@ export const storeCases: readonly StoreCase[] = [
   ...leafCases,
   ...leaseCases,
   ...receiveCases,
+  ...resetCases,
+  ...queueCases,
   ...runCases,
+  ...inboxAppendCases,
   ...readCases,
   ...tailCases,
   ...searchCases,
@@ -41,4 +48,5 @@ export const storeCases: readonly StoreCase[] = [
   ...lifecycleCases,
   ...exportCases,
   ...blobCases,
+  ...convlogCases,
 ];

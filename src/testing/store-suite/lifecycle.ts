@@ -142,6 +142,7 @@ function calls(store: Store, id: string): readonly (() => Promise<unknown>)[] {
     () => inbox.settle('x', 'done'),
     () => inbox.get('x'),
     () => inbox.pending(),
+    () => inbox.known({ sessionKey: KEY, source: 'cli', idempotencyKey: 'x' }),
     () => store.patch(id, { a: 1 }),
     () => store.delete(id),
     () => store.restore(id),

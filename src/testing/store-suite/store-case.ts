@@ -13,6 +13,7 @@ export type StoreArea =
   | 'lifecycle'
   | 'export'
   | 'blobs'
+  | 'convlog'
   | 'input';
 
 /** One thing a user may rely on, whatever store is behind it. Needs no test runner: `run` rejects where it fails. */
