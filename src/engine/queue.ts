@@ -56,11 +56,14 @@ function senderOf(item: InboxItem): string {
   return JSON.stringify([routeOf(item), sender ?? null]);
 }
 
-/** What a turn that runs takes along at its next boundary; one that has to wait never holds up the others. */
-export function joinable(waiting: readonly InboxItem[]): InboxItem[] {
+/**
+ * What a turn that runs takes along at its next boundary; one that has to wait never holds up the others. One that is
+ * running too was about to join when its runner died.
+ */
+export function joinable(waiting: readonly InboxItem[], lead: InboxItem): InboxItem[] {
   return waiting.filter((item) => {
-    const { mode } = ticketOf(item);
-    return item.state === 'accepted' && item.class !== 'command' && STEERING.has(mode);
+    if (item.class === 'command' || item.inboxId === lead.inboxId) return false;
+    return item.state === 'running' || STEERING.has(ticketOf(item).mode);
   });
 }
 

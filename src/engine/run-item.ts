@@ -86,13 +86,13 @@ async function answer(run: ItemRun, next: NextTurn | undefined): Promise<TurnEnd
       const rows = await store.inbox.pending(sessionId);
       turn.look(rows);
       if (turn.signal.aborted) return;
-      for (const item of joinable(rows)) await join(run, item);
+      for (const item of joinable(rows, lead)) await join(run, item);
       await runner.background.commit(lease, emit);
     },
     isOvertaken: async () => {
       const rows = await store.inbox.pending(sessionId);
       turn.look(rows);
-      return turn.signal.aborted || joinable(rows).length > 0;
+      return turn.signal.aborted || joinable(rows, lead).length > 0;
     },
     aside: (work) => turn.aside(work),
     ending: (outcome) => endingOf(run, outcome),
@@ -104,9 +104,10 @@ async function answer(run: ItemRun, next: NextTurn | undefined): Promise<TurnEnd
  * Its words become part of the history, and its row points to the one that answers, in one step. It is taken first:
  * what was stopped or dropped since somebody looked is not said any more.
  */
-async function join({ context, turn, lease }: ItemRun, { inboxId, sessionId }: InboxItem): Promise<void> {
+async function join({ context, turn, lease }: ItemRun, found: InboxItem): Promise<void> {
+  const { inboxId, sessionId, state } = found;
   const { epoch } = lease;
-  const item = await context.store.inbox.take(sessionId, { epoch, inboxId });
+  const item = state === 'running' ? found : await context.store.inbox.take(sessionId, { epoch, inboxId });
   if (item === null) return;
   await context.store.append(sessionId, await itemEntries(context, item), {
     key: inboxId,
