@@ -36,7 +36,7 @@ const REDELIVER_MS = 8000;
 /** Blows go on so long after the last message. */
 const AFTERMATH_MS = 20_000;
 /** Longer than any lease, pause, queue and crash loop together: whoever is not done now is stuck. */
-const REST_MS = 600_000;
+const REST_MS = 300_000;
 const REFUSALS: ReadonlySet<string> = new Set(['QUEUE_FULL', 'SESSION_BUSY']);
 
 /** One history of people, runners and accidents, made of a number. */

@@ -3,7 +3,7 @@ import type { HeldLease, Life, Operation } from './life.ts';
 import type { World } from './world.ts';
 
 const READS: ReadonlySet<string> = new Set(
-  'get active list tail read blob leases search verify stats exportSession inbox.get inbox.pending inbox.known'.split(
+  'get active list tail read blob leases search verify stats exportSession inbox.get inbox.pending inbox.known convlog.read convlog.list'.split(
     ' ',
   ),
 );
@@ -30,10 +30,7 @@ export function createSimStore(real: Store, life: Life, world: World): Store {
   }) as Inbox;
   return calls(real, '', {
     inbox,
-    convlog:
-      Reflect.get(real, 'convlog') === undefined
-        ? { append: async () => undefined, read: async () => ({ lines: [] }) }
-        : calls(Reflect.get(real, 'convlog'), 'convlog.', {}),
+    convlog: calls(real.convlog, 'convlog.', {}),
     lease: (id: string, options?: LeaseOptions) => lease(real, life, world, { id, options }),
     publish: async () => undefined,
     'Symbol.asyncDispose': async () => undefined,
