@@ -46,7 +46,7 @@ export async function runSimulation(options: SimulationOptions): Promise<Simulat
   const world = new World(scheduler);
   const fleet = new SimFleet(world, disguise(store), RUNNERS);
   const { random } = scheduler;
-  const traffic = new Traffic(random, { conversations: makeConversations(random, peers), modes: true });
+  const traffic = new Traffic(random, { conversations: makeConversations(random, peers), commands: true });
   const { evidence } = world;
   let isQuiet = false;
 

@@ -87,8 +87,8 @@ export function makeConversations(random: Random, peers: number): [Conversation,
 
 export interface TrafficOptions {
   readonly conversations: readonly [Conversation, ...Conversation[]];
-  /** Modes and commands; without them every message waits for its turn. */
-  readonly modes: boolean;
+  /** One whose process died is given up a minute later: too long for a test that waits in real time. */
+  readonly commands: boolean;
 }
 
 /** What somebody says next. */
@@ -104,7 +104,7 @@ export class Traffic {
   }
 
   next(): Delivery {
-    const { conversations, modes } = this.#options;
+    const { conversations, commands } = this.#options;
     const random = this.#random;
     // A few conversations get most of it: that is where things happen at the same time.
     const busy = Math.floor(conversations.length * random.next() ** 3);
@@ -114,14 +114,14 @@ export class Traffic {
     const inChat = (this.#counts.get(conversation) ?? 0) + 1;
     this.#counts.set(conversation, inChat);
     const delivery = { conversation, messageId: String(inChat), sender: random.pick(conversation.senders) };
-    if (modes && random.chance(0.03)) return { ...delivery, text: this.#command() };
+    if (commands && random.chance(0.03)) return { ...delivery, text: this.#command() };
     const name = `m${n}@k${conversation.n}`;
     const rounds = random.chance(0.3) ? random.integer(1, 2) : 0;
     const plan = Array.from({ length: rounds }, () =>
       Array.from({ length: random.integer(1, 2) }, () => random.pick(['safe', 'safe', 'unsafe'])),
     );
     const reset = random.chance(0.03) ? `${random.pick(['/new', '/reset', '/NEW'])} ` : '';
-    const queue = modes && random.chance(0.7) ? { queue: random.pick(MODES) } : {};
+    const queue = random.chance(0.7) ? { queue: random.pick(MODES) } : {};
     return { ...delivery, name, text: `${reset}${say({ name, plan })}`, ...queue };
   }
 
