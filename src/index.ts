@@ -111,6 +111,13 @@ export {
 } from './engine/guard-model-call.ts';
 export type { UserInput } from './engine/inbound.ts';
 export type { CallManifest } from './engine/manifest.ts';
+export {
+  type CompactionTrigger,
+  isProfileName,
+  PROFILES,
+  type Profile,
+  type ProfileName,
+} from './engine/profiles.ts';
 export { type InboxStatus, Reprise, type RepriseOptions } from './engine/reprise.ts';
 export { runCommand } from './engine/run-command.ts';
 export type {

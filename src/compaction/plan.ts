@@ -21,6 +21,8 @@ export interface PlanOptions {
   readonly cut?: CutStrategy;
   /** The most tokens the kept part may have. */
   readonly maxKeptTokens?: number;
+  /** The most messages the kept part may have. */
+  readonly maxKeptMessages?: number;
   /** Tokens of one entry as it stands in the context, edits applied. */
   readonly tokensOf: (entry: Entry) => number;
   readonly textTokens: (text: string) => number;
@@ -29,13 +31,17 @@ export interface PlanOptions {
 /** Undefined: nothing can be covered. An entry that was kept before may be covered now; none is skipped (I-6). */
 export function planCompaction(
   { compaction, entries }: Selection,
-  { cut = DEFAULT_CUT, maxKeptTokens = Number.POSITIVE_INFINITY, tokensOf, textTokens }: PlanOptions,
+  options: PlanOptions,
 ): CompactionPlan | undefined {
+  const { cut = DEFAULT_CUT, tokensOf, textTokens } = options;
+  const { maxKeptTokens = Number.POSITIVE_INFINITY, maxKeptMessages = Number.POSITIVE_INFINITY } = options;
   // An older compaction inside the kept range says nothing in the context, so there is nothing to summarise in it.
   const speaking = entries.filter(({ type }) => type !== 'compaction');
   const tokens = speaking.map(tokensOf);
   const keptFrom = suffixSums(tokens);
-  const fits = (at: number): boolean => (keptFrom[at] ?? 0) <= maxKeptTokens;
+  const messagesFrom = suffixSums(speaking.map(({ type }) => (type === 'message' ? 1 : 0)));
+  const fits = (at: number): boolean =>
+    (keptFrom[at] ?? 0) <= maxKeptTokens && (messagesFrom[at] ?? 0) <= maxKeptMessages;
   const wanted = wantedCut(speaking, tokens, cut);
   if (wanted <= 0 && fits(0)) return undefined;
   const place = safeCut(speaking, wanted, fits);

@@ -45,10 +45,11 @@ export async function openReprise(options: OpenRepriseOptions = {}): Promise<Rep
     const ownModel = own === undefined ? {} : { model: await resolveModel(own, modelOptions) };
     resolved[agentId] = { ...workspace, ...agent, ...ownModel };
   }
+  const isKept = rest.session?.enabled ?? true;
   const opened =
     typeof store === 'string'
       ? await openStore({
-          kind: store,
+          kind: isKept ? store : 'memory',
           ...(home !== undefined && { home }),
           ...(durability !== undefined && { durability }),
         })

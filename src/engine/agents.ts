@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Model } from '../models/model.ts';
 import type { SessionRecord } from '../store/store.ts';
+import type { ProfileName } from './profiles.ts';
 import type { SessionOptions } from './session-options.ts';
 import { createFileTools } from './tools/file-tools.ts';
 import type { Tool } from './tools/tool.ts';
@@ -10,6 +11,8 @@ export interface AgentOptions {
   readonly systemPrompt?: string;
   readonly model?: Model;
   readonly contextTokens?: number;
+  /** The ways of one of the systems in `PROFILES`; a session's own setting wins. */
+  readonly profile?: ProfileName;
   readonly tools?: { readonly allow?: readonly string[]; readonly deny?: readonly string[] };
   /** The folder its file tools may touch; unset: no file tools. */
   readonly workspace?: string;

@@ -5,6 +5,7 @@ import { commitCompaction, type PreparedCompaction, prepareCompaction } from './
 import type { EngineContext } from './engine-context.ts';
 import type { GuardEvent } from './events.ts';
 import { compactionLimits } from './guard.ts';
+import { triggerTokens } from './profiles.ts';
 import type { SessionRunner } from './session-runner.ts';
 import { viewContext } from './turn-context.ts';
 
@@ -65,14 +66,14 @@ export class BackgroundCompaction {
     const frame = this.#runner.frame(record);
     const view = await viewContext(store, sessionId, frame);
     const window = this.#context.usableWindow(frame.model, record);
-    const { budget } = contextBudget(window, frame.model.maxOutput ?? frame.maxOutputTokens);
-    if (view.tokens < budget * at) return;
+    const { budget } = contextBudget(window, frame.maxOutputTokens);
+    const isDue = view.counted > triggerTokens(frame.profile.trigger, window);
+    if (!isDue && view.tokens < budget * at) return;
     const summarise = breaker.summariser(frame.model, options.summaryTimeoutMs);
     // A digest costs nothing, so there is no reason to make one before it is needed.
     if (summarise === undefined) return;
     const limits = compactionLimits(view, window, frame);
-    const cut = options.cut === undefined ? {} : { cut: options.cut };
-    const prepared = await prepareCompaction(view, { reason: 'background', ...limits, ...cut, summarise });
+    const prepared = await prepareCompaction(view, { reason: 'background', ...limits, summarise });
     if (prepared === undefined) return;
     breaker.report(prepared.draft.method);
     if (prepared.draft.method === 'digest') return;

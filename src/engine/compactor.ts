@@ -6,20 +6,27 @@ import type { Summarise } from '../compaction/summarize.ts';
 import { mayCommit } from '../compaction/undo.ts';
 import { estimateTextTokens } from '../context/estimate.ts';
 import { estimateEntryTokens } from '../context/estimate-message.ts';
-import type { Lease, NewEntry, Store } from '../store/store.ts';
+import type { Lease, NewEntry } from '../store/store.ts';
 import { pathEntries } from '../transcript/tree.ts';
 import type { GuardEvent } from './events.ts';
 import { compactionCount } from './memory-flush.ts';
 import type { ContextView } from './turn-context.ts';
+import type { TurnStore } from './turn-store.ts';
 
-export interface CompactOptions {
-  /** Why, for people: over budget, overflow, asked for. */
-  readonly reason: string;
+/** How a compaction is measured out. All but the window is in estimated tokens. */
+export interface CompactionMeasures {
+  /** False: nothing is ever summarised in this session. */
+  readonly enabled: boolean;
   readonly cut: CutStrategy;
-  /** In estimated tokens. */
-  readonly maxKeptTokens?: number;
+  readonly maxKeptTokens: number;
+  readonly maxKeptMessages?: number;
   readonly maxSummaryTokens: number;
   readonly maxInputTokens: number;
+}
+
+export interface CompactOptions extends CompactionMeasures {
+  /** Why, for people: over budget, overflow, asked for. */
+  readonly reason: string;
   readonly focus?: string;
   /** Unset: a digest, without a model. */
   readonly summarise?: Summarise;
@@ -45,12 +52,14 @@ export interface PreparedCompaction {
 
 export function planFor(
   view: ContextView,
-  { cut, maxKeptTokens }: Pick<CompactOptions, 'cut' | 'maxKeptTokens'>,
+  { enabled, cut, maxKeptTokens, maxKeptMessages }: CompactionMeasures,
 ): CompactionPlan | undefined {
   const { selection } = view;
+  if (!enabled) return undefined;
   return planCompaction(selection, {
     cut,
-    ...(maxKeptTokens !== undefined && { maxKeptTokens }),
+    maxKeptTokens,
+    ...(maxKeptMessages !== undefined && { maxKeptMessages }),
     tokensOf: (entry) => estimateEntryTokens(entry, selection.edits.get(entry)),
     textTokens: estimateTextTokens,
   });
@@ -78,7 +87,11 @@ export async function prepareCompaction(
  * work is thrown away and nothing else.
  */
 export async function commitCompaction(
-  { store, sessionId, lease }: { readonly store: Store; readonly sessionId: string; readonly lease: Lease },
+  {
+    store,
+    sessionId,
+    lease,
+  }: { readonly store: TurnStore; readonly sessionId: string; readonly lease: Lease },
   { plan, draft, snapshotLeaf, pins }: PreparedCompaction,
   current: ContextView,
 ): Promise<Extract<GuardEvent, { type: 'compaction' }> | undefined> {

@@ -1,4 +1,3 @@
-import type { CutStrategy } from '../compaction/cut-strategies.ts';
 import { type Calibration, calibrate } from '../context/calibration.ts';
 import {
   type ContextWindowGuard,
@@ -10,12 +9,13 @@ import {
 import { RepriseError } from '../errors.ts';
 import type { Model } from '../models/model.ts';
 import type { Inbound, InboxItem, SessionRecord, Store } from '../store/store.ts';
-import type { CarrierName } from '../transcript/carrier.ts';
 import type { Usage } from '../transcript/entry.ts';
 import type { Clock } from './clock.ts';
 import type { Hub } from './hub.ts';
 import { InboxNews } from './inbox-news.ts';
 import type { Lanes } from './lanes.ts';
+import type { ProfileFor } from './profiles.ts';
+import type { SessionOptions } from './session-options.ts';
 import type { QueueSettings } from './session-settings.ts';
 import type { Tool } from './tools/tool.ts';
 import type { TurnOutcome } from './turn-outcome.ts';
@@ -29,13 +29,14 @@ export interface EngineOptions {
   readonly systemFor: (record: SessionRecord) => string;
   /** A cap on the window. */
   readonly contextTokens: number | undefined;
-  readonly carrier: CarrierName;
-  readonly cut: CutStrategy | undefined;
+  readonly profileFor: ProfileFor;
   readonly maxSteps: number;
   readonly summaryTimeoutMs: number;
   /** Where notes go before a compaction; undefined: none are made. */
   readonly memoryFor: (record: SessionRecord) => string | undefined;
   readonly queueFor: (record: SessionRecord) => QueueSettings;
+  /** Whether a thread's session begins with what was said where it hangs. */
+  readonly threadsFor: (record: SessionRecord) => SessionOptions['threads'];
   readonly clock: Clock;
   readonly lanes: Lanes;
   /** So long a turn may tell nothing new before it is ended. */
@@ -78,7 +79,8 @@ export class EngineContext {
 
   window(model: Model, record: SessionRecord): ContextWindowGuard {
     const { contextTokens } = record.settings;
-    const caps = [contextTokens, this.options.contextTokens].filter((cap) => typeof cap === 'number');
+    const { window } = this.options.profileFor(record);
+    const caps = [contextTokens, this.options.contextTokens, window].filter((cap) => typeof cap === 'number');
     const info = resolveContextWindow({
       provider: model.provider,
       modelId: model.id,

@@ -1,3 +1,4 @@
+import { roleOf } from '../compaction/safe-cut.ts';
 import { RepriseError } from '../errors.ts';
 import type { ModelRequest } from '../models/model.ts';
 import type { Entry } from '../transcript/entry.ts';
@@ -8,7 +9,10 @@ import { makeView, type RequestFrame, requestHash } from './turn-context.ts';
 export interface ExplainedCall extends CallManifest {
   /** The request made again from the history. */
   readonly request: ModelRequest;
-  /** Whether it is, byte for byte, what was sent. If not, the system prompt, the tools or the model have changed since. */
+  /**
+   * Whether it is, byte for byte, what was sent. If not, the system prompt, the tools, the model or the profile have
+   * changed since, or the profile keeps no tool results.
+   */
   readonly verified: boolean;
   /** Whether the request before it is the beginning of this one, so that a prompt cache could serve it. */
   readonly extendsPrevious: boolean;
@@ -35,8 +39,10 @@ export function explainTurn(
   const data = turns[at];
   if (data === undefined)
     throw new RepriseError('NOT_FOUND', turnId === undefined ? 'no turn yet' : `no turn ${turnId}`);
-  let before = manifests(turns[at - 1]).at(-1);
-  const calls = manifests(data).map((manifest): ExplainedCall => {
+  const last = manifests(turns[at - 1]).at(-1);
+  let before = last === undefined ? undefined : { ...last, leaf: storedLeaf(all, last, turns[at - 1]) };
+  const calls = manifests(data).map((made): ExplainedCall => {
+    const manifest = { ...made, leaf: storedLeaf(all, made, data) };
     const request = rebuild(all, manifest, frame);
     const previous = before;
     before = manifest;
@@ -53,6 +59,21 @@ export function explainTurn(
 function manifests(data: JsonObject | undefined): CallManifest[] {
   const calls = data?.['calls'];
   return Array.isArray(calls) ? (calls as CallManifest[]) : [];
+}
+
+/**
+ * The entry a request stood at. Where a turn was written when it had ended, that entry never had an id of its own:
+ * then the message it answered is the nearest there is.
+ */
+function storedLeaf(
+  all: readonly Entry[],
+  { leaf }: CallManifest,
+  turn: JsonObject | undefined,
+): string | null {
+  if (leaf === null || all.some(({ id }) => id === leaf)) return leaf;
+  const end = all.findIndex(({ data }) => data === turn);
+  const asked = all.slice(0, end).findLast((entry) => roleOf(entry) === 'user');
+  return asked?.id ?? null;
 }
 
 function rebuild(all: readonly Entry[], { leaf }: CallManifest, frame: RequestFrame): ModelRequest {

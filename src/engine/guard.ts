@@ -1,26 +1,33 @@
-import type { CutStrategy } from '../compaction/cut-strategies.ts';
 import type { Summarise } from '../compaction/summarize.ts';
 import { contextBudget } from '../context/budget.ts';
 import { estimateEntryTokens } from '../context/estimate-message.ts';
 import { planToolTruncation, truncateToolText } from '../context/truncate.ts';
 import { RepriseError } from '../errors.ts';
-import type { Lease, NewEntry, Store } from '../store/store.ts';
+import type { Lease, NewEntry } from '../store/store.ts';
 import { contentText } from '../transcript/content.ts';
 import type { Entry } from '../transcript/entry.ts';
 import { isObject } from '../transcript/json.ts';
-import { type CompactOptions, commitCompaction, planFor, prepareCompaction } from './compactor.ts';
+import {
+  type CompactionMeasures,
+  type CompactOptions,
+  commitCompaction,
+  planFor,
+  prepareCompaction,
+} from './compactor.ts';
 import type { GuardEvent } from './events.ts';
+import { hideOldest } from './hide-oldest.ts';
+import { triggerTokens } from './profiles.ts';
 import { type ContextView, type RequestFrame, viewContext } from './turn-context.ts';
+import type { TurnStore } from './turn-store.ts';
 
 export interface GuardOptions {
-  readonly store: Store;
+  readonly store: TurnStore;
   readonly sessionId: string;
   readonly lease: Lease;
   readonly emit: (event: GuardEvent) => void;
   /** What the model takes, as far as it is known; an overflow error may teach a smaller one. */
   readonly window: () => number;
   readonly learnWindow: (limit: number) => void;
-  readonly cut: CutStrategy | undefined;
   /** Undefined while the breaker is open: then a digest takes the summary's place. */
   readonly summarise: () => Summarise | undefined;
   readonly onSummary: (method: string) => void;
@@ -49,17 +56,23 @@ export class ContextGuard {
 
   /** The next request, made to fit. CONTEXT_OVERFLOW only when what was said last cannot fit by itself. */
   async fit(frame: RequestFrame): Promise<ContextView> {
-    const { store, sessionId, signal } = this.#options;
+    const { store, sessionId, signal, window } = this.#options;
     for (let round = 0; ; round++) {
       signal.throwIfAborted();
       const view = await viewContext(store, sessionId, frame);
       const { budget } = this.#budget(frame);
-      if (view.tokens <= budget) return view;
+      if (view.tokens <= budget) {
+        // Once: what is kept may be above the trigger by itself, and it fits.
+        const isDue = round === 0 && view.counted > triggerTokens(frame.profile.trigger, window());
+        if (isDue && (await this.#compact(view, frame, { reason: 'trigger', digest: false }))) continue;
+        return view;
+      }
       const excess = view.tokens - budget;
       const done =
         round < MAX_ROUNDS &&
         ((round === 0 && (await this.#truncate(view, excess))) ||
-          (await this.#compact(view, frame, { reason: 'over budget', digest: round >= DIGEST_FROM_ROUND })));
+          (await this.#compact(view, frame, { reason: 'over budget', digest: round >= DIGEST_FROM_ROUND })) ||
+          (await this.#hide(view, frame)));
       if (!done) throw this.#overflow(view, budget);
     }
   }
@@ -77,11 +90,12 @@ export class ContextGuard {
     const excess = Math.max(view.tokens - budget, Math.ceil(view.tokens / 3));
     if (attempt === 1 && (await this.#truncate(view, excess))) return;
     const maxTokens = Math.min(budget, view.tokens - excess);
-    if (!(await this.#compact(view, frame, { reason: 'overflow', digest: false, maxTokens }))) throw error;
+    if (await this.#compact(view, frame, { reason: 'overflow', digest: false, maxTokens })) return;
+    if (!(await this.#hide(view, frame, maxTokens))) throw error;
   }
 
-  #budget({ model, maxOutputTokens }: RequestFrame): ReturnType<typeof contextBudget> {
-    return contextBudget(this.#options.window(), model.maxOutput ?? maxOutputTokens);
+  #budget({ maxOutputTokens }: RequestFrame): ReturnType<typeof contextBudget> {
+    return contextBudget(this.#options.window(), maxOutputTokens);
   }
 
   async #truncate({ selection, tokens, estimated }: ContextView, excess: number): Promise<boolean> {
@@ -117,14 +131,13 @@ export class ContextGuard {
       maxTokens,
     }: { readonly reason: string; readonly digest: boolean; readonly maxTokens?: number },
   ): Promise<boolean> {
-    const { store, sessionId, lease, emit, signal, onSummary, cut } = this.#options;
+    const { store, sessionId, lease, emit, signal, onSummary } = this.#options;
     const limits = compactionLimits(view, this.#options.window(), frame, maxTokens);
     const summarise = digest ? undefined : this.#options.summarise();
     const options: CompactOptions = {
       reason,
       signal,
       ...limits,
-      ...(cut !== undefined && { cut }),
       ...(summarise !== undefined && { summarise }),
     };
     const plan = planFor(view, options);
@@ -137,6 +150,17 @@ export class ContextGuard {
     const event = await commitCompaction({ store, sessionId, lease }, prepared, current);
     if (event !== undefined) emit(event);
     return event !== undefined;
+  }
+
+  /** Where nothing is summarised the oldest turns leave the context, so that a long conversation still goes on. */
+  async #hide(view: ContextView, frame: RequestFrame, maxTokens?: number): Promise<boolean> {
+    if (frame.profile.persist !== 'memory') return false;
+    const { store, sessionId, lease, emit, window } = this.#options;
+    const { edits, tokensSaved } = hideOldest(view, compactionLimits(view, window(), frame, maxTokens));
+    if (edits.length === 0) return false;
+    await store.append(sessionId, edits, { epoch: lease.epoch });
+    emit({ type: 'context_truncated', results: edits.length, tokensSaved });
+    return true;
   }
 
   #overflow({ tokens, split }: ContextView, budget: number): RepriseError {
@@ -161,17 +185,20 @@ export class ContextGuard {
 export function compactionLimits(
   { split, tokens, estimated }: ContextView,
   window: number,
-  { model, maxOutputTokens }: RequestFrame,
+  { maxOutputTokens, profile }: RequestFrame,
   maxTokens?: number,
-): Pick<CompactOptions, 'cut' | 'maxKeptTokens' | 'maxSummaryTokens' | 'maxInputTokens'> {
-  const { budget, keepTokens, summaryTokens } = contextBudget(window, model.maxOutput ?? maxOutputTokens);
+): CompactionMeasures {
+  const { budget, keepTokens, summaryTokens } = contextBudget(window, maxOutputTokens);
   const scale = estimated / Math.max(1, tokens);
   const room = Math.floor(Math.min(budget, maxTokens ?? budget) * Math.min(1, scale));
-  const maxSummaryTokens = Math.max(64, Math.floor(Math.min(summaryTokens, room / 5)));
+  const most = profile.summaryTokens ?? Number.POSITIVE_INFINITY;
+  const maxSummaryTokens = Math.max(64, Math.floor(Math.min(summaryTokens, room / 5, most)));
   const maxKeptTokens = Math.max(0, room - split.system - split.tools - Math.ceil(maxSummaryTokens * 1.5));
   return {
-    cut: { kind: 'keep-tokens', tokens: Math.min(keepTokens, maxKeptTokens) },
+    enabled: profile.persist !== 'memory',
+    cut: profile.cut ?? { kind: 'keep-tokens', tokens: Math.min(keepTokens, maxKeptTokens) },
     maxKeptTokens,
+    ...(profile.historyLimit !== undefined && { maxKeptMessages: profile.historyLimit }),
     maxSummaryTokens,
     maxInputTokens: Math.max(1000, Math.floor((budget - maxSummaryTokens) * Math.min(1, scale) * 0.9)),
   };

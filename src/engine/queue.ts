@@ -57,13 +57,13 @@ function senderOf(item: InboxItem): string {
 }
 
 /**
- * What a turn that runs takes along at its next boundary; one that has to wait never holds up the others. One that is
- * running too was about to join when its runner died.
+ * What a turn that runs takes along at its next boundary, if it has not yet; one that has to wait never holds up the
+ * others. One that runs already was about to join when its runner died.
  */
-export function joinable(waiting: readonly InboxItem[], lead: InboxItem): InboxItem[] {
-  return waiting.filter((item) => {
-    if (item.class === 'command' || item.inboxId === lead.inboxId) return false;
-    return item.state === 'running' || STEERING.has(ticketOf(item).mode);
+export function joinable(open: readonly InboxItem[]): InboxItem[] {
+  return open.filter((item) => {
+    const { mode } = ticketOf(item);
+    return item.class !== 'command' && (item.state === 'running' || STEERING.has(mode));
   });
 }
 

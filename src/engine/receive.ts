@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { RepriseError } from '../errors.ts';
-import type { Inbound, InboxReceipt, NewSession, Reset } from '../store/store.ts';
+import type { Inbound, InboxReceipt, Reset } from '../store/store.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
 import { type Agents, agentOptions, systemPromptFor } from './agents.ts';
 import { inboundLine, replyLine } from './channel-log.ts';
@@ -10,8 +10,10 @@ import { parseResetTrigger, resetReason } from './freshness.ts';
 import { bodyOf, type InboundMessage, isShared, originOf, withTicket } from './inbound.ts';
 import { lastSpokenAt } from './last-spoken.ts';
 import { ownOutput } from './own-output.ts';
+import type { Profile } from './profiles.ts';
 import { type Route, routeMessage } from './route.ts';
 import { sendAllowed } from './send-policy.ts';
+import { isTaken, MAX_ID_TRIES, newSessionId } from './session-ids.ts';
 import { queueFor, type SessionOptions } from './session-options.ts';
 import { FORGOTTEN_ON_RESET, groupActivationOf } from './session-settings.ts';
 import { NO_USAGE } from './totals.ts';
@@ -38,8 +40,8 @@ export interface ReceiverOptions {
     command: Command | UnknownCommand,
     sessionId: string,
   ) => Promise<{ readonly name: string; readonly text: string }>;
-  /** Makes the session of a thread before its first message, where it begins with what was said before. */
-  readonly forkThread: (route: Route, init: NewSession) => Promise<void>;
+  /** What ids of new sessions of an agent look like. */
+  readonly idForm: (agentId: string) => Profile['sessionId'];
 }
 
 type Draft = Omit<Inbound, 'body'>;
@@ -131,7 +133,6 @@ export class Receiver {
   }
 
   async #accept(message: InboundMessage, route: Route, draft: Draft, now: Date): Promise<Received> {
-    const { store } = this.#options.context;
     const { record, options } = route;
     // What people chose goes over to a new session, and holds for its first message already.
     const queue = queueFor(options, record, message.channel);
@@ -153,9 +154,7 @@ export class Receiver {
       { mode, debounceMs: system ? 0 : queue.debounceMs, at: now.getTime() },
     );
     const create = await this.#create(message, route, draft.reset);
-    if (create.create !== undefined && record === undefined)
-      await this.#options.forkThread(route, create.create);
-    const receipt = await store.inbox.receive({
+    const receipt = await this.#put(route, {
       ...draft,
       ...create,
       body,
@@ -170,6 +169,25 @@ export class Receiver {
     return received(receipt);
   }
 
+  /** Short ids may be taken: two sessions begin in one millisecond. Then the next one is tried. */
+  async #put({ newId, agentId }: Route, inbound: Inbound): Promise<InboxReceipt> {
+    const { context, idForm } = this.#options;
+    const { inbox } = context.store;
+    const form = idForm(agentId);
+    if (inbound.create === undefined || newId !== undefined || form === 'uuid') return inbox.receive(inbound);
+    for (let attempt = 0; ; attempt++) {
+      const id = newSessionId(form, context.options.clock.now(), attempt);
+      try {
+        return await inbox.receive({
+          ...inbound,
+          create: { ...inbound.create, ...(id !== undefined && { id }) },
+        });
+      } catch (error) {
+        if (!isTaken(error) || attempt >= MAX_ID_TRIES) throw error;
+      }
+    }
+  }
+
   /** Passes the queue: done at once, where it was received, and never more than once. */
   async #command(
     command: Command | UnknownCommand,
@@ -181,7 +199,7 @@ export class Receiver {
     const { store, hub } = context;
     const body = { command: message.text, from: originOf(message) };
     const create = await this.#create(message, route, draft.reset);
-    const receipt = await store.inbox.receive({ ...draft, ...create, body, class: 'command' });
+    const receipt = await this.#put(route, { ...draft, ...create, body, class: 'command' });
     if (!receipt.fresh) return this.#told(receipt);
     const { inboxId, sessionId } = receipt;
     // Done with the row itself, in one transaction.

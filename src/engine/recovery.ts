@@ -36,8 +36,10 @@ export async function inspectTurn(
   const answered = new Set(entries.map(answeredCall));
   const open = calls.filter(({ id }) => !answered.has(id));
   const results = open.map(({ id, name }) => interruptedResult(id, name));
+  const isMarked = entries.some((entry) => isCallMark(entry, inboxId));
   const skipped = new Set(entries.filter(isSkipped).map(answeredCall));
-  const isHarmless = calls.every(({ id, name }) => skipped.has(id) || tools.get(name)?.safe === true);
+  const isSafe = calls.every(({ id, name }) => skipped.has(id) || tools.get(name)?.safe === true);
+  const isHarmless = !isMarked && isSafe;
   return isHarmless ? { kind: 'resume', results } : { kind: 'interrupted', results };
 }
 
@@ -87,8 +89,53 @@ async function readAfter(store: Store, sessionId: string, afterSeq: number): Pro
   return found.map(({ entry }) => entry as Entry);
 }
 
-function isTurnEnd({ type, customType, data }: Entry, inboxId: string): boolean {
-  return type === 'custom' && customType === 'reprise.turn' && isObject(data) && data['inboxId'] === inboxId;
+/** Says of a turn whose calls are not stored that tools with side effects were called. */
+export function callMark(inboxId: string, names: readonly string[]): NewEntry {
+  return { type: 'custom', customType: 'reprise.calls', data: { inboxId, names } };
+}
+
+/** Where the last turn of another message ended; 1, the header, where there was none. */
+export async function lastTurnEnd(store: Store, sessionId: string, inboxId: string): Promise<number> {
+  for (let from: number | undefined; ; ) {
+    const range = { limit: PAGE, direction: 'backward', ...(from !== undefined && { from }) } as const;
+    const { entries, hasMore } = await store.read(sessionId, range);
+    const newestFirst = [...entries].sort((a, b) => b.seq - a.seq);
+    const ended = newestFirst.find(({ entry }) => (endedTurn(entry) ?? inboxId) !== inboxId);
+    if (ended !== undefined) return ended.seq;
+    const oldest = newestFirst.at(-1);
+    if (!hasMore || oldest === undefined || oldest.seq <= 1) return 1;
+    from = oldest.seq - 1;
+  }
+}
+
+/** Whether an append with this key is behind `afterSeq`. */
+export async function isStored(
+  store: Store,
+  sessionId: string,
+  afterSeq: number,
+  key: string,
+): Promise<boolean> {
+  const entries = await readAfter(store, sessionId, afterSeq);
+  return entries.some(({ seal }) => seal?.k === key);
+}
+
+export function isTurnEnd(entry: Pick<Entry, 'type'>, inboxId: string): boolean {
+  return endedTurn(entry) === inboxId;
+}
+
+/** The message whose turn ends with this entry. */
+function endedTurn(entry: Pick<Entry, 'type'>): string | undefined {
+  return aboutMessage(entry, 'reprise.turn');
+}
+
+function isCallMark(entry: Entry, inboxId: string): boolean {
+  return aboutMessage(entry, 'reprise.calls') === inboxId;
+}
+
+function aboutMessage(entry: Pick<Entry, 'type'>, name: string): string | undefined {
+  const { type, customType, data } = entry as Entry;
+  if (type !== 'custom' || customType !== name || !isObject(data)) return undefined;
+  return String(data['inboxId']);
 }
 
 /** Answered without having been run. */

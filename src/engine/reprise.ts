@@ -19,9 +19,11 @@ import type { SessionEvent } from './events.ts';
 import { Hub } from './hub.ts';
 import type { InboundMessage } from './inbound.ts';
 import { type LaneLimits, Lanes } from './lanes.ts';
+import { type CompactionTrigger, type ProfileFor, type ProfileName, profileResolver } from './profiles.ts';
 import { type Received, Receiver } from './receive.ts';
 import { runCommand } from './run-command.ts';
 import { Session } from './session.ts';
+import { createWithId, newSessionId } from './session-ids.ts';
 import { checkSessionOptions, queueFor, type SessionOptions, sessionOptionsOf } from './session-options.ts';
 import { SessionRunner } from './session-runner.ts';
 import type { Tool } from './tools/tool.ts';
@@ -36,8 +38,13 @@ export interface RepriseOptions {
   readonly contextTokens?: number;
   readonly agents?: Agents;
   readonly tools?: readonly Tool[];
+  /** The ways of another system, see `PROFILES`; an agent's and a session's own choice win. */
+  readonly profile?: ProfileName;
   readonly compaction?: {
+    /** How much stays; takes the place of the profile's. */
     readonly cut?: CutStrategy;
+    /** From when on; takes the place of the profile's. */
+    readonly trigger?: CompactionTrigger;
     /** Share of the budget from which on a summary is prepared beside the conversation; false: only when it must be. */
     readonly background?: number | false;
     readonly summaryTimeoutMs?: number;
@@ -78,6 +85,7 @@ const COMMAND_MS = 60_000;
 export class Reprise implements AsyncDisposable {
   readonly #context: EngineContext;
   readonly #options: RepriseOptions;
+  readonly #profileFor: ProfileFor;
   readonly #runners: Map<string, SessionRunner> = new Map();
   /** Runners somebody has a session of: those stay. */
   readonly #kept: Set<string> = new Set();
@@ -91,6 +99,8 @@ export class Reprise implements AsyncDisposable {
     const { background = BACKGROUND_AT, summaryTimeoutMs = SUMMARY_TIMEOUT_MS } = compaction;
     checkSessionOptions(session);
     const optionsOf = (agentId: string): SessionOptions => sessionOptionsOf(session, agents, agentId);
+    this.#profileFor = profileResolver({ ...options, ...compaction });
+    assertPersists(this.#profileFor, store);
     this.#context = new EngineContext({
       store,
       hub: new Hub(),
@@ -99,13 +109,13 @@ export class Reprise implements AsyncDisposable {
       systemFor: (record) =>
         storedSystemPrompt(record) ?? agentOptions(agents, record.agentId).systemPrompt ?? '',
       contextTokens: options.contextTokens,
-      carrier: 'user',
-      cut: compaction.cut,
+      profileFor: this.#profileFor,
       maxSteps,
       summaryTimeoutMs,
       memoryFor: ({ agentId }) =>
         compaction.memoryFlush === true ? agentOptions(agents, agentId).workspace : undefined,
       queueFor: (record) => queueFor(optionsOf(record.agentId), record),
+      threadsFor: (record) => optionsOf(record.agentId).threads,
       clock: clockFrom(options.clock),
       lanes: new Lanes(options.lanes),
       stuckAfterMs: options.stuckAfterMs ?? STUCK_AFTER_MS,
@@ -119,7 +129,7 @@ export class Reprise implements AsyncDisposable {
       session,
       wake: (sessionId) => this.#wake(sessionId),
       runCommand: async (command, sessionId) => this.#runCommand(command, sessionId),
-      forkThread: async () => undefined,
+      idForm: (agentId) => this.#profileFor({ agentId, settings: {} }).sessionId,
     });
     this.#runs = options.run ?? true;
     void this.#heed();
@@ -222,7 +232,10 @@ export class Reprise implements AsyncDisposable {
     const { agents = {} } = this.#options;
     const systemPrompt = await systemPromptFor(agentOptions(agents, agentId));
     const settings = systemPrompt === '' ? {} : { settings: { systemPrompt } };
-    return this.store.create({ key, activate: true, ...settings });
+    const { sessionId } = this.#profileFor({ agentId, settings: {} });
+    const now = this.#context.options.clock.now();
+    const idFor = (attempt: number): string | undefined => newSessionId(sessionId, now, attempt);
+    return createWithId(this.store, { key, activate: true, ...settings }, idFor);
   }
 
   #runner(sessionId: string): SessionRunner {
@@ -236,7 +249,10 @@ export class Reprise implements AsyncDisposable {
 
   #modelFor({ agentId, settings }: SessionRecord): Model {
     const { agents = {}, model, modelByName } = this.#options;
-    const chosen = settings['model'];
+    const { model: given, modelOverride, providerOverride } = settings;
+    // Older systems name provider and model apart.
+    const isApart = typeof providerOverride === 'string' && typeof modelOverride === 'string';
+    const chosen = given ?? (isApart ? `${providerOverride}:${modelOverride}` : modelOverride);
     const named = typeof chosen === 'string' ? modelByName?.(chosen) : undefined;
     return named ?? agentOptions(agents, agentId).model ?? model;
   }
@@ -317,3 +333,11 @@ export class Reprise implements AsyncDisposable {
 }
 
 const OPEN: ReadonlySet<InboxState> = new Set(['accepted', 'running']);
+/** What shall live in this process only must not be given to a store that keeps it. */
+function assertPersists(profileFor: ProfileFor, { supports }: Store): void {
+  const { persist } = profileFor({ agentId: 'main', settings: {} });
+  if (persist === 'session' || supports.durability === 'none') return;
+  throw new RepriseError('CONFIG_INVALID', 'sessions are not to be kept, but this store keeps them', {
+    details: { next: 'Leave out the store, use "memory", or allow sessions.' },
+  });
+}

@@ -1,5 +1,6 @@
 import { RepriseError } from '../errors.ts';
-import type { InboxItem, Lease, NewEntry } from '../store/store.ts';
+import { resolveThreadParentSessionKey } from '../keys/predicates.ts';
+import type { InboxItem, Lease, NewEntry, SessionRecord } from '../store/store.ts';
 import { replyLine } from './channel-log.ts';
 import type { EngineContext } from './engine-context.ts';
 import { droppedNote, entriesOf } from './inbound.ts';
@@ -7,6 +8,7 @@ import { joinable, type NextTurn } from './queue.ts';
 import { endEntry, endOf, inspectTurn, whyNot } from './recovery.ts';
 import type { RunningTurn } from './running-turn.ts';
 import type { SessionRunner } from './session-runner.ts';
+import { forkThread } from './thread-fork.ts';
 import type { Tool } from './tools/tool.ts';
 import { NO_USAGE } from './totals.ts';
 import { Turn, type TurnEnd } from './turn.ts';
@@ -18,6 +20,7 @@ import {
   type TurnOutcome,
   unexpected,
 } from './turn-outcome.ts';
+import { openTurnStore, type TurnStore } from './turn-store.ts';
 
 export interface ItemRun {
   readonly context: EngineContext;
@@ -49,25 +52,39 @@ async function answer(run: ItemRun, next: NextTurn | undefined): Promise<TurnEnd
   const { store, options } = context;
   const { lead, turnId } = turn;
   const { sessionId } = runner;
-  for (const item of next?.before ?? []) await join(run, item);
+  const record = await store.get(sessionId);
+  await forkIfThread(run, record);
+  const frame = runner.frame(record);
+  const turnStore = openTurnStore({
+    store,
+    sessionId,
+    profile: frame.profile,
+    inboxId: lead.inboxId,
+    isRetry: lead.attempts > 1,
+    tools: frame.toolsByName,
+  });
+  for (const item of next?.before ?? []) await join(run, item, turnStore);
   // Durable before any model is called (T57). With the message's own id as key a second try finds the first.
-  const { lastSeq } = await store.append(sessionId, await itemEntries(context, lead), {
+  const isSilent = lead.body['silent'] === true;
+  const first = isSilent ? store : turnStore;
+  const { lastSeq } = await first.append(sessionId, await itemEntries(context, lead), {
     key: lead.inboxId,
     epoch: lease.epoch,
   });
-  if (lead.body['silent'] === true) return { turnId, text: '', usage: NO_USAGE, tokenEstimate: 0 };
-  for (const item of next?.after ?? []) await join(run, item);
-  const record = await store.get(sessionId);
-  const frame = runner.frame(record);
+  if (isSilent) return { turnId, text: '', usage: NO_USAGE, tokenEstimate: 0 };
+  for (const item of next?.after ?? []) await join(run, item, turnStore);
   if (lead.attempts > 1) {
-    const ended = await recover(run, lastSeq, frame.toolsByName);
+    const ended = await recover(run, lastSeq, frame.toolsByName, turnStore);
     if (ended !== undefined) return ended;
   }
+  // A turn that is written at its end has members whose rows say so only then.
+  const newcomers = (rows: readonly InboxItem[]): InboxItem[] =>
+    joinable(rows).filter(({ inboxId }) => !turn.answers(inboxId));
   const { model } = frame;
   turn.emit({ type: 'turn_start', turnId, model: `${model.provider}:${model.id}` });
   const emit = turn.emit.bind(turn);
   return await new Turn({
-    store,
+    store: turnStore,
     sessionId,
     sessionKey: record.sessionKey,
     agentId: record.agentId,
@@ -76,7 +93,7 @@ async function answer(run: ItemRun, next: NextTurn | undefined): Promise<TurnEnd
     lease,
     signal: turn.signal,
     emit,
-    guard: runner.guard(record, model, lease, emit, turn.signal),
+    guard: runner.guard(record, model, lease, turnStore, emit, turn.signal),
     frame: () => ({ ...frame, calibration: context.calibration(model) }),
     window: () => context.usableWindow(model, record),
     tools: frame.toolsByName,
@@ -86,13 +103,13 @@ async function answer(run: ItemRun, next: NextTurn | undefined): Promise<TurnEnd
       const rows = await store.inbox.pending(sessionId);
       turn.look(rows);
       if (turn.signal.aborted) return;
-      for (const item of joinable(rows, lead)) await join(run, item);
+      for (const item of newcomers(rows)) await join(run, item, turnStore);
       await runner.background.commit(lease, emit);
     },
     isOvertaken: async () => {
       const rows = await store.inbox.pending(sessionId);
       turn.look(rows);
-      return turn.signal.aborted || joinable(rows, lead).length > 0;
+      return turn.signal.aborted || newcomers(rows).length > 0;
     },
     aside: (work) => turn.aside(work),
     ending: (outcome) => endingOf(run, outcome),
@@ -100,16 +117,30 @@ async function answer(run: ItemRun, next: NextTurn | undefined): Promise<TurnEnd
   }).run();
 }
 
+/** Before its first message, the session of a thread may begin with what was said where it hangs. */
+async function forkIfThread({ context, lease }: ItemRun, record: SessionRecord): Promise<void> {
+  const { fork = false, maxTokens } = context.options.threadsFor(record) ?? {};
+  const parentKey = fork ? resolveThreadParentSessionKey(record.sessionKey) : null;
+  if (parentKey === null) return;
+  const { epoch } = lease;
+  await forkThread(context.store, {
+    record,
+    parentKey,
+    epoch,
+    ...(maxTokens !== undefined && { maxTokens }),
+  });
+}
+
 /**
  * Its words become part of the history, and its row points to the one that answers, in one step. It is taken first:
  * what was stopped or dropped since somebody looked is not said any more.
  */
-async function join({ context, turn, lease }: ItemRun, found: InboxItem): Promise<void> {
+async function join({ context, turn, lease }: ItemRun, found: InboxItem, store: TurnStore): Promise<void> {
   const { inboxId, sessionId, state } = found;
   const { epoch } = lease;
   const item = state === 'running' ? found : await context.store.inbox.take(sessionId, { epoch, inboxId });
   if (item === null) return;
-  await context.store.append(sessionId, await itemEntries(context, item), {
+  await store.append(sessionId, await itemEntries(context, item), {
     key: inboxId,
     epoch,
     settle: [{ inboxId, state: 'merged', detail: { mergedInto: turn.lead.inboxId } }],
@@ -130,6 +161,7 @@ async function recover(
   { context, turn, lease }: ItemRun,
   afterSeq: number,
   tools: ReadonlyMap<string, Tool>,
+  turnStore: TurnStore,
 ): Promise<TurnEnd | undefined> {
   const { store } = context;
   const { inboxId, sessionId, attempts } = turn.lead;
@@ -138,7 +170,7 @@ async function recover(
   if (found.kind === 'ended') return endOf(found);
   const failure = whyNot(found, attempts);
   const entries = [...found.results, ...(failure === undefined ? [] : [endEntry(inboxId, failure)])];
-  if (entries.length > 0) await store.append(sessionId, entries, { epoch: lease.epoch });
+  if (entries.length > 0) await turnStore.append(sessionId, entries, { epoch: lease.epoch });
   if (failure !== undefined) throw failure;
   return undefined;
 }

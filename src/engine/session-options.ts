@@ -7,6 +7,10 @@ import { type QueueSettings, queueSettings } from './session-settings.ts';
 
 /** How conversations are found, begun, queued and kept; for all agents, or for one. */
 export interface SessionOptions extends RoutingRules, ResetRules {
+  /** False: sessions live in this process only; wants a store that keeps nothing. */
+  readonly enabled?: boolean;
+  /** At most so many messages are kept by a compaction. */
+  readonly historyLimit?: number;
   readonly queue?: Partial<QueueSettings> & {
     /** Instead of the above, by the name of a channel. */
     readonly byChannel?: Readonly<Record<string, Partial<QueueSettings>>>;

@@ -16,6 +16,7 @@ import { SessionLane } from './session-lane.ts';
 import { SummaryBreaker } from './summary-breaker.ts';
 import type { Tool } from './tools/tool.ts';
 import type { RequestFrame } from './turn-context.ts';
+import type { TurnStore } from './turn-store.ts';
 
 const DEFAULT_OUTPUT_TOKENS = 8192;
 
@@ -91,13 +92,18 @@ export class SessionRunner {
     const model = options.modelFor(record);
     const tools = options.toolsFor(record);
     const window = this.#context.window(model, record).tokens;
+    const profile = options.profileFor(record);
     return {
       model,
       system: options.systemFor(record),
       tools: tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
       toolsByName: new Map(tools.map((tool) => [tool.name, tool])),
-      maxOutputTokens: Math.min(model.maxOutput ?? DEFAULT_OUTPUT_TOKENS, Math.floor(window * 0.25)),
-      carrier: options.carrier,
+      maxOutputTokens: Math.min(
+        profile.maxOutputTokens ?? Number.POSITIVE_INFINITY,
+        model.maxOutput ?? DEFAULT_OUTPUT_TOKENS,
+        Math.floor(window * 0.25),
+      ),
+      profile,
       calibration: this.#context.calibration(model),
     };
   }
@@ -106,10 +112,11 @@ export class SessionRunner {
     record: SessionRecord,
     model: Model,
     lease: Lease,
+    store: TurnStore,
     emit: (event: TurnEvent) => void,
     signal: AbortSignal,
   ): ContextGuard {
-    const { store, options } = this.#context;
+    const { options } = this.#context;
     return new ContextGuard({
       store,
       sessionId: this.sessionId,
@@ -117,7 +124,6 @@ export class SessionRunner {
       emit,
       window: () => this.#context.usableWindow(model, record),
       learnWindow: (limit) => this.#context.learnWindow(model, limit),
-      cut: options.cut,
       summarise: () => this.breaker.summariser(model, options.summaryTimeoutMs),
       onSummary: (method) => this.breaker.report(method),
       beforeCompaction: (covered, maxInputTokens) =>

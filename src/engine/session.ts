@@ -48,6 +48,7 @@ export interface StopResult {
 }
 
 export interface ContextReport {
+  /** As the session's profile counts them. */
   readonly tokens: number;
   readonly window: ContextWindowGuard;
   readonly budget: number;
@@ -166,8 +167,8 @@ export class Session {
     const frame = this.#runner.frame(record);
     const view = await viewContext(this.#context.store, this.id, frame);
     const window = this.#context.window(frame.model, record);
-    const { budget, reserve } = contextBudget(window.tokens, frame.model.maxOutput ?? frame.maxOutputTokens);
-    const { tokens, split } = view;
+    const { budget, reserve } = contextBudget(window.tokens, frame.maxOutputTokens);
+    const { counted: tokens, split } = view;
     return { tokens, window, budget, reserve, split, messages: view.request.messages.length };
   }
 
@@ -275,12 +276,12 @@ export class Session {
     limits: ReturnType<typeof compactionLimits>;
     frame: ReturnType<SessionRunner['frame']>;
   }> {
-    const { store, options } = this.#context;
+    const { store } = this.#context;
     const record = await this.record();
     const frame = this.#runner.frame(record);
     const view = await viewContext(store, this.id, frame);
     const limits = compactionLimits(view, this.#context.usableWindow(frame.model, record), frame);
-    return { view, frame, limits: options.cut === undefined ? limits : { ...limits, cut: options.cut } };
+    return { view, frame, limits };
   }
 
   async #compact(lease: Lease, request: CompactRequest): Promise<CompactionEvent | null> {
@@ -337,7 +338,7 @@ export class Session {
     const after = { ...entry, id: 'undone', parentId, timestamp: '' } as unknown as Entry;
     const { tokens } = makeView([...all, after], frame);
     const { tokens: window } = this.#context.window(frame.model, record);
-    const { budget } = contextBudget(window, frame.model.maxOutput ?? frame.maxOutputTokens);
+    const { budget } = contextBudget(window, frame.maxOutputTokens);
     if (tokens <= budget) return;
     throw new RepriseError('CONTEXT_OVERFLOW', `what comes back has ${tokens} tokens; ${budget} fit`, {
       details: {

@@ -1,11 +1,12 @@
-import type { Lease, Store } from '../store/store.ts';
+import type { Lease } from '../store/store.ts';
 import type { ToolResultMessage } from '../transcript/entry.ts';
 import type { TurnEvent } from './events.ts';
 import { runTool, type ToolCall } from './tools/run-tool.ts';
 import type { Tool } from './tools/tool.ts';
+import type { TurnStore } from './turn-store.ts';
 
 export interface ToolRoundOptions {
-  readonly store: Store;
+  readonly store: TurnStore;
   readonly sessionId: string;
   readonly sessionKey: string;
   readonly agentId: string;
@@ -34,8 +35,8 @@ export async function runToolRound(calls: readonly ToolCall[], options: ToolRoun
   }
   const messages = await Promise.all(running);
   const entries = messages.map((message) => ({ type: 'message', message }));
-  const { lastSeq } = await store.append(sessionId, entries, { epoch: lease.epoch });
-  emit({ type: 'entry', seq: lastSeq, entryType: 'toolResult' });
+  const { firstSeq, lastSeq } = await store.append(sessionId, entries, { epoch: lease.epoch });
+  if (firstSeq <= lastSeq) emit({ type: 'entry', seq: lastSeq, entryType: 'toolResult' });
 }
 
 async function run(call: ToolCall, options: ToolRoundOptions): Promise<ToolResultMessage> {

@@ -1,17 +1,18 @@
 import { createHash } from 'node:crypto';
 import type { Calibration } from '../context/calibration.ts';
 import { measureContext } from '../context/calibration.ts';
+import { countChars4 } from '../context/chars4.ts';
 import { estimateTextTokens } from '../context/estimate.ts';
 import { estimateEntryTokens, estimateToolTokens } from '../context/estimate-message.ts';
 import type { Model, ModelRequest, ModelTool, ThinkingLevel } from '../models/model.ts';
 import { loadBlobs } from '../store/load-blobs.ts';
-import type { Store } from '../store/store.ts';
 import { hydrateBlobs } from '../transcript/blobs.ts';
-import type { CarrierName } from '../transcript/carrier.ts';
 import type { Entry } from '../transcript/entry.ts';
 import { project } from '../transcript/project.ts';
 import { type Selection, selectContext } from '../transcript/select.ts';
 import { pathEntries } from '../transcript/tree.ts';
+import type { Profile } from './profiles.ts';
+import type { TurnStore } from './turn-store.ts';
 
 /** Everything a request is made of besides the history. */
 export interface RequestFrame {
@@ -19,7 +20,7 @@ export interface RequestFrame {
   readonly system: string;
   readonly tools: readonly ModelTool[];
   readonly maxOutputTokens: number;
-  readonly carrier: CarrierName;
+  readonly profile: Profile;
   readonly calibration: Calibration | undefined;
 }
 
@@ -41,6 +42,8 @@ export interface ContextView {
   readonly split: TokenSplit;
   /** The last reported usage plus an estimate of what came after it. */
   readonly tokens: number;
+  /** The same as the profile counts it: for its trigger and for people. */
+  readonly counted: number;
   /** By the estimator alone, without calibration or margin: what usage is compared with. */
   readonly estimated: number;
   readonly leaf: string | null;
@@ -48,7 +51,7 @@ export interface ContextView {
 
 /** Reads the tail and makes the request: the same history gives the same bytes (J7). */
 export async function viewContext(
-  store: Store,
+  store: Pick<TurnStore, 'tail' | 'blob'>,
   sessionId: string,
   frame: RequestFrame,
 ): Promise<ContextView> {
@@ -58,11 +61,16 @@ export async function viewContext(
 }
 
 export function makeView(entries: readonly Entry[], frame: RequestFrame, leaf?: string | null): ContextView {
-  const { model, system, tools, maxOutputTokens, carrier, calibration } = frame;
+  const { model, system, tools, maxOutputTokens, profile, calibration } = frame;
   const selection = selectContext(entries, { leaf });
-  const { messages, thinkingLevel } = project(entries, { target: model.target, carrier, leaf });
+  const { messages, thinkingLevel } = project(entries, {
+    target: model.target,
+    carrier: profile.carrier,
+    leaf,
+  });
   const split = splitTokens(selection, system, tools);
   const fixedTokens = split.system + split.tools;
+  const { tokens } = measureContext(selection, { fixedTokens, calibration });
   return {
     entries,
     selection,
@@ -74,7 +82,8 @@ export function makeView(entries: readonly Entry[], frame: RequestFrame, leaf?: 
       ...(thinkingLevel !== undefined && { thinkingLevel: thinkingLevel as ThinkingLevel }),
     },
     split,
-    tokens: measureContext(selection, { fixedTokens, calibration }).tokens,
+    tokens,
+    counted: profile.estimator === 'chars4' ? countChars4(messages) : tokens,
     estimated: fixedTokens + split.summary + split.history + split.newest,
     leaf: leaf === undefined ? (pathEntries(entries).at(-1)?.id ?? null) : leaf,
   };

@@ -2,7 +2,7 @@ import { RepriseError } from '../errors.ts';
 import { Answer } from '../models/answer.ts';
 import type { FinishEvent, ModelRequest } from '../models/model.ts';
 import { isSilentOverflow } from '../models/overflow.ts';
-import type { Lease, NewEntry, Store } from '../store/store.ts';
+import type { Lease, NewEntry } from '../store/store.ts';
 import type { AssistantMessage, Usage } from '../transcript/entry.ts';
 import type { JsonObject } from '../transcript/json.ts';
 import type { DoneEvent, TurnEvent } from './events.ts';
@@ -14,9 +14,10 @@ import type { Tool } from './tools/tool.ts';
 import { addUsage, NO_USAGE } from './totals.ts';
 import type { ContextView, RequestFrame } from './turn-context.ts';
 import { isFenced, type TurnEnding, type TurnOutcome, unexpected } from './turn-outcome.ts';
+import type { TurnStore } from './turn-store.ts';
 
 export interface TurnOptions {
-  readonly store: Store;
+  readonly store: TurnStore;
   readonly sessionId: string;
   readonly sessionKey: string;
   readonly agentId: string;
@@ -174,9 +175,9 @@ export class Turn {
 
   async #store(entries: readonly NewEntry[], ending: TurnEnding = {}): Promise<void> {
     const { store, sessionId, lease, emit } = this.#options;
-    const { firstSeq } = await store.append(sessionId, entries, { ...ending, epoch: lease.epoch });
+    const { firstSeq, lastSeq } = await store.append(sessionId, entries, { ...ending, epoch: lease.epoch });
     for (const [i, { type }] of entries.entries())
-      emit({ type: 'entry', seq: firstSeq + i, entryType: type });
+      if (firstSeq + i <= lastSeq) emit({ type: 'entry', seq: firstSeq + i, entryType: type });
   }
 }
 

@@ -5,6 +5,7 @@
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { type OpenStoreOptions, openStore } from '../../src/config/open.ts';
+import { isProfileName } from '../../src/engine/profiles.ts';
 import { Reprise } from '../../src/engine/reprise.ts';
 import type { TurnStream } from '../../src/engine/turn-stream.ts';
 import { RepriseError } from '../../src/errors.ts';
@@ -42,9 +43,11 @@ Object.assign(store.inbox, {
     await settle(...args);
   },
 });
+const profile = process.env['REPRISE_PROFILE'];
 const reprise = new Reprise({
   session: { queue: { mode: 'queue', cap: 1000 } },
   store,
+  ...(isProfileName(profile) && { profile }),
   model: createPlannedModel(home),
   tools: plannedTools(home),
   contextTokens: 32_000,

@@ -190,7 +190,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
       looks.close();
       const isComplete = rebuild.isOver;
       rebuild.stop();
-      // Everything submitted before has been answered: the client waits for its calls before it closes.
+      writer.finish();
       sweep();
       sweep();
       logs?.close();

@@ -108,6 +108,11 @@ export class Writer {
     this.#schedule(0);
   }
 
+  /** Everything submitted so far, at once: a store that closes leaves nobody without an answer. */
+  finish(): void {
+    while (this.#queue.length > 0) this.#queue.splice(0, this.#commit(this.#queue.slice(0, MAX_BATCH)));
+  }
+
   #schedule(delayMs: number): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
