@@ -80,7 +80,7 @@ export class SimFleet {
       store: createSimStore(this.#store, life, world),
       model: createSimModel(stage),
       tools: createSimTools(stage),
-      agents: Object.fromEntries(AGENTS.map((id) => [id, {}])),
+      agents: AGENTS,
       compaction: { background: false },
       session: this.#session,
       clock: createClock(life, world),

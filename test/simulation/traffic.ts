@@ -1,3 +1,4 @@
+import type { Agents } from '../../src/index.ts';
 import type { Random } from '../../src/testing/crash/random.ts';
 import { say } from './spoken.ts';
 
@@ -43,7 +44,16 @@ const MODES: readonly [Mode, ...Mode[]] = [
   'steer+backlog',
   'interrupt',
 ];
-export const AGENTS = ['main', 'ada', 'bob', 'cleo', 'dev-1', 'ops_2'] as const;
+/** Most of them as we do it, some as other systems do. */
+export const AGENTS: Agents = {
+  main: {},
+  ada: {},
+  bob: {},
+  cleo: { profile: 'zeroclaw' },
+  'dev-1': { profile: 'claw0-classic' },
+  ops_2: { profile: 'zyhive' },
+};
+const AGENT_IDS = Object.keys(AGENTS) as [string, ...string[]];
 const CHANNELS = ['telegram', 'discord', 'slack', 'whatsapp', 'matrix'] as const;
 /** Ids as channels have them; each is somebody else. */
 const ODD_IDS = [
@@ -72,7 +82,7 @@ export function makeConversations(random: Random, peers: number): [Conversation,
     const peer = random.chance(0.5) ? random.pick(ODD_IDS) : `peer${random.integer(0, peers)}`;
     const thread = random.chance(0.2) ? { thread: random.pick(['T1', 't1', '7', 'a:b']) } : {};
     const account = random.chance(0.3) ? { account: random.pick(['work', 'home']) } : {};
-    const agentId = random.pick(AGENTS);
+    const agentId = random.pick(AGENT_IDS);
     const channel = random.pick(CHANNELS);
     const senders: [string, ...string[]] =
       peerKind === 'direct' ? [peer] : [`${peer}-1`, `${peer}-2`, `${peer}-3`];

@@ -38,7 +38,7 @@ const reprise = new Reprise({
   store: await openStore({ kind: 'jsonl', home, durability: 'os' }),
   model: createSimModel(stage),
   tools: createSimTools(stage),
-  agents: Object.fromEntries(AGENTS.map((id) => [id, {}])),
+  agents: AGENTS,
   compaction: { background: false },
   session: { queue: { debounceMs: 50 } },
 });
