@@ -1,7 +1,7 @@
 import type { AppendOptions, Inbox, InboxItem, Store } from '../../src/index.ts';
 
 /** A store whose named methods do something else. */
-function over(store: Store, methods: Partial<Store>, inbox: Partial<Inbox> = {}): Store {
+export function over(store: Store, methods: Partial<Store>, inbox: Partial<Inbox> = {}): Store {
   const instead = (target: object, own: object): object =>
     new Proxy(target, {
       get(_, name) {
