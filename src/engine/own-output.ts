@@ -1,3 +1,4 @@
+import { RepriseError } from '../errors.ts';
 import type { Store } from '../store/store.ts';
 import { chatOf } from './channel-log.ts';
 import type { InboundMessage } from './inbound.ts';
@@ -19,7 +20,13 @@ export async function ownOutput(
   if (account !== undefined && sender?.id === account) return 'own account';
   if (text.trim().length < MIN_CHARS) return undefined;
   const chat = { agentId, channelType: channel, channelId: chatOf(message) };
-  const { lines } = await convlog.read(chat, { direction: 'backward', limit: RECENT });
+  const { lines } = await convlog
+    .read(chat, { direction: 'backward', limit: RECENT })
+    .catch((error: unknown) => {
+      // The first words in a chat are nobody's echo.
+      if (error instanceof RepriseError && error.code === 'NOT_FOUND') return { lines: [] };
+      throw error;
+    });
   const isOurs = lines.some(({ role, content }) => role === 'assistant' && content.trim() === text.trim());
   return isOurs ? 'own words' : undefined;
 }

@@ -17,7 +17,7 @@ export interface QueueTicket {
 /** A message to run, with those that are answered by the same turn. */
 export interface NextTurn {
   readonly lead: InboxItem;
-  /** Said before the lead and left unanswered: only the mode `interrupt` has any. */
+  /** Said before the lead: only the mode `interrupt` has any. */
   readonly before: readonly InboxItem[];
   readonly after: readonly InboxItem[];
   /** How long to wait for more from the same sender first. */
@@ -56,11 +56,14 @@ function senderOf(item: InboxItem): string {
   return JSON.stringify([routeOf(item), sender ?? null]);
 }
 
-/** What a turn that runs takes along at its next boundary; one that has to wait never holds up the others. */
-export function joinable(waiting: readonly InboxItem[]): InboxItem[] {
-  return waiting.filter((item) => {
+/**
+ * What a turn that runs takes along at its next boundary, if it has not yet; one that has to wait never holds up the
+ * others. One that runs already was about to join when its runner died.
+ */
+export function joinable(open: readonly InboxItem[]): InboxItem[] {
+  return open.filter((item) => {
     const { mode } = ticketOf(item);
-    return item.state === 'accepted' && item.class !== 'command' && STEERING.has(mode);
+    return item.class !== 'command' && (item.state === 'running' || STEERING.has(mode));
   });
 }
 
@@ -79,9 +82,10 @@ export function nextTurn(items: readonly InboxItem[], now: number): NextTurn | u
   const waiting = items.filter((item) => item.state === 'accepted' && item.class !== 'command');
   const urgent = interrupter(waiting);
   if (urgent !== undefined) {
+    // Those that would have joined the turn it ends were said first, and stay so.
     const before = waiting
       .slice(0, waiting.indexOf(urgent))
-      .filter((item) => ticketOf(item).mode === 'interrupt');
+      .filter((item) => !WAITING.has(ticketOf(item).mode));
     return { lead: urgent, before, after: [], waitMs: waitFor([...before, urgent], now) };
   }
   const [lead, ...others] = waiting;
@@ -127,4 +131,6 @@ function waitFor(items: readonly InboxItem[], now: number): number {
 }
 
 const STEERING: ReadonlySet<QueueMode> = new Set(['steer', 'steer-backlog']);
+/** For their own turn, whatever comes meanwhile. */
+const WAITING: ReadonlySet<QueueMode> = new Set(['followup', 'queue', 'collect']);
 const ONE_BY_ONE: ReadonlySet<QueueMode> = new Set(['followup', 'queue']);

@@ -313,11 +313,11 @@ function placeSettings(message: InboundMessage): JsonObject {
  * other words around it, and it is the same message.
  */
 function keyOf(message: InboundMessage): { idempotencyKey?: string; digest?: string } {
-  const { idempotencyKey, messageId, peer, thread } = message;
+  const { idempotencyKey, messageId, peerKind = 'direct', peer, thread } = message;
   if (idempotencyKey !== undefined)
     return { idempotencyKey: `key:${idempotencyKey}`, digest: digestOf(message) };
   if (messageId === undefined) return {};
-  const key = `message:${JSON.stringify([peer ?? null, thread ?? null, messageId])}`;
+  const key = `message:${JSON.stringify([peerKind, peer ?? null, thread ?? null, messageId])}`;
   return { idempotencyKey: key, digest: key };
 }
 

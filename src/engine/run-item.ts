@@ -78,6 +78,9 @@ async function answer(run: ItemRun, next: NextTurn | undefined): Promise<TurnEnd
     const ended = await recover(run, lastSeq, frame.toolsByName, turnStore);
     if (ended !== undefined) return ended;
   }
+  // A turn that is written at its end has members whose rows say so only then.
+  const newcomers = (rows: readonly InboxItem[]): InboxItem[] =>
+    joinable(rows).filter(({ inboxId }) => !turn.answers(inboxId));
   const { model } = frame;
   turn.emit({ type: 'turn_start', turnId, model: `${model.provider}:${model.id}` });
   const emit = turn.emit.bind(turn);
@@ -101,13 +104,13 @@ async function answer(run: ItemRun, next: NextTurn | undefined): Promise<TurnEnd
       const rows = await store.inbox.pending(sessionId);
       turn.look(rows);
       if (turn.signal.aborted) return;
-      for (const item of joinable(rows)) await join(run, item, turnStore);
+      for (const item of newcomers(rows)) await join(run, item, turnStore);
       await runner.background.commit(lease, emit);
     },
     isOvertaken: async () => {
       const rows = await store.inbox.pending(sessionId);
       turn.look(rows);
-      return turn.signal.aborted || joinable(rows).length > 0;
+      return turn.signal.aborted || newcomers(rows).length > 0;
     },
     aside: (work) => turn.aside(work),
     ending: (outcome) => endingOf(run, outcome),
@@ -129,12 +132,18 @@ async function forkIfThread({ context, lease }: ItemRun, record: SessionRecord):
   });
 }
 
-/** Its words become part of the history, and its row points to the one that answers, in one step. */
-async function join({ context, turn, lease }: ItemRun, item: InboxItem, store: TurnStore): Promise<void> {
-  const { inboxId, sessionId } = item;
+/**
+ * Its words become part of the history, and its row points to the one that answers, in one step. It is taken first:
+ * what was stopped or dropped since somebody looked is not said any more.
+ */
+async function join({ context, turn, lease }: ItemRun, found: InboxItem, store: TurnStore): Promise<void> {
+  const { inboxId, sessionId, state } = found;
+  const { epoch } = lease;
+  const item = state === 'running' ? found : await context.store.inbox.take(sessionId, { epoch, inboxId });
+  if (item === null) return;
   await store.append(sessionId, await itemEntries(context, item), {
     key: inboxId,
-    epoch: lease.epoch,
+    epoch,
     settle: [{ inboxId, state: 'merged', detail: { mergedInto: turn.lead.inboxId } }],
   });
   turn.add(item);

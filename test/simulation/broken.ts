@@ -1,0 +1,120 @@
+import type { AppendOptions, Inbox, InboxItem, Store } from '../../src/index.ts';
+
+/** A store whose named methods do something else. */
+export function over(store: Store, methods: Partial<Store>, inbox: Partial<Inbox> = {}): Store {
+  const instead = (target: object, own: object): object =>
+    new Proxy(target, {
+      get(_, name) {
+        if (name in own) return Reflect.get(own, name);
+        const member: unknown = Reflect.get(target, name);
+        return typeof member === 'function' ? member.bind(target) : member;
+      },
+    });
+  return instead(store, { ...methods, inbox: instead(store.inbox, inbox) }) as Store;
+}
+
+/** What goes wrong in each: what a judge that lets it pass would be worth nothing for. */
+export const BROKEN: Readonly<Record<string, (store: Store) => Store>> = {
+  'a message that was answered runs again': (store) => {
+    const ghosts = new Map<string, InboxItem>();
+    return over(
+      store,
+      {
+        async append(id, entries, options: AppendOptions = {}) {
+          const receipt = await store.append(id, entries, options);
+          const [ended] = options.settle ?? [];
+          if (ended?.state === 'done') ghosts.set(id, await store.inbox.get(ended.inboxId));
+          return receipt;
+        },
+      },
+      {
+        async pending(query) {
+          const rows = await store.inbox.pending(query);
+          const ghost = typeof query === 'string' ? ghosts.get(query) : undefined;
+          return ghost === undefined ? rows : [...rows, { ...ghost, state: 'accepted' }];
+        },
+        async take(id, options) {
+          const ghost = ghosts.get(id);
+          if (ghost === undefined || options.inboxId !== ghost.inboxId) return store.inbox.take(id, options);
+          ghosts.delete(id);
+          return { ...ghost, state: 'running' };
+        },
+      },
+    );
+  },
+  'a message is acknowledged and not kept': (store) => {
+    let count = 0;
+    return over(
+      store,
+      {},
+      {
+        async receive(inbound) {
+          const receipt = await store.inbox.receive(inbound);
+          count++;
+          return count % 20 === 0 ? { ...receipt, inboxId: `${receipt.inboxId.slice(0, -4)}0000` } : receipt;
+        },
+      },
+    );
+  },
+  'the end of a message is forgotten': (store) => {
+    let count = 0;
+    return over(
+      store,
+      {
+        async append(id, entries, { settle = [], ...options } = {}) {
+          const kept = settle.filter(() => ++count % 20 !== 0);
+          return store.append(id, entries, { ...options, settle: kept });
+        },
+      },
+      { take: async (id, options) => store.inbox.take(id, { ...options, orphans: false }) },
+    );
+  },
+  'people of one agent share a session': (store) =>
+    over(
+      store,
+      {},
+      {
+        async receive(inbound) {
+          const [, agent = 'main'] = inbound.sessionKey.split(':');
+          return store.inbox.receive({ ...inbound, sessionKey: `agent:${agent}:main` });
+        },
+      },
+    ),
+  'the history of another is read': (store) => {
+    let last: string | undefined;
+    let count = 0;
+    return over(store, {
+      async tail(id) {
+        const other = last;
+        last = id;
+        return store.tail(++count % 10 === 0 && other !== undefined ? other : id);
+      },
+    });
+  },
+  'what was said last comes first': (store) =>
+    over(
+      store,
+      {},
+      {
+        pending: async (query) => [...(await store.inbox.pending(query))].reverse(),
+      },
+    ),
+  'nobody looks at epochs': (store) =>
+    over(
+      store,
+      {
+        async append(id, entries, { epoch, ...options } = {}) {
+          if (epoch === undefined) return store.append(id, entries, options);
+          const { epoch: current } = await store.get(id);
+          const isHeld = (await store.leases()).some(({ sessionId }) => sessionId === id);
+          return store.append(id, entries, { ...options, ...(isHeld && { epoch: current }) });
+        },
+      },
+      {
+        async take(id, options) {
+          const { epoch } = await store.get(id);
+          return store.inbox.take(id, { ...options, epoch });
+        },
+      },
+    ),
+};
