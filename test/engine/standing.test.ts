@@ -44,6 +44,28 @@ describe('a summary', () => {
     expect(JSON.stringify(asked)).not.toContain('is running');
   });
 
+  test('says so too where a turn had to make one to go on', async () => {
+    const { promise: go, resolve } = Promise.withResolvers<void>();
+    await using at = await openFamily(
+      replying(({ text, request }) => {
+        if (request.cache === 'off') return 'THE GIST';
+        return text === 'dig' ? { wait: go, text: 'dug' } : 'heard';
+      }),
+      { contextTokens: 16_000 },
+    );
+    const session = await at.reprise.session(KEY);
+    await at.reprise.spawn(session, { task: 'dig' });
+    for (let i = 0; i < 8; i++) await session.send(`message ${i} ${'so '.repeat(2500)}`).result;
+    const { entries } = await session.history({ limit: 1000 });
+    const summaries = entries.flatMap(({ entry }) =>
+      entry.type === 'compaction' ? [String((entry as { summary?: unknown }).summary)] : [],
+    );
+    expect(summaries.length).toBeGreaterThan(0);
+    for (const summary of summaries)
+      expect(summary).toMatch(/Still going on\n- The child \S+ (is running|waits to run): dig$/);
+    resolve();
+  });
+
   test('counts the messages that wait', async () => {
     await using at = await openFamily(
       replying(() => 'yes'),

@@ -109,6 +109,13 @@ test('S10 a result waits for its parent over a restart and is told once', async 
   expect((await second.store.get(run?.childSessionId ?? '')).status).toBe('deleted');
 });
 
+test('an engine that runs its own sessions only runs their children too, and has the results answered', async () => {
+  await using at = await openFamily(obedient(), { run: false });
+  await ask(at.reprise, spawn({ task: 'mine.' }));
+  expect(await resultsIn(at.store)).toEqual([expect.stringContaining('did mine.')]);
+  expect(await at.store.inbox.pending()).toEqual([]);
+});
+
 describe('a result', () => {
   test('goes back to where the parent was asked, and the child speaks nowhere', async () => {
     await using at = await openFamily(obedient());
