@@ -104,12 +104,20 @@ export type { CompactionPreview } from './engine/compactor.ts';
 export type { ConvlogView } from './engine/convlog.ts';
 export type { DoneEvent, ErrorEvent, GuardEvent, SessionEvent, TurnEvent } from './engine/events.ts';
 export type { ExplainedCall, Explanation } from './engine/explain.ts';
+export type { ResetPolicy, ResetRules } from './engine/freshness.ts';
 export {
   type GuardModelCallOptions,
   type GuardStep,
   guardModelCall,
 } from './engine/guard-model-call.ts';
 export type { UserInput } from './engine/inbound.ts';
+export {
+  type MaintenanceItem,
+  type MaintenancePlan,
+  type MaintenanceReason,
+  planMaintenance,
+} from './engine/maintenance.ts';
+export type { Duration, MaintenanceRules } from './engine/maintenance-rules.ts';
 export type { CallManifest } from './engine/manifest.ts';
 export {
   type CompactionTrigger,
@@ -120,6 +128,12 @@ export {
 } from './engine/profiles.ts';
 export { type InboxStatus, Reprise, type RepriseOptions } from './engine/reprise.ts';
 export { runCommand } from './engine/run-command.ts';
+export {
+  type MaintenanceOptions,
+  type MaintenanceReport,
+  runMaintenance,
+} from './engine/run-maintenance.ts';
+export type { ChatType, SendAction, SendPolicy, SendRule } from './engine/send-policy.ts';
 export type {
   CompactionEvent,
   CompactRequest,
@@ -128,6 +142,10 @@ export type {
   Session,
   UndoResult,
 } from './engine/session.ts';
+export type { SessionSettings } from './engine/session-settings.ts';
+export type { Cleanup, RunStatus } from './engine/subagent-run.ts';
+export type { SpawnRequest, SpawnResult, SubagentRun } from './engine/subagents.ts';
+export type { SessionReachName } from './engine/tool-policy.ts';
 export { createFileTools } from './engine/tools/file-tools.ts';
 export type { Tool, ToolContext, ToolOutput } from './engine/tools/tool.ts';
 export type { SessionTotals } from './engine/totals.ts';

@@ -37,6 +37,12 @@ const EXAMPLES: Readonly<Record<string, (run: () => string) => void>> = {
       /40 turns, \d+ messages left, the first begins: \[Previous conversation summary\]\n$/,
     );
   },
+  'subagent.ts': (run) =>
+    expect(run().trimEnd().split('\n')).toEqual([
+      'accepted true',
+      'counter done told 36',
+      '[The subagent "counter"',
+    ]),
   'ai-sdk-model.ts': (run) => expect(run()).toBe('Hello from the wire. (12 tokens in, 5 out)\n'),
 };
 

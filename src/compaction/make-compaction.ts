@@ -43,7 +43,7 @@ export async function makeCompaction(
 ): Promise<CompactionDraft | undefined> {
   const { summarise, maxSummaryTokens, textTokens, edits } = options;
   const spoken = speakEntries(plan.covered, edits);
-  const previousSummary = withoutPins(plan.previousSummary);
+  const previousSummary = withoutStanding(withoutPins(plan.previousSummary));
   if (summarise !== undefined) {
     const { text, method, failure } = await summarizeWithFallback({
       ...options,
@@ -66,6 +66,14 @@ export async function makeCompaction(
     if (draft.tokensAfter < draft.tokensBefore) return draft;
   }
   return undefined;
+}
+
+const STANDING = '## Still going on';
+
+/** What went on at the time of the last summary may have ended since: it is listed anew, never retold. */
+function withoutStanding(summary: string): string {
+  const at = summary.lastIndexOf(`\n${STANDING}\n`);
+  return at === -1 ? summary : summary.slice(0, at).trimEnd();
 }
 
 interface FinishOptions extends MakeCompactionOptions {
@@ -96,7 +104,7 @@ function finish(
   const withStanding =
     standing.length === 0
       ? withMisses
-      : `${withMisses.trimEnd()}\n\n## Still going on\n${standing.map((line) => `- ${line}`).join('\n')}`;
+      : `${withMisses.trimEnd()}\n\n${STANDING}\n${standing.map((line) => `- ${line}`).join('\n')}`;
   const summary = appendPins(withStanding, pins);
   return {
     summary,

@@ -4,6 +4,7 @@ import type { Model } from '../models/model.ts';
 import type { SessionRecord } from '../store/store.ts';
 import type { ProfileName } from './profiles.ts';
 import type { SessionOptions } from './session-options.ts';
+import { allows, depthOf, policyOf, type SessionReachName } from './tool-policy.ts';
 import { createFileTools } from './tools/file-tools.ts';
 import type { Tool } from './tools/tool.ts';
 
@@ -16,6 +17,18 @@ export interface AgentOptions {
   readonly tools?: { readonly allow?: readonly string[]; readonly deny?: readonly string[] };
   /** The folder its file tools may touch; unset: no file tools. */
   readonly workspace?: string;
+  /** `session`: each session has a folder of its own in the workspace, so that people cannot read each other's files. */
+  readonly sandbox?: 'off' | 'session';
+  /** Agents its sessions may give work to, or `*`; its own always. */
+  readonly allowAgents?: readonly string[] | '*';
+  readonly subagents?: {
+    /** 1: children have no children. */
+    readonly maxDepth?: number;
+    /** How many children of one session may wait or run at once. */
+    readonly maxChildren?: number;
+  };
+  /** Tools that list, read, search, spawn and write to sessions. Unset: where children are configured. */
+  readonly sessionTools?: boolean | { readonly scope?: SessionReachName };
   /** What holds for the conversations of this agent instead. */
   readonly session?: SessionOptions;
 }
@@ -29,18 +42,59 @@ export interface Agents {
 export function agentOptions(agents: Agents, agentId: string): AgentOptions {
   const own =
     agentId === 'defaults' ? undefined : Object.hasOwn(agents, agentId) ? agents[agentId] : undefined;
-  return { ...agents.defaults, ...own };
+  const { defaults } = agents;
+  // An agent that says what it allows does not lose what is denied to all.
+  const tools = { ...defaults?.tools, ...own?.tools };
+  const subagents = { ...defaults?.subagents, ...own?.subagents };
+  return {
+    ...defaults,
+    ...own,
+    ...(Object.keys(tools).length > 0 && { tools }),
+    ...((defaults?.subagents ?? own?.subagents) !== undefined && { subagents }),
+  };
 }
 
-/** The tools an agent may use: its file tools and the program's own, by its allow and deny lists. */
+export interface ToolSources {
+  /** The program's own. */
+  readonly given: readonly Tool[];
+  readonly sessionTools: readonly Tool[];
+}
+
+/** The tools a session may use: those of its agent, by the lists of the agent and of whoever spawned it. */
 export function agentTools(
-  { tools: { allow, deny = [] } = {}, workspace }: AgentOptions,
-  given: readonly Tool[],
+  agent: AgentOptions,
+  record: SessionRecord,
+  { given, sessionTools }: ToolSources,
 ): Tool[] {
-  const all = [...(workspace === undefined ? [] : createFileTools(workspace)), ...given];
+  const workspace = workspaceOf(agent, record);
+  const policy = policyOf(agent, record);
+  const all = [
+    ...(workspace === undefined ? [] : createFileTools(workspace)),
+    ...(hasSessionTools(agent, sessionTools) ? sessionTools : []),
+    ...given,
+  ];
   // A program's own tool of the same name takes the place of a built-in one.
   const byName = new Map(all.map((tool) => [tool.name, tool]));
-  return [...byName.values()].filter(({ name }) => (allow?.includes(name) ?? true) && !deny.includes(name));
+  if (depthOf(record) >= policy.maxDepth) byName.delete('sessions_spawn');
+  return [...byName.values()].filter(({ name }) => allows(policy, name));
+}
+
+function hasSessionTools(
+  { sessionTools, allowAgents, subagents, tools }: AgentOptions,
+  all: readonly Tool[],
+): boolean {
+  if (typeof sessionTools === 'boolean') return sessionTools;
+  const isNamed = all.some(({ name }) => tools?.allow?.includes(name));
+  return isNamed || sessionTools !== undefined || allowAgents !== undefined || subagents !== undefined;
+}
+
+/** The folder of a session's files and notes. An id is a file name by its grammar. */
+export function workspaceOf(
+  { workspace, sandbox = 'off' }: AgentOptions,
+  { id }: SessionRecord,
+): string | undefined {
+  if (workspace === undefined || sandbox === 'off') return workspace;
+  return join(workspace, 'sessions', id);
 }
 
 /**

@@ -7,6 +7,7 @@ import type { GuardEvent } from './events.ts';
 import { compactionLimits } from './guard.ts';
 import { triggerTokens } from './profiles.ts';
 import type { SessionRunner } from './session-runner.ts';
+import { standingOf } from './standing.ts';
 import { viewContext } from './turn-context.ts';
 
 /**
@@ -73,7 +74,8 @@ export class BackgroundCompaction {
     // A digest costs nothing, so there is no reason to make one before it is needed.
     if (summarise === undefined) return;
     const limits = compactionLimits(view, window, frame);
-    const prepared = await prepareCompaction(view, { reason: 'background', ...limits, summarise });
+    const standing = await standingOf(store, sessionId);
+    const prepared = await prepareCompaction(view, { reason: 'background', ...limits, summarise, standing });
     if (prepared === undefined) return;
     breaker.report(prepared.draft.method);
     if (prepared.draft.method === 'digest') return;

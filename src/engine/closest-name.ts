@@ -1,7 +1,11 @@
 /** The name somebody may have meant, or undefined where none is near: a wrong guess is worse than none. */
-export function closestName(name: string, names: Iterable<string>): string | undefined {
+export function closestName<N extends string>(name: string, known: Iterable<N>): N | undefined {
   const wanted = name.toLowerCase().slice(0, MAX_LENGTH);
-  let best: string | undefined;
+  const names = [...known];
+  // The beginning of one is meant to be it, however much is missing.
+  for (const candidate of names)
+    if (wanted.length >= 2 && candidate.toLowerCase().startsWith(wanted)) return candidate;
+  let best: N | undefined;
   // A third of the letters may be wrong; with more, anything resembles anything.
   let distance = Math.max(1, Math.floor(wanted.length / 3)) + 1;
   for (const candidate of names) {

@@ -1,4 +1,4 @@
-import { nearest } from './commands/nearest.ts';
+import { closestName } from './closest-name.ts';
 
 /** Where a command is typed. A channel is foreign: whoever writes there is not the owner of the home. */
 export type Surface = 'repl' | 'web' | 'http' | 'channel';
@@ -183,7 +183,7 @@ export function parseCommand(
 
 function suggest(name: string, surface: Surface): CommandName | undefined {
   const offered = [...BY_NAME].filter(([, { surfaces }]) => surfaces.includes(surface));
-  const close = nearest(
+  const close = closestName(
     name.toLowerCase(),
     offered.map(([known]) => known),
   );

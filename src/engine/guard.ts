@@ -31,6 +31,8 @@ export interface GuardOptions {
   /** Undefined while the breaker is open: then a digest takes the summary's place. */
   readonly summarise: () => Summarise | undefined;
   readonly onSummary: (method: string) => void;
+  /** What goes on beside the conversation; every summary says it. */
+  readonly standing: () => Promise<readonly string[]>;
   /** A last chance for notes about what is going to be covered. */
   readonly beforeCompaction: (covered: readonly Entry[], maxInputTokens: number) => Promise<void>;
   readonly signal: AbortSignal;
@@ -138,6 +140,7 @@ export class ContextGuard {
       reason,
       signal,
       ...limits,
+      standing: await this.#options.standing(),
       ...(summarise !== undefined && { summarise }),
     };
     const plan = planFor(view, options);

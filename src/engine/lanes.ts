@@ -34,29 +34,59 @@ export class Lanes {
   async enter(name: LaneName, signal?: AbortSignal): Promise<Slot> {
     const lane = this.#lanes[name];
     await lane.enter(signal);
-    let isIn = true;
-    return {
-      async aside<T>(work: () => Promise<T>): Promise<T> {
-        lane.leave();
-        isIn = false;
-        try {
-          return await work();
-        } finally {
-          await lane.enter();
-          isIn = true;
-        }
-      },
-      [Symbol.dispose]: () => {
-        if (isIn) lane.leave();
-        isIn = false;
-      },
-    };
+    return new Place(lane);
   }
 
   /** How many run and wait, for whoever looks after the process. */
   stats(): Readonly<Record<LaneName, { readonly running: number; readonly waiting: number }>> {
     const { turns, children, background } = this.#lanes;
     return { turns: turns.stats(), children: children.stats(), background: background.stats() };
+  }
+}
+
+/**
+ * Calls of one round may wait side by side: the first gives the place back, the last takes one again. What a turn has
+ * left behind may come back after its end, when nobody is there to give a place back for it.
+ */
+class Place implements Slot {
+  readonly #lane: Lane;
+  #away = 0;
+  #isIn = true;
+  #isOver = false;
+  #entering: Promise<void> | undefined;
+
+  constructor(lane: Lane) {
+    this.#lane = lane;
+  }
+
+  async aside<T>(work: () => Promise<T>): Promise<T> {
+    this.#away++;
+    this.#leave();
+    try {
+      return await work();
+    } finally {
+      if (--this.#away === 0 && !this.#isOver) await this.#enter();
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#isOver = true;
+    this.#leave();
+  }
+
+  #leave(): void {
+    if (!this.#isIn) return;
+    this.#isIn = false;
+    this.#lane.leave();
+  }
+
+  #enter(): Promise<void> {
+    this.#entering ??= this.#lane.enter().then(() => {
+      this.#entering = undefined;
+      this.#isIn = true;
+      if (this.#isOver || this.#away > 0) this.#leave();
+    });
+    return this.#entering;
   }
 }
 

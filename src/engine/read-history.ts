@@ -4,7 +4,7 @@ import type { Entry } from '../transcript/entry.ts';
 const PAGE = 1000;
 
 /** Every entry of a session, branches that were left included; the header is none. */
-export async function readHistory(store: Store, sessionId: string): Promise<Entry[]> {
+export async function readHistory(store: Pick<Store, 'read'>, sessionId: string): Promise<Entry[]> {
   const entries: Entry[] = [];
   for (let from = 1; ; ) {
     const page = await store.read(sessionId, { from, limit: PAGE });

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { RepriseError } from '../errors.ts';
-import type { Inbound, InboxReceipt, Reset } from '../store/store.ts';
+import { parseSessionKey } from '../keys/session-key.ts';
+import type { Inbound, InboxReceipt, Reset, SessionRecord } from '../store/store.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
 import { type Agents, agentOptions, systemPromptFor } from './agents.ts';
 import { inboundLine, replyLine } from './channel-log.ts';
@@ -72,7 +73,7 @@ export class Receiver {
     if (message.system === true) return this.#accept(message, route, draft, now);
     const trigger = parseResetTrigger(message.text, route.options.resetTriggers);
     if (trigger !== undefined) {
-      const reset = resetBy(trigger.trigger);
+      const reset = resetBy(ASKED);
       if (trigger.rest === '' && (message.images ?? []).length === 0)
         return this.#command({ name: 'new', args: '' }, message, route, { ...draft, reset });
       return this.#accept({ ...message, text: trigger.rest }, route, { ...draft, reset }, now);
@@ -82,6 +83,25 @@ export class Receiver {
     const said = parsed === undefined ? message : { ...message, text: parsed.message };
     const reset = await this.#expired(message, route, now);
     return this.#accept(said, route, { ...draft, ...(reset !== undefined && { reset }) }, now);
+  }
+
+  /** As a reset by a message, for surfaces where people ask for it by themselves. */
+  async renew(
+    sessionKey: string,
+    { label }: { readonly label?: string | undefined } = {},
+  ): Promise<SessionRecord> {
+    const { context, agents } = this.#options;
+    const { inbox } = context.store;
+    const parts = parseSessionKey(sessionKey);
+    const agentId = parts.kind === 'global' ? 'main' : parts.agentId;
+    const systemPrompt = await systemPromptFor(agentOptions(agents, agentId));
+    const settings = { ...(systemPrompt !== '' && { systemPrompt }), ...(label !== undefined && { label }) };
+    const body = { command: 'new' };
+    const inbound = { sessionKey, source: 'owner', body, class: 'command', create: { settings } } as const;
+    const route = { sessionKey, agentId, options: {} };
+    const { inboxId, sessionId } = await this.#put(route, { ...inbound, reset: resetBy(ASKED) });
+    await inbox.settle(inboxId, 'done', { command: 'new', text: '' });
+    return context.store.get(sessionId);
   }
 
   #draft(message: InboundMessage, { sessionKey, sessionId }: Route, now: Date): Draft {
@@ -329,6 +349,8 @@ function checkMessage(message: unknown): asserts message is InboundMessage {
   bodyOf(message as unknown as InboundMessage);
 }
 
+/** Words of a command stand in no transcript, so not here either. */
+const ASKED = 'asked for';
 const NEW_SESSION = 'A new session begins; the old one is kept. /undo brings it back.';
 const TEXT_FIELDS =
   'agentId account guild peer thread messageId sessionKey sessionId idempotencyKey context'.split(' ');

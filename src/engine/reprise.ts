@@ -10,7 +10,15 @@ import type {
   SessionRecord,
   Store,
 } from '../store/store.ts';
-import { type Agents, agentOptions, agentTools, storedSystemPrompt, systemPromptFor } from './agents.ts';
+import {
+  type Agents,
+  agentOptions,
+  agentTools,
+  storedSystemPrompt,
+  systemPromptFor,
+  workspaceOf,
+} from './agents.ts';
+import { checkAgents } from './check-agents.ts';
 import { type Clock, clockFrom, type TimerHandle } from './clock.ts';
 import { type Command, type UnknownCommand, unknownCommandText } from './commands.ts';
 import { type ConvlogView, convlogView } from './convlog.ts';
@@ -26,6 +34,9 @@ import { Session } from './session.ts';
 import { createWithId, newSessionId } from './session-ids.ts';
 import { checkSessionOptions, queueFor, type SessionOptions, sessionOptionsOf } from './session-options.ts';
 import { SessionRunner } from './session-runner.ts';
+import { type SpawnRequest, type SpawnResult, type SubagentRun, Subagents } from './subagents.ts';
+import { policyOf } from './tool-policy.ts';
+import { createSessionTools } from './tools/session-tools.ts';
 import type { Tool } from './tools/tool.ts';
 import { ended, endOf, startTurn, type TurnStream } from './turn-stream.ts';
 
@@ -90,6 +101,7 @@ export class Reprise implements AsyncDisposable {
   /** Runners somebody has a session of: those stay. */
   readonly #kept: Set<string> = new Set();
   readonly #receiver: Receiver;
+  readonly #subagents: Subagents;
   readonly #runs: boolean;
   #sweep: TimerHandle | undefined;
 
@@ -98,6 +110,7 @@ export class Reprise implements AsyncDisposable {
     const { store, agents = {}, tools = [], compaction = {}, session = {}, maxSteps = MAX_STEPS } = options;
     const { background = BACKGROUND_AT, summaryTimeoutMs = SUMMARY_TIMEOUT_MS } = compaction;
     checkSessionOptions(session);
+    checkAgents(agents);
     const optionsOf = (agentId: string): SessionOptions => sessionOptionsOf(session, agents, agentId);
     this.#profileFor = profileResolver({ ...options, ...compaction });
     assertPersists(this.#profileFor, store);
@@ -105,23 +118,42 @@ export class Reprise implements AsyncDisposable {
       store,
       hub: new Hub(),
       modelFor: (record) => this.#modelFor(record),
-      toolsFor: ({ agentId }) => agentTools(agentOptions(agents, agentId), tools),
+      toolsFor: (record) =>
+        agentTools(agentOptions(agents, record.agentId), record, { given: tools, sessionTools }),
       systemFor: (record) =>
         storedSystemPrompt(record) ?? agentOptions(agents, record.agentId).systemPrompt ?? '',
       contextTokens: options.contextTokens,
       profileFor: this.#profileFor,
       maxSteps,
       summaryTimeoutMs,
-      memoryFor: ({ agentId }) =>
-        compaction.memoryFlush === true ? agentOptions(agents, agentId).workspace : undefined,
+      memoryFor: (record) =>
+        compaction.memoryFlush === true
+          ? workspaceOf(agentOptions(agents, record.agentId), record)
+          : undefined,
       queueFor: (record) => queueFor(optionsOf(record.agentId), record),
       threadsFor: (record) => optionsOf(record.agentId).threads,
       clock: clockFrom(options.clock),
       lanes: new Lanes(options.lanes),
       stuckAfterMs: options.stuckAfterMs ?? STUCK_AFTER_MS,
-      deliveries: () => [],
-      afterItem: async () => undefined,
+      deliveries: (lead, outcome) => this.#subagents.deliveries(lead, outcome),
+      afterItem: (item) => this.#subagents.afterItem(item),
       backgroundAt: background === false ? undefined : background,
+    });
+    const run = (sessionId: string): void => this.#run(sessionId);
+    this.#subagents = new Subagents({
+      context: this.#context,
+      agents,
+      modelByName: options.modelByName,
+      run,
+      tellParent: (sessionId) =>
+        this.#runners.has(sessionId) ? this.#run(sessionId) : this.#wake(sessionId),
+    });
+    const sessionTools = createSessionTools({
+      context: this.#context,
+      subagents: this.#subagents,
+      reachOf: (record) => policyOf(agentOptions(agents, record.agentId), record).reach,
+      wake: (sessionId) => this.#wake(sessionId),
+      run,
     });
     this.#receiver = new Receiver({
       context: this.#context,
@@ -155,9 +187,26 @@ export class Reprise implements AsyncDisposable {
     return this.#session(record);
   }
 
+  /** A new session in the place of a key's; the old one is kept and linked, and `undo` brings it back. */
+  async renew(key: string, options: { readonly label?: string } = {}): Promise<Session> {
+    this.#context.assertOpen();
+    return this.#session(await this.#receiver.renew(normalizeSessionKey(key), options));
+  }
+
   /** A message of a channel: durable when this resolves; its turn runs by itself. */
   async receive(message: InboundMessage): Promise<Received> {
     return this.#receiver.receive(message);
+  }
+
+  /** Gives a task to a child of a session; its result comes back as a message for that session. */
+  async spawn(parent: string | { readonly id: string }, request: SpawnRequest): Promise<SpawnResult> {
+    const { id } = await this.session(typeof parent === 'string' ? parent : { id: parent.id });
+    return this.#subagents.spawn(await this.store.get(id), request);
+  }
+
+  /** The children of a session with what became of their tasks, newest first. */
+  async runs(parentSessionId: string): Promise<readonly SubagentRun[]> {
+    return this.#subagents.runs(parentSessionId);
   }
 
   /** The events of an accepted message until its turn has ended, from now on. */
@@ -209,7 +258,9 @@ export class Reprise implements AsyncDisposable {
   /** Resolves when all accepted work this process knows of is done. */
   async idle(): Promise<void> {
     await this.#takeUp();
-    for (const runner of this.#runners.values()) await runner.idle();
+    // Turns give work to other sessions: to children, and these to their parents.
+    for (let busy = this.#busy(); busy.length > 0; busy = this.#busy())
+      for (const runner of busy) await runner.idle();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -247,6 +298,10 @@ export class Reprise implements AsyncDisposable {
     return runner;
   }
 
+  #busy(): SessionRunner[] {
+    return [...this.#runners.values()].filter(({ isBusy }) => isBusy);
+  }
+
   #modelFor({ agentId, settings }: SessionRecord): Model {
     const { agents = {}, model, modelByName } = this.#options;
     const { model: given, modelOverride, providerOverride } = settings;
@@ -268,12 +323,22 @@ export class Reprise implements AsyncDisposable {
   ): Promise<{ readonly name: string; readonly text: string }> {
     if ('unknown' in command) return { name: command.unknown, text: unknownCommandText(command) };
     const session = this.#session(await this.store.get(sessionId));
-    return runCommand(command, { reprise: this, session, surface: 'channel' });
+    const { modelByName } = this.#options;
+    return runCommand(command, {
+      reprise: this,
+      session,
+      surface: 'channel',
+      ...(modelByName !== undefined && { modelByName }),
+    });
   }
 
   /** Where this process runs conversations at all. */
   #wake(sessionId: string): void {
-    if (!this.#runs || this.#context.closing.signal.aborted) return;
+    if (this.#runs) this.#run(sessionId);
+  }
+
+  #run(sessionId: string): void {
+    if (this.#context.closing.signal.aborted) return;
     const runner = this.#runner(sessionId);
     const leave = (): void => {
       if (runner.isIdle && !this.#kept.has(sessionId)) this.#runners.delete(sessionId);
@@ -314,6 +379,7 @@ export class Reprise implements AsyncDisposable {
     if (closing.signal.aborted) return;
     try {
       const pending = await this.store.inbox.pending();
+      await this.#subagents.look(pending);
       const now = options.clock.now().getTime();
       for (const { inboxId, class: kind, createdAt } of pending) {
         if (kind !== 'command' || now - Date.parse(createdAt) < COMMAND_MS) continue;

@@ -2,6 +2,7 @@ import { RepriseError } from '../errors.ts';
 import { resolveThreadParentSessionKey } from '../keys/predicates.ts';
 import type { InboxItem, Lease, NewEntry, SessionRecord } from '../store/store.ts';
 import { replyLine } from './channel-log.ts';
+import { deliver } from './deliver.ts';
 import type { EngineContext } from './engine-context.ts';
 import { droppedNote, entriesOf } from './inbound.ts';
 import { joinable, type NextTurn } from './queue.ts';
@@ -44,7 +45,7 @@ export async function runItem(run: ItemRun, next: NextTurn | undefined): Promise
     if (!turn.isWritten) await settle(run, { error: failure });
     turn.emit(errorEvent(failure));
   }
-  await context.options.afterItem(turn.lead);
+  for (const item of turn.members) await context.options.afterItem(item);
 }
 
 async function answer(run: ItemRun, next: NextTurn | undefined): Promise<TurnEnd> {
@@ -192,7 +193,7 @@ async function settle({ context, turn }: ItemRun, outcome: TurnOutcome): Promise
   const { store } = context;
   const { inboxId, state, detail } = settlementOf(turn.lead, outcome);
   try {
-    for (const inbound of context.options.deliveries(turn.lead, outcome)) await store.inbox.receive(inbound);
+    for (const inbound of context.options.deliveries(turn.lead, outcome)) await deliver(store, inbound);
     await store.inbox.settle(inboxId, state, detail);
   } catch (error) {
     // The row stays `running` and the transcript says how it ended: the next runner reads it there.

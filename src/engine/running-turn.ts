@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { RepriseError } from '../errors.ts';
 import type { InboxItem } from '../store/store.ts';
-import type { Clock } from './clock.ts';
+import type { Clock, TimerHandle } from './clock.ts';
 import type { TurnEvent } from './events.ts';
 import type { Hub } from './hub.ts';
 import type { Slot } from './lanes.ts';
 import { interrupter } from './queue.ts';
 import { StuckTimer } from './stuck-timer.ts';
+import { runOf } from './subagent-run.ts';
 
 export interface RunningTurnOptions {
   readonly hub: Hub;
@@ -23,41 +24,49 @@ export class RunningTurn implements Disposable {
   readonly lead: InboxItem;
   readonly signal: AbortSignal;
   readonly #options: RunningTurnOptions;
-  readonly #members: string[];
+  readonly #members: InboxItem[];
   readonly #controller: AbortController = new AbortController();
   readonly #stuck: StuckTimer;
+  #deadline: TimerHandle | undefined;
   #begun: TurnEvent | undefined;
   #isWritten = false;
 
   constructor(lead: InboxItem, options: RunningTurnOptions) {
     this.lead = lead;
     this.#options = options;
-    this.#members = [lead.inboxId];
+    this.#members = [lead];
     this.signal = AbortSignal.any([this.#controller.signal, options.lost]);
     this.#stuck = new StuckTimer({
       clock: options.clock,
       afterMs: options.stuckAfterMs,
       onStuck: (reason) => this.abort(reason),
     });
+    const { timeoutAt } = runOf(lead) ?? {};
+    if (timeoutAt !== undefined) this.#endAt(timeoutAt);
   }
 
   /** Everybody whose message is answered by this turn hears all of it from where theirs joined. */
   emit(event: TurnEvent): void {
     this.#stuck.progress();
     if (event.type === 'turn_start') this.#begun = event;
-    for (const inboxId of this.#members)
+    for (const { inboxId } of this.#members)
       this.#options.hub.publish({ sessionId: this.lead.sessionId, inboxId, event });
   }
 
   /** A message that is answered by this turn from now on. */
-  add({ inboxId, sessionId }: InboxItem): void {
-    this.#members.push(inboxId);
+  add(item: InboxItem): void {
+    const { inboxId, sessionId } = item;
+    this.#members.push(item);
     this.#stuck.progress();
     if (this.#begun !== undefined) this.#options.hub.publish({ sessionId, inboxId, event: this.#begun });
   }
 
   answers(inboxId: string): boolean {
-    return this.#members.includes(inboxId);
+    return this.#members.some((item) => item.inboxId === inboxId);
+  }
+
+  get members(): readonly InboxItem[] {
+    return this.#members;
   }
 
   /** Its end stands in the history, and its row has been told in the same step. */
@@ -89,7 +98,22 @@ export class RunningTurn implements Disposable {
 
   [Symbol.dispose](): void {
     this.#stuck[Symbol.dispose]();
+    if (this.#deadline !== undefined) this.#options.clock.clearTimeout(this.#deadline);
   }
+
+  /** A time of day, so that a run that is taken up elsewhere gets no more of it. */
+  #endAt(timeoutAt: number): void {
+    const { clock } = this.#options;
+    const leftMs = Math.max(0, timeoutAt - clock.now().getTime());
+    this.#deadline = clock.setTimeout(() => this.abort(timedOut()), leftMs);
+    this.#deadline.unref?.();
+  }
+}
+
+function timedOut(): RepriseError {
+  return new RepriseError('ABORTED', 'the time given for this task is over', {
+    details: { reason: 'timeout' },
+  });
 }
 
 function interruptedBy({ inboxId }: InboxItem): RepriseError {

@@ -13,6 +13,7 @@ import { nextTurn } from './queue.ts';
 import { runItem } from './run-item.ts';
 import { RunningTurn } from './running-turn.ts';
 import { SessionLane } from './session-lane.ts';
+import { standingOf } from './standing.ts';
 import { SummaryBreaker } from './summary-breaker.ts';
 import type { Tool } from './tools/tool.ts';
 import type { RequestFrame } from './turn-context.ts';
@@ -52,12 +53,17 @@ export class SessionRunner {
 
   /** Resolves when nothing runs or is prepared here. */
   async idle(): Promise<void> {
-    while (this.#draining !== undefined || this.lane.isBusy || this.background.isBusy || this.#debounce) {
+    while (this.isBusy) {
       await this.#draining?.catch(() => undefined); // told to whoever woke it
       await this.#debounce?.over;
       await this.lane.idle();
       await this.background.idle();
     }
+  }
+
+  get isBusy(): boolean {
+    const isWaiting = this.#draining !== undefined || this.#debounce !== undefined;
+    return isWaiting || this.lane.isBusy || this.background.isBusy;
   }
 
   /** Nothing runs, waits or is prepared here: nobody would miss this object. */
@@ -126,6 +132,7 @@ export class SessionRunner {
       learnWindow: (limit) => this.#context.learnWindow(model, limit),
       summarise: () => this.breaker.summariser(model, options.summaryTimeoutMs),
       onSummary: (method) => this.breaker.report(method),
+      standing: () => standingOf(this.#context.store, this.sessionId),
       beforeCompaction: (covered, maxInputTokens) =>
         this.#takeNotes(record, model, covered, maxInputTokens, signal),
       signal,

@@ -16,10 +16,14 @@ export interface SessionSettings {
   readonly systemPrompt?: string;
   /** Out of the way: not in lists unless asked for. */
   readonly archived?: boolean;
+  /** Since when nothing was said here when it was archived: `{at, seq}`, in force while `seq` is the last line. */
+  readonly idleSince?: JsonObject;
   /** How many parents a child has; 0 is nobody's child. */
   readonly depth?: number;
   /** What a thread's session began with. */
   readonly forkedFrom?: JsonObject;
+  /** Of a child: what whoever spawned it could use, and so may it at most. */
+  readonly toolPolicy?: JsonObject;
 
   readonly sessionId?: string;
   readonly updatedAt?: number;
@@ -125,6 +129,7 @@ export const QUEUE_MODES: readonly (SettledQueueMode | 'steer+backlog')[] = [
 export const FORGOTTEN_ON_RESET: readonly string[] = [
   'systemPrompt',
   'archived',
+  'idleSince',
   'forkedFrom',
   'label',
   'sessionId',

@@ -26,7 +26,9 @@ import { compactionLimits } from './guard.ts';
 import { bodyOf, type UserInput, withTicket } from './inbound.ts';
 import { readHistory } from './read-history.ts';
 import type { SessionRunner } from './session-runner.ts';
+import type { QueueSettings } from './session-settings.ts';
 import { parseSettingsPatch } from './settings-patch.ts';
+import { standingOf } from './standing.ts';
 import { type SessionTotals, totalsOf } from './totals.ts';
 import { type ContextView, makeView, type TokenSplit, viewContext } from './turn-context.ts';
 import { startTurn, type TurnStream } from './turn-stream.ts';
@@ -130,6 +132,11 @@ export class Session {
     for (const { inboxId } of cancelled) await inbox.settle(inboxId, 'cancelled', { reason: 'stopped' });
     for (const { inboxId } of running) await this.#stopItem(inboxId);
     return { stopped: running.length > 0, cancelled: cancelled.length };
+  }
+
+  /** What happens to messages that come while it works, by its settings and the configuration. */
+  async queue(): Promise<QueueSettings> {
+    return this.#context.options.queueFor(await this.record());
   }
 
   async record(): Promise<SessionRecord> {
@@ -293,6 +300,7 @@ export class Session {
       reason: 'asked for',
       ...limits,
       ...request,
+      standing: await standingOf(store, this.id),
       ...(summarise !== undefined && { summarise }),
     };
     const prepared = await prepareCompaction(view, asked);

@@ -12,7 +12,7 @@ export type TurnEnding = Pick<AppendOptions, 'settle' | 'deliver' | 'log'>;
 
 /** The row of the message that led the turn; those that joined it have pointed there since they did. */
 export function settlementOf(
-  { inboxId }: InboxItem,
+  { inboxId }: Pick<InboxItem, 'inboxId'>,
   outcome: TurnOutcome,
 ): { readonly inboxId: string; readonly state: InboxState; readonly detail: JsonObject } {
   if ('end' in outcome)
@@ -38,5 +38,5 @@ export function isFenced(error: unknown): boolean {
 function stateFor({ code, details }: RepriseError): InboxState {
   const { reason } = details;
   if (reason === 'interrupted') return 'interrupted';
-  return code === 'ABORTED' && reason !== 'stuck' ? 'cancelled' : 'failed';
+  return code === 'ABORTED' && reason !== 'stuck' && reason !== 'timeout' ? 'cancelled' : 'failed';
 }

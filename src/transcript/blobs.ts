@@ -41,14 +41,19 @@ export function extractBlobs<E extends JsonObject>(entry: E, keep: (bytes: Uint8
 
 /** The names of all blobs that entries need to be whole, each once. */
 export function blobNames(entries: Iterable<JsonObject>): Set<string> {
-  const names = new Set<string>();
+  return new Set(blobSizes(entries).keys());
+}
+
+/** Those names, and how many bytes each has by what its line says. */
+export function blobSizes(entries: Iterable<JsonObject>): Map<string, number> {
+  const sizes = new Map<string, number>();
   for (const entry of entries) {
     changeBlocks(entry, (block) => {
-      if (isBlobReference(block)) names.add(block.blob);
+      if (isBlobReference(block)) sizes.set(block.blob, block.bytes);
       return block;
     });
   }
-  return names;
+  return sizes;
 }
 
 /** Entries as they were given, from blobs by their name. A blob that is not there leaves its preview. */

@@ -63,6 +63,19 @@ describe('S8 freshness', () => {
     expect(why(berlin, { from: '2026-10-25T00:30:00Z', to: '2026-10-25T01:30:00Z' })).toBeUndefined();
   });
 
+  test('a clock that is put back over midnight does not take a day back', () => {
+    // St. John's, 29 October 2006: a minute past midnight, at 02:31Z, it was 23:01 of the 28th again.
+    const midnight = daily(0, 'America/St_Johns');
+    const from = '2006-10-29T02:29:00Z';
+    expect(why(midnight, { from, to: '2006-10-29T02:29:59Z' })).toBeUndefined();
+    for (const to of ['02:30:00', '02:31:00', '02:45:00', '03:29:00', '03:30:00', '05:00:00'])
+      expect(why(midnight, { from, to: `2006-10-29T${to}Z` }), to).toBe('daily');
+    expect(
+      why(midnight, { from: '2006-10-29T02:30:30Z', to: '2006-10-29T05:00:00Z' }),
+      'only once',
+    ).toBeUndefined();
+  });
+
   test('idle counts from the last message, and with daily the earliest wins', () => {
     const idle: ResetRules = { reset: { mode: 'idle', idleMinutes: 30 } };
     expect(why(idle, { from: '2026-01-01T03:00:00Z', to: '2026-01-01T03:29:59Z' })).toBeUndefined();
@@ -117,6 +130,7 @@ const WINDOWS: readonly (readonly [string, string])[] = [
   ['America/Sao_Paulo', '2018-02-15T00:00:00Z'],
   ['America/Sao_Paulo', '2018-11-01T00:00:00Z'],
   ['Pacific/Apia', '2011-12-27T00:00:00Z'],
+  ['America/St_Johns', '2006-10-26T00:00:00Z'],
   ['Asia/Kathmandu', '2026-01-01T00:00:00Z'],
 ];
 const WINDOW_MINUTES = 7 * 24 * 60;

@@ -233,15 +233,37 @@ describe('looking', () => {
     const { text } = await run(at, '/status');
     expect(text).toMatch(/^plan the garden\n/);
     expect(text).toContain(at.session.id);
-    expect(text).toContain('queue: collect debounce:0.5s cap:5 drop:old; idle, 0 waiting');
+    expect(text).toContain('queue: collect debounce:0.5s cap:5 drop:summarize; idle, 0 waiting');
     expect(text).toContain('Context usage: ~');
+    const accepted = { sessionKey: at.session.key, sessionId: at.session.id, source: 'test' };
+    await at.reprise.store.inbox.receive({ ...accepted, body: { text: 'later' } });
+    expect((await run(at, '/status')).text).toContain('idle, 1 waiting');
+    const rows = async () => [{ class: 'command', state: 'running' }, { state: 'running' }];
+    const asking = async (pending: () => Promise<unknown[]>) => {
+      const { store } = at.reprise;
+      const inbox = { pending };
+      const get = (_: typeof store, name: string | symbol): unknown => {
+        const value: unknown = name === 'inbox' ? inbox : Reflect.get(store, name, store);
+        return typeof value === 'function' ? value.bind(store) : value;
+      };
+      const { session, renew } = at.reprise;
+      const reprise = {
+        store: new Proxy(store, { get }),
+        session: session.bind(at.reprise),
+        renew: renew.bind(at.reprise),
+      };
+      return (await run(at, '/status', { reprise })).text;
+    };
+    expect(await asking(rows)).toContain('a turn is running');
+    // The row of the command that asks is no turn.
+    expect(await asking(async () => (await rows()).slice(0, 1))).toContain('idle, 0 waiting');
   });
 });
 
 describe('settings', () => {
   test('/queue shows and sets; what is not understood changes nothing', async () => {
     await using at = await openEngine(scripted([]));
-    expect((await run(at, '/queue')).text).toBe('Queue: steer debounce:0.5s cap:20 drop:old.');
+    expect((await run(at, '/queue')).text).toBe('Queue: steer debounce:0.5s cap:20 drop:summarize.');
     expect((await run(at, '/queue Collect debounce:2s cap:25 drop:summarize')).text).toBe(
       'Queue: collect debounce:2s cap:25 drop:summarize.',
     );
@@ -269,8 +291,8 @@ describe('settings', () => {
       'steer+backlog',
       'interrupt',
     ])
-      expect((await run(at, `/queue ${mode}`)).text).toContain(`Queue: ${mode} `);
-    expect((await run(at, '/queue default')).text).toBe('Queue: steer debounce:0.5s cap:20 drop:old.');
+      expect((await run(at, `/queue ${mode}`)).text).toContain(`Queue: ${mode.replace('+', '-')} `);
+    expect((await run(at, '/queue default')).text).toBe('Queue: steer debounce:0.5s cap:20 drop:summarize.');
   });
 
   test('/model chooses who answers; an unknown one changes nothing', async () => {

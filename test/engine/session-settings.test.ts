@@ -70,7 +70,15 @@ const ALL: SessionSettings = {
   lastHeartbeatText: 'still here',
   lastHeartbeatSentAt: 1_700_000_000_000,
 };
-const CARRIED_ONLY = ['depth', 'forkedFrom', 'sessionId', 'updatedAt', 'sessionFile', 'spawnedBy'];
+const CARRIED_ONLY = [
+  'depth',
+  'forkedFrom',
+  'idleSince',
+  'sessionId',
+  'updatedAt',
+  'sessionFile',
+  'spawnedBy',
+];
 const FACTS = ['ownerId', 'agentId', 'seq', 'epoch', 'role', 'createdAt', 'id', 'sessionKey', 'status'];
 
 describe('settings of a session', () => {
@@ -91,6 +99,7 @@ describe('settings of a session', () => {
       for (const value of ['x', 1, null]) {
         await expect(at.session.patch({ label: 'y', [name]: value }), name).rejects.toMatchObject({
           code: 'INVALID_INPUT',
+          message: `${name} cannot be set`,
           details: { field: name },
         });
       }

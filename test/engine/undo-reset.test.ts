@@ -77,6 +77,20 @@ describe('S8 the undo of a reset', () => {
     expect(await redo(third)).toEqual({ undone: null });
   });
 
+  test('a session somebody chose by hand is nobody’s undo', async () => {
+    await using at = await openEngine(scripted([]));
+    const { store } = at.reprise;
+    const next = await afterReset(at);
+    await next.undo();
+    await at.session.redo();
+    await store.activate(KEY, at.session.id);
+    expect(await at.session.redo()).toEqual({ undone: null });
+    const { id } = await store.create({ key: KEY, parentId: at.session.id });
+    await store.activate(KEY, id);
+    expect(await (await at.reprise.session(KEY)).undo()).toEqual({ undone: null });
+    expect(await activeId(store)).toBe(id);
+  });
+
   test('is not for a session the key has left, a fork, or one whose old session is gone for good', async () => {
     await using at = await openEngine(scripted(['one', 'two']));
     const { store } = at.reprise;

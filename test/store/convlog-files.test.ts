@@ -226,6 +226,8 @@ describe('names of files', () => {
   ids.push(
     `${'\ud800'.repeat(300)}`,
     `${'\ud801'.repeat(300)}`,
+    `${'x'.repeat(300)}\ud800`,
+    `${'x'.repeat(300)}\ud801`,
     'a',
     'A',
     'e\u0301',

@@ -11,6 +11,7 @@ import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
+import { encodeLogLine } from '../../src/store/control/convlog-rows.ts';
 import { CHAT, say, texts, until, useConvlogHome } from '../support/convlog-home.ts';
 
 const home = useConvlogHome();
@@ -40,30 +41,32 @@ describe('a home that lost its control.db', () => {
   });
 
   test('what is said before a chat was read again comes behind what it had', async () => {
-    const store = await home.open();
-    const long = many(3000).map((text) => `${text} ${'x'.repeat(200)}`);
-    for (let at = 0; at < long.length; at += 1000)
-      await store.convlog.append(long.slice(at, at + 1000).map((text) => say(text)));
-    await home.close(store);
+    const long = many(20_000);
+    mkdirSync(dirname(home.file()), { recursive: true });
+    const ts = '2025-01-01T00:00:00.000Z';
+    writeFileSync(home.file(), long.map((text) => encodeLogLine({ ...say(text), ts })).join(''));
     const bytes = readFileSync(home.file());
-    lose();
     const again = await home.open();
-    await again.inbox.receive({ sessionKey: 'agent:main:main', source: 'tg', body: {}, log: say('new') });
+    await again.convlog.append([say('new')]);
     expect(await texts(again)).toEqual([...long, 'new']);
     await home.close(again);
     expect(readFileSync(home.file()).subarray(0, bytes.length).equals(bytes)).toBe(true);
     expect(home.said()).toEqual([...long, 'new']);
   });
 
-  test('a process that dies while it reads loses nothing and says nothing twice', async () => {
+  test('a chat among thousands is known before anything is said in it', async () => {
+    const ids = Array.from({ length: 4000 }, (_, i) => `c${i}`);
+    mkdirSync(dirname(home.file()), { recursive: true });
+    const ts = '2025-01-01T00:00:00.000Z';
+    for (const id of ids)
+      writeFileSync(
+        home.file(`telegram/${id}.jsonl`),
+        encodeLogLine({ ...say('old', { ...CHAT, channelId: id }), ts }),
+      );
     const store = await home.open();
-    const long = many(3000).map((text) => `${text} ${'x'.repeat(500)}`);
-    for (let at = 0; at < long.length; at += 1000)
-      await store.convlog.append(long.slice(at, at + 1000).map((text) => say(text)));
-    await home.close(store);
-    lose();
-    for (let i = 0; i < 5; i++) await home.close(await home.open());
-    expect(await texts(await home.open())).toEqual(long);
+    const some = ids.filter((_, i) => i % 100 === 0).map((channelId) => ({ ...CHAT, channelId }));
+    await Promise.all(some.map((chat) => store.convlog.append([say('new', chat)])));
+    for (const chat of some) expect(await texts(store, chat)).toEqual(['old', 'new']);
   });
 
   test('torn and foreign lines of a file are passed by, and a whole last line without its end counts', async () => {
@@ -101,6 +104,7 @@ describe('a home that lost its control.db', () => {
     const store = await home.open();
     await until('it has looked', async () => (await store.stats()).rebuilding === undefined);
     expect((await store.convlog.list()).chats).toEqual([]);
+    expect(home.sql('SELECT * FROM convlog_chats')).toEqual([]);
     await store.convlog.append([say('first')]);
     await home.close(store);
     expect(home.said().at(-1)).toBe('first');
@@ -193,6 +197,22 @@ describe('a damaged control.db', () => {
     await again.convlog.append([say('more')]);
     expect(await texts(again)).toEqual([...many(40), 'more']);
   });
+});
+
+test('what was said while a file could not be read comes behind it, and nothing is said twice', async () => {
+  const store = await home.open();
+  await store.convlog.append(['one', 'two', 'three'].map((text) => say(text)));
+  await home.close(store);
+  const bytes = readFileSync(home.file());
+  const end = bytes.indexOf('\n') + 1;
+  // Two and three stand in the table; of the file only the first line was read, and two is behind it.
+  writeFileSync(home.file(), bytes.subarray(0, bytes.indexOf('\n', end) + 1));
+  home.sql(`UPDATE convlog_chats SET unread = 1, file_number = 1, file_size = ${end}`);
+  const again = await home.open();
+  expect(await texts(again)).toEqual(['one', 'two', 'three']);
+  expect((await again.convlog.list()).chats[0]?.messages).toBe(3);
+  await home.close(again);
+  expect(home.said()).toEqual(['one', 'two', 'three']);
 });
 
 test('a chat nobody can read is written on, and its old lines stay where they are', async () => {

@@ -72,6 +72,10 @@ const OPERATIONS: Record<string, (command: Command) => Promise<object>> = {
       if (event.type === 'done' || event.type === 'error') ends.push(event);
     return { ends, inbox: await reprise.inbox(inboxId) };
   },
+  /** Answers when the child is accepted. */
+  async spawn({ session: sessionKey, text }) {
+    return { ...(await reprise.spawn(sessionKey, { task: text, cleanup: 'delete' })) };
+  },
   async compact({ session: sessionKey }) {
     const session = await reprise.session(sessionKey);
     return { event: await session.compact() };

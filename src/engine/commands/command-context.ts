@@ -1,6 +1,6 @@
 import { type ErrorCode, RepriseError } from '../../errors.ts';
 import type { Model } from '../../models/model.ts';
-import type { Store } from '../../store/store.ts';
+import type { InboxItem, Store } from '../../store/store.ts';
 import type { CommandName, Surface } from '../commands.ts';
 import type { UserInput } from '../inbound.ts';
 import type { Session } from '../session.ts';
@@ -9,6 +9,7 @@ import type { Session } from '../session.ts';
 export interface CommandHost {
   readonly store: Store;
   session(ref: string | { readonly id: string }): Promise<Session>;
+  renew(key: string, options?: { readonly label?: string }): Promise<Session>;
 }
 
 export interface CommandContext {
@@ -43,6 +44,12 @@ export interface CommandResult extends CommandAnswer {
 }
 
 export type CommandHandler = (args: string, context: CommandContext) => Promise<CommandAnswer>;
+
+/** What waits or runs in the session. Commands pass the queue: the row of the one that asks is no turn. */
+export async function openTurns({ reprise, session }: CommandContext): Promise<readonly InboxItem[]> {
+  const rows = await reprise.store.inbox.pending(session.id);
+  return rows.filter((row) => row.class !== 'command');
+}
 
 export function refuse(message: string, next: string): RepriseError {
   return new RepriseError('INVALID_INPUT', message, { details: { next } });

@@ -5,7 +5,13 @@ import { RepriseError } from '../../errors.ts';
 import type { Entry } from '../../transcript/entry.ts';
 import { pathEntries } from '../../transcript/tree.ts';
 import { undoStep } from '../undo.ts';
-import { type CommandAnswer, type CommandContext, type CommandHandler, count } from './command-context.ts';
+import {
+  type CommandAnswer,
+  type CommandContext,
+  type CommandHandler,
+  count,
+  openTurns,
+} from './command-context.ts';
 import { readEntries } from './read-entries.ts';
 
 /** `/compact [focus]`, `/compact --dry-run`, `/compact undo [anyway]` */
@@ -41,16 +47,12 @@ async function takeBack(context: CommandContext, anyway: boolean): Promise<Comma
   return { text: 'Took back the last compaction; every turn since is kept.' };
 }
 
-async function appendUndo(
-  { reprise, session }: CommandContext,
-  all: readonly Entry[],
-  anyway: boolean,
-): Promise<boolean> {
+async function appendUndo(context: CommandContext, all: readonly Entry[], anyway: boolean): Promise<boolean> {
+  const { reprise, session } = context;
   const path = pathEntries(all);
   const undone = undoCompaction(path);
   if (undone === undefined) return false;
-  const pending = await reprise.store.inbox.pending(session.id);
-  if (pending.some(({ state }) => state === 'running'))
+  if ((await openTurns(context)).some(({ state }) => state === 'running'))
     throw new RepriseError('SESSION_BUSY', 'a turn is running', { details: { next: 'Wait, or /stop it.' } });
   const from = path.findIndex(({ id }) => id === undone.firstKeptEntryId);
   const { budget } = await session.context();

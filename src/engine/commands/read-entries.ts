@@ -2,20 +2,14 @@ import { RepriseError } from '../../errors.ts';
 import { contentText } from '../../transcript/content.ts';
 import { type Entry, isSideEntry } from '../../transcript/entry.ts';
 import { isObject } from '../../transcript/json.ts';
+import { readHistory } from '../read-history.ts';
 import type { Session } from '../session.ts';
 
 const PAGE = 1000;
 
 /** The whole history, branches that were left included. */
 export async function readEntries(session: Session): Promise<Entry[]> {
-  const entries: Entry[] = [];
-  for (let from = 1; ; ) {
-    const page = await session.history({ from, limit: PAGE });
-    for (const { entry } of page.entries) if (entry.type !== 'session') entries.push(entry as Entry);
-    const last = page.entries.at(-1);
-    if (!page.hasMore || last === undefined) return entries;
-    from = last.seq + 1;
-  }
+  return readHistory({ read: (_id, range) => session.history(range) }, session.id);
 }
 
 /**

@@ -2,7 +2,7 @@ import { RepriseError } from '../../errors.ts';
 import { isObject } from '../../transcript/json.ts';
 import type { ExplainedCall } from '../explain.ts';
 import type { Session } from '../session.ts';
-import { type CommandHandler, count } from './command-context.ts';
+import { type CommandHandler, count, openTurns } from './command-context.ts';
 import { contextBar } from './context.ts';
 import { readEntries } from './read-entries.ts';
 import { sessionFacts, sessionName } from './session-line.ts';
@@ -55,9 +55,10 @@ function callText(call: ExplainedCall, at: number): string {
 ${notes.map((note) => `   ${note}`).join('\n')}`;
 }
 
-export const status: CommandHandler = async (_args, { reprise, session, now = () => new Date() }) => {
+export const status: CommandHandler = async (_args, context) => {
+  const { session, now = () => new Date() } = context;
   const record = await session.record();
-  const pending = await reprise.store.inbox.pending(session.id);
+  const pending = await openTurns(context);
   const waiting = pending.filter(({ state }) => state === 'accepted').length;
   const running = pending.some(({ state }) => state === 'running');
   const pins = (await session.pins()).length;
@@ -65,7 +66,7 @@ export const status: CommandHandler = async (_args, { reprise, session, now = ()
     sessionName(record),
     sessionFacts(record, now()),
     `model: ${modelText(record)}`,
-    `queue: ${queueText(record)}; ${running ? 'a turn is running' : 'idle'}, ${count(waiting)} waiting`,
+    `queue: ${queueText(await session.queue())}; ${running ? 'a turn is running' : 'idle'}, ${count(waiting)} waiting`,
     `turns: ${count(record.turnCount)}; pinned: ${count(pins)}`,
     contextBar(await session.context()),
     ...(record.corruptAt === undefined ? [] : [`damaged at byte ${record.corruptAt}: /repair goes on`]),

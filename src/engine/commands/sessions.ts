@@ -7,7 +7,6 @@ import { repairedText, repairSession } from '../repair.ts';
 import { type CommandContext, type CommandHandler, count, oneLine, refuse } from './command-context.ts';
 import { entryNamed } from './read-entries.ts';
 import { sessionFacts, sessionName } from './session-line.ts';
-import { startSession } from './start-session.ts';
 
 const SCAN_LIMIT = 1000;
 const SHOWN = 20;
@@ -17,7 +16,7 @@ const MAX_HITS = 20;
 
 export const begin: CommandHandler = async (args, { reprise, session }) => {
   const label = oneLine(args, MAX_LABEL);
-  const made = await startSession(reprise.store, await session.record(), label);
+  const made = await reprise.renew(session.key, label === '' ? {} : { label });
   const name = label === '' ? 'A new session' : `A new session, "${label}"`;
   return { text: `${name}; the old one is kept.`, sessionId: made.id };
 };

@@ -2,6 +2,7 @@ import type { Pin } from '../../compaction/pins.ts';
 import { RepriseError } from '../../errors.ts';
 import type { SessionRecord } from '../../store/store.ts';
 import type { JsonObject } from '../../transcript/json.ts';
+import { QUEUE_DROPS, QUEUE_MODES, type QueueSettings } from '../session-settings.ts';
 import { type CommandHandler, oneLine, refuse } from './command-context.ts';
 import { entryNamed } from './read-entries.ts';
 
@@ -35,27 +36,19 @@ export function modelText({ settings }: SessionRecord): string {
   return typeof model === 'string' ? model : 'as configured';
 }
 
-const MODES: readonly string[] = [
-  'steer',
-  'followup',
-  'queue',
-  'collect',
-  'steer-backlog',
-  'steer+backlog',
-  'interrupt',
-];
-const DROPS: readonly string[] = ['old', 'new', 'summarize'];
-const DEFAULT_QUEUE = { mode: 'steer', debounceMs: 500, cap: 20, drop: 'old' };
+const MODES: readonly string[] = QUEUE_MODES;
+const DROPS: readonly string[] = QUEUE_DROPS;
 const MAX_DEBOUNCE_MS = 600_000;
 const MAX_CAP = 10_000;
 
 /** `/queue`, `/queue collect debounce:2s cap:25 drop:summarize`, `/queue default` */
 export const queue: CommandHandler = async (args, { session }) => {
-  if (args === '') return { text: `Queue: ${queueText(await session.record())}.` };
+  if (args === '') return { text: `Queue: ${queueText(await session.queue())}.` };
   let patch: JsonObject = {};
   // All of it is understood before any of it is set.
   for (const word of args.toLowerCase().split(/\s+/)) patch = { ...patch, ...queueSetting(word) };
-  return { text: `Queue: ${queueText(await session.patch(patch))}.` };
+  await session.patch(patch);
+  return { text: `Queue: ${queueText(await session.queue())}.` };
 };
 
 function queueSetting(word: string): JsonObject {
@@ -76,11 +69,8 @@ function queueSetting(word: string): JsonObject {
   );
 }
 
-export function queueText({ settings }: SessionRecord): string {
-  const { queueMode, queueDebounceMs, queueCap, queueDrop } = settings;
-  const { mode, debounceMs, cap, drop } = DEFAULT_QUEUE;
-  const seconds = Number(queueDebounceMs ?? debounceMs) / 1000;
-  return `${String(queueMode ?? mode)} debounce:${seconds}s cap:${String(queueCap ?? cap)} drop:${String(queueDrop ?? drop)}`;
+export function queueText({ mode, debounceMs, cap, drop }: QueueSettings): string {
+  return `${mode} debounce:${debounceMs / 1000}s cap:${cap} drop:${drop}`;
 }
 
 export const pin: CommandHandler = async (args, { session }) => {

@@ -49,7 +49,7 @@ export class CatchUp {
 
   /** The disk kept something back. */
   get hasFailed(): boolean {
-    return this.#failed.size > 0;
+    return this.#failed.size > 0 || this.#options.convlogs?.hasFailed === true;
   }
 
   /** Unset while nothing has to be read again. */

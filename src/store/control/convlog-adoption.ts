@@ -48,6 +48,7 @@ export class ConvlogAdoption {
   step(): boolean {
     const row = findChat(this.#db, this.#names);
     if (row === undefined || row.unread === 0) return true;
+    if (row.last_number > row.file_number) this.#putBack(row);
     const { bytes, isAll } = this.#read(row.file_size);
     let end = bytes.lastIndexOf(LF) + 1;
     if (end === 0 && !isAll) {
@@ -75,6 +76,22 @@ export class ConvlogAdoption {
     }
     saveChat(this.#db, row);
     return isAll;
+  }
+
+  /** Said while the file could not be read, or by a process that did not know: they wait like salvaged ones. */
+  #putBack(row: ChatRow): void {
+    const lowest = this.#db.row<{ n: number }>(
+      `SELECT min(0, min(number)) AS n FROM convlog_lines WHERE ${OF_CHAT}`,
+      ...valuesOf(row),
+    );
+    row.messages -= this.#db.run(
+      `UPDATE convlog_lines SET number = number - ? WHERE ${OF_CHAT} AND number > ?`,
+      row.last_number + 1 - (lowest?.n ?? 0),
+      ...valuesOf(row),
+      row.file_number,
+    );
+    row.last_number = row.file_number;
+    this.#salvaged = undefined;
   }
 
   #read(from: number): { readonly bytes: Buffer; readonly isAll: boolean } {

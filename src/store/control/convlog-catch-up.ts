@@ -33,7 +33,8 @@ export class ConvlogCatchUp {
   /** Names of files that no chat has, and their agents. */
   readonly #unknown: Map<string, string> = new Map();
   readonly #uncompared: Map<number, ChatRow> = new Map();
-  readonly #failed: Set<number> = new Set();
+  /** Chats and names of files the disk did not give. Nobody waits for them, and they are tried again. */
+  readonly #failed: Set<number | string> = new Set();
   #taken = 0;
 
   constructor(options: ConvlogCatchUpOptions) {
@@ -45,10 +46,15 @@ export class ConvlogCatchUp {
     return this.#taken;
   }
 
+  get hasFailed(): boolean {
+    return this.#failed.size > 0;
+  }
+
   /** Chats that are still to be read. */
   left(): number {
     const unread = this.#db.row<{ n: number }>('SELECT count(*) AS n FROM convlog_chats WHERE unread = 1')?.n;
-    return this.#unknown.size + (unread ?? 0) - this.#failed.size;
+    const failed = [...this.#failed].filter((it) => typeof it === 'number').length;
+    return this.#unknown.size + (unread ?? 0) - failed;
   }
 
   list(agentId: string): void {
@@ -108,6 +114,7 @@ export class ConvlogCatchUp {
       this.#db.run('INSERT OR REPLACE INTO strangers VALUES (?, ?, ?, ?)', agentId, name, size, mtimeMs);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
+      this.#failed.add(name);
     }
     return false;
   }

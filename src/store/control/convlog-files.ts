@@ -21,7 +21,7 @@ const { O_RDWR, O_RDONLY, O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constant
 const OPEN_TO_OTHERS = 0o077;
 const MAX_NAME_BYTES = 200;
 const KEPT_BYTES = 120;
-export const LOG_EXTENSION = '.jsonl';
+const LOG_EXTENSION = '.jsonl';
 
 /** Hidden names, `.` and `..`, the mark of a shortened name, and what another system takes for a slash. */
 const NOT_IN_NAMES = /^\.|[~\\]/g;

@@ -38,7 +38,8 @@ export function markSurveyed(db: Database): void {
 }
 
 export function meta(db: Database, name: string): string | undefined {
-  return db.row<{ value: string }>('SELECT value FROM meta WHERE name = ?', name)?.value;
+  // Read itself, not found by its index: a damaged one led to another row, whose number passed for a newer version.
+  return db.row<{ value: string }>('SELECT value FROM meta NOT INDEXED WHERE name = ?', name)?.value;
 }
 
 function setMeta(db: Database, name: string, value: string): void {

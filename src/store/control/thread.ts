@@ -76,9 +76,9 @@ function start(port: MessagePort, options: ThreadOptions): void {
     looks.look(op, args, (outcome) => answer(n, withSpace(op, outcome)));
 
   let version = db.dataVersion();
-  /** To be called often: whether others have committed, and whether the store is where it was. */
-  const watchOthers = (): void => {
-    if (!db.tend()) return;
+  /** To be called often: whether others have committed, and whether the store is where it was, which it answers. */
+  const watchOthers = (): boolean => {
+    if (!db.tend()) return false;
     try {
       const current = db.dataVersion();
       if (current !== version) tell({ event: 'changed', sessions: null });
@@ -86,6 +86,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
     } catch {
       // A connection that is being made anew cannot be asked; the next poll asks again.
     }
+    return true;
   };
 
   if (role === 'reader' || newer !== undefined) {
@@ -154,8 +155,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
   };
   const poll = (): void => {
     leases.beat();
-    watchOthers();
-    logs?.tend();
+    if (watchOthers()) logs?.tend();
   };
   if (follower !== undefined) {
     follower.adoptLeftovers();

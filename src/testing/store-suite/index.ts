@@ -1,6 +1,7 @@
 import { appendCases } from './append.ts';
 import { blobCases } from './blobs.ts';
 import { convlogCases } from './convlog.ts';
+import { convlogListCases } from './convlog-list.ts';
 import { createCases } from './create.ts';
 import { deleteCases } from './delete.ts';
 import { exportCases } from './export.ts';
@@ -49,4 +50,5 @@ export const storeCases: readonly StoreCase[] = [
   ...exportCases,
   ...blobCases,
   ...convlogCases,
+  ...convlogListCases,
 ];

@@ -32,14 +32,24 @@ describe('clawdbot', () => {
     await expect(at.session.send('hi').result).rejects.toMatchObject({ code: 'CONTEXT_WINDOW_TOO_SMALL' });
   });
 
+  test('what does not fit is compacted, and the turn goes on', async () => {
+    await using home = await tempHome('jsonl');
+    const talk = Array.from({ length: 6 }, (_, i) => `answer ${i} ${prose(2000)}`);
+    await using at = await home.open(scripted([...talk, overflow(), 'the gist', 'ok']), { profile });
+    for (let i = 0; i < 6; i++) await at.session.send(`question ${i}`).result;
+    const events = await say(at.session, 'go on');
+    expect(events.find(({ type }) => type === 'compaction')).toMatchObject({ reason: 'overflow' });
+    expect(events.at(-1)).toMatchObject({ type: 'done', text: 'ok' });
+    at.model.assertDone();
+  });
+
   test('a compaction keeps the newest half of the history by tokens, counts itself, and outlives a restart', async () => {
     await using home = await tempHome('jsonl');
     const talk = Array.from({ length: 12 }, (_, i) => `answer ${i} ${prose(200 * (i + 1))}`);
     {
-      await using at = await home.open(scripted([...talk, overflow(), 'the gist', 'ok']), { profile });
+      await using at = await home.open(scripted([...talk, 'the gist']), { profile });
       for (let i = 0; i < 12; i++) await at.session.send(`question ${i}`).result;
-      const events = await say(at.session, 'go on');
-      expect(events.find(({ type }) => type === 'compaction')).toMatchObject({ reason: 'overflow' });
+      expect(await at.session.compact()).toMatchObject({ reason: 'asked for' });
       const [compaction] = await compactionsOf(at.session);
       expect(compaction).toMatchObject({
         summary: expect.stringContaining('the gist'),
@@ -47,7 +57,7 @@ describe('clawdbot', () => {
         tokensBefore: expect.any(Number),
         tokensAfter: expect.any(Number),
       });
-      const before = (await entriesOf(at.session)).filter(({ type }) => type === 'message').slice(0, 25);
+      const before = (await entriesOf(at.session)).filter(({ type }) => type === 'message');
       const first = before.findIndex(({ id }) => id === compaction?.['firstKeptEntryId']);
       const tokens = before.map((entry) => estimateEntryTokens(entry));
       const sum = (from: number): number => tokens.slice(from).reduce((all, one) => all + one, 0);
@@ -60,6 +70,6 @@ describe('clawdbot', () => {
     await at.session.send('still there?').result;
     expect(linesOf(at.model.requests[0])[0]).toContain('<summary>\nthe gist');
     // Nothing is deleted.
-    expect((await messagesOf(at.session)).length).toBe(28);
+    expect((await messagesOf(at.session)).length).toBe(26);
   });
 });

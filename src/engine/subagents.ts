@@ -1,0 +1,326 @@
+import { randomUUID } from 'node:crypto';
+import { RepriseError } from '../errors.ts';
+import { parseAgentId } from '../keys/ids.ts';
+import { formatSessionKey, parseSessionKey } from '../keys/session-key.ts';
+import type { Model } from '../models/model.ts';
+import type { Inbound, InboxItem, SessionRecord, Store } from '../store/store.ts';
+import { isObject, type JsonObject } from '../transcript/json.ts';
+import { type Agents, agentOptions, systemPromptFor } from './agents.ts';
+import { oneLine } from './commands/command-context.ts';
+import { deliver } from './deliver.ts';
+import type { EngineContext } from './engine-context.ts';
+import { bodyOf, withTicket } from './inbound.ts';
+import { assertAgent } from './route.ts';
+import { THINKING_LEVELS } from './session-settings.ts';
+import {
+  type Cleanup,
+  childGroup,
+  type RunFacts,
+  type RunStatus,
+  resultFor,
+  resultKey,
+  resultOf,
+  runOf,
+  SUBAGENT_SOURCE,
+  statusOf,
+} from './subagent-run.ts';
+import { childPolicy, depthOf, policyOf } from './tool-policy.ts';
+import type { TurnOutcome } from './turn-outcome.ts';
+
+export interface SpawnRequest {
+  readonly task: string;
+  /** What people and the parent call it. */
+  readonly label?: string;
+  /** Unset: the parent's. */
+  readonly agentId?: string;
+  readonly model?: string;
+  readonly thinking?: string;
+  /** From now on; 0 or unset: as long as it takes. */
+  readonly runTimeoutSeconds?: number;
+  /** By default `keep`. */
+  readonly cleanup?: Cleanup;
+}
+
+export interface SpawnResult {
+  readonly status: 'accepted' | 'forbidden' | 'error';
+  readonly childSessionKey?: string;
+  readonly runId?: string;
+  /** Where a model was asked for. */
+  readonly modelApplied?: boolean;
+  readonly warning?: string;
+  readonly reason?: string;
+}
+
+export interface SubagentRun {
+  readonly runId: string;
+  readonly childSessionKey: string;
+  readonly childSessionId: string;
+  readonly inboxId: string;
+  readonly status: RunStatus;
+  readonly cleanup: Cleanup;
+  readonly label?: string;
+  /** Whether the parent has been told, and has dealt with it. */
+  readonly result: 'none' | 'waiting' | 'told';
+}
+
+export interface SubagentsOptions {
+  readonly context: EngineContext;
+  readonly agents: Agents;
+  readonly modelByName: ((name: string) => Model | undefined) | undefined;
+  /** Runs a session here: a child, or the parent that has been told. */
+  readonly run: (sessionId: string) => void;
+  readonly tellParent: (sessionId: string) => void;
+}
+
+type RunItem = Pick<InboxItem, 'inboxId' | 'sessionId' | 'sessionKey' | 'body'>;
+
+const DEFAULT_MAX_CHILDREN = 5;
+const MAX_LABEL = 60;
+const MAX_TIMEOUT_SECONDS = 7 * 24 * 60 * 60;
+const PAGE = 200;
+const OPEN: ReadonlySet<string> = new Set(['accepted', 'running']);
+
+const CHILD_PROMPT = `You are a subagent: another session gave you one task, which is your first message. Do that task and nothing else. Nobody can answer questions while you work. Your last answer is handed to that session as your result, so say in it all it needs to know.`;
+
+/**
+ * Children of sessions. A run is an accepted message of the child's own session, so it is as durable as any other; its
+ * result is a message for the parent, stored in the transaction that ends the child's turn (exactly once).
+ */
+export class Subagents {
+  readonly #options: SubagentsOptions;
+  /** Runs that were open at the last look. */
+  #open: Map<string, RunItem> = new Map();
+
+  constructor(options: SubagentsOptions) {
+    this.#options = options;
+  }
+
+  /** What keeps a child from being accepted is said in the answer, never thrown: a model is to read it. */
+  async spawn(parent: SessionRecord, request: SpawnRequest): Promise<SpawnResult> {
+    try {
+      return this.#forbids(parent, request) ?? (await this.#accept(parent, request));
+    } catch (error) {
+      if (!(error instanceof RepriseError)) throw error;
+      const { code, message, details } = error;
+      const isFull = code === 'LIMIT_EXCEEDED' && details['limit'] === 'group';
+      if (!isFull) return { status: 'error', reason: message };
+      return { status: 'forbidden', reason: `at most ${details['max']} children of a session run at once` };
+    }
+  }
+
+  /** The children of a session, newest first, with what became of their tasks. */
+  async runs(parentSessionId: string): Promise<SubagentRun[]> {
+    const { store } = this.#options.context;
+    const runs: SubagentRun[] = [];
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const query = { kind: 'subagent', parentId: parentSessionId, status: 'any', limit: PAGE } as const;
+      const page = await store.list({ ...query, ...(cursor !== undefined && { cursor }) });
+      for (const child of page.sessions) {
+        const run = await this.#runOfChild(child);
+        if (run !== undefined) runs.push(run);
+      }
+      cursor = page.cursor;
+    }
+    return runs;
+  }
+
+  /** For the transaction that ends a turn. */
+  deliveries(lead: InboxItem, outcome: TurnOutcome): Inbound[] {
+    const result = resultFor(lead, outcome, this.#now());
+    return result === undefined ? [] : [result];
+  }
+
+  /** When a message has been dealt with: a child's task, or the result of one. */
+  async afterItem(item: InboxItem): Promise<void> {
+    const run = runOf(item);
+    if (run !== undefined) this.#options.tellParent(run.parentSessionId);
+    const result = resultOf(item);
+    if (result === undefined) return;
+    if (result.cleanup === 'delete') await this.#remove(result.childSessionId);
+    // Results that had joined the turn before its process died are not known to this one.
+    if (item.attempts > 1) await this.#removeTold(item.sessionId);
+  }
+
+  /** With all open rows: a run that ended without a turn (cancelled while it waited, deleted) is reported too. */
+  async look(pending: readonly InboxItem[]): Promise<void> {
+    const { store } = this.#options.context;
+    const before = this.#open;
+    this.#open = new Map(pending.filter((item) => runOf(item)).map((item) => [item.inboxId, item]));
+    for (const [inboxId, item] of before) {
+      if (this.#open.has(inboxId)) continue;
+      const { state } = await store.inbox.get(inboxId);
+      if (OPEN.has(state)) this.#open.set(inboxId, item);
+      else if (state === 'cancelled') await this.#reportCancelled(item);
+    }
+  }
+
+  #now(): number {
+    return this.#options.context.options.clock.now().getTime();
+  }
+
+  #forbids(parent: SessionRecord, { agentId = parent.agentId }: SpawnRequest): SpawnResult | undefined {
+    const agent = agentOptions(this.#options.agents, parent.agentId);
+    const { maxDepth } = policyOf(agent, parent);
+    if (depthOf(parent) >= maxDepth)
+      return { status: 'forbidden', reason: `children may be nested ${maxDepth} deep, and this one is` };
+    const { allowAgents = [] } = agent;
+    const isAllowed =
+      agentId === parent.agentId || allowAgents.includes('*') || allowAgents.includes(agentId);
+    // Said of agents that do not exist as well: whoever may not use one need not learn which there are.
+    if (isAllowed) return undefined;
+    return { status: 'forbidden', reason: 'that agent is not among those this agent may use' };
+  }
+
+  async #accept(parent: SessionRecord, request: SpawnRequest): Promise<SpawnResult> {
+    const { context, agents, run: wake, modelByName } = this.#options;
+    const { task, agentId = parent.agentId, cleanup = 'keep', model } = request;
+    if (parent.status !== 'open') return { status: 'error', reason: 'the session is in the trash' };
+    assertAgent(agents, parseAgentId(agentId));
+    checkRequest(request);
+    const runId = randomUUID();
+    const childSessionKey = formatSessionKey({ kind: 'subagent', agentId, id: runId });
+    const at = this.#now();
+    const label = request.label === undefined ? '' : cleanLabel(request.label);
+    const { runTimeoutSeconds = 0 } = request;
+    const isKnown = model !== undefined && modelByName?.(model) !== undefined;
+    const origin = await originOf(context.store, parent.id);
+    const run: RunFacts = {
+      runId,
+      parentSessionId: parent.id,
+      parentKey: parent.sessionKey,
+      cleanup,
+      ...(runTimeoutSeconds > 0 && { timeoutAt: at + runTimeoutSeconds * 1000 }),
+      ...(label !== '' && { label }),
+      ...(origin !== undefined && { origin }),
+    };
+    const settings: JsonObject = {
+      spawnedBy: parent.sessionKey,
+      depth: depthOf(parent) + 1,
+      ...(label !== '' && { label }),
+      ...(isKnown && { model }),
+      ...(request.thinking !== undefined && { thinkingLevel: request.thinking }),
+      toolPolicy: childPolicy(this.#policy(parent), agentId === parent.agentId),
+      systemPrompt: await this.#promptFor(agentId),
+    };
+    const body = withTicket({ ...bodyOf(task), run }, { mode: 'queue', debounceMs: 0, at });
+    const { maxChildren: max = DEFAULT_MAX_CHILDREN } = agentOptions(agents, parent.agentId).subagents ?? {};
+    const receipt = await context.store.inbox.receive({
+      sessionKey: childSessionKey,
+      source: SUBAGENT_SOURCE,
+      idempotencyKey: runId,
+      create: { parentId: parent.id, settings },
+      group: { name: childGroup(parent.id), max },
+      body,
+    });
+    this.#open.set(receipt.inboxId, { ...receipt, body });
+    wake(receipt.sessionId);
+    return { status: 'accepted', childSessionKey, runId, ...modelNote(model, isKnown) };
+  }
+
+  #policy(record: SessionRecord): ReturnType<typeof policyOf> {
+    return policyOf(agentOptions(this.#options.agents, record.agentId), record);
+  }
+
+  async #promptFor(agentId: string): Promise<string> {
+    const own = await systemPromptFor(agentOptions(this.#options.agents, agentId));
+    return own === '' ? CHILD_PROMPT : `${own}\n\n${CHILD_PROMPT}`;
+  }
+
+  /** A run has the id its child's key ends in. Undefined: a child that was made by another program. */
+  async #runOfChild(child: SessionRecord): Promise<SubagentRun | undefined> {
+    const { inbox } = this.#options.context.store;
+    const { sessionKey, id: childSessionId, label, settings } = child;
+    const parts = parseSessionKey(sessionKey);
+    const runId = parts.kind === 'subagent' ? parts.id : '';
+    const item = await inbox.known({ sessionKey, source: SUBAGENT_SOURCE, idempotencyKey: runId });
+    const { spawnedBy } = settings;
+    if (item === undefined || typeof spawnedBy !== 'string') return undefined;
+    const told = await inbox.known({
+      sessionKey: spawnedBy,
+      source: SUBAGENT_SOURCE,
+      idempotencyKey: resultKey(runId),
+    });
+    return {
+      runId,
+      childSessionKey: sessionKey,
+      childSessionId,
+      inboxId: item.inboxId,
+      status: statusOf(item),
+      cleanup: runOf(item)?.cleanup ?? 'keep',
+      ...(label !== undefined && { label }),
+      result: told === undefined ? 'none' : OPEN.has(told.state) ? 'waiting' : 'told',
+    };
+  }
+
+  async #reportCancelled(item: RunItem): Promise<void> {
+    const message = 'the task was cancelled before it had ended';
+    const error = new RepriseError('ABORTED', message, { details: { reason: 'cancelled' } });
+    const result = resultFor(item, { error }, this.#now());
+    if (result === undefined) return;
+    // Its turn may have told the parent already: this is then the same message.
+    await deliver(this.#options.context.store, result);
+    this.#options.tellParent((runOf(item) as RunFacts).parentSessionId);
+  }
+
+  async #removeTold(parentSessionId: string): Promise<void> {
+    const runs = await this.runs(parentSessionId);
+    for (const { cleanup, result, childSessionId } of runs)
+      if (cleanup === 'delete' && result === 'told') await this.#remove(childSessionId);
+  }
+
+  /** Into the trash. A child that cannot be deleted now stays: its parent has what it said. */
+  async #remove(childSessionId: string): Promise<void> {
+    try {
+      await this.#options.context.store.delete(childSessionId);
+    } catch (error) {
+      if (!(error instanceof RepriseError)) throw error;
+    }
+  }
+}
+
+function checkRequest({
+  task,
+  label,
+  model,
+  thinking,
+  runTimeoutSeconds = 0,
+  cleanup = 'keep',
+}: SpawnRequest): void {
+  const fault = (name: string, what: string): RepriseError =>
+    new RepriseError('INVALID_INPUT', `${name} is ${what}`, { details: { field: name } });
+  if (typeof task !== 'string') throw fault('task', 'a text');
+  for (const [name, value] of Object.entries({ label, model }))
+    if (value !== undefined && typeof value !== 'string') throw fault(name, 'a text');
+  if (thinking !== undefined && !(THINKING_LEVELS as readonly string[]).includes(thinking))
+    throw fault('thinking', `one of ${THINKING_LEVELS.join(', ')}`);
+  if (!(runTimeoutSeconds >= 0 && runTimeoutSeconds <= MAX_TIMEOUT_SECONDS))
+    throw fault('runTimeoutSeconds', `a number from 0 to ${MAX_TIMEOUT_SECONDS}`);
+  if (cleanup !== 'keep' && cleanup !== 'delete') throw fault('cleanup', 'delete or keep');
+}
+
+/** It stands in lists, in the parent's context and on terminals: one short line without anything that acts. */
+function cleanLabel(label: string): string {
+  return oneLine(label.replace(/[\p{C}"[\]]+/gu, ' '), MAX_LABEL);
+}
+
+function modelNote(
+  model: string | undefined,
+  isKnown: boolean,
+): Pick<SpawnResult, 'modelApplied' | 'warning'> {
+  if (model === undefined) return {};
+  if (isKnown) return { modelApplied: true };
+  return {
+    modelApplied: false,
+    warning: `the model ${oneLine(model, MAX_LABEL)} is not known: the default one is used`,
+  };
+}
+
+/** Where the message came from that the parent answers right now: the channel and the chat, not who wrote it. */
+async function originOf({ inbox }: Store, parentSessionId: string): Promise<JsonObject | undefined> {
+  const open = await inbox.pending(parentSessionId);
+  const running = open.find(({ state, class: kind }) => state === 'running' && kind !== 'command');
+  const from = running?.body['from'];
+  if (!isObject(from)) return undefined;
+  const { channel, account, guild, peer, peerKind, thread } = from;
+  return JSON.parse(JSON.stringify({ channel, account, guild, peer, peerKind, thread })) as JsonObject;
+}

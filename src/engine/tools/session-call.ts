@@ -1,0 +1,21 @@
+import type { SessionRecord } from '../../store/store.ts';
+import type { JsonObject } from '../../transcript/json.ts';
+import type { SessionReach } from '../session-reach.ts';
+import type { ToolContext } from './tool.ts';
+
+/** Who calls a session tool, and whom it may touch. */
+export interface SessionCall {
+  readonly caller: SessionRecord;
+  readonly reach: SessionReach;
+}
+
+export type ReadCall = (context: ToolContext) => Promise<SessionCall>;
+
+export const SESSION_NAME = {
+  sessionKey: { type: 'string', description: 'The key of the session.' },
+  label: { type: 'string', description: 'Or its label.' },
+} as const;
+
+export function inputSchema(properties: JsonObject, required: readonly string[] = []): JsonObject {
+  return { type: 'object', properties, required, additionalProperties: false };
+}

@@ -1,0 +1,144 @@
+import { RepriseError } from '../../errors.ts';
+import { isSubagentSessionKey } from '../../keys/predicates.ts';
+import type { InboxReceipt, SessionRecord } from '../../store/store.ts';
+import type { EngineContext } from '../engine-context.ts';
+import { bodyOf, withTicket } from '../inbound.ts';
+import { type SessionName, SessionReach } from '../session-reach.ts';
+import type { SpawnRequest, Subagents } from '../subagents.ts';
+import type { SessionReachName } from '../tool-policy.ts';
+import { assertMayWait, endFor, untilEnded, waitMark } from '../waiting.ts';
+import { inputSchema, type ReadCall, SESSION_NAME } from './session-call.ts';
+import { createReadingTools } from './session-reading-tools.ts';
+import type { Tool } from './tool.ts';
+
+export interface SessionToolsOptions {
+  readonly context: EngineContext;
+  readonly subagents: Subagents;
+  readonly reachOf: (record: SessionRecord) => SessionReachName;
+  /** Runs a session here if this process runs it at all. */
+  readonly wake: (sessionId: string) => void;
+  /** Runs it here in any case: a child of a session of this process. */
+  readonly run: (sessionId: string) => void;
+}
+
+const MAX_WAIT_SECONDS = 3600;
+/** The wait itself ends before the tool would be called hung. */
+const SEND_TIMEOUT_MS = (MAX_WAIT_SECONDS + 600) * 1000;
+
+/** Tools a model has for sessions: its own, its children's, and more where that is configured. */
+export function createSessionTools(options: SessionToolsOptions): Tool[] {
+  const { store } = options.context;
+  const calling: ReadCall = async ({ sessionId }) => {
+    const caller = await store.get(sessionId);
+    return { caller, reach: new SessionReach({ store, caller, reach: options.reachOf(caller) }) };
+  };
+  return [spawnTool(options), sendTool(options, calling), ...createReadingTools(store, calling)];
+}
+
+function spawnTool({ context, subagents }: SessionToolsOptions): Tool {
+  return {
+    name: 'sessions_spawn',
+    description:
+      'Gives a task to a new subagent that works by itself. Answers at once; the result comes later, as a message.',
+    inputSchema: inputSchema(
+      {
+        task: { type: 'string', description: 'All it needs to know: it sees nothing of this conversation.' },
+        label: { type: 'string', description: 'A short name for it.' },
+        agentId: { type: 'string', description: 'Another agent to do it.' },
+        model: { type: 'string' },
+        thinking: { type: 'string', description: 'off, minimal, low, medium, high, xhigh or max.' },
+        runTimeoutSeconds: { type: 'number', description: 'Ends it after so long; 0: never.' },
+        cleanup: { type: 'string', enum: ['delete', 'keep'], description: 'Whether its session stays.' },
+      },
+      ['task'],
+    ),
+    run: async (input, { sessionId }) => {
+      const parent = await context.store.get(sessionId);
+      return { ...(await subagents.spawn(parent, input as unknown as SpawnRequest)) };
+    },
+  };
+}
+
+function sendTool(options: SessionToolsOptions, calling: ReadCall): Tool {
+  const { context } = options;
+  return {
+    name: 'sessions_send',
+    description: 'Sends a message to a session you can reach; with a timeout it waits for the answer.',
+    inputSchema: inputSchema(
+      {
+        ...SESSION_NAME,
+        message: { type: 'string' },
+        timeoutSeconds: { type: 'number', description: 'How long to wait for the answer; 0: not at all.' },
+      },
+      ['message'],
+    ),
+    timeoutMs: SEND_TIMEOUT_MS,
+    run: async (input, tool) => {
+      const { message, timeoutSeconds = 0 } = input;
+      const waitMs = waitOf(timeoutSeconds);
+      const { caller, reach } = await calling(tool);
+      const target = await reach.find(input as SessionName);
+      if (target.id === caller.id) throw new RepriseError('INVALID_INPUT', 'this is your own session');
+      if (waitMs > 0) await assertMayWait(context, caller, target);
+      const until = context.options.clock.now().getTime() + waitMs;
+      const receipt = await post(options, { caller, target, message, until: waitMs > 0 ? until : undefined });
+      const { inboxId, sessionKey } = receipt;
+      if (waitMs === 0) return { status: 'accepted', sessionKey };
+      // Two who ask at once have both seen nobody wait: now both messages are there.
+      await assertMayWait(context, caller, target).catch(async (error: unknown) => {
+        await context.store.inbox.settle(inboxId, 'cancelled', { reason: 'circle' });
+        throw error;
+      });
+      wakeTarget(options, receipt);
+      const { signal } = tool;
+      const end = await tool.aside(() => untilEnded(context, receipt, { until, signal }));
+      if (end === undefined) return { status: 'timeout', sessionKey, note: 'It was not answered in time.' };
+      return { ...endFor(end), sessionKey };
+    },
+  };
+}
+
+interface Post {
+  readonly caller: SessionRecord;
+  readonly target: SessionRecord;
+  readonly message: unknown;
+  /** Set: somebody waits for its end until then. */
+  readonly until: number | undefined;
+}
+
+async function post(
+  options: SessionToolsOptions,
+  { caller, target, message, until }: Post,
+): Promise<InboxReceipt> {
+  const { store, options: engine } = options.context;
+  if (typeof message !== 'string') throw new RepriseError('INVALID_INPUT', 'message is a text');
+  const { mode, cap, drop } = engine.queueFor(target);
+  const said = bodyOf(message);
+  // Said by a program, and the other side can tell.
+  const text = `[Message of the session ${caller.sessionKey}]\n${message}`;
+  const body = { ...said, text, ...(until !== undefined && waitMark(caller, until)) };
+  const receipt = await store.inbox.receive({
+    sessionKey: target.sessionKey,
+    sessionId: target.id,
+    source: 'sessions_send',
+    queue: { cap, drop },
+    // One that is waited for has a turn of its own: joined to another, nobody could see who waits for it.
+    body: withTicket(body, {
+      mode: until === undefined ? mode : 'queue',
+      debounceMs: 0,
+      at: engine.clock.now().getTime(),
+    }),
+  });
+  if (until === undefined) wakeTarget(options, receipt);
+  return receipt;
+}
+
+function wakeTarget({ wake, run }: SessionToolsOptions, { sessionId, sessionKey }: InboxReceipt): void {
+  if (isSubagentSessionKey(sessionKey)) run(sessionId);
+  else wake(sessionId);
+}
+
+function waitOf(seconds: unknown): number {
+  if (typeof seconds === 'number' && seconds >= 0 && seconds <= MAX_WAIT_SECONDS) return seconds * 1000;
+  throw new RepriseError('INVALID_INPUT', `timeoutSeconds is a number from 0 to ${MAX_WAIT_SECONDS}`);
+}
