@@ -57,7 +57,7 @@ test('a message that was stopped when the turn was about to take it along is not
   expect(await saidIn(real, sessionId)).toEqual(['first']);
 });
 
-test('a message that was about to join when its runner died joins when the turn goes on, before later ones', async () => {
+test('a message that was about to join when its runner died has its turn before later ones', async () => {
   const store = await openMemoryStore();
   const receive = (text: string) =>
     store.inbox.receive({
@@ -73,7 +73,7 @@ test('a message that was about to join when its runner died joins when the turn 
   await store.inbox.take(sessionId, { epoch, inboxId: second.inboxId });
   await receive('third');
   await lease.release({ handOver: true });
-  await using at = await openChannels(scripted(['to all three']), { store });
+  await using at = await openChannels(scripted(['to the first', 'to the others']), { store });
   await until(async () => (await store.inbox.pending()).length === 0);
   expect(await saidIn(store, sessionId)).toEqual(['first', 'second', 'third']);
   at.model.assertDone();
