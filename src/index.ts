@@ -87,6 +87,7 @@ export {
 } from './context/window.ts';
 export type { AgentOptions, Agents } from './engine/agents.ts';
 export type { ApiMessage } from './engine/api-messages.ts';
+export type { Clock, TimerHandle } from './engine/clock.ts';
 export type { CommandContext, CommandHost, CommandResult } from './engine/commands/command-context.ts';
 export {
   COMMANDS,
@@ -110,7 +111,8 @@ export {
   type GuardStep,
   guardModelCall,
 } from './engine/guard-model-call.ts';
-export type { UserInput } from './engine/inbound.ts';
+export type { InboundMessage, Sender, UserInput } from './engine/inbound.ts';
+export type { LaneLimits } from './engine/lanes.ts';
 export {
   type MaintenanceItem,
   type MaintenancePlan,
@@ -126,6 +128,8 @@ export {
   type Profile,
   type ProfileName,
 } from './engine/profiles.ts';
+export type { QueueMode } from './engine/queue.ts';
+export type { Received } from './engine/receive.ts';
 export { type InboxStatus, Reprise, type RepriseOptions } from './engine/reprise.ts';
 export { runCommand } from './engine/run-command.ts';
 export {
@@ -142,7 +146,8 @@ export type {
   Session,
   UndoResult,
 } from './engine/session.ts';
-export type { SessionSettings } from './engine/session-settings.ts';
+export type { SessionOptions } from './engine/session-options.ts';
+export type { QueueSettings, SessionSettings } from './engine/session-settings.ts';
 export type { Cleanup, RunStatus } from './engine/subagent-run.ts';
 export type { SpawnRequest, SpawnResult, SubagentRun } from './engine/subagents.ts';
 export type { SessionReachName } from './engine/tool-policy.ts';

@@ -10,7 +10,7 @@ export interface TimerHandle {
   unref?(): unknown;
 }
 
-export const SYSTEM_CLOCK: Clock = {
+const SYSTEM_CLOCK: Clock = {
   now: () => new Date(),
   setTimeout: (run, ms) => setTimeout(run, ms),
   clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),

@@ -59,6 +59,8 @@ export interface DoneEvent {
   readonly usage: Usage;
   /** Tokens of the context after this turn. */
   readonly tokenEstimate: number;
+  /** What it took, in words, where the session's people want to see it under each reply. */
+  readonly usageLine?: string;
 }
 
 export interface ErrorEvent {

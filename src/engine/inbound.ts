@@ -46,8 +46,8 @@ export interface InboundMessage extends UserInput {
 }
 
 /** One message, image data included; what is longer belongs into a file. */
-export const MAX_TEXT_CHARS = 1_000_000;
-export const MAX_IMAGES = 20;
+const MAX_TEXT_CHARS = 1_000_000;
+const MAX_IMAGES = 20;
 const MAX_SENDER_CHARS = 60;
 
 const DATA_URL = /^data:([\w.+-]+\/[\w.+-]+);base64,(.*)$/s;

@@ -3,6 +3,8 @@ import { isObject } from '../transcript/json.ts';
 import { ticketOf } from './queue.ts';
 
 const PAGE = 50;
+/** Of `reprise.activate` lines. */
+const RETURNS: ReadonlySet<unknown> = new Set(['undo', 'redo']);
 
 /**
  * When somebody last spoke in a session; undefined where nobody has. What the engine writes by itself (events, settings,
@@ -14,7 +16,9 @@ export async function lastSpokenAt(store: Store, { id, lastSeq }: SessionRecord)
   for (let from = lastSeq; from > 1; ) {
     const { entries } = await store.read(id, { from, limit: PAGE, direction: 'backward' });
     for (const { entry } of entries) {
-      const { message } = entry as { message?: unknown };
+      const { message, data } = entry as { message?: unknown; data?: unknown };
+      // Somebody asked for this very conversation back.
+      if (isObject(data) && RETURNS.has(data['reason'])) return new Date(String(entry.timestamp));
       if (entry.type !== 'message' || !isObject(message) || message['role'] !== 'user') continue;
       const { timestamp } = message;
       return new Date(typeof timestamp === 'number' ? timestamp : String(entry.timestamp));

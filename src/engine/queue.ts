@@ -44,7 +44,7 @@ function readMode(queueMode: unknown): QueueMode {
 }
 
 /** Where an answer would go: messages of one route may share a turn. */
-export function routeOf({ body }: InboxItem): string {
+function routeOf({ body }: InboxItem): string {
   const { from } = body;
   if (!isObject(from)) return '';
   return JSON.stringify(['channel', 'account', 'peer', 'thread'].map((name) => from[name] ?? null));

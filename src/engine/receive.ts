@@ -275,6 +275,8 @@ export class Receiver {
     if (record === undefined || created !== undefined || message.system === true) return;
     const place = placeSettings(message);
     const changed = Object.entries(place).filter(([name, value]) => !isSame(record.settings[name], value));
+    // Whoever speaks there wants it back among the others.
+    if (record.settings['archived'] === true) changed.push(['archived', null]);
     if (changed.length === 0) return;
     await this.#options.context.store.patch(sessionId, Object.fromEntries(changed));
   }

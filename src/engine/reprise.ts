@@ -19,21 +19,22 @@ import {
   workspaceOf,
 } from './agents.ts';
 import { checkAgents } from './check-agents.ts';
-import { type Clock, clockFrom, type TimerHandle } from './clock.ts';
+import { type Clock, clockFrom } from './clock.ts';
 import { type Command, type UnknownCommand, unknownCommandText } from './commands.ts';
 import { type ConvlogView, convlogView } from './convlog.ts';
 import { EngineContext } from './engine-context.ts';
-import type { SessionEvent } from './events.ts';
+import type { DoneEvent, SessionEvent } from './events.ts';
 import { Hub } from './hub.ts';
 import type { InboundMessage } from './inbound.ts';
 import { type LaneLimits, Lanes } from './lanes.ts';
 import { type CompactionTrigger, type ProfileFor, type ProfileName, profileResolver } from './profiles.ts';
 import { type Received, Receiver } from './receive.ts';
 import { runCommand } from './run-command.ts';
+import { type MaintenanceOptions, type MaintenanceReport, runMaintenance } from './run-maintenance.ts';
+import { Runners } from './runners.ts';
 import { Session } from './session.ts';
 import { createWithId, newSessionId } from './session-ids.ts';
 import { checkSessionOptions, queueFor, type SessionOptions, sessionOptionsOf } from './session-options.ts';
-import { SessionRunner } from './session-runner.ts';
 import { type SpawnRequest, type SpawnResult, type SubagentRun, Subagents } from './subagents.ts';
 import { policyOf } from './tool-policy.ts';
 import { createSessionTools } from './tools/session-tools.ts';
@@ -78,7 +79,7 @@ export interface InboxStatus {
   readonly status: InboxState;
   readonly sessionId: string;
   readonly turnId?: string;
-  readonly reply?: { readonly text: string };
+  readonly reply?: { readonly text: string; readonly usageLine?: string };
   readonly error?: { readonly code: string; readonly message: string };
   /** The message it was answered together with. */
   readonly mergedInto?: string;
@@ -87,23 +88,19 @@ export interface InboxStatus {
 const MAX_STEPS = 50;
 const SUMMARY_TIMEOUT_MS = 60_000;
 const BACKGROUND_AT = 0.8;
-const SWEEP_MS = 1000;
+const MAINTAIN_MS = 60 * 60_000;
+const MAINTAIN_LIMIT = 100;
 const STUCK_AFTER_MS = 10 * 60_000;
-/** A command that has run for so long has lost its process. */
-const COMMAND_MS = 60_000;
 
 /** Sessions on a store with a model. Whoever opens it disposes it; running turns are waited for. */
 export class Reprise implements AsyncDisposable {
   readonly #context: EngineContext;
   readonly #options: RepriseOptions;
   readonly #profileFor: ProfileFor;
-  readonly #runners: Map<string, SessionRunner> = new Map();
-  /** Runners somebody has a session of: those stay. */
-  readonly #kept: Set<string> = new Set();
+  readonly #runners: Runners;
   readonly #receiver: Receiver;
   readonly #subagents: Subagents;
-  readonly #runs: boolean;
-  #sweep: TimerHandle | undefined;
+  #maintainedAt = 0;
 
   constructor(options: RepriseOptions) {
     this.#options = options;
@@ -139,35 +136,39 @@ export class Reprise implements AsyncDisposable {
       afterItem: (item) => this.#subagents.afterItem(item),
       backgroundAt: background === false ? undefined : background,
     });
-    const run = (sessionId: string): void => this.#run(sessionId);
+    this.#runners = new Runners({
+      context: this.#context,
+      runs: options.run ?? true,
+      onSweep: async (open) => {
+        await this.#subagents.look(open);
+        this.#maintainSometimes();
+      },
+    });
+    const run = (sessionId: string): void => this.#runners.run(sessionId);
+    const wake = (sessionId: string): void => this.#runners.wake(sessionId);
     this.#subagents = new Subagents({
       context: this.#context,
       agents,
       modelByName: options.modelByName,
       run,
-      tellParent: (sessionId) =>
-        this.#runners.has(sessionId) ? this.#run(sessionId) : this.#wake(sessionId),
+      tellParent: (sessionId) => (this.#runners.has(sessionId) ? run(sessionId) : wake(sessionId)),
     });
     const sessionTools = createSessionTools({
       context: this.#context,
       subagents: this.#subagents,
       reachOf: (record) => policyOf(agentOptions(agents, record.agentId), record).reach,
-      wake: (sessionId) => this.#wake(sessionId),
+      wake,
       run,
     });
     this.#receiver = new Receiver({
       context: this.#context,
       agents,
       session,
-      wake: (sessionId) => this.#wake(sessionId),
+      wake,
       runCommand: async (command, sessionId) => this.#runCommand(command, sessionId),
       idForm: (agentId) => this.#profileFor({ agentId, settings: {} }).sessionId,
     });
-    this.#runs = options.run ?? true;
-    void this.#heed();
-    if (!this.#runs) return;
-    this.#sweepLater();
-    void this.#takeUp();
+    this.#runners.start();
   }
 
   get store(): Store {
@@ -223,7 +224,7 @@ export class Reprise implements AsyncDisposable {
         const { sessionId, sessionKey } = await store.inbox.get(inboxId);
         return { inboxId, sessionId, sessionKey, fresh: false, held: false, dropped: [] };
       },
-      run: async ({ sessionId }) => (this.#runs ? this.#runner(sessionId).wake() : undefined),
+      run: async ({ sessionId }) => this.#runners.wake(sessionId),
       stop: async () => undefined,
     });
   }
@@ -245,9 +246,15 @@ export class Reprise implements AsyncDisposable {
     const { state: status } = own.state === 'merged' ? own : item;
     if (OPEN.has(item.state)) return { status, sessionId, ...merged };
     const end = endOf(item);
-    if (end.type === 'done')
-      return { status, sessionId, turnId: end.turnId, reply: { text: end.text }, ...merged };
+    if (end.type === 'done') return { status, sessionId, turnId: end.turnId, reply: replyOf(end), ...merged };
     return { status, sessionId, error: { code: end.code, message: end.message }, ...merged };
+  }
+
+  /** Lets go what the rules say may go, or only says what would: nothing goes without rules. */
+  async maintain(options: Omit<MaintenanceOptions, 'now'> = {}): Promise<MaintenanceReport> {
+    const { clock } = this.#context.options;
+    const rules = this.#options.session?.maintenance ?? {};
+    return runMaintenance(this.store, rules, { ...options, now: () => clock.now() });
   }
 
   /** Everything that happens in the sessions of this process from now on. */
@@ -257,18 +264,13 @@ export class Reprise implements AsyncDisposable {
 
   /** Resolves when all accepted work this process knows of is done. */
   async idle(): Promise<void> {
-    await this.#takeUp();
-    // Turns give work to other sessions: to children, and these to their parents.
-    for (let busy = this.#busy(); busy.length > 0; busy = this.#busy())
-      for (const runner of busy) await runner.idle();
+    await this.#runners.idle();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     const { closing, closed } = this.#context;
     closing.abort();
-    if (this.#sweep !== undefined) this.#context.options.clock.clearTimeout(this.#sweep);
-    for (const runner of this.#runners.values()) runner.close();
-    for (const runner of this.#runners.values()) await runner.idle();
+    await this.#runners.close();
     // Listeners hear the ends of turns in microtasks; only then is it known who waits for another process.
     await new Promise((resolve) => setImmediate(resolve));
     closed.abort();
@@ -289,19 +291,6 @@ export class Reprise implements AsyncDisposable {
     return createWithId(this.store, { key, activate: true, ...settings }, idFor);
   }
 
-  #runner(sessionId: string): SessionRunner {
-    let runner = this.#runners.get(sessionId);
-    if (runner === undefined) {
-      runner = new SessionRunner(this.#context, sessionId);
-      this.#runners.set(sessionId, runner);
-    }
-    return runner;
-  }
-
-  #busy(): SessionRunner[] {
-    return [...this.#runners.values()].filter(({ isBusy }) => isBusy);
-  }
-
   #modelFor({ agentId, settings }: SessionRecord): Model {
     const { agents = {}, model, modelByName } = this.#options;
     const { model: given, modelOverride, providerOverride } = settings;
@@ -313,8 +302,7 @@ export class Reprise implements AsyncDisposable {
   }
 
   #session(record: SessionRecord): Session {
-    this.#kept.add(record.id);
-    return new Session(this.#context, this.#runner(record.id), record);
+    return new Session(this.#context, this.#runners.hold(record.id), record);
   }
 
   async #runCommand(
@@ -324,81 +312,31 @@ export class Reprise implements AsyncDisposable {
     if ('unknown' in command) return { name: command.unknown, text: unknownCommandText(command) };
     const session = this.#session(await this.store.get(sessionId));
     const { modelByName } = this.#options;
-    return runCommand(command, {
-      reprise: this,
-      session,
-      surface: 'channel',
-      ...(modelByName !== undefined && { modelByName }),
-    });
-  }
-
-  /** Where this process runs conversations at all. */
-  #wake(sessionId: string): void {
-    if (this.#runs) this.#run(sessionId);
-  }
-
-  #run(sessionId: string): void {
-    if (this.#context.closing.signal.aborted) return;
-    const runner = this.#runner(sessionId);
-    const leave = (): void => {
-      if (runner.isIdle && !this.#kept.has(sessionId)) this.#runners.delete(sessionId);
-    };
-    // What goes wrong is a state of the row, and what is left undone waits for the next look at it.
-    runner.wake().then(leave, leave);
-  }
-
-  /** Until this engine closes: what changed in any inbox concerns whoever runs, waits or might run. */
-  async #heed(): Promise<void> {
-    const { closed, news } = this.#context;
     try {
-      for await (const sessionId of this.store.inbox.watch({ signal: closed.signal })) {
-        news.tell(sessionId);
-        void this.#runners
-          .get(sessionId)
-          ?.heed()
-          .catch(() => undefined); // the next boundary looks again
-        this.#wake(sessionId);
-      }
-    } catch (error) {
-      // The store closed before this engine did: everything is told by looks from now on.
-      if (!(error instanceof RepriseError)) throw error;
+      const named = modelByName === undefined ? {} : { modelByName };
+      return await runCommand(command, { reprise: this, session, surface: 'channel', ...named });
+    } finally {
+      this.#runners.letGo(sessionId);
     }
   }
 
-  #sweepLater(): void {
-    this.#sweep = this.#context.options.clock.setTimeout(() => {
-      void this.#takeUp();
-      if (!this.#context.closing.signal.aborted) this.#sweepLater();
-    }, SWEEP_MS);
-    this.#sweep.unref?.();
-  }
-
-  /** Messages that were accepted and that nobody runs: of a process that died, or accepted by one that does not run. */
-  async #takeUp(): Promise<void> {
-    const { closing, options } = this.#context;
-    if (closing.signal.aborted) return;
-    try {
-      const pending = await this.store.inbox.pending();
-      await this.#subagents.look(pending);
-      const now = options.clock.now().getTime();
-      for (const { inboxId, class: kind, createdAt } of pending) {
-        if (kind !== 'command' || now - Date.parse(createdAt) < COMMAND_MS) continue;
-        const detail = {
-          code: 'ABORTED',
-          message: 'the process ended while the command ran',
-          reason: 'interrupted',
-        };
-        await this.store.inbox.settle(inboxId, 'interrupted', detail);
-      }
-      for (const id of new Set(pending.map(({ sessionId }) => sessionId))) this.#wake(id);
-    } catch (error) {
-      // A store that is busy or closing is asked again by the next sweep.
-      if (!(error instanceof RepriseError)) throw error;
-    }
+  #maintainSometimes(): void {
+    const now = this.#context.options.clock.now().getTime();
+    if (this.#options.session?.maintenance === undefined || now - this.#maintainedAt < MAINTAIN_MS) return;
+    this.#maintainedAt = now;
+    // What could not go stands in the report nobody asked for, and goes the next time.
+    void this.maintain({ limit: MAINTAIN_LIMIT, signal: this.#context.closing.signal }).catch(
+      () => undefined,
+    );
   }
 }
 
+function replyOf({ text, usageLine }: DoneEvent): NonNullable<InboxStatus['reply']> {
+  return { text, ...(usageLine !== undefined && { usageLine }) };
+}
+
 const OPEN: ReadonlySet<InboxState> = new Set(['accepted', 'running']);
+
 /** What shall live in this process only must not be given to a store that keeps it. */
 function assertPersists(profileFor: ProfileFor, { supports }: Store): void {
   const { persist } = profileFor({ agentId: 'main', settings: {} });

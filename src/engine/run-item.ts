@@ -4,12 +4,15 @@ import type { InboxItem, Lease, NewEntry, SessionRecord } from '../store/store.t
 import { replyLine } from './channel-log.ts';
 import { deliver } from './deliver.ts';
 import type { EngineContext } from './engine-context.ts';
+import type { TurnEvent } from './events.ts';
 import { droppedNote, entriesOf } from './inbound.ts';
 import { joinable, type NextTurn } from './queue.ts';
 import { endEntry, endOf, inspectTurn, whyNot } from './recovery.ts';
 import type { RunningTurn } from './running-turn.ts';
 import type { SessionRunner } from './session-runner.ts';
+import { responseUsageOf } from './session-settings.ts';
 import { forkThread } from './thread-fork.ts';
+import { isTold } from './told.ts';
 import type { Tool } from './tools/tool.ts';
 import { NO_USAGE } from './totals.ts';
 import { Turn, type TurnEnd } from './turn.ts';
@@ -22,6 +25,7 @@ import {
   unexpected,
 } from './turn-outcome.ts';
 import { openTurnStore, type TurnStore } from './turn-store.ts';
+import { usageLine } from './usage-line.ts';
 
 export interface ItemRun {
   readonly context: EngineContext;
@@ -87,7 +91,10 @@ async function answer(run: ItemRun, next: NextTurn | undefined): Promise<TurnEnd
   };
   const { model } = frame;
   turn.emit({ type: 'turn_start', turnId, model: `${model.provider}:${model.id}` });
-  const emit = turn.emit.bind(turn);
+  const emit = (event: TurnEvent): void => {
+    if (isTold(record.settings, event)) turn.emit(event);
+    else turn.progress();
+  };
   return await new Turn({
     store: turnStore,
     sessionId,
@@ -117,6 +124,7 @@ async function answer(run: ItemRun, next: NextTurn | undefined): Promise<TurnEnd
       return turn.signal.aborted || newcomers(rows).length > 0;
     },
     aside: (work) => turn.aside(work),
+    usageLine: (usage) => usageLine(usage, undefined, responseUsageOf(record.settings)),
     ending: (outcome) => endingOf(run, outcome),
     onEnded: () => turn.written(),
   }).run();
@@ -184,12 +192,17 @@ async function recover(
 function endingOf({ context, turn }: ItemRun, outcome: TurnOutcome): TurnEnding {
   const { lead } = turn;
   const deliver = context.options.deliveries(lead, outcome);
-  const reply = 'end' in outcome ? replyLine(lead, outcome.end.text) : undefined;
+  const reply = 'end' in outcome ? replyLine(lead, replyText(outcome.end)) : undefined;
   return {
     settle: [settlementOf(lead, outcome)],
     ...(deliver.length > 0 && { deliver }),
     ...(reply !== undefined && { log: [reply] }),
   };
+}
+
+/** As it is said on a channel. */
+function replyText({ text, usageLine: line }: TurnEnd): string {
+  return line === undefined || text === '' ? text : `${text}\n\n${line}`;
 }
 
 /** Where the turn could not write its own end; a row that has ended stays as it is. */

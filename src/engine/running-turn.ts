@@ -53,6 +53,11 @@ export class RunningTurn implements Disposable {
       this.#options.hub.publish({ sessionId: this.lead.sessionId, inboxId, event });
   }
 
+  /** Something happened that nobody is told. */
+  progress(): void {
+    this.#stuck.progress();
+  }
+
   /** A message that is answered by this turn from now on. */
   add(item: InboxItem): void {
     const { inboxId, sessionId } = item;

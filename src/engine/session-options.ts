@@ -2,6 +2,7 @@ import type { RoutingRules } from '../keys/resolve.ts';
 import type { SessionRecord } from '../store/store.ts';
 import { type Agents, agentOptions } from './agents.ts';
 import { checkResetRules, type ResetRules } from './freshness.ts';
+import { type MaintenanceRules, parseMaintenanceRules } from './maintenance-rules.ts';
 import { checkSendPolicy, type SendPolicy } from './send-policy.ts';
 import { type QueueSettings, queueSettings } from './session-settings.ts';
 
@@ -16,6 +17,8 @@ export interface SessionOptions extends RoutingRules, ResetRules {
     readonly byChannel?: Readonly<Record<string, Partial<QueueSettings>>>;
   };
   readonly sendPolicy?: SendPolicy;
+  /** What may go by itself; unset: nothing. Looked at once an hour by engines that run sessions. */
+  readonly maintenance?: MaintenanceRules;
   /** Whether the first message of a thread brings along what was said where it hangs. */
   readonly threads?: { readonly fork?: boolean; readonly maxTokens?: number };
 }
@@ -25,6 +28,7 @@ const DEFAULT_QUEUE: QueueSettings = { mode: 'steer', debounceMs: 500, cap: 20, 
 export function checkSessionOptions(options: SessionOptions): void {
   checkResetRules(options);
   if (options.sendPolicy !== undefined) checkSendPolicy(options.sendPolicy);
+  if (options.maintenance !== undefined) parseMaintenanceRules(options.maintenance);
 }
 
 /** What an agent says for itself stands over what holds for all. */

@@ -13,6 +13,7 @@ import { nextTurn } from './queue.ts';
 import { runItem } from './run-item.ts';
 import { RunningTurn } from './running-turn.ts';
 import { SessionLane } from './session-lane.ts';
+import { thinkingLevelOf } from './session-settings.ts';
 import { standingOf } from './standing.ts';
 import { SummaryBreaker } from './summary-breaker.ts';
 import type { Tool } from './tools/tool.ts';
@@ -102,6 +103,7 @@ export class SessionRunner {
     return {
       model,
       system: options.systemFor(record),
+      thinkingLevel: thinkingLevelOf(record.settings),
       tools: tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
       toolsByName: new Map(tools.map((tool) => [tool.name, tool])),
       maxOutputTokens: Math.min(

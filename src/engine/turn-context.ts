@@ -22,6 +22,8 @@ export interface RequestFrame {
   readonly maxOutputTokens: number;
   readonly profile: Profile;
   readonly calibration: Calibration | undefined;
+  /** The session's own choice; unset: what its history says. */
+  readonly thinkingLevel?: ThinkingLevel | undefined;
 }
 
 /** Where the tokens of the next request come from. */
@@ -63,11 +65,12 @@ export async function viewContext(
 export function makeView(entries: readonly Entry[], frame: RequestFrame, leaf?: string | null): ContextView {
   const { model, system, tools, maxOutputTokens, profile, calibration } = frame;
   const selection = selectContext(entries, { leaf });
-  const { messages, thinkingLevel } = project(entries, {
+  const { messages, thinkingLevel: before } = project(entries, {
     target: model.target,
     carrier: profile.carrier,
     leaf,
   });
+  const thinkingLevel = frame.thinkingLevel ?? (before as ThinkingLevel | undefined);
   const split = splitTokens(selection, system, tools);
   const fixedTokens = split.system + split.tools;
   const { tokens } = measureContext(selection, { fixedTokens, calibration });
@@ -79,7 +82,7 @@ export function makeView(entries: readonly Entry[], frame: RequestFrame, leaf?: 
       messages,
       ...(tools.length > 0 && { tools }),
       maxOutputTokens,
-      ...(thinkingLevel !== undefined && { thinkingLevel: thinkingLevel as ThinkingLevel }),
+      ...(thinkingLevel !== undefined && { thinkingLevel }),
     },
     split,
     tokens,

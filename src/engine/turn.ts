@@ -39,6 +39,8 @@ export interface TurnOptions {
   readonly isOvertaken: () => Promise<boolean>;
   /** Waits for another session without keeping others from running. */
   readonly aside: <T>(work: () => Promise<T>) => Promise<T>;
+  /** What the reply says about what it took; undefined: nothing. */
+  readonly usageLine: (usage: Usage) => string | undefined;
   /** What else is written in the append that ends the turn. */
   readonly ending: (outcome: TurnOutcome) => TurnEnding;
   readonly onEnded: () => void;
@@ -137,7 +139,14 @@ export class Turn {
     const { turnId, ending, onEnded } = this.#options;
     const tokenEstimate = (this.#calls.at(-1)?.tokens ?? 0) + (message.usage?.output ?? 0);
     const text = message.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('');
-    const end = { turnId, text, usage: this.#usage, tokenEstimate };
+    const line = this.#options.usageLine(this.#usage);
+    const end = {
+      turnId,
+      text,
+      usage: this.#usage,
+      tokenEstimate,
+      ...(line !== undefined && { usageLine: line }),
+    };
     await this.#store([{ type: 'message', message }, this.#turnEntry('done')], ending({ end }));
     onEnded();
     return end;
