@@ -56,14 +56,11 @@ function senderOf(item: InboxItem): string {
   return JSON.stringify([routeOf(item), sender ?? null]);
 }
 
-/**
- * What a turn that runs takes along at its next boundary, if it has not yet; one that has to wait never holds up the
- * others. One that runs already was about to join when its runner died.
- */
+/** What a turn that runs takes along at its next boundary; one that has to wait never holds up the others. */
 export function joinable(open: readonly InboxItem[]): InboxItem[] {
   return open.filter((item) => {
     const { mode } = ticketOf(item);
-    return item.class !== 'command' && (item.state === 'running' || STEERING.has(mode));
+    return item.state === 'accepted' && item.class !== 'command' && STEERING.has(mode);
   });
 }
 

@@ -82,9 +82,13 @@ async function answer(run: ItemRun, next: NextTurn | undefined): Promise<TurnEnd
     const ended = await recover(run, lastSeq, frame.toolsByName, turnStore);
     if (ended !== undefined) return ended;
   }
-  // A turn that is written at its end has members whose rows say so only then.
-  const newcomers = (rows: readonly InboxItem[]): InboxItem[] =>
-    joinable(rows).filter(({ inboxId }) => !turn.answers(inboxId));
+  const newcomers = (rows: readonly InboxItem[]): InboxItem[] => {
+    // One that runs and is not ours was about to join a turn whose runner died. It comes first, by itself: only the
+    // history of that turn tells what it had done.
+    const isLeft = ({ inboxId, state, class: kind }: InboxItem): boolean =>
+      state === 'running' && kind !== 'command' && !turn.answers(inboxId);
+    return rows.some(isLeft) ? [] : joinable(rows);
+  };
   const { model } = frame;
   turn.emit({ type: 'turn_start', turnId, model: `${model.provider}:${model.id}` });
   const emit = (event: TurnEvent): void => {
@@ -145,9 +149,9 @@ async function forkIfThread({ context, lease }: ItemRun, record: SessionRecord):
  * what was stopped or dropped since somebody looked is not said any more.
  */
 async function join({ context, turn, lease }: ItemRun, found: InboxItem, store: TurnStore): Promise<void> {
-  const { inboxId, sessionId, state } = found;
+  const { inboxId, sessionId } = found;
   const { epoch } = lease;
-  const item = state === 'running' ? found : await context.store.inbox.take(sessionId, { epoch, inboxId });
+  const item = await context.store.inbox.take(sessionId, { epoch, inboxId });
   if (item === null) return;
   await store.append(sessionId, await itemEntries(context, item), {
     key: inboxId,

@@ -96,7 +96,7 @@ function createStage(life: Life, world: World): Stage {
   const { scheduler, evidence } = world;
   return {
     random: scheduler.random,
-    patience: 3000,
+    patience: 1500,
     sleep: (ms, signal) => world.sleep(ms, life, signal),
     onRequest(request) {
       const { sessionId, unanswered, round } = request;

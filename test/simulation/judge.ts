@@ -52,7 +52,7 @@ export interface Judged {
   readonly item: InboxItem;
 }
 
-export const ENDS: ReadonlySet<InboxState> = new Set([
+const ENDS: ReadonlySet<InboxState> = new Set([
   'done',
   'failed',
   'cancelled',

@@ -34,7 +34,7 @@ const RUNNERS = 3;
 /** A channel that hears nothing delivers again. */
 const REDELIVER_MS = 8000;
 /** Blows go on so long after the last message. */
-const AFTERMATH_MS = 20_000;
+const AFTERMATH_MS = 8000;
 /** Longer than any lease, pause, queue and crash loop together: whoever is not done now is stuck. */
 const REST_MS = 300_000;
 const REFUSALS: ReadonlySet<string> = new Set(['QUEUE_FULL', 'SESSION_BUSY']);
@@ -73,13 +73,13 @@ export async function runSimulation(options: SimulationOptions): Promise<Simulat
     evidence.messages.push(sent);
     deliver(sent);
     if (random.chance(0.05)) scheduler.in(random.skewed(1, 20_000), undefined, () => deliver(sent));
-    if (evidence.messages.length < messages) scheduler.in(random.skewed(1, 1500), undefined, speak);
+    if (evidence.messages.length < messages) scheduler.in(random.skewed(1, 600), undefined, speak);
     else scheduler.in(AFTERMATH_MS, undefined, () => lookForRest(scheduler.now + REST_MS));
   };
   const strike = async (): Promise<void> => {
     if (isQuiet) return;
     await fleet.strike();
-    scheduler.in(random.skewed(500, 20_000), undefined, strike);
+    scheduler.in(random.skewed(200, 8000), undefined, strike);
   };
   let isOver = false;
   const lookForRest = async (deadline: number): Promise<void> => {
@@ -96,7 +96,7 @@ export async function runSimulation(options: SimulationOptions): Promise<Simulat
   };
 
   scheduler.in(1, undefined, speak);
-  scheduler.in(random.skewed(500, 20_000), undefined, strike);
+  scheduler.in(random.skewed(200, 8000), undefined, strike);
   while (!isOver && (await scheduler.step()));
 
   const findings = await judge(store, evidence);

@@ -12,7 +12,7 @@ const MESSAGES = 200;
 /** From a crowd in a few rooms to as many rooms as messages. */
 const PEERS = [8, 20, 60, 200] as const;
 
-export async function simulateSeed(seed: number): Promise<SimulationReport> {
+async function simulateSeed(seed: number): Promise<SimulationReport> {
   await using store = await openMemoryStore({ now: '2026-01-01T00:00:00.000Z' });
   return await runSimulation({ seed, store, messages: MESSAGES, peers: PEERS[seed % PEERS.length] ?? 20 });
 }
