@@ -99,3 +99,12 @@ test('retention is asked for by rules, says what would go first, and keeps what 
   expect(await at.reprise.maintain()).toMatchObject({ deleted: 1, purged: 0 });
   expect((await at.reprise.store.get(old.sessionId)).status).toBe('deleted');
 });
+
+test('the window of an agent is a cap for its sessions only', async () => {
+  const agents = { small: { contextTokens: 16_000 } };
+  await using at = await openEngine(scripted([]), { agents, contextTokens: 64_000 });
+  const windowOf = async (key: string): Promise<number> =>
+    (await (await at.reprise.session(key)).context()).window.tokens;
+  expect(await windowOf('agent:small:main')).toBe(16_000);
+  expect(await windowOf('agent:main:main')).toBe(64_000);
+});
