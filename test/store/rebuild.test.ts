@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
+import { SCHEMA_VERSION } from '../../src/store/control/schema.ts';
 import type { NewEntry, Store } from '../../src/store/store.ts';
 import { startDriver } from '../../src/testing/crash/driver-process.ts';
 import { transcript, writeMany, writeTranscript } from '../support/transcripts.ts';
@@ -371,7 +372,7 @@ describe('a schema of another version', () => {
     const store = await openHome();
     await store.append('s1', [say('two')]);
     expect(await texts(store, 's1')).toEqual(['one', 'two']);
-    expect(count("meta WHERE name = 'schema' AND value = '5'")).toBe(1);
+    expect(count(`meta WHERE name = 'schema' AND value = '${SCHEMA_VERSION}'`)).toBe(1);
     expect(count('strangers')).toBe(0);
   });
 
