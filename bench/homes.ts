@@ -27,6 +27,8 @@ export interface Scale {
   readonly scan: number;
   /** Messages of 2 KB of the session that is there while everything else happens. */
   readonly large: number;
+  /** Whose turns are under way while others are measured. */
+  readonly busySessions: number;
 }
 
 const FULL: Scale = {
@@ -36,6 +38,7 @@ const FULL: Scale = {
   sessions: 10_000,
   scan: 10_000,
   large: 100_000,
+  busySessions: 1_000,
 };
 
 export const SCALES: Readonly<Record<'full' | 'quick' | 'large', Scale>> = {
@@ -47,6 +50,7 @@ export const SCALES: Readonly<Record<'full' | 'quick' | 'large', Scale>> = {
     sessions: 1_000,
     scan: 2_000,
     large: 10_000,
+    busySessions: 1_000,
   },
   /** Takes minutes to fill. */
   large: { ...FULL, history: 1_000_000, sessions: 100_000, scan: 100_000 },

@@ -2,6 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { acceptTasks } from './accept.ts';
 import { estimateTasks } from './estimate.ts';
 import { Homes, SCALES, type Scale, scratchFolder } from './homes.ts';
 import { markdown, type Row, type Task } from './measure.ts';
@@ -41,6 +42,7 @@ async function bench(scale: Scale): Promise<void> {
       ...estimateTasks(),
       ...writeTasks(homes, scale),
       ...readTasks(homes, scale),
+      ...acceptTasks(homes.folder, scale),
     ];
     for (const task of tasks.filter(isWanted)) rows.push(await measured(task));
   }

@@ -20,18 +20,22 @@ function suite(
 
 /** The conformance suite on each of our stores. */
 const STORE_SUITE = 'test/store/*-store.test.ts';
-const outside = ['test/crash/**', 'test/interop/**', STORE_SUITE].flatMap((pattern) => [
+const ENGINE = ['test/engine', 'test/cli'];
+const apart = ['test/crash/**', 'test/interop/**', 'test/simulation/**', STORE_SUITE];
+const outside = [...apart, ...ENGINE.map((folder) => `${folder}/**`)].flatMap((pattern) => [
   '--exclude',
   pattern,
 ]);
 
 const suites = [
   suite('unit and property tests', 180, outside),
+  suite('engine and command line', 150, ENGINE),
   suite(
     'store suite',
     90,
     ['memory', 'sqlite', 'jsonl'].map((kind) => STORE_SUITE.replace('*', kind)),
   ),
+  suite('simulation', 120, ['test/simulation']),
   suite('crash tests', 240, ['test/crash']),
 ];
 runSteps([

@@ -148,8 +148,9 @@ export type {
 } from './engine/session.ts';
 export type { SessionOptions } from './engine/session-options.ts';
 export type { QueueSettings, SessionSettings } from './engine/session-settings.ts';
+export type { SpawnRequest, SpawnResult } from './engine/spawn-request.ts';
 export type { Cleanup, RunStatus } from './engine/subagent-run.ts';
-export type { SpawnRequest, SpawnResult, SubagentRun } from './engine/subagents.ts';
+export type { SubagentRun } from './engine/subagents.ts';
 export type { SessionReachName } from './engine/tool-policy.ts';
 export { createFileTools } from './engine/tools/file-tools.ts';
 export type { Tool, ToolContext, ToolOutput } from './engine/tools/tool.ts';

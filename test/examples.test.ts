@@ -43,6 +43,16 @@ const EXAMPLES: Readonly<Record<string, (run: () => string) => void>> = {
       'counter done told 36',
       '[The subagent "counter"',
     ]),
+  'channels.ts': (run) =>
+    expect(run().trimEnd().split('\n')).toEqual([
+      'false false',
+      expect.stringMatching(/^done You said: "My name is Ada\."/),
+      expect.stringMatching(/^done /),
+      'Queue: collect debounce:0.5s cap:20 drop:summarize.',
+      expect.stringContaining('your name is Ada'),
+      expect.stringMatching(/^ada 6 /),
+      expect.stringMatching(/^bob 2 /),
+    ]),
   'ai-sdk-model.ts': (run) => expect(run()).toBe('Hello from the wire. (12 tokens in, 5 out)\n'),
 };
 

@@ -27,8 +27,8 @@ export interface EngineOptions {
   readonly modelFor: (record: SessionRecord) => Model;
   readonly toolsFor: (record: SessionRecord) => readonly Tool[];
   readonly systemFor: (record: SessionRecord) => string;
-  /** A cap on the window. */
-  readonly contextTokens: number | undefined;
+  /** Caps on the window, by the configuration: the smallest counts. */
+  readonly contextTokensFor: (record: SessionRecord) => readonly (number | undefined)[];
   readonly profileFor: ProfileFor;
   readonly maxSteps: number;
   readonly summaryTimeoutMs: number;
@@ -80,7 +80,8 @@ export class EngineContext {
   window(model: Model, record: SessionRecord): ContextWindowGuard {
     const { contextTokens } = record.settings;
     const { window } = this.options.profileFor(record);
-    const caps = [contextTokens, this.options.contextTokens, window].filter((cap) => typeof cap === 'number');
+    const given = this.options.contextTokensFor(record);
+    const caps = [contextTokens, ...given, window].filter((cap) => typeof cap === 'number');
     const info = resolveContextWindow({
       provider: model.provider,
       modelId: model.id,

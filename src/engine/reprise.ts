@@ -35,7 +35,8 @@ import { Runners } from './runners.ts';
 import { Session } from './session.ts';
 import { createWithId, newSessionId } from './session-ids.ts';
 import { checkSessionOptions, queueFor, type SessionOptions, sessionOptionsOf } from './session-options.ts';
-import { type SpawnRequest, type SpawnResult, type SubagentRun, Subagents } from './subagents.ts';
+import type { SpawnRequest, SpawnResult } from './spawn-request.ts';
+import { type SubagentRun, Subagents } from './subagents.ts';
 import { policyOf } from './tool-policy.ts';
 import { createSessionTools } from './tools/session-tools.ts';
 import type { Tool } from './tools/tool.ts';
@@ -119,7 +120,7 @@ export class Reprise implements AsyncDisposable {
         agentTools(agentOptions(agents, record.agentId), record, { given: tools, sessionTools }),
       systemFor: (record) =>
         storedSystemPrompt(record) ?? agentOptions(agents, record.agentId).systemPrompt ?? '',
-      contextTokens: options.contextTokens,
+      contextTokensFor: ({ agentId }) => [options.contextTokens, agentOptions(agents, agentId).contextTokens],
       profileFor: this.#profileFor,
       maxSteps,
       summaryTimeoutMs,

@@ -3,15 +3,21 @@ import { RepriseError } from '../errors.ts';
 import { parseAgentId } from '../keys/ids.ts';
 import { formatSessionKey, parseSessionKey } from '../keys/session-key.ts';
 import type { Model } from '../models/model.ts';
-import type { Inbound, InboxItem, SessionRecord, Store } from '../store/store.ts';
-import { isObject, type JsonObject } from '../transcript/json.ts';
+import type { Inbound, InboxItem, SessionRecord } from '../store/store.ts';
+import type { JsonObject } from '../transcript/json.ts';
 import { type Agents, agentOptions, systemPromptFor } from './agents.ts';
-import { oneLine } from './commands/command-context.ts';
 import { deliver } from './deliver.ts';
 import type { EngineContext } from './engine-context.ts';
 import { bodyOf, withTicket } from './inbound.ts';
 import { assertAgent } from './route.ts';
-import { THINKING_LEVELS } from './session-settings.ts';
+import {
+  checkSpawnRequest,
+  cleanLabel,
+  modelNote,
+  requesterOf,
+  type SpawnRequest,
+  type SpawnResult,
+} from './spawn-request.ts';
 import {
   type Cleanup,
   childGroup,
@@ -26,30 +32,6 @@ import {
 } from './subagent-run.ts';
 import { childPolicy, depthOf, policyOf } from './tool-policy.ts';
 import type { TurnOutcome } from './turn-outcome.ts';
-
-export interface SpawnRequest {
-  readonly task: string;
-  /** What people and the parent call it. */
-  readonly label?: string;
-  /** Unset: the parent's. */
-  readonly agentId?: string;
-  readonly model?: string;
-  readonly thinking?: string;
-  /** From now on; 0 or unset: as long as it takes. */
-  readonly runTimeoutSeconds?: number;
-  /** By default `keep`. */
-  readonly cleanup?: Cleanup;
-}
-
-export interface SpawnResult {
-  readonly status: 'accepted' | 'forbidden' | 'error';
-  readonly childSessionKey?: string;
-  readonly runId?: string;
-  /** Where a model was asked for. */
-  readonly modelApplied?: boolean;
-  readonly warning?: string;
-  readonly reason?: string;
-}
 
 export interface SubagentRun {
   readonly runId: string;
@@ -75,8 +57,6 @@ export interface SubagentsOptions {
 type RunItem = Pick<InboxItem, 'inboxId' | 'sessionId' | 'sessionKey' | 'body'>;
 
 const DEFAULT_MAX_CHILDREN = 5;
-const MAX_LABEL = 60;
-const MAX_TIMEOUT_SECONDS = 7 * 24 * 60 * 60;
 const PAGE = 200;
 const OPEN: ReadonlySet<string> = new Set(['accepted', 'running']);
 
@@ -176,14 +156,14 @@ export class Subagents {
     const { task, agentId = parent.agentId, cleanup = 'keep', model } = request;
     if (parent.status !== 'open') return { status: 'error', reason: 'the session is in the trash' };
     assertAgent(agents, parseAgentId(agentId));
-    checkRequest(request);
+    checkSpawnRequest(request);
     const runId = randomUUID();
     const childSessionKey = formatSessionKey({ kind: 'subagent', agentId, id: runId });
     const at = this.#now();
     const label = request.label === undefined ? '' : cleanLabel(request.label);
     const { runTimeoutSeconds = 0 } = request;
     const isKnown = model !== undefined && modelByName?.(model) !== undefined;
-    const origin = await originOf(context.store, parent.id);
+    const origin = await requesterOf(context.store, parent.id);
     const run: RunFacts = {
       runId,
       parentSessionId: parent.id,
@@ -276,51 +256,4 @@ export class Subagents {
       if (!(error instanceof RepriseError)) throw error;
     }
   }
-}
-
-function checkRequest({
-  task,
-  label,
-  model,
-  thinking,
-  runTimeoutSeconds = 0,
-  cleanup = 'keep',
-}: SpawnRequest): void {
-  const fault = (name: string, what: string): RepriseError =>
-    new RepriseError('INVALID_INPUT', `${name} is ${what}`, { details: { field: name } });
-  if (typeof task !== 'string') throw fault('task', 'a text');
-  for (const [name, value] of Object.entries({ label, model }))
-    if (value !== undefined && typeof value !== 'string') throw fault(name, 'a text');
-  if (thinking !== undefined && !(THINKING_LEVELS as readonly string[]).includes(thinking))
-    throw fault('thinking', `one of ${THINKING_LEVELS.join(', ')}`);
-  if (!(runTimeoutSeconds >= 0 && runTimeoutSeconds <= MAX_TIMEOUT_SECONDS))
-    throw fault('runTimeoutSeconds', `a number from 0 to ${MAX_TIMEOUT_SECONDS}`);
-  if (cleanup !== 'keep' && cleanup !== 'delete') throw fault('cleanup', 'delete or keep');
-}
-
-/** It stands in lists, in the parent's context and on terminals: one short line without anything that acts. */
-function cleanLabel(label: string): string {
-  return oneLine(label.replace(/[\p{C}"[\]]+/gu, ' '), MAX_LABEL);
-}
-
-function modelNote(
-  model: string | undefined,
-  isKnown: boolean,
-): Pick<SpawnResult, 'modelApplied' | 'warning'> {
-  if (model === undefined) return {};
-  if (isKnown) return { modelApplied: true };
-  return {
-    modelApplied: false,
-    warning: `the model ${oneLine(model, MAX_LABEL)} is not known: the default one is used`,
-  };
-}
-
-/** Where the message came from that the parent answers right now: the channel and the chat, not who wrote it. */
-async function originOf({ inbox }: Store, parentSessionId: string): Promise<JsonObject | undefined> {
-  const open = await inbox.pending(parentSessionId);
-  const running = open.find(({ state, class: kind }) => state === 'running' && kind !== 'command');
-  const from = running?.body['from'];
-  if (!isObject(from)) return undefined;
-  const { channel, account, guild, peer, peerKind, thread } = from;
-  return JSON.parse(JSON.stringify({ channel, account, guild, peer, peerKind, thread })) as JsonObject;
 }

@@ -41,6 +41,7 @@ const reprise = new Reprise({
   agents: AGENTS,
   compaction: { background: false },
   session: { queue: { debounceMs: 50 } },
+  run: process.env['REPRISE_RUN'] !== 'false',
 });
 
 async function answer(line: string): Promise<void> {

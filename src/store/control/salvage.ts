@@ -98,10 +98,10 @@ export function salvage(from: DatabaseSync, into: Database, aloneInJournal: bool
       ({ hash, bytes }) => bytes instanceof Uint8Array && sha256(bytes) === hash,
     );
   if (hasTable(from, 'convlog_lines')) copy('convlog_lines', LINE_COLUMNS, isLogLine);
-  else
+  // Where it has files these are read again, and nothing is lost.
+  else if (aloneInJournal)
     readRows(from, 'meta', ({ name, value }) => {
-      if (name === 'schema' && Number(value) >= CONVLOG_VERSION)
-        lost.add('convlog_lines: all of the table; its files, if it has some, are read again');
+      if (name === 'schema' && Number(value) >= CONVLOG_VERSION) lost.add('convlog_lines: all of the table');
     });
   adoptSalvagedLog(into, { hasFiles: !aloneInJournal });
   copy('purged', ['id'], ({ id }) => typeof id === 'string' && isSessionId(id));

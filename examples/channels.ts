@@ -1,0 +1,27 @@
+import { openReprise } from 'reprise';
+
+// One engine, many people: each message finds the conversation it belongs to by where it came from.
+await using reprise = await openReprise({ home: process.argv[2] ?? './data', model: 'offline' });
+const from = (name: string) => ({ channel: 'telegram', peer: name, sender: { id: name } });
+
+// Durable when it resolves; the turn runs by itself. Delivered twice, it is accepted once.
+const ada = await reprise.receive({ ...from('ada'), messageId: '1', text: 'My name is Ada.' });
+const again = await reprise.receive({ ...from('ada'), messageId: '1', text: 'My name is Ada.' });
+const bob = await reprise.receive({ ...from('bob'), messageId: '1', text: 'What is my name?' });
+console.log(again.fresh, ada.sessionId === bob.sessionId);
+await reprise.idle();
+
+for (const { inboxId } of [ada, bob]) {
+  const { status, reply } = await reprise.inbox(inboxId);
+  console.log(status, reply?.text.split('\n')[0]);
+}
+const command = await reprise.receive({ ...from('ada'), text: '/queue collect' });
+console.log(command.command?.text);
+const { text } = await reprise.follow(
+  (await reprise.receive({ ...from('ada'), text: 'What is my name?' })).inboxId,
+).result;
+console.log(text);
+
+// What was really said on each channel, for whoever looks after it.
+for (const { channelId, messages, lastText } of (await reprise.convlog.list()).chats)
+  console.log(channelId, messages, lastText);
