@@ -6,7 +6,7 @@ import { deliver } from './deliver.ts';
 import type { EngineContext } from './engine-context.ts';
 import type { TurnEvent } from './events.ts';
 import { droppedNote, entriesOf } from './inbound.ts';
-import { joinable, type NextTurn } from './queue.ts';
+import { joinable, type NextTurn, saidBefore } from './queue.ts';
 import { endEntry, endOf, inspectTurn, whyNot } from './recovery.ts';
 import type { RunningTurn } from './running-turn.ts';
 import type { SessionRunner } from './session-runner.ts';
@@ -82,9 +82,11 @@ async function answer(run: ItemRun, { before, after }: Company): Promise<TurnEnd
   if (isSilent) return { turnId, text: '', usage: NO_USAGE, tokenEstimate: 0 };
   for (const item of after) await join(run, item, turnStore);
   // A turn that is written at its end had all of them when its runner died, and is the same turn now.
-  if (lead.attempts > 1 && turnStore !== store)
-    for (const item of leftBehind(await store.inbox.pending(sessionId), turn))
-      await join(run, item, turnStore);
+  if (lead.attempts > 1 && turnStore !== store) {
+    const rows = await store.inbox.pending(sessionId);
+    for (const item of leftBehind(rows, turn))
+      for (const one of [...saidBefore(rows, item), item]) await join(run, one, turnStore);
+  }
   if (lead.attempts > 1) {
     const ended = await recover(run, lastSeq, frame.toolsByName, turnStore);
     if (ended !== undefined) return ended;

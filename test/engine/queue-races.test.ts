@@ -121,6 +121,19 @@ test('no message of a turn that is written at its end runs again once a tool wit
   expect(at.model.requests).toEqual([]);
 });
 
+test('a turn that is written at its end is taken up again with all that was said, in order', async () => {
+  const store = await openMemoryStore();
+  const { sessionId } = await leaveBehind(store, [
+    { text: 'first', mode: 'steer', taken: true },
+    { text: 'second', mode: 'steer', taken: false },
+    { text: 'interrupts', mode: 'interrupt', taken: true },
+  ]);
+  await using at = await openChannels(scripted(['to all three']), { store, profile: 'zeroclaw' });
+  await until(async () => (await store.inbox.pending()).length === 0);
+  expect(await saidIn(store, sessionId)).toEqual(['first', 'second', 'interrupts']);
+  at.model.assertDone();
+});
+
 test('a group and a person of the same name have message ids of their own', async () => {
   await using at = await openChannels(scripted(['one', 'two']));
   const person = await at.reprise.receive(telegram('hello', { messageId: '7' }));
