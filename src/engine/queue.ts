@@ -79,10 +79,7 @@ export function nextTurn(items: readonly InboxItem[], now: number): NextTurn | u
   const waiting = items.filter((item) => item.state === 'accepted' && item.class !== 'command');
   const urgent = interrupter(waiting);
   if (urgent !== undefined) {
-    // Those that would have joined the turn it ends were said first, and stay so.
-    const before = waiting
-      .slice(0, waiting.indexOf(urgent))
-      .filter((item) => !WAITING.has(ticketOf(item).mode));
+    const before = saidBefore(items, urgent);
     return { lead: urgent, before, after: [], waitMs: waitFor([...before, urgent], now) };
   }
   const [lead, ...others] = waiting;
@@ -94,6 +91,16 @@ export function nextTurn(items: readonly InboxItem[], now: number): NextTurn | u
   }
   const after = run(others, mode === 'collect' ? sameRoute(lead) : sameSender(lead));
   return { lead, before: [], after, waitMs: waitFor([lead, ...after], now) };
+}
+
+/** Those that would have joined the turn a message ends were said first, and stay so, also when its first runner died. */
+export function saidBefore(items: readonly InboxItem[], lead: InboxItem): InboxItem[] {
+  if (ticketOf(lead).mode !== 'interrupt') return [];
+  const at = items.findIndex(({ inboxId }) => inboxId === lead.inboxId);
+  return items.slice(0, Math.max(0, at)).filter((item) => {
+    const isOpen = item.state === 'accepted' && item.class !== 'command';
+    return isOpen && !WAITING.has(ticketOf(item).mode);
+  });
 }
 
 /** The first so many that follow each other. */

@@ -25,7 +25,14 @@ export async function inspectTurn(
     sessionId,
     afterSeq,
     inboxId,
-  }: { readonly sessionId: string; readonly afterSeq: number; readonly inboxId: string },
+    members,
+  }: {
+    readonly sessionId: string;
+    readonly afterSeq: number;
+    readonly inboxId: string;
+    /** All it answers: any of them may have led it before. */
+    readonly members: readonly string[];
+  },
   tools: ReadonlyMap<string, Tool>,
 ): Promise<Recovery> {
   const entries = await readAfter(store, sessionId, afterSeq);
@@ -36,7 +43,7 @@ export async function inspectTurn(
   const answered = new Set(entries.map(answeredCall));
   const open = calls.filter(({ id }) => !answered.has(id));
   const results = open.map(({ id, name }) => interruptedResult(id, name));
-  const isMarked = entries.some((entry) => isCallMark(entry, inboxId));
+  const isMarked = entries.some((entry) => members.includes(aboutMessage(entry, 'reprise.calls') ?? ''));
   const skipped = new Set(entries.filter(isSkipped).map(answeredCall));
   const isSafe = calls.every(({ id, name }) => skipped.has(id) || tools.get(name)?.safe === true);
   const isHarmless = !isMarked && isSafe;
@@ -126,10 +133,6 @@ export function isTurnEnd(entry: Pick<Entry, 'type'>, inboxId: string): boolean 
 /** The message whose turn ends with this entry. */
 function endedTurn(entry: Pick<Entry, 'type'>): string | undefined {
   return aboutMessage(entry, 'reprise.turn');
-}
-
-function isCallMark(entry: Entry, inboxId: string): boolean {
-  return aboutMessage(entry, 'reprise.calls') === inboxId;
 }
 
 function aboutMessage(entry: Pick<Entry, 'type'>, name: string): string | undefined {

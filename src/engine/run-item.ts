@@ -6,7 +6,7 @@ import { deliver } from './deliver.ts';
 import type { EngineContext } from './engine-context.ts';
 import type { TurnEvent } from './events.ts';
 import { droppedNote, entriesOf } from './inbound.ts';
-import { joinable, type NextTurn } from './queue.ts';
+import { joinable, type NextTurn, saidBefore } from './queue.ts';
 import { endEntry, endOf, inspectTurn, whyNot } from './recovery.ts';
 import type { RunningTurn } from './running-turn.ts';
 import type { SessionRunner } from './session-runner.ts';
@@ -34,8 +34,11 @@ export interface ItemRun {
   readonly lease: Lease;
 }
 
+/** Messages that are answered by the same turn, said before the one that leads it and after. */
+type Company = Pick<NextTurn, 'before' | 'after'>;
+
 /** From a message that was taken to the end of its row, whatever happens between (I-28). */
-export async function runItem(run: ItemRun, next: NextTurn | undefined): Promise<void> {
+export async function runItem(run: ItemRun, next: Company): Promise<void> {
   const { context, runner, turn, lease } = run;
   try {
     const end = await answer(run, next);
@@ -52,7 +55,7 @@ export async function runItem(run: ItemRun, next: NextTurn | undefined): Promise
   for (const item of turn.members) await context.options.afterItem(item);
 }
 
-async function answer(run: ItemRun, next: NextTurn | undefined): Promise<TurnEnd> {
+async function answer(run: ItemRun, { before, after }: Company): Promise<TurnEnd> {
   const { context, runner, turn, lease } = run;
   const { store, options } = context;
   const { lead, turnId } = turn;
@@ -68,7 +71,7 @@ async function answer(run: ItemRun, next: NextTurn | undefined): Promise<TurnEnd
     isRetry: lead.attempts > 1,
     tools: frame.toolsByName,
   });
-  for (const item of next?.before ?? []) await join(run, item, turnStore);
+  for (const item of before) await join(run, item, turnStore);
   // Durable before any model is called (T57). With the message's own id as key a second try finds the first.
   const isSilent = lead.body['silent'] === true;
   const first = isSilent ? store : turnStore;
@@ -77,18 +80,19 @@ async function answer(run: ItemRun, next: NextTurn | undefined): Promise<TurnEnd
     epoch: lease.epoch,
   });
   if (isSilent) return { turnId, text: '', usage: NO_USAGE, tokenEstimate: 0 };
-  for (const item of next?.after ?? []) await join(run, item, turnStore);
+  for (const item of after) await join(run, item, turnStore);
+  // A turn that is written at its end had all of them when its runner died, and is the same turn now.
+  if (lead.attempts > 1 && turnStore !== store) {
+    const rows = await store.inbox.pending(sessionId);
+    for (const item of leftBehind(rows, turn))
+      for (const one of [...saidBefore(rows, item), item]) await join(run, one, turnStore);
+  }
   if (lead.attempts > 1) {
     const ended = await recover(run, lastSeq, frame.toolsByName, turnStore);
     if (ended !== undefined) return ended;
   }
-  const newcomers = (rows: readonly InboxItem[]): InboxItem[] => {
-    // One that runs and is not ours was about to join a turn whose runner died. It comes first, by itself: only the
-    // history of that turn tells what it had done.
-    const isLeft = ({ inboxId, state, class: kind }: InboxItem): boolean =>
-      state === 'running' && kind !== 'command' && !turn.answers(inboxId);
-    return rows.some(isLeft) ? [] : joinable(rows);
-  };
+  const newcomers = (rows: readonly InboxItem[]): InboxItem[] =>
+    leftBehind(rows, turn).length > 0 ? [] : joinable(rows);
   const { model } = frame;
   turn.emit({ type: 'turn_start', turnId, model: `${model.provider}:${model.id}` });
   const emit = (event: TurnEvent): void => {
@@ -145,13 +149,23 @@ async function forkIfThread({ context, lease }: ItemRun, record: SessionRecord):
 }
 
 /**
+ * Those that run and are not of this turn were joining one whose runner died. They come first, each by itself: what was
+ * said after them waits.
+ */
+function leftBehind(rows: readonly InboxItem[], turn: RunningTurn): InboxItem[] {
+  return rows.filter(
+    ({ inboxId, state, class: kind }) => state === 'running' && kind !== 'command' && !turn.answers(inboxId),
+  );
+}
+
+/**
  * Its words become part of the history, and its row points to the one that answers, in one step. It is taken first:
  * what was stopped or dropped since somebody looked is not said any more.
  */
 async function join({ context, turn, lease }: ItemRun, found: InboxItem, store: TurnStore): Promise<void> {
-  const { inboxId, sessionId } = found;
+  const { inboxId, sessionId, state } = found;
   const { epoch } = lease;
-  const item = await context.store.inbox.take(sessionId, { epoch, inboxId });
+  const item = state === 'running' ? found : await context.store.inbox.take(sessionId, { epoch, inboxId });
   if (item === null) return;
   await store.append(sessionId, await itemEntries(context, item), {
     key: inboxId,
@@ -178,7 +192,8 @@ async function recover(
 ): Promise<TurnEnd | undefined> {
   const { store } = context;
   const { inboxId, sessionId, attempts } = turn.lead;
-  const found = await inspectTurn(store, { sessionId, afterSeq, inboxId }, tools);
+  const members = turn.members.map((item) => item.inboxId);
+  const found = await inspectTurn(store, { sessionId, afterSeq, inboxId, members }, tools);
   // Looked at before the attempts are: a turn that had ended well did so, however often its row was not told.
   if (found.kind === 'ended') return endOf(found);
   const failure = whyNot(found, attempts);

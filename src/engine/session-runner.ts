@@ -9,7 +9,7 @@ import type { TurnEvent } from './events.ts';
 import { ContextGuard } from './guard.ts';
 import type { Slot } from './lanes.ts';
 import { flushMemory } from './memory-flush.ts';
-import { nextTurn } from './queue.ts';
+import { nextTurn, saidBefore } from './queue.ts';
 import { runItem } from './run-item.ts';
 import { RunningTurn } from './running-turn.ts';
 import { SessionLane } from './session-lane.ts';
@@ -220,7 +220,11 @@ export class SessionRunner {
     });
     this.#turn = turn;
     try {
-      await runItem({ context: this.#context, runner: this, turn, lease }, next);
+      const before = next === undefined ? saidBefore(rows, lead) : next.before;
+      await runItem(
+        { context: this.#context, runner: this, turn, lease },
+        { before, after: next?.after ?? [] },
+      );
     } finally {
       this.#turn = undefined;
     }

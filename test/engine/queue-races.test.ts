@@ -57,25 +57,80 @@ test('a message that was stopped when the turn was about to take it along is not
   expect(await saidIn(real, sessionId)).toEqual(['first']);
 });
 
-test('a message that was about to join when its runner died has its turn before later ones', async () => {
-  const store = await openMemoryStore();
-  const receive = (text: string) =>
-    store.inbox.receive({
+type Mode = 'steer' | 'interrupt';
+
+/** What a runner leaves that is killed with some messages taken and nothing stored yet. */
+async function leaveBehind(store: Store, said: readonly { text: string; mode: Mode; taken: boolean }[]) {
+  const rows = [];
+  for (const { text, mode, taken } of said) {
+    const { inboxId, sessionId } = await store.inbox.receive({
       sessionKey: 'agent:main:telegram:direct:ada',
       source: 'telegram',
-      body: { text, queue: { mode: 'steer', debounceMs: 0, at: 0 } },
+      body: { text, queue: { mode, debounceMs: 0, at: 0 } },
     });
-  const { sessionId } = await receive('first');
-  const second = await receive('second');
+    rows.push({ inboxId, sessionId, taken });
+  }
+  const { sessionId = '' } = rows[0] ?? {};
   const lease = await store.lease(sessionId);
-  const { epoch } = lease;
-  await store.inbox.take(sessionId, { epoch });
-  await store.inbox.take(sessionId, { epoch, inboxId: second.inboxId });
-  await receive('third');
+  for (const { inboxId, taken } of rows)
+    if (taken) await store.inbox.take(sessionId, { epoch: lease.epoch, inboxId });
   await lease.release({ handOver: true });
+  return { sessionId, inboxIds: rows.map(({ inboxId }) => inboxId) };
+}
+
+test('a message that was about to join when its runner died has its turn before later ones', async () => {
+  const store = await openMemoryStore();
+  const { sessionId } = await leaveBehind(store, [
+    { text: 'first', mode: 'steer', taken: true },
+    { text: 'second', mode: 'steer', taken: true },
+    { text: 'third', mode: 'steer', taken: false },
+  ]);
   await using at = await openChannels(scripted(['to the first', 'to the others']), { store });
   await until(async () => (await store.inbox.pending()).length === 0);
   expect(await saidIn(store, sessionId)).toEqual(['first', 'second', 'third']);
+  at.model.assertDone();
+});
+
+test('what was said before a message that interrupts stays before it when its runner dies at once', async () => {
+  const store = await openMemoryStore();
+  const { sessionId } = await leaveBehind(store, [
+    { text: 'steers', mode: 'steer', taken: false },
+    { text: 'interrupts', mode: 'interrupt', taken: true },
+  ]);
+  await using at = await openChannels(scripted(['to both']), { store });
+  await until(async () => (await store.inbox.pending()).length === 0);
+  expect(await saidIn(store, sessionId)).toEqual(['steers', 'interrupts']);
+  at.model.assertDone();
+});
+
+test('no message of a turn that is written at its end runs again once a tool with side effects was called', async () => {
+  const store = await openMemoryStore();
+  const { sessionId, inboxIds } = await leaveBehind(store, [
+    { text: 'first', mode: 'steer', taken: true },
+    { text: 'second', mode: 'steer', taken: true },
+  ]);
+  const [first = '', second = ''] = inboxIds;
+  await store.append(sessionId, [
+    { type: 'custom', customType: 'reprise.calls', data: { inboxId: second, names: ['pay'] } },
+  ]);
+  await using at = await openChannels(scripted([]), { store, profile: 'zeroclaw' });
+  await until(async () => (await store.inbox.pending()).length === 0);
+  expect(await at.reprise.inbox(first)).toMatchObject({ status: 'interrupted' });
+  expect(await at.reprise.inbox(second)).toMatchObject({ status: 'merged', mergedInto: first });
+  expect(await saidIn(store, sessionId)).toEqual(['first', 'second']);
+  expect(at.model.requests).toEqual([]);
+});
+
+test('a turn that is written at its end is taken up again with all that was said, in order', async () => {
+  const store = await openMemoryStore();
+  const { sessionId } = await leaveBehind(store, [
+    { text: 'first', mode: 'steer', taken: true },
+    { text: 'second', mode: 'steer', taken: false },
+    { text: 'interrupts', mode: 'interrupt', taken: true },
+  ]);
+  await using at = await openChannels(scripted(['to all three']), { store, profile: 'zeroclaw' });
+  await until(async () => (await store.inbox.pending()).length === 0);
+  expect(await saidIn(store, sessionId)).toEqual(['first', 'second', 'interrupts']);
   at.model.assertDone();
 });
 

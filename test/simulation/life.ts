@@ -21,7 +21,7 @@ export interface HeldLease {
 }
 
 /** How long others wait for a runner that says nothing, as in a real store; one that is seen to be dead they need not wait for. */
-const TTL_MS = 15_000;
+const TTL_MS = 4000;
 
 /**
  * One life of a simulated runner process, from its start to its kill. What it asks for when it is killed may or may

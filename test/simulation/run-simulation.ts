@@ -23,6 +23,7 @@ export interface SimulationReport {
   readonly traceHash: string;
   readonly trace: readonly string[];
   readonly operations: number;
+  readonly fenced: number;
   readonly events: number;
   readonly virtualMs: number;
   readonly kills: number;
@@ -106,6 +107,7 @@ export async function runSimulation(options: SimulationOptions): Promise<Simulat
     traceHash: scheduler.traceHash,
     trace: scheduler.trace,
     operations: world.operations,
+    fenced: world.fenced,
     events: scheduler.events,
     virtualMs: scheduler.now,
     kills: fleet.kills,

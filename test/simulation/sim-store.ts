@@ -63,7 +63,9 @@ function ask<T>(
         scheduler.note(`${life.name} ${label}${world.describe(value)}`);
         deliver = () => resolve(value);
       } catch (error) {
-        scheduler.note(`${life.name} ${label} ${(error as { code?: string }).code ?? String(error)}`);
+        const { code = String(error) } = error as { readonly code?: string };
+        if (code === 'FENCED') world.fenced++;
+        scheduler.note(`${life.name} ${label} ${code}`);
         deliver = () => reject(error);
       }
     },

@@ -11,6 +11,8 @@ export class World {
   readonly evidence: Evidence = { messages: [], requests: [], toolRuns: [], ends: [], findings: [] };
   /** Calls of the store that were done. */
   operations = 0;
+  /** Those that were refused because their runner's time was over. */
+  fenced = 0;
   readonly #calls: Map<string, Set<{ readonly life: Life; readonly lease: HeldLease | undefined }>> =
     new Map();
   readonly #names: Map<string, string> = new Map();
