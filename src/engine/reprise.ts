@@ -74,6 +74,13 @@ export interface RepriseOptions {
   readonly run?: boolean;
 }
 
+export interface AgentInfo {
+  readonly id: string;
+  /** Who answers where a session has not chosen: `provider/model`. */
+  readonly model: string;
+  readonly profile?: ProfileName;
+}
+
 export interface InboxStatus {
   readonly status: InboxState;
   readonly sessionId: string;
@@ -253,6 +260,21 @@ export class Reprise implements AsyncDisposable {
   /** Everything that happens in the sessions of this process from now on. */
   events({ signal }: { readonly signal?: AbortSignal } = {}): AsyncIterable<SessionEvent> {
     return this.#context.hub.subscribe(() => true, signal === undefined ? {} : { signal });
+  }
+
+  /** How many turns run and wait in this process, for whoever looks after it. */
+  lanes(): ReturnType<Lanes['stats']> {
+    return this.#context.options.lanes.stats();
+  }
+
+  /** The agents that are configured; `main` always is. */
+  agents(): readonly AgentInfo[] {
+    const { agents = {}, model } = this.#options;
+    const ids = new Set(['main', ...Object.keys(agents).filter((id) => id !== 'defaults')]);
+    return [...ids].map((id) => {
+      const { model: own = model, profile = this.#options.profile } = agentOptions(agents, id);
+      return { id, model: `${own.provider}/${own.id}`, ...(profile !== undefined && { profile }) };
+    });
   }
 
   /** Resolves when all accepted work this process knows of is done. */
