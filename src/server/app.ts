@@ -5,7 +5,7 @@ import type { ZodError } from 'zod';
 import type { Reprise } from '../engine/reprise.ts';
 import { RepriseError } from '../errors.ts';
 import { routeOf } from './access.ts';
-import { authenticate, BadTokens } from './auth.ts';
+import { authenticate } from './auth.ts';
 import type { Logger, ModelByName, ServerApp, ServerConfig, ServerContext, ServerEnv } from './context.ts';
 import { cors, guards } from './guards.ts';
 import { Idempotency, idempotent, isIdempotencyKey } from './idempotency.ts';
@@ -71,7 +71,7 @@ export function createApp(options: AppOptions): ServerApp {
   app.use(frame(context));
   app.use(guards(config));
   app.use(cors(config));
-  app.use(authenticate(token, new BadTokens(context.limits.badTokens)));
+  app.use(authenticate(token, context.limits));
   app.use(bodyLimits(context.limits));
   app.use(idempotent(context.idempotency));
   registerMeta(app, context);
