@@ -42,7 +42,10 @@ describe('a mutation with an Idempotency-Key', () => {
     let calls = 0;
     const slow = new Proxy(store, {
       get: (target, name) => {
-        if (name !== 'delete') return Reflect.get(target, name, target) as unknown;
+        if (name !== 'delete') {
+          const value: unknown = Reflect.get(target, name, target);
+          return typeof value === 'function' ? value.bind(target) : value;
+        }
         return async (id: string) => {
           calls++;
           await held;

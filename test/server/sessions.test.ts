@@ -66,7 +66,7 @@ describe('a history over HTTP', () => {
   test('keeps the originals of what was summed up, marked, and leaves out what was undone', async () => {
     await using server = await startServer(
       {},
-      { compaction: { background: false, cut: { kind: 'keepTurns', turns: 1 } as never } },
+      { compaction: { background: false, cut: { kind: 'keep-turns', turns: 1 } } },
     );
     const id = await talk(server.reprise, [
       'a '.repeat(4000),
