@@ -122,11 +122,12 @@ function frame({ logger, metrics }: ServerContext): MiddlewareHandler<ServerEnv>
   };
 }
 
+/** Set in place: `c.header` would make a new response for each. */
 function carry(c: Context<ServerEnv>, isRead: boolean): void {
   const { headers } = c.res;
-  for (const [name, value] of Object.entries(HEADERS)) c.header(name, value);
-  if (!headers.has('content-security-policy')) c.header('Content-Security-Policy', CLOSED_PAGE);
-  if (!headers.has('cache-control')) c.header('Cache-Control', 'no-store');
-  c.header('X-Request-Id', c.get('requestId'));
-  if (!isRead) c.header('Idempotency-Key', c.get('idempotencyKey'));
+  for (const [name, value] of Object.entries(HEADERS)) headers.set(name, value);
+  if (!headers.has('content-security-policy')) headers.set('Content-Security-Policy', CLOSED_PAGE);
+  if (!headers.has('cache-control')) headers.set('Cache-Control', 'no-store');
+  headers.set('X-Request-Id', c.get('requestId'));
+  if (!isRead) headers.set('Idempotency-Key', c.get('idempotencyKey'));
 }

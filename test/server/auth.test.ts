@@ -52,6 +52,8 @@ describe('the token', () => {
       'the scheme in lower case': { Authorization: `bearer ${TOKEN}` },
       'another scheme': { Authorization: `Basic ${Buffer.from(`x:${TOKEN}`).toString('base64')}` },
     };
+    const open = ROUTES.filter(({ who }) => who === 'anyone').map(({ pattern }) => pattern);
+    expect(open).toEqual(['/healthz', '/', '/docs', '/docs/docs.js', '/docs/docs.css']);
     const bodies = new Set<string>();
     let refused = 0;
     for (const { method, pattern, who } of [
