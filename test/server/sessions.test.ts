@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { historyPageSchema } from '../../src/protocol/records.ts';
+import { openMemoryStore } from '../../src/store/memory/open.ts';
+import type { JsonObject } from '../../src/transcript/json.ts';
 import { startServer, talk } from '../support/http.ts';
 
 const HI = ['one', 'two', 'three', 'four', 'five'];
@@ -94,8 +96,14 @@ describe('a history over HTTP', () => {
     expect((await server.ask(path)).json.data.some((row) => row['text'] === 'last words')).toBe(false);
     expect((await server.ask(`${path}/redo`, { method: 'POST' })).json).toMatchObject({ undone: 'turn' });
     expect((await server.ask(path)).json.data.some((row) => row['text'] === 'last words')).toBe(true);
+    await server.ask(`${path}/undo`, { method: 'POST' });
+    await talk(server.reprise, ['other words']);
+    const said = (await server.ask(path)).json.data.map((row) => row['text']);
+    expect(said).toContain('other words');
+    expect(said).not.toContain('last words');
     const tree = await server.ask(`${path}/tree`);
-    expect(tree.json.data.filter((node) => node['role'] === 'user')).toHaveLength(4);
+    const users = tree.json.data.filter((node) => node['role'] === 'user');
+    expect(users.map((node) => node['current'])).toEqual([true, true, true, false, true]);
   });
 
   test('is not sent again to who has seen it', async () => {
@@ -175,7 +183,20 @@ describe('sessions over HTTP', () => {
   });
 
   test('are changed only as they were seen, where the caller says how', async () => {
-    await using server = await startServer();
+    const store = await openMemoryStore({});
+    // A slow disk, so that the second request could look before the first has written.
+    const slow = new Proxy(store, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name, target);
+        if (typeof value !== 'function') return value;
+        if (name !== 'patch') return value.bind(target) as unknown;
+        return async (id: string, settings: JsonObject) => {
+          await new Promise((resolve) => setTimeout(resolve, 200));
+          return target.patch(id, settings);
+        };
+      },
+    });
+    await using server = await startServer({}, { store: slow });
     const id = await talk(server.reprise, ['one']);
     const path = `/api/agents/main/sessions/${id}`;
     const etag = (await server.ask(path)).headers.etag ?? '';
