@@ -98,7 +98,7 @@ const HEADERS: Readonly<Record<string, string>> = {
 const CLOSED_PAGE = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
 /** Around everything: what each answer carries, whoever gave it, and a line about it. */
-function frame({ logger, metrics }: ServerContext): MiddlewareHandler<ServerEnv> {
+function frame({ logger, metrics, closing }: ServerContext): MiddlewareHandler<ServerEnv> {
   return async (c, next) => {
     const began = performance.now();
     const { method, path } = c.req;
@@ -112,6 +112,8 @@ function frame({ logger, metrics }: ServerContext): MiddlewareHandler<ServerEnv>
     c.set('idempotencyKey', given !== undefined && isIdempotencyKey(given) ? given : randomUUID());
     await next();
     carry(c, isRead);
+    // A connection that stays open for more would hold up the stop.
+    if (closing.aborted) c.res.headers.set('Connection', 'close');
     const seconds = (performance.now() - began) / 1000;
     metrics.request(route, c.res.status, seconds);
     // No query and no address of a session: what was asked for is nobody's business but the asker's.

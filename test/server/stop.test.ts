@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, test } from 'vitest';
 import { openReprise } from '../../src/config/open-reprise.ts';
-import { type Answer, ask } from '../support/http.ts';
+import { openMemoryStore } from '../../src/store/memory/open.ts';
+import { type Answer, ask, startServer, TOKEN } from '../support/http.ts';
 
 interface Running {
   readonly child: ChildProcess;
@@ -51,6 +52,39 @@ async function keepBusy({ home, ask: look }: Running): Promise<string> {
     .toContain('reprise_inbox{state="running"} 1');
   return inboxId;
 }
+
+test('requests that run when it stops are answered, and no idle connection holds it up', async () => {
+  const store = await openMemoryStore({});
+  let release = (): void => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let isAsked = false;
+  const slow = new Proxy(store, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      if (name !== 'search') return value.bind(target) as unknown;
+      return async (...args: Parameters<typeof target.search>) => {
+        isAsked = true;
+        await held;
+        return target.search(...args);
+      };
+    },
+  });
+  await using server = await startServer({ limits: { keepAliveMs: 60_000 } }, { store: slow });
+  const headers = { Authorization: `Bearer ${TOKEN}` };
+  // `fetch` keeps its connections.
+  expect((await fetch(`${server.url}/api/agents`, { headers })).headers.get('connection')).toBe('keep-alive');
+  const running = fetch(`${server.url}/api/search?q=x`, { headers });
+  await expect.poll(() => isAsked).toBe(true);
+  const began = Date.now();
+  const closed = server.close();
+  release();
+  expect((await running).status).toBe(200);
+  await closed;
+  expect(Date.now() - began).toBeLessThan(5000);
+});
 
 describe('reprise serve', () => {
   test('prints one line when it is ready, takes REPRISE_TOKEN, and ends with 0 when told to', async () => {
