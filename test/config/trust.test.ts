@@ -73,7 +73,7 @@ describe('a config file of the current folder', () => {
 
   test('base URLs, keys, tools, workspaces, the home, the store, the address and the token are never harmless', () => {
     const guarded =
-      /apiKey|baseURL|headers|tools|workspace|home|url|host|token|cors|allow|sandbox|systemPrompt/i;
+      /apiKey|baseURL|headers|tools|workspace|home|url|host|token$|tokenFile|cors|allow|sandbox|systemPrompt/i;
     for (const path of Object.keys(SAMPLES).filter((each) => guarded.test(each)))
       expect(settingAt(path)?.free, path).toBeUndefined();
   });
