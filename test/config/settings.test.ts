@@ -1,5 +1,8 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { configPage } from '../../scripts/config-doc.ts';
 import { typesAt } from '../../src/config/allowed.ts';
 import { envName, envPaths, SETTINGS, settingAt } from '../../src/config/settings.ts';
 import { ConfigHome } from '../support/config-home.ts';
@@ -78,5 +81,23 @@ describe('the table of settings', () => {
     expect(config.server.allowedHosts).toEqual(['a.example', 'b.example']);
     expect(config.server.cors.origins).toEqual(['https://a.example', 'https://b.example']);
     expect(config.compaction).toEqual({ background: false, memoryFlush: true });
+  });
+
+  test('is what docs/config.md lists (npm run docs writes it)', () => {
+    const page = readFileSync('docs/config.md', 'utf8');
+    expect(configPage(page)).toBe(page);
+    for (const { path } of SETTINGS)
+      expect(page).toContain(
+        `| \`${path.replace(/\*/, path.startsWith('models') ? '<provider>' : '<id>')}\` |`,
+      );
+  });
+
+  test('and the example in docs/ is a file that is taken whole', async () => {
+    using home = new ConfigHome();
+    const text = readFileSync('docs/reprise.config.example.json', 'utf8');
+    const { config, warnings } = await home.user(text).load();
+    expect(warnings).toEqual([]);
+    expect(config).toMatchObject({ model: 'anthropic:claude-sonnet-4-5', server: { port: 4747 } });
+    expect(config.agents['local']?.workspace).toBe(join(home.folder, 'notes'));
   });
 });
