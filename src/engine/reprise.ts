@@ -74,6 +74,13 @@ export interface RepriseOptions {
   readonly run?: boolean;
 }
 
+export interface AgentInfo {
+  readonly id: string;
+  /** Who answers where a session has not chosen: `provider/model`. */
+  readonly model: string;
+  readonly profile?: ProfileName;
+}
+
 export interface InboxStatus {
   readonly status: InboxState;
   readonly sessionId: string;
@@ -270,6 +277,21 @@ export class Reprise implements AsyncDisposable {
   /** The same, each in the moment it is told: for those who must not miss one. Answers with how to end it. */
   tap(tap: (event: SessionEvent) => void): () => void {
     return this.#context.hub.tap(tap);
+  }
+
+  /** How many turns run and wait in this process, for whoever looks after it. */
+  lanes(): ReturnType<Lanes['stats']> {
+    return this.#context.options.lanes.stats();
+  }
+
+  /** The agents that are configured; `main` always is. */
+  agents(): readonly AgentInfo[] {
+    const { agents = {}, model } = this.#options;
+    const ids = new Set(['main', ...Object.keys(agents).filter((id) => id !== 'defaults')]);
+    return [...ids].map((id) => {
+      const { model: own = model, profile = this.#options.profile } = agentOptions(agents, id);
+      return { id, model: `${own.provider}/${own.id}`, ...(profile !== undefined && { profile }) };
+    });
   }
 
   /** Resolves when all accepted work this process knows of is done. */
