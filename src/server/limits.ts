@@ -24,6 +24,10 @@ export interface ServerLimits {
   readonly badTokens: number;
   /** How long a stop waits for running turns. */
   readonly graceMs: number;
+  /** A stream whose client has let so much wait is cut off; it can resume. */
+  readonly streamBufferBytes: number;
+  /** A quiet stream says so often that it is there. */
+  readonly streamKeepAliveMs: number;
 }
 
 export const DEFAULT_LIMITS: ServerLimits = {
@@ -38,6 +42,8 @@ export const DEFAULT_LIMITS: ServerLimits = {
   keepAliveMs: 5000,
   badTokens: 30,
   graceMs: 7000,
+  streamBufferBytes: 1024 * 1024,
+  streamKeepAliveMs: 15_000,
 };
 
 /** With `undefined` for what nobody set. */
