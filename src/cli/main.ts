@@ -100,6 +100,16 @@ function createProgram(): Command {
       process.exitCode = await (await import('./commands/doctor.ts')).doctor(options);
     });
   program
+    .command('serve')
+    .description('the sessions as an HTTP API, for this machine unless told otherwise')
+    .option('--host <address>', 'where to listen; beyond loopback a token has to be given')
+    .option('--port <number>', '0 takes any that is free')
+    .option('--token-file <file>', 'a file with the token')
+    .option('--model <name>', 'who answers')
+    .option('--json', 'print {"url","tokenFile","pid"} when it is ready')
+    .option(...HOME)
+    .action(async (options: Options) => (await import('./commands/serve.ts')).serveHome(options));
+  program
     .command('path')
     .description('where the home is, or the transcript of a session')
     .argument('[ref]')

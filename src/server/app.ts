@@ -5,15 +5,24 @@ import type { ZodError } from 'zod';
 import type { Reprise } from '../engine/reprise.ts';
 import { RepriseError } from '../errors.ts';
 import { routeOf } from './access.ts';
-import { authenticate, BadTokens } from './auth.ts';
+import { authenticate } from './auth.ts';
 import type { Logger, ModelByName, ServerApp, ServerConfig, ServerContext, ServerEnv } from './context.ts';
 import { cors, guards } from './guards.ts';
 import { Idempotency, idempotent, isIdempotencyKey } from './idempotency.ts';
 import { bodyLimits, resolveLimits } from './limits.ts';
 import { Metrics } from './metrics.ts';
+import { registerOpenApi } from './openapi.ts';
+import { registerPages } from './pages.ts';
 import { answerNotFound, answerProblem, inputError } from './problem.ts';
 import { registerChat } from './routes/chat.ts';
+import { registerConversations } from './routes/conversations.ts';
 import { registerInbound } from './routes/inbound.ts';
+import { registerMeta } from './routes/meta.ts';
+import { registerSearch } from './routes/search.ts';
+import { registerSessionList } from './routes/session-list.ts';
+import { registerSessionLooks } from './routes/session-looks.ts';
+import { registerSessionSteps } from './routes/session-steps.ts';
+import { registerSession } from './routes/sessions.ts';
 
 export interface AppOptions {
   readonly reprise: Reprise;
@@ -62,11 +71,20 @@ export function createApp(options: AppOptions): ServerApp {
   app.use(frame(context));
   app.use(guards(config));
   app.use(cors(config));
-  app.use(authenticate(token, new BadTokens(context.limits.badTokens)));
+  app.use(authenticate(token, context.limits));
   app.use(bodyLimits(context.limits));
   app.use(idempotent(context.idempotency));
+  registerMeta(app, context);
+  registerSessionList(app, context);
+  registerSession(app, context);
+  registerSessionSteps(app, context);
+  registerSessionLooks(app, context);
+  registerConversations(app, context);
+  registerSearch(app, context);
   registerChat(app, context);
   registerInbound(app, context);
+  registerPages(app);
+  registerOpenApi(app, context);
   return app;
 }
 

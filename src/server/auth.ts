@@ -4,6 +4,7 @@ import type { MiddlewareHandler } from 'hono';
 import { RepriseError } from '../errors.ts';
 import { decideAccess, routeOf } from './access.ts';
 import type { Principal, ServerEnv } from './context.ts';
+import type { ServerLimits } from './limits.ts';
 
 const SCHEME = 'Bearer ';
 const WINDOW_MS = 60_000;
@@ -11,8 +12,18 @@ const WINDOW_MS = 60_000;
 const MAX_ADDRESSES = 10_000;
 
 /** Looks at the token once, and asks the table once, for every request. */
-export function authenticate(token: string, bad: BadTokens): MiddlewareHandler<ServerEnv> {
+export function authenticate(token: string, limits: ServerLimits): MiddlewareHandler<ServerEnv> {
   const expected = sha256(token);
+  const wrongTokens = new RateLimit({
+    max: limits.badTokens,
+    what: 'wrong tokens',
+    next: 'Wait, and look whether the token is the one of this server.',
+  });
+  const strangers = new RateLimit({
+    max: limits.requestsPerMinute,
+    what: 'requests without a token',
+    next: 'Wait, or send the token.',
+  });
   return async (c, next) => {
     const header = c.req.header('authorization');
     const given = header?.startsWith(SCHEME) === true ? header.slice(SCHEME.length) : undefined;
@@ -20,8 +31,11 @@ export function authenticate(token: string, bad: BadTokens): MiddlewareHandler<S
     const isGood = given !== undefined && timingSafeEqual(sha256(given), expected);
     const principal: Principal | undefined = isGood ? { kind: 'owner' } : undefined;
     const route = routeOf(c.req.method, c.req.path);
-    // No token is no guess: browsers and probes come without one.
-    if (given !== undefined && !isGood) bad.count(clientOf(c.env?.incoming?.socket.remoteAddress));
+    if (!isGood) {
+      const client = clientOf(c.env?.incoming?.socket.remoteAddress);
+      // No token is no guess: browsers and probes come without one.
+      (given === undefined ? strangers : wrongTokens).count(client);
+    }
     c.set('principal', principal);
     decideAccess(route, principal);
     return next();
@@ -51,34 +65,39 @@ function network(address: string): string {
   return [...groups, ...Array<string>(Math.max(0, zeros)).fill('0'), ...behind].slice(0, 4).join(':');
 }
 
-/** Counts wrong tokens by address and minute. Good tokens are not asked for: nobody can lock the owner out. */
-export class BadTokens {
-  readonly #max: number;
-  readonly #now: () => number;
+export interface RateOptions {
+  /** In a minute, for each client. */
+  readonly max: number;
+  readonly what: string;
+  readonly next: string;
+  readonly now?: () => number;
+}
+
+/** Counts by client and minute. Good tokens are never counted: nobody can lock the owner out. */
+export class RateLimit {
+  readonly #options: RateOptions;
   readonly #counts: Map<string, { count: number; until: number }> = new Map();
 
-  constructor(max: number, now: () => number = Date.now) {
-    this.#max = max;
-    this.#now = now;
+  constructor(options: RateOptions) {
+    this.#options = options;
   }
 
   count(client: string): void {
-    const now = this.#now();
+    const { max, what, next, now = Date.now } = this.#options;
+    const at = now();
     let row = this.#counts.get(client);
-    if (row === undefined || row.until <= now) {
+    if (row === undefined || row.until <= at) {
       this.#counts.delete(client);
-      row = { count: 0, until: now + WINDOW_MS };
+      row = { count: 0, until: at + WINDOW_MS };
       this.#counts.set(client, row);
       const [oldest] = this.#counts.keys();
       if (this.#counts.size > MAX_ADDRESSES && oldest !== undefined) this.#counts.delete(oldest);
     }
     row.count++;
-    if (row.count <= this.#max) return;
-    throw new RepriseError('RATE_LIMITED', 'too many wrong tokens from this address', {
-      details: {
-        retryAfter: Math.ceil((row.until - now) / 1000),
-        next: 'Wait, and look whether the token is the one of this server.',
-      },
+    if (row.count <= max) return;
+    const retryAfter = Math.ceil((row.until - at) / 1000);
+    throw new RepriseError('RATE_LIMITED', `too many ${what} from this address`, {
+      details: { retryAfter, next },
     });
   }
 }

@@ -82,7 +82,7 @@ export function addOperation<P = unknown, Q = unknown, B = unknown>(
     });
     const handler = (c: Context<ServerEnv>): Promise<Response> | Response => {
       // Filled by the validators the route was made with, one for each part that has a schema.
-      const valid = c.req.valid as unknown as (target: string) => unknown;
+      const valid = c.req.valid.bind(c.req) as unknown as (target: string) => unknown;
       const of = (target: string, part: unknown): unknown => (part === undefined ? {} : valid(target));
       return run({
         params: of('param', params) as P,
