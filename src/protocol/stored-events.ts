@@ -8,7 +8,7 @@ export interface ToldEntry {
   /** Told when it was stored. */
   readonly said: readonly StreamEvent[];
   /** Told behind it: the calls an answer asks for. */
-  readonly then: readonly StreamEvent[];
+  readonly calls: readonly StreamEvent[];
 }
 
 /** The end of a turn as its entry tells it. */
@@ -22,7 +22,7 @@ export interface StoredEnd {
 
 type Line = Entry | SessionHeader;
 
-const NOTHING: ToldEntry = { said: [], then: [] };
+const NOTHING: ToldEntry = { said: [], calls: [] };
 
 export function toldByEntry(line: Line): ToldEntry {
   const { type, message } = line as Entry;
@@ -30,7 +30,7 @@ export function toldByEntry(line: Line): ToldEntry {
     const { tokensBefore, tokensAfter } = line as Entry & Record<'tokensBefore' | 'tokensAfter', unknown>;
     return {
       said: [{ type: 'compaction_end', tokensBefore: count(tokensBefore), tokensAfter: count(tokensAfter) }],
-      then: [],
+      calls: [],
     };
   }
   if (type !== 'message' || !isObject(message)) return NOTHING;
@@ -38,14 +38,14 @@ export function toldByEntry(line: Line): ToldEntry {
     const { toolCallId, toolName, isError, content } = message;
     const text = contentText(content);
     const named = { toolCallId: String(toolCallId), name: String(toolName) };
-    return { said: [{ type: 'tool_result', ...named, text, isError: isError === true }], then: [] };
+    return { said: [{ type: 'tool_result', ...named, text, isError: isError === true }], calls: [] };
   }
   return message['role'] === 'assistant' ? toldByAnswer(message) : NOTHING;
 }
 
 function toldByAnswer({ content, usage }: JsonObject): ToldEntry {
   const said: StreamEvent[] = [];
-  const then: StreamEvent[] = [];
+  const calls: StreamEvent[] = [];
   for (const block of Array.isArray(content) ? content : []) {
     if (!isObject(block)) continue;
     const { type, text, thinking, id, name, arguments: input } = block;
@@ -53,7 +53,7 @@ function toldByAnswer({ content, usage }: JsonObject): ToldEntry {
     if (type === 'thinking' && typeof thinking === 'string' && thinking !== '')
       said.push({ type: 'thinking_delta', text: thinking });
     if (type === 'toolCall')
-      then.push({
+      calls.push({
         type: 'tool_call',
         id: String(id),
         name: String(name),
@@ -62,7 +62,7 @@ function toldByAnswer({ content, usage }: JsonObject): ToldEntry {
   }
   if (isObject(usage) && typeof usage['input'] === 'number')
     said.push({ type: 'usage', ...tokenUsage(usage as unknown as Usage) });
-  return { said, then };
+  return { said, calls };
 }
 
 /** The text of an answer in an entry; undefined: it is none. */

@@ -26,8 +26,6 @@ export interface ServerLimits {
   readonly keepAliveMs: number;
   /** How long a stop waits for requests and running turns. */
   readonly graceMs: number;
-  /** A stream whose client has let so much wait is cut off; it can resume. */
-  readonly streamBufferBytes: number;
   /** A quiet stream says so often that it is there. */
   readonly streamKeepAliveMs: number;
 }
@@ -46,7 +44,6 @@ export const DEFAULT_LIMITS: ServerLimits = {
   requestTimeoutMs: 60_000,
   keepAliveMs: 5000,
   graceMs: 7000,
-  streamBufferBytes: 1024 * 1024,
   streamKeepAliveMs: 15_000,
 };
 

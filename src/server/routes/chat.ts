@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { InboundMessage } from '../../engine/inbound.ts';
 import { RepriseError } from '../../errors.ts';
-import { parseAgentId, parseSessionId } from '../../keys/ids.ts';
 import {
   type ChatRequest,
   type ChatStatus,
@@ -10,15 +9,16 @@ import {
   stopAnswerSchema,
 } from '../../protocol/chat.ts';
 import { streamEventSchema } from '../../protocol/events.ts';
+import { type AgentParams, agentParams, sessionIdSchema } from '../../protocol/ids.ts';
 import type { ServerApp, ServerContext } from '../context.ts';
+import { findRecord, findSession } from '../find-session.ts';
 import { addOperation } from '../operation.ts';
 import { eventLogs, openStream } from '../sse/open-stream.ts';
 
 /** What comes without a channel was written by the owner. */
 const OWN_CHANNEL = 'web';
 
-const agent: z.ZodType<{ agentId: string }> = z.object({ agentId: z.string() });
-const ofSession: z.ZodType<{ sessionId: string }> = z.object({ sessionId: z.string().min(1) });
+const ofSession: z.ZodType<{ sessionId: string }> = z.object({ sessionId: sessionIdSchema });
 const resume: z.ZodType = z.object({ 'last-event-id': z.string().optional() });
 const keyed: z.ZodType = z.object({ 'idempotency-key': z.string().optional() });
 const STREAM = { type: 'text/event-stream', schema: streamEventSchema } as const;
@@ -28,19 +28,19 @@ export function registerChat(app: ServerApp, context: ServerContext): void {
   const { reprise } = context;
   eventLogs(reprise); // from now on: a turn may begin before anybody listens
 
-  addOperation<{ agentId: string }, unknown, ChatRequest>(app, {
+  addOperation<AgentParams, unknown, ChatRequest>(app, {
     method: 'post',
     paths: ['/api/agents/{agentId}/chat'],
     id: 'chat',
     tag: 'chat',
     summary: 'Say something, and hear the turn that answers it',
-    params: agent,
+    params: agentParams,
     headers: keyed,
     body: chatRequestSchema,
     needsBody: true,
     answer: { ...STREAM, description: 'The events of the message, one JSON object each, until its end' },
     run: async ({ params, body: { message, channel = OWN_CHANNEL, ...rest }, c }) => {
-      const said: InboundMessage = { ...rest, text: message, channel, agentId: parseAgentId(params.agentId) };
+      const said: InboundMessage = { ...rest, text: message, channel, agentId: params.agentId };
       const idempotencyKey = c.get('idempotencyKey');
       const { inboxId, sessionId, sessionKey } = await reprise.receive(
         { ...said, idempotencyKey },
@@ -50,18 +50,18 @@ export function registerChat(app: ServerApp, context: ServerContext): void {
     },
   });
 
-  addOperation<{ agentId: string }, { sessionId: string; inboxId?: string | undefined }>(app, {
+  addOperation<AgentParams, { sessionId: string; inboxId?: string | undefined }>(app, {
     method: 'get',
     paths: ['/api/agents/{agentId}/chat/stream'],
     id: 'chatStream',
     tag: 'chat',
     summary: 'Join what runs in a session, or go on behind Last-Event-ID',
-    params: agent,
-    query: z.object({ sessionId: z.string().min(1), inboxId: z.string().optional() }),
+    params: agentParams,
+    query: z.object({ sessionId: sessionIdSchema, inboxId: z.string().optional() }),
     headers: resume,
     answer: { ...STREAM, description: 'Events; `idle` where nothing runs' },
     run: async ({ params, query: { sessionId: asked, inboxId }, c }) => {
-      const { id: sessionId, sessionKey } = await sessionOf(context, params.agentId, asked);
+      const { id: sessionId, sessionKey } = await findRecord(context, { ...params, sessionId: asked });
       const item = inboxId === undefined ? undefined : await reprise.store.inbox.get(inboxId);
       if (item !== undefined && item.sessionId !== sessionId)
         throw new RepriseError('NOT_FOUND', `no message ${inboxId} in this session`, {
@@ -71,29 +71,29 @@ export function registerChat(app: ServerApp, context: ServerContext): void {
     },
   });
 
-  addOperation<{ agentId: string }, { sessionId: string }>(app, {
+  addOperation<AgentParams, { sessionId: string }>(app, {
     method: 'get',
     paths: ['/api/agents/{agentId}/chat/status'],
     id: 'chatStatus',
     tag: 'chat',
     summary: 'Whether something runs or waits in a session',
-    params: agent,
+    params: agentParams,
     query: ofSession,
     answer: { schema: chatStatusSchema, description: 'What it does' },
     run: async ({ params, query, c }) => {
-      const { id: sessionId } = await sessionOf(context, params.agentId, query.sessionId);
+      const { id: sessionId } = await findRecord(context, { ...params, ...query });
       return c.json(await statusOf(context, sessionId));
     },
   });
 
-  addOperation<{ agentId: string }, { sessionId?: string | undefined }, StopRequest>(app, {
+  addOperation<AgentParams, { sessionId?: string | undefined }, StopRequest>(app, {
     method: 'post',
     paths: ['/api/agents/{agentId}/chat/stop'],
     id: 'chatStop',
     tag: 'chat',
     summary: 'Stop the turn that runs; what was said so far is kept',
-    params: agent,
-    query: z.object({ sessionId: z.string().min(1).optional() }),
+    params: agentParams,
+    query: z.object({ sessionId: sessionIdSchema.optional() }),
     body: stopRequestSchema,
     answer: { schema: stopAnswerSchema, description: 'What was stopped' },
     run: async ({ params, query, body: { sessionId: named = query.sessionId, waiting = false }, c }) => {
@@ -101,8 +101,7 @@ export function registerChat(app: ServerApp, context: ServerContext): void {
         throw new RepriseError('INVALID_INPUT', 'sessionId: which session is to be stopped', {
           details: { field: 'sessionId' },
         });
-      const { id } = await sessionOf(context, params.agentId, named);
-      const session = await reprise.session({ id });
+      const session = await findSession(context, { ...params, sessionId: named });
       return c.json(await session.stop({ waiting }));
     },
   });
@@ -114,22 +113,9 @@ interface StopRequest {
 }
 
 const stopRequestSchema: z.ZodType<StopRequest> = z.strictObject({
-  sessionId: z.string().min(1).exactOptional(),
+  sessionId: z.exactOptional(sessionIdSchema),
   waiting: z.boolean().exactOptional().meta({ description: 'Messages that wait are cancelled too.' }),
 });
-
-/** A session of another agent is not there for this one. */
-async function sessionOf(
-  { reprise }: ServerContext,
-  agentId: string,
-  sessionId: string,
-): ReturnType<typeof reprise.store.get> {
-  const record = await reprise.store.get(parseSessionId(sessionId));
-  if (record.agentId === parseAgentId(agentId)) return record;
-  throw new RepriseError('SESSION_NOT_FOUND', `agent ${agentId} has no session ${sessionId}`, {
-    details: { agentId, sessionId },
-  });
-}
 
 async function statusOf({ reprise }: ServerContext, sessionId: string): Promise<ChatStatus> {
   const open = (await reprise.store.inbox.pending(sessionId)).filter((item) => item.class !== 'command');

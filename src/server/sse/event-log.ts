@@ -2,6 +2,8 @@ import type { SessionEvent } from '../../engine/events.ts';
 import { isTerminalFrame, type StreamEvent, toStreamEvent } from '../../protocol/events.ts';
 import { type EventId, type Frame, runBase } from './frame.ts';
 
+type TurnStart = Extract<SessionEvent['event'], { type: 'turn_start' }>;
+
 /** One or, where they are old, several deltas in one. */
 interface LogRecord {
   readonly seq: number;
@@ -64,29 +66,9 @@ export class SessionLog {
   }
 
   take({ inboxId, epoch, event }: SessionEvent): void {
-    if (inboxId === undefined || epoch === undefined) return; // about no message of a turn
-    const current = this.#turns.at(-1);
-    if (event.type === 'turn_start' && current?.turnId !== event.turnId) {
-      if (current !== undefined && current.end === undefined) current.isLost = true;
-      this.#last = Math.max(this.#last, runBase(epoch));
-      const start = toStreamEvent(event, this.sessionId) as StreamEvent;
-      const before = this.#last;
-      const members = new Map([[inboxId, before]]);
-      this.#turns.push({ turnId: event.turnId, startSeq: event.seq, before, start, members });
-      if (this.#turns.length > MAX_TURNS) this.#turns.shift();
-      this.#lastSeq = event.seq;
-    } else if (current === undefined || current.end !== undefined) {
-      return this.#untold();
-    } else if (event.type === 'turn_start' || event === this.#latest) {
-      // The same again, for another message that is answered by the turn.
-      if (!current.members.has(inboxId)) current.members.set(inboxId, this.#last);
-      return this.#wake();
-    } else if (!current.members.has(inboxId)) return this.#untold();
-    this.#latest = event;
-    if (event.type === 'entry' || event.type === 'compaction') this.#lastSeq = event.seq;
-    const told = toStreamEvent(event, this.sessionId);
-    if (told !== undefined) this.#push(told);
-    this.#wake();
+    // What is about no message of a turn is nothing to resume; an end of one whose turn is not here stands in its row.
+    if (inboxId !== undefined && epoch !== undefined) this.#hear(inboxId, epoch, event);
+    for (const onNews of this.#waiting) onNews();
   }
 
   /** The newest turn that answers a message. */
@@ -170,6 +152,33 @@ export class SessionLog {
     return () => this.#waiting.delete(onNews);
   }
 
+  #hear(inboxId: string, epoch: number, event: SessionEvent['event']): void {
+    const current = this.#turns.at(-1);
+    if (event.type === 'turn_start' && current?.turnId !== event.turnId) this.#begin(inboxId, epoch, event);
+    else if (current === undefined || current.end !== undefined) return;
+    else if (event.type === 'turn_start' || event === this.#latest) {
+      // The same again, for another message that is answered by the turn.
+      if (!current.members.has(inboxId)) current.members.set(inboxId, this.#last);
+      return;
+    } else if (!current.members.has(inboxId)) return;
+    this.#latest = event;
+    if (event.type === 'entry' || event.type === 'compaction') this.#lastSeq = event.seq;
+    const told = toStreamEvent(event, this.sessionId);
+    if (told !== undefined) this.#push(told);
+  }
+
+  #begin(inboxId: string, epoch: number, event: TurnStart): void {
+    const left = this.#turns.at(-1);
+    if (left !== undefined && left.end === undefined) left.isLost = true;
+    this.#last = Math.max(this.#last, runBase(epoch));
+    this.#lastSeq = event.seq;
+    const { turnId, seq: startSeq } = event;
+    const start = toStreamEvent(event, this.sessionId) as StreamEvent;
+    const members = new Map([[inboxId, this.#last]]);
+    this.#turns.push({ turnId, startSeq, before: this.#last, start, members });
+    if (this.#turns.length > MAX_TURNS) this.#turns.shift();
+  }
+
   #push(event: StreamEvent): void {
     const n = ++this.#last;
     const size = sizeOf(event);
@@ -180,11 +189,6 @@ export class SessionLog {
     if (turn !== undefined && isTerminalFrame(event)) turn.end = n;
     if (this.#records.length - this.#settled >= 2 * FRESH) this.#merge();
     if (this.#size > this.#maxSize) this.#forget();
-  }
-
-  /** An end of a message that never came into a turn, or of a command: whoever waits for it looks at its row. */
-  #untold(): void {
-    this.#wake();
   }
 
   /** Many small strings cost far more than what they say. */
@@ -230,10 +234,6 @@ export class SessionLog {
   #grow(change: number): void {
     this.#size += change;
     this.#onSize(change);
-  }
-
-  #wake(): void {
-    for (const onNews of this.#waiting) onNews();
   }
 }
 

@@ -41,7 +41,7 @@ export async function* storedFrames(
     return whole === after.seq && count <= skip ? undefined : { id, event };
   };
   for await (const { seq, entry } of entriesFrom(store, sessionId, Math.max(1, after.seq), until)) {
-    const { said, then } = toldByEntry(entry);
+    const { said, calls } = toldByEntry(entry);
     text = isUserMessage(entry) ? '' : (answerText(entry) ?? text);
     const named = { seq, ...(entry.seal?.k !== undefined && { key: entry.seal.k }) };
     if (seq > after.seq) {
@@ -61,7 +61,7 @@ export async function* storedFrames(
     }
     // Whoever goes on from here with a running turn hears its calls there.
     if (seq === until) return;
-    for (const event of then) {
+    for (const event of calls) {
       const frame = place(event);
       if (frame !== undefined) yield { ...named, ...frame };
     }
