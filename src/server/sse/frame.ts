@@ -38,9 +38,17 @@ export function parseEventId(text: string | undefined): EventId | undefined {
   return Number.isSafeInteger(id.seq) && Number.isSafeInteger(id.n) ? id : undefined;
 }
 
+/** Line breaks to some readers, though not to the format. */
+const OTHER_BREAKS = /[\u0085\u2028\u2029]/g;
+
 /** JSON has no raw line breaks, and ids are digits: whatever an event says, it is one frame (T81). */
 export function encodeFrame({ id, event }: Frame): string {
-  return `id: ${id.seq}.${id.n}\ndata: ${JSON.stringify(event)}\n\n`;
+  const data = JSON.stringify(event).replace(OTHER_BREAKS, escaped);
+  return `id: ${id.seq}.${id.n}\ndata: ${data}\n\n`;
+}
+
+function escaped(char: string): string {
+  return `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
 export const KEEP_ALIVE = ':\n\n';
