@@ -1,45 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type Client, createClient, type StreamEvent } from '../../src/client/index.ts';
 import { TOKEN, textOf } from '../support/server.ts';
+import { killServer, type RunningServer, ServerHome } from '../support/server-process.ts';
 
-const script = fileURLToPath(new URL('../support/server-driver.ts', import.meta.url));
 const PATIENCE_MS = 60_000;
 
-interface Running {
-  readonly child: ChildProcess;
-  readonly url: string;
-}
-
-let home = '';
-const children: ChildProcess[] = [];
-beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'reprise-server-'));
-});
-afterEach(() => {
-  for (const child of children.splice(0)) child.kill('SIGKILL');
-  rmSync(home, { recursive: true, force: true });
-});
-
-async function start(answers: readonly string[], port = 0): Promise<Running> {
-  const args = [script, home, String(port), JSON.stringify(answers)];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  children.push(child);
-  const [line] = (await once(child.stdout, 'data')) as [Buffer];
-  return { child, url: line.toString().trim() };
-}
-
-async function kill({ child }: Running): Promise<void> {
-  child.kill('SIGKILL');
-  await once(child, 'exit');
-}
-
-const clientOf = ({ url }: Running): Client =>
+const clientOf = ({ url }: RunningServer): Client =>
   createClient({ url, token: TOKEN, retries: 200, backoffMs: 50 });
 
 async function until(isSo: () => Promise<boolean>, what: string): Promise<void> {
@@ -51,9 +17,10 @@ async function until(isSo: () => Promise<boolean>, what: string): Promise<void> 
 
 describe('a server that is killed in the middle of an answer', () => {
   test('takes the answer up again; the stream is told what was kept, the session and the queue go on', async () => {
-    const first = await start(['one two three…']);
+    using home = new ServerHome();
+    const first = await home.start(['one two three…']);
     const events: StreamEvent[] = [];
-    let killed: Promise<Running> | undefined;
+    let killed: Promise<RunningServer> | undefined;
     let inboxId = '';
     const stream = clientOf(first).chat('main', { message: 'go', sessionId: 's' });
     for await (const event of stream) {
@@ -61,8 +28,8 @@ describe('a server that is killed in the middle of an answer', () => {
       if (textOf(events) !== 'one two three' || killed !== undefined) continue;
       // Accepted before the end of the process, so it runs behind it.
       ({ inboxId } = await clientOf(first).inbound({ text: 'and then?', channel: 'web', sessionId: 's' }));
-      await kill(first);
-      killed = start(['four five six', 'seven', 'eight'], Number(new URL(first.url).port));
+      await killServer(first);
+      killed = home.start(['four five six', 'seven', 'eight'], Number(new URL(first.url).port));
     }
     expect(events.map(({ type }) => type)).toEqual([
       'session',
@@ -80,7 +47,7 @@ describe('a server that is killed in the middle of an answer', () => {
     ]);
     expect(events[5]).toMatchObject({ text: '' });
     expect(textOf(events)).toBe('four five six');
-    const second = await (killed as Promise<Running>);
+    const second = await (killed as Promise<RunningServer>);
     const client = clientOf(second);
     await until(async () => (await client.inbox(inboxId)).status === 'done', 'the queued message has run');
     expect(await client.inbox(inboxId)).toMatchObject({ reply: { text: 'seven' } });
@@ -94,12 +61,13 @@ describe('a server that is killed in the middle of an answer', () => {
   });
 
   test('T59 a message whose answer was lost is sent again and accepted once', async () => {
-    const first = await start(['one…']);
+    using home = new ServerHome();
+    const first = await home.start(['one…']);
     const key = { idempotencyKey: 'the-same' };
     const stream = clientOf(first).chat('main', { message: 'go', sessionId: 's' }, key);
     for await (const event of stream) if (event.type === 'text_delta') break;
-    await kill(first);
-    const second = await start(['two', 'not to be said'], Number(new URL(first.url).port));
+    await killServer(first);
+    const second = await home.start(['two', 'not to be said'], Number(new URL(first.url).port));
     const client = clientOf(second);
     const ends: StreamEvent[] = [];
     for (let i = 0; i < 2; i++)

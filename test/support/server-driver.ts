@@ -1,7 +1,9 @@
 /**
  * A server in its own process, to be killed: `node server-driver.ts <home> <port> <answers>`. It prints its address when
- * it listens. An answer that ends with `…` comes word by word and then hangs for ever.
+ * it listens. An answer that ends with `…` comes word by word and then hangs for ever; `#n` is n numbers, which come
+ * when a line comes in.
  */
+import { once } from 'node:events';
 import { openReprise } from '../../src/config/open-reprise.ts';
 import { createScriptedModel, type ScriptedStep } from '../../src/models/scripted/scripted-model.ts';
 import { serve } from '../../src/server/serve.ts';
@@ -11,12 +13,20 @@ const never = new Promise<never>(() => undefined);
 
 const texts = JSON.parse(answers) as string[];
 const words = (text: string): ScriptedStep => ({ text: text.replace('…', '').match(/\S+\s*/g) ?? [] });
-const model = createScriptedModel(texts.map(words));
+const numbers = (count: number): string[] => Array.from({ length: count }, (_, i) => `${i},`);
+const step = (text: string): ScriptedStep =>
+  text.startsWith('#')
+    ? { wait: once(process.stdin, 'data'), text: numbers(Number(text.slice(1))) }
+    : words(text);
+const model = createScriptedModel(texts.map((text) => () => step(text)));
 const { stream } = model;
 let calls = 0;
 model.stream = async function* (request, options) {
   const hangs = texts[calls++]?.endsWith('…') === true;
+  let count = 0;
   for await (const event of stream(request, options)) {
+    // As a network would: others have their turn in between.
+    if (++count % 50 === 0) await new Promise((resolve) => setImmediate(resolve));
     if (hangs && event.type === 'finish') await never;
     yield event;
   }
@@ -29,7 +39,11 @@ const logger = {
 };
 const { url } = await serve({
   reprise,
-  config: { port: Number(port), token: 'a-token-for-tests-that-is-long-enough' },
+  config: {
+    port: Number(port),
+    token: 'a-token-for-tests-that-is-long-enough',
+    limits: { streamBufferBytes: 256 * 1024 },
+  },
   logger,
 });
 process.stdout.write(`${url}\n`);

@@ -259,8 +259,8 @@ export class EventStream {
   /** Until something is told or, with `afterSeq`, stored by anybody. False: there is nothing to wait for any more, or not for so long. */
   async #wait(afterSeq?: number, ms?: number): Promise<boolean> {
     const { reprise, sessionId, signal } = this.#options;
-    const over = new AbortController();
-    if (afterSeq !== undefined)
+    const over = afterSeq === undefined ? undefined : new AbortController();
+    if (over !== undefined && afterSeq !== undefined)
       void this.#watch(reprise.store.watch(sessionId, { afterSeq, signal: over.signal }));
     const timer = ms === undefined ? undefined : setTimeout(() => this.#wake?.(), ms);
     if (!this.#isNews && !signal.aborted && !this.#isCut)
@@ -269,7 +269,7 @@ export class EventStream {
       });
     this.#wake = undefined;
     clearTimeout(timer);
-    over.abort();
+    over?.abort();
     // What else is told in this moment goes into the same write.
     await new Promise((resolve) => setImmediate(resolve));
     return this.#isNews && !signal.aborted && !this.#isCut;
