@@ -1,3 +1,5 @@
+/* Longer than files here should be: the one door to everything an engine does, and nothing but doors. */
+
 import type { CutStrategy } from '../compaction/cut-strategies.ts';
 import { RepriseError } from '../errors.ts';
 import { normalizeSessionKey, parseSessionKey } from '../keys/session-key.ts';

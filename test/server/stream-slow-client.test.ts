@@ -34,6 +34,7 @@ async function readAll(response: Response): Promise<{ count: number; isExact: bo
   let count = 0;
   const texts: string[] = [];
   for await (const { event } of frames(response)) {
+    if (event.type === 'error') throw new Error(event.error);
     if (event.type !== 'text_delta') continue;
     count++;
     texts.push(event.text);

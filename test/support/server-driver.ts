@@ -3,7 +3,7 @@
  * it listens. An answer that ends with `…` comes word by word and then hangs for ever; `#n` is n numbers, which come
  * when a line comes in.
  */
-import { once } from 'node:events';
+import { createInterface } from 'node:readline';
 import { openReprise } from '../../src/config/open-reprise.ts';
 import { createScriptedModel, type ScriptedStep } from '../../src/models/scripted/scripted-model.ts';
 import { serve } from '../../src/server/serve.ts';
@@ -13,12 +13,14 @@ const never = new Promise<never>(() => undefined);
 
 const texts = JSON.parse(answers) as string[];
 const words = (text: string): ScriptedStep => ({ text: text.replace('…', '').match(/\S+\s*/g) ?? [] });
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const numbers = (count: number): string[] => Array.from({ length: count }, (_, i) => `${i},`);
 const step = (text: string): ScriptedStep =>
-  text.startsWith('#')
-    ? { wait: once(process.stdin, 'data'), text: numbers(Number(text.slice(1))) }
-    : words(text);
-const model = createScriptedModel(texts.map((text) => () => step(text)));
+  text.startsWith('#') ? { wait: lines.next(), text: numbers(Number(text.slice(1))) } : words(text);
+const model = createScriptedModel(
+  texts.map((text) => () => step(text)),
+  { contextWindow: 10_000_000 },
+);
 const { stream } = model;
 let calls = 0;
 model.stream = async function* (request, options) {
