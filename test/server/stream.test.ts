@@ -193,6 +193,30 @@ describe('a chat over HTTP', () => {
     expect(JSON.stringify((await at.reprise.store.read('s')).entries)).toContain('half ');
   });
 
+  test('T81 T62 names, ids and texts of any kind arrive as they are, one frame each', async () => {
+    const odd = 'a\nb\r\n\rdata: x\n\nid: 9\nevent: y\nretry: 1\0\u2028\u0085\ufeff🙂\ud800';
+    const tool: Tool = { ...echo, name: 'odd', run: async () => odd };
+    const calls = [{ id: 'call\ndata: 1', name: 'odd', input: { [odd]: odd } }];
+    const script = createScriptedModel([{ thinking: { text: odd }, text: odd, calls }, { text: [odd, odd] }]);
+    await using at = await openServer(script, { tools: [tool] });
+    const told = await allEvents(at.chat({ message: odd, sessionId: 's' }));
+    const texts = told.flatMap((event) => (event.type === 'text_delta' ? [event.text] : []));
+    expect(texts).toEqual([odd, odd, odd]);
+    expect(told).toContainEqual({ type: 'thinking_delta', text: odd });
+    expect(told).toContainEqual({ type: 'tool_call', id: 'call\ndata: 1', name: 'odd', input: { [odd]: odd } });
+    expect(told).toContainEqual(
+      expect.objectContaining({ type: 'tool_result', toolCallId: 'call\ndata: 1', text: odd }),
+    );
+    const stored = await allEvents(
+      at.request('/api/agents/main/chat/stream?sessionId=s', { headers: { 'last-event-id': '2.0' } }),
+    );
+    expect(stored.filter(({ type }) => type.endsWith('_delta')).map((event) => 'text' in event && event.text)).toEqual([
+      odd,
+      odd,
+      odd + odd,
+    ]);
+  });
+
   test('a command is answered in the stream and never reaches the model', async () => {
     const model = scripted([]);
     await using at = await openServer(model);
