@@ -13,7 +13,9 @@ import type {
   Store,
 } from '../store/store.ts';
 import {
+  type AgentInfo,
   type Agents,
+  agentInfos,
   agentOptions,
   agentTools,
   storedSystemPrompt,
@@ -74,13 +76,6 @@ export interface RepriseOptions {
   readonly stuckAfterMs?: number;
   /** Whether accepted messages of any session are run here, also those of processes that died. */
   readonly run?: boolean;
-}
-
-export interface AgentInfo {
-  readonly id: string;
-  /** Who answers where a session has not chosen: `provider/model`. */
-  readonly model: string;
-  readonly profile?: ProfileName;
 }
 
 export interface InboxStatus {
@@ -288,12 +283,8 @@ export class Reprise implements AsyncDisposable {
 
   /** The agents that are configured; `main` always is. */
   agents(): readonly AgentInfo[] {
-    const { agents = {}, model } = this.#options;
-    const ids = new Set(['main', ...Object.keys(agents).filter((id) => id !== 'defaults')]);
-    return [...ids].map((id) => {
-      const { model: own = model, profile = this.#options.profile } = agentOptions(agents, id);
-      return { id, model: `${own.provider}/${own.id}`, ...(profile !== undefined && { profile }) };
-    });
+    const { agents = {}, model, profile } = this.#options;
+    return agentInfos(agents, { model, profile });
   }
 
   /** Resolves when all accepted work this process knows of is done. */

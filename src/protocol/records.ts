@@ -25,7 +25,7 @@ export interface HistoryRow {
 
 const toolCall = z.object({ id: z.string(), name: z.string(), input: z.unknown().optional() });
 
-export const historyRowSchema: z.ZodType<HistoryRow> = z
+const historyRowSchema: z.ZodType<HistoryRow> = z
   .object({
     id: z.string(),
     seq: z.int(),

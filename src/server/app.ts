@@ -98,7 +98,7 @@ const HEADERS: Readonly<Record<string, string>> = {
 const CLOSED_PAGE = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
 /** Around everything: what each answer carries, whoever gave it, and a line about it. */
-function frame({ logger, metrics }: ServerContext): MiddlewareHandler<ServerEnv> {
+function frame({ logger, metrics, closing }: ServerContext): MiddlewareHandler<ServerEnv> {
   return async (c, next) => {
     const began = performance.now();
     const { method, path } = c.req;
@@ -112,6 +112,8 @@ function frame({ logger, metrics }: ServerContext): MiddlewareHandler<ServerEnv>
     c.set('idempotencyKey', given !== undefined && isIdempotencyKey(given) ? given : randomUUID());
     await next();
     carry(c, isRead);
+    // A connection that stays open for more would hold up the stop.
+    if (closing.aborted) c.res.headers.set('Connection', 'close');
     const seconds = (performance.now() - began) / 1000;
     metrics.request(route, c.res.status, seconds);
     // No query and no address of a session: what was asked for is nobody's business but the asker's.
@@ -122,11 +124,12 @@ function frame({ logger, metrics }: ServerContext): MiddlewareHandler<ServerEnv>
   };
 }
 
+/** Set in place: `c.header` would make a new response for each. */
 function carry(c: Context<ServerEnv>, isRead: boolean): void {
   const { headers } = c.res;
-  for (const [name, value] of Object.entries(HEADERS)) c.header(name, value);
-  if (!headers.has('content-security-policy')) c.header('Content-Security-Policy', CLOSED_PAGE);
-  if (!headers.has('cache-control')) c.header('Cache-Control', 'no-store');
-  c.header('X-Request-Id', c.get('requestId'));
-  if (!isRead) c.header('Idempotency-Key', c.get('idempotencyKey'));
+  for (const [name, value] of Object.entries(HEADERS)) headers.set(name, value);
+  if (!headers.has('content-security-policy')) headers.set('Content-Security-Policy', CLOSED_PAGE);
+  if (!headers.has('cache-control')) headers.set('Cache-Control', 'no-store');
+  headers.set('X-Request-Id', c.get('requestId'));
+  if (!isRead) headers.set('Idempotency-Key', c.get('idempotencyKey'));
 }

@@ -65,16 +65,15 @@ function network(address: string): string {
   return [...groups, ...Array<string>(Math.max(0, zeros)).fill('0'), ...behind].slice(0, 4).join(':');
 }
 
-export interface RateOptions {
+interface RateOptions {
   /** In a minute, for each client. */
   readonly max: number;
   readonly what: string;
   readonly next: string;
-  readonly now?: () => number;
 }
 
 /** Counts by client and minute. Good tokens are never counted: nobody can lock the owner out. */
-export class RateLimit {
+class RateLimit {
   readonly #options: RateOptions;
   readonly #counts: Map<string, { count: number; until: number }> = new Map();
 
@@ -83,8 +82,8 @@ export class RateLimit {
   }
 
   count(client: string): void {
-    const { max, what, next, now = Date.now } = this.#options;
-    const at = now();
+    const { max, what, next } = this.#options;
+    const at = Date.now();
     let row = this.#counts.get(client);
     if (row === undefined || row.until <= at) {
       this.#counts.delete(client);

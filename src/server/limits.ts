@@ -30,7 +30,7 @@ export interface ServerLimits {
   readonly streamKeepAliveMs: number;
 }
 
-export const DEFAULT_LIMITS: ServerLimits = {
+const DEFAULT_LIMITS: ServerLimits = {
   maxBodyBytes: 16 * 1024 * 1024,
   requestsPerMinute: 1200,
   maxConnections: 1024,

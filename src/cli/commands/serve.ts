@@ -7,7 +7,7 @@ import { type Served, serve } from '../../server/serve.ts';
 import { print, say } from '../print.ts';
 
 /** From the first signal to the end of the process, whatever runs. */
-const STOP_MS = 9000;
+const STOP_MS = 8000;
 
 /** `reprise serve`: runs until a signal comes. Prints where it is, in JSON when asked, and talks on stderr. */
 export async function serveHome(options: Readonly<Record<string, unknown>>): Promise<void> {
