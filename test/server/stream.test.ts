@@ -203,18 +203,21 @@ describe('a chat over HTTP', () => {
     const texts = told.flatMap((event) => (event.type === 'text_delta' ? [event.text] : []));
     expect(texts).toEqual([odd, odd, odd]);
     expect(told).toContainEqual({ type: 'thinking_delta', text: odd });
-    expect(told).toContainEqual({ type: 'tool_call', id: 'call\ndata: 1', name: 'odd', input: { [odd]: odd } });
+    expect(told).toContainEqual({
+      type: 'tool_call',
+      id: 'call\ndata: 1',
+      name: 'odd',
+      input: { [odd]: odd },
+    });
     expect(told).toContainEqual(
       expect.objectContaining({ type: 'tool_result', toolCallId: 'call\ndata: 1', text: odd }),
     );
     const stored = await allEvents(
       at.request('/api/agents/main/chat/stream?sessionId=s', { headers: { 'last-event-id': '2.0' } }),
     );
-    expect(stored.filter(({ type }) => type.endsWith('_delta')).map((event) => 'text' in event && event.text)).toEqual([
-      odd,
-      odd,
-      odd + odd,
-    ]);
+    expect(
+      stored.filter(({ type }) => type.endsWith('_delta')).map((event) => 'text' in event && event.text),
+    ).toEqual([odd, odd, odd + odd]);
   });
 
   test('a command is answered in the stream and never reaches the model', async () => {
