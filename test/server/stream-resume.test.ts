@@ -3,6 +3,7 @@ import type { Tool } from '../../src/engine/tools/tool.ts';
 import { createScriptedModel } from '../../src/models/scripted/scripted-model.ts';
 import type { StreamEvent } from '../../src/protocol/events.ts';
 import { EventLogs } from '../../src/server/sse/event-logs.ts';
+import { openMemoryStore } from '../../src/store/memory/open.ts';
 import { scripted } from '../support/engine.ts';
 import { pacedModel } from '../support/paced-model.ts';
 import {
@@ -208,6 +209,33 @@ describe('a stream that broke off', () => {
     expect(heard.at(-1)).toEqual((await allEvents(here)).at(-1));
   });
 
+  test('a message in another engine is told delta by delta where the store passes them on', async () => {
+    const { opened, open } = gate();
+    const texts = deltas(300);
+    const big = 'x'.repeat(40_000);
+    await using runs = await openServer(
+      scripted([{ wait: opened, text: texts }, { text: ['a', big, 'b'] }]),
+      {
+        store: await farReaching(),
+      },
+    );
+    await using hears = await openServer(createScriptedModel(), { store: shared(runs), run: false });
+    const here = await runs.chat({ message: 'go', sessionId: 's' });
+    const there = await resume(hears, 's');
+    const heard = readSome(there, (all) => all.filter(isDelta).length === 100);
+    open();
+    const told = await heard;
+    expect(told.filter(isDelta)).toEqual((await allFrames(here)).filter(isDelta).slice(0, 100));
+    // The same ids in both: whoever breaks off there goes on here.
+    const rest = await allFrames(resume(runs, 's', told.at(-1)?.id));
+    expect(textOf([...told, ...rest].map(({ event }) => event))).toBe(texts.join(''));
+    // What is too long to be passed on is read where it is stored.
+    const second = await runs.chat({ message: 'more', sessionId: 's' }, { 'idempotency-key': 'k' });
+    const far = await allEvents(hears.chat({ message: 'more', sessionId: 's' }, { 'idempotency-key': 'k' }));
+    expect(textOf(far)).toBe(`a${big}b`);
+    expect(far.filter(({ type }) => type === 'done')).toEqual([(await allEvents(second)).at(-1)]);
+  });
+
   test('a log that has become too long forgets what is stored, and a client that is behind goes on from there', async () => {
     const big = 'x'.repeat(3000);
     const tool: Tool = {
@@ -231,6 +259,18 @@ describe('a stream that broke off', () => {
     logs[Symbol.dispose]();
   });
 });
+
+/** As a store would be that passes events on to every process. */
+async function farReaching(): Promise<OpenedServer['reprise']['store']> {
+  const store = await openMemoryStore({});
+  return new Proxy(store, {
+    get: (_, name) => {
+      if (name === 'supports') return { ...store.supports, live: 'all' };
+      const value: unknown = Reflect.get(store, name, store);
+      return typeof value === 'function' ? value.bind(store) : value;
+    },
+  });
+}
 
 /** The same store for a second engine, which does not close it. */
 function shared({ reprise }: OpenedServer): OpenedServer['reprise']['store'] {

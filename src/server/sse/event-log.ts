@@ -71,6 +71,13 @@ export class SessionLog {
     for (const onNews of this.#waiting) onNews();
   }
 
+  /** Something of the turn under way was not heard: it is no use for anybody any more. */
+  loseTurn(): void {
+    const turn = this.#turns.at(-1);
+    if (turn !== undefined && turn.end === undefined) turn.isLost = true;
+    for (const onNews of this.#waiting) onNews();
+  }
+
   /** The newest turn that answers a message. */
   turnOf(inboxId: string): LoggedTurn | undefined {
     return this.#turns.findLast(({ members }) => members.has(inboxId));
@@ -155,7 +162,7 @@ export class SessionLog {
   #hear(inboxId: string, epoch: number, event: SessionEvent['event']): void {
     const current = this.#turns.at(-1);
     if (event.type === 'turn_start' && current?.turnId !== event.turnId) this.#begin(inboxId, epoch, event);
-    else if (current === undefined || current.end !== undefined) return;
+    else if (current === undefined || current.end !== undefined || current.isLost === true) return;
     else if (event.type === 'turn_start' || event === this.#latest) {
       // The same again, for another message that is answered by the turn.
       if (!current.members.has(inboxId)) current.members.set(inboxId, this.#last);

@@ -39,7 +39,7 @@ export class EventStream {
 
   constructor(options: EventStreamOptions) {
     this.#options = options;
-    this.#log = options.logs.of(options.sessionId);
+    this.#log = options.logs.listen(options.sessionId, options.signal);
     this.#toldBefore = this.#log.told;
   }
 
