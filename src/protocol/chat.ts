@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { InboundMessage } from '../engine/inbound.ts';
 import type { InboxStatus } from '../engine/reprise.ts';
+import { maybe } from './maybe.ts';
 
 type Image = NonNullable<InboundMessage['images']>[number];
 
@@ -28,37 +29,43 @@ const image: z.ZodType<Image> = z.union([
   z.strictObject({ data: z.string(), mimeType: z.string() }),
 ]);
 const fields = {
-  sessionId: name
-    .exactOptional()
-    .meta({ description: 'This session; one that is not there is made under this id.' }),
-  sessionKey: name.exactOptional(),
-  context: z.string().exactOptional().meta({ description: 'More for the model to know in this turn.' }),
-  images: z.array(image).exactOptional(),
-  account: name.exactOptional(),
-  guild: name.exactOptional(),
-  peer: name.exactOptional(),
-  peerKind: z.enum(['direct', 'group', 'channel']).exactOptional(),
-  thread: name.exactOptional(),
-  sender: z.strictObject({ id: name, name: z.string().max(512).exactOptional() }).exactOptional(),
-  messageId: name.exactOptional(),
-  mentioned: z.boolean().exactOptional(),
-  queue: z
-    .enum(['steer', 'followup', 'queue', 'collect', 'steer-backlog', 'steer+backlog', 'interrupt', 'reject'])
-    .exactOptional()
-    .meta({ description: 'What happens where the session is busy; `reject` answers 409.' }),
+  sessionId: maybe(name).meta({ description: 'This session; one that is not there is made under this id.' }),
+  sessionKey: maybe(name),
+  context: maybe(z.string()).meta({ description: 'More for the model to know in this turn.' }),
+  images: maybe(z.array(image)),
+  account: maybe(name),
+  guild: maybe(name),
+  peer: maybe(name),
+  peerKind: maybe(z.enum(['direct', 'group', 'channel'])),
+  thread: maybe(name),
+  sender: maybe(z.strictObject({ id: name, name: maybe(z.string().max(512)) })),
+  messageId: maybe(name),
+  mentioned: maybe(z.boolean()),
+  queue: maybe(
+    z.enum([
+      'steer',
+      'followup',
+      'queue',
+      'collect',
+      'steer-backlog',
+      'steer+backlog',
+      'interrupt',
+      'reject',
+    ]),
+  ).meta({ description: 'What happens where the session is busy; `reject` answers 409.' }),
 };
 
 export const chatRequestSchema: z.ZodType<ChatRequest> = z.strictObject({
   message: z.string(),
-  channel: name.exactOptional(),
+  channel: maybe(name),
   ...fields,
 });
 
 export const inboundRequestSchema: z.ZodType<InboundRequest> = z.strictObject({
   text: z.string(),
   channel: name,
-  agentId: name.exactOptional(),
-  system: z.boolean().exactOptional(),
+  agentId: maybe(name),
+  system: maybe(z.boolean()),
   ...fields,
 });
 
@@ -75,8 +82,8 @@ export interface ChatStatus {
 export const chatStatusSchema: z.ZodType<ChatStatus> = z.object({
   status: z.enum(['idle', 'generating']),
   sessionId: z.string(),
-  inboxId: z.string().exactOptional(),
-  turnId: z.string().exactOptional(),
+  inboxId: maybe(z.string()),
+  turnId: maybe(z.string()),
   queued: z.int(),
 });
 
@@ -108,10 +115,10 @@ const inboxFields = {
   inboxId: z.string(),
   sessionId: z.string(),
   status: state,
-  turnId: z.string().exactOptional(),
-  reply: z.object({ text: z.string() }).exactOptional(),
-  error: z.object({ code: z.string(), message: z.string() }).exactOptional(),
-  mergedInto: z.string().exactOptional(),
+  turnId: maybe(z.string()),
+  reply: maybe(z.object({ text: z.string() })),
+  error: maybe(z.object({ code: z.string(), message: z.string() })),
+  mergedInto: maybe(z.string()),
 };
 
 export const inboxAnswerSchema: z.ZodType<InboxAnswer> = z.object(inboxFields);
@@ -129,6 +136,6 @@ export const inboundAnswerSchema: z.ZodType<InboundAnswer> = z.object({
   ...inboxFields,
   sessionKey: z.string(),
   fresh: z.boolean(),
-  command: z.object({ name: z.string(), text: z.string() }).exactOptional(),
-  ignored: z.string().exactOptional(),
+  command: maybe(z.object({ name: z.string(), text: z.string() })),
+  ignored: maybe(z.string()),
 });

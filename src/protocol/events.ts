@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { DoneEvent, ErrorEvent, TurnEvent } from '../engine/events.ts';
 import type { Usage } from '../transcript/entry.ts';
 import type { JsonObject } from '../transcript/json.ts';
+import { maybe } from './maybe.ts';
 
 /** What a stream tells, by `type`; a message's stream ends with exactly one `done` or `error`. */
 export type StreamEvent =
@@ -186,8 +187,8 @@ const usage = {
   cacheReadTokens: count,
   cacheWriteTokens: count,
   totalTokens: count,
-  reasoningTokens: count.exactOptional(),
-  cost: z.record(z.string(), z.number()).exactOptional(),
+  reasoningTokens: maybe(count),
+  cost: maybe(z.record(z.string(), z.number())),
 };
 const object = z.record(z.string(), z.unknown()) as unknown as z.ZodType<JsonObject>;
 const type = <T extends string>(name: T): { type: z.ZodLiteral<T> } => ({ type: z.literal(name) });
@@ -198,7 +199,7 @@ export const streamEventSchema: z.ZodType<StreamEvent> = z.discriminatedUnion('t
     ...type('session'),
     sessionId: z.string(),
     sessionKey: z.string(),
-    inboxId: z.string().exactOptional(),
+    inboxId: maybe(z.string()),
   }),
   z.object({ ...type('queued'), position: count }),
   z.object({ ...type('turn_start'), turnId: z.string(), model: z.string() }),
@@ -213,27 +214,27 @@ export const streamEventSchema: z.ZodType<StreamEvent> = z.discriminatedUnion('t
     name: z.string(),
     text: z.string(),
     isError: z.boolean(),
-    durationMs: z.number().exactOptional(),
+    durationMs: maybe(z.number()),
   }),
   z.object({ ...type('usage'), ...usage }),
   z.object({
     ...type('guard'),
     step: z.enum(['truncate', 'overflow', 'retry']),
-    results: count.exactOptional(),
-    tokensSaved: z.number().exactOptional(),
-    attempt: count.exactOptional(),
-    delayMs: z.number().exactOptional(),
-    reason: z.string().exactOptional(),
+    results: maybe(count),
+    tokensSaved: maybe(z.number()),
+    attempt: maybe(count),
+    delayMs: maybe(z.number()),
+    reason: maybe(z.string()),
   }),
   z.object({ ...type('compaction_start'), tokensBefore: count, reason: z.string() }),
   z.object({
     ...type('compaction_end'),
     tokensBefore: count,
     tokensAfter: count,
-    reason: z.string().exactOptional(),
-    method: z.string().exactOptional(),
-    coveredEntries: count.exactOptional(),
-    error: z.string().exactOptional(),
+    reason: maybe(z.string()),
+    method: maybe(z.string()),
+    coveredEntries: maybe(count),
+    error: maybe(z.string()),
   }),
   z.object({
     ...type('done'),
@@ -248,7 +249,7 @@ export const streamEventSchema: z.ZodType<StreamEvent> = z.discriminatedUnion('t
     sessionId: z.string(),
     code: z.string(),
     error: z.string(),
-    details: object.exactOptional(),
+    details: maybe(object),
   }),
   z.object({ ...type('idle'), sessionId: z.string() }),
 ]);

@@ -10,6 +10,7 @@ import {
 } from '../../protocol/chat.ts';
 import { streamEventSchema } from '../../protocol/events.ts';
 import { type AgentParams, agentParams, sessionIdSchema } from '../../protocol/ids.ts';
+import { maybe } from '../../protocol/maybe.ts';
 import type { ServerApp, ServerContext } from '../context.ts';
 import { findRecord, findSession } from '../find-session.ts';
 import { addOperation } from '../operation.ts';
@@ -113,8 +114,8 @@ interface StopRequest {
 }
 
 const stopRequestSchema: z.ZodType<StopRequest> = z.strictObject({
-  sessionId: z.exactOptional(sessionIdSchema),
-  waiting: z.boolean().exactOptional().meta({ description: 'Messages that wait are cancelled too.' }),
+  sessionId: maybe(sessionIdSchema),
+  waiting: maybe(z.boolean()).meta({ description: 'Messages that wait are cancelled too.' }),
 });
 
 async function statusOf({ reprise }: ServerContext, sessionId: string): Promise<ChatStatus> {
