@@ -32,7 +32,7 @@ export interface ServerLimits {
   readonly streamKeepAliveMs: number;
 }
 
-export const DEFAULT_LIMITS: ServerLimits = {
+const DEFAULT_LIMITS: ServerLimits = {
   bodyBytes: 1024 * 1024,
   messageBytes: 24 * 1024 * 1024,
   jsonDepth: 100,
