@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { printError, say } from './print.ts';
+import { registerConfig } from './register-config.ts';
 
 const USAGE_EXIT = 2;
 const HOME = ['--home <folder>', 'where sessions live, instead of REPRISE_HOME or ~/.reprise'] as const;
@@ -100,12 +101,23 @@ function createProgram(): Command {
       process.exitCode = await (await import('./commands/doctor.ts')).doctor(options);
     });
   program
+    .command('serve')
+    .description('the sessions as an HTTP API, for this machine unless told otherwise')
+    .option('--host <address>', 'where to listen; beyond loopback a token has to be given')
+    .option('--port <number>', '0 takes any that is free')
+    .option('--token-file <file>', 'a file with the token')
+    .option('--model <name>', 'who answers')
+    .option('--json', 'print {"url","tokenFile","pid"} when it is ready')
+    .option(...HOME)
+    .action(async (options: Options) => (await import('./commands/serve.ts')).serveHome(options));
+  program
     .command('path')
     .description('where the home is, or the transcript of a session')
     .argument('[ref]')
     .option('--json', 'print JSON instead of text')
     .option(...HOME)
     .action(async (ref: string | undefined, options: Options) => (await home()).path(ref, options));
+  registerConfig(program);
   return program;
 }
 

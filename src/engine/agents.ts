@@ -54,6 +54,24 @@ export function agentOptions(agents: Agents, agentId: string): AgentOptions {
   };
 }
 
+export interface AgentInfo {
+  readonly id: string;
+  /** Who answers where a session has not chosen: `provider/model`. */
+  readonly model: string;
+  readonly profile?: ProfileName;
+}
+
+export function agentInfos(
+  agents: Agents,
+  otherwise: { readonly model: Model; readonly profile: ProfileName | undefined },
+): AgentInfo[] {
+  const ids = new Set(['main', ...Object.keys(agents).filter((id) => id !== 'defaults')]);
+  return [...ids].map((id) => {
+    const { model = otherwise.model, profile = otherwise.profile } = agentOptions(agents, id);
+    return { id, model: `${model.provider}/${model.id}`, ...(profile !== undefined && { profile }) };
+  });
+}
+
 export interface ToolSources {
   /** The program's own. */
   readonly given: readonly Tool[];

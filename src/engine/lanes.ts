@@ -9,7 +9,7 @@ export interface LaneLimits {
 
 export type LaneName = keyof LaneLimits;
 
-const DEFAULT_LANE_LIMITS: LaneLimits = { turns: 16, children: 8, background: 2 };
+export const DEFAULT_LANE_LIMITS: LaneLimits = { turns: 16, children: 8, background: 2 };
 
 /** A place in a lane. Whoever waits for somebody else's turn gives it back meanwhile, so that nobody waits in a circle. */
 export interface Slot extends Disposable {

@@ -1,3 +1,5 @@
+/* Longer than files here should be: the one door to everything an engine does, and nothing but doors. */
+
 import type { CutStrategy } from '../compaction/cut-strategies.ts';
 import { RepriseError } from '../errors.ts';
 import { normalizeSessionKey, parseSessionKey } from '../keys/session-key.ts';
@@ -11,7 +13,9 @@ import type {
   Store,
 } from '../store/store.ts';
 import {
+  type AgentInfo,
   type Agents,
+  agentInfos,
   agentOptions,
   agentTools,
   storedSystemPrompt,
@@ -23,12 +27,12 @@ import { type Clock, clockFrom } from './clock.ts';
 import { type Command, type UnknownCommand, unknownCommandText } from './commands.ts';
 import { type ConvlogView, convlogView } from './convlog.ts';
 import { EngineContext } from './engine-context.ts';
-import type { DoneEvent, SessionEvent } from './events.ts';
+import type { DoneEvent, ErrorEvent, SessionEvent } from './events.ts';
 import { Hub } from './hub.ts';
 import type { InboundMessage } from './inbound.ts';
 import { type LaneLimits, Lanes } from './lanes.ts';
 import { type CompactionTrigger, type ProfileFor, type ProfileName, profileResolver } from './profiles.ts';
-import { type Received, Receiver } from './receive.ts';
+import { type Received, type ReceiveOptions, Receiver } from './receive.ts';
 import { runCommand } from './run-command.ts';
 import { type MaintenanceOptions, type MaintenanceReport, runMaintenance } from './run-maintenance.ts';
 import { Runners } from './runners.ts';
@@ -40,7 +44,7 @@ import { type SubagentRun, Subagents } from './subagents.ts';
 import { policyOf } from './tool-policy.ts';
 import { createSessionTools } from './tools/session-tools.ts';
 import type { Tool } from './tools/tool.ts';
-import { ended, endOf, startTurn, type TurnStream } from './turn-stream.ts';
+import { awaitEnd, ended, endOf, startTurn, type TurnStream } from './turn-stream.ts';
 
 export interface RepriseOptions {
   readonly store: Store;
@@ -196,8 +200,8 @@ export class Reprise implements AsyncDisposable {
   }
 
   /** A message of a channel: durable when this resolves; its turn runs by itself. */
-  async receive(message: InboundMessage): Promise<Received> {
-    return this.#receiver.receive(message);
+  async receive(message: InboundMessage, options: ReceiveOptions = {}): Promise<Received> {
+    return this.#receiver.receive(message, options);
   }
 
   /** Gives a task to a child of a session; its result comes back as a message for that session. */
@@ -228,6 +232,18 @@ export class Reprise implements AsyncDisposable {
       run: async ({ sessionId }) => this.#runners.wake(sessionId),
       stop: async () => undefined,
     });
+  }
+
+  /** How an accepted message ends, in whichever process it runs. */
+  async ended(
+    inboxId: string,
+    { signal }: { readonly signal?: AbortSignal } = {},
+  ): Promise<DoneEvent | ErrorEvent> {
+    const { store, hub, news, closed, options } = this.#context;
+    const run = async ({ sessionId }: { readonly sessionId: string }): Promise<void> =>
+      this.#runners.wake(sessionId);
+    const { clock } = options;
+    return awaitEnd({ store, hub, news, clock, run, signal, closed: closed.signal }, inboxId);
   }
 
   async sessions(query: ListQuery = {}): Promise<SessionPage> {
@@ -261,6 +277,22 @@ export class Reprise implements AsyncDisposable {
   /** Everything that happens in the sessions of this process from now on. */
   events({ signal }: { readonly signal?: AbortSignal } = {}): AsyncIterable<SessionEvent> {
     return this.#context.hub.subscribe(() => true, signal === undefined ? {} : { signal });
+  }
+
+  /** The same, each in the moment it is told: for those who must not miss one. Answers with how to end it. */
+  tap(tap: (event: SessionEvent) => void): () => void {
+    return this.#context.hub.tap(tap);
+  }
+
+  /** How many turns run and wait in this process, for whoever looks after it. */
+  lanes(): ReturnType<Lanes['stats']> {
+    return this.#context.options.lanes.stats();
+  }
+
+  /** The agents that are configured; `main` always is. */
+  agents(): readonly AgentInfo[] {
+    const { agents = {}, model, profile } = this.#options;
+    return agentInfos(agents, { model, profile });
   }
 
   /** Resolves when all accepted work this process knows of is done. */

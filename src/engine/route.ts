@@ -43,7 +43,8 @@ async function byId(context: RouteContext, message: InboundMessage, sessionId: s
   });
   const given = message.sessionKey === undefined ? undefined : resolveSessionKey(message);
   if (record === undefined) {
-    const agentId = agentFor(context, message);
+    const agentId = given === undefined ? agentFor(context, message) : agentOf(given);
+    assertSameAgent(message, agentId);
     const sessionKey = given ?? formatSessionKey({ kind: 'session', agentId, id: sessionId });
     assertAgent(agents, agentId, sessionKey);
     return { sessionKey, agentId, newId: sessionId, options: sessionOptionsOf(session, agents, agentId) };
@@ -61,10 +62,9 @@ async function byKey(context: RouteContext, message: InboundMessage): Promise<Ro
   const { store, agents, session } = context;
   const options = sessionOptionsOf(session, agents, agentFor(context, message));
   const sessionKey = resolveSessionKey(message, options);
-  const parts = parseSessionKey(sessionKey);
-  const agentId = parts.kind === 'global' ? 'main' : parts.agentId;
+  const agentId = agentOf(sessionKey);
+  if (parseSessionKey(sessionKey).kind !== 'global') assertSameAgent(message, agentId);
   assertAgent(agents, agentId, sessionKey);
-  if (parts.kind !== 'global') assertSameAgent(message, agentId);
   const record = await store.active(sessionKey);
   return { sessionKey, agentId, options, ...(record !== undefined && { record }) };
 }
@@ -72,7 +72,11 @@ async function byKey(context: RouteContext, message: InboundMessage): Promise<Ro
 function agentFor({ session }: RouteContext, message: InboundMessage): string {
   if (message.agentId !== undefined) return message.agentId;
   if (message.sessionKey === undefined) return resolveBoundAgent(message, session);
-  const parts = parseSessionKey(message.sessionKey);
+  return agentOf(message.sessionKey);
+}
+
+function agentOf(sessionKey: string): string {
+  const parts = parseSessionKey(sessionKey);
   return parts.kind === 'global' ? 'main' : parts.agentId;
 }
 

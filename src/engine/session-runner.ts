@@ -216,6 +216,7 @@ export class SessionRunner {
       clock: options.clock,
       stuckAfterMs: options.stuckAfterMs,
       slot,
+      epoch,
       lost: lease.signal,
     });
     this.#turn = turn;

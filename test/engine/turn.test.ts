@@ -21,6 +21,7 @@ describe('a turn', () => {
       'turn_start',
       'text_delta',
       'text_delta',
+      'usage',
       'entry',
       'entry',
       'done',

@@ -104,6 +104,7 @@ describe('claw0: its sessions and its guard', () => {
       'overflow',
       'context_truncated',
       'overflow',
+      'compaction_start',
       'compaction',
     ]);
     expect(linesOf(at.model.requests.at(-1))[0]).toContain('[Previous conversation summary]\nthe gist');

@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest';
+import type { ConvlogLine } from '../../src/store/convlog.ts';
+import { startServer } from '../support/http.ts';
+
+const line = (channelId: string, content: string, rest: Partial<ConvlogLine> = {}): ConvlogLine => ({
+  agentId: 'main',
+  channelType: 'telegram',
+  channelId,
+  role: 'user',
+  content,
+  sender: { id: 'u1', name: 'Ada' },
+  ...rest,
+});
+
+test('what was said on the channels can be listed, filtered and read in pages', async () => {
+  await using server = await startServer();
+  const { convlog } = server.reprise.store;
+  const lines = Array.from({ length: 7 }, (_, i) => line('chat/1 ü', `line ${i + 1}`));
+  await convlog.append(lines);
+  await convlog.append([line('2', 'hello there', { channelType: 'web', sender: { id: 'u2', name: 'Bob' } })]);
+  await convlog.append([line('2', 'other agent', { agentId: 'other' })]);
+
+  const all = await server.ask('/api/conversations');
+  expect(all.json.data.map(({ agentId, channelType, id }) => [agentId, channelType, id])).toEqual([
+    ['other', 'telegram', '2'],
+    ['main', 'web', '2'],
+    ['main', 'telegram', 'chat/1 ü'],
+  ]);
+  const page = await server.ask('/api/conversations?limit=2');
+  expect(page.json).toMatchObject({ hasMore: true });
+  expect((await server.ask(`/api/conversations?limit=2&cursor=${page.json.cursor}`)).json.data).toHaveLength(
+    1,
+  );
+  for (const [query, count] of [
+    ['agentId=main', 2],
+    ['channelType=web', 1],
+    ['q=THERE', 1],
+    ['member=ada', 2],
+    ['q=nothing', 0],
+  ] as const)
+    expect((await server.ask(`/api/conversations?${query}`)).json.data, query).toHaveLength(count);
+  expect((await server.ask('/api/agents/main/conversations')).json.data).toHaveLength(2);
+  expect((await server.ask('/api/conversations?agentId=..')).status).toBe(400);
+  expect((await server.ask('/api/conversations?cursor=x')).status).toBe(400);
+
+  const path = `/api/agents/main/conversations/${encodeURIComponent('chat/1 ü')}`;
+  const newest = await server.ask(`${path}?limit=3`);
+  expect(newest.json.data.map((row) => row['content'])).toEqual(['line 5', 'line 6', 'line 7']);
+  expect(newest.json).toMatchObject({
+    hasMore: true,
+    firstId: '5',
+    lastId: '7',
+    conversation: { channelType: 'telegram' },
+  });
+  const older = await server.ask(`${path}?limit=3&before=${newest.json.firstId}`);
+  expect(older.json.data.map((row) => row['content'])).toEqual(['line 2', 'line 3', 'line 4']);
+  const on = await server.ask(`${path}?limit=3&after=${older.json.lastId}`);
+  expect(on.json.data.map((row) => row['content'])).toEqual(['line 5', 'line 6', 'line 7']);
+  expect(on.json.hasMore).toBe(false);
+  expect((await server.ask(`${path}?before=1`)).json.data).toEqual([]);
+  expect((await server.ask(`${path}?q=line%203`)).json.data).toHaveLength(1);
+  expect((await server.ask('/api/agents/main/conversations/nobody')).status).toBe(404);
+  expect((await server.ask(`${path}?after=1&before=2`)).status).toBe(400);
+});
+
+test('a chat of two channels with one id is asked back for its channel', async () => {
+  await using server = await startServer();
+  await server.reprise.store.convlog.append([line('1', 'a'), line('1', 'b', { channelType: 'web' })]);
+  const path = '/api/agents/main/conversations/1';
+  expect(await server.ask(path)).toMatchObject({ status: 409, json: { code: 'AMBIGUOUS_REF' } });
+  expect((await server.ask(`${path}?channelType=web`)).json.data).toMatchObject([{ content: 'b' }]);
+});

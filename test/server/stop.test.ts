@@ -1,0 +1,162 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { describe, expect, test } from 'vitest';
+import { openReprise } from '../../src/config/open-reprise.ts';
+import { openMemoryStore } from '../../src/store/memory/open.ts';
+import { type Answer, ask, startServer, TOKEN } from '../support/http.ts';
+
+interface Running {
+  readonly child: ChildProcess;
+  readonly port: number;
+  readonly token: string;
+  readonly home: string;
+  readonly pid: number;
+  ask(path: string): Promise<Answer>;
+}
+
+async function start(args: readonly string[] = [], env: NodeJS.ProcessEnv = {}): Promise<Running> {
+  const home = await mkdtemp(join(tmpdir(), 'reprise-serve-'));
+  const child = spawn(
+    process.execPath,
+    ['bin/reprise.cjs', 'serve', '--port', '0', '--json', '--home', home, ...args],
+    {
+      stdio: ['ignore', 'pipe', 'ignore'],
+      env: { ...process.env, REPRISE_TOKEN: undefined, ...env },
+    },
+  );
+  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
+  const { url, tokenFile, pid } = JSON.parse(line) as { url: string; tokenFile: string | null; pid: number };
+  const token =
+    tokenFile === null ? (env['REPRISE_TOKEN'] ?? '') : (await readFile(tokenFile, 'utf8')).trim();
+  const port = Number(new URL(url).port);
+  return { child, port, token, home, pid, ask: (path) => ask(port, path, { token }) };
+}
+
+async function exitOf(child: ChildProcess): Promise<number | string | null> {
+  if (child.exitCode !== null) return child.exitCode;
+  const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
+  return code ?? signal;
+}
+
+/** A turn that takes half a minute, run by the server because the message waits in its home. */
+async function keepBusy({ home, ask: look }: Running): Promise<string> {
+  await using reprise = await openReprise({ home, run: false });
+  const text = 'a '.repeat(700).trim();
+  const { inboxId } = await reprise.receive({ channel: 'web', peer: 'ada', text });
+  await expect
+    .poll(async () => (await look('/metrics')).text, { timeout: 20_000 })
+    .toContain('reprise_inbox{state="running"} 1');
+  return inboxId;
+}
+
+test('requests that run when it stops are answered, and no idle connection holds it up', async () => {
+  const store = await openMemoryStore({});
+  let release = (): void => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let isAsked = false;
+  const slow = new Proxy(store, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      if (name !== 'search') return value.bind(target) as unknown;
+      return async (...args: Parameters<typeof target.search>) => {
+        isAsked = true;
+        await held;
+        return target.search(...args);
+      };
+    },
+  });
+  await using server = await startServer({ limits: { keepAliveMs: 60_000 } }, { store: slow });
+  const headers = { Authorization: `Bearer ${TOKEN}` };
+  // `fetch` keeps its connections.
+  expect((await fetch(`${server.url}/api/agents`, { headers })).headers.get('connection')).toBe('keep-alive');
+  const running = fetch(`${server.url}/api/search?q=x`, { headers });
+  await expect.poll(() => isAsked).toBe(true);
+  const began = Date.now();
+  const closed = server.close();
+  release();
+  expect((await running).status).toBe(200);
+  await closed;
+  expect(Date.now() - began).toBeLessThan(5000);
+});
+
+describe('reprise serve', () => {
+  test('prints one line when it is ready, takes REPRISE_TOKEN, and ends with 0 when told to', async () => {
+    const server = await start([], { REPRISE_TOKEN: 'given-by-the-environment' });
+    expect(server.token).toBe('given-by-the-environment');
+    expect(server.pid).toBe(server.child.pid);
+    expect((await server.ask('/readyz')).status).toBe(200);
+    const began = Date.now();
+    server.child.kill('SIGTERM');
+    expect(await exitOf(server.child)).toBe(0);
+    expect(Date.now() - began).toBeLessThan(10_000);
+    await expect(server.ask('/healthz')).rejects.toThrow();
+  });
+
+  test('SIGTERM in a long turn takes nothing new, ends within 10 s, and loses no message (T95)', async () => {
+    const server = await start(['--model', 'offline:slow']);
+    const inboxId = await keepBusy(server);
+    const began = Date.now();
+    server.child.kill('SIGTERM');
+    await expect
+      .poll(
+        () =>
+          server.ask('/healthz').then(
+            () => 'answers',
+            () => 'closed',
+          ),
+        { timeout: 5000 },
+      )
+      .toBe('closed');
+    expect(server.child.exitCode).toBeNull();
+    expect(await exitOf(server.child)).toBe(0);
+    expect(Date.now() - began).toBeLessThan(10_000);
+    await using reprise = await openReprise({ home: server.home, model: 'offline' });
+    await expect.poll(async () => (await reprise.inbox(inboxId)).status, { timeout: 30_000 }).toBe('done');
+  });
+
+  test('a second SIGTERM ends it at once (T95)', async () => {
+    const server = await start(['--model', 'offline:slow']);
+    await keepBusy(server);
+    server.child.kill('SIGTERM');
+    await expect
+      .poll(
+        () =>
+          server.ask('/healthz').then(
+            () => 'answers',
+            () => 'closed',
+          ),
+        { timeout: 5000 },
+      )
+      .toBe('closed');
+    const began = Date.now();
+    server.child.kill('SIGTERM');
+    expect(await exitOf(server.child)).toBe(143);
+    expect(Date.now() - began).toBeLessThan(2000);
+  });
+
+  test('does not start on a network without a token that was chosen, and says what to do (T74)', async () => {
+    const home = await mkdtemp(join(tmpdir(), 'reprise-serve-'));
+    const child = spawn(
+      process.execPath,
+      ['bin/reprise.cjs', 'serve', '--host', '0.0.0.0', '--port', '0', '--home', home],
+      {
+        stdio: ['ignore', 'ignore', 'pipe'],
+        env: { ...process.env, REPRISE_TOKEN: undefined },
+      },
+    );
+    let said = '';
+    child.stderr.on('data', (chunk: Buffer) => {
+      said += chunk.toString();
+    });
+    expect(await exitOf(child)).toBe(2);
+    expect(said).toContain('CONFIG_INVALID');
+    expect(said).toContain('REPRISE_TOKEN');
+  });
+});
