@@ -75,7 +75,7 @@ describe('redacting (T87)', () => {
     expect(redactText(PEM)).toBe(PEM.replace(/[A-Za-z0-9+/=]{20,}/g, (line) => '*'.repeat(line.length)));
   });
 
-  test('any text keeps its length and its lines, and a second time changes nothing', () => {
+  test('of any text every character stays what and where it is, or becomes a star; lines stay lines', () => {
     const part = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.constantFrom(...SECRETS.map(([text]) => text), ...PLAIN, '\n', '"', "'", '\\', '-----', '=', ':'),
@@ -88,7 +88,7 @@ describe('redacting (T87)', () => {
         expect(redacted.split('\n').map((line) => line.length)).toEqual(
           text.split('\n').map((line) => line.length),
         );
-        expect(redactText(redacted)).toBe(redacted);
+        for (const [at, unit] of redacted.split('').entries()) if (unit !== '*') expect(unit).toBe(text[at]);
       }),
     );
   });
