@@ -1,9 +1,21 @@
 import type { Command } from 'commander';
-import { SETTINGS } from '../config/settings.ts';
 
 type Options = Readonly<Record<string, unknown>>;
 
 const config = (): Promise<typeof import('./commands/config.ts')> => import('./commands/config.ts');
+
+/** Those of the table of settings, which is not loaded for this: `--version` and `--help` stay quick. */
+const FLAGS: readonly (readonly [flags: string, about: string])[] = [
+  ['--home <folder>', 'as if it were given'],
+  ['--store <kind>', 'and so on for every setting that has a flag'],
+  ['--url <address>', ''],
+  ['--model <name>', ''],
+  ['--host <address>', ''],
+  ['--port <number>', ''],
+  ['--token-file <file>', ''],
+  ['--log-level <level>', ''],
+  ['--log-format <format>', ''],
+];
 
 /** `reprise config` takes the flags of all settings, so that one can see what they do. */
 export function registerConfig(program: Command): void {
@@ -12,11 +24,7 @@ export function registerConfig(program: Command): void {
     .summary('every setting, its value and where it comes from')
     .description('print every setting that has a value and where it comes from; secrets are masked')
     .option('--json', 'print JSON instead of text');
-  for (const { flag, about } of SETTINGS) {
-    if (flag === undefined) continue;
-    const long = flag.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-    command.option(`--${long} <value>`, about.replaceAll('`', ''));
-  }
+  for (const [flags, about] of FLAGS) command.option(flags, about);
   command.action(async (options: Options) => (await config()).showConfig(options));
   command
     .command('trust')
