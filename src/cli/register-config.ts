@@ -6,15 +6,15 @@ const config = (): Promise<typeof import('./commands/config.ts')> => import('./c
 
 /** Those of the table of settings, which is not loaded for this: `--version` and `--help` stay quick. */
 const FLAGS: readonly (readonly [flags: string, about: string])[] = [
-  ['--home <folder>', 'as if it were given'],
-  ['--store <kind>', 'and so on for every setting that has a flag'],
-  ['--url <address>', ''],
-  ['--model <name>', ''],
-  ['--host <address>', ''],
-  ['--port <number>', ''],
-  ['--token-file <file>', ''],
-  ['--log-level <level>', ''],
-  ['--log-format <format>', ''],
+  ['--home <folder>', 'where sessions live'],
+  ['--store <kind>', 'how they are kept'],
+  ['--url <address>', 'a server that has them'],
+  ['--model <name>', 'who answers'],
+  ['--host <address>', 'where the server listens'],
+  ['--port <number>', 'and on which port'],
+  ['--token-file <file>', 'a file with its token'],
+  ['--log-level <level>', 'from when on a line is logged'],
+  ['--log-format <format>', 'json or pretty'],
 ];
 
 /** `reprise config` takes the flags of all settings, so that one can see what they do. */
