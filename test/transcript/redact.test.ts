@@ -34,6 +34,8 @@ const SECRETS: readonly (readonly [text: string, secret: string])[] = [
   ['{"accessToken":"0123456789abcdef"}', '0123456789abcdef'],
   ['client_secret=abcdef', 'abcdef'],
   ['ghp_abcdefghijklmnopqrstuvwxyz0123456789', 'abcdefghijklmnopqrstuvwxyz0123456789'],
+  ['rk_live_abcdefgh12', 'abcdefgh12'],
+  ['AIzaSyA-abcdefghijklmnopqrstuvwxyz0123', 'SyA-abcdefghijklmnopqrstuvwxyz0123'],
   ['xoxb-123456789012-abcdef', '123456789012-abcdef'],
   ['AKIAIOSFODNN7EXAMPLE', 'IOSFODNN7EXAMPLE'],
   [
