@@ -1,7 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
+import { registerConfig } from '../../src/cli/register-config.ts';
+import { SETTINGS } from '../../src/config/settings.ts';
 import { ConfigHome } from '../support/config-home.ts';
 
 interface Ran {
@@ -104,5 +107,13 @@ describe('reprise config', () => {
       status: 2,
       stderr: expect.stringContaining('Did you mean "model"?'),
     });
+  });
+
+  test('takes the flag of every setting that has one', () => {
+    const program = new Command();
+    registerConfig(program);
+    const options = program.commands[0]?.options.map((option) => option.attributeName()) ?? [];
+    const flags = SETTINGS.flatMap(({ flag }) => (flag === undefined ? [] : [flag]));
+    expect(options.sort()).toEqual([...flags, 'json'].sort());
   });
 });

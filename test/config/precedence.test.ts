@@ -175,6 +175,12 @@ describe('who says what holds', () => {
     expect(plain.origins.get('home')).toEqual({ source: 'default', name: 'default' });
   });
 
+  test("a relative XDG_CONFIG_HOME is ignored: it would let a project's folder pass for the user's", async () => {
+    using home = new ConfigHome();
+    const { files } = await home.load({ XDG_CONFIG_HOME: '.config' });
+    expect(files.user).toBe(join(homedir(), '.config', 'reprise', 'config.json'));
+  });
+
   test('a path is meant from where it is said: the current folder, or the folder of the file', async () => {
     using home = new ConfigHome();
     expect((await home.load({ REPRISE_HOME: 'data' })).config.home).toBe(join(home.cwd, 'data'));

@@ -34,6 +34,8 @@ const SECRETS: readonly (readonly [text: string, secret: string])[] = [
   ['{"accessToken":"0123456789abcdef"}', '0123456789abcdef'],
   ['client_secret=abcdef', 'abcdef'],
   ['ghp_abcdefghijklmnopqrstuvwxyz0123456789', 'abcdefghijklmnopqrstuvwxyz0123456789'],
+  ['rk_live_abcdefgh12', 'abcdefgh12'],
+  ['AIzaSyA-abcdefghijklmnopqrstuvwxyz0123', 'SyA-abcdefghijklmnopqrstuvwxyz0123'],
   ['xoxb-123456789012-abcdef', '123456789012-abcdef'],
   ['AKIAIOSFODNN7EXAMPLE', 'IOSFODNN7EXAMPLE'],
   [
@@ -75,7 +77,7 @@ describe('redacting (T87)', () => {
     expect(redactText(PEM)).toBe(PEM.replace(/[A-Za-z0-9+/=]{20,}/g, (line) => '*'.repeat(line.length)));
   });
 
-  test('any text keeps its length and its lines, and a second time changes nothing', () => {
+  test('of any text every character stays what and where it is, or becomes a star; lines stay lines', () => {
     const part = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.constantFrom(...SECRETS.map(([text]) => text), ...PLAIN, '\n', '"', "'", '\\', '-----', '=', ':'),
@@ -88,7 +90,7 @@ describe('redacting (T87)', () => {
         expect(redacted.split('\n').map((line) => line.length)).toEqual(
           text.split('\n').map((line) => line.length),
         );
-        expect(redactText(redacted)).toBe(redacted);
+        for (const [at, unit] of redacted.split('').entries()) if (unit !== '*') expect(unit).toBe(text[at]);
       }),
     );
   });
