@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { InboundMessage } from '../engine/inbound.ts';
 import type { InboxStatus } from '../engine/reprise.ts';
+import { asTyped } from './events.ts';
 
 type Image = NonNullable<InboundMessage['images']>[number];
 
@@ -29,38 +30,42 @@ const image: z.ZodType<Image> = z.union([
 ]);
 const fields = {
   sessionId: name
-    .exactOptional()
+    .optional()
     .meta({ description: 'This session; one that is not there is made under this id.' }),
-  sessionKey: name.exactOptional(),
-  context: z.string().exactOptional().meta({ description: 'More for the model to know in this turn.' }),
-  images: z.array(image).exactOptional(),
-  account: name.exactOptional(),
-  guild: name.exactOptional(),
-  peer: name.exactOptional(),
-  peerKind: z.enum(['direct', 'group', 'channel']).exactOptional(),
-  thread: name.exactOptional(),
-  sender: z.strictObject({ id: name, name: z.string().max(512).exactOptional() }).exactOptional(),
-  messageId: name.exactOptional(),
-  mentioned: z.boolean().exactOptional(),
+  sessionKey: name.optional(),
+  context: z.string().optional().meta({ description: 'More for the model to know in this turn.' }),
+  images: z.array(image).optional(),
+  account: name.optional(),
+  guild: name.optional(),
+  peer: name.optional(),
+  peerKind: z.enum(['direct', 'group', 'channel']).optional(),
+  thread: name.optional(),
+  sender: z.strictObject({ id: name, name: z.string().max(512).optional() }).optional(),
+  messageId: name.optional(),
+  mentioned: z.boolean().optional(),
   queue: z
     .enum(['steer', 'followup', 'queue', 'collect', 'steer-backlog', 'steer+backlog', 'interrupt', 'reject'])
-    .exactOptional()
+    .optional()
     .meta({ description: 'What happens where the session is busy; `reject` answers 409.' }),
 };
 
-export const chatRequestSchema: z.ZodType<ChatRequest> = z.strictObject({
-  message: z.string(),
-  channel: name.exactOptional(),
-  ...fields,
-});
+export const chatRequestSchema: z.ZodType<ChatRequest> = asTyped(
+  z.strictObject({
+    message: z.string(),
+    channel: name.optional(),
+    ...fields,
+  }),
+);
 
-export const inboundRequestSchema: z.ZodType<InboundRequest> = z.strictObject({
-  text: z.string(),
-  channel: name,
-  agentId: name.exactOptional(),
-  system: z.boolean().exactOptional(),
-  ...fields,
-});
+export const inboundRequestSchema: z.ZodType<InboundRequest> = asTyped(
+  z.strictObject({
+    text: z.string(),
+    channel: name,
+    agentId: name.optional(),
+    system: z.boolean().optional(),
+    ...fields,
+  }),
+);
 
 export interface ChatStatus {
   readonly status: 'idle' | 'generating';
@@ -72,23 +77,27 @@ export interface ChatStatus {
   readonly queued: number;
 }
 
-export const chatStatusSchema: z.ZodType<ChatStatus> = z.object({
-  status: z.enum(['idle', 'generating']),
-  sessionId: z.string(),
-  inboxId: z.string().exactOptional(),
-  turnId: z.string().exactOptional(),
-  queued: z.int(),
-});
+export const chatStatusSchema: z.ZodType<ChatStatus> = asTyped(
+  z.object({
+    status: z.enum(['idle', 'generating']),
+    sessionId: z.string(),
+    inboxId: z.string().optional(),
+    turnId: z.string().optional(),
+    queued: z.int(),
+  }),
+);
 
 export interface StopAnswer {
   readonly stopped: boolean;
   readonly cancelled: number;
 }
 
-export const stopAnswerSchema: z.ZodType<StopAnswer> = z.object({
-  stopped: z.boolean(),
-  cancelled: z.int(),
-});
+export const stopAnswerSchema: z.ZodType<StopAnswer> = asTyped(
+  z.object({
+    stopped: z.boolean(),
+    cancelled: z.int(),
+  }),
+);
 
 /** What became of an accepted message. */
 export type InboxAnswer = InboxStatus & { readonly inboxId: string };
@@ -108,13 +117,13 @@ const inboxFields = {
   inboxId: z.string(),
   sessionId: z.string(),
   status: state,
-  turnId: z.string().exactOptional(),
-  reply: z.object({ text: z.string() }).exactOptional(),
-  error: z.object({ code: z.string(), message: z.string() }).exactOptional(),
-  mergedInto: z.string().exactOptional(),
+  turnId: z.string().optional(),
+  reply: z.object({ text: z.string() }).optional(),
+  error: z.object({ code: z.string(), message: z.string() }).optional(),
+  mergedInto: z.string().optional(),
 };
 
-export const inboxAnswerSchema: z.ZodType<InboxAnswer> = z.object(inboxFields);
+export const inboxAnswerSchema: z.ZodType<InboxAnswer> = asTyped(z.object(inboxFields));
 
 /** A message that was taken in; with `wait` also what became of it meanwhile. */
 export interface InboundAnswer extends InboxAnswer {
@@ -125,10 +134,12 @@ export interface InboundAnswer extends InboxAnswer {
   readonly ignored?: string;
 }
 
-export const inboundAnswerSchema: z.ZodType<InboundAnswer> = z.object({
-  ...inboxFields,
-  sessionKey: z.string(),
-  fresh: z.boolean(),
-  command: z.object({ name: z.string(), text: z.string() }).exactOptional(),
-  ignored: z.string().exactOptional(),
-});
+export const inboundAnswerSchema: z.ZodType<InboundAnswer> = asTyped(
+  z.object({
+    ...inboxFields,
+    sessionKey: z.string(),
+    fresh: z.boolean(),
+    command: z.object({ name: z.string(), text: z.string() }).optional(),
+    ignored: z.string().optional(),
+  }),
+);

@@ -8,7 +8,7 @@ import {
   chatStatusSchema,
   stopAnswerSchema,
 } from '../../protocol/chat.ts';
-import { streamEventSchema } from '../../protocol/events.ts';
+import { asTyped, streamEventSchema } from '../../protocol/events.ts';
 import { type AgentParams, agentParams, sessionIdSchema } from '../../protocol/ids.ts';
 import type { ServerApp, ServerContext } from '../context.ts';
 import { findRecord, findSession } from '../find-session.ts';
@@ -112,10 +112,12 @@ interface StopRequest {
   readonly waiting?: boolean;
 }
 
-const stopRequestSchema: z.ZodType<StopRequest> = z.strictObject({
-  sessionId: z.exactOptional(sessionIdSchema),
-  waiting: z.boolean().exactOptional().meta({ description: 'Messages that wait are cancelled too.' }),
-});
+const stopRequestSchema: z.ZodType<StopRequest> = asTyped(
+  z.strictObject({
+    sessionId: z.optional(sessionIdSchema),
+    waiting: z.boolean().optional().meta({ description: 'Messages that wait are cancelled too.' }),
+  }),
+);
 
 async function statusOf({ reprise }: ServerContext, sessionId: string): Promise<ChatStatus> {
   const open = (await reprise.store.inbox.pending(sessionId)).filter((item) => item.class !== 'command');
