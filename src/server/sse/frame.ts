@@ -27,10 +27,6 @@ export function isLive({ n }: EventId): boolean {
   return n >= RUN;
 }
 
-export function formatEventId({ seq, n }: EventId): string {
-  return `${seq}.${n}`;
-}
-
 /** Undefined: no id of ours, so nothing can be said about what followed it. */
 export function parseEventId(text: string | undefined): EventId | undefined {
   const [, seq, n] = /^(\d{1,15})\.(\d{1,16})$/.exec(text ?? '') ?? [];
