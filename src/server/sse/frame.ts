@@ -13,6 +13,8 @@ export interface EventId {
 export interface Frame {
   readonly id: EventId;
   readonly event: StreamEvent;
+  /** As it is sent: made once for all who listen. */
+  encoded?: string;
 }
 
 /** More than any turn tells. */
@@ -38,7 +40,12 @@ export function parseEventId(text: string | undefined): EventId | undefined {
 const OTHER_BREAKS = /[\u0085\u2028\u2029]/g;
 
 /** JSON has no raw line breaks, and ids are digits: whatever an event says, it is one frame (T81). */
-export function encodeFrame({ id, event }: Frame): string {
+export function encodeFrame(frame: Frame): string {
+  frame.encoded ??= encode(frame);
+  return frame.encoded;
+}
+
+function encode({ id, event }: Frame): string {
   const data = JSON.stringify(event).replace(OTHER_BREAKS, escaped);
   return `id: ${id.seq}.${id.n}\ndata: ${data}\n\n`;
 }
