@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { printError, say } from './print.ts';
+import { registerConfig } from './register-config.ts';
 
 const USAGE_EXIT = 2;
 const HOME = ['--home <folder>', 'where sessions live, instead of REPRISE_HOME or ~/.reprise'] as const;
@@ -116,6 +117,7 @@ function createProgram(): Command {
     .option('--json', 'print JSON instead of text')
     .option(...HOME)
     .action(async (ref: string | undefined, options: Options) => (await home()).path(ref, options));
+  registerConfig(program);
   return program;
 }
 

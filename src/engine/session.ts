@@ -248,16 +248,29 @@ export class Session {
     return pinsInForce(entries.map(({ entry }) => entry as Entry));
   }
 
-  /** A new session that begins as this one did, up to an entry; both go on by themselves. */
-  async fork({ at }: { readonly at?: string } = {}): Promise<SessionRecord> {
+  /**
+   * A new session that begins as this one did, up to an entry; both go on by themselves. With an id of the caller's a
+   * second try finds the first: there is one copy, however often it is asked for.
+   */
+  async fork({
+    at,
+    id = randomUUID(),
+  }: {
+    readonly at?: string;
+    readonly id?: string;
+  } = {}): Promise<SessionRecord> {
     const { store } = this.#context;
     const all = await this.#all();
     const path = at === undefined ? pathEntries(all) : pathEntries(all, at);
     const { agentId, settings } = await this.record();
-    const id = randomUUID();
     const key = `agent:${agentId}:session:${id}`;
     const made = await store.create({ id, key, parentId: this.id, settings });
-    await copyHistory(store, made.id, path, { blobsFrom: { store, id: this.id } });
+    try {
+      await copyHistory(store, made.id, path, { blobsFrom: { store, id: this.id } });
+    } catch (error) {
+      // More was said here since the first try: the copy is as it was then.
+      if (!(error instanceof RepriseError) || error.code !== 'KEY_REUSED') throw error;
+    }
     return store.get(made.id);
   }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { InboundMessage } from '../engine/inbound.ts';
 import type { InboxStatus } from '../engine/reprise.ts';
-import { asTyped } from './events.ts';
+import { maybe } from './maybe.ts';
 
 type Image = NonNullable<InboundMessage['images']>[number];
 
@@ -29,43 +29,45 @@ const image: z.ZodType<Image> = z.union([
   z.strictObject({ data: z.string(), mimeType: z.string() }),
 ]);
 const fields = {
-  sessionId: name
-    .optional()
-    .meta({ description: 'This session; one that is not there is made under this id.' }),
-  sessionKey: name.optional(),
-  context: z.string().optional().meta({ description: 'More for the model to know in this turn.' }),
-  images: z.array(image).optional(),
-  account: name.optional(),
-  guild: name.optional(),
-  peer: name.optional(),
-  peerKind: z.enum(['direct', 'group', 'channel']).optional(),
-  thread: name.optional(),
-  sender: z.strictObject({ id: name, name: z.string().max(512).optional() }).optional(),
-  messageId: name.optional(),
-  mentioned: z.boolean().optional(),
-  queue: z
-    .enum(['steer', 'followup', 'queue', 'collect', 'steer-backlog', 'steer+backlog', 'interrupt', 'reject'])
-    .optional()
-    .meta({ description: 'What happens where the session is busy; `reject` answers 409.' }),
+  sessionId: maybe(name).meta({ description: 'This session; one that is not there is made under this id.' }),
+  sessionKey: maybe(name),
+  context: maybe(z.string()).meta({ description: 'More for the model to know in this turn.' }),
+  images: maybe(z.array(image)),
+  account: maybe(name),
+  guild: maybe(name),
+  peer: maybe(name),
+  peerKind: maybe(z.enum(['direct', 'group', 'channel'])),
+  thread: maybe(name),
+  sender: maybe(z.strictObject({ id: name, name: maybe(z.string().max(512)) })),
+  messageId: maybe(name),
+  mentioned: maybe(z.boolean()),
+  queue: maybe(
+    z.enum([
+      'steer',
+      'followup',
+      'queue',
+      'collect',
+      'steer-backlog',
+      'steer+backlog',
+      'interrupt',
+      'reject',
+    ]),
+  ).meta({ description: 'What happens where the session is busy; `reject` answers 409.' }),
 };
 
-export const chatRequestSchema: z.ZodType<ChatRequest> = asTyped(
-  z.strictObject({
-    message: z.string(),
-    channel: name.optional(),
-    ...fields,
-  }),
-);
+export const chatRequestSchema: z.ZodType<ChatRequest> = z.strictObject({
+  message: z.string(),
+  channel: maybe(name),
+  ...fields,
+});
 
-export const inboundRequestSchema: z.ZodType<InboundRequest> = asTyped(
-  z.strictObject({
-    text: z.string(),
-    channel: name,
-    agentId: name.optional(),
-    system: z.boolean().optional(),
-    ...fields,
-  }),
-);
+export const inboundRequestSchema: z.ZodType<InboundRequest> = z.strictObject({
+  text: z.string(),
+  channel: name,
+  agentId: maybe(name),
+  system: maybe(z.boolean()),
+  ...fields,
+});
 
 export interface ChatStatus {
   readonly status: 'idle' | 'generating';
@@ -77,27 +79,23 @@ export interface ChatStatus {
   readonly queued: number;
 }
 
-export const chatStatusSchema: z.ZodType<ChatStatus> = asTyped(
-  z.object({
-    status: z.enum(['idle', 'generating']),
-    sessionId: z.string(),
-    inboxId: z.string().optional(),
-    turnId: z.string().optional(),
-    queued: z.int(),
-  }),
-);
+export const chatStatusSchema: z.ZodType<ChatStatus> = z.object({
+  status: z.enum(['idle', 'generating']),
+  sessionId: z.string(),
+  inboxId: maybe(z.string()),
+  turnId: maybe(z.string()),
+  queued: z.int(),
+});
 
 export interface StopAnswer {
   readonly stopped: boolean;
   readonly cancelled: number;
 }
 
-export const stopAnswerSchema: z.ZodType<StopAnswer> = asTyped(
-  z.object({
-    stopped: z.boolean(),
-    cancelled: z.int(),
-  }),
-);
+export const stopAnswerSchema: z.ZodType<StopAnswer> = z.object({
+  stopped: z.boolean(),
+  cancelled: z.int(),
+});
 
 /** What became of an accepted message. */
 export type InboxAnswer = InboxStatus & { readonly inboxId: string };
@@ -117,13 +115,13 @@ const inboxFields = {
   inboxId: z.string(),
   sessionId: z.string(),
   status: state,
-  turnId: z.string().optional(),
-  reply: z.object({ text: z.string() }).optional(),
-  error: z.object({ code: z.string(), message: z.string() }).optional(),
-  mergedInto: z.string().optional(),
+  turnId: maybe(z.string()),
+  reply: maybe(z.object({ text: z.string() })),
+  error: maybe(z.object({ code: z.string(), message: z.string() })),
+  mergedInto: maybe(z.string()),
 };
 
-export const inboxAnswerSchema: z.ZodType<InboxAnswer> = asTyped(z.object(inboxFields));
+export const inboxAnswerSchema: z.ZodType<InboxAnswer> = z.object(inboxFields);
 
 /** A message that was taken in; with `wait` also what became of it meanwhile. */
 export interface InboundAnswer extends InboxAnswer {
@@ -134,12 +132,10 @@ export interface InboundAnswer extends InboxAnswer {
   readonly ignored?: string;
 }
 
-export const inboundAnswerSchema: z.ZodType<InboundAnswer> = asTyped(
-  z.object({
-    ...inboxFields,
-    sessionKey: z.string(),
-    fresh: z.boolean(),
-    command: z.object({ name: z.string(), text: z.string() }).optional(),
-    ignored: z.string().optional(),
-  }),
-);
+export const inboundAnswerSchema: z.ZodType<InboundAnswer> = z.object({
+  ...inboxFields,
+  sessionKey: z.string(),
+  fresh: z.boolean(),
+  command: maybe(z.object({ name: z.string(), text: z.string() })),
+  ignored: maybe(z.string()),
+});

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { DoneEvent, ErrorEvent, TurnEvent } from '../engine/events.ts';
 import type { Usage } from '../transcript/entry.ts';
 import type { JsonObject } from '../transcript/json.ts';
+import { maybe } from './maybe.ts';
 
 /** What a stream tells, by `type`; a message's stream ends with exactly one `done` or `error`. */
 export type StreamEvent =
@@ -179,11 +180,6 @@ export function tokenUsage({
   };
 }
 
-/** JSON has no `undefined`: what is optional has a value or is not there, which schemas cannot say. */
-export function asTyped<T>(schema: z.ZodType): z.ZodType<T> {
-  return schema as z.ZodType<T>;
-}
-
 const count = z.number().int().nonnegative();
 const usage = {
   inputTokens: count,
@@ -191,71 +187,69 @@ const usage = {
   cacheReadTokens: count,
   cacheWriteTokens: count,
   totalTokens: count,
-  reasoningTokens: count.optional(),
-  cost: z.record(z.string(), z.number()).optional(),
+  reasoningTokens: maybe(count),
+  cost: maybe(z.record(z.string(), z.number())),
 };
 const object = z.record(z.string(), z.unknown()) as unknown as z.ZodType<JsonObject>;
 const type = <T extends string>(name: T): { type: z.ZodLiteral<T> } => ({ type: z.literal(name) });
 
 /** One `data:` of a stream. */
-export const streamEventSchema: z.ZodType<StreamEvent> = asTyped(
-  z.discriminatedUnion('type', [
-    z.object({
-      ...type('session'),
-      sessionId: z.string(),
-      sessionKey: z.string(),
-      inboxId: z.string().optional(),
-    }),
-    z.object({ ...type('queued'), position: count }),
-    z.object({ ...type('turn_start'), turnId: z.string(), model: z.string() }),
-    z.object({ ...type('command'), name: z.string(), text: z.string() }),
-    z.object({ ...type('interrupted'), turnId: z.string(), text: z.string() }),
-    z.object({ ...type('text_delta'), text: z.string() }),
-    z.object({ ...type('thinking_delta'), text: z.string() }),
-    z.object({ ...type('tool_call'), id: z.string(), name: z.string(), input: object }),
-    z.object({
-      ...type('tool_result'),
-      toolCallId: z.string(),
-      name: z.string(),
-      text: z.string(),
-      isError: z.boolean(),
-      durationMs: z.number().optional(),
-    }),
-    z.object({ ...type('usage'), ...usage }),
-    z.object({
-      ...type('guard'),
-      step: z.enum(['truncate', 'overflow', 'retry']),
-      results: count.optional(),
-      tokensSaved: z.number().optional(),
-      attempt: count.optional(),
-      delayMs: z.number().optional(),
-      reason: z.string().optional(),
-    }),
-    z.object({ ...type('compaction_start'), tokensBefore: count, reason: z.string() }),
-    z.object({
-      ...type('compaction_end'),
-      tokensBefore: count,
-      tokensAfter: count,
-      reason: z.string().optional(),
-      method: z.string().optional(),
-      coveredEntries: count.optional(),
-      error: z.string().optional(),
-    }),
-    z.object({
-      ...type('done'),
-      sessionId: z.string(),
-      turnId: z.string(),
-      text: z.string(),
-      usage: z.object(usage),
-      tokenEstimate: count,
-    }),
-    z.object({
-      ...type('error'),
-      sessionId: z.string(),
-      code: z.string(),
-      error: z.string(),
-      details: object.optional(),
-    }),
-    z.object({ ...type('idle'), sessionId: z.string() }),
-  ]),
-);
+export const streamEventSchema: z.ZodType<StreamEvent> = z.discriminatedUnion('type', [
+  z.object({
+    ...type('session'),
+    sessionId: z.string(),
+    sessionKey: z.string(),
+    inboxId: maybe(z.string()),
+  }),
+  z.object({ ...type('queued'), position: count }),
+  z.object({ ...type('turn_start'), turnId: z.string(), model: z.string() }),
+  z.object({ ...type('command'), name: z.string(), text: z.string() }),
+  z.object({ ...type('interrupted'), turnId: z.string(), text: z.string() }),
+  z.object({ ...type('text_delta'), text: z.string() }),
+  z.object({ ...type('thinking_delta'), text: z.string() }),
+  z.object({ ...type('tool_call'), id: z.string(), name: z.string(), input: object }),
+  z.object({
+    ...type('tool_result'),
+    toolCallId: z.string(),
+    name: z.string(),
+    text: z.string(),
+    isError: z.boolean(),
+    durationMs: maybe(z.number()),
+  }),
+  z.object({ ...type('usage'), ...usage }),
+  z.object({
+    ...type('guard'),
+    step: z.enum(['truncate', 'overflow', 'retry']),
+    results: maybe(count),
+    tokensSaved: maybe(z.number()),
+    attempt: maybe(count),
+    delayMs: maybe(z.number()),
+    reason: maybe(z.string()),
+  }),
+  z.object({ ...type('compaction_start'), tokensBefore: count, reason: z.string() }),
+  z.object({
+    ...type('compaction_end'),
+    tokensBefore: count,
+    tokensAfter: count,
+    reason: maybe(z.string()),
+    method: maybe(z.string()),
+    coveredEntries: maybe(count),
+    error: maybe(z.string()),
+  }),
+  z.object({
+    ...type('done'),
+    sessionId: z.string(),
+    turnId: z.string(),
+    text: z.string(),
+    usage: z.object(usage),
+    tokenEstimate: count,
+  }),
+  z.object({
+    ...type('error'),
+    sessionId: z.string(),
+    code: z.string(),
+    error: z.string(),
+    details: maybe(object),
+  }),
+  z.object({ ...type('idle'), sessionId: z.string() }),
+]);

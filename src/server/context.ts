@@ -24,7 +24,7 @@ export interface ServerConfig {
   /** Names this server answers for, beside loopback and the address it listens on. */
   readonly allowedHosts?: readonly string[] | undefined;
   /** Pages of these origins may call it (`https://admin.example`); none by default. */
-  readonly cors?: readonly string[] | undefined;
+  readonly cors?: { readonly origins: readonly string[] } | undefined;
   readonly limits?: Partial<ServerLimits> | undefined;
 }
 

@@ -11,7 +11,7 @@ const CONTROL = /[\u0000-\u001f\u007f]/;
 /** Refuses requests that a browser was tricked into, and targets that mean something else to others than to us. */
 export function guards(config: ServerConfig): MiddlewareHandler<ServerEnv> {
   const answersFor = hostRule(config);
-  const origins = new Set(config.cors ?? []);
+  const origins = new Set(config.cors?.origins ?? []);
   return async (c, next) => {
     checkTarget(c);
     const host = hostOf(c);
@@ -104,13 +104,13 @@ function checkOrigin(c: Context<ServerEnv>, host: string, origins: ReadonlySet<s
 
 function foreign(who: string): RepriseError {
   return new RepriseError('FORBIDDEN', `${who} may not call this server`, {
-    details: { next: 'Add the origin to server.cors if it should.' },
+    details: { next: 'Add the origin to server.cors.origins if it should.' },
   });
 }
 
 /** Answers the question a browser asks before a page of another origin calls; there are none unless configured. */
 export function cors({ cors: configured }: ServerConfig): MiddlewareHandler<ServerEnv> {
-  const origins = new Set(configured ?? []);
+  const origins = new Set(configured?.origins ?? []);
   return async (c, next) => {
     const origin = c.req.header('origin');
     if (origin === undefined || !origins.has(origin)) return next();

@@ -5,49 +5,49 @@ import { checkJsonText } from '../protocol/json-text.ts';
 import { routeOf } from './access.ts';
 import type { ServerEnv } from './context.ts';
 
-/** Bounds that keep one client from taking the server from the others. The first five are settings. */
+/** Bounds that keep one client from taking the server from the others. */
 export interface ServerLimits {
-  /** Of a body with a message: text, context and images in base64. Others have a MiB at most. */
-  readonly maxBodyBytes: number;
-  /** Of one address, of requests without a good token; with one there is no such limit. */
-  readonly requestsPerMinute: number;
-  readonly maxConnections: number;
-  readonly maxStreams: number;
-  readonly streamBufferBytes: number;
-  /** So many wrong tokens in a minute from one address. */
-  readonly badTokens: number;
+  /** Of a request body, but those with messages. */
+  readonly bodyBytes: number;
+  /** Of a body with a message: text, context and images in base64. */
+  readonly messageBytes: number;
   readonly jsonDepth: number;
   /** Values and names in one body. */
   readonly jsonValues: number;
+  readonly connections: number;
   readonly headerBytes: number;
   readonly headersTimeoutMs: number;
   /** For the whole request to arrive. */
   readonly requestTimeoutMs: number;
   readonly keepAliveMs: number;
-  /** How long a stop waits for requests and running turns. */
+  /** So many wrong tokens in a minute from one address; good ones pass always. */
+  readonly badTokens: number;
+  /** Of one address, of requests without a good token; with one there is no such limit. */
+  readonly requestsPerMinute: number;
+  /** How long a stop waits for requests. */
   readonly graceMs: number;
+  /** What may wait for a slow reader of a stream before it is let go. */
+  readonly streamBufferBytes: number;
   /** A quiet stream says so often that it is there. */
   readonly streamKeepAliveMs: number;
 }
 
 const DEFAULT_LIMITS: ServerLimits = {
-  maxBodyBytes: 16 * 1024 * 1024,
-  requestsPerMinute: 1200,
-  maxConnections: 1024,
-  maxStreams: 256,
-  streamBufferBytes: 1024 * 1024,
-  badTokens: 30,
+  bodyBytes: 1024 * 1024,
+  messageBytes: 24 * 1024 * 1024,
   jsonDepth: 100,
   jsonValues: 100_000,
+  connections: 1000,
   headerBytes: 16 * 1024,
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 60_000,
   keepAliveMs: 5000,
+  badTokens: 30,
+  requestsPerMinute: 1200,
   graceMs: 7000,
+  streamBufferBytes: 1024 * 1024,
   streamKeepAliveMs: 15_000,
 };
-
-const PLAIN_BODY_BYTES = 1024 * 1024;
 
 /** With `undefined` for what nobody set. */
 export function resolveLimits(given: Partial<ServerLimits> = {}): ServerLimits {
@@ -66,10 +66,8 @@ export function bodyLimits(limits: ServerLimits): MiddlewareHandler<ServerEnv> {
     c.set('bodyText', '');
     const { method } = c.req;
     if (method === 'GET' || method === 'HEAD') return next();
-    const max =
-      routeOf(method, c.req.path)?.isMessage === true
-        ? limits.maxBodyBytes
-        : Math.min(PLAIN_BODY_BYTES, limits.maxBodyBytes);
+    const isMessage = routeOf(method, c.req.path)?.isMessage === true;
+    const max = isMessage ? limits.messageBytes : limits.bodyBytes;
     const declared = c.req.header('content-length');
     if (declared !== undefined && Number(declared) > max) throw tooLarge(max);
     const encoding = c.req.header('content-encoding');

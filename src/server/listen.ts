@@ -46,7 +46,7 @@ export async function listen({ app, host, port, limits }: ListenOptions): Promis
     },
   );
   server.maxHeadersCount = MAX_HEADERS;
-  server.maxConnections = limits.maxConnections;
+  server.maxConnections = limits.connections;
   server.on('clientError', answerBadClient);
   server.on('connect', (_request, socket) => answerBadClient({ code: 'CONNECT' }, socket as Socket));
   server.on('upgrade', (_request, socket) => answerBadClient({ code: 'UPGRADE' }, socket as Socket));

@@ -84,7 +84,7 @@ describe('requests a browser was tricked into', () => {
   });
 
   test('an origin that is configured may, and a preflight needs no token', async () => {
-    await using server = await startServer({ cors: ['https://admin.example'] });
+    await using server = await startServer({ cors: { origins: ['https://admin.example'] } });
     const Origin = 'https://admin.example';
     const asked = { Origin, 'Access-Control-Request-Method': 'PATCH' };
     const preflight = await server.ask('/api/agents', { method: 'OPTIONS', headers: asked, token: null });

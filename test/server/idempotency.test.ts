@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import { Reprise } from '../../src/engine/reprise.ts';
 import { RepriseError } from '../../src/errors.ts';
+import { createOfflineModel } from '../../src/models/offline/offline-model.ts';
 import { Idempotency } from '../../src/server/idempotency.ts';
+import { serve } from '../../src/server/serve.ts';
 import { openMemoryStore } from '../../src/store/memory/open.ts';
-import { startServer, talk } from '../support/http.ts';
+import { ask, startServer, TOKEN, talk } from '../support/http.ts';
 
 describe('a mutation with an Idempotency-Key', () => {
   test('is done once, and a retry hears the same answer (T59)', async () => {
@@ -31,6 +34,27 @@ describe('a mutation with an Idempotency-Key', () => {
         'idempotency-replayed'
       ],
     ).toBe('true');
+  });
+
+  test('makes no second copy of a session when it is sent again after a restart, though more was said since', async () => {
+    const store = await openMemoryStore({});
+    const fork = { method: 'POST', headers: { 'Idempotency-Key': 'k1' } };
+    const reprise = new Reprise({ model: createOfflineModel(), store });
+    const id = await talk(reprise, ['one']);
+    const path = `/api/agents/main/sessions/${id}/fork`;
+    const config = { port: 0, token: TOKEN };
+    const logger = { info() {}, warn() {}, error() {} };
+    const first = await serve({ reprise, config, logger });
+    const made = await ask(Number(new URL(first.url).port), path, fork);
+    await first.close();
+    await talk(reprise, ['two']);
+    const second = await serve({ reprise, config, logger });
+    const again = await ask(Number(new URL(second.url).port), path, fork);
+    await second.close();
+    expect([made.status, again.status]).toEqual([201, 201]);
+    expect(again.json.session).toEqual(made.json.session);
+    expect((await reprise.sessions()).sessions).toHaveLength(2);
+    await reprise[Symbol.asyncDispose]();
   });
 
   test('of which the first still runs is 409 IN_FLIGHT', async () => {

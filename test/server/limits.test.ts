@@ -11,7 +11,7 @@ async function patch(server: TestServer, id: string, body: string) {
 
 describe('bodies', () => {
   test('at the limit are read, one byte over is 413 (T64)', async () => {
-    await using server = await startServer({ limits: { maxBodyBytes: 512 * 1024 } });
+    await using server = await startServer({ limits: { bodyBytes: 512 * 1024 } });
     const id = await talk(server.reprise, ['hello']);
     const frame = JSON.stringify({ 'x-note': '' }).length;
     const sized = (bytes: number): string => JSON.stringify({ 'x-note': 'a'.repeat(bytes - frame) });
@@ -160,7 +160,7 @@ describe('connections', () => {
   });
 
   test('beyond the number that is allowed are closed, and the others go on', async () => {
-    await using server = await startServer({ limits: { maxConnections: 2 } });
+    await using server = await startServer({ limits: { connections: 2 } });
     const held = [1, 2].map(() => connect(server.port, '127.0.0.1'));
     await Promise.all(held.map((socket) => new Promise((resolve) => socket.once('connect', resolve))));
     await expect(ask(server.port, '/healthz')).rejects.toThrow();

@@ -68,8 +68,11 @@ function resolved(value: unknown, document: JsonObject): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, resolved(item, document)]));
 }
 
+/** Values that mean something to the server, by the names of fields. */
+export type Known = Readonly<Record<string, readonly string[]>>;
+
 /** Values a schema allows, as far as it says: patterns and formats are left to the server. */
-export function valid(schema: JsonObject): fc.Arbitrary<unknown> {
+export function valid(schema: JsonObject, known: Known = {}): fc.Arbitrary<unknown> {
   const {
     type,
     enum: names,
@@ -82,8 +85,8 @@ export function valid(schema: JsonObject): fc.Arbitrary<unknown> {
   const { anyOf, properties, required = [], items } = schema;
   if (only !== undefined) return fc.constant(only);
   if (Array.isArray(names)) return fc.constantFrom(...(names as unknown[]));
-  if (Array.isArray(anyOf)) return fc.oneof(...anyOf.map((one) => valid(one as JsonObject)));
-  if (Array.isArray(type)) return fc.oneof(...type.map((one) => valid({ ...schema, type: one })));
+  if (Array.isArray(anyOf)) return fc.oneof(...anyOf.map((one) => valid(one as JsonObject, known)));
+  if (Array.isArray(type)) return fc.oneof(...type.map((one) => valid({ ...schema, type: one }, known)));
   switch (type) {
     case 'null':
       return fc.constant(null);
@@ -101,10 +104,19 @@ export function valid(schema: JsonObject): fc.Arbitrary<unknown> {
       });
     }
     case 'array':
-      return fc.array(valid((items ?? {}) as JsonObject), { maxLength: 3 });
+      return fc.array(valid((items ?? {}) as JsonObject, known), { maxLength: 3 });
     case 'object': {
       const fields = Object.entries((properties ?? {}) as Record<string, JsonObject>);
-      const shape = Object.fromEntries(fields.map(([name, field]) => [name, valid(field)]));
+      const shape = Object.fromEntries(
+        fields.map(([name, field]) => {
+          const any = valid(field, known);
+          const meant = known[name];
+          return [
+            name,
+            meant === undefined ? any : fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...meant) }, any),
+          ];
+        }),
+      );
       return fc.record(shape, { requiredKeys: required as string[] });
     }
     default:

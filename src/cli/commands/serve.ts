@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { loadConfig } from '../../config/load.ts';
+import { createLogger } from '../../config/logger.ts';
 import { modelBookFor, openConfigured } from '../../config/open-configured.ts';
 import type { Reprise } from '../../engine/reprise.ts';
 import type { Logger, ServerConfig } from '../../server/context.ts';
@@ -15,7 +16,7 @@ export async function serveHome(options: Readonly<Record<string, unknown>>): Pro
   for (const warning of warnings) say(warning);
   const models = modelBookFor(config);
   const reprise = await openConfigured(config, { signals: true, models });
-  const logger = jsonLines();
+  const logger = createLogger(config.log);
   let served: Served;
   try {
     served = await serve({
@@ -74,19 +75,6 @@ function stopOnSignal(served: Served, reprise: Reprise, logger: Logger): Promise
     process.on('SIGTERM', stop);
     process.on('SIGINT', stop);
   });
-}
-
-function jsonLines(): Logger {
-  const write =
-    (level: string) =>
-    (fields: object, msg: string): void => {
-      const told = Object.entries(fields).map(([name, value]) => [
-        name,
-        value instanceof Error ? { name: value.name, message: value.message, stack: value.stack } : value,
-      ]);
-      say(JSON.stringify({ level, time: new Date().toISOString(), msg, ...Object.fromEntries(told) }));
-    };
-  return { info: write('info'), warn: write('warn'), error: write('error') };
 }
 
 function version(): string {

@@ -8,8 +8,9 @@ import {
   chatStatusSchema,
   stopAnswerSchema,
 } from '../../protocol/chat.ts';
-import { asTyped, streamEventSchema } from '../../protocol/events.ts';
+import { streamEventSchema } from '../../protocol/events.ts';
 import { type AgentParams, agentParams, sessionIdSchema } from '../../protocol/ids.ts';
+import { maybe } from '../../protocol/maybe.ts';
 import type { ServerApp, ServerContext } from '../context.ts';
 import { findRecord, findSession } from '../find-session.ts';
 import { addOperation } from '../operation.ts';
@@ -112,12 +113,10 @@ interface StopRequest {
   readonly waiting?: boolean;
 }
 
-const stopRequestSchema: z.ZodType<StopRequest> = asTyped(
-  z.strictObject({
-    sessionId: z.optional(sessionIdSchema),
-    waiting: z.boolean().optional().meta({ description: 'Messages that wait are cancelled too.' }),
-  }),
-);
+const stopRequestSchema: z.ZodType<StopRequest> = z.strictObject({
+  sessionId: maybe(sessionIdSchema),
+  waiting: maybe(z.boolean()).meta({ description: 'Messages that wait are cancelled too.' }),
+});
 
 async function statusOf({ reprise }: ServerContext, sessionId: string): Promise<ChatStatus> {
   const open = (await reprise.store.inbox.pending(sessionId)).filter((item) => item.class !== 'command');

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import type { Context } from 'hono';
 import { type CommandBody, commandAnswer, commandBody } from '../../protocol/commands.ts';
 import { type SessionParams, sessionParams } from '../../protocol/ids.ts';
 import { sessionAnswerSchema, sessionView } from '../../protocol/sessions.ts';
@@ -12,7 +14,7 @@ import {
   undoBody,
 } from '../../protocol/steps.ts';
 import { SESSION_PATHS } from '../access.ts';
-import type { ServerApp, ServerContext } from '../context.ts';
+import type { ServerApp, ServerContext, ServerEnv } from '../context.ts';
 import { findSession, type Session } from '../find-session.ts';
 import { addOperation, type Operation } from '../operation.ts';
 import { runHttpCommand } from '../run-command.ts';
@@ -26,7 +28,7 @@ export function registerSessionSteps(app: ServerApp, context: ServerContext): vo
     summary: string,
     body: Operation<SessionParams, unknown, B>['body'],
     answer: Answer,
-    work: (session: Session, body: B) => Promise<unknown>,
+    work: (session: Session, body: B, c: Context<ServerEnv>) => Promise<unknown>,
     needsBody = false,
   ): void =>
     addOperation<SessionParams, unknown, B>(app, {
@@ -40,7 +42,7 @@ export function registerSessionSteps(app: ServerApp, context: ServerContext): vo
       needsBody,
       answer,
       run: async ({ params, body: given, c }) => {
-        const told = await work(await findSession(context, params), given);
+        const told = await work(await findSession(context, params), given, c);
         return c.json(told as object, (answer.status ?? 200) as 200);
       },
     });
@@ -67,7 +69,12 @@ export function registerSessionSteps(app: ServerApp, context: ServerContext): vo
     'A new session that begins as this one did',
     forkBody,
     { status: 201, schema: sessionAnswerSchema, description: 'The new session' },
-    async (session, { at }) => ({ session: sessionView(await session.fork(at === undefined ? {} : { at })) }),
+    async (session, { at }, c) => {
+      // The copy's id comes of the key: a retry finds it, also after a restart, when no answer is remembered.
+      const id = c.get('hasOwnKey') ? forkId(session.id, c.get('idempotencyKey')) : undefined;
+      const made = await session.fork({ ...(at !== undefined && { at }), ...(id !== undefined && { id }) });
+      return { session: sessionView(made) };
+    },
   );
   step(
     'undo',
@@ -100,4 +107,11 @@ export function registerSessionSteps(app: ServerApp, context: ServerContext): vo
     (session, body) => runHttpCommand(context, session, body),
     true,
   );
+}
+
+function forkId(sessionId: string, key: string): string {
+  return `fork-${createHash('sha256')
+    .update(JSON.stringify([sessionId, key]))
+    .digest('hex')
+    .slice(0, 32)}`;
 }
