@@ -6,6 +6,7 @@ import { acceptTasks } from './accept.ts';
 import { estimateTasks } from './estimate.ts';
 import { Homes, SCALES, type Scale, scratchFolder } from './homes.ts';
 import { markdown, type Row, type Task } from './measure.ts';
+import { streamTasks } from './sse.ts';
 import { writeTasks } from './store.ts';
 import { readTasks } from './store-reads.ts';
 import { transcriptTasks } from './transcript.ts';
@@ -43,6 +44,7 @@ async function bench(scale: Scale): Promise<void> {
       ...writeTasks(homes, scale),
       ...readTasks(homes, scale),
       ...acceptTasks(homes.folder, scale),
+      ...streamTasks(),
     ];
     for (const task of tasks.filter(isWanted)) rows.push(await measured(task));
   }

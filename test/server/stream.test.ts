@@ -102,6 +102,8 @@ describe('a chat over HTTP', () => {
     expect(again).toMatchObject({ sessionId: 'my-own.1' });
     const refused = await at.chat({ message: 'hi', sessionKey: 'agent:other:main' });
     expect(refused.status).toBe(400);
+    const both = await at.chat({ message: 'hi', sessionId: 'new-one', sessionKey: 'agent:other:main' });
+    expect(both.status).toBe(400);
     const unknown = await at.chat({ message: 'hi', agentId: 'x' });
     expect(unknown.status).toBe(400);
     expect(((await unknown.json()) as { error: string }).error).toContain('agentId');

@@ -11,6 +11,8 @@ interface LogRecord {
   readonly first: number;
   readonly last: number;
   readonly event: StreamEvent;
+  /** Of one event alone, which all who listen now are sent. */
+  readonly frame?: Frame;
   readonly size: number;
   /** How much was told up to its end. */
   readonly told: number;
@@ -142,11 +144,7 @@ export class SessionLog {
     for (let at = this.#find(after); at < this.#records.length && chars < maxChars; at++) {
       const record = this.#records[at] as LogRecord;
       if (record.first > until) break;
-      const { seq, first, last, event, ends } = record;
-      const seen = after - first;
-      const isPart = ends !== undefined && seen >= 0 && 'text' in event;
-      const rest = isPart ? ({ ...event, text: event.text.slice(ends[seen]) } as StreamEvent) : event;
-      frames.push({ id: { seq, n: last }, event: rest });
+      frames.push(record.frame ?? restOf(record, after));
       chars += record.size;
       told = record.told;
     }
@@ -190,7 +188,9 @@ export class SessionLog {
     const n = ++this.#last;
     const size = sizeOf(event);
     this.#told += size;
-    this.#records.push({ seq: this.#lastSeq, first: n, last: n, event, size, told: this.#told });
+    const seq = this.#lastSeq;
+    const frame = { id: { seq, n }, event };
+    this.#records.push({ seq, first: n, last: n, event, frame, size, told: this.#told });
     this.#grow(size);
     const turn = this.#turns.at(-1);
     if (turn !== undefined && isTerminalFrame(event)) turn.end = n;
@@ -242,6 +242,14 @@ export class SessionLog {
     this.#size += change;
     this.#onSize(change);
   }
+}
+
+/** What is behind a number of several events in one. */
+function restOf({ seq, first, last, event, ends = [] }: LogRecord, after: number): Frame {
+  const seen = after - first;
+  const isPart = seen >= 0 && 'text' in event;
+  const rest = isPart ? ({ ...event, text: event.text.slice(ends[seen]) } as StreamEvent) : event;
+  return { id: { seq, n: last }, event: rest };
 }
 
 function isSameKind(a: LogRecord, b: LogRecord): boolean {

@@ -13,6 +13,8 @@ export interface EventId {
 export interface Frame {
   readonly id: EventId;
   readonly event: StreamEvent;
+  /** As it is sent: made once for all who listen. */
+  encoded?: string;
 }
 
 /** More than any turn tells. */
@@ -27,10 +29,6 @@ export function isLive({ n }: EventId): boolean {
   return n >= RUN;
 }
 
-export function formatEventId({ seq, n }: EventId): string {
-  return `${seq}.${n}`;
-}
-
 /** Undefined: no id of ours, so nothing can be said about what followed it. */
 export function parseEventId(text: string | undefined): EventId | undefined {
   const [, seq, n] = /^(\d{1,15})\.(\d{1,16})$/.exec(text ?? '') ?? [];
@@ -42,7 +40,12 @@ export function parseEventId(text: string | undefined): EventId | undefined {
 const OTHER_BREAKS = /[\u0085\u2028\u2029]/g;
 
 /** JSON has no raw line breaks, and ids are digits: whatever an event says, it is one frame (T81). */
-export function encodeFrame({ id, event }: Frame): string {
+export function encodeFrame(frame: Frame): string {
+  frame.encoded ??= encode(frame);
+  return frame.encoded;
+}
+
+function encode({ id, event }: Frame): string {
   const data = JSON.stringify(event).replace(OTHER_BREAKS, escaped);
   return `id: ${id.seq}.${id.n}\ndata: ${data}\n\n`;
 }
