@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { printError, say } from './print.ts';
+import { addChatOptions } from './register-chat.ts';
 
 const USAGE_EXIT = 2;
 const HOME = ['--home <folder>', 'where sessions live, instead of REPRISE_HOME or ~/.reprise'] as const;
@@ -18,7 +19,7 @@ export async function main(argv: readonly string[]): Promise<void> {
     process.exit(0);
   });
   try {
-    await createProgram().parseAsync(argv.length <= 2 ? [...argv, 'chat'] : [...argv]);
+    await createProgram().parseAsync([...argv]);
   } catch (error) {
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : USAGE_EXIT;
     else process.exitCode = printError(error);
@@ -36,15 +37,16 @@ function createProgram(): Command {
       'beforeAll',
       `Examples:
   reprise                                            chat; goes on where it stopped
+  reprise -p "what did I say?" -c                    one question, one answer
   reprise show chat.jsonl                            read a transcript of any dialect
   reprise show chat.jsonl --json --format anthropic  the messages a model would be sent
 `,
     )
     .helpOption('-h, --help', 'show this help');
-  program
-    .command('chat')
+  addChatOptions(program.command('chat', { isDefault: true }))
     .description('talk to an agent; what "reprise" alone does')
-    .option('--model <name>', 'who answers', 'offline')
+    .option('--model <name>', 'who answers: offline, anthropic:<id>, openai:<id>, ollama:<id>, …')
+    .option('--json', 'with -p: print JSON instead of text')
     .option(...HOME)
     .action(async (options: Options) => (await import('./commands/chat.ts')).chat(options));
   program

@@ -1,5 +1,5 @@
-import { COMMANDS, findCommand } from '../../engine/commands.ts';
 import { sessionName } from '../../engine/commands/session-line.ts';
+import { COMMANDS, findCommand } from '../../engine/commands.ts';
 import type { SessionRecord, Store } from '../../store/store.ts';
 import { escapeForTerminal } from '../print.ts';
 

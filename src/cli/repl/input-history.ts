@@ -62,7 +62,8 @@ export class InputHistory {
       write();
     } catch (error) {
       // A chat without it is a chat all the same.
-      if (!this.#isTold) say(`What is typed here is not remembered: ${(error as NodeJS.ErrnoException).code}.`);
+      if (!this.#isTold)
+        say(`What is typed here is not remembered: ${(error as NodeJS.ErrnoException).code}.`);
       this.#isTold = true;
     }
   }
