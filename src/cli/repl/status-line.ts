@@ -10,5 +10,6 @@ export async function statusLine(
 ): Promise<string> {
   const { window } = await session.context();
   const share = `context ${((tokenEstimate / window.tokens) * 100).toFixed(1)}%`;
-  return [model, usageLine(usage, undefined, 'full') ?? '', share].join(' · ');
+  const name = model.replace(/^(.*):\1$/, '$1'); // `offline:offline`
+  return [name, usageLine(usage, undefined, 'full') ?? '', share].join(' · ');
 }
