@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { printError, say } from './print.ts';
 import { addChatOptions } from './register-chat.ts';
+import { registerConfig } from './register-config.ts';
 
 const USAGE_EXIT = 2;
 const HOME = ['--home <folder>', 'where sessions live, instead of REPRISE_HOME or ~/.reprise'] as const;
@@ -108,6 +109,7 @@ function createProgram(): Command {
     .option('--json', 'print JSON instead of text')
     .option(...HOME)
     .action(async (ref: string | undefined, options: Options) => (await home()).path(ref, options));
+  registerConfig(program);
   return program;
 }
 
