@@ -28,6 +28,18 @@ export function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
+/** What every read prints with `--json`. */
+export function printPage(
+  data: readonly unknown[],
+  {
+    hasMore = false,
+    lastId = null,
+    ...more
+  }: { readonly hasMore?: boolean; readonly lastId?: string | null; readonly [name: string]: unknown } = {},
+): void {
+  print(JSON.stringify({ data, hasMore, lastId, ...more }, null, 2));
+}
+
 /** stderr is talk. */
 export function say(text: string): void {
   process.stderr.write(`${text}\n`);

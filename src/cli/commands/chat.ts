@@ -4,6 +4,8 @@ import { modelBookFor, openConfigured } from '../../config/open-configured.ts';
 import type { Config } from '../../config/schema.ts';
 import type { Reprise } from '../../engine/reprise.ts';
 import { RepriseError } from '../../errors.ts';
+import { isInteractive } from '../ask.ts';
+import { type Options, textOption } from '../options.ts';
 import { pickSession } from '../pick.ts';
 import { escapeForTerminal, say } from '../print.ts';
 import { ChatLoop } from '../repl/chat-loop.ts';
@@ -22,8 +24,6 @@ import { firstLines, laterLines } from '../repl/opening-lines.ts';
 import { Repl } from '../repl/repl.ts';
 import { TerminalLines } from '../repl/terminal-lines.ts';
 
-type Options = Readonly<Record<string, unknown>>;
-
 /** A chat that goes on where it stopped, or with `-p` a single question. */
 export async function chat(options: Options = {}): Promise<void> {
   const choice = choiceOf(options);
@@ -34,7 +34,7 @@ export async function chat(options: Options = {}): Promise<void> {
       details: { next: 'Write: reprise -p "a question" --json' },
     });
   // Before anything is opened or made: a question that is none leaves no trace.
-  const text = isOneShot ? await promptText(textOf(options['prompt']), process.stdin) : '';
+  const text = isOneShot ? await promptText(textOption(options['prompt']), process.stdin) : '';
   const loaded = withOptions(await loadConfig({ flags: options }), options);
   for (const warning of loaded.warnings) say(escapeForTerminal(warning));
   const { config } = loaded;
@@ -62,7 +62,7 @@ async function talk(
   for (const line of lines) say(escapeForTerminal(line));
 
   const { stdin: input, stderr: output } = process;
-  const isLive = input.isTTY === true && output.isTTY === true;
+  const isLive = isInteractive();
   const repl: Repl = new Repl({ reprise, models, isLive, confirm: (question) => source.confirm(question) });
   const loop = new ChatLoop(repl);
   await repl.enter(session);
@@ -82,16 +82,12 @@ async function talk(
 function choiceOf(options: Options): SessionChoice {
   const { continue: last, resume, session, new: fresh, agent } = options;
   return {
-    agent: textOf(agent),
+    agent: textOption(agent),
     last: last === true,
-    pick: resume === true ? true : textOf(resume),
-    ref: textOf(session),
-    fresh: fresh === true ? true : textOf(fresh),
+    pick: resume === true ? true : textOption(resume),
+    ref: textOption(session),
+    fresh: fresh === true ? true : textOption(fresh),
   };
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
 }
 
 function withOptions(loaded: LoadedConfig, { ephemeral, profile }: Options): LoadedConfig {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { closestName } from '../../engine/closest-name.ts';
-import { resolveRef } from '../../engine/ref.ts';
+import { isListed, resolveRef } from '../../engine/ref.ts';
 import type { Reprise } from '../../engine/reprise.ts';
 import type { Session } from '../../engine/session.ts';
 import { RepriseError } from '../../errors.ts';
@@ -124,8 +124,9 @@ async function newest(
 }
 
 /** Of those that share a main key, the one it stands for: /new and /switch have said which. */
-function isOwn({ sessionKey, active }: SessionRecord): boolean {
+function isOwn(record: SessionRecord): boolean {
+  const { sessionKey, active } = record;
   const parts = parseSessionKey(sessionKey);
   if (parts.kind === 'global' || (parts.threads ?? []).length > 0) return false;
-  return active || parts.kind === 'session';
+  return isListed(record) && (active || parts.kind === 'session');
 }
