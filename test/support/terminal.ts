@@ -26,7 +26,7 @@ export class Terminal implements AsyncDisposable {
   #hasEnded = false;
 
   constructor(command: readonly string[], { env, cwd, columns = 80, rows = 24 }: TerminalOptions) {
-    const script = new URL('./pty.py', import.meta.url).pathname;
+    const script = new URL('./terminal-driver.py', import.meta.url).pathname;
     const args = [script, String(columns), String(rows), ...command];
     this.#driver = spawn('python3', args, { env, ...(cwd !== undefined && { cwd }) });
     this.#screen = new Screen(columns);
@@ -35,6 +35,8 @@ export class Terminal implements AsyncDisposable {
       this.#screen.write(text);
       this.#look();
     });
+    // What goes wrong in the driver itself is seen where the test looks.
+    this.#driver.stderr.setEncoding('utf8').on('data', (text: string) => this.#screen.write(text));
     this.exit = new Promise((resolve) => {
       this.#driver.on('close', (code) => {
         this.#hasEnded = true;

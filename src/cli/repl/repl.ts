@@ -136,7 +136,8 @@ export class Repl {
     try {
       for await (const event of turn) {
         if (event.type === 'turn_start') model = event.model;
-        this.#view.show(event);
+        // That one typed meanwhile waits is no news.
+        if (isFirst || event.type !== 'queued') this.#view.show(event);
         if (event.type !== 'done') continue;
         this.#view.end();
         // A message that joined the turn before it has been answered with it.

@@ -1,6 +1,6 @@
 """Runs a command in a pseudo-terminal of its own.
 
-usage: pty.py COLUMNS ROWS COMMAND...
+usage: terminal-driver.py COLUMNS ROWS COMMAND...
 stdin:  one JSON object per line: {"type": "text"}, {"resize": [columns, rows]}, {"signal": 2}
 stdout: what the terminal shows, byte for byte. Ends with the exit code of the command.
 """
