@@ -20,7 +20,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   server: ['engine', 'protocol', 'keys'],
   client: ['protocol'],
   interop: ['transcript', 'keys', 'store'],
-  config: ['engine', 'store', 'store/*', 'models', 'models/*'],
+  config: ['keys', 'transcript', 'engine', 'store', 'store/*', 'models', 'models/*'],
   cli: ['config', 'engine', 'server', 'client', 'protocol', 'interop', 'keys', 'transcript', 'store'],
   testing: ['store', 'models', 'transcript', 'keys', 'context'],
   index: ['keys', 'transcript', 'context', 'compaction', 'engine', 'store', 'models', 'config'],

@@ -53,6 +53,7 @@ export function createProgram(): Command {
   declareGlobals(program);
   program.commandsGroup('Talk:');
   registerChat(program);
+  registerServe(program);
   registerReads(program);
   registerChanges(program);
   registerCare(program);
@@ -64,6 +65,18 @@ function registerChat(program: Command): void {
     'model',
     ...LOCAL,
   ]).action(async (options: Options) => (await import('./commands/chat.ts')).chat(options));
+}
+
+function registerServe(program: Command): void {
+  const serve = program
+    .command('serve')
+    .summary('the sessions as an HTTP API')
+    .description('the sessions as an HTTP API, for this machine unless told otherwise')
+    .option('--host <address>', 'where to listen; beyond loopback a token has to be given')
+    .option('--port <number>', '0 takes any that is free')
+    .action(async (options: Options) => (await import('./commands/serve.ts')).serveHome(options));
+  addGlobals(serve, ['tokenFile', 'model', 'json', ...LOCAL]);
+  addExamples(serve, ['reprise serve', 'reprise serve --port 0 --json']);
 }
 
 /** Options without a command are those of the chat: `reprise`, `reprise -c`, `reprise --home here`. */

@@ -18,7 +18,7 @@ const VARIANTS: readonly string[] = ['slow', 'error', 'overflow', 'orphan-tool']
 
 /**
  * The only place that names concrete models: `offline`, `offline:<variant>`, `anthropic:<id>`, `openai:<id>`,
- * `openai-compatible:<id>` with a base URL, or any AI SDK model object. Adapters are loaded when asked for.
+ * `openai-compatible:<id>` with a base URL, `ollama:<id>` and `llamacpp:<id>` on this machine, or any AI SDK model object. Adapters are loaded when asked for.
  */
 export async function createModel(
   ref: string | AiSdkLanguageModel,
@@ -36,7 +36,16 @@ export async function createModel(
   throw unknownModel(ref);
 }
 
-const PROVIDERS: ReadonlySet<string> = new Set(['anthropic', 'openai', 'openai-compatible']);
+const LOCAL_URLS: ReadonlyMap<string, string> = new Map([
+  ['ollama', 'http://127.0.0.1:11434/v1'],
+  ['llamacpp', 'http://127.0.0.1:8080/v1'],
+]);
+const PROVIDERS: ReadonlySet<string> = new Set([
+  'anthropic',
+  'openai',
+  'openai-compatible',
+  ...LOCAL_URLS.keys(),
+]);
 
 async function createOffline(
   ref: string,
@@ -50,7 +59,8 @@ async function createOffline(
 }
 
 async function createProvider(name: string, id: string, options: CreateModelOptions): Promise<Model> {
-  const { family, provider, includeUsage, baseURL, ...rest } = options;
+  const { family, includeUsage, baseURL = LOCAL_URLS.get(name), ...others } = options;
+  const { provider = LOCAL_URLS.has(name) ? name : undefined, ...rest } = others;
   const providers = await import('../models/ai-sdk/providers.ts');
   if (name === 'anthropic') return providers.createAnthropicModel({ ...rest, baseURL, id });
   if (name === 'openai') return providers.createOpenAiModel({ ...rest, baseURL, id });
@@ -68,7 +78,7 @@ function unknownModel(ref: string): RepriseError {
   return new RepriseError('MODEL_UNKNOWN', `no provider is known for the model "${ref}"`, {
     details: {
       ref,
-      next: `Use offline, offline:${VARIANTS.join('|')}, anthropic:<id>, openai:<id> or openai-compatible:<id>.`,
+      next: `Use offline, offline:${VARIANTS.join('|')}, anthropic:<id>, openai:<id>, openai-compatible:<id>, ollama:<id> or llamacpp:<id>.`,
     },
   });
 }

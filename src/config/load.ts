@@ -1,14 +1,160 @@
 import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { RepriseError } from '../errors.ts';
+import { type ConfigFile, readConfigFile } from './config-file.ts';
+import type { Config } from './schema.ts';
+import { settingAt } from './settings.ts';
+import { chooseModel, defaults, fromEnv, fromFlags, type Origin, type Values } from './sources.ts';
+import { isTrusted, trustOf } from './trust.ts';
+
+export interface LoadOptions {
+  /** Options of the command line by commander's names; those that are no settings are passed over. */
+  readonly flags?: Readonly<Record<string, unknown>>;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly cwd?: string;
+}
+
+export type { Origin };
+
+export interface LoadedConfig {
+  readonly config: Config;
+  /** By path, such as `server.port`; of every setting that has a value. */
+  readonly origins: ReadonlyMap<string, Origin>;
+  /** One line each, for stderr. */
+  readonly warnings: readonly string[];
+  readonly files: ConfigFiles;
+}
+
+export interface ConfigFiles {
+  readonly project: string;
+  readonly user: string;
+  /** The user's own folder, with the list of what is trusted. */
+  readonly folder: string;
+  /** Settings of the project's file that are ignored until it is trusted. */
+  readonly ignored: readonly string[];
+  /** What trusting it would allow. */
+  readonly protected: ReadonlyMap<string, unknown>;
+}
+
+export const PROJECT_FILE = 'reprise.config.json';
+
+/**
+ * Flags over environment over ./reprise.config.json over the user's file over defaults. This is the only reader of the
+ * environment. The user's file is in the folder for configuration and not in the home: it may say where the home is,
+ * and a home that came from somebody else must not say what this user's program does.
+ */
+export async function loadConfig(options: LoadOptions = {}): Promise<LoadedConfig> {
+  const { flags = {}, env = process.env, cwd = process.cwd() } = options;
+  const folder = join(env['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'reprise');
+  const project = join(resolve(cwd), PROJECT_FILE);
+  const user = join(folder, 'config.json');
+  const warnings: string[] = [];
+
+  const given = [fromFlags(flags), fromEnv(env, warnings)];
+  const files = [readConfigFile(project), readConfigFile(user)] as const;
+  const isPlain = given.every((values) => [...values.keys()].every((path) => settingAt(path)?.text === true));
+  const check =
+    isPlain && files.every((file) => file === undefined) ? undefined : await import('./check-settings.ts');
+
+  const sources: Values[] = given.map((values) => {
+    const checked: Values = new Map();
+    for (const [path, { value, origin }] of values) {
+      const isText = settingAt(path)?.text === true;
+      if (isText && value === '') throw emptyText(path, origin);
+      const read = isText ? value : check?.checkText(path, String(value), { by: origin.name });
+      checked.set(path, { value: placed(path, read, cwd), origin });
+    }
+    return checked;
+  });
+  const fromFile = async (file: ConfigFile | undefined, source: 'project' | 'user'): Promise<Values> => {
+    if (file === undefined || check === undefined) return new Map();
+    const { parseJson } = await import('./parse-json.ts');
+    const { value: tree, placeOf } = parseJson(file.text, file.path);
+    const found = check.checkTree(tree, { by: file.path, placeOf });
+    const origin: Origin = { source, name: file.path };
+    const base = dirname(file.path);
+    return new Map([...found].map(([path, value]) => [path, { value: placed(path, value, base), origin }]));
+  };
+  const [projectFile, userFile] = files;
+  const said = await fromFile(projectFile, 'project');
+  const own = await fromFile(userFile, 'user');
+  const needsTrust = [...said].filter(([path]) => settingAt(path)?.free !== true);
+  const ignored: string[] = [];
+  if (projectFile !== undefined && needsTrust.length > 0) {
+    const trusted = isTrusted(folder, trustOf(project, projectFile.bytes));
+    if (!trusted) ignored.push(...needsTrust.map(([path]) => path));
+  }
+  for (const path of ignored) said.delete(path);
+  if (ignored.length > 0)
+    warnings.push(
+      `${project} is not trusted: ${ignored.join(', ')} ignored. To allow it: reprise config trust`,
+    );
+  const secrets = [...own.keys()].filter((path) => settingAt(path)?.secret === true);
+  if (userFile?.isOpen === true && secrets.length > 0)
+    warnings.push(`${user} has ${secrets.join(', ')} and can be read by others. Run: chmod 600 ${user}`);
+  sources.push(said, own);
+
+  const merged: Values = defaults(env);
+  for (const source of sources.toReversed()) for (const [path, entry] of source) merged.set(path, entry);
+  chooseModel(merged);
+  const config = build(merged);
+  const origins = new Map([...merged].map(([path, { origin }]) => [path, origin]));
+  const isAbout = (path: string, name: string): boolean =>
+    `${name}.`.startsWith(`${path}.`) || `${path}.`.startsWith(`${name}.`);
+  check?.checkTogether(config, (path) => {
+    const [, origin] = [...origins].find(([name]) => isAbout(path, name)) ?? [];
+    return origin?.name ?? 'default';
+  });
+  return {
+    config,
+    origins,
+    warnings,
+    files: {
+      project,
+      user,
+      folder,
+      ignored,
+      protected: new Map(needsTrust.map(([path, { value }]) => [path, value])),
+    },
+  };
+}
+
+/** A path that is said is meant from where it is said. */
+function placed(path: string, value: unknown, base: string): unknown {
+  if (settingAt(path)?.folder !== true || typeof value !== 'string') return value;
+  return resolve(base, value === '~' || value.startsWith('~/') ? join(homedir(), value.slice(1)) : value);
+}
+
+/** Everything that is said is checked by now, so the shape is that of the schema. */
+function build(values: Values): Config {
+  const config: Record<string, unknown> = { models: {}, compaction: {}, agents: {}, session: {} };
+  for (const [path, { value }] of values) {
+    const steps = path.split('.');
+    const last = steps.pop() ?? '';
+    let node = config;
+    for (const step of steps) {
+      // Not what every object inherits: an agent may be called like one of those, until its name is checked.
+      if (!Object.hasOwn(node, step)) node[step] = {};
+      node = node[step] as Record<string, unknown>;
+    }
+    if (settingAt(path) !== undefined || !Object.hasOwn(node, last)) node[last] = value;
+  }
+  return config as unknown as Config;
+}
+
+function emptyText(path: string, { name }: Origin): RepriseError {
+  return new RepriseError('CONFIG_INVALID', `${name} cannot be empty`, {
+    details: { field: path, from: name, next: `Give ${name} a value, or leave it out.` },
+  });
+}
 
 /** Where a home comes from, for people who wonder. */
 export interface HomeLocation {
   readonly path: string;
-  readonly origin: '--home' | 'REPRISE_HOME' | 'XDG_DATA_HOME' | 'default';
+  readonly origin: string;
 }
 
-/** This file is the only reader of the environment. A home: flag, then REPRISE_HOME, then XDG_DATA_HOME, then ~/.reprise. */
+/** The home alone, for commands that only look: no file is read for it. */
 export function loadHome({
   flag,
   env = process.env,
@@ -17,10 +163,9 @@ export function loadHome({
   readonly env?: NodeJS.ProcessEnv;
 } = {}): HomeLocation {
   if (flag !== undefined) return { path: resolve(flag), origin: '--home' };
-  const { REPRISE_HOME, XDG_DATA_HOME } = env;
-  if (REPRISE_HOME) return { path: resolve(REPRISE_HOME), origin: 'REPRISE_HOME' };
-  if (XDG_DATA_HOME) return { path: join(resolve(XDG_DATA_HOME), 'reprise'), origin: 'XDG_DATA_HOME' };
-  return { path: join(homedir(), '.reprise'), origin: 'default' };
+  if (env['REPRISE_HOME']) return { path: resolve(env['REPRISE_HOME']), origin: 'REPRISE_HOME' };
+  const home = defaults(env).get('home');
+  return { path: String(home?.value), origin: home?.origin.name ?? 'default' };
 }
 
 /** REPRISE_SESSION_CACHE_TTL_MS: how long a session stays warm after its last use; unset, the store decides. */

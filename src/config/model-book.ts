@@ -6,11 +6,11 @@ import { type CreateModelOptions, createModel } from './create-model.ts';
  * its adapter. So whoever chooses a name, or opens a session that has one, loads it first.
  */
 export class ModelBook {
-  readonly #options: CreateModelOptions;
+  readonly #optionsFor: (name: string) => CreateModelOptions;
   readonly #models: Map<string, Model> = new Map();
 
-  constructor(options: CreateModelOptions = {}) {
-    this.#options = options;
+  constructor(optionsFor: (name: string) => CreateModelOptions = () => ({})) {
+    this.#optionsFor = optionsFor;
   }
 
   get(name: string): Model | undefined {
@@ -19,7 +19,7 @@ export class ModelBook {
 
   /** Throws MODEL_UNKNOWN, or what is missing to use it. */
   async load(name: string): Promise<Model> {
-    const model = this.#models.get(name) ?? (await createModel(name, this.#options));
+    const model = this.#models.get(name) ?? (await createModel(name, this.#optionsFor(name)));
     this.#models.set(name, model);
     return model;
   }

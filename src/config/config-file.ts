@@ -1,0 +1,54 @@
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { RepriseError } from '../errors.ts';
+
+export interface ConfigFile {
+  readonly path: string;
+  readonly bytes: Uint8Array;
+  readonly text: string;
+  /** Whether others than its owner can read it. */
+  readonly isOpen: boolean;
+}
+
+const MAX_BYTES = 256 * 1024;
+const OPEN_TO_OTHERS = 0o077;
+
+/** Undefined: there is none. A pipe, a device or a huge file in the way must not stop a start. */
+export function readConfigFile(path: string): ConfigFile | undefined {
+  let fd: number;
+  try {
+    fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+    throw fault(path, `cannot be read (${code})`, error);
+  }
+  try {
+    const stat = fstatSync(fd);
+    if (!stat.isFile()) throw fault(path, 'is not a file');
+    if (stat.size > MAX_BYTES) throw fault(path, `is larger than ${MAX_BYTES / 1024} KiB`);
+    const buffer = Buffer.alloc(MAX_BYTES + 1);
+    let length = 0;
+    for (let read = -1; read !== 0 && length < buffer.length; length += read)
+      read = readSync(fd, buffer, length, buffer.length - length, null);
+    if (length > MAX_BYTES) throw fault(path, `is larger than ${MAX_BYTES / 1024} KiB`);
+    const bytes = buffer.subarray(0, length);
+    return { path, bytes, text: decode(path, bytes), isOpen: (stat.mode & OPEN_TO_OTHERS) !== 0 };
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function decode(path: string, bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (error) {
+    throw fault(path, 'is not UTF-8 text', error);
+  }
+}
+
+function fault(path: string, what: string, cause?: unknown): RepriseError {
+  return new RepriseError('CONFIG_INVALID', `${path} ${what}`, {
+    details: { file: path, next: `Correct or remove ${path}.` },
+    cause,
+  });
+}

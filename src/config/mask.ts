@@ -1,0 +1,45 @@
+import { redactText } from '../transcript/redact.ts';
+import { settingAt } from './settings.ts';
+
+const MASK = '********';
+const MAX_SHOWN = 120;
+
+/** A setting as people may see it: of a secret nothing but that it is there, of a URL all but its password. */
+export function maskedValue(path: string, value: unknown): unknown {
+  const { secret = false } = ownSetting(path) ?? {};
+  const isLeaf = typeof value !== 'object' || value === null;
+  if (isLeaf && secret) return MASK;
+  if (typeof value === 'string') return redactText(withoutPassword(value));
+  if (Array.isArray(value)) return value.map((each) => maskedValue(path, each));
+  if (isLeaf) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, each]) => [name, maskedValue(`${path}.${name}`, each)]),
+  );
+}
+
+/** The same in a message. */
+export function shownValue(path: string, value: unknown): string {
+  const text = JSON.stringify(maskedValue(path, value)) ?? String(value);
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
+}
+
+/** Below the row of a secret everything is one, such as each header. */
+function ownSetting(path: string): ReturnType<typeof settingAt> {
+  const steps = path.split('.');
+  for (let length = steps.length; length > 0; length--) {
+    const row = settingAt(steps.slice(0, length).join('.'));
+    if (row !== undefined) return row;
+  }
+  return undefined;
+}
+
+/** A database is found by its address; what opens it is in the user's part and in what follows the question mark. */
+function withoutPassword(text: string): string {
+  if (!text.includes('://') || !URL.canParse(text)) return text;
+  const url = new URL(text);
+  if (url.password === '' && url.search === '' && url.username === '') return text;
+  if (url.password !== '') url.password = MASK;
+  else if (url.protocol.startsWith('http') && url.username !== '') url.username = MASK;
+  for (const name of [...url.searchParams.keys()]) url.searchParams.set(name, MASK);
+  return url.href;
+}
