@@ -5,6 +5,8 @@ import { addExamples, addGlobals, declareGlobals, LOCAL, type Options, optionNam
 import { printError, say } from './print.ts';
 import { registerCare } from './register-care.ts';
 import { registerChanges } from './register-changes.ts';
+import { addChatOptions } from './register-chat.ts';
+import { registerConfig } from './register-config.ts';
 import { registerReads } from './register-reads.ts';
 
 const USAGE_EXIT = 2;
@@ -45,6 +47,7 @@ export function createProgram(): Command {
   configureHelp(program);
   addExamples(program, [
     'reprise                     chat; goes on where it stopped',
+    'reprise -p "and then?" -c   one question, one answer',
     'reprise ls garden           sessions with "garden" in their name',
     'reprise show @last          read one: id, name, key, @last, @-2 or list number',
     'reprise search "red fox"    who said that?',
@@ -57,14 +60,15 @@ export function createProgram(): Command {
   registerReads(program);
   registerChanges(program);
   registerCare(program);
+  registerConfig(program);
   return program;
 }
 
 function registerChat(program: Command): void {
-  addGlobals(program.command('chat').description('talk to an agent; what "reprise" alone does'), [
-    'model',
-    ...LOCAL,
-  ]).action(async (options: Options) => (await import('./commands/chat.ts')).chat(options));
+  const chat = program.command('chat').description('talk to an agent; what "reprise" alone does');
+  addChatOptions(addGlobals(chat, ['model', 'json', ...LOCAL])).action(async (options: Options) =>
+    (await import('./commands/chat.ts')).chat(options),
+  );
 }
 
 function registerServe(program: Command): void {

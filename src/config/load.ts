@@ -5,7 +5,7 @@ import { type ConfigFile, readConfigFile } from './config-file.ts';
 import type { Config } from './schema.ts';
 import { settingAt } from './settings.ts';
 import { chooseModel, defaults, fromEnv, fromFlags, type Origin, type Values } from './sources.ts';
-import { isTrusted, trustOf } from './trust.ts';
+import { isTrusted, type Trust, trustOf } from './trust.ts';
 
 export interface LoadOptions {
   /** Options of the command line by commander's names; those that are no settings are passed over. */
@@ -32,8 +32,10 @@ export interface ConfigFiles {
   readonly folder: string;
   /** Settings of the project's file that are ignored until it is trusted. */
   readonly ignored: readonly string[];
-  /** What trusting it would allow. */
+  /** What trusting it allows. */
   readonly protected: ReadonlyMap<string, unknown>;
+  /** Of what was read; undefined where there is no such file. */
+  readonly trust: Trust | undefined;
 }
 
 export const PROJECT_FILE = 'reprise.config.json';
@@ -80,10 +82,9 @@ export async function loadConfig(options: LoadOptions = {}): Promise<LoadedConfi
   const own = await fromFile(userFile, 'user');
   const needsTrust = [...said].filter(([path]) => settingAt(path)?.free !== true);
   const ignored: string[] = [];
-  if (projectFile !== undefined && needsTrust.length > 0) {
-    const trusted = isTrusted(folder, trustOf(project, projectFile.bytes));
-    if (!trusted) ignored.push(...needsTrust.map(([path]) => path));
-  }
+  const trust = projectFile === undefined ? undefined : trustOf(project, projectFile.bytes);
+  if (trust !== undefined && needsTrust.length > 0 && !isTrusted(folder, trust))
+    ignored.push(...needsTrust.map(([path]) => path));
   for (const path of ignored) said.delete(path);
   if (ignored.length > 0)
     warnings.push(
@@ -115,6 +116,7 @@ export async function loadConfig(options: LoadOptions = {}): Promise<LoadedConfi
       folder,
       ignored,
       protected: new Map(needsTrust.map(([path, { value }]) => [path, value])),
+      trust,
     },
   };
 }
@@ -127,7 +129,13 @@ function placed(path: string, value: unknown, base: string): unknown {
 
 /** Everything that is said is checked by now, so the shape is that of the schema. */
 function build(values: Values): Config {
-  const config: Record<string, unknown> = { models: {}, compaction: {}, agents: {}, session: {} };
+  const config: Record<string, unknown> = {
+    models: {},
+    compaction: {},
+    agents: {},
+    session: {},
+    server: { limits: {} },
+  };
   for (const [path, { value }] of values) {
     const steps = path.split('.');
     const last = steps.pop() ?? '';

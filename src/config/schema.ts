@@ -19,12 +19,19 @@ export type ProviderConfig = Pick<
 /** `model` is a name: what it stands for is made when the engine is opened. */
 export type AgentConfig = Omit<AgentOptions, 'model'> & { readonly model?: string };
 
-export interface ServerLimits {
-  readonly maxBodyBytes: number;
-  readonly requestsPerMinute: number;
-  readonly maxConnections: number;
-  readonly maxStreams: number;
-  readonly streamBufferBytes: number;
+/** Those of the server, which has a default for each. */
+export interface LimitsConfig {
+  readonly bodyBytes?: number;
+  readonly messageBytes?: number;
+  readonly jsonDepth?: number;
+  readonly jsonValues?: number;
+  readonly connections?: number;
+  readonly headerBytes?: number;
+  readonly headersTimeoutMs?: number;
+  readonly requestTimeoutMs?: number;
+  readonly keepAliveMs?: number;
+  readonly badTokens?: number;
+  readonly graceMs?: number;
 }
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
@@ -32,6 +39,8 @@ export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' |
 /** All settings, merged and with defaults filled in. */
 export interface Config {
   readonly home: string;
+  /** Set: the sessions are not in the home but on a server. */
+  readonly url?: string;
   readonly store: Required<Pick<OpenStoreOptions, 'durability'>> &
     Pick<OpenStoreOptions, 'minFreeBytes' | 'sessionCacheTtlMs'> & {
       readonly kind: StoreKind;
@@ -53,8 +62,8 @@ export interface Config {
     readonly token?: string;
     readonly tokenFile?: string;
     readonly allowedHosts: readonly string[];
-    readonly cors: readonly string[];
-    readonly limits: ServerLimits;
+    readonly cors: { readonly origins: readonly string[] };
+    readonly limits: LimitsConfig;
   };
   readonly log: { readonly level: LogLevel; readonly format: 'json' | 'pretty' };
 }
@@ -69,6 +78,7 @@ export type Settings = Deep<Config>;
 
 const text = z.string().min(1);
 const texts = z.array(text);
+const webURL = z.url({ protocol: /^https?$/ });
 const count = z.int().min(0);
 const positive = z.int().min(1);
 const share = z.number().gt(0).max(1);
@@ -132,7 +142,7 @@ const sessionShape = {
 
 const provider = part({
   apiKey: text,
-  baseURL: z.url({ protocol: /^https?$/ }),
+  baseURL: webURL,
   headers: z.record(text, z.string()),
   contextWindow: positive,
   maxOutput: positive,
@@ -177,6 +187,7 @@ const trigger = z.discriminatedUnion('kind', [
 
 const schema = part({
   home: text,
+  url: webURL,
   store: part({
     kind: z.enum(['memory', 'jsonl', 'sqlite', 'postgres']),
     url: z.url(),
@@ -217,13 +228,19 @@ const schema = part({
     token: text,
     tokenFile: text,
     allowedHosts: texts,
-    cors: z.array(z.url({ protocol: /^https?$/ })),
+    cors: part({ origins: z.array(webURL) }),
     limits: part({
-      maxBodyBytes: positive,
-      requestsPerMinute: positive,
-      maxConnections: positive,
-      maxStreams: positive,
-      streamBufferBytes: positive,
+      bodyBytes: positive,
+      messageBytes: positive,
+      jsonDepth: positive,
+      jsonValues: positive,
+      connections: positive,
+      headerBytes: positive,
+      headersTimeoutMs: ms,
+      requestTimeoutMs: ms,
+      keepAliveMs: ms,
+      badTokens: positive,
+      graceMs: ms,
     }),
   }),
   log: part({

@@ -29,8 +29,6 @@ export interface Setting {
 export const PROVIDERS = ['anthropic', 'openai', 'openai-compatible', 'ollama', 'llamacpp'] as const;
 export type ProviderName = (typeof PROVIDERS)[number];
 
-const MIB: number = 1024 * 1024;
-
 export const SETTINGS: readonly Setting[] = [
   {
     path: 'home',
@@ -46,6 +44,11 @@ export const SETTINGS: readonly Setting[] = [
     flag: 'store',
     fallback: 'jsonl',
     about: 'How sessions are kept.',
+  },
+  {
+    path: 'url',
+    flag: 'url',
+    about: 'A server that has the sessions, instead of a home on this machine.',
   },
   { path: 'store.url', about: 'Where the database of a `postgres` store is.' },
   {
@@ -222,16 +225,18 @@ export const SETTINGS: readonly Setting[] = [
     fallback: [],
     about: 'Names the server may be called by, beside its address and localhost.',
   },
-  { path: 'server.cors', fallback: [], about: 'Origins whose pages may call the server.' },
-  { path: 'server.limits.maxBodyBytes', fallback: 16 * MIB, about: 'The largest body of a request.' },
-  { path: 'server.limits.requestsPerMinute', fallback: 1200, about: 'Of one address.' },
-  { path: 'server.limits.maxConnections', fallback: 1024, about: 'At once.' },
-  { path: 'server.limits.maxStreams', fallback: 256, about: 'Event streams at once.' },
-  {
-    path: 'server.limits.streamBufferBytes',
-    fallback: MIB,
-    about: 'What may wait for a slow reader of a stream before it is let go.',
-  },
+  { path: 'server.cors.origins', fallback: [], about: 'Origins whose pages may call the server.' },
+  { path: 'server.limits.bodyBytes', otherwise: '1 MiB', about: 'Of a request without a message.' },
+  { path: 'server.limits.messageBytes', otherwise: '24 MiB', about: 'Of one with a message and its images.' },
+  { path: 'server.limits.jsonDepth', otherwise: '100', about: 'How deep a body may be nested.' },
+  { path: 'server.limits.jsonValues', otherwise: '100000', about: 'Values and names in one body.' },
+  { path: 'server.limits.connections', otherwise: '1000', about: 'At once.' },
+  { path: 'server.limits.headerBytes', otherwise: '16 KiB', about: 'Of the headers of a request.' },
+  { path: 'server.limits.headersTimeoutMs', otherwise: '10000', about: 'For the headers to arrive.' },
+  { path: 'server.limits.requestTimeoutMs', otherwise: '60000', about: 'For the whole request to arrive.' },
+  { path: 'server.limits.keepAliveMs', otherwise: '5000', about: 'How long an idle connection stays open.' },
+  { path: 'server.limits.badTokens', otherwise: '30', about: 'Wrong tokens in a minute from one address.' },
+  { path: 'server.limits.graceMs', otherwise: '7000', about: 'How long a stop waits for running turns.' },
   {
     path: 'log.level',
     flag: 'logLevel',
