@@ -1,7 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { configureHelp } from './help.ts';
-import { addExamples, addGlobals, declareGlobals, LOCAL, type Options, optionNamed } from './options.ts';
+import {
+  ANYWHERE,
+  addExamples,
+  addGlobals,
+  declareGlobals,
+  LOCAL,
+  type Options,
+  optionNamed,
+  textOption,
+} from './options.ts';
 import { printError, say } from './print.ts';
 import { registerCare } from './register-care.ts';
 import { registerChanges } from './register-changes.ts';
@@ -66,8 +75,10 @@ export function createProgram(): Command {
 
 function registerChat(program: Command): void {
   const chat = program.command('chat').description('talk to an agent; what "reprise" alone does');
-  addChatOptions(addGlobals(chat, ['model', 'json', ...LOCAL])).action(async (options: Options) =>
-    (await import('./commands/chat.ts')).chat(options),
+  addChatOptions(addGlobals(chat, ['model', 'json', ...ANYWHERE])).action(async (options: Options) =>
+    textOption(options['url']) === undefined
+      ? (await import('./commands/chat.ts')).chat(options)
+      : (await import('./commands/remote-chat.ts')).remoteChat(options),
   );
 }
 

@@ -1,12 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Client, ClientSession, StreamEvent } from '../client/index.ts';
-import { createClient } from '../client/index.ts';
+import { type Client, type ClientSession, createClient } from '../client/index.ts';
 import { loadConfig } from '../config/load.ts';
 import { type RefOptions, resolveRef } from '../engine/ref.ts';
 import type { StopResult, UndoResult } from '../engine/session.ts';
 import { RepriseError } from '../errors.ts';
-import type { ListQuery, SearchQuery, SessionPage, SessionRecord } from '../store/store.ts';
+import type { ListQuery, SearchQuery, SessionPage, SessionRecord, Store } from '../store/store.ts';
 import type { Backend, Compacted, CompactOptions, FollowOptions, LastOptions, Preview } from './backend.ts';
 import type { HistoryRow, HistoryView, ViewOptions } from './history-view.ts';
 import type { Options } from './options.ts';
@@ -19,35 +18,35 @@ const LOOK_MS = 500;
 const RETRIES = 2;
 
 /** A server of ours. What it knows of a session is a record without what the store keeps for itself. */
-class RemoteBackend implements Backend {
-  readonly #client: Client;
+export class RemoteBackend implements Backend {
+  readonly client: Client;
 
   constructor(client: Client) {
-    this.#client = client;
+    this.client = client;
   }
 
   async list({ text, ...query }: ListQuery): Promise<SessionPage> {
-    const { data, cursor } = await this.#client.sessions({ ...query, ...(text !== undefined && { q: text }) });
+    const { data, cursor } = await this.client.sessions({ ...query, ...(text !== undefined && { q: text }) });
     return { sessions: data.map(toRecord), cursor };
   }
 
-  async find(ref: string, options: RefOptions = {}): Promise<SessionRecord> {
-    return resolveRef(
-      {
-        list: (query = {}) => this.list(query),
-        // Of which agent a session is, only lists say.
-        get: async (id) => {
-          throw new RepriseError('SESSION_NOT_FOUND', `no session "${id}"`);
-        },
-        active: async () => undefined,
-      },
-      ref,
-      options,
-    );
+  find(ref: string, options: RefOptions = {}): Promise<SessionRecord> {
+    return resolveRef(this.lookup, ref, options);
   }
 
+  /** A route names the agent of a session, which a ref does not: lists say both. */
+  readonly lookup: Pick<Store, 'list' | 'get' | 'active'> = {
+    list: (query = {}) => this.list(query),
+    get: async (id) => {
+      const found = await this.#first({ status: 'any' }, (record) => record.id === id);
+      if (found !== undefined) return found;
+      throw new RepriseError('SESSION_NOT_FOUND', `no session "${id}"`);
+    },
+    active: (key) => this.#first({}, ({ sessionKey, active }) => active && sessionKey === key),
+  };
+
   async search({ text, limit, agentId }: SearchQuery): ReturnType<Backend['search']> {
-    const { data, complete } = await this.#client.search({
+    const { data, complete } = await this.client.search({
       q: text,
       ...(limit !== undefined && { limit: Math.min(limit, MAX_HITS) }),
       ...(agentId !== undefined && { agentId }),
@@ -121,16 +120,25 @@ class RemoteBackend implements Backend {
     return { stopped, cancelled };
   }
 
-  send({ id, agentId }: SessionRecord, text: string, signal: AbortSignal): AsyncIterable<StreamEvent> {
-    return this.#client.chat(agentId, { message: text, sessionId: id }, { signal });
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     // A connection is of one call.
   }
 
+  async #first(
+    query: ListQuery,
+    fits: (record: SessionRecord) => boolean,
+  ): Promise<SessionRecord | undefined> {
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const page = await this.list({ ...query, limit: PAGE, ...(cursor !== undefined && { cursor }) });
+      const found = page.sessions.find(fits);
+      if (found !== undefined) return found;
+      cursor = page.cursor;
+    }
+    return undefined;
+  }
+
   #of({ id, agentId }: SessionRecord): ClientSession {
-    return this.#client.session(id, { agentId });
+    return this.client.session(id, { agentId });
   }
 
   async #after(session: SessionRecord, after: string | undefined): Promise<readonly HistoryRow[]> {
@@ -139,7 +147,8 @@ class RemoteBackend implements Backend {
       return (await this.#of(session).history(query)).data.map(toRow);
     } catch (error) {
       // Taken back meanwhile: the conversation goes on from where it stands now.
-      if (!(error instanceof RepriseError) || error.code !== 'INVALID_INPUT' || after === undefined) throw error;
+      if (!(error instanceof RepriseError) || error.code !== 'INVALID_INPUT' || after === undefined)
+        throw error;
       const { session: now } = await this.#of(session).get();
       return now.leaf === null ? [] : (await this.#of(session).history({ limit: 1 })).data.map(toRow);
     }
@@ -149,7 +158,9 @@ class RemoteBackend implements Backend {
 const MAX_HITS = 200;
 
 /** The store's epoch stays on the server. */
-function toRecord(view: Omit<SessionRecord, 'epoch' | 'label' | 'parentId' | 'corruptAt'> & SessionParts): SessionRecord {
+function toRecord(
+  view: Omit<SessionRecord, 'epoch' | 'label' | 'parentId' | 'corruptAt'> & SessionParts,
+): SessionRecord {
   const { label, parentId, corruptAt, ...rest } = view;
   return {
     ...rest,
@@ -167,14 +178,18 @@ interface SessionParts {
 }
 
 type WireRow = Omit<HistoryRow, 'compacted' | 'toolCalls'> & {
-  readonly toolCalls?: readonly { readonly id: string; readonly name: string; readonly input?: unknown }[] | undefined;
+  readonly toolCalls?:
+    | readonly { readonly id: string; readonly name: string; readonly input?: unknown }[]
+    | undefined;
   readonly compacted?: boolean | undefined;
 };
 
 function toRow({ toolCalls, compacted, ...row }: WireRow): HistoryRow {
   return {
     ...row,
-    ...(toolCalls !== undefined && { toolCalls: toolCalls.map(({ id, name, input }) => ({ id, name, input })) }),
+    ...(toolCalls !== undefined && {
+      toolCalls: toolCalls.map(({ id, name, input }) => ({ id, name, input })),
+    }),
     ...(compacted === true && { compacted }),
   };
 }
@@ -193,17 +208,19 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
+export async function openRemoteBackend(url: string, options: Options): Promise<RemoteBackend> {
+  return new RemoteBackend(await openClient(url, options));
+}
+
 /** The token: REPRISE_TOKEN, the file that was named, or the one a server on this machine made in the home. */
-export async function openRemoteBackend(url: string, options: Options): Promise<Backend> {
+async function openClient(url: string, options: Options): Promise<Client> {
   const { config, warnings } = await loadConfig({ flags: options });
   for (const warning of warnings) say(escapeForTerminal(warning));
   const { token, tokenFile } = config.server;
   const isNamed = typeof options['tokenFile'] === 'string';
-  const known = isNamed ? undefined : token;
-  const read = known ?? (await tokenIn(tokenFile ?? join(config.home, 'server-token'), tokenFile !== undefined));
-  return new RemoteBackend(
-    createClient({ url, retries: RETRIES, ...(read !== undefined && { token: read }) }),
-  );
+  const file = tokenFile ?? join(config.home, 'server-token');
+  const known = (isNamed ? undefined : token) ?? (await tokenIn(file, tokenFile !== undefined));
+  return createClient({ url, retries: RETRIES, ...(known !== undefined && { token: known }) });
 }
 
 async function tokenIn(file: string, isNamed: boolean): Promise<string | undefined> {

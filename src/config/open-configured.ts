@@ -32,7 +32,8 @@ export async function openConfigured(config: Config, options: OpenConfiguredOpti
   const { kind, url: _, ...rest } = store;
   const { maintenance: __, ...sessionOptions } = session;
   const isKept = session.enabled ?? true;
-  const opened = options.store ?? (await openStore({ ...rest, kind: isKept ? kind : 'memory', home, signals }));
+  const opened =
+    options.store ?? (await openStore({ ...rest, kind: isKept ? kind : 'memory', home, signals }));
   try {
     return await openReprise({
       home,

@@ -38,7 +38,8 @@ export async function doctor(options: Options): Promise<number> {
     // Behind the store: opening it may be what salvages it.
     checks.push(...(await salvageChecks(path)));
   }
-  if (options['json'] === true) print(JSON.stringify({ data: checks, hasMore: false, lastId: null }, null, 2));
+  if (options['json'] === true)
+    print(JSON.stringify({ data: checks, hasMore: false, lastId: null }, null, 2));
   else for (const check of checks) print(line(check));
   return checks.every(({ ok }) => ok) ? 0 : 1;
 }

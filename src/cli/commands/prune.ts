@@ -50,7 +50,9 @@ function rulesOf(options: Options, configured: MaintenanceRules = {}): Maintenan
   };
   if (Object.keys(rules).length > 0) return rules;
   throw new RepriseError('INVALID_INPUT', 'no rule says what should go', {
-    details: { next: 'Give --ttl, --max-sessions, --max-bytes, --archive-after or --grace, or configure session.maintenance.' },
+    details: {
+      next: 'Give --ttl, --max-sessions, --max-bytes, --archive-after or --grace, or configure session.maintenance.',
+    },
   });
 }
 
