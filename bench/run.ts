@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 import { estimateTasks } from './estimate.ts';
 import { Homes, SCALES, type Scale, scratchFolder } from './homes.ts';
 import { markdown, type Row, type Task } from './measure.ts';
+import { startUpTasks } from './start-up.ts';
 import { writeTasks } from './store.ts';
 import { readTasks } from './store-reads.ts';
 import { transcriptTasks } from './transcript.ts';
@@ -41,6 +42,7 @@ async function bench(scale: Scale): Promise<void> {
       ...estimateTasks(),
       ...writeTasks(homes, scale),
       ...readTasks(homes, scale),
+      ...startUpTasks(homes, scale),
     ];
     for (const task of tasks.filter(isWanted)) rows.push(await measured(task));
   }

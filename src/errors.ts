@@ -47,7 +47,13 @@ export type ErrorCode =
   | 'MODEL_TIMEOUT'
   | 'ABORTED'
   | 'CONFIG_INVALID'
-  | 'CONNECT_FAILED';
+  | 'CONNECT_FAILED'
+  | 'METHOD_NOT_ALLOWED'
+  | 'UNSUPPORTED_MEDIA_TYPE'
+  | 'MISDIRECTED'
+  | 'RATE_LIMITED'
+  | 'UNAVAILABLE'
+  | 'INTERNAL';
 
 export interface ErrorRow {
   /** HTTP status; null for codes that only a command line can meet. */
@@ -112,6 +118,12 @@ export const ERROR_TABLE: Readonly<Record<ErrorCode, ErrorRow>> = {
   ABORTED: row(409, 130, false, 'The work was stopped on request.'),
   CONFIG_INVALID: row(null, 2, false, 'The configuration is not valid.'),
   CONNECT_FAILED: row(null, 5, true, 'No server answered at the given address.'),
+  METHOD_NOT_ALLOWED: row(405, 2, false, 'The route has no such method; `Allow` lists those it has.'),
+  UNSUPPORTED_MEDIA_TYPE: row(415, 2, false, 'A request body is JSON, uncompressed.'),
+  MISDIRECTED: row(421, 2, false, 'The request names a host this server does not answer for.'),
+  RATE_LIMITED: row(429, 3, true, 'Too many wrong tokens came from this address.'),
+  UNAVAILABLE: row(503, 1, true, 'The server is stopping or has no place left.'),
+  INTERNAL: row(500, 1, false, 'A bug in the server; what it left behind is not known.', 'unknown'),
 };
 
 export interface RepriseErrorOptions {

@@ -1,5 +1,4 @@
 import type { CompactionPreview } from '../engine/compactor.ts';
-import type { TurnEvent } from '../engine/events.ts';
 import type { RefOptions } from '../engine/ref.ts';
 import type { CompactionEvent, StopResult, UndoResult } from '../engine/session.ts';
 import type { ListQuery, SearchQuery, SearchResult, SessionPage, SessionRecord } from '../store/store.ts';
@@ -21,6 +20,9 @@ export interface CompactOptions {
   readonly signal?: AbortSignal;
 }
 
+export type Compacted = Pick<CompactionEvent, 'tokensBefore' | 'tokensAfter' | 'coveredEntries'>;
+export type Preview = CompactionPreview;
+
 /** What the commands that also work through a server need of it; a home on this machine is the other one. */
 export interface Backend extends AsyncDisposable {
   list(query: ListQuery): Promise<SessionPage>;
@@ -32,12 +34,10 @@ export interface Backend extends AsyncDisposable {
   last(session: SessionRecord, options: LastOptions): Promise<readonly HistoryRow[]>;
   /** What is stored from now on, by whomever, until the signal aborts. */
   follow(session: SessionRecord, options: FollowOptions): AsyncIterable<HistoryRow>;
-  compact(session: SessionRecord, options: CompactOptions): Promise<CompactionEvent | null>;
-  previewCompaction(session: SessionRecord): Promise<CompactionPreview | null>;
+  compact(session: SessionRecord, options: CompactOptions): Promise<Compacted | null>;
+  previewCompaction(session: SessionRecord): Promise<Preview | null>;
   undo(session: SessionRecord, options: { readonly anyway: boolean }): Promise<UndoResult>;
   stop(session: SessionRecord, options: { readonly waiting: boolean }): Promise<StopResult>;
-  /** The events of one turn; what it ends with is among them. */
-  send(session: SessionRecord, text: string, signal: AbortSignal): AsyncIterable<TurnEvent>;
 }
 
 /** A server where one is named, else the home. Each is loaded when it is needed. */

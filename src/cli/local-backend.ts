@@ -1,27 +1,27 @@
 import type { CompactionPreview } from '../engine/compactor.ts';
-import type { TurnEvent } from '../engine/events.ts';
 import { type RefOptions, resolveRef } from '../engine/ref.ts';
-import type { Reprise } from '../engine/reprise.ts';
 import type { CompactionEvent, Session, StopResult, UndoResult } from '../engine/session.ts';
 import { RepriseError } from '../errors.ts';
 import type { ListQuery, SearchQuery, SessionPage, SessionRecord, Store } from '../store/store.ts';
 import type { Entry } from '../transcript/entry.ts';
 import type { Backend, CompactOptions, FollowOptions, LastOptions } from './backend.ts';
 import type { HistoryRow, HistoryView, ViewOptions } from './history-view.ts';
-import { openHome } from './home.ts';
+import { type Home, homeOf, openHomeWith } from './home.ts';
+import type { Engine } from './open-engine.ts';
 import type { Options } from './options.ts';
+import { escapeForTerminal, say } from './print.ts';
 
 const PAGE = 200;
 
 /** A home on this machine. The engine is made when a command needs more than the store. */
 export class LocalBackend implements Backend {
   readonly store: Store;
-  readonly #options: Options;
-  #engine: Promise<Reprise> | undefined;
+  readonly home: Home;
+  #engine: Promise<Engine> | undefined;
 
-  constructor(store: Store, options: Options) {
+  constructor(store: Store, home: Home) {
     this.store = store;
-    this.#options = options;
+    this.home = home;
   }
 
   list(query: ListQuery): Promise<SessionPage> {
@@ -88,30 +88,35 @@ export class LocalBackend implements Backend {
     return (await this.session(session)).stop(options);
   }
 
-  async *send(session: SessionRecord, text: string, signal: AbortSignal): AsyncGenerator<TurnEvent> {
-    yield* (await this.session(session)).send(text, { signal });
-  }
-
   /** Everything else an engine does with it. */
-  async session({ id, status }: SessionRecord): Promise<Session> {
+  async session({ id, status, settings }: SessionRecord): Promise<Session> {
     if (status === 'deleted')
       throw new RepriseError('SESSION_DELETED', `session ${id} is in the trash`, {
         details: { next: `Bring it back first: reprise restore ${id}` },
       });
     this.#engine ??= import('./open-engine.ts').then(({ openEngine }) =>
-      openEngine(this.store, this.#options),
+      openEngine(this.store, this.home.config),
     );
-    const reprise = await this.#engine;
+    const { reprise, models } = await this.#engine;
+    const { model } = settings;
+    if (typeof model === 'string') await models.load(model).catch(useAnother);
     return reprise.session({ id });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     // The engine closes the store it was given.
-    const owner = (await this.#engine?.catch(() => undefined)) ?? this.store;
-    await owner[Symbol.asyncDispose]();
+    const engine = await this.#engine?.catch(() => undefined);
+    await (engine?.reprise ?? this.store)[Symbol.asyncDispose]();
   }
 }
 
+/** A session can be read and changed without its own model; whoever asks is told. */
+function useAnother(error: unknown): void {
+  if (!(error instanceof RepriseError)) throw error;
+  say(`note: the model of this session cannot be used: ${escapeForTerminal(error.message)}`);
+}
+
 export async function openLocalBackend(options: Options): Promise<LocalBackend> {
-  return new LocalBackend(await openHome(options), options);
+  const { store, home } = await openHomeWith(await homeOf(options));
+  return new LocalBackend(store, home);
 }

@@ -1,7 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { configureHelp } from './help.ts';
-import { addExamples, addGlobals, declareGlobals, LOCAL, type Options, optionNamed } from './options.ts';
+import {
+  ANYWHERE,
+  addExamples,
+  addGlobals,
+  declareGlobals,
+  LOCAL,
+  type Options,
+  optionNamed,
+  textOption,
+} from './options.ts';
 import { printError, say } from './print.ts';
 import { registerCare } from './register-care.ts';
 import { registerChanges } from './register-changes.ts';
@@ -56,6 +65,7 @@ export function createProgram(): Command {
   declareGlobals(program);
   program.commandsGroup('Talk:');
   registerChat(program);
+  registerServe(program);
   registerReads(program);
   registerChanges(program);
   registerCare(program);
@@ -65,9 +75,23 @@ export function createProgram(): Command {
 
 function registerChat(program: Command): void {
   const chat = program.command('chat').description('talk to an agent; what "reprise" alone does');
-  addChatOptions(addGlobals(chat, ['model', 'json', ...LOCAL])).action(async (options: Options) =>
-    (await import('./commands/chat.ts')).chat(options),
+  addChatOptions(addGlobals(chat, ['model', 'json', ...ANYWHERE])).action(async (options: Options) =>
+    textOption(options['url']) === undefined
+      ? (await import('./commands/chat.ts')).chat(options)
+      : (await import('./commands/remote-chat.ts')).remoteChat(options),
   );
+}
+
+function registerServe(program: Command): void {
+  const serve = program
+    .command('serve')
+    .summary('the sessions as an HTTP API')
+    .description('the sessions as an HTTP API, for this machine unless told otherwise')
+    .option('--host <address>', 'where to listen; beyond loopback a token has to be given')
+    .option('--port <number>', '0 takes any that is free')
+    .action(async (options: Options) => (await import('./commands/serve.ts')).serveHome(options));
+  addGlobals(serve, ['tokenFile', 'model', 'json', ...LOCAL]);
+  addExamples(serve, ['reprise serve', 'reprise serve --port 0 --json']);
 }
 
 /** Options without a command are those of the chat: `reprise`, `reprise -c`, `reprise --home here`. */

@@ -25,11 +25,6 @@ export const LOCAL: readonly GlobalOption[] = ['home', 'store'];
 /** What works through a server as well. */
 export const ANYWHERE: readonly GlobalOption[] = ['home', 'store', 'url', 'tokenFile'];
 
-const ENVIRONMENT: Partial<Record<GlobalOption, string>> = {
-  url: 'REPRISE_URL',
-  tokenFile: 'REPRISE_TOKEN_FILE',
-};
-
 /** Each may stand before the name of the command, where all of them are known, and behind it, where its own are. */
 export function addGlobals(command: Command, names: readonly GlobalOption[]): Command {
   for (const name of names) command.addOption(makeOption(name));
@@ -39,8 +34,8 @@ export function addGlobals(command: Command, names: readonly GlobalOption[]): Co
 export function declareGlobals(program: Command): void {
   for (const name of Object.keys(GLOBALS) as GlobalOption[]) {
     const option = makeOption(name);
-    const variable = ENVIRONMENT[name];
-    program.addOption(variable === undefined ? option : option.env(variable));
+    // No setting, because no file may send a person's words to a server; all others are read with the settings.
+    program.addOption(name === 'url' ? option.env('REPRISE_URL') : option);
   }
   program.option('-C <folder>', 'go to this folder first');
   program.hook('preAction', (_program, action) => {

@@ -51,8 +51,8 @@ export function registerReads(program: Command): void {
   addGlobals(show, ['json', ...ANYWHERE]);
   addExamples(show, [
     'reprise show @last',
-    'reprise show chat.jsonl                            a transcript of any dialect',
-    'reprise show chat.jsonl --json --format anthropic  the messages a model would be sent',
+    'reprise show chat.jsonl           a transcript of any dialect',
+    'reprise show @last --json --format anthropic  what a model would be sent',
   ]);
 
   const tail = program

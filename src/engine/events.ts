@@ -13,7 +13,13 @@ export type TurnEvent =
   | { readonly type: 'queued'; readonly position: number }
   /** The message was a command: this is its answer. */
   | { readonly type: 'command'; readonly name: string; readonly text: string }
-  | { readonly type: 'turn_start'; readonly turnId: string; readonly model: string }
+  | {
+      readonly type: 'turn_start';
+      readonly turnId: string;
+      readonly model: string;
+      /** The last entry stored before it. */
+      readonly seq: number;
+    }
   | { readonly type: 'text_delta'; readonly text: string }
   | { readonly type: 'thinking_delta'; readonly text: string }
   | { readonly type: 'tool_call'; readonly id: string; readonly name: string; readonly input: JsonObject }
@@ -25,6 +31,8 @@ export type TurnEvent =
       readonly text: string;
       readonly durationMs: number;
     }
+  /** What one call of the model took. */
+  | { readonly type: 'usage'; readonly usage: Usage }
   /** The provider was not ready; the same request is sent again. */
   | { readonly type: 'retry'; readonly attempt: number; readonly delayMs: number; readonly reason: string }
   | GuardEvent
@@ -41,6 +49,9 @@ export type GuardEvent =
       readonly results: number;
       readonly tokensSaved: number;
     }
+  /** Ends with `compaction` or `compaction_failed`. */
+  | { readonly type: 'compaction_start'; readonly reason: string; readonly tokensBefore: number }
+  | { readonly type: 'compaction_failed'; readonly tokensBefore: number; readonly message: string }
   | {
       readonly type: 'compaction';
       readonly seq: number;
@@ -73,6 +84,8 @@ export interface SessionEvent {
   readonly sessionId: string;
   /** The accepted message this is about; unset for what no message asked for, such as a manual compaction. */
   readonly inboxId?: string;
+  /** Of the lease its turn runs under: every other run has another, in whichever process. */
+  readonly epoch?: number;
   readonly event: TurnEvent;
 }
 

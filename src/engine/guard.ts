@@ -133,7 +133,7 @@ export class ContextGuard {
       maxTokens,
     }: { readonly reason: string; readonly digest: boolean; readonly maxTokens?: number },
   ): Promise<boolean> {
-    const { store, sessionId, lease, emit, signal, onSummary } = this.#options;
+    const { emit, signal } = this.#options;
     const limits = compactionLimits(view, this.#options.window(), frame, maxTokens);
     const summarise = digest ? undefined : this.#options.summarise();
     const options: CompactOptions = {
@@ -145,10 +145,25 @@ export class ContextGuard {
     };
     const plan = planFor(view, options);
     if (plan === undefined) return false;
-    if (!digest) await this.#options.beforeCompaction(plan.covered, limits.maxInputTokens);
+    const tokensBefore = plan.summaryTokens + plan.coveredTokens + plan.keptTokens;
+    emit({ type: 'compaction_start', reason, tokensBefore });
+    try {
+      if (!digest) await this.#options.beforeCompaction(plan.covered, limits.maxInputTokens);
+      if (await this.#cover(view, frame, options)) return true;
+      emit({ type: 'compaction_failed', tokensBefore, message: 'nothing was gained' });
+      return false;
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      emit({ type: 'compaction_failed', tokensBefore, message });
+      throw error;
+    }
+  }
+
+  async #cover(view: ContextView, frame: RequestFrame, options: CompactOptions): Promise<boolean> {
+    const { store, sessionId, lease, emit, onSummary } = this.#options;
     const prepared = await prepareCompaction(view, options);
     if (prepared === undefined) return false;
-    if (summarise !== undefined) onSummary(prepared.draft.method);
+    if (options.summarise !== undefined) onSummary(prepared.draft.method);
     const current = await viewContext(store, sessionId, frame);
     const event = await commitCompaction({ store, sessionId, lease }, prepared, current);
     if (event !== undefined) emit(event);

@@ -8,9 +8,17 @@ const MAX_WAITING = 10_000;
  */
 export class Hub {
   readonly #listeners: Set<Listener> = new Set();
+  readonly #taps: Set<(event: SessionEvent) => void> = new Set();
 
   publish(event: SessionEvent): void {
+    for (const tap of this.#taps) tap(event);
     for (const listener of this.#listeners) listener.offer(event);
+  }
+
+  /** Every event in the moment it is told, so that none can be lost on the way; a tap must not throw. */
+  tap(tap: (event: SessionEvent) => void): () => void {
+    this.#taps.add(tap);
+    return () => this.#taps.delete(tap);
   }
 
   /** Events from now on that pass the filter, until the subscription is closed or its signal aborts. */

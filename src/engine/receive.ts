@@ -31,6 +31,11 @@ export interface Received {
   readonly ignored?: string;
 }
 
+export interface ReceiveOptions {
+  /** Runs at once: nobody waits for a second sentence of whoever is at the keyboard. */
+  readonly atOnce?: boolean;
+}
+
 export interface ReceiverOptions {
   readonly context: EngineContext;
   readonly agents: Agents;
@@ -55,7 +60,7 @@ export class Receiver {
     this.#options = options;
   }
 
-  async receive(message: InboundMessage): Promise<Received> {
+  async receive(message: InboundMessage, { atOnce = false }: ReceiveOptions = {}): Promise<Received> {
     const { context, agents, session } = this.#options;
     const { store, options } = context;
     context.assertOpen();
@@ -70,19 +75,19 @@ export class Receiver {
     this.#assertAllowed(message, route);
     const own = await ownOutput(store, route.agentId, message);
     if (own !== undefined) return this.#ignore({ ...draft, body: bodyOf(message) }, own);
-    if (message.system === true) return this.#accept(message, route, draft, now);
+    if (message.system === true) return this.#accept(message, route, draft, { now, atOnce: true });
     const trigger = parseResetTrigger(message.text, route.options.resetTriggers);
     if (trigger !== undefined) {
       const reset = resetBy(ASKED);
       if (trigger.rest === '' && (message.images ?? []).length === 0)
         return this.#command({ name: 'new', args: '' }, message, route, { ...draft, reset });
-      return this.#accept({ ...message, text: trigger.rest }, route, { ...draft, reset }, now);
+      return this.#accept({ ...message, text: trigger.rest }, route, { ...draft, reset }, { now, atOnce });
     }
     const parsed = parseCommand(message.text, { surface: 'channel' });
     if (parsed !== undefined && !('message' in parsed)) return this.#command(parsed, message, route, draft);
     const said = parsed === undefined ? message : { ...message, text: parsed.message };
     const reset = await this.#expired(message, route, now);
-    return this.#accept(said, route, { ...draft, ...(reset !== undefined && { reset }) }, now);
+    return this.#accept(said, route, { ...draft, ...(reset !== undefined && { reset }) }, { now, atOnce });
   }
 
   /** As a reset by a message, for surfaces where people ask for it by themselves. */
@@ -152,7 +157,12 @@ export class Receiver {
     return reason === undefined ? undefined : { ...resetBy(reason), from: record.id };
   }
 
-  async #accept(message: InboundMessage, route: Route, draft: Draft, now: Date): Promise<Received> {
+  async #accept(
+    message: InboundMessage,
+    route: Route,
+    draft: Draft,
+    { now, atOnce }: { readonly now: Date; readonly atOnce: boolean },
+  ): Promise<Received> {
     const { record, options } = route;
     // What people chose goes over to a new session, and holds for its first message already.
     const queue = queueFor(options, record, message.channel);
@@ -171,7 +181,7 @@ export class Receiver {
         ...(system && { system: true }),
         ...(isSilent && { silent: true }),
       },
-      { mode, debounceMs: system ? 0 : queue.debounceMs, at: now.getTime() },
+      { mode, debounceMs: atOnce ? 0 : queue.debounceMs, at: now.getTime() },
     );
     const create = await this.#create(message, route, draft.reset);
     const receipt = await this.#put(route, {

@@ -23,12 +23,12 @@ import { type Clock, clockFrom, type TimerHandle } from './clock.ts';
 import { type Command, type UnknownCommand, unknownCommandText } from './commands.ts';
 import { type ConvlogView, convlogView } from './convlog.ts';
 import { EngineContext } from './engine-context.ts';
-import type { SessionEvent } from './events.ts';
+import type { DoneEvent, ErrorEvent, SessionEvent } from './events.ts';
 import { Hub } from './hub.ts';
 import type { InboundMessage } from './inbound.ts';
 import { type LaneLimits, Lanes } from './lanes.ts';
 import { type CompactionTrigger, type ProfileFor, type ProfileName, profileResolver } from './profiles.ts';
-import { type Received, Receiver } from './receive.ts';
+import { type Received, type ReceiveOptions, Receiver } from './receive.ts';
 import { runCommand } from './run-command.ts';
 import { Session } from './session.ts';
 import { createWithId, newSessionId } from './session-ids.ts';
@@ -38,7 +38,7 @@ import { type SpawnRequest, type SpawnResult, type SubagentRun, Subagents } from
 import { policyOf } from './tool-policy.ts';
 import { createSessionTools } from './tools/session-tools.ts';
 import type { Tool } from './tools/tool.ts';
-import { ended, endOf, startTurn, type TurnStream } from './turn-stream.ts';
+import { awaitEnd, ended, endOf, startTurn, type TurnStream } from './turn-stream.ts';
 
 export interface RepriseOptions {
   readonly store: Store;
@@ -72,6 +72,13 @@ export interface RepriseOptions {
   readonly stuckAfterMs?: number;
   /** Whether accepted messages of any session are run here, also those of processes that died. */
   readonly run?: boolean;
+}
+
+export interface AgentInfo {
+  readonly id: string;
+  /** Who answers where a session has not chosen: `provider/model`. */
+  readonly model: string;
+  readonly profile?: ProfileName;
 }
 
 export interface InboxStatus {
@@ -194,8 +201,8 @@ export class Reprise implements AsyncDisposable {
   }
 
   /** A message of a channel: durable when this resolves; its turn runs by itself. */
-  async receive(message: InboundMessage): Promise<Received> {
-    return this.#receiver.receive(message);
+  async receive(message: InboundMessage, options: ReceiveOptions = {}): Promise<Received> {
+    return this.#receiver.receive(message, options);
   }
 
   /** Gives a task to a child of a session; its result comes back as a message for that session. */
@@ -228,6 +235,18 @@ export class Reprise implements AsyncDisposable {
     });
   }
 
+  /** How an accepted message ends, in whichever process it runs. */
+  async ended(
+    inboxId: string,
+    { signal }: { readonly signal?: AbortSignal } = {},
+  ): Promise<DoneEvent | ErrorEvent> {
+    const { store, hub, news, closed, options } = this.#context;
+    const run = async ({ sessionId }: { readonly sessionId: string }): Promise<void> =>
+      this.#runs ? this.#runner(sessionId).wake() : undefined;
+    const { clock } = options;
+    return awaitEnd({ store, hub, news, clock, run, signal, closed: closed.signal }, inboxId);
+  }
+
   async sessions(query: ListQuery = {}): Promise<SessionPage> {
     return this.store.list(query);
   }
@@ -253,6 +272,26 @@ export class Reprise implements AsyncDisposable {
   /** Everything that happens in the sessions of this process from now on. */
   events({ signal }: { readonly signal?: AbortSignal } = {}): AsyncIterable<SessionEvent> {
     return this.#context.hub.subscribe(() => true, signal === undefined ? {} : { signal });
+  }
+
+  /** The same, each in the moment it is told: for those who must not miss one. Answers with how to end it. */
+  tap(tap: (event: SessionEvent) => void): () => void {
+    return this.#context.hub.tap(tap);
+  }
+
+  /** How many turns run and wait in this process, for whoever looks after it. */
+  lanes(): ReturnType<Lanes['stats']> {
+    return this.#context.options.lanes.stats();
+  }
+
+  /** The agents that are configured; `main` always is. */
+  agents(): readonly AgentInfo[] {
+    const { agents = {}, model } = this.#options;
+    const ids = new Set(['main', ...Object.keys(agents).filter((id) => id !== 'defaults')]);
+    return [...ids].map((id) => {
+      const { model: own = model, profile = this.#options.profile } = agentOptions(agents, id);
+      return { id, model: `${own.provider}/${own.id}`, ...(profile !== undefined && { profile }) };
+    });
   }
 
   /** Resolves when all accepted work this process knows of is done. */

@@ -82,7 +82,9 @@ async function answer(run: ItemRun, next: NextTurn | undefined): Promise<TurnEnd
   const newcomers = (rows: readonly InboxItem[]): InboxItem[] =>
     joinable(rows).filter(({ inboxId }) => !turn.answers(inboxId));
   const { model } = frame;
-  turn.emit({ type: 'turn_start', turnId, model: `${model.provider}:${model.id}` });
+  // Others may have stored something since, or the try before this one.
+  const { lastSeq: seq } = await store.get(sessionId);
+  turn.emit({ type: 'turn_start', turnId, model: `${model.provider}:${model.id}`, seq });
   const emit = turn.emit.bind(turn);
   return await new Turn({
     store: turnStore,
@@ -141,12 +143,12 @@ async function join({ context, turn, lease }: ItemRun, found: InboxItem, store: 
   const { epoch } = lease;
   const item = state === 'running' ? found : await context.store.inbox.take(sessionId, { epoch, inboxId });
   if (item === null) return;
-  await store.append(sessionId, await itemEntries(context, item), {
+  const { firstSeq, lastSeq } = await store.append(sessionId, await itemEntries(context, item), {
     key: inboxId,
     epoch,
     settle: [{ inboxId, state: 'merged', detail: { mergedInto: turn.lead.inboxId } }],
   });
-  turn.add(item);
+  turn.add(item, firstSeq <= lastSeq ? lastSeq : undefined);
 }
 
 /** What a message says, behind a line for each that was dropped and stands in it. */

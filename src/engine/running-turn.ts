@@ -14,6 +14,7 @@ export interface RunningTurnOptions {
   readonly clock: Clock;
   readonly stuckAfterMs: number;
   readonly slot: Slot;
+  readonly epoch: number;
   /** Aborts when the session is another runner's. */
   readonly lost: AbortSignal;
 }
@@ -49,16 +50,16 @@ export class RunningTurn implements Disposable {
   emit(event: TurnEvent): void {
     this.#stuck.progress();
     if (event.type === 'turn_start') this.#begun = event;
-    for (const { inboxId } of this.#members)
-      this.#options.hub.publish({ sessionId: this.lead.sessionId, inboxId, event });
+    for (const { inboxId } of this.#members) this.#tell(inboxId, event);
   }
 
-  /** A message that is answered by this turn from now on. */
-  add(item: InboxItem): void {
-    const { inboxId, sessionId } = item;
+  /** A message that is answered by this turn from now on, and where its words are stored, if they are yet. */
+  add(item: InboxItem, seq?: number): void {
     this.#members.push(item);
     this.#stuck.progress();
-    if (this.#begun !== undefined) this.#options.hub.publish({ sessionId, inboxId, event: this.#begun });
+    if (this.#begun === undefined) return;
+    this.#tell(item.inboxId, this.#begun);
+    if (seq !== undefined) this.emit({ type: 'entry', seq, entryType: 'message' });
   }
 
   answers(inboxId: string): boolean {
@@ -99,6 +100,11 @@ export class RunningTurn implements Disposable {
   [Symbol.dispose](): void {
     this.#stuck[Symbol.dispose]();
     if (this.#deadline !== undefined) this.#options.clock.clearTimeout(this.#deadline);
+  }
+
+  #tell(inboxId: string, event: TurnEvent): void {
+    const { hub, epoch } = this.#options;
+    hub.publish({ sessionId: this.lead.sessionId, inboxId, epoch, event });
   }
 
   /** A time of day, so that a run that is taken up elsewhere gets no more of it. */

@@ -213,6 +213,7 @@ export class SessionRunner {
       clock: options.clock,
       stuckAfterMs: options.stuckAfterMs,
       slot,
+      epoch,
       lost: lease.signal,
     });
     this.#turn = turn;

@@ -111,6 +111,47 @@ async function listen(subscription: Subscription, inboxId: string, events: Event
   return await new Promise<never>(() => undefined); // closed: the poll has told the end
 }
 
+/** How an accepted message ends, whoever runs it. Nothing else of its turn is kept. */
+export async function awaitEnd(
+  options: Omit<TurnStreamOptions, 'accept' | 'stop'>,
+  inboxId: string,
+): Promise<End> {
+  const { store, hub, run, signal, closed } = options;
+  let isTold = false;
+  const subscription = hub.subscribe(({ inboxId: about, event }) => {
+    if (about !== inboxId) return false;
+    isTold ||= event.type === 'turn_start';
+    return isTerminal(event);
+  });
+  const over = new AbortController();
+  try {
+    const { sessionId, sessionKey } = await store.inbox.get(inboxId);
+    const receipt = { inboxId, sessionId, sessionKey, fresh: false, held: false, dropped: [] };
+    const item = await ended(store, inboxId);
+    if (!OPEN_STATES.has(item.state)) return endOf(item);
+    const runHere = (): void => void run(receipt).catch(() => undefined); // what goes wrong is a state of the row
+    runHere();
+    return await Promise.race([
+      firstEnd(subscription),
+      watchEnd(options, receipt, {
+        signal: over.signal,
+        onOpen: runHere,
+        onLook: async () => undefined,
+        isTold: () => isTold,
+      }),
+      whenClosed(signal === undefined ? closed : AbortSignal.any([closed, signal]), over.signal, receipt),
+    ]);
+  } finally {
+    over.abort();
+    subscription.close();
+  }
+}
+
+async function firstEnd(subscription: Subscription): Promise<End> {
+  for await (const { event } of subscription) if (isTerminal(event)) return event;
+  return await new Promise<never>(() => undefined); // closed: somebody else has told the end
+}
+
 /** The message is accepted and will be answered, but not while this engine is open. */
 function whenClosed(closed: AbortSignal, over: AbortSignal, { inboxId }: InboxReceipt): Promise<never> {
   return new Promise((_, reject) => {
@@ -156,7 +197,7 @@ interface WatchEndOptions {
  * each look offers to run it here: that comes to nothing as long as somebody else holds the session.
  */
 async function watchEnd(
-  { store, news, clock }: TurnStreamOptions,
+  { store, news, clock }: Pick<TurnStreamOptions, 'store' | 'news' | 'clock'>,
   { inboxId, sessionId }: InboxReceipt,
   { signal, onOpen, onLook, isTold }: WatchEndOptions,
 ): Promise<End> {

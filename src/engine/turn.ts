@@ -77,7 +77,7 @@ export class Turn {
 
   /** One answer of the model; a request it refuses as too long is made smaller and sent again. */
   async #ask(): Promise<{ message: AssistantMessage; calls: ToolCall[] }> {
-    const { guard, frame, window, onUsage } = this.#options;
+    const { guard, frame, window, onUsage, emit } = this.#options;
     for (;;) {
       const answer = new Answer();
       let view: ContextView | undefined;
@@ -89,6 +89,7 @@ export class Turn {
         if (usage !== undefined) {
           onUsage(view.estimated, usage);
           this.#usage = addUsage(this.#usage, usage);
+          emit({ type: 'usage', usage });
         }
         const isCut = finish.stopReason === 'length' || isSilentOverflow(finish, window());
         if (isCut && answer.content().length === 0)

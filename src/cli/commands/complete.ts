@@ -3,7 +3,7 @@ import { ago, sessionName } from '../../engine/commands/session-line.ts';
 import { isListed } from '../../engine/ref.ts';
 import { RepriseError } from '../../errors.ts';
 import type { SessionRecord } from '../../store/store.ts';
-import { openHomeAsItIs } from '../home.ts';
+import { homeOf, openHomeAsItIs } from '../home.ts';
 import { optionNamed } from '../options.ts';
 import { escapeForTerminal, print } from '../print.ts';
 
@@ -87,7 +87,7 @@ async function candidatesFor(state: State, typed: string): Promise<readonly Cand
 async function refs({ command, values }: State): Promise<readonly Candidate[]> {
   const status = ['restore', 'purge'].includes(command.name()) ? 'deleted' : 'open';
   try {
-    await using store = await openHomeAsItIs(values);
+    await using store = await openHomeAsItIs(await homeOf(values));
     const { sessions } = await store.list({ limit: OFFERED, status });
     const now = new Date();
     const last = sessions.length > 0 && status === 'open' ? [{ value: '@last', about: 'the newest' }] : [];

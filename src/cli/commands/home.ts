@@ -4,22 +4,19 @@ import { resolveRef } from '../../engine/ref.ts';
 import { repairedText, repairSession } from '../../engine/repair.ts';
 import { RepriseError } from '../../errors.ts';
 import type { VerifyStatus } from '../../store/store.ts';
-import { type HomeOptions, homeOf, openHome } from '../home.ts';
+import { homeOf, openHome, openHomeWith } from '../home.ts';
+import type { Options } from '../options.ts';
 import { escapeForTerminal, print, printPage, say } from '../print.ts';
-
-interface ReadOptions extends HomeOptions {
-  readonly json?: unknown;
-}
 
 const VERIFY_EXIT: Readonly<Record<VerifyStatus, number>> = { clean: 0, quarantined: 1, corrupt: 6 };
 
 /** `reprise verify [ref]`: 0 clean, 1 quarantined or torn, 6 damaged. */
-export async function verify(ref: string | undefined, options: ReadOptions): Promise<number> {
+export async function verify(ref: string | undefined, options: Options): Promise<number> {
   await using store = await openHome(options);
   const id = ref === undefined ? undefined : (await resolveRef(store, ref)).id;
   const report = await store.verify(id);
   const { status, findings } = report;
-  if (options.json === true) printPage(findings, { lastId: findings.at(-1)?.session ?? null, status });
+  if (options['json'] === true) printPage(findings, { lastId: findings.at(-1)?.session ?? null, status });
   else {
     for (const { session, offset, kind, detail } of findings) {
       print(`${session} at byte ${offset}: ${kind}, ${escapeForTerminal(detail)}`);
@@ -30,10 +27,10 @@ export async function verify(ref: string | undefined, options: ReadOptions): Pro
 }
 
 /** `reprise locks`: who holds what. */
-export async function locks(options: ReadOptions): Promise<void> {
+export async function locks(options: Options): Promise<void> {
   await using store = await openHome(options);
   const leases = await store.leases();
-  if (options.json === true) {
+  if (options['json'] === true) {
     printPage(leases, { lastId: leases.at(-1)?.sessionId ?? null });
     return;
   }
@@ -49,27 +46,28 @@ export async function locks(options: ReadOptions): Promise<void> {
 }
 
 /** `reprise path [ref]`: the home, or the transcript of a session. */
-export async function path(ref: string | undefined, options: ReadOptions): Promise<void> {
-  const { path: home, origin } = homeOf(options);
+export async function path(ref: string | undefined, options: Options): Promise<void> {
+  const found = await homeOf(options);
+  const { path: home, origin } = found;
   if (ref === undefined) {
-    if (options.json === true) printPage([{ home, origin }]);
+    if (options['json'] === true) printPage([{ home, origin }]);
     else print(home);
     return;
   }
-  await using store = await openHome(options);
+  await using store = (await openHomeWith(found)).store;
   const { id, agentId } = await resolveRef(store, ref);
   const file = join(home, 'agents', agentId, 'sessions', `${id}.jsonl`);
   if (!existsSync(file))
     throw new RepriseError('NOT_FOUND', `session ${id} has no transcript file`, {
       details: { next: 'Of a session in the trash or in a database, "reprise show" prints it.' },
     });
-  if (options.json === true) printPage([{ home, file }], { lastId: id });
+  if (options['json'] === true) printPage([{ home, file }], { lastId: id });
   else print(file);
 }
 
 /** `reprise repair <ref>`: everything that still verifies goes on in a new session; the damaged one stays as it is. */
-export async function repair(ref: string, options: ReadOptions): Promise<void> {
+export async function repair(ref: string, options: Options): Promise<void> {
   await using store = await openHome(options);
   const result = await repairSession(store, await resolveRef(store, ref));
-  print(options.json === true ? JSON.stringify(result) : repairedText(result));
+  print(options['json'] === true ? JSON.stringify(result) : repairedText(result));
 }

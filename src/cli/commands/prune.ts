@@ -5,7 +5,7 @@ import type { MaintenanceRules } from '../../engine/maintenance-rules.ts';
 import { type MaintenanceReport, runMaintenance } from '../../engine/run-maintenance.ts';
 import { RepriseError } from '../../errors.ts';
 import { confirm, isInteractive } from '../ask.ts';
-import { openHome } from '../home.ts';
+import { homeOf, openHomeWith } from '../home.ts';
 import { countOption, type Options, textOption } from '../options.ts';
 import { escapeForTerminal, print, printPage, say, style } from '../print.ts';
 
@@ -14,8 +14,9 @@ type Action = keyof typeof ACTIONS;
 
 /** `reprise prune`: always a dry run first; done only after a yes. Exit 1 if something could not be removed. */
 export async function prune(options: Options): Promise<number> {
-  const rules = rulesOf(options);
-  await using store = await openHome(options);
+  const home = await homeOf(options);
+  const rules = rulesOf(options, home.config.session.maintenance);
+  await using store = (await openHomeWith(home)).store;
   const { plan } = await runMaintenance(store, rules, { dryRun: true });
   const isJson = options['json'] === true;
   if (!isJson) showPlan(plan);
@@ -32,13 +33,15 @@ export async function prune(options: Options): Promise<number> {
   return 0;
 }
 
-function rulesOf(options: Options): MaintenanceRules {
+/** What is said here over what is configured, rule by rule. */
+function rulesOf(options: Options, configured: MaintenanceRules = {}): MaintenanceRules {
   const ttl = textOption(options['ttl']);
   const archiveAfter = textOption(options['archiveAfter']);
   const grace = textOption(options['grace']);
   const maxSessions = countOption('--max-sessions', options['maxSessions']);
   const maxBytes = countOption('--max-bytes', options['maxBytes']);
   const rules: MaintenanceRules = {
+    ...configured,
     ...(ttl !== undefined && { ttl }),
     ...(archiveAfter !== undefined && { archiveAfter }),
     ...(grace !== undefined && { grace }),
@@ -47,7 +50,9 @@ function rulesOf(options: Options): MaintenanceRules {
   };
   if (Object.keys(rules).length > 0) return rules;
   throw new RepriseError('INVALID_INPUT', 'no rule says what should go', {
-    details: { next: 'Give at least one of --ttl, --max-sessions, --max-bytes, --archive-after, --grace.' },
+    details: {
+      next: 'Give --ttl, --max-sessions, --max-bytes, --archive-after or --grace, or configure session.maintenance.',
+    },
   });
 }
 

@@ -4,6 +4,7 @@ import { countOption, type Options } from '../options.ts';
 import { print, say } from '../print.ts';
 
 const INTERRUPTED = 130;
+const KEEP_ALIVE_MS = 60_000;
 
 /** `reprise tail [-f] <ref>`: the last rows, then what is stored as it is stored, until Ctrl-C. */
 export async function tail(ref: string, options: Options): Promise<number> {
@@ -22,11 +23,14 @@ export async function tail(ref: string, options: Options): Promise<number> {
   for (const row of rows) write(row);
   if (options['follow'] !== true) return 0;
   const controller = new AbortController();
+  // A store that waits does not keep a process alive by itself.
+  const alive = setInterval(() => undefined, KEEP_ALIVE_MS);
   process.once('SIGINT', () => controller.abort());
   if (process.stderr.isTTY) say('(waiting for more; Ctrl-C ends)');
   // The session may have gone on since it was found: what was read counts.
   const afterSeq = Math.max(session.lastSeq, rows.at(-1)?.seq ?? 0);
   for await (const row of backend.follow(session, { afterSeq, signal: controller.signal }))
     if (wanted(row)) write(row);
+  clearInterval(alive);
   return controller.signal.aborted ? INTERRUPTED : 0;
 }

@@ -1,0 +1,99 @@
+import { readFileSync } from 'node:fs';
+import { loadConfig } from '../../config/load.ts';
+import { modelBookFor, openConfigured } from '../../config/open-configured.ts';
+import type { Config } from '../../config/schema.ts';
+import type { Reprise } from '../../engine/reprise.ts';
+import type { Logger, ServerConfig } from '../../server/context.ts';
+import { type Served, serve } from '../../server/serve.ts';
+import { print, say } from '../print.ts';
+
+/** From the first signal to the end of the process, whatever runs. */
+const STOP_MS = 9000;
+
+/** `reprise serve`: runs until a signal comes. Prints where it is, in JSON when asked, and talks on stderr. */
+export async function serveHome(options: Readonly<Record<string, unknown>>): Promise<void> {
+  const { config, warnings } = await loadConfig({ flags: options });
+  for (const warning of warnings) say(warning);
+  const models = modelBookFor(config);
+  const reprise = await openConfigured(config, { signals: true, models });
+  const logger = jsonLines();
+  let served: Served;
+  try {
+    served = await serve({
+      reprise,
+      config: serverConfig(config.server, options),
+      logger,
+      home: config.home,
+      modelByName: (name) => models.get(name),
+      version: version(),
+    });
+  } catch (error) {
+    await reprise[Symbol.asyncDispose]();
+    throw error;
+  }
+  const stopped = stopOnSignal(served, reprise, logger);
+  const { url, tokenFile } = served;
+  if (options['json'] === true) print(JSON.stringify({ url, tokenFile, pid: process.pid }));
+  else {
+    print(url);
+    say(tokenFile === null ? 'The token is the one that was given.' : `The token is in ${tokenFile}.`);
+    say(`${url}/docs shows what it can do; Ctrl-C stops it.`);
+  }
+  await stopped;
+}
+
+/** A flag stands above the environment: a file that was named is meant, whatever REPRISE_TOKEN says. */
+function serverConfig(
+  { cors, ...server }: Config['server'],
+  { tokenFile }: Readonly<Record<string, unknown>>,
+): ServerConfig {
+  return { ...server, cors: cors.origins, ...(tokenFile !== undefined && { token: undefined }) };
+}
+
+/**
+ * The first signal ends it in order: nothing new is taken, requests and turns may end, the store is closed. What has not
+ * ended by then is left as a killed process leaves it: accepted messages run and turns are told as interrupted by
+ * whoever starts next. A second signal does that at once.
+ */
+function stopOnSignal(served: Served, reprise: Reprise, logger: Logger): Promise<void> {
+  return new Promise((resolve) => {
+    let isStopping = false;
+    const stop = (signal: NodeJS.Signals): void => {
+      if (isStopping) process.exit(signal === 'SIGINT' ? 130 : 143);
+      isStopping = true;
+      const late = setTimeout(() => {
+        logger.warn({}, 'turns are left to the next start');
+        process.exit(0);
+      }, STOP_MS);
+      served
+        .close()
+        .then(() => reprise[Symbol.asyncDispose]())
+        .catch((err: unknown) => logger.error({ err }, 'could not stop in order'))
+        .finally(() => {
+          clearTimeout(late);
+          logger.info({}, 'stopped');
+          resolve();
+        });
+    };
+    process.on('SIGTERM', stop);
+    process.on('SIGINT', stop);
+  });
+}
+
+function jsonLines(): Logger {
+  const write =
+    (level: string) =>
+    (fields: object, msg: string): void => {
+      const told = Object.entries(fields).map(([name, value]) => [
+        name,
+        value instanceof Error ? { name: value.name, message: value.message, stack: value.stack } : value,
+      ]);
+      say(JSON.stringify({ level, time: new Date().toISOString(), msg, ...Object.fromEntries(told) }));
+    };
+  return { info: write('info'), warn: write('warn'), error: write('error') };
+}
+
+function version(): string {
+  const text = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}

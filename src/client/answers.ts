@@ -1,0 +1,117 @@
+import type { Page } from '../protocol/page.ts';
+import type { SessionView } from '../protocol/sessions.ts';
+
+/** Answers whose schemas stand with their routes, as types. */
+
+export interface CompactAnswer {
+  /** Null: there was nothing to gain. */
+  readonly compaction?: {
+    readonly seq: number;
+    readonly reason: string;
+    readonly method: string;
+    readonly coveredEntries: number;
+    readonly tokensBefore: number;
+    readonly tokensAfter: number;
+  } | null;
+  readonly preview?: {
+    readonly coveredEntries: number;
+    readonly keptEntries: number;
+    readonly coveredTokens: number;
+    readonly keptTokens: number;
+    readonly firstKeptEntryId: string;
+    readonly splitsTurn: boolean;
+  } | null;
+}
+
+export interface UndoAnswer {
+  readonly undone: 'turn' | 'compaction' | 'reset' | null;
+  readonly sessionId?: string;
+  readonly session: SessionView;
+}
+
+export interface PinsAnswer {
+  readonly pins: readonly { readonly entryId: string; readonly text: string }[];
+}
+
+export interface CommandAnswer {
+  readonly name: string;
+  readonly text: string;
+  /** Where to go on from now. */
+  readonly sessionId?: string;
+}
+
+export interface ContextAnswer {
+  readonly tokens: number;
+  readonly window: { readonly tokens: number; readonly source: string };
+  readonly budget: number;
+  readonly reserve: number;
+  readonly split: Readonly<Record<string, number>>;
+  readonly messages: number;
+}
+
+export interface TotalsAnswer {
+  readonly turns: number;
+  readonly calls: number;
+  readonly usage: { readonly input: number; readonly output: number; readonly totalTokens: number };
+}
+
+export interface ExplainAnswer {
+  readonly turnId: string;
+  readonly status: string;
+  readonly calls: readonly Readonly<Record<string, unknown>>[];
+}
+
+export interface AgentView {
+  readonly id: string;
+  readonly model: string;
+  readonly profile?: string;
+}
+
+export interface SearchHit {
+  readonly id: string;
+  readonly sessionId: string;
+  readonly seq: number;
+  readonly snippet: string;
+}
+
+export interface SearchAnswer extends Page<SearchHit> {
+  /** False: the time was over; there may be older ones. */
+  readonly complete: boolean;
+}
+
+interface Member {
+  readonly id: string;
+  readonly name?: string;
+}
+
+export interface Conversation {
+  readonly id: string;
+  readonly agentId: string;
+  readonly channelType: string;
+  readonly channelId: string;
+  readonly messages: number;
+  readonly firstAt: string;
+  readonly lastAt: string;
+  readonly lastText: string;
+  readonly members: readonly Member[];
+}
+
+export interface ConversationList extends Page<Conversation> {
+  readonly cursor: string | null;
+  readonly complete: boolean;
+}
+
+export interface ConversationLine {
+  readonly id: string;
+  readonly number: number;
+  readonly ts: string;
+  readonly role: 'user' | 'assistant' | 'system';
+  readonly content: string;
+  readonly sender?: Member;
+  readonly sessionId?: string;
+  readonly messageId?: string;
+}
+
+export interface ConversationPage extends Page<ConversationLine> {
+  readonly conversation: Pick<Conversation, 'agentId' | 'channelType' | 'channelId'>;
+}

@@ -1,0 +1,184 @@
+import type { ChatStatus, StopAnswer } from '../protocol/chat.ts';
+import type { HistoryPage, HistoryQuery } from '../protocol/records.ts';
+import type { SessionAnswer, SessionView } from '../protocol/sessions.ts';
+import type { CompactBody, ForkBody, UndoBody } from '../protocol/steps.ts';
+import type { TreePage, TreeQuery } from '../protocol/tree.ts';
+import type {
+  CommandAnswer,
+  CompactAnswer,
+  ContextAnswer,
+  ExplainAnswer,
+  PinsAnswer,
+  TotalsAnswer,
+  UndoAnswer,
+} from './answers.ts';
+import type { Connection, RequestOptions } from './connection.ts';
+import { ClientEventStream } from './event-stream.ts';
+
+/** What every call takes. */
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Unset: a new one for this call, the same for all its retries. */
+  readonly idempotencyKey?: string | undefined;
+}
+
+export interface ChangeOptions extends CallOptions {
+  /** The version it must still have (`etag` of `get`); PRECONDITION_FAILED where it changed since. */
+  readonly ifMatch?: string | undefined;
+}
+
+export interface StreamOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** What was had before, in this stream or another. */
+  readonly lastEventId?: string | undefined;
+  /** The events of this message until its end. */
+  readonly inboxId?: string | undefined;
+}
+
+/** One session on a server. Nothing is asked for until something is called. */
+export class ClientSession {
+  readonly id: string;
+  readonly agentId: string;
+  readonly #connection: Connection;
+
+  constructor(connection: Connection, agentId: string, id: string) {
+    this.#connection = connection;
+    this.agentId = agentId;
+    this.id = id;
+  }
+
+  /** A page of the history, the newest by default, with the session itself. */
+  history(query: Partial<HistoryQuery> = {}, options: CallOptions = {}): Promise<HistoryPage> {
+    return this.#get('', { ...options, query: { ...query } });
+  }
+
+  /** The session, and its version for `ifMatch`. */
+  async get(options: CallOptions = {}): Promise<{ readonly session: SessionView; readonly etag?: string }> {
+    const { value, etag } = await this.#connection.versioned<HistoryPage>('GET', this.#path(''), {
+      ...options,
+      query: { limit: 1 },
+    });
+    return { session: value.session, ...(etag !== undefined && { etag }) };
+  }
+
+  /** Title and settings by their names; null takes one back. */
+  patch(settings: Readonly<Record<string, unknown>>, options: ChangeOptions = {}): Promise<SessionAnswer> {
+    return this.#connection.json('PATCH', this.#path(''), { ...change(options), body: settings });
+  }
+
+  /** Into the trash. */
+  delete(options: ChangeOptions = {}): Promise<SessionAnswer> {
+    return this.#connection.json('DELETE', this.#path(''), change(options));
+  }
+
+  restore(options: CallOptions = {}): Promise<SessionAnswer> {
+    return this.#post('restore', {}, options);
+  }
+
+  /** For good; of a session in the trash. */
+  purge(options: CallOptions = {}): Promise<{ readonly id: string; readonly purged: true }> {
+    return this.#post('purge', {}, options);
+  }
+
+  compact(body: CompactBody = {}, options: CallOptions = {}): Promise<CompactAnswer> {
+    return this.#post('compact', body, options);
+  }
+
+  fork(body: ForkBody = {}, options: CallOptions = {}): Promise<SessionAnswer> {
+    return this.#post('fork', body, options);
+  }
+
+  undo(body: UndoBody = {}, options: CallOptions = {}): Promise<UndoAnswer> {
+    return this.#post('undo', body, options);
+  }
+
+  redo(options: CallOptions = {}): Promise<UndoAnswer> {
+    return this.#post('redo', {}, options);
+  }
+
+  pins(options: CallOptions = {}): Promise<PinsAnswer> {
+    return this.#get('/pins', options);
+  }
+
+  pin(entryId: string, options: CallOptions = {}): Promise<PinsAnswer> {
+    return this.#post('pin', { entryId }, options);
+  }
+
+  unpin(entryId: string, options: CallOptions = {}): Promise<PinsAnswer> {
+    return this.#post('unpin', { entryId }, options);
+  }
+
+  /** As it is typed in a chat, `/rename plans`. */
+  command(
+    command: string,
+    options: CallOptions & { readonly confirm?: boolean } = {},
+  ): Promise<CommandAnswer> {
+    const { confirm, ...rest } = options;
+    return this.#post('command', { command, ...(confirm !== undefined && { confirm }) }, rest);
+  }
+
+  context(options: CallOptions = {}): Promise<ContextAnswer> {
+    return this.#get('/context', options);
+  }
+
+  totals(options: CallOptions = {}): Promise<TotalsAnswer> {
+    return this.#get('/totals', options);
+  }
+
+  tree(query: Partial<TreeQuery> = {}, options: CallOptions = {}): Promise<TreePage> {
+    return this.#get('/tree', { ...options, query: { ...query } });
+  }
+
+  explain(turnId: string, options: CallOptions = {}): Promise<ExplainAnswer> {
+    return this.#get(`/explain/${encodeURIComponent(turnId)}`, options);
+  }
+
+  status(options: CallOptions = {}): Promise<ChatStatus> {
+    const query = { sessionId: this.id };
+    return this.#connection.json('GET', this.#chat('status'), { ...options, query });
+  }
+
+  /** Ends the turn that runs; what was said so far is kept. With `waiting` messages that wait are cancelled too. */
+  stop(options: CallOptions & { readonly waiting?: boolean } = {}): Promise<StopAnswer> {
+    const { waiting = false, ...rest } = options;
+    return this.#connection.json('POST', this.#chat('stop'), {
+      ...rest,
+      body: { sessionId: this.id, waiting },
+    });
+  }
+
+  /** What runs here until its end, or what followed an id; `idle` where nothing runs. */
+  stream({ signal, lastEventId, inboxId }: StreamOptions = {}): ClientEventStream {
+    const query = { sessionId: this.id, inboxId };
+    return new ClientEventStream({
+      connection: this.#connection,
+      signal,
+      lastEventId,
+      open: ({ headers }) => this.#connection.send('GET', this.#chat('stream'), { query, headers, signal }),
+    });
+  }
+
+  #get<T>(path: string, options: RequestOptions): Promise<T> {
+    return this.#connection.json('GET', this.#path(path), options);
+  }
+
+  #post<T>(name: string, body: object, options: CallOptions): Promise<T> {
+    return this.#connection.json('POST', this.#path(`/${name}`), { ...options, body });
+  }
+
+  #path(rest: string): string {
+    return `${agentPath(this.agentId)}/sessions/${encodeURIComponent(this.id)}${rest}`;
+  }
+
+  #chat(name: string): string {
+    return `${agentPath(this.agentId)}/chat/${name}`;
+  }
+}
+
+export function agentPath(agentId: string): string {
+  return `/api/agents/${encodeURIComponent(agentId)}`;
+}
+
+function change({ ifMatch, ...options }: ChangeOptions): RequestOptions {
+  return { ...options, ...(ifMatch !== undefined && { headers: { 'If-Match': ifMatch } }) };
+}

@@ -1,0 +1,214 @@
+import { ERROR_TABLE, type ErrorCode, RepriseError } from '../errors.ts';
+import type { Problem } from '../protocol/problem.ts';
+
+export interface ClientOptions {
+  /** Where the server is, `http://127.0.0.1:4747`. */
+  readonly url: string;
+  readonly token?: string;
+  /** Unset: the global one. */
+  readonly fetch?: typeof globalThis.fetch;
+  /** How often in a row something is tried again before it is given up; by default 6. */
+  readonly retries?: number;
+  /** Before the first retry; each one waits twice as long, up to five seconds. */
+  readonly backoffMs?: number;
+  /** For an answer that is no stream; by default 30 seconds. */
+  readonly timeoutMs?: number;
+  /** A stream that says nothing for so long, not even that it lives, is taken for dead; by default 45 seconds. */
+  readonly silenceMs?: number;
+}
+
+export interface RequestOptions {
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal | undefined;
+  readonly idempotencyKey?: string | undefined;
+  readonly timeoutMs?: number;
+}
+
+const RETRIES = 6;
+const BACKOFF_MS = 200;
+const MAX_BACKOFF_MS = 5000;
+const TIMEOUT_MS = 30_000;
+const SILENCE_MS = 45_000;
+
+/** Speaks with one server. Whatever failed on the way is tried again with the same key, so nothing is done twice. */
+export class Connection {
+  readonly retries: number;
+  readonly silenceMs: number;
+  readonly #url: string;
+  readonly #token: string | undefined;
+  readonly #fetch: typeof globalThis.fetch;
+  readonly #backoffMs: number;
+  readonly #timeoutMs: number;
+
+  constructor(options: ClientOptions) {
+    const { url, token, retries = RETRIES, backoffMs = BACKOFF_MS } = options;
+    if (!/^https?:\/\//.test(url))
+      throw new RepriseError('INVALID_INPUT', 'the address of a server begins with http:// or https://', {
+        details: { field: 'url' },
+      });
+    this.#url = url.replace(/\/+$/, '');
+    this.#token = token;
+    this.#fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
+    this.retries = retries;
+    this.silenceMs = options.silenceMs ?? SILENCE_MS;
+    this.#backoffMs = backoffMs;
+    this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
+  }
+
+  /** The answer as JSON; a refusal is thrown with its code. */
+  async json<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
+    return (await this.#answer(method, path, options, async (response) => (await response.json()) as T))
+      .value;
+  }
+
+  /** As `json`, with the version of what was answered. */
+  async versioned<T>(method: string, path: string, options: RequestOptions = {}): Promise<Versioned<T>> {
+    return this.#answer(method, path, options, async (response) => (await response.json()) as T);
+  }
+
+  async text(path: string, options: RequestOptions = {}): Promise<string> {
+    return (await this.#answer('GET', path, options, (response) => response.text())).value;
+  }
+
+  /** One try. Throws CONNECT_FAILED where no answer came. */
+  async send(method: string, path: string, options: RequestOptions): Promise<Response> {
+    const { query = {}, body, headers = {}, signal, idempotencyKey } = options;
+    const url = new URL(this.#url + path);
+    for (const [name, value] of Object.entries(query))
+      if (value !== undefined) url.searchParams.set(name, String(value));
+    try {
+      return await this.#fetch(url, {
+        method,
+        redirect: 'error', // a token goes to the server it was given for
+        headers: {
+          Accept: 'application/json',
+          ...(this.#token !== undefined && { Authorization: `Bearer ${this.#token}` }),
+          ...(body !== undefined && { 'Content-Type': 'application/json' }),
+          ...(idempotencyKey !== undefined && { 'Idempotency-Key': idempotencyKey }),
+          ...headers,
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+        ...(signal !== undefined && { signal }),
+      });
+    } catch (cause) {
+      throw connectFailed(this.#url, cause);
+    }
+  }
+
+  /** Waits before another try; throws the failure where it is not worth one, or was tried often enough. */
+  async again(error: unknown, failures: number, signal: AbortSignal | undefined): Promise<void> {
+    signal?.throwIfAborted();
+    if (!isWorthAnother(error) || failures > this.retries) throw error;
+    const { retryAfter } = error.details;
+    const doubled = Math.min(MAX_BACKOFF_MS, this.#backoffMs * 2 ** (failures - 1));
+    const asked = typeof retryAfter === 'number' ? Math.min(MAX_BACKOFF_MS, retryAfter * 1000) : 0;
+    // Many clients of a server that comes back must not all come in the same moment.
+    await pause(Math.max(asked, doubled * (0.5 + Math.random() / 2)), signal);
+  }
+
+  async #answer<T>(
+    method: string,
+    path: string,
+    { signal, timeoutMs = this.#timeoutMs, idempotencyKey, ...options }: RequestOptions,
+    read: (response: Response) => Promise<T>,
+  ): Promise<Versioned<T>> {
+    const key = method === 'GET' ? undefined : (idempotencyKey ?? newKey());
+    for (let failures = 0; ; ) {
+      try {
+        const late = AbortSignal.timeout(timeoutMs);
+        const either = signal === undefined ? late : AbortSignal.any([signal, late]);
+        const response = await this.send(method, path, { ...options, signal: either, idempotencyKey: key });
+        if (!response.ok) throw await problemError(response);
+        const value = await read(response).catch((cause: unknown) => {
+          throw connectFailed(this.#url, cause);
+        });
+        const etag = response.headers.get('etag');
+        return { value, ...(etag !== null && { etag }) };
+      } catch (error) {
+        await this.again(error, ++failures, signal);
+      }
+    }
+  }
+}
+
+export interface Versioned<T> {
+  readonly value: T;
+  readonly etag?: string;
+}
+
+/** What a server refused, as the error it was there. */
+export async function problemError(response: Response): Promise<RepriseError> {
+  const text = await response.text().catch(() => '');
+  const problem = parseProblem(text);
+  const code =
+    problem?.code !== undefined && Object.hasOwn(ERROR_TABLE, problem.code) ? problem.code : undefined;
+  const after = Number(response.headers.get('retry-after'));
+  return new RepriseError(
+    (code ?? codeFor(response.status)) as ErrorCode,
+    problem?.detail ?? `the server answered ${response.status}`,
+    {
+      details: {
+        ...(typeof problem?.details === 'object' && problem.details),
+        status: response.status,
+        ...(after > 0 && { retryAfter: after }),
+      },
+      ...(problem?.outcome === 'unknown' && { outcome: 'unknown' }),
+    },
+  );
+}
+
+function parseProblem(text: string): Partial<Problem> | undefined {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return typeof parsed === 'object' && parsed !== null ? parsed : undefined;
+  } catch {
+    return undefined; // a proxy's own words
+  }
+}
+
+function codeFor(status: number): ErrorCode {
+  if (status === 401) return 'UNAUTHORIZED';
+  if (status === 403) return 'FORBIDDEN';
+  if (status === 404) return 'NOT_FOUND';
+  return status >= 500 ? 'CONNECT_FAILED' : 'INVALID_INPUT';
+}
+
+export function connectFailed(url: string, cause: unknown): RepriseError {
+  const why =
+    cause instanceof Error ? (cause.cause instanceof Error ? cause.cause.message : cause.message) : '';
+  return new RepriseError('CONNECT_FAILED', `no answer from ${url}${why === '' ? '' : `: ${why}`}`, {
+    cause,
+    details: { url, next: 'Is the server running? `reprise serve` starts one.' },
+  });
+}
+
+/** A failure on the way, or one that the server asks to try again. */
+function isWorthAnother(error: unknown): error is RepriseError {
+  if (!(error instanceof RepriseError)) return false;
+  const { status } = error.details;
+  return error.code === 'CONNECT_FAILED' || error.code === 'IN_FLIGHT' || status === 503 || status === 502;
+}
+
+export function newKey(): string {
+  if (typeof crypto.randomUUID === 'function') return crypto.randomUUID();
+  // Pages that were not loaded over TLS have only this.
+  return [...crypto.getRandomValues(new Uint8Array(16))]
+    .map((byte) => byte.toString(16).padStart(2, '0'))
+    .join('');
+}
+
+function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', onAbort);
+      resolve();
+    }, ms);
+    signal?.addEventListener('abort', onAbort, { once: true });
+  });
+}

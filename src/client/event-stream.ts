@@ -1,0 +1,119 @@
+import { RepriseError } from '../errors.ts';
+import type { SessionFrame, StreamEvent } from '../protocol/events.ts';
+import { type Connection, connectFailed, problemError } from './connection.ts';
+import { SseParser } from './sse-parser.ts';
+
+export interface EventStreamOptions {
+  readonly connection: Connection;
+  readonly signal?: AbortSignal | undefined;
+  /** What was had before; unset: nothing. */
+  readonly lastEventId?: string | undefined;
+  /** Asks for the events: with the session once it is known, behind the last id once there is one. */
+  readonly open: (at: { readonly session?: SessionFrame; readonly headers: Headers }) => Promise<Response>;
+}
+
+type Headers = Readonly<Record<string, string>>;
+
+const ENDS: ReadonlySet<string> = new Set(['done', 'error', 'idle']);
+
+/** Events of one message or session. It goes on by itself where the connection broke, until the end was heard. */
+export class ClientEventStream implements AsyncIterable<StreamEvent> {
+  readonly #options: EventStreamOptions;
+  #lastEventId: string | undefined;
+  #isRead = false;
+
+  constructor(options: EventStreamOptions) {
+    this.#options = options;
+    this.#lastEventId = options.lastEventId;
+  }
+
+  /** With it another stream can go on where this one is. */
+  get lastEventId(): string | undefined {
+    return this.#lastEventId;
+  }
+
+  /** Once: events that were read are gone. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<StreamEvent, void, undefined> {
+    if (this.#isRead) throw new RepriseError('INVALID_INPUT', 'a stream is read once');
+    this.#isRead = true;
+    const { connection, signal, open } = this.#options;
+    let session: SessionFrame | undefined;
+    for (let failures = 0; ; ) {
+      try {
+        const headers: Record<string, string> = { Accept: 'text/event-stream' };
+        if (this.#lastEventId !== undefined) headers['Last-Event-ID'] = this.#lastEventId;
+        const response = await open({ ...(session !== undefined && { session }), headers });
+        if (!response.ok) throw await problemError(response);
+        for await (const { id, event } of this.#read(response)) {
+          if (id !== '' && id !== this.#lastEventId) {
+            this.#lastEventId = id;
+            failures = 0;
+          }
+          // Told again on every connection; once is enough.
+          if (event.type === 'session' && session !== undefined) continue;
+          if (event.type === 'session') session = event;
+          yield event;
+          if (ENDS.has(event.type)) return;
+        }
+        throw connectFailed(response.url, new Error('the stream broke off'));
+      } catch (error) {
+        await connection.again(error, ++failures, signal);
+      }
+    }
+  }
+
+  async *#read({ body, url }: Response): AsyncGenerator<{ id: string; event: StreamEvent }, void, undefined> {
+    const reader = body?.getReader();
+    if (reader === undefined) return;
+    const parser = new SseParser();
+    try {
+      for (;;) {
+        const { done, value } = await this.#unlessSilent(reader, url);
+        if (done) return;
+        for (const { id, data } of parser.feed(value)) yield { id, event: parseEvent(data, url) };
+      }
+    } finally {
+      await reader.cancel().catch(() => undefined); // broken already
+    }
+  }
+
+  /** A connection can die without a word; a server that lives says so. */
+  async #unlessSilent(
+    reader: ReadableStreamDefaultReader<Uint8Array>,
+    url: string,
+  ): ReturnType<typeof reader.read> {
+    const { signal, connection } = this.#options;
+    let stop: () => void = () => undefined;
+    const silent = new Promise<never>((_, reject) => {
+      const onAbort = (): void => reject(signal?.reason);
+      const timer = setTimeout(
+        () => reject(connectFailed(url, new Error('the server went silent'))),
+        connection.silenceMs,
+      );
+      signal?.addEventListener('abort', onAbort, { once: true });
+      stop = () => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', onAbort);
+      };
+    });
+    try {
+      return await Promise.race([reader.read(), silent]);
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw error instanceof RepriseError ? error : connectFailed(url, error);
+    } finally {
+      stop();
+    }
+  }
+}
+
+function parseEvent(data: string, url: string): StreamEvent {
+  try {
+    const event: unknown = JSON.parse(data);
+    if (typeof event === 'object' && event !== null && 'type' in event && typeof event.type === 'string')
+      return event as StreamEvent;
+  } catch {
+    // Said below.
+  }
+  throw connectFailed(url, new Error('this is no event of a session'));
+}

@@ -1,0 +1,174 @@
+import type { ChatRequest, InboundAnswer, InboundRequest, InboxAnswer } from '../protocol/chat.ts';
+import type { CommandView } from '../protocol/commands.ts';
+import type { ConversationQuery, ConversationsQuery } from '../protocol/convlog.ts';
+import type { SessionFrame } from '../protocol/events.ts';
+import type { SearchQueryView } from '../protocol/meta.ts';
+import type { Page } from '../protocol/page.ts';
+import type { SessionList, SessionListQuery } from '../protocol/sessions.ts';
+import type { AgentView, ConversationList, ConversationPage, SearchAnswer } from './answers.ts';
+import { agentPath, type CallOptions, ClientSession } from './client-session.ts';
+import { type ClientOptions, Connection, newKey } from './connection.ts';
+import { ClientEventStream } from './event-stream.ts';
+
+/** A server of ours, from a browser or Node. Calls that failed on the way are tried again and never done twice. */
+export class Client {
+  readonly #connection: Connection;
+
+  constructor(options: ClientOptions) {
+    this.#connection = new Connection(options);
+  }
+
+  /**
+   * Says something and tells what happens until its end. The message has one key however often it is sent, and a
+   * stream that broke off goes on where it was.
+   */
+  chat(agentId: string, request: ChatRequest, options: CallOptions = {}): ClientEventStream {
+    const { signal, idempotencyKey = newKey() } = options;
+    const path = `${agentPath(agentId)}/chat`;
+    return this.#stream(signal, agentId, (headers) =>
+      this.#connection.send('POST', path, { body: request, headers, signal, idempotencyKey }),
+    );
+  }
+
+  session(sessionId: string, { agentId = 'main' }: { readonly agentId?: string } = {}): ClientSession {
+    return new ClientSession(this.#connection, agentId, sessionId);
+  }
+
+  /** Newest first; of one agent or of all. */
+  sessions(
+    query: Partial<SessionListQuery> & { readonly agentId?: string | undefined } = {},
+    options: CallOptions = {},
+  ): Promise<SessionList> {
+    const { agentId, ...rest } = query;
+    const path = agentId === undefined ? '/api/sessions' : `${agentPath(agentId)}/sessions`;
+    return this.#connection.json('GET', path, { ...options, query: rest });
+  }
+
+  /** A channel's message; with `wait` (seconds) also its answer, if it comes in time. */
+  inbound(
+    message: InboundRequest,
+    { wait, ...options }: CallOptions & { readonly wait?: number } = {},
+  ): Promise<InboundAnswer> {
+    const patience = wait === undefined ? {} : { timeoutMs: wait * 1000 + 30_000 };
+    return this.#connection.json('POST', '/api/inbound', {
+      ...options,
+      ...patience,
+      query: { wait },
+      body: message,
+    });
+  }
+
+  /** As `inbound`, with the events of the turn that answers it. */
+  inboundEvents(message: InboundRequest, options: CallOptions = {}): ClientEventStream {
+    const { signal, idempotencyKey = newKey() } = options;
+    return this.#stream(signal, undefined, (headers) =>
+      this.#connection.send('POST', '/api/inbound', { body: message, headers, signal, idempotencyKey }),
+    );
+  }
+
+  /** What became of a message. */
+  inbox(inboxId: string, options: CallOptions = {}): Promise<InboxAnswer> {
+    return this.#connection.json('GET', `/api/inbox/${encodeURIComponent(inboxId)}`, options);
+  }
+
+  search(
+    query: Partial<SearchQueryView> & Pick<SearchQueryView, 'q'>,
+    options: CallOptions = {},
+  ): Promise<SearchAnswer> {
+    return this.#connection.json('GET', '/api/search', { ...options, query: { ...query } });
+  }
+
+  /** What was said on the channels; for admins. */
+  conversations(
+    query: Partial<ConversationsQuery> = {},
+    options: CallOptions = {},
+  ): Promise<ConversationList> {
+    return this.#connection.json('GET', '/api/conversations', { ...options, query: { ...query } });
+  }
+
+  conversation(
+    agentId: string,
+    channelId: string,
+    query: Partial<ConversationQuery> = {},
+    options: CallOptions = {},
+  ): Promise<ConversationPage> {
+    const path = `${agentPath(agentId)}/conversations/${encodeURIComponent(channelId)}`;
+    return this.#connection.json('GET', path, { ...options, query: { ...query } });
+  }
+
+  agents(options: CallOptions = {}): Promise<Page<AgentView>> {
+    return this.#connection.json('GET', '/api/agents', options);
+  }
+
+  commands(options: CallOptions = {}): Promise<Page<CommandView>> {
+    return this.#connection.json('GET', '/api/commands', options);
+  }
+
+  stats(options: CallOptions = {}): Promise<Readonly<Record<string, unknown>>> {
+    return this.#connection.json('GET', '/api/stats', options);
+  }
+
+  /** Throws where the server is not there or not ready. */
+  ready(options: CallOptions = {}): Promise<{ readonly status: 'ready'; readonly version: string }> {
+    return this.#connection.json('GET', '/readyz', options);
+  }
+
+  /** Sent until it is known to be accepted; from then on only listened to. */
+  #stream(
+    signal: AbortSignal | undefined,
+    agentId: string | undefined,
+    send: (headers: Readonly<Record<string, string>>) => Promise<Response>,
+  ): ClientEventStream {
+    return new ClientEventStream({
+      connection: this.#connection,
+      signal,
+      open: ({ session, headers }) => {
+        if (session?.inboxId === undefined) return send(headers);
+        const { sessionId, inboxId } = session;
+        const path = `${agentPath(agentId ?? agentOf(session))}/chat/stream`;
+        return this.#connection.send('GET', path, { query: { sessionId, inboxId }, headers, signal });
+      },
+    });
+  }
+}
+
+export function createClient(options: ClientOptions): Client {
+  return new Client(options);
+}
+
+/** `agent:<id>:…`; the one conversation all share is main's. */
+function agentOf({ sessionKey }: SessionFrame): string {
+  const [, agentId] = /^agent:([^:]+):/.exec(sessionKey) ?? [];
+  return agentId ?? 'main';
+}
+
+export { RepriseError } from '../errors.ts';
+export type {
+  ChatRequest,
+  ChatStatus,
+  InboundAnswer,
+  InboundRequest,
+  InboxAnswer,
+} from '../protocol/chat.ts';
+export type { StreamEvent } from '../protocol/events.ts';
+export type { HistoryPage, HistoryRow } from '../protocol/records.ts';
+export type { SessionList, SessionView } from '../protocol/sessions.ts';
+export type {
+  CommandAnswer,
+  CompactAnswer,
+  ContextAnswer,
+  Conversation,
+  ConversationLine,
+  ConversationList,
+  ConversationPage,
+  ExplainAnswer,
+  PinsAnswer,
+  SearchAnswer,
+  SearchHit,
+  TotalsAnswer,
+  UndoAnswer,
+} from './answers.ts';
+export type { CallOptions, ChangeOptions, ClientSession, StreamOptions } from './client-session.ts';
+export type { ClientOptions } from './connection.ts';
+export type { ClientEventStream } from './event-stream.ts';
+export { SseParser } from './sse-parser.ts';

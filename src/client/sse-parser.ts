@@ -1,0 +1,86 @@
+import { RepriseError } from '../errors.ts';
+
+export interface SseMessage {
+  /** The last id that was seen, also where this one brought none. */
+  readonly id: string;
+  readonly event: string;
+  readonly data: string;
+}
+
+/** A server that never ends a message would fill the memory of its client. */
+const MAX_MESSAGE_CHARS = 64 * 1024 * 1024;
+const LINE_END = /\r\n|\r|\n/g;
+
+/** Reads an event stream as it arrives: any line ends, a BOM, and characters that were cut in two by the network. */
+export class SseParser {
+  /** Takes a BOM off the beginning, and makes of bytes that are no UTF-8 what everybody makes of them. */
+  readonly #decoder: InstanceType<typeof TextDecoder> = new TextDecoder();
+  #line = '';
+  #isBehindCr = false;
+  #data: string[] = [];
+  #chars = 0;
+  #event = '';
+  #id = '';
+  #lastId = '';
+
+  /** The messages that these bytes complete. */
+  feed(bytes: Uint8Array): SseMessage[] {
+    const messages: SseMessage[] = [];
+    let text = this.#decoder.decode(bytes, { stream: true });
+    if (text === '') return messages;
+    // The CR was taken for a line end already.
+    if (this.#isBehindCr && text.startsWith('\n')) text = text.slice(1);
+    this.#isBehindCr = text === '' ? false : text.endsWith('\r');
+    let from = 0;
+    for (const { 0: end, index } of text.matchAll(LINE_END)) {
+      const line = this.#line + text.slice(from, index);
+      this.#line = '';
+      from = index + end.length;
+      const message = this.#take(line);
+      if (message !== undefined) messages.push(message);
+    }
+    this.#line += text.slice(from);
+    this.#assertBounded(this.#chars + this.#line.length);
+    return messages;
+  }
+
+  #take(line: string): SseMessage | undefined {
+    if (line === '') return this.#dispatch();
+    const colon = line.indexOf(':');
+    if (colon === 0) return undefined; // a comment: it only says that the connection lives
+    const field = colon === -1 ? line : line.slice(0, colon);
+    const value = colon === -1 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1);
+    switch (field) {
+      case 'data':
+        this.#chars += value.length + 1;
+        this.#assertBounded(this.#chars);
+        this.#data.push(value);
+        break;
+      case 'event':
+        this.#event = value;
+        break;
+      case 'id':
+        if (!value.includes('\0')) this.#id = value;
+        break;
+    }
+    return undefined;
+  }
+
+  #dispatch(): SseMessage | undefined {
+    const data = this.#data;
+    const event = this.#event;
+    this.#lastId = this.#id;
+    this.#data = [];
+    this.#chars = 0;
+    this.#event = '';
+    if (data.length === 0) return undefined;
+    return { id: this.#lastId, event: event === '' ? 'message' : event, data: data.join('\n') };
+  }
+
+  #assertBounded(chars: number): void {
+    if (chars <= MAX_MESSAGE_CHARS) return;
+    throw new RepriseError('LIMIT_EXCEEDED', 'the server sends a message without end', {
+      details: { limit: 'event', max: MAX_MESSAGE_CHARS },
+    });
+  }
+}

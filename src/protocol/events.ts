@@ -1,0 +1,254 @@
+import { z } from 'zod';
+import type { DoneEvent, ErrorEvent, TurnEvent } from '../engine/events.ts';
+import type { Usage } from '../transcript/entry.ts';
+import type { JsonObject } from '../transcript/json.ts';
+
+/** What a stream tells, by `type`; a message's stream ends with exactly one `done` or `error`. */
+export type StreamEvent =
+  | SessionFrame
+  | { readonly type: 'queued'; readonly position: number }
+  | { readonly type: 'turn_start'; readonly turnId: string; readonly model: string }
+  | { readonly type: 'command'; readonly name: string; readonly text: string }
+  /** The turn was cut off, or its running events are gone: whoever has more than this text of its answer drops it. */
+  | { readonly type: 'interrupted'; readonly turnId: string; readonly text: string }
+  | { readonly type: 'text_delta'; readonly text: string }
+  | { readonly type: 'thinking_delta'; readonly text: string }
+  | { readonly type: 'tool_call'; readonly id: string; readonly name: string; readonly input: JsonObject }
+  | ToolResultFrame
+  | UsageFrame
+  | GuardFrame
+  | { readonly type: 'compaction_start'; readonly tokensBefore: number; readonly reason: string }
+  | CompactionEndFrame
+  | DoneFrame
+  | ErrorFrame
+  /** Nothing runs: there is nothing to wait for. */
+  | { readonly type: 'idle'; readonly sessionId: string };
+
+export interface SessionFrame {
+  readonly type: 'session';
+  readonly sessionId: string;
+  readonly sessionKey: string;
+  /** Unset where the stream is about no message. */
+  readonly inboxId?: string;
+}
+
+export interface ToolResultFrame {
+  readonly type: 'tool_result';
+  readonly toolCallId: string;
+  readonly name: string;
+  readonly text: string;
+  readonly isError: boolean;
+  readonly durationMs?: number;
+}
+
+/** Of one call of the model; `inputTokens` is its whole prompt, what came from a cache included. */
+export interface UsageFrame extends TokenUsage {
+  readonly type: 'usage';
+}
+
+export interface TokenUsage {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly cacheReadTokens: number;
+  readonly cacheWriteTokens: number;
+  readonly totalTokens: number;
+  readonly reasoningTokens?: number;
+  readonly cost?: Readonly<Record<string, number>>;
+}
+
+/** Something was done so that the request fits or gets through. */
+export interface GuardFrame {
+  readonly type: 'guard';
+  readonly step: 'truncate' | 'overflow' | 'retry';
+  readonly results?: number;
+  readonly tokensSaved?: number;
+  readonly attempt?: number;
+  readonly delayMs?: number;
+  readonly reason?: string;
+}
+
+export interface CompactionEndFrame {
+  readonly type: 'compaction_end';
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
+  readonly reason?: string;
+  readonly method?: string;
+  readonly coveredEntries?: number;
+  /** It came to nothing; the context is as it was. */
+  readonly error?: string;
+}
+
+export interface DoneFrame {
+  readonly type: 'done';
+  readonly sessionId: string;
+  readonly turnId: string;
+  readonly text: string;
+  readonly usage: TokenUsage;
+  /** Tokens of the context after this turn. */
+  readonly tokenEstimate: number;
+}
+
+export interface ErrorFrame {
+  readonly type: 'error';
+  readonly sessionId: string;
+  readonly code: string;
+  readonly error: string;
+  readonly details?: JsonObject;
+}
+
+export function isTerminalFrame(event: StreamEvent): event is DoneFrame | ErrorFrame {
+  return event.type === 'done' || event.type === 'error';
+}
+
+/** What a turn tells in the words of the wire; undefined: it is nothing for a stream. */
+export function toStreamEvent(event: TurnEvent, sessionId: string): StreamEvent | undefined {
+  switch (event.type) {
+    case 'accepted':
+    case 'entry':
+      return undefined;
+    case 'queued':
+    case 'command':
+    case 'text_delta':
+    case 'thinking_delta':
+    case 'tool_call':
+    case 'compaction_start':
+      return event;
+    case 'turn_start':
+      return { type: 'turn_start', turnId: event.turnId, model: event.model };
+    case 'tool_result': {
+      const { id: toolCallId, name, text, isError, durationMs } = event;
+      return { type: 'tool_result', toolCallId, name, text, isError, durationMs };
+    }
+    case 'usage':
+      return { type: 'usage', ...tokenUsage(event.usage) };
+    case 'retry':
+      return {
+        type: 'guard',
+        step: 'retry',
+        attempt: event.attempt,
+        delayMs: event.delayMs,
+        reason: event.reason,
+      };
+    case 'overflow':
+      return { type: 'guard', step: 'overflow', attempt: event.attempt, reason: event.reason };
+    case 'context_truncated':
+      return { type: 'guard', step: 'truncate', results: event.results, tokensSaved: event.tokensSaved };
+    case 'compaction_failed': {
+      const { tokensBefore, message } = event;
+      return { type: 'compaction_end', tokensBefore, tokensAfter: tokensBefore, error: message };
+    }
+    case 'compaction': {
+      const { tokensBefore, tokensAfter, reason, method, coveredEntries } = event;
+      return { type: 'compaction_end', tokensBefore, tokensAfter, reason, method, coveredEntries };
+    }
+    case 'done':
+    case 'error':
+      return terminalFrame(event, sessionId);
+    default:
+      event satisfies never;
+      return undefined;
+  }
+}
+
+export function terminalFrame(event: DoneEvent | ErrorEvent, sessionId: string): DoneFrame | ErrorFrame {
+  if (event.type === 'error') {
+    const { code, message, details } = event;
+    return { type: 'error', sessionId, code, error: message, details };
+  }
+  const { turnId, text, usage, tokenEstimate } = event;
+  return { type: 'done', sessionId, turnId, text, usage: tokenUsage(usage), tokenEstimate };
+}
+
+export function tokenUsage({
+  input,
+  output,
+  cacheRead,
+  cacheWrite,
+  totalTokens,
+  reasoning,
+  cost,
+}: Usage): TokenUsage {
+  return {
+    inputTokens: input + cacheRead + cacheWrite,
+    outputTokens: output,
+    cacheReadTokens: cacheRead,
+    cacheWriteTokens: cacheWrite,
+    totalTokens,
+    ...(reasoning !== undefined && { reasoningTokens: reasoning }),
+    ...(cost !== undefined && { cost }),
+  };
+}
+
+const count = z.number().int().nonnegative();
+const usage = {
+  inputTokens: count,
+  outputTokens: count,
+  cacheReadTokens: count,
+  cacheWriteTokens: count,
+  totalTokens: count,
+  reasoningTokens: count.exactOptional(),
+  cost: z.record(z.string(), z.number()).exactOptional(),
+};
+const object = z.record(z.string(), z.unknown()) as unknown as z.ZodType<JsonObject>;
+const type = <T extends string>(name: T): { type: z.ZodLiteral<T> } => ({ type: z.literal(name) });
+
+/** One `data:` of a stream. */
+export const streamEventSchema: z.ZodType<StreamEvent> = z.discriminatedUnion('type', [
+  z.object({
+    ...type('session'),
+    sessionId: z.string(),
+    sessionKey: z.string(),
+    inboxId: z.string().exactOptional(),
+  }),
+  z.object({ ...type('queued'), position: count }),
+  z.object({ ...type('turn_start'), turnId: z.string(), model: z.string() }),
+  z.object({ ...type('command'), name: z.string(), text: z.string() }),
+  z.object({ ...type('interrupted'), turnId: z.string(), text: z.string() }),
+  z.object({ ...type('text_delta'), text: z.string() }),
+  z.object({ ...type('thinking_delta'), text: z.string() }),
+  z.object({ ...type('tool_call'), id: z.string(), name: z.string(), input: object }),
+  z.object({
+    ...type('tool_result'),
+    toolCallId: z.string(),
+    name: z.string(),
+    text: z.string(),
+    isError: z.boolean(),
+    durationMs: z.number().exactOptional(),
+  }),
+  z.object({ ...type('usage'), ...usage }),
+  z.object({
+    ...type('guard'),
+    step: z.enum(['truncate', 'overflow', 'retry']),
+    results: count.exactOptional(),
+    tokensSaved: z.number().exactOptional(),
+    attempt: count.exactOptional(),
+    delayMs: z.number().exactOptional(),
+    reason: z.string().exactOptional(),
+  }),
+  z.object({ ...type('compaction_start'), tokensBefore: count, reason: z.string() }),
+  z.object({
+    ...type('compaction_end'),
+    tokensBefore: count,
+    tokensAfter: count,
+    reason: z.string().exactOptional(),
+    method: z.string().exactOptional(),
+    coveredEntries: count.exactOptional(),
+    error: z.string().exactOptional(),
+  }),
+  z.object({
+    ...type('done'),
+    sessionId: z.string(),
+    turnId: z.string(),
+    text: z.string(),
+    usage: z.object(usage),
+    tokenEstimate: count,
+  }),
+  z.object({
+    ...type('error'),
+    sessionId: z.string(),
+    code: z.string(),
+    error: z.string(),
+    details: object.exactOptional(),
+  }),
+  z.object({ ...type('idle'), sessionId: z.string() }),
+]);

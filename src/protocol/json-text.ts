@@ -1,0 +1,103 @@
+import { RepriseError } from '../errors.ts';
+
+export interface JsonTextLimits {
+  readonly jsonDepth: number;
+  readonly jsonValues: number;
+}
+
+const WHITESPACE = /[ \t\n\r]/;
+
+/**
+ * Looks at the text of a body before it becomes a value: what `JSON.parse` would change in silence is refused, and
+ * what would cost too much is not parsed. One pass without recursion; whether it is JSON at all is said by the parser.
+ */
+export function checkJsonText(text: string, { jsonDepth, jsonValues }: JsonTextLimits): void {
+  /** The names of each object that is open; null for an array. */
+  const open: (Set<string> | null)[] = [];
+  let values = 0;
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i];
+    if (char === '"') {
+      const end = endOfString(text, i);
+      const names = open.at(-1);
+      if (names !== null && names !== undefined && isName(text, end)) addName(names, text.slice(i, end + 1));
+      values = count(values, jsonValues);
+      i = end;
+    } else if (char === '{' || char === '[') {
+      open.push(char === '{' ? new Set() : null);
+      if (open.length > jsonDepth)
+        throw refused('depth', `nested deeper than ${jsonDepth} levels`, jsonDepth);
+      values = count(values, jsonValues);
+    } else if (char === '}' || char === ']') {
+      open.pop();
+    } else if (char === '-' || (char !== undefined && char >= '0' && char <= '9')) {
+      i = checkNumber(text, i);
+      values = count(values, jsonValues);
+    }
+  }
+  try {
+    JSON.parse(text);
+  } catch (cause) {
+    throw new RepriseError('INVALID_INPUT', 'the body is not JSON', {
+      details: { next: 'Send one JSON value in UTF-8.' },
+      cause,
+    });
+  }
+}
+
+function count(values: number, max: number): number {
+  if (values >= max) throw refused('values', `of more than ${max} values`, max);
+  return values + 1;
+}
+
+/** The place of the closing quote; of a string that is never closed, the end of the text. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let slashes = 0;
+    while (text[end - 1 - slashes] === '\\') slashes++;
+    if (slashes % 2 === 0) return end;
+  }
+  return text.length;
+}
+
+function isName(text: string, end: number): boolean {
+  let next = end + 1;
+  while (WHITESPACE.test(text[next] ?? '')) next++;
+  return text[next] === ':';
+}
+
+/** Of two equal names a parser drops one; of `__proto__` too many make a prototype. */
+function addName(names: Set<string>, quoted: string): void {
+  const name = nameOf(quoted);
+  if (name === '__proto__') throw refused('name', 'with the name __proto__');
+  if (names.has(name))
+    throw refused('duplicate', `with the name ${JSON.stringify(name.slice(0, 80))} twice in one object`);
+  names.add(name);
+}
+
+function nameOf(quoted: string): string {
+  if (!quoted.includes('\\')) return quoted.slice(1, -1);
+  try {
+    return String(JSON.parse(quoted));
+  } catch {
+    return quoted; // the parser says what is wrong with it
+  }
+}
+
+/** A number that a double cannot hold would be stored as another one. */
+function checkNumber(text: string, start: number): number {
+  let end = start;
+  while (/[-+.0-9eE]/.test(text[end] ?? '')) end++;
+  const digits = text.slice(start, end);
+  const value = Number(digits);
+  const isWhole = /^-?\d+$/.test(digits);
+  if (!Number.isNaN(value) && (!Number.isFinite(value) || (isWhole && !Number.isSafeInteger(value))))
+    throw refused('number', `with a number no double holds: ${digits.slice(0, 40)}`);
+  return end - 1;
+}
+
+function refused(limit: string, what: string, max?: number): RepriseError {
+  return new RepriseError('INVALID_INPUT', `the body is JSON ${what}`, {
+    details: { limit, ...(max !== undefined && { max }) },
+  });
+}

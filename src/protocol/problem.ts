@@ -1,0 +1,81 @@
+import { z } from 'zod';
+import { ERROR_TABLE, RepriseError } from '../errors.ts';
+
+/** RFC 9457, with what programs need: `code` is stable, `error` is the same sentence as `detail`. */
+export interface Problem {
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly instance: string;
+  readonly code: string;
+  readonly error: string;
+  readonly retryable: boolean;
+  /** What a failed write left behind; `unknown`: try again with the same Idempotency-Key, or look. */
+  readonly outcome: 'none' | 'unknown';
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+export const problemSchema: z.ZodType<Problem> = z
+  .object({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    instance: z.string(),
+    code: z.string(),
+    error: z.string(),
+    retryable: z.boolean(),
+    outcome: z.enum(['none', 'unknown']),
+    details: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: 'Problem' });
+
+export const PROBLEM_TYPE = 'application/problem+json';
+const MAX_INSTANCE = 200;
+
+/** Details may come from anywhere in the engine: what is no JSON, or too much, is left out. */
+const MAX_DETAILS_CHARS = 8192;
+
+export function problemOf(error: RepriseError, path: string): Problem {
+  const { code, message, details, retryable } = error;
+  const status = statusOf(error);
+  return {
+    type: `urn:reprise:error:${code}`,
+    title: ERROR_TABLE[code].meaning,
+    status,
+    detail: message,
+    // Who has no token learns nothing from the answer, not even what was asked.
+    instance: code === 'UNAUTHORIZED' ? '/' : path.slice(0, MAX_INSTANCE),
+    code,
+    error: message,
+    retryable: retryable || status === 503,
+    outcome: error.outcome,
+    details: toldDetails(details),
+  };
+}
+
+/** A write that may have happened is no bug of the server: the caller can find out, so it is asked to come again. */
+function statusOf({ code, httpStatus }: RepriseError): number {
+  if (code === 'STORE_FAILED') return 503;
+  return httpStatus ?? 400;
+}
+
+function toldDetails(details: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  try {
+    const text = JSON.stringify(details);
+    if (text.length <= MAX_DETAILS_CHARS) return JSON.parse(text) as Record<string, unknown>;
+  } catch {
+    // A cycle or a bigint in it: the code and the sentence say enough.
+  }
+  const { next } = details;
+  return typeof next === 'string' ? { next: next.slice(0, MAX_DETAILS_CHARS) } : {};
+}
+
+export function asRepriseError(error: unknown): RepriseError {
+  if (error instanceof RepriseError) return error;
+  return new RepriseError('INTERNAL', 'a bug in the server', {
+    details: { next: 'Please report it with the X-Request-Id of this answer.' },
+    cause: error,
+  });
+}

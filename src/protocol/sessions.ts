@@ -1,0 +1,128 @@
+import { z } from 'zod';
+import type { JsonObject } from '../transcript/json.ts';
+import { sessionIdSchema } from './ids.ts';
+import { cursorSchema, limitShape, type Page, pageShape } from './page.ts';
+
+/** A session as the API tells of it. */
+export interface SessionView {
+  readonly id: string;
+  readonly agentId: string;
+  readonly sessionKey: string;
+  readonly title: string;
+  readonly label?: string | undefined;
+  readonly status: 'open' | 'deleted';
+  readonly active: boolean;
+  readonly messageCount: number;
+  readonly turnCount: number;
+  readonly tokenEstimate: number;
+  readonly createdAt: string;
+  readonly lastAt: string;
+  readonly parentId?: string | undefined;
+  readonly lastSeq: number;
+  readonly leaf: string | null;
+  readonly settings: JsonObject;
+  readonly corruptAt?: number | undefined;
+}
+
+export const sessionSchema: z.ZodType<SessionView> = z
+  .object({
+    id: z.string(),
+    agentId: z.string(),
+    sessionKey: z.string(),
+    title: z.string(),
+    label: z.string().optional(),
+    status: z.enum(['open', 'deleted']),
+    active: z.boolean().meta({ description: 'Its key stands for this session now.' }),
+    messageCount: z.int(),
+    turnCount: z.int(),
+    tokenEstimate: z.number(),
+    createdAt: z.string(),
+    lastAt: z.string(),
+    parentId: z.string().optional(),
+    lastSeq: z.int(),
+    leaf: z.string().nullable(),
+    settings: z.record(z.string(), z.unknown()),
+    corruptAt: z
+      .int()
+      .optional()
+      .meta({ description: 'Byte offset of damage; such a session is read-only.' }),
+  })
+  .meta({ id: 'Session' });
+
+/** Field by field: what the store keeps for itself does not leave it. */
+export function sessionView(record: SessionView): SessionView {
+  const { label, parentId, corruptAt } = record;
+  return {
+    id: record.id,
+    agentId: record.agentId,
+    sessionKey: record.sessionKey,
+    title: record.title,
+    ...(label !== undefined && { label }),
+    status: record.status,
+    active: record.active,
+    messageCount: record.messageCount,
+    turnCount: record.turnCount,
+    tokenEstimate: record.tokenEstimate,
+    createdAt: record.createdAt,
+    lastAt: record.lastAt,
+    ...(parentId !== undefined && { parentId }),
+    lastSeq: record.lastSeq,
+    leaf: record.leaf,
+    settings: record.settings,
+    ...(corruptAt !== undefined && { corruptAt }),
+  };
+}
+
+export interface SessionAnswer {
+  readonly session: SessionView;
+}
+
+export const sessionAnswerSchema: z.ZodType<SessionAnswer> = z.object({ session: sessionSchema });
+
+export interface SessionListQuery {
+  readonly limit: number;
+  readonly after?: string | undefined;
+  readonly before?: string | undefined;
+  readonly cursor?: string | undefined;
+  readonly status?: 'open' | 'deleted' | 'any' | undefined;
+  readonly channel?: string | undefined;
+  readonly kind?: string | undefined;
+  readonly parentId?: string | undefined;
+  readonly q?: string | undefined;
+}
+
+const filter = z.string().min(1).max(500).optional();
+
+export const sessionListQuery: z.ZodType<SessionListQuery> = z.strictObject({
+  ...limitShape(50, 1000),
+  after: sessionIdSchema.optional().meta({ description: 'Older than this session.' }),
+  before: sessionIdSchema.optional().meta({ description: 'Newer than this session.' }),
+  cursor: cursorSchema
+    .optional()
+    .meta({ description: '`cursor` of the page before; stays right while sessions move.' }),
+  status: z.enum(['open', 'deleted', 'any']).optional(),
+  channel: filter,
+  kind: filter,
+  parentId: sessionIdSchema.optional(),
+  q: filter.meta({ description: 'Part of the title or label.' }),
+});
+
+/** Newest first. */
+export interface SessionList extends Page<SessionView> {
+  readonly cursor: string | null;
+}
+
+export const sessionListSchema: z.ZodType<SessionList> = z.object({
+  ...pageShape(sessionSchema),
+  cursor: z.string().nullable(),
+});
+
+/** Settings by their names, null takes one back. Which names there are, and which are the engine's, says the engine. */
+export const sessionPatchSchema: z.ZodType<JsonObject> = z
+  .looseObject({
+    title: z.string().trim().min(1).max(500).optional(),
+    label: z.string().min(1).max(500).nullable().optional(),
+    model: z.string().min(1).max(200).nullable().optional(),
+    archived: z.boolean().nullable().optional(),
+  })
+  .meta({ description: 'title and settings; names that start with x- are free, unknown ones are refused' });

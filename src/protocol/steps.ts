@@ -1,0 +1,111 @@
+import { z } from 'zod';
+import type { CompactionPreview } from '../engine/compactor.ts';
+import { sessionSchema } from './sessions.ts';
+
+/** Requests and answers of what can be done to a session. */
+
+const entryId = z.string().min(1).max(256);
+
+export interface CompactBody {
+  readonly focus?: string | undefined;
+  readonly dryRun?: boolean | undefined;
+}
+
+export const compactBody: z.ZodType<CompactBody> = z.strictObject({
+  focus: z
+    .string()
+    .min(1)
+    .max(2000)
+    .optional()
+    .meta({ description: 'What the summary should keep above all.' }),
+  dryRun: z
+    .boolean()
+    .optional()
+    .meta({ description: 'Say what would be covered; ask no model, write nothing.' }),
+});
+
+const previewSchema: z.ZodType<CompactionPreview> = z.object({
+  coveredEntries: z.int(),
+  keptEntries: z.int(),
+  coveredTokens: z.number(),
+  keptTokens: z.number(),
+  firstKeptEntryId: z.string(),
+  splitsTurn: z.boolean(),
+});
+
+const compactionSchema = z.object({
+  seq: z.int(),
+  reason: z.string(),
+  method: z.string(),
+  coveredEntries: z.int(),
+  tokensBefore: z.number(),
+  tokensAfter: z.number(),
+});
+
+/** Null: there was nothing to gain. */
+export const compactAnswer: z.ZodType = z.object({
+  compaction: compactionSchema.nullable().optional(),
+  preview: previewSchema.nullable().optional(),
+});
+
+export interface ForkBody {
+  readonly at?: string | undefined;
+}
+
+export const forkBody: z.ZodType<ForkBody> = z.strictObject({
+  at: entryId.optional().meta({ description: 'The last entry of the copy; unset: all of it.' }),
+});
+
+export interface UndoBody {
+  readonly anyway?: boolean | undefined;
+}
+
+export const undoBody: z.ZodType<UndoBody> = z.strictObject({
+  anyway: z.boolean().optional().meta({ description: 'Also where more comes back than fits.' }),
+});
+
+export const NO_BODY: z.ZodType<object> = z.strictObject({});
+
+export const undoAnswer: z.ZodType = z.object({
+  undone: z.enum(['turn', 'compaction', 'reset']).nullable(),
+  sessionId: z.string().optional(),
+  session: sessionSchema,
+});
+
+export interface PinBody {
+  readonly entryId: string;
+}
+
+export const pinBody: z.ZodType<PinBody> = z.strictObject({ entryId });
+
+export const pinsAnswer: z.ZodType = z.object({
+  pins: z.array(z.object({ entryId: z.string(), text: z.string() })),
+});
+
+export const purgeAnswer: z.ZodType = z.object({ id: z.string(), purged: z.literal(true) });
+
+export interface ExplainParams {
+  readonly agentId: string;
+  readonly sessionId: string;
+  readonly turnId: string;
+}
+
+/** What the engine found, as it says it; its request is long. */
+export const explainAnswer: z.ZodType = z.looseObject({
+  turnId: z.string(),
+  status: z.string(),
+  calls: z.array(z.record(z.string(), z.unknown())),
+});
+
+const usageSchema = z.looseObject({ input: z.number(), output: z.number(), totalTokens: z.number() });
+
+export const totalsAnswer: z.ZodType = z.object({ turns: z.int(), calls: z.int(), usage: usageSchema });
+
+export const contextAnswer: z.ZodType = z.object({
+  tokens: z.number(),
+  window: z.looseObject({ tokens: z.number(), source: z.string() }),
+  budget: z.number(),
+  reserve: z.number(),
+  split: z.record(z.string(), z.number()),
+  messages: z.int(),
+});

@@ -1,0 +1,132 @@
+import { randomUUID } from 'node:crypto';
+import { OpenAPIHono } from '@hono/zod-openapi';
+import type { Context, MiddlewareHandler } from 'hono';
+import type { ZodError } from 'zod';
+import type { Reprise } from '../engine/reprise.ts';
+import { RepriseError } from '../errors.ts';
+import { routeOf } from './access.ts';
+import { authenticate } from './auth.ts';
+import type { Logger, ModelByName, ServerApp, ServerConfig, ServerContext, ServerEnv } from './context.ts';
+import { cors, guards } from './guards.ts';
+import { Idempotency, idempotent, isIdempotencyKey } from './idempotency.ts';
+import { bodyLimits, resolveLimits } from './limits.ts';
+import { Metrics } from './metrics.ts';
+import { registerOpenApi } from './openapi.ts';
+import { registerPages } from './pages.ts';
+import { answerNotFound, answerProblem, inputError } from './problem.ts';
+import { registerChat } from './routes/chat.ts';
+import { registerConversations } from './routes/conversations.ts';
+import { registerInbound } from './routes/inbound.ts';
+import { registerMeta } from './routes/meta.ts';
+import { registerSearch } from './routes/search.ts';
+import { registerSessionList } from './routes/session-list.ts';
+import { registerSessionLooks } from './routes/session-looks.ts';
+import { registerSessionSteps } from './routes/session-steps.ts';
+import { registerSession } from './routes/sessions.ts';
+
+export interface AppOptions {
+  readonly reprise: Reprise;
+  /** With a token: whoever calls this has made one. */
+  readonly config: ServerConfig;
+  readonly logger: Logger;
+  /** Aborts when the server stops. */
+  readonly closing?: AbortSignal;
+  readonly metrics?: Metrics;
+  readonly modelByName?: ModelByName;
+  readonly version?: string;
+}
+
+/** The whole API as one app. It owns nothing: whoever made the engine closes it. */
+export function createApp(options: AppOptions): ServerApp {
+  const {
+    reprise,
+    config,
+    logger,
+    closing = new AbortController().signal,
+    metrics = new Metrics(),
+  } = options;
+  const { token } = config;
+  if (token === undefined || token === '')
+    throw new RepriseError('CONFIG_INVALID', 'a server needs a token', {
+      details: { field: 'server.token' },
+    });
+  const context: ServerContext = {
+    reprise,
+    config,
+    logger,
+    metrics,
+    closing,
+    limits: resolveLimits(config.limits),
+    idempotency: new Idempotency(),
+    modelByName: options.modelByName,
+    version: options.version ?? '0.0.0',
+  };
+  const app: ServerApp = new OpenAPIHono<ServerEnv>({
+    defaultHook: (result) => {
+      if (!result.success) throw inputError(result.error as ZodError);
+    },
+  });
+  app.onError(answerProblem(context) as Parameters<ServerApp['onError']>[0]);
+  app.notFound((c) => answerNotFound(c));
+  app.use(frame(context));
+  app.use(guards(config));
+  app.use(cors(config));
+  app.use(authenticate(token, context.limits));
+  app.use(bodyLimits(context.limits));
+  app.use(idempotent(context.idempotency));
+  registerMeta(app, context);
+  registerSessionList(app, context);
+  registerSession(app, context);
+  registerSessionSteps(app, context);
+  registerSessionLooks(app, context);
+  registerConversations(app, context);
+  registerSearch(app, context);
+  registerChat(app, context);
+  registerInbound(app, context);
+  registerPages(app);
+  registerOpenApi(app, context);
+  return app;
+}
+
+const HEADERS: Readonly<Record<string, string>> = {
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+};
+const CLOSED_PAGE = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+
+/** Around everything: what each answer carries, whoever gave it, and a line about it. */
+function frame({ logger, metrics }: ServerContext): MiddlewareHandler<ServerEnv> {
+  return async (c, next) => {
+    const began = performance.now();
+    const { method, path } = c.req;
+    const requestId = randomUUID();
+    const route = routeOf(method, path)?.pattern ?? 'unknown';
+    c.set('requestId', requestId);
+    c.set('route', route);
+    const isRead = method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
+    const given = c.req.header('idempotency-key');
+    c.set('hasOwnKey', given !== undefined);
+    c.set('idempotencyKey', given !== undefined && isIdempotencyKey(given) ? given : randomUUID());
+    await next();
+    carry(c, isRead);
+    const seconds = (performance.now() - began) / 1000;
+    metrics.request(route, c.res.status, seconds);
+    // No query and no address of a session: what was asked for is nobody's business but the asker's.
+    logger.info(
+      { requestId, method, route, status: c.res.status, ms: Math.round(seconds * 1000) },
+      'request',
+    );
+  };
+}
+
+function carry(c: Context<ServerEnv>, isRead: boolean): void {
+  const { headers } = c.res;
+  for (const [name, value] of Object.entries(HEADERS)) c.header(name, value);
+  if (!headers.has('content-security-policy')) c.header('Content-Security-Policy', CLOSED_PAGE);
+  if (!headers.has('cache-control')) c.header('Cache-Control', 'no-store');
+  c.header('X-Request-Id', c.get('requestId'));
+  if (!isRead) c.header('Idempotency-Key', c.get('idempotencyKey'));
+}

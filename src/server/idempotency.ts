@@ -1,0 +1,144 @@
+import { createHash } from 'node:crypto';
+import type { MiddlewareHandler } from 'hono';
+import { RepriseError } from '../errors.ts';
+import { routeOf } from './access.ts';
+import type { ServerEnv } from './context.ts';
+
+/** Kept in memory: what a restart forgets, and why that is enough, is decision 0031. */
+const MAX_RECORDS = 10_000;
+const MAX_BYTES = 32 * 1024 * 1024;
+const KEEP_MS = 24 * 60 * 60 * 1000;
+/** What an answer is made of again; everything else is said anew for each. */
+const KEPT_HEADERS: readonly string[] = ['content-type', 'etag', 'retry-after', 'allow'];
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: ArrayBuffer;
+}
+
+interface Told {
+  /** Of everything that was asked for. */
+  readonly digest: string;
+  readonly until: number;
+  /** Unset while the first one runs. */
+  answer?: Answer;
+}
+
+/** The answers to mutations by their keys. */
+export class Idempotency {
+  readonly #records: Map<string, Told> = new Map();
+  readonly #now: () => number;
+  #bytes = 0;
+
+  constructor(now: () => number = Date.now) {
+    this.#now = now;
+  }
+
+  /** The answer of the first, or undefined: this is the first, and `end` must follow. */
+  begin(key: string, digest: string): Answer | undefined {
+    const known = this.#records.get(key);
+    if (known !== undefined && known.until > this.#now()) {
+      if (known.digest !== digest)
+        throw new RepriseError('KEY_REUSED', 'this Idempotency-Key was sent with another request', {
+          details: { next: 'Use a new key for a new request.' },
+        });
+      if (known.answer !== undefined) return known.answer;
+      throw new RepriseError('IN_FLIGHT', 'a request with this Idempotency-Key is still running', {
+        details: { next: 'Wait and send it again.' },
+      });
+    }
+    this.#forget(key);
+    this.#records.set(key, { digest, until: this.#now() + KEEP_MS });
+    return undefined;
+  }
+
+  /** Without an answer the key is free again. */
+  end(key: string, answer?: Answer): void {
+    const record = this.#records.get(key);
+    if (record === undefined) return;
+    if (answer === undefined) {
+      this.#forget(key);
+      return;
+    }
+    record.answer = answer;
+    this.#bytes += answer.body.byteLength;
+    for (const [oldest, { answer: told, until }] of this.#records) {
+      const isTooMuch = this.#records.size > MAX_RECORDS || this.#bytes > MAX_BYTES || until <= this.#now();
+      if (!isTooMuch) break;
+      // One that runs is never forgotten: its retry would run beside it.
+      if (told !== undefined && oldest !== key) this.#forget(oldest);
+    }
+  }
+
+  #forget(key: string): void {
+    this.#bytes -= this.#records.get(key)?.answer?.body.byteLength ?? 0;
+    this.#records.delete(key);
+  }
+}
+
+/** Same key and same request: the same answer. Reads need none of it, and streams have their inbox rows. */
+export function idempotent(answers: Idempotency): MiddlewareHandler<ServerEnv> {
+  return async (c, next) => {
+    const { method, path, url } = c.req;
+    const route = routeOf(method, path);
+    const isRead = method === 'GET' || method === 'HEAD';
+    const given = c.req.header('idempotency-key');
+    if (given !== undefined && !isRead && !isIdempotencyKey(given))
+      throw new RepriseError('INVALID_INPUT', 'an Idempotency-Key is 1 to 255 visible ASCII characters', {
+        details: { field: 'Idempotency-Key', next: 'A UUID will do.' },
+      });
+    if (isRead || route === undefined || route.isStream === true || !c.get('hasOwnKey')) return next();
+    const key = c.get('idempotencyKey');
+    const asked = [
+      method,
+      new URL(url).pathname,
+      new URL(url).search,
+      c.req.header('if-match') ?? '',
+      c.get('bodyText'),
+    ];
+    const known = answers.begin(key, createHash('sha256').update(JSON.stringify(asked)).digest('hex'));
+    if (known !== undefined) {
+      const { status, headers, body } = known;
+      return c.body(body.slice(0), {
+        status: status as 200,
+        headers: { ...headers, 'Idempotency-Replayed': 'true' },
+      });
+    }
+    try {
+      await next();
+      answers.end(
+        key,
+        isFinal(method, c.res.status, c.get('isUnknown') === true) ? await keep(c.res) : undefined,
+      );
+    } catch (error) {
+      answers.end(key);
+      throw error;
+    }
+    return undefined;
+  };
+}
+
+/**
+ * What a retry should hear again: done, or refused for what was asked. What may go better next time is tried again.
+ * After a POST whose outcome is unknown only a look tells; PATCH and DELETE can be done twice.
+ */
+function isFinal(method: string, status: number, isUnknown: boolean): boolean {
+  if (status < 300 || status === 400 || status === 404 || status === 410 || status === 422) return true;
+  return method === 'POST' && isUnknown;
+}
+
+async function keep(response: Response): Promise<Answer> {
+  const headers: Record<string, string> = {};
+  for (const name of KEPT_HEADERS) {
+    const value = response.headers.get(name);
+    if (value !== null) headers[name] = value;
+  }
+  return { status: response.status, headers, body: await response.clone().arrayBuffer() };
+}
+
+const KEY = /^[\x21-\x7e]{1,255}$/;
+
+export function isIdempotencyKey(given: string): boolean {
+  return KEY.test(given);
+}

@@ -1,0 +1,79 @@
+import type { Context } from 'hono';
+import { HTTPException } from 'hono/http-exception';
+import type { ZodError } from 'zod';
+import { type ErrorCode, RepriseError } from '../errors.ts';
+import { asRepriseError, PROBLEM_TYPE, problemOf } from '../protocol/problem.ts';
+import { methodsOf } from './access.ts';
+import type { ServerContext, ServerEnv } from './context.ts';
+
+type Ctx = Context<ServerEnv>;
+
+const MAX_ISSUES = 10;
+const ID_FIELDS: ReadonlySet<string> = new Set(['agentId', 'sessionId']);
+const RETRY_SECONDS = 1;
+
+/** Every error leaves the server here. */
+export function answerProblem({
+  logger,
+}: Pick<ServerContext, 'logger'>): (error: unknown, c: Ctx) => Response {
+  return (thrown, c) => {
+    const error = asRepriseError(thrown instanceof HTTPException ? fromHono(thrown) : thrown);
+    const problem = problemOf(error, c.req.path);
+    if (error.code === 'INTERNAL')
+      logger.error({ requestId: c.get('requestId'), route: c.get('route'), err: error.cause }, 'a bug');
+    if (error.outcome === 'unknown') c.set('isUnknown', true);
+    const headers = headersOf(error, problem.status);
+    // More may be on its way than will ever be read.
+    if (problem.status === 413 || problem.status === 415) headers['Connection'] = 'close';
+    return c.body(JSON.stringify(problem), { status: problem.status as 400, headers });
+  };
+}
+
+function headersOf(error: RepriseError, status: number): Record<string, string> {
+  const { retryAfter, allow } = error.details;
+  const isLater = status === 503 || status === 507 || (error.retryable && status < 500);
+  const seconds = typeof retryAfter === 'number' ? retryAfter : isLater ? RETRY_SECONDS : undefined;
+  return {
+    'Content-Type': PROBLEM_TYPE,
+    ...(seconds !== undefined && { 'Retry-After': String(Math.max(1, Math.ceil(seconds))) }),
+    ...(error.code === 'UNAUTHORIZED' && { 'WWW-Authenticate': 'Bearer realm="reprise"' }),
+    ...(typeof allow === 'string' && { Allow: allow }),
+  };
+}
+
+const HONO_CODES: Readonly<Record<number, ErrorCode>> = {
+  400: 'INVALID_INPUT',
+  413: 'LIMIT_EXCEEDED',
+  415: 'UNSUPPORTED_MEDIA_TYPE',
+};
+
+function fromHono(error: HTTPException): RepriseError {
+  return new RepriseError(HONO_CODES[error.status] ?? 'INTERNAL', error.message, { cause: error });
+}
+
+/** Nothing is there, or not with this method. Asked only of those who may know. */
+export function answerNotFound(c: Ctx): never {
+  const { method, path } = c.req;
+  const allowed = methodsOf(path);
+  const next = 'GET /openapi.json lists what there is; /docs shows it.';
+  if (allowed.length === 0)
+    throw new RepriseError('NOT_FOUND', `nothing is at ${path.slice(0, 200)}`, { details: { next } });
+  const allow = [...new Set(allowed)].join(', ');
+  throw new RepriseError('METHOD_NOT_ALLOWED', `${path.slice(0, 200)} has no ${method.slice(0, 20)}`, {
+    details: { allow, next: `Use ${allow}.` },
+  });
+}
+
+/** What a schema says about an input, as one error. Ids have their own code, as everywhere. */
+export function inputError({ issues }: ZodError): RepriseError {
+  const shown = issues.slice(0, MAX_ISSUES).map(({ path, message }) => {
+    const field = path.map(String).join('.').slice(0, 200);
+    return { field, message };
+  });
+  const [first] = shown;
+  const where = first === undefined || first.field === '' ? '' : `${first.field}: `;
+  const code: ErrorCode = first !== undefined && ID_FIELDS.has(first.field) ? 'INVALID_ID' : 'INVALID_INPUT';
+  return new RepriseError(code, `${where}${first?.message ?? 'not of the expected form'}`, {
+    details: { issues: shown, next: 'GET /openapi.json says what this route takes.' },
+  });
+}

@@ -1,0 +1,101 @@
+import { readHistory } from '../engine/read-history.ts';
+import type { Reprise } from '../engine/reprise.ts';
+import { RepriseError } from '../errors.ts';
+import { pageOf } from '../protocol/page.ts';
+import {
+  contextIds,
+  type HistoryPage,
+  type HistoryQuery,
+  type HistoryRow,
+  historyRow,
+  pathIds,
+} from '../protocol/records.ts';
+import { sessionView } from '../protocol/sessions.ts';
+import type { SessionRecord } from './find-session.ts';
+
+const LINES = 200;
+
+type Store = Reprise['store'];
+type StoredEntry = Parameters<typeof historyRow>[0];
+
+interface Line {
+  readonly entry: StoredEntry;
+  readonly seq: number;
+}
+
+interface Found {
+  /** Newest first. */
+  readonly lines: readonly Line[];
+  readonly hasMore: boolean;
+}
+
+/**
+ * A page of the conversation from its root to its leaf, oldest first. Walks from the end along the parents and stops
+ * when the page is full, so the newest page costs the same in a long session as in a short one.
+ */
+export async function readPage(
+  store: Store,
+  record: SessionRecord,
+  query: HistoryQuery,
+): Promise<HistoryPage> {
+  const tail = await store.tail(record.id);
+  const inContext = contextIds(tail.entries.map(({ entry }) => entry as StoredEntry));
+  const { lines, hasMore } =
+    (await findLines(walkBack(store, record), query)) ??
+    // Tools of others leave parents out; then the whole file says what hangs on what.
+    (await findLines(walkBack(store, record, pathIds(await readHistory(store, record.id))), query)) ??
+    noEntry(query);
+  const rows = lines.map(({ entry, seq }): HistoryRow => historyRow(entry, seq, inContext));
+  return { session: sessionView(record), ...pageOf(rows.reverse(), hasMore) };
+}
+
+/** Undefined: the walk broke off, or nothing on it has the id that was asked for. */
+async function findLines(
+  walk: AsyncIterable<Line | 'broken'>,
+  query: HistoryQuery,
+): Promise<Found | undefined> {
+  const { limit, after, before } = query;
+  const lines: Line[] = [];
+  let hasMore = false;
+  let isBehind = before === undefined;
+  for await (const line of walk) {
+    if (line === 'broken') return undefined;
+    if (line.entry.id === after) return { lines, hasMore };
+    if (isBehind) {
+      lines.push(line);
+      // The oldest ones behind `after` are wanted: newer ones make place.
+      if (lines.length > limit && after !== undefined) hasMore = lines.shift() !== undefined;
+      else if (lines.length > limit) return { lines: lines.slice(0, limit), hasMore: true };
+    }
+    isBehind ||= line.entry.id === before;
+  }
+  return after === undefined && isBehind ? { lines, hasMore } : undefined;
+}
+
+function noEntry({ after }: HistoryQuery): never {
+  throw new RepriseError('INVALID_INPUT', 'no entry of this conversation has that id', {
+    details: { field: after === undefined ? 'before' : 'after', next: 'Use firstId or lastId of a page.' },
+  });
+}
+
+/** From the leaf to the root. Reports of lost lines are told too, wherever they stand. */
+async function* walkBack(
+  store: Store,
+  { id, leaf, lastSeq }: SessionRecord,
+  path?: ReadonlySet<string>,
+): AsyncGenerator<Line | 'broken'> {
+  let wanted = leaf;
+  for (let from = lastSeq; from >= 1; ) {
+    const { entries } = await store.read(id, { from, limit: LINES, direction: 'backward' });
+    const newestFirst = [...entries].sort((a, b) => b.seq - a.seq);
+    for (const { entry, seq } of newestFirst) {
+      if (entry.type === 'session') continue;
+      const line = entry as StoredEntry;
+      const isOn = path === undefined ? line.id === wanted : path.has(line.id);
+      if (isOn || line['customType'] === 'reprise.lost') yield { entry: line, seq };
+      if (isOn) wanted = line.parentId;
+    }
+    from = (newestFirst.at(-1)?.seq ?? 1) - 1;
+  }
+  if (path === undefined && wanted !== null) yield 'broken';
+}

@@ -1,0 +1,128 @@
+import { z } from 'zod';
+import type { InboundMessage } from '../../engine/inbound.ts';
+import { RepriseError } from '../../errors.ts';
+import {
+  type ChatRequest,
+  type ChatStatus,
+  chatRequestSchema,
+  chatStatusSchema,
+  stopAnswerSchema,
+} from '../../protocol/chat.ts';
+import { streamEventSchema } from '../../protocol/events.ts';
+import { type AgentParams, agentParams, sessionIdSchema } from '../../protocol/ids.ts';
+import type { ServerApp, ServerContext } from '../context.ts';
+import { findRecord, findSession } from '../find-session.ts';
+import { addOperation } from '../operation.ts';
+import { eventLogs, openStream } from '../sse/open-stream.ts';
+
+/** What comes without a channel was written by the owner. */
+const OWN_CHANNEL = 'web';
+
+const ofSession: z.ZodType<{ sessionId: string }> = z.object({ sessionId: sessionIdSchema });
+const resume: z.ZodType = z.object({ 'last-event-id': z.string().optional() });
+const keyed: z.ZodType = z.object({ 'idempotency-key': z.string().optional() });
+const STREAM = { type: 'text/event-stream', schema: streamEventSchema } as const;
+
+/** Messages in, events out. */
+export function registerChat(app: ServerApp, context: ServerContext): void {
+  const { reprise } = context;
+  eventLogs(reprise); // from now on: a turn may begin before anybody listens
+
+  addOperation<AgentParams, unknown, ChatRequest>(app, {
+    method: 'post',
+    paths: ['/api/agents/{agentId}/chat'],
+    id: 'chat',
+    tag: 'chat',
+    summary: 'Say something, and hear the turn that answers it',
+    params: agentParams,
+    headers: keyed,
+    body: chatRequestSchema,
+    needsBody: true,
+    answer: { ...STREAM, description: 'The events of the message, one JSON object each, until its end' },
+    run: async ({ params, body: { message, channel = OWN_CHANNEL, ...rest }, c }) => {
+      const said: InboundMessage = { ...rest, text: message, channel, agentId: params.agentId };
+      const idempotencyKey = c.get('idempotencyKey');
+      const { inboxId, sessionId, sessionKey } = await reprise.receive(
+        { ...said, idempotencyKey },
+        { atOnce: true },
+      );
+      return openStream(c, context, { inboxId, sessionId, sessionKey });
+    },
+  });
+
+  addOperation<AgentParams, { sessionId: string; inboxId?: string | undefined }>(app, {
+    method: 'get',
+    paths: ['/api/agents/{agentId}/chat/stream'],
+    id: 'chatStream',
+    tag: 'chat',
+    summary: 'Join what runs in a session, or go on behind Last-Event-ID',
+    params: agentParams,
+    query: z.object({ sessionId: sessionIdSchema, inboxId: z.string().optional() }),
+    headers: resume,
+    answer: { ...STREAM, description: 'Events; `idle` where nothing runs' },
+    run: async ({ params, query: { sessionId: asked, inboxId }, c }) => {
+      const { id: sessionId, sessionKey } = await findRecord(context, { ...params, sessionId: asked });
+      const item = inboxId === undefined ? undefined : await reprise.store.inbox.get(inboxId);
+      if (item !== undefined && item.sessionId !== sessionId)
+        throw new RepriseError('NOT_FOUND', `no message ${inboxId} in this session`, {
+          details: { inboxId },
+        });
+      return openStream(c, context, { sessionId, sessionKey, inboxId });
+    },
+  });
+
+  addOperation<AgentParams, { sessionId: string }>(app, {
+    method: 'get',
+    paths: ['/api/agents/{agentId}/chat/status'],
+    id: 'chatStatus',
+    tag: 'chat',
+    summary: 'Whether something runs or waits in a session',
+    params: agentParams,
+    query: ofSession,
+    answer: { schema: chatStatusSchema, description: 'What it does' },
+    run: async ({ params, query, c }) => {
+      const { id: sessionId } = await findRecord(context, { ...params, ...query });
+      return c.json(await statusOf(context, sessionId));
+    },
+  });
+
+  addOperation<AgentParams, { sessionId?: string | undefined }, StopRequest>(app, {
+    method: 'post',
+    paths: ['/api/agents/{agentId}/chat/stop'],
+    id: 'chatStop',
+    tag: 'chat',
+    summary: 'Stop the turn that runs; what was said so far is kept',
+    params: agentParams,
+    query: z.object({ sessionId: sessionIdSchema.optional() }),
+    body: stopRequestSchema,
+    answer: { schema: stopAnswerSchema, description: 'What was stopped' },
+    run: async ({ params, query, body: { sessionId: named = query.sessionId, waiting = false }, c }) => {
+      if (named === undefined)
+        throw new RepriseError('INVALID_INPUT', 'sessionId: which session is to be stopped', {
+          details: { field: 'sessionId' },
+        });
+      const session = await findSession(context, { ...params, sessionId: named });
+      return c.json(await session.stop({ waiting }));
+    },
+  });
+}
+
+interface StopRequest {
+  readonly sessionId?: string;
+  readonly waiting?: boolean;
+}
+
+const stopRequestSchema: z.ZodType<StopRequest> = z.strictObject({
+  sessionId: z.exactOptional(sessionIdSchema),
+  waiting: z.boolean().exactOptional().meta({ description: 'Messages that wait are cancelled too.' }),
+});
+
+async function statusOf({ reprise }: ServerContext, sessionId: string): Promise<ChatStatus> {
+  const open = (await reprise.store.inbox.pending(sessionId)).filter((item) => item.class !== 'command');
+  const lead = open.find(({ state }) => state === 'running') ?? open[0];
+  if (lead === undefined) return { status: 'idle', sessionId, queued: 0 };
+  const turnId = eventLogs(reprise).of(sessionId).turnOf(lead.inboxId)?.turnId;
+  const queued = open.filter(({ state }) => state === 'accepted').length;
+  const { inboxId } = lead;
+  return { status: 'generating', sessionId, inboxId, ...(turnId !== undefined && { turnId }), queued };
+}

@@ -1,0 +1,81 @@
+import { z } from 'zod';
+import { RepriseError } from '../../errors.ts';
+import {
+  type InboundAnswer,
+  type InboundRequest,
+  inboundAnswerSchema,
+  inboundRequestSchema,
+  inboxAnswerSchema,
+} from '../../protocol/chat.ts';
+import type { ServerApp, ServerContext } from '../context.ts';
+import { addOperation } from '../operation.ts';
+import { openStream } from '../sse/open-stream.ts';
+
+const MAX_WAIT_SECONDS = 300;
+const OPEN: ReadonlySet<string> = new Set(['accepted', 'running']);
+
+interface InboundQuery {
+  /** Seconds. */
+  readonly wait?: number | undefined;
+}
+
+/** The door of channel adapters. */
+export function registerInbound(app: ServerApp, context: ServerContext): void {
+  const { reprise } = context;
+
+  addOperation<unknown, InboundQuery, InboundRequest>(app, {
+    method: 'post',
+    paths: ['/api/inbound'],
+    id: 'inbound',
+    tag: 'channels',
+    summary: 'A message of a channel: durable when this answers',
+    query: z.object({ wait: z.coerce.number().min(0).max(MAX_WAIT_SECONDS).optional() }),
+    headers: z.object({ 'idempotency-key': z.string().optional() }),
+    body: inboundRequestSchema,
+    needsBody: true,
+    answer: {
+      status: 202,
+      schema: inboundAnswerSchema,
+      description:
+        'It was taken in. 200 where its end was waited for; events with `Accept: text/event-stream`',
+    },
+    run: async ({ query: { wait = 0 }, body, c }) => {
+      const isOwnKey = c.get('hasOwnKey') || body.messageId === undefined;
+      // The channel's own id of a message is a better key than one that was made for this request.
+      const key = isOwnKey ? { idempotencyKey: c.get('idempotencyKey') } : {};
+      const received = await reprise.receive({ ...body, ...key });
+      const { inboxId } = received;
+      if (c.req.header('accept')?.includes('text/event-stream') === true)
+        return openStream(c, context, received);
+      if (wait > 0) await endWithin(context, inboxId, wait * 1000, c.req.raw.signal);
+      const answer: InboundAnswer = { ...received, ...(await reprise.inbox(inboxId)) };
+      const isOver = wait > 0 && !OPEN.has(answer.status);
+      return c.json(answer, isOver ? 200 : 202);
+    },
+  });
+
+  addOperation<{ inboxId: string }>(app, {
+    method: 'get',
+    paths: ['/api/inbox/{inboxId}'],
+    id: 'inbox',
+    tag: 'channels',
+    summary: 'What became of a message',
+    params: z.object({ inboxId: z.string() }),
+    answer: { schema: inboxAnswerSchema, description: 'Its state, and its answer or error if it has ended' },
+    run: async ({ params: { inboxId }, c }) => c.json({ inboxId, ...(await reprise.inbox(inboxId)) }),
+  });
+}
+
+/** Until it has ended, however: how is read from its row. */
+async function endWithin(
+  { reprise, closing }: ServerContext,
+  inboxId: string,
+  ms: number,
+  gone: AbortSignal,
+): Promise<void> {
+  const signal = AbortSignal.any([closing, gone, AbortSignal.timeout(ms)]);
+  await reprise.ended(inboxId, { signal }).catch((error: unknown) => {
+    // The time is over, or somebody's patience.
+    if (!(error instanceof RepriseError) || !signal.aborted) throw error;
+  });
+}

@@ -1,0 +1,112 @@
+import { COMMANDS } from '../../engine/commands.ts';
+import { RepriseError } from '../../errors.ts';
+import { commandList } from '../../protocol/commands.ts';
+import { agentList, healthAnswer, readyAnswer, statsAnswer } from '../../protocol/meta.ts';
+import { pageOf } from '../../protocol/page.ts';
+import type { ServerApp, ServerContext } from '../context.ts';
+import { addOperation } from '../operation.ts';
+
+const READY_MS = 2000;
+
+/** What there is, and how it is. */
+export function registerMeta(app: ServerApp, context: ServerContext): void {
+  const { reprise, metrics } = context;
+  addOperation(app, {
+    method: 'get',
+    paths: ['/api/agents'],
+    id: 'listAgents',
+    tag: 'meta',
+    summary: 'The agents that are configured',
+    answer: { schema: agentList, description: 'All of them' },
+    run: ({ c }) => c.json(pageOf(reprise.agents(), false)),
+  });
+  addOperation(app, {
+    method: 'get',
+    paths: ['/api/commands'],
+    id: 'listCommands',
+    tag: 'meta',
+    summary: 'What POST …/command takes',
+    answer: { schema: commandList, description: 'All of them' },
+    run: ({ c }) => {
+      const rows = COMMANDS.filter(({ surfaces }) => surfaces.includes('http'));
+      const data = rows.map(({ name, aliases, args, help, group }) => ({
+        id: name,
+        name,
+        aliases,
+        args,
+        help,
+        group,
+      }));
+      return c.json(pageOf(data, false));
+    },
+  });
+  addOperation(app, {
+    method: 'get',
+    paths: ['/api/stats'],
+    id: 'getStats',
+    tag: 'meta',
+    summary: 'How much there is, and how much runs and waits',
+    answer: { schema: statsAnswer, description: 'Now' },
+    run: async ({ c }) => {
+      const { sessions, bytes, behind, disk, rebuilding } = await reprise.store.stats();
+      return c.json({
+        sessions,
+        bytes,
+        behind,
+        ...(disk !== undefined && { disk }),
+        ...(rebuilding !== undefined && { rebuilding }),
+        lanes: reprise.lanes(),
+      });
+    },
+  });
+  addOperation(app, {
+    method: 'get',
+    paths: ['/healthz'],
+    id: 'health',
+    tag: 'meta',
+    summary: 'The process answers',
+    answer: { schema: healthAnswer, description: 'It does' },
+    run: ({ c }) => c.json({ status: 'ok' }),
+  });
+  addOperation(app, {
+    method: 'get',
+    paths: ['/readyz'],
+    id: 'ready',
+    tag: 'meta',
+    summary: 'It takes messages: the store answers and has room',
+    answer: { schema: readyAnswer, description: 'It does; a problem says why not' },
+    run: async ({ c }) => {
+      await assertReady(context);
+      return c.json({ status: 'ready', version: context.version });
+    },
+  });
+  addOperation(app, {
+    method: 'get',
+    paths: ['/metrics'],
+    id: 'metrics',
+    tag: 'meta',
+    summary: 'Counters for Prometheus',
+    answer: { type: 'text/plain', description: 'The text format' },
+    run: async ({ c }) =>
+      c.body(await metrics.render(reprise), 200, {
+        'Content-Type': 'text/plain; version=0.0.4; charset=utf-8',
+      }),
+  });
+}
+
+async function assertReady({ reprise, closing }: ServerContext): Promise<void> {
+  if (closing.aborted) throw new RepriseError('UNAVAILABLE', 'the server is stopping');
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new RepriseError('STORE_BUSY', 'the store does not answer')), READY_MS);
+  });
+  try {
+    const { disk } = await Promise.race([reprise.store.stats(), late]);
+    if (disk !== undefined && disk.freeBytes < disk.minFreeBytes)
+      throw new RepriseError('STORE_FULL', 'the disk is below its free-space floor', {
+        details: { ...disk },
+      });
+  } finally {
+    clearTimeout(timer);
+  }
+}

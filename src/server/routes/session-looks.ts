@@ -1,0 +1,81 @@
+import { z } from 'zod';
+import { readHistory } from '../../engine/read-history.ts';
+import { agentIdSchema, type SessionParams, sessionIdSchema, sessionParams } from '../../protocol/ids.ts';
+import { pageOf } from '../../protocol/page.ts';
+import {
+  contextAnswer,
+  type ExplainParams,
+  explainAnswer,
+  pinsAnswer,
+  totalsAnswer,
+} from '../../protocol/steps.ts';
+import { treeNodes, treeQuery, treeSchema } from '../../protocol/tree.ts';
+import { SESSION_PATHS } from '../access.ts';
+import type { ServerApp, ServerContext } from '../context.ts';
+import { findRecord, findSession, type Session } from '../find-session.ts';
+import { addOperation } from '../operation.ts';
+
+const explainParams: z.ZodType<ExplainParams> = z.object({
+  agentId: agentIdSchema,
+  sessionId: sessionIdSchema,
+  turnId: z.string().min(1).max(256).meta({ description: 'A turn id, or last' }),
+});
+
+/** What can be seen of a session beside its history. */
+export function registerSessionLooks(app: ServerApp, context: ServerContext): void {
+  const tag = 'looks';
+  const on = (name: string): string[] => SESSION_PATHS.map((path) => `${path}/${name}`);
+  const look = (
+    name: string,
+    id: string,
+    summary: string,
+    schema: z.ZodType,
+    work: (session: Session) => Promise<unknown>,
+  ): void =>
+    addOperation<SessionParams, unknown, unknown>(app, {
+      method: 'get',
+      paths: on(name),
+      id,
+      tag,
+      summary,
+      params: sessionParams,
+      answer: { schema, description: summary },
+      run: async ({ params, c }) => c.json((await work(await findSession(context, params))) as object),
+    });
+
+  look('context', 'getContext', 'How full the context is, and of what', contextAnswer, (session) =>
+    session.context(),
+  );
+  look('totals', 'getTotals', 'Tokens and cost of all turns', totalsAnswer, (session) => session.totals());
+  look('pins', 'getPins', 'What is kept word for word', pinsAnswer, async (session) => ({
+    pins: await session.pins(),
+  }));
+  addOperation(app, {
+    method: 'get',
+    paths: on('tree'),
+    id: 'getTree',
+    tag,
+    summary: 'All branches: the newest entries, oldest first, with what each hangs on',
+    params: sessionParams,
+    query: treeQuery,
+    answer: { schema: treeSchema, description: 'The tree' },
+    run: async ({ params, query: { limit }, c }) => {
+      const { id } = await findRecord(context, params);
+      const { nodes, leaf } = treeNodes(await readHistory(context.reprise.store, id));
+      return c.json({ ...pageOf(nodes.slice(-limit), nodes.length > limit), leaf });
+    },
+  });
+  addOperation(app, {
+    method: 'get',
+    paths: on('explain/{turnId}'),
+    id: 'explainTurn',
+    tag,
+    summary: 'What the model was sent in a turn, and why',
+    params: explainParams,
+    answer: { schema: explainAnswer, description: 'The calls of the turn with their requests' },
+    run: async ({ params: { turnId, ...params }, c }) => {
+      const session = await findSession(context, params);
+      return c.json((await session.explain(turnId === 'last' ? undefined : turnId)) as unknown as object);
+    },
+  });
+}

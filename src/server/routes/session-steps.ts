@@ -1,0 +1,103 @@
+import { type CommandBody, commandAnswer, commandBody } from '../../protocol/commands.ts';
+import { type SessionParams, sessionParams } from '../../protocol/ids.ts';
+import { sessionAnswerSchema, sessionView } from '../../protocol/sessions.ts';
+import {
+  compactAnswer,
+  compactBody,
+  forkBody,
+  NO_BODY,
+  pinBody,
+  pinsAnswer,
+  undoAnswer,
+  undoBody,
+} from '../../protocol/steps.ts';
+import { SESSION_PATHS } from '../access.ts';
+import type { ServerApp, ServerContext } from '../context.ts';
+import { findSession, type Session } from '../find-session.ts';
+import { addOperation, type Operation } from '../operation.ts';
+import { runHttpCommand } from '../run-command.ts';
+
+type Answer = Operation<unknown, unknown, unknown>['answer'];
+
+/** What can be done to a session, each of it to be seen and to be taken back. */
+export function registerSessionSteps(app: ServerApp, context: ServerContext): void {
+  const step = <B>(
+    name: string,
+    summary: string,
+    body: Operation<SessionParams, unknown, B>['body'],
+    answer: Answer,
+    work: (session: Session, body: B) => Promise<unknown>,
+    needsBody = false,
+  ): void =>
+    addOperation<SessionParams, unknown, B>(app, {
+      method: 'post',
+      paths: SESSION_PATHS.map((path) => `${path}/${name}`),
+      id: `${name}Session`,
+      tag: 'steps',
+      summary,
+      params: sessionParams,
+      ...(body !== undefined && { body }),
+      needsBody,
+      answer,
+      run: async ({ params, body: given, c }) => {
+        const told = await work(await findSession(context, params), given);
+        return c.json(told as object, (answer.status ?? 200) as 200);
+      },
+    });
+  const afterStep = async (session: Session, taken: object): Promise<object> => ({
+    ...taken,
+    session: sessionView(await session.record()),
+  });
+
+  step(
+    'compact',
+    'Sums up older messages, or says what that would cover',
+    compactBody,
+    { schema: compactAnswer, description: 'What was done; null: nothing was to gain' },
+    async (session, { focus, dryRun }) => {
+      if (dryRun === true) return { preview: await session.previewCompaction() };
+      const done = await session.compact(focus === undefined ? {} : { focus });
+      if (done === null) return { compaction: null };
+      const { type: _type, ...compaction } = done;
+      return { compaction };
+    },
+  );
+  step(
+    'fork',
+    'A new session that begins as this one did',
+    forkBody,
+    { status: 201, schema: sessionAnswerSchema, description: 'The new session' },
+    async (session, { at }) => ({ session: sessionView(await session.fork(at === undefined ? {} : { at })) }),
+  );
+  step(
+    'undo',
+    'Takes back the last turn, compaction or reset',
+    undoBody,
+    { schema: undoAnswer, description: 'What was taken back; null: nothing was left' },
+    async (session, { anyway = false }) => afterStep(session, await session.undo({ anyway })),
+  );
+  step(
+    'redo',
+    'Brings back what undo took',
+    NO_BODY,
+    { schema: undoAnswer, description: 'What came back; null: nothing' },
+    async (session) => afterStep(session, await session.redo()),
+  );
+  const pins = { schema: pinsAnswer, description: 'What is pinned now' };
+  const pin = async (session: Session, { entryId }: { readonly entryId: string }): Promise<object> => ({
+    pins: await session.pin(entryId),
+  });
+  const unpin = async (session: Session, { entryId }: { readonly entryId: string }): Promise<object> => ({
+    pins: await session.unpin(entryId),
+  });
+  step('pin', 'Keeps the text of an entry in every context, word for word', pinBody, pins, pin, true);
+  step('unpin', 'Lets go of a pinned entry', pinBody, pins, unpin, true);
+  step<CommandBody>(
+    'command',
+    'Runs a command as it is typed in a chat; GET /api/commands lists them',
+    commandBody,
+    { schema: commandAnswer, description: 'Its answer, as text for a person' },
+    (session, body) => runHttpCommand(context, session, body),
+    true,
+  );
+}

@@ -1,0 +1,46 @@
+import type { StreamEvent } from '../../protocol/events.ts';
+
+/**
+ * Where in a session's events a client is: behind the entry `seq`, and behind `n` more events. Small `n` count events
+ * made from stored entries, the same each time. Those of a running turn begin at a number of their own for each lease,
+ * so that an id of a run that is gone is never taken for one of the run that took its place.
+ */
+export interface EventId {
+  readonly seq: number;
+  readonly n: number;
+}
+
+export interface Frame {
+  readonly id: EventId;
+  readonly event: StreamEvent;
+}
+
+/** More than any turn tells. */
+const RUN = 1_000_000_000;
+
+/** The last number before the events of a run. */
+export function runBase(epoch: number): number {
+  return Math.max(1, epoch) * RUN;
+}
+
+export function isLive({ n }: EventId): boolean {
+  return n >= RUN;
+}
+
+export function formatEventId({ seq, n }: EventId): string {
+  return `${seq}.${n}`;
+}
+
+/** Undefined: no id of ours, so nothing can be said about what followed it. */
+export function parseEventId(text: string | undefined): EventId | undefined {
+  const [, seq, n] = /^(\d{1,15})\.(\d{1,16})$/.exec(text ?? '') ?? [];
+  const id = { seq: Number(seq), n: Number(n) };
+  return Number.isSafeInteger(id.seq) && Number.isSafeInteger(id.n) ? id : undefined;
+}
+
+/** JSON has no raw line breaks, and ids are digits: whatever an event says, it is one frame (T81). */
+export function encodeFrame({ id, event }: Frame): string {
+  return `id: ${id.seq}.${id.n}\ndata: ${JSON.stringify(event)}\n\n`;
+}
+
+export const KEEP_ALIVE = ':\n\n';

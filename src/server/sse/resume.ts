@@ -1,0 +1,290 @@
+import type { DoneEvent, ErrorEvent } from '../../engine/events.ts';
+import type { Reprise } from '../../engine/reprise.ts';
+import { isTerminalFrame, type StreamEvent, terminalFrame } from '../../protocol/events.ts';
+import type { LoggedTurn, SessionLog } from './event-log.ts';
+import type { EventLogs } from './event-logs.ts';
+import { type EventId, type Frame, isLive } from './frame.ts';
+import { findMessage, keptText, storedFrames } from './stored-frames.ts';
+
+export interface EventStreamOptions {
+  readonly reprise: Reprise;
+  readonly logs: EventLogs;
+  readonly sessionId: string;
+  readonly sessionKey: string;
+  /** The events of this message until its end; unset: of whatever runs in the session. */
+  readonly inboxId?: string;
+  /** What the client has had already. */
+  readonly after?: EventId | undefined;
+  /** Aborts when nobody listens any more. */
+  readonly signal: AbortSignal;
+}
+
+/** A batch for one write. */
+const BATCH_CHARS = 48 * 1024;
+const GRACE_MS = 250;
+
+/**
+ * The events of a message or a session, from the running turn where it runs here, and from the stored entries where it
+ * does not, did, or has moved. Each event once: what is read from where is decided by ids alone.
+ */
+export class EventStream {
+  readonly #options: EventStreamOptions;
+  readonly #log: SessionLog;
+  readonly #toldBefore: number;
+  #sent = 0;
+  #isNews = false;
+  #wake: (() => void) | undefined;
+  #end: DoneEvent | ErrorEvent | undefined;
+  #isCut = false;
+
+  constructor(options: EventStreamOptions) {
+    this.#options = options;
+    this.#log = options.logs.of(options.sessionId);
+    this.#toldBefore = this.#log.told;
+  }
+
+  /** How much was told since it began and has not been read yet. */
+  get lag(): number {
+    return this.#log.told - Math.max(this.#sent, this.#toldBefore);
+  }
+
+  async *batches(): AsyncGenerator<readonly Frame[], void, undefined> {
+    const { reprise, sessionId, sessionKey, inboxId: asked, after, signal } = this.#options;
+    const unwatch = this.#log.watch(() => this.#news());
+    const onAbort = (): void => this.#news();
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      const { lastSeq } = await reprise.store.get(sessionId);
+      const open = (await reprise.store.inbox.pending(sessionId)).filter((item) => item.class !== 'command');
+      const lead = open.find(({ state }) => state === 'running') ?? open[0];
+      const inboxId = asked ?? lead?.inboxId;
+      const start = inboxId === undefined ? undefined : await this.#start(inboxId);
+      const id = after ?? { seq: start ?? lastSeq, n: 0 };
+      const about = { sessionId, sessionKey, ...(inboxId !== undefined && { inboxId }) };
+      yield [{ id, event: { type: 'session', ...about } }];
+      const position = open.findIndex((item) => item.inboxId === asked);
+      if (position > 0 && after === undefined) yield [{ id, event: { type: 'queued', position } }];
+      if (inboxId !== undefined) return yield* this.#message(inboxId, id, start);
+      if (after !== undefined) yield* this.#followed(after);
+      yield [{ id: after ?? id, event: { type: 'idle', sessionId } }];
+    } finally {
+      unwatch();
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  /** Nothing runs: all that was told since. */
+  async *#followed(after: EventId): AsyncGenerator<readonly Frame[], void, undefined> {
+    if (this.#log.turnAt(after) !== undefined) {
+      for (let { n } = after; ; ) {
+        const { frames } = this.#log.read(n, Number.POSITIVE_INFINITY, BATCH_CHARS);
+        if (frames.length === 0) return;
+        yield frames;
+        n = frames.at(-1)?.id.n ?? n;
+      }
+    }
+    if (isLive(after)) yield* this.#interrupted(after.seq);
+    const { reprise, sessionId } = this.#options;
+    const from = { seq: after.seq, n: isLive(after) ? 0 : after.n };
+    for await (const told of storedFrames(reprise.store, sessionId, from, Number.POSITIVE_INFINITY))
+      if ('event' in told) yield [told];
+  }
+
+  async #start(inboxId: string): Promise<number | undefined> {
+    const { store } = this.#options.reprise;
+    const item = await store.inbox.get(inboxId);
+    return item.class === 'command' || item.state === 'accepted' ? undefined : findMessage(store, item);
+  }
+
+  async *#message(
+    inboxId: string,
+    id: EventId,
+    start: number | undefined,
+  ): AsyncGenerator<readonly Frame[], void, undefined> {
+    const { reprise, sessionId, after, inboxId: asked } = this.#options;
+    this.#listen(inboxId);
+    if (after === undefined) return yield* this.#stored(inboxId, id, start !== undefined);
+    const known = this.#log.turnAt(after);
+    if (known?.members.has(inboxId) === true) {
+      const place = yield* this.#live(known, after);
+      return place === undefined ? undefined : yield* this.#stored(inboxId, place, true);
+    }
+    if (asked === undefined && known?.end !== undefined) {
+      const { frames } = this.#log.read(after.n, known.end, Number.POSITIVE_INFINITY);
+      yield frames;
+      return yield* this.#stored(inboxId, { seq: frames.at(-1)?.id.seq ?? after.seq, n: 0 }, true);
+    }
+    const isOurs = asked === undefined || (start !== undefined && after.seq >= start);
+    const kept = isOurs ? await keptText(reprise.store, sessionId, after.seq) : '';
+    // All of it was told before.
+    if (asked !== undefined && kept === undefined) return yield [{ id, event: { type: 'idle', sessionId } }];
+    if (isOurs && isLive(after)) yield* this.#interrupted(after.seq, inboxId);
+    yield* this.#stored(inboxId, { seq: after.seq, n: isLive(after) ? 0 : after.n }, isOurs);
+  }
+
+  /** From what is stored to what runs, and back again when a run is lost. Ends with the end of the message. */
+  async *#stored(
+    inboxId: string,
+    from: EventId,
+    isBegun: boolean,
+  ): AsyncGenerator<readonly Frame[], void, undefined> {
+    const { reprise, sessionId } = this.#options;
+    let [place, isOurs, seen] = [from, isBegun, from.seq];
+    for (;;) {
+      this.#isNews = false;
+      // Looked at before the entries are: with the end of a message its last entry is stored.
+      const ended = this.#end;
+      const turn = this.#log.turnOf(inboxId);
+      const told = isOurs ? place.seq : Math.min(place.seq, turn?.startSeq ?? place.seq);
+      const seam = turn?.isLost === true ? undefined : turn && this.#log.seam(turn, inboxId, told);
+      const until = seam?.seq ?? Number.POSITIVE_INFINITY;
+      for await (const found of storedFrames(reprise.store, sessionId, place, until)) {
+        seen = found.seq;
+        isOurs ||= found.key === inboxId;
+        if (!('event' in found)) continue;
+        const isEnd = found.end !== undefined && (await this.#isEnd(found.end.inboxId, inboxId));
+        if (isEnd) return yield [{ id: found.id, event: await this.#terminal(inboxId) }];
+        if (isOurs) yield [found];
+        place = found.id;
+      }
+      if (turn !== undefined && seam !== undefined) {
+        if (seam.n > turn.before && seam.n === turn.members.get(inboxId))
+          yield [{ id: this.#log.placeOf(seam.n), event: turn.start }];
+        const lost = yield* this.#live(turn, seam);
+        if (lost === undefined) return;
+        [place, isOurs] = [lost, true];
+      } else if (ended !== undefined) return yield await this.#told(inboxId, ended, isOurs);
+      else if (!(await this.#wait(seen))) return;
+    }
+  }
+
+  /** The events of a turn that runs here. Answers with where it was left when its runner lost the session. */
+  async *#live(
+    turn: LoggedTurn,
+    from: EventId,
+  ): AsyncGenerator<readonly Frame[], EventId | undefined, undefined> {
+    const { sessionId } = this.#options;
+    for (let at = from; ; ) {
+      this.#isNews = false;
+      const isOver = this.#end !== undefined;
+      if (at.n >= (turn.end ?? Number.POSITIVE_INFINITY)) {
+        yield [{ id: at, event: { type: 'idle', sessionId } }];
+        return undefined;
+      }
+      const isGone = !this.#log.has(at.n);
+      const until = turn.end ?? Number.POSITIVE_INFINITY;
+      const { frames, told } = isGone ? GONE : this.#log.read(at.n, until, BATCH_CHARS);
+      const last = frames.at(-1);
+      if (last !== undefined) {
+        this.#sent = told;
+        at = last.id;
+        yield frames;
+        if (isTerminalFrame(last.event)) return undefined;
+        continue;
+      }
+      // A row may say that its turn has ended a moment before the turn does.
+      const isLost = isGone || turn.isLost === true || (isOver && !(await this.#wait(undefined, GRACE_MS)));
+      if (isLost) {
+        yield* this.#interrupted(at.seq, undefined, turn.turnId);
+        return { seq: at.seq, n: 0 };
+      }
+      if (!isOver && !(await this.#wait())) return undefined;
+    }
+  }
+
+  /** Whatever a client has of the answer under way, this much of it is kept. */
+  async *#interrupted(
+    seq: number,
+    inboxId?: string,
+    turnId?: string,
+  ): AsyncGenerator<readonly Frame[], void, undefined> {
+    const { reprise, sessionId } = this.#options;
+    const text = await keptText(reprise.store, sessionId, seq);
+    if (text === undefined) return; // it had ended
+    const running = inboxId === undefined ? undefined : this.#log.turnOf(inboxId);
+    const named = turnId ?? running?.turnId ?? '';
+    yield [{ id: { seq, n: 0 }, event: { type: 'interrupted', turnId: named, text } }];
+  }
+
+  /** Whether a turn that was led by one message has answered another. */
+  async #isEnd(lead: string, inboxId: string): Promise<boolean> {
+    if (lead === inboxId) return true;
+    const { mergedInto } = await this.#options.reprise.inbox(inboxId);
+    return mergedInto === lead;
+  }
+
+  async #terminal(inboxId: string): Promise<StreamEvent> {
+    const { reprise, sessionId, signal } = this.#options;
+    return terminalFrame(await reprise.ended(inboxId, { signal }), sessionId);
+  }
+
+  /** The end by its row: what never came into a turn, was run elsewhere, or could not write its end. */
+  async #told(inboxId: string, ended: DoneEvent | ErrorEvent, isOurs: boolean): Promise<Frame[]> {
+    const { reprise, sessionId, after } = this.#options;
+    const { lastSeq } = await reprise.store.get(sessionId);
+    const { class: kind, detail = {} } = await reprise.store.inbox.get(inboxId);
+    const events: StreamEvent[] = [];
+    if (kind === 'command' && ended.type === 'done')
+      events.push({ type: 'command', name: String(detail['command']), text: ended.text });
+    else if (ended.type === 'done' && !isOurs) {
+      const { turnId, text } = ended;
+      if (after !== undefined && isLive(after)) events.push({ type: 'interrupted', turnId, text: '' });
+      else events.push({ type: 'turn_start', turnId, model: '' });
+      if (text !== '') events.push({ type: 'text_delta', text });
+    }
+    events.push(terminalFrame(ended, sessionId));
+    return events.map((event) => ({ id: { seq: lastSeq, n: 0 }, event }));
+  }
+
+  #listen(inboxId: string): void {
+    const { reprise, signal } = this.#options;
+    reprise.ended(inboxId, { signal }).then(
+      (end) => {
+        this.#end = end;
+        this.#news();
+      },
+      () => {
+        // Nobody here will hear its end: the stream breaks off, and is resumed elsewhere or later.
+        this.#isCut = true;
+        this.#news();
+      },
+    );
+  }
+
+  #news(): void {
+    this.#isNews = true;
+    this.#wake?.();
+  }
+
+  /** Until something is told or, with `afterSeq`, stored by anybody. False: there is nothing to wait for any more, or not for so long. */
+  async #wait(afterSeq?: number, ms?: number): Promise<boolean> {
+    const { reprise, sessionId, signal } = this.#options;
+    const over = new AbortController();
+    if (afterSeq !== undefined)
+      void this.#watch(reprise.store.watch(sessionId, { afterSeq, signal: over.signal }));
+    const timer = ms === undefined ? undefined : setTimeout(() => this.#wake?.(), ms);
+    if (!this.#isNews && !signal.aborted && !this.#isCut)
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    this.#wake = undefined;
+    clearTimeout(timer);
+    over.abort();
+    // What else is told in this moment goes into the same write.
+    await new Promise((resolve) => setImmediate(resolve));
+    return this.#isNews && !signal.aborted && !this.#isCut;
+  }
+
+  async #watch(entries: AsyncIterable<unknown>): Promise<void> {
+    try {
+      for await (const _ of entries) {
+        this.#news();
+        return;
+      }
+    } catch {
+      // The store closes, or is busy: the end of the message is told by its row.
+    }
+  }
+}
+
+const GONE = { frames: [] as readonly Frame[], told: 0 };
