@@ -76,7 +76,10 @@ test('tail -f tells what is said on the server', { timeout }, async () => {
 test('no token is exit 3, no server 5, and what needs a home says so', { timeout }, () => {
   const wrong = join(home, 'wrong-token');
   writeFileSync(wrong, 'this-is-not-the-token');
-  expect(run(['ls', '--token-file', wrong])).toMatchObject({ status: 3 });
+  expect(run(['ls', '--token-file', wrong])).toMatchObject({
+    status: 3,
+    stderr: expect.stringContaining('--token-file'),
+  });
   const nobody = run(['ls', '--url', 'http://127.0.0.1:9']);
   expect(nobody).toMatchObject({ status: 5, stderr: expect.stringContaining('reprise serve') });
   expect(run(['rm', 'shed', '--yes'])).toMatchObject({
