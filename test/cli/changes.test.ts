@@ -20,7 +20,7 @@ beforeEach(async () => {
     await engine.store.create({ id, key: `agent:main:session:${id}` });
     await engine.store.append(id, [{ type: 'message', message: { role: 'user', content: `Plan ${id}` } }]);
   }
-});
+}, timeout);
 afterEach(() => rmSync(home, { recursive: true }));
 
 const run = (...args: readonly string[]): Ran => reprise([...args, '--home', home]);

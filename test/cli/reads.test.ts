@@ -36,7 +36,7 @@ beforeAll(async () => {
     await store.append(id, [{ type: 'message', message: { role: 'user', content: text } }]);
   }
   await store.patch('old-1', { archived: true });
-});
+}, timeout);
 afterAll(() => rmSync(home, { recursive: true }));
 
 const run = (...args: readonly string[]): Ran => reprise([...args, '--home', home]);
