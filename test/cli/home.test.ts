@@ -34,7 +34,7 @@ beforeAll(async () => {
     if (id === 'first-1') await store.append(id, [{ type: 'message', message: { role: 'user', content } }]);
   }
   await store.activate('agent:main:tg:direct:second', 'second');
-});
+}, timeout);
 afterAll(() => rmSync(home, { recursive: true }));
 
 function reprise(...args: readonly string[]): { status: number | null; stdout: string; stderr: string } {
