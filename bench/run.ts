@@ -7,6 +7,7 @@ import { estimateTasks } from './estimate.ts';
 import { Homes, SCALES, type Scale, scratchFolder } from './homes.ts';
 import { markdown, type Row, type Task } from './measure.ts';
 import { streamTasks } from './sse.ts';
+import { startUpTasks } from './start-up.ts';
 import { writeTasks } from './store.ts';
 import { readTasks } from './store-reads.ts';
 import { transcriptTasks } from './transcript.ts';
@@ -45,6 +46,7 @@ async function bench(scale: Scale): Promise<void> {
       ...readTasks(homes, scale),
       ...acceptTasks(homes.folder, scale),
       ...streamTasks(),
+      ...startUpTasks(homes, scale),
     ];
     for (const task of tasks.filter(isWanted)) rows.push(await measured(task));
   }

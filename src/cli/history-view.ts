@@ -22,7 +22,7 @@ export interface HistoryRow {
 }
 
 export interface HistoryView {
-  readonly session: SessionHeader | null;
+  readonly session: Pick<SessionHeader, 'id' | 'key'> | null;
   readonly data: readonly HistoryRow[];
   readonly hasMore: boolean;
   readonly firstId: string | null;
@@ -68,7 +68,8 @@ function withLosses(path: readonly number[], entries: readonly Entry[]): number[
   return [...all, ...losses];
 }
 
-function toRow(entry: Entry, seq: number, inContext: boolean): HistoryRow {
+/** Of a stored entry; whether a model is still sent it is the caller's to know. */
+export function toRow(entry: Entry, seq: number, inContext: boolean): HistoryRow {
   const { id, timestamp, type } = entry;
   const message = isObject(entry['message']) ? entry['message'] : undefined;
   const row = { id, seq, role: type, text: '', timestamp };
@@ -134,16 +135,19 @@ const MAX_RESULT_LINES = 12;
 /** The view as lines for a terminal. */
 export function* renderView(
   { session, data, hasMore }: HistoryView,
-  transcript: Transcript,
+  { dialects, entries }: Partial<Pick<Transcript, 'dialects' | 'entries'>> = {},
 ): Generator<string> {
-  const dialects = [...transcript.dialects.keys()].join(', ') || 'empty';
-  const title = [session?.id ?? 'no id', session?.key, dialects, `${transcript.entries.length} entries`];
+  const about = [
+    dialects === undefined ? '' : [...dialects.keys()].join(', ') || 'empty',
+    entries === undefined ? '' : `${entries.length} entries`,
+  ];
+  const title = [session?.id ?? 'no id', session?.key, ...about];
   yield style('bold', escapeForTerminal(title.filter(Boolean).join(' · ')));
   if (hasMore) yield style('dim', '… older entries left out by --limit');
   for (const row of data) yield* renderRow(row);
 }
 
-function* renderRow(row: HistoryRow): Generator<string> {
+export function* renderRow(row: HistoryRow): Generator<string> {
   const { role, timestamp, compacted } = row;
   const text = escapeForTerminal(row.text.trimEnd());
   switch (role) {
@@ -166,7 +170,7 @@ function* renderRow(row: HistoryRow): Generator<string> {
     case 'compaction':
       yield style(
         'magenta',
-        `── compaction: everything above it that is marked (compacted) is summed up as ──`,
+        '── compaction: everything above it that is marked (compacted) is summed up as ──',
       );
       yield style('magenta', indent(text === '' ? '(nothing: an undone compaction)' : text));
       break;

@@ -1,48 +1,78 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type HomeLocation, loadHome, loadSessionCacheTtl } from '../config/load.ts';
+import { loadConfig } from '../config/load.ts';
 import { openStore } from '../config/open.ts';
+import type { Config } from '../config/schema.ts';
 import { RepriseError } from '../errors.ts';
 import type { Store } from '../store/store.ts';
-import { say } from './print.ts';
+import type { Options } from './options.ts';
+import { escapeForTerminal, say } from './print.ts';
+import { Progress } from './progress.ts';
 
-export interface HomeOptions {
-  readonly home?: unknown;
+/** Both keep a file of their own in the home, by which they are known. */
+const KINDS = { jsonl: 'control.db', sqlite: 'store.db' } as const;
+
+export interface Home {
+  readonly path: string;
+  /** Who said so, for people who wonder. */
+  readonly origin: string;
+  readonly kind: keyof typeof KINDS;
+  readonly config: Config;
 }
 
-export function homeOf({ home }: HomeOptions): HomeLocation {
-  return loadHome(typeof home === 'string' ? { flag: home } : {});
+/** Where sessions live, by flags, environment and files. */
+export async function homeOf(options: Options): Promise<Home> {
+  if (typeof options['url'] === 'string') throw notRemote(options['url']);
+  const { config, origins, warnings } = await loadConfig({ flags: options });
+  for (const warning of warnings) say(escapeForTerminal(warning));
+  const { home: path, store } = config;
+  const isChosen = origins.get('store.kind')?.source !== 'default';
+  const kind = isChosen ? store.kind : kindOf(path);
+  if (kind !== 'jsonl' && kind !== 'sqlite')
+    throw new RepriseError('INVALID_INPUT', `a ${kind} store has no home to look at`, {
+      details: { next: 'Use --store jsonl or --store sqlite.' },
+    });
+  return { path, origin: origins.get('home')?.name ?? 'default', kind, config };
+}
+
+function kindOf(path: string): keyof typeof KINDS {
+  const isSqlite = !existsSync(join(path, KINDS.jsonl)) && existsSync(join(path, KINDS.sqlite));
+  return isSqlite ? 'sqlite' : 'jsonl';
 }
 
 const POLL_MS = 100;
-const TALK_MS = 2000;
 
 /**
- * Commands that only look never make a home: a wrong path is an error, not an empty answer. While an index is made
+ * Commands of a home never make one: a wrong path is an error, not an empty answer. While an index is made
  * again they wait for it, because a list of half the sessions looks like a list of all.
  */
-export async function openHome(options: HomeOptions): Promise<Store> {
-  const store = await openHomeAsItIs(options);
-  for (let waited = 0; ; waited += POLL_MS) {
+export async function openHome(options: Options): Promise<Store> {
+  return (await openHomeWith(await homeOf(options))).store;
+}
+
+export async function openHomeWith(home: Home): Promise<{ readonly store: Store; readonly home: Home }> {
+  const store = await openHomeAsItIs(home);
+  using progress = new Progress('reading transcripts again');
+  for (;;) {
     const { rebuilding } = await store.stats();
-    if (rebuilding === undefined) return store;
-    if (waited % TALK_MS === 0) say(`reading transcripts again: ${rebuilding.done} of ${rebuilding.total}`);
+    if (rebuilding === undefined) return { store, home };
+    progress.show(rebuilding.done, rebuilding.total);
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
 }
 
-export async function openHomeAsItIs(options: HomeOptions): Promise<Store> {
-  const { path, origin } = homeOf(options);
-  if (!existsSync(join(path, 'control.db')) && !existsSync(join(path, 'agents'))) {
+export async function openHomeAsItIs({ path, origin, kind, config }: Home): Promise<Store> {
+  if (!existsSync(join(path, KINDS[kind])) && !(kind === 'jsonl' && existsSync(join(path, 'agents')))) {
     throw new RepriseError('NOT_FOUND', `no Reprise home at ${path} (from ${origin})`, {
-      details: { next: 'Name another with --home, or set REPRISE_HOME.' },
+      details: { next: 'Name another with --home, or set REPRISE_HOME; "reprise" alone makes one.' },
     });
   }
-  const sessionCacheTtlMs = loadSessionCacheTtl();
-  return openStore({
-    kind: 'jsonl',
-    home: path,
-    signals: true,
-    ...(sessionCacheTtlMs !== undefined && { sessionCacheTtlMs }),
+  const { kind: _, url: __, ...rest } = config.store;
+  return openStore({ ...rest, kind, home: path, signals: true });
+}
+
+function notRemote(url: string): RepriseError {
+  return new RepriseError('INVALID_INPUT', `this command works on a home, not through ${url}`, {
+    details: { next: 'Run it where the home is, without --url and REPRISE_URL.' },
   });
 }

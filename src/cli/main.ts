@@ -1,124 +1,112 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
+import { configureHelp } from './help.ts';
+import {
+  ANYWHERE,
+  addExamples,
+  addGlobals,
+  declareGlobals,
+  LOCAL,
+  type Options,
+  optionNamed,
+  textOption,
+} from './options.ts';
 import { printError, say } from './print.ts';
+import { registerCare } from './register-care.ts';
+import { registerChanges } from './register-changes.ts';
+import { addChatOptions } from './register-chat.ts';
 import { registerConfig } from './register-config.ts';
+import { registerReads } from './register-reads.ts';
 
 const USAGE_EXIT = 2;
-const HOME = ['--home <folder>', 'where sessions live, instead of REPRISE_HOME or ~/.reprise'] as const;
-
-type Options = Record<string, unknown>;
-
-/** Loaded when a command needs it: `--version` and `--help` stay quick. */
-const home = (): Promise<typeof import('./commands/home.ts')> => import('./commands/home.ts');
 
 /** Runs one command line and leaves its exit code in `process.exitCode`, so that pending output is written. */
 export async function main(argv: readonly string[]): Promise<void> {
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    // The reader of a pipe may leave early (`| head`); that is its right, not our error.
-    if (error.code !== 'EPIPE') throw error;
-    process.exit(0);
+  process.on('uncaughtException', (error) => {
+    say(`reprise: a bug in reprise itself, please report it:\n${error.stack ?? String(error)}`);
+    process.exit(1);
   });
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      // The reader of a pipe may leave early (`| head`); that is its right, not our error.
+      if (error.code !== 'EPIPE') throw error;
+      process.exit(0);
+    });
+  }
+  const program = createProgram();
   try {
-    await createProgram().parseAsync(argv.length <= 2 ? [...argv, 'chat'] : [...argv]);
+    await program.parseAsync(withDefaultCommand(program, argv));
   } catch (error) {
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : USAGE_EXIT;
     else process.exitCode = printError(error);
   }
 }
 
-function createProgram(): Command {
+/** Every command with its options; what a command does is loaded when it is run, so that all others stay quick. */
+export function createProgram(): Command {
   const program = new Command('reprise')
     .description('Conversations that survive: a session engine for AI agents.')
     .version(version(), '-V, --version')
-    .configureHelp({ sortSubcommands: true })
+    .usage('[options] [command]')
+    .enablePositionalOptions()
     .exitOverride()
     .showHelpAfterError('Run "reprise --help" for what there is.')
-    .addHelpText(
-      'beforeAll',
-      `Examples:
-  reprise                                            chat; goes on where it stopped
-  reprise show chat.jsonl                            read a transcript of any dialect
-  reprise show chat.jsonl --json --format anthropic  the messages a model would be sent
-`,
-    )
-    .helpOption('-h, --help', 'show this help');
-  program
-    .command('chat')
-    .description('talk to an agent; what "reprise" alone does')
-    .option('--model <name>', 'who answers', 'offline')
-    .option(...HOME)
-    .action(async (options: Options) => (await import('./commands/chat.ts')).chat(options));
-  program
-    .command('show')
-    .description('print a history: of a session, or of a transcript file of any tool')
-    .argument('<ref|file>', 'a session, or a .jsonl file: Reprise, pi v1 to v3, claw0, ZyHive, ZeroClaw rows')
-    .option('--json', 'print JSON instead of text')
-    .option('--format <api>', 'with --json: rebuilt API messages, "anthropic", "openai" or "ai-sdk"')
-    .option('--leaf <entry>', 'stand at this entry instead of the last one')
-    .option('-n, --limit <count>', 'only the last <count> entries')
-    .option(...HOME)
-    .action(async (target: string, options: Options) => {
-      process.exitCode = await (await import('./commands/show.ts')).show(target, options);
-    });
-  program
-    .command('ls')
-    .description('list sessions, newest first; * marks the one its key stands for')
-    .argument('[text]', 'only those with this in their title or label')
-    .option('--json', 'print JSON instead of text')
-    .option('--agent <id>', 'only those of one agent')
-    .option('--deleted', 'what is in the trash')
-    .option('-n, --limit <count>', 'at most so many', '50')
-    .option(...HOME)
-    .action(async (text: string | undefined, options: Options) => (await home()).ls(text, options));
-  program
-    .command('verify')
-    .description('read every byte of a session, or of all: exit 0 clean, 1 quarantined, 6 damaged')
-    .argument('[ref]')
-    .option('--json', 'print JSON instead of text')
-    .option(...HOME)
-    .action(async (ref: string | undefined, options: Options) => {
-      process.exitCode = await (await home()).verify(ref, options);
-    });
-  program
-    .command('repair')
-    .description('continue a damaged session in a new one; the old one is kept')
-    .argument('<ref>')
-    .option('--json', 'print JSON instead of text')
-    .option(...HOME)
-    .action(async (ref: string, options: Options) => (await home()).repair(ref, options));
-  program
-    .command('locks')
-    .description('who holds which session')
-    .option('--json', 'print JSON instead of text')
-    .option(...HOME)
-    .action(async (options: Options) => (await home()).locks(options));
-  program
-    .command('doctor')
-    .description('what an operator would ask first: exit 0 when nothing wants a look')
-    .option('--json', 'print JSON instead of text')
-    .option(...HOME)
-    .action(async (options: Options) => {
-      process.exitCode = await (await import('./commands/doctor.ts')).doctor(options);
-    });
-  program
+    .helpOption('-h, --help', 'show this help')
+    .helpCommand(false);
+  configureHelp(program);
+  addExamples(program, [
+    'reprise                     chat; goes on where it stopped',
+    'reprise -p "and then?" -c   one question, one answer',
+    'reprise ls garden           sessions with "garden" in their name',
+    'reprise show @last          read one: id, name, key, @last, @-2 or list number',
+    'reprise search "red fox"    who said that?',
+    'reprise demo                a home to play with',
+  ]);
+  declareGlobals(program);
+  program.commandsGroup('Talk:');
+  registerChat(program);
+  registerServe(program);
+  registerReads(program);
+  registerChanges(program);
+  registerCare(program);
+  registerConfig(program);
+  return program;
+}
+
+function registerChat(program: Command): void {
+  const chat = program.command('chat').description('talk to an agent; what "reprise" alone does');
+  addChatOptions(addGlobals(chat, ['model', 'json', ...ANYWHERE])).action(async (options: Options) =>
+    textOption(options['url']) === undefined
+      ? (await import('./commands/chat.ts')).chat(options)
+      : (await import('./commands/remote-chat.ts')).remoteChat(options),
+  );
+}
+
+function registerServe(program: Command): void {
+  const serve = program
     .command('serve')
+    .summary('the sessions as an HTTP API')
     .description('the sessions as an HTTP API, for this machine unless told otherwise')
     .option('--host <address>', 'where to listen; beyond loopback a token has to be given')
     .option('--port <number>', '0 takes any that is free')
-    .option('--token-file <file>', 'a file with the token')
-    .option('--model <name>', 'who answers')
-    .option('--json', 'print {"url","tokenFile","pid"} when it is ready')
-    .option(...HOME)
     .action(async (options: Options) => (await import('./commands/serve.ts')).serveHome(options));
-  program
-    .command('path')
-    .description('where the home is, or the transcript of a session')
-    .argument('[ref]')
-    .option('--json', 'print JSON instead of text')
-    .option(...HOME)
-    .action(async (ref: string | undefined, options: Options) => (await home()).path(ref, options));
-  registerConfig(program);
-  return program;
+  addGlobals(serve, ['tokenFile', 'model', 'json', ...LOCAL]);
+  addExamples(serve, ['reprise serve', 'reprise serve --port 0 --json']);
+}
+
+/** Options without a command are those of the chat: `reprise`, `reprise -c`, `reprise --home here`. */
+function withDefaultCommand(program: Command, argv: readonly string[]): string[] {
+  const [node = '', script = '', ...args] = argv;
+  let at = 0;
+  for (; at < args.length; at++) {
+    const word = args[at] ?? '';
+    if (!word.startsWith('-') || word === '-') return [...argv];
+    const known = optionNamed(program.options, word);
+    if (known === undefined || word === '-V' || word === '--version') break;
+    if ((known.required || known.optional) && !word.includes('=')) at++;
+  }
+  if (['-h', '--help', '-V', '--version'].includes(args[at] ?? '')) return [...argv];
+  return [node, script, ...args.slice(0, at), 'chat', ...args.slice(at)];
 }
 
 function version(): string {
@@ -127,8 +115,3 @@ function version(): string {
   };
   return version;
 }
-
-process.on('uncaughtException', (error) => {
-  say(`reprise: a bug in reprise itself, please report it:\n${error.stack ?? String(error)}`);
-  process.exit(1);
-});

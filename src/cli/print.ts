@@ -28,16 +28,32 @@ export function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
+/** What every read prints with `--json`. */
+export function printPage(
+  data: readonly unknown[],
+  {
+    hasMore = false,
+    lastId = null,
+    ...more
+  }: { readonly hasMore?: boolean; readonly lastId?: string | null; readonly [name: string]: unknown } = {},
+): void {
+  print(JSON.stringify({ data, hasMore, lastId, ...more }, null, 2));
+}
+
 /** stderr is talk. */
 export function say(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
+const TOKEN_NEXT =
+  'Name the file with the token of the server: --token-file, REPRISE_TOKEN_FILE, or REPRISE_TOKEN itself.';
+
 /** One line of cause, one line of next step, and the exit code of the error's row. */
 export function printError(error: unknown): number {
   if (!(error instanceof RepriseError)) throw error;
   say(`reprise: ${escapeForTerminal(error.message)} (${error.code})`);
-  const { next } = error.details;
+  // What a server says of a missing token is for whoever writes requests.
+  const next = error.code === 'UNAUTHORIZED' ? TOKEN_NEXT : error.details['next'];
   if (typeof next === 'string') say(escapeForTerminal(next));
   return error.exitCode;
 }

@@ -36,7 +36,7 @@ export async function createModel(
   throw unknownModel(ref);
 }
 
-const LOCAL_URLS: ReadonlyMap<string, string> = new Map([
+export const LOCAL_URLS: ReadonlyMap<string, string> = new Map([
   ['ollama', 'http://127.0.0.1:11434/v1'],
   ['llamacpp', 'http://127.0.0.1:8080/v1'],
 ]);

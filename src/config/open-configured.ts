@@ -1,6 +1,7 @@
 import type { Reprise } from '../engine/reprise.ts';
 import { RepriseError } from '../errors.ts';
 import type { Model } from '../models/model.ts';
+import type { Store } from '../store/store.ts';
 import type { CreateModelOptions } from './create-model.ts';
 import { ModelBook } from './model-book.ts';
 import { openStore } from './open.ts';
@@ -13,6 +14,8 @@ export interface OpenConfiguredOptions {
   readonly run?: boolean;
   /** For programs that own their process; see `OpenStoreOptions`. */
   readonly signals?: boolean;
+  /** One that is open already, of the same home. The engine closes it. */
+  readonly store?: Store;
   /** Whoever lets people choose models keeps the book, to load what they name. */
   readonly models?: ModelBook;
 }
@@ -29,7 +32,8 @@ export async function openConfigured(config: Config, options: OpenConfiguredOpti
   const { kind, url: _, ...rest } = store;
   const { maintenance: __, ...sessionOptions } = session;
   const isKept = session.enabled ?? true;
-  const opened = await openStore({ ...rest, kind: isKept ? kind : 'memory', home, signals });
+  const opened =
+    options.store ?? (await openStore({ ...rest, kind: isKept ? kind : 'memory', home, signals }));
   try {
     return await openReprise({
       home,
@@ -47,7 +51,7 @@ export async function openConfigured(config: Config, options: OpenConfiguredOpti
       ...(run !== undefined && { run }),
     });
   } catch (error) {
-    await opened[Symbol.asyncDispose]();
+    if (options.store === undefined) await opened[Symbol.asyncDispose]();
     throw error;
   }
 }

@@ -1,13 +1,20 @@
 import { RepriseError } from '../errors.ts';
 import { isSessionId } from '../keys/ids.ts';
-import type { SessionRecord, Store } from '../store/store.ts';
+import type { SessionPage, SessionRecord, Store } from '../store/store.ts';
 
-const SCAN_LIMIT = 1000;
+const PAGE = 1000;
 const SHOWN = 8;
 
+type Sessions = Pick<Store, 'list' | 'get' | 'active'>;
+
 export interface RefOptions {
-  /** `open`: what is in the trash is not found. */
-  readonly status?: 'open' | 'any';
+  /** `open`: what is in the trash is not found. `deleted`: only what is there, numbered as the trash is listed. */
+  readonly status?: 'open' | 'deleted' | 'any';
+}
+
+/** Archived sessions are out of the way: lists leave them out and their numbers pass over them. */
+export function isListed({ settings }: Pick<SessionRecord, 'settings'>): boolean {
+  return settings['archived'] !== true;
 }
 
 /**
@@ -15,17 +22,12 @@ export interface RefOptions {
  * `@-2` (the one before the last), or its number in the list. What fits several is refused, with the candidates.
  */
 export async function resolveRef(
-  store: Pick<Store, 'list' | 'get' | 'active'>,
+  store: Sessions,
   ref: string,
   { status = 'any' }: RefOptions = {},
 ): Promise<SessionRecord> {
-  const { sessions } = await store.list({ limit: SCAN_LIMIT, status });
   const nth = nthOf(ref);
-  if (nth !== undefined) {
-    const session = sessions.filter((record) => record.status === 'open')[nth];
-    if (session !== undefined) return session;
-    throw notFound(ref);
-  }
+  if (nth !== undefined) return byNumber(store, ref, nth, status === 'deleted' ? 'deleted' : 'open');
   const exact = (await byId(store, ref)) ?? (await byKey(store, ref));
   if (exact !== undefined && (status === 'any' || exact.status === status)) return exact;
   const wanted = ref.toLowerCase();
@@ -38,11 +40,45 @@ export async function resolveRef(
     (record) => names(record).some((name) => name.toLowerCase().startsWith(wanted)),
     ({ sessionKey }) => ref.includes(':') && sessionKey.startsWith(ref),
   ];
-  for (const fits of ref === '' ? [] : steps) {
-    const candidates = sessions.filter(fits);
-    if (candidates.length > 0) return only(ref, candidates);
+  // A start is unique among all or not at all, so all are looked at, a page at a time.
+  const fits = steps.map((): SessionRecord[] => []);
+  if (ref !== '')
+    for await (const record of each(store, status))
+      for (const [i, step] of steps.entries()) if (step(record)) fits[i]?.push(record);
+  const candidates = fits.find(({ length }) => length > 0);
+  if (candidates === undefined) throw notFound(ref, status);
+  return only(ref, candidates);
+}
+
+/** As the list of open sessions, or that of the trash, counts them. */
+async function byNumber(
+  store: Sessions,
+  ref: string,
+  nth: number,
+  status: 'open' | 'deleted',
+): Promise<SessionRecord> {
+  let left = nth;
+  for await (const record of each(store, status)) {
+    if (!isListed(record)) continue;
+    if (left === 0) return record;
+    left--;
   }
-  throw notFound(ref);
+  throw notFound(ref, status);
+}
+
+async function* each(
+  store: Sessions,
+  status: NonNullable<RefOptions['status']>,
+): AsyncGenerator<SessionRecord> {
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const page: SessionPage = await store.list({
+      limit: PAGE,
+      status,
+      ...(cursor !== undefined && { cursor }),
+    });
+    yield* page.sessions;
+    cursor = page.cursor;
+  }
 }
 
 async function byId(store: Pick<Store, 'get'>, ref: string): Promise<SessionRecord | undefined> {
@@ -76,19 +112,26 @@ function nthOf(ref: string): number | undefined {
 
 function only(ref: string, candidates: readonly SessionRecord[]): SessionRecord {
   const [first, ...others] = candidates;
-  if (first === undefined) throw notFound(ref);
-  if (others.length === 0) return first;
+  if (first !== undefined && others.length === 0) return first;
   const shown = candidates.slice(0, SHOWN).map(({ id, label, title }) => `  ${id}  ${label ?? title}`);
+  const left = candidates.length - SHOWN;
+  const more = left > 0 ? [`  … ${left} more`] : [];
   throw new RepriseError('AMBIGUOUS_REF', `"${ref}" fits ${candidates.length} sessions`, {
     details: {
       candidates: candidates.map(({ id }) => id),
-      next: `Say more of one of these:\n${shown.join('\n')}`,
+      next: `Say more of one of these:\n${[...shown, ...more].join('\n')}`,
     },
   });
 }
 
-function notFound(ref: string): RepriseError {
-  return new RepriseError('SESSION_NOT_FOUND', `no session "${ref}"`, {
-    details: { ref, next: '"reprise ls" and /sessions list what is there.' },
+function notFound(ref: string, status: RefOptions['status']): RepriseError {
+  const isTrash = status === 'deleted';
+  return new RepriseError('SESSION_NOT_FOUND', `no session "${ref}"${isTrash ? ' in the trash' : ''}`, {
+    details: {
+      ref,
+      next: isTrash
+        ? '"reprise ls --deleted" lists what is there.'
+        : '"reprise ls" and /sessions list what is there.',
+    },
   });
 }

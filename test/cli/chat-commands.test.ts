@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import type { SessionRecord } from '../../src/index.ts';
+import { cliEnv } from '../support/cli-env.ts';
 
 const KEY = 'agent:main:main';
 let home = '';
@@ -13,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-const { FORCE_COLOR: _, ...env } = process.env;
+const env = cliEnv();
 
 interface Said {
   readonly status: number | null;

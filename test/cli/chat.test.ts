@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
+import { cliEnv } from '../support/cli-env.ts';
 
 let home = '';
 beforeEach(() => {
@@ -11,7 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-const { FORCE_COLOR: _, ...env } = process.env;
+const env = cliEnv();
 
 interface Said {
   readonly status: number | null;
@@ -55,7 +56,7 @@ describe('the chat', () => {
   test('goes on where another process stopped', () => {
     expect(chat(['my name is Ada']).status).toBe(0);
     const { stdout, stderr } = chat(['what is my name?']);
-    expect(stderr).toContain('Restored: 2 messages.');
+    expect(stderr).toContain('Restored: 1 previous turns');
     expect(stdout).toContain('your name is Ada');
   });
 
@@ -121,28 +122,44 @@ describe('the chat', () => {
     expect(wrong.stderr).toContain('MODEL_UNKNOWN');
   });
 
-  test('Ctrl-C stops a running answer and keeps what arrived; when nothing runs it ends the chat', async () => {
-    const child = spawn(
-      process.execPath,
-      ['bin/reprise.cjs', 'chat', '--home', home, '--model', 'offline:slow'],
-      { env },
-    );
-    const exit = new Promise<number | null>((resolve) => child.on('exit', resolve));
-    const seen = collect(child);
-    child.stdin.write('tell me who you are, at length\n');
-    await seen.until(/You said|I am/, 'stdout');
+  test('Ctrl-C stops a running answer and keeps what arrived, and the chat goes on', async () => {
+    const { child, exit, seen } = slowChat();
+    child.stdin.write(LONG);
+    await seen.until(/You said/, 'stdout');
     child.kill('SIGINT');
     await seen.until(/\(stopped\)/, 'stderr');
     child.stdin.write('/context\n');
     await seen.until(/Context usage/, 'stdout');
-    // The answer is seen a moment before the chat is idle again, so it may take more than one;
-    // not so many that one meets a process whose handlers are gone already.
+    child.stdin.end();
+    expect(await exit).toBe(0);
+    expect(await userTexts()).toHaveLength(1);
+  });
+
+  test('a second Ctrl-C leaves, whether the answer has stopped by then or not', async () => {
+    const { child, exit, seen } = slowChat();
+    child.stdin.write(LONG);
+    await seen.until(/You said/, 'stdout');
     child.kill('SIGINT');
-    const again = setInterval(() => child.kill('SIGINT'), 1000);
-    expect(await exit.finally(() => clearInterval(again))).toBe(0);
+    await seen.until(/\(stopped\)/, 'stderr');
+    child.kill('SIGINT');
+    expect(await exit).toBe(0);
     expect(await userTexts()).toHaveLength(1);
   });
 });
+
+/** The slow model says it back word by word, for some seconds. */
+const LONG = `say this: ${'and on '.repeat(100)}\n`;
+
+function slowChat(): {
+  child: ChildProcessWithoutNullStreams;
+  exit: Promise<number | null>;
+  seen: ReturnType<typeof collect>;
+} {
+  const args = ['bin/reprise.cjs', 'chat', '--home', home, '--model', 'offline:slow'];
+  const child = spawn(process.execPath, args, { env });
+  const exit = new Promise<number | null>((resolve) => child.on('exit', resolve));
+  return { child, exit, seen: collect(child) };
+}
 
 function collect(child: ChildProcessWithoutNullStreams): {
   until: (what: RegExp, where: 'stdout' | 'stderr') => Promise<void>;

@@ -15,6 +15,9 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 
+/** Each command is a process of its own, and machines can be busy. */
+const timeout = 180_000;
+
 let home = '';
 beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'reprise-home-'));
@@ -31,7 +34,7 @@ beforeAll(async () => {
     if (id === 'first-1') await store.append(id, [{ type: 'message', message: { role: 'user', content } }]);
   }
   await store.activate('agent:main:tg:direct:second', 'second');
-});
+}, timeout);
 afterAll(() => rmSync(home, { recursive: true }));
 
 function reprise(...args: readonly string[]): { status: number | null; stdout: string; stderr: string } {
@@ -88,7 +91,7 @@ describe('a home from the command line', () => {
     expect(JSON.parse(reprise('locks', '--json').stdout)).toEqual({ data: [], hasMore: false, lastId: null });
   });
 
-  test('verify answers by exit code: clean, and damaged', () => {
+  test('verify answers by exit code: clean, and damaged', { timeout }, () => {
     expect(reprise('verify')).toMatchObject({ status: 0, stdout: 'clean\n' });
     const file = reprise('path', 'first-1').stdout.trim();
     const bytes = readFileSync(file);
@@ -109,7 +112,9 @@ describe('a home from the command line', () => {
     expect(readFileSync(file)).toEqual(damaged);
   });
 
-  test('a cut transcript: show and verify say which lines are lost, and the session goes on', async () => {
+  test('a cut transcript: show and verify say which lines are lost, and the session goes on', {
+    timeout,
+  }, async () => {
     const cut = mkdtempSync(join(tmpdir(), 'reprise-cut-'));
     const at = (...args: readonly string[]): { status: number | null; stdout: string } =>
       spawnSync(process.execPath, ['bin/reprise.cjs', ...args, '--home', cut], { encoding: 'utf8' });
@@ -174,7 +179,9 @@ describe('a home from the command line', () => {
     expect(stdout).toMatch(/disk: [\d,]+ MiB free; below [\d,]+ MiB no turn begins/);
   });
 
-  test('an index that is damaged or lost leaves no gap in the list, and doctor tells what became of it', () => {
+  test('an index that is damaged or lost leaves no gap in the list, and doctor tells what became of it', {
+    timeout,
+  }, () => {
     const hurt = `${home}-hurt`;
     cpSync(home, hurt, { recursive: true });
     const run = (command: string): ReturnType<typeof reprise> =>

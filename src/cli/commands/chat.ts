@@ -1,59 +1,99 @@
-import { createInterface } from 'node:readline';
-import { createModel } from '../../config/create-model.ts';
-import { ModelBook } from '../../config/model-book.ts';
-import { openStore } from '../../config/open.ts';
-import { openReprise } from '../../config/open-reprise.ts';
-import { type HomeOptions, homeOf } from '../home.ts';
+import { type LoadedConfig, loadConfig } from '../../config/load.ts';
+import type { ModelBook } from '../../config/model-book.ts';
+import { modelBookFor, openConfigured } from '../../config/open-configured.ts';
+import type { Config } from '../../config/schema.ts';
+import type { Reprise } from '../../engine/reprise.ts';
+import { RepriseError } from '../../errors.ts';
+import { isInteractive } from '../ask.ts';
+import { type Options, textOption } from '../options.ts';
+import { pickSession } from '../pick.ts';
 import { escapeForTerminal, say } from '../print.ts';
-import { Repl } from '../repl.ts';
+import { ChatLoop } from '../repl/chat-loop.ts';
+import {
+  checkAgent,
+  checkChoice,
+  chooseChat,
+  chooseOneShot,
+  type SessionChoice,
+} from '../repl/choose-session.ts';
+import { completions } from '../repl/completions.ts';
+import { InputHistory } from '../repl/input-history.ts';
+import { PipedLines } from '../repl/line-source.ts';
+import { oneShot, promptText } from '../repl/one-shot.ts';
+import { firstLines, laterLines } from '../repl/opening-lines.ts';
+import { Repl } from '../repl/repl.ts';
+import { TerminalLines } from '../repl/terminal-lines.ts';
 
-const HELP = '/help lists commands, /quit ends; // begins a message with a slash';
+/** A chat that goes on where it stopped, or with `-p` a single question. */
+export async function chat(options: Options = {}): Promise<void> {
+  const choice = choiceOf(options);
+  checkChoice(choice);
+  const isOneShot = options['prompt'] !== undefined;
+  if (!isOneShot && (options['json'] === true || options['stream'] === true))
+    throw new RepriseError('INVALID_INPUT', '--json and --stream are for a single question', {
+      details: { next: 'Write: reprise -p "a question" --json' },
+    });
+  // Before anything is opened or made: a question that is none leaves no trace.
+  const text = isOneShot ? await promptText(textOption(options['prompt']), process.stdin) : '';
+  const loaded = withOptions(await loadConfig({ flags: options }), options);
+  for (const warning of loaded.warnings) say(escapeForTerminal(warning));
+  const { config } = loaded;
+  const models = modelBookFor(config);
+  await using reprise = await openConfigured(config, { run: false, signals: true, models });
+  await checkAgent(reprise.store, choice.agent, Object.keys(config.agents));
+  if (isOneShot) {
+    const session = await chooseOneShot(reprise, choice, pickSession);
+    const { model } = (await session.record()).settings;
+    if (typeof model === 'string') await models.load(model);
+    await oneShot(session, text, { json: options['json'] === true, stream: options['stream'] === true });
+  } else await talk(reprise, loaded, { choice, models });
+}
 
-/** A plain chat that goes on where it stopped. Reads lines until they end, from people and pipes. */
-export async function chat(options: HomeOptions & { readonly model?: unknown } = {}): Promise<void> {
-  const { path, origin } = homeOf(options);
-  const name = typeof options.model === 'string' ? options.model : 'offline';
-  const model = await createModel(name);
-  const store = await openStore({ kind: 'jsonl', home: path, signals: true });
-  const models = new ModelBook();
-  const modelByName: typeof models.get = (wanted) => models.get(wanted);
-  await using reprise = await openReprise({ home: path, store, model, modelByName, run: false });
-  const session = await reprise.session('agent:main:main');
-  const { messageCount } = await session.record();
-  say(`Everything said here is kept in ${path} (from ${origin}).`);
-  const offline = 'offline: a small program, without network and without understanding';
-  say(`The model is ${name === 'offline' ? offline : escapeForTerminal(name)}.`);
-  say(
-    messageCount > 0 ? `Restored: ${messageCount} messages.` : 'Try: my name is Ada. Then: what is my name?',
-  );
-  say(HELP);
+async function talk(
+  reprise: Reprise,
+  loaded: LoadedConfig,
+  { choice, models }: { readonly choice: SessionChoice; readonly models: ModelBook },
+): Promise<void> {
+  const { home, store } = loaded.config;
+  const isKept = store.kind !== 'memory';
+  const isFirst = (await reprise.sessions({ limit: 1, status: 'any' })).sessions.length === 0;
+  const session = await chooseChat(reprise, choice, pickSession);
+  const lines = isFirst ? await firstLines(loaded, { isKept }) : laterLines(loaded, await session.record());
+  for (const line of lines) say(escapeForTerminal(line));
 
-  const terminal = process.stdin.isTTY === true && process.stderr.isTTY === true;
-  const lines = createInterface({ input: process.stdin, output: process.stderr, terminal, prompt: '> ' });
-  const input = lines[Symbol.asyncIterator]();
-  let running: AbortController | undefined;
-  const confirm = async (question: string): Promise<boolean> => {
-    const interrupted = running;
-    // While a question stands nothing runs, so Ctrl-C leaves, and no answer is a no.
-    running = undefined;
-    say(`${escapeForTerminal(question)} [y/N]`);
-    const { value } = await input.next();
-    running = interrupted;
-    return typeof value === 'string' && /^y(es)?$/i.test(value.trim());
-  };
-  const repl = new Repl({ reprise, models, confirm });
+  const { stdin: input, stderr: output } = process;
+  const isLive = isInteractive();
+  const repl: Repl = new Repl({ reprise, models, isLive, confirm: (question) => source.confirm(question) });
+  const loop = new ChatLoop(repl);
   await repl.enter(session);
-  const interrupt = (): void => (running === undefined ? lines.close() : running.abort());
-  lines.on('SIGINT', interrupt);
-  // Stays until the process ends: an impatient second Ctrl-C must not kill it while the store closes.
-  process.on('SIGINT', interrupt);
-  if (terminal) lines.prompt();
-  for (let line = await input.next(); line.done !== true; line = await input.next()) {
-    running = new AbortController();
-    const goesOn = await repl.answer(line.value, running.signal);
-    running = undefined;
-    if (!goesOn) break;
-    if (terminal) lines.prompt();
-  }
-  lines.close();
+  const source = isLive
+    ? new TerminalLines({
+        input,
+        output,
+        history: new InputHistory(isKept ? home : undefined),
+        complete: (line) => completions(line, reprise.store),
+        onMeanwhile: (message) => repl.meanwhile(message),
+        onInterrupt: loop.interrupt,
+      })
+    : new PipedLines(input);
+  await loop.run(source);
+}
+
+function choiceOf(options: Options): SessionChoice {
+  const { continue: last, resume, session, new: fresh, agent } = options;
+  return {
+    agent: textOption(agent),
+    last: last === true,
+    pick: resume === true ? true : textOption(resume),
+    ref: textOption(session),
+    fresh: fresh === true ? true : textOption(fresh),
+  };
+}
+
+function withOptions(loaded: LoadedConfig, { ephemeral, profile }: Options): LoadedConfig {
+  const { config } = loaded;
+  const store = ephemeral === true ? { ...config.store, kind: 'memory' as const } : config.store;
+  // The engine refuses a name that is none, with those there are.
+  const ways = typeof profile === 'string' ? { profile: profile as NonNullable<Config['profile']> } : {};
+  return { ...loaded, config: { ...config, ...ways, store } };
 }

@@ -3,7 +3,8 @@ import { readdir, readFile, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DiskSpace, LeaseInfo, TranscriptProblem } from '../../store/store.ts';
 import { isObject } from '../../transcript/json.ts';
-import { type HomeOptions, homeOf, openHomeAsItIs } from '../home.ts';
+import { type Home, homeOf, openHomeAsItIs } from '../home.ts';
+import type { Options } from '../options.ts';
 import { escapeForTerminal, print, style } from '../print.ts';
 
 interface Check {
@@ -19,8 +20,9 @@ const OPEN_TO_OTHERS = 0o077;
 const MAX_PROBLEMS = 5;
 
 /** `reprise doctor`: what an operator would ask first. Exit 0 when nothing wants a look, else 1. */
-export async function doctor(options: HomeOptions & { readonly json?: unknown }): Promise<number> {
-  const { path, origin } = homeOf(options);
+export async function doctor(options: Options): Promise<number> {
+  const home = await homeOf(options);
+  const { path, origin, kind } = home;
   const checks: Check[] = [{ name: 'node', ok: true, detail: process.version }];
   if (!existsSync(path)) {
     checks.push({
@@ -30,12 +32,14 @@ export async function doctor(options: HomeOptions & { readonly json?: unknown })
     });
   } else {
     checks.push(await homeCheck(path, origin), await quarantineCheck(path), identityCheck());
-    if (existsSync(join(path, 'control.db'))) checks.push(...(await storeChecks(options)));
+    if (existsSync(join(path, kind === 'jsonl' ? 'control.db' : 'store.db')))
+      checks.push(...(await storeChecks(home)));
     else checks.push(spaceCheck(await freeOn(path)));
     // Behind the store: opening it may be what salvages it.
     checks.push(...(await salvageChecks(path)));
   }
-  if (options.json === true) print(JSON.stringify({ data: checks, hasMore: false, lastId: null }, null, 2));
+  if (options['json'] === true)
+    print(JSON.stringify({ data: checks, hasMore: false, lastId: null }, null, 2));
   else for (const check of checks) print(line(check));
   return checks.every(({ ok }) => ok) ? 0 : 1;
 }
@@ -118,8 +122,8 @@ function identityCheck(): Check {
   };
 }
 
-async function storeChecks(options: HomeOptions): Promise<Check[]> {
-  await using store = await openHomeAsItIs(options);
+async function storeChecks(home: Home): Promise<Check[]> {
+  await using store = await openHomeAsItIs(home);
   const { sessions, bytes, disk, rebuilding, behind, problems } = await store.stats();
   const held = await store.leases();
   const leases = held.filter(({ lockFile }) => lockFile === undefined);

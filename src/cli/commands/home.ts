@@ -1,74 +1,37 @@
-import { sessionFacts, sessionName } from '../../engine/commands/session-line.ts';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { resolveRef } from '../../engine/ref.ts';
 import { repairedText, repairSession } from '../../engine/repair.ts';
-import type { SessionRecord, VerifyStatus } from '../../store/store.ts';
-import { type HomeOptions, homeOf, openHome } from '../home.ts';
-import { escapeForTerminal, print, say, style } from '../print.ts';
-
-interface ReadOptions extends HomeOptions {
-  readonly json?: unknown;
-}
-
-interface ListOptions extends ReadOptions {
-  readonly limit?: unknown;
-  readonly agent?: unknown;
-  readonly deleted?: unknown;
-}
-
-/** `reprise ls [text]` */
-export async function ls(text: string | undefined, options: ListOptions): Promise<void> {
-  await using store = await openHome(options);
-  const { sessions, cursor } = await store.list({
-    limit: Number(options.limit ?? 50),
-    ...(text !== undefined && { text }),
-    ...(typeof options.agent === 'string' && { agentId: options.agent }),
-    ...(options.deleted === true && { status: 'deleted' as const }),
-  });
-  if (options.json === true) {
-    print(
-      JSON.stringify(
-        { data: sessions, hasMore: cursor !== null, lastId: sessions.at(-1)?.id ?? null },
-        null,
-        2,
-      ),
-    );
-    return;
-  }
-  if (sessions.length === 0) say('no sessions');
-  for (const [i, session] of sessions.entries()) print(listLine(i + 1, session));
-  if (cursor !== null) say('… older ones left out; --limit shows more');
-}
-
-function listLine(number: number, record: SessionRecord): string {
-  const head = `${String(number).padStart(3)}${record.active ? '*' : ' '} ${sessionName(record)}`;
-  return `${escapeForTerminal(head)}\n     ${style('dim', escapeForTerminal(sessionFacts(record, new Date())))}`;
-}
+import { RepriseError } from '../../errors.ts';
+import type { VerifyStatus } from '../../store/store.ts';
+import { homeOf, openHome, openHomeWith } from '../home.ts';
+import type { Options } from '../options.ts';
+import { escapeForTerminal, print, printPage, say } from '../print.ts';
 
 const VERIFY_EXIT: Readonly<Record<VerifyStatus, number>> = { clean: 0, quarantined: 1, corrupt: 6 };
 
 /** `reprise verify [ref]`: 0 clean, 1 quarantined or torn, 6 damaged. */
-export async function verify(ref: string | undefined, options: ReadOptions): Promise<number> {
+export async function verify(ref: string | undefined, options: Options): Promise<number> {
   await using store = await openHome(options);
   const id = ref === undefined ? undefined : (await resolveRef(store, ref)).id;
   const report = await store.verify(id);
-  if (options.json === true) print(JSON.stringify(report, null, 2));
+  const { status, findings } = report;
+  if (options['json'] === true) printPage(findings, { lastId: findings.at(-1)?.session ?? null, status });
   else {
-    for (const { session, offset, kind, detail } of report.findings) {
+    for (const { session, offset, kind, detail } of findings) {
       print(`${session} at byte ${offset}: ${kind}, ${escapeForTerminal(detail)}`);
     }
-    print(report.status);
+    print(status);
   }
-  return VERIFY_EXIT[report.status];
+  return VERIFY_EXIT[status];
 }
 
 /** `reprise locks`: who holds what. */
-export async function locks(options: ReadOptions): Promise<void> {
+export async function locks(options: Options): Promise<void> {
   await using store = await openHome(options);
   const leases = await store.leases();
-  if (options.json === true) {
-    print(
-      JSON.stringify({ data: leases, hasMore: false, lastId: leases.at(-1)?.sessionId ?? null }, null, 2),
-    );
+  if (options['json'] === true) {
+    printPage(leases, { lastId: leases.at(-1)?.sessionId ?? null });
     return;
   }
   if (leases.length === 0) say('nobody holds a session');
@@ -83,21 +46,28 @@ export async function locks(options: ReadOptions): Promise<void> {
 }
 
 /** `reprise path [ref]`: the home, or the transcript of a session. */
-export async function path(ref: string | undefined, options: ReadOptions): Promise<void> {
-  const { path: home } = homeOf(options);
+export async function path(ref: string | undefined, options: Options): Promise<void> {
+  const found = await homeOf(options);
+  const { path: home, origin } = found;
   if (ref === undefined) {
-    print(options.json === true ? JSON.stringify({ home }) : home);
+    if (options['json'] === true) printPage([{ home, origin }]);
+    else print(home);
     return;
   }
-  await using store = await openHome(options);
+  await using store = (await openHomeWith(found)).store;
   const { id, agentId } = await resolveRef(store, ref);
-  const file = `${home}/agents/${agentId}/sessions/${id}.jsonl`;
-  print(options.json === true ? JSON.stringify({ home, file }) : file);
+  const file = join(home, 'agents', agentId, 'sessions', `${id}.jsonl`);
+  if (!existsSync(file))
+    throw new RepriseError('NOT_FOUND', `session ${id} has no transcript file`, {
+      details: { next: 'Of a session in the trash or in a database, "reprise show" prints it.' },
+    });
+  if (options['json'] === true) printPage([{ home, file }], { lastId: id });
+  else print(file);
 }
 
 /** `reprise repair <ref>`: everything that still verifies goes on in a new session; the damaged one stays as it is. */
-export async function repair(ref: string, options: ReadOptions): Promise<void> {
+export async function repair(ref: string, options: Options): Promise<void> {
   await using store = await openHome(options);
   const result = await repairSession(store, await resolveRef(store, ref));
-  print(options.json === true ? JSON.stringify(result) : repairedText(result));
+  print(options['json'] === true ? JSON.stringify(result) : repairedText(result));
 }

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { loadConfig } from '../../config/load.ts';
 import { createLogger } from '../../config/logger.ts';
 import { modelBookFor, openConfigured } from '../../config/open-configured.ts';
+import type { Config } from '../../config/schema.ts';
 import type { Reprise } from '../../engine/reprise.ts';
 import type { Logger, ServerConfig } from '../../server/context.ts';
 import { type Served, serve } from '../../server/serve.ts';
@@ -43,8 +44,11 @@ export async function serveHome(options: Readonly<Record<string, unknown>>): Pro
 }
 
 /** A flag stands above the environment: a file that was named is meant, whatever REPRISE_TOKEN says. */
-function serverConfig(server: ServerConfig, { tokenFile }: Readonly<Record<string, unknown>>): ServerConfig {
-  return tokenFile === undefined ? server : { ...server, token: undefined };
+function serverConfig(
+  { cors, ...server }: Config['server'],
+  { tokenFile }: Readonly<Record<string, unknown>>,
+): ServerConfig {
+  return { ...server, cors: cors.origins, ...(tokenFile !== undefined && { token: undefined }) };
 }
 
 /**

@@ -1,46 +1,63 @@
 import { createReadStream, existsSync } from 'node:fs';
-import { resolveRef } from '../../engine/ref.ts';
 import { RepriseError } from '../../errors.ts';
 import { parseTranscript, readTranscript, type Transcript } from '../../transcript/reader.ts';
 import { type HistoryFormat, rebuildHistory } from '../../transcript/rebuild-history.ts';
-import { historyView, renderView } from '../history-view.ts';
-import { type HomeOptions, openHome } from '../home.ts';
+import { historyView, renderView, type ViewOptions } from '../history-view.ts';
+import { openLocalBackend } from '../local-backend.ts';
+import { countOption, type Options, textOption } from '../options.ts';
 import { escapeForTerminal, print, say } from '../print.ts';
 
-interface ShowOptions extends HomeOptions {
-  readonly json?: unknown;
-  readonly format?: unknown;
-  readonly leaf?: unknown;
-  readonly limit?: unknown;
-}
-
 const FORMATS: readonly HistoryFormat[] = ['anthropic', 'openai', 'ai-sdk'];
-/** As `verify` will answer: damage in the middle of a sealed file. */
+/** As `verify` answers: damage in the middle of a sealed file. */
 const CORRUPT_EXIT = 6;
 
-/** A path, or the ref of a session in the home. */
-export async function show(target: string, options: ShowOptions): Promise<number> {
-  const { json, format, leaf, limit } = options;
-  const api = parseFormat(format);
-  const count = parseLimit(limit);
-  const at = typeof leaf === 'string' ? leaf : undefined;
+/** `reprise show [ref|file]`: a path, or the ref of a session in the home or on a server. */
+export async function show(target: string | undefined, options: Options): Promise<number> {
+  const api = parseFormat(options['format']);
+  const view = { leaf: textOption(options['leaf']), limit: countOption('--limit', options['limit']) };
+  if (textOption(options['url']) !== undefined && !(target !== undefined && isFile(target)))
+    return showRemote(target, options, view, api);
   const transcript = await open(target, options);
+  const { leaf, limit } = view;
   if (api !== undefined) {
-    const messages = rebuildHistory(transcript.entries, { format: api, leaf: at, issues: transcript.issues });
-    print(JSON.stringify(count === undefined ? messages : messages.slice(-count), null, 2));
+    const messages = rebuildHistory(transcript.entries, { format: api, leaf, issues: transcript.issues });
+    print(JSON.stringify(limit === undefined ? messages : messages.slice(-limit), null, 2));
   } else {
-    const view = historyView(transcript, { leaf: at, limit: count });
-    if (json === true) print(JSON.stringify(view, null, 2));
-    else for (const line of renderView(view, transcript)) print(line);
+    const history = historyView(transcript, view);
+    if (options['json'] === true) print(JSON.stringify(history, null, 2));
+    else for (const line of renderView(history, transcript)) print(line);
   }
-  return report(target, transcript);
+  return report(target ?? 'the session', transcript);
 }
 
-async function open(target: string, options: HomeOptions): Promise<Transcript> {
-  const isFile = existsSync(target) || /[/\\]|\.jsonl$/.test(target);
-  if (isFile) return openFile(target);
-  await using store = await openHome(options);
-  const { id } = await resolveRef(store, target);
+async function showRemote(
+  target: string | undefined,
+  options: Options,
+  view: ViewOptions,
+  api: HistoryFormat | undefined,
+): Promise<number> {
+  if (api !== undefined || target === undefined)
+    throw new RepriseError('INVALID_INPUT', 'that works on a home, not through a server', {
+      details: { next: 'Name a session, without --format.' },
+    });
+  const { openBackend } = await import('../backend.ts');
+  await using backend = await openBackend(options);
+  const history = await backend.history(await backend.find(target), view);
+  if (options['json'] === true) print(JSON.stringify(history, null, 2));
+  else for (const line of renderView(history)) print(line);
+  return 0;
+}
+
+function isFile(target: string): boolean {
+  return existsSync(target) || /[/\\]|\.jsonl$/.test(target);
+}
+
+async function open(target: string | undefined, options: Options): Promise<Transcript> {
+  if (target !== undefined && isFile(target)) return openFile(target);
+  await using backend = await openLocalBackend(options);
+  const { store } = backend;
+  const { id } =
+    target === undefined ? await (await import('../pick.ts')).pickSession(store) : await backend.find(target);
   return parseTranscript(await store.exportSession(id), { sessionId: id });
 }
 
@@ -83,13 +100,6 @@ function parseFormat(format: unknown): HistoryFormat | undefined {
   });
 }
 
-function parseLimit(limit: unknown): number | undefined {
-  if (limit === undefined) return undefined;
-  const count = Number(limit);
-  if (Number.isSafeInteger(count) && count > 0) return count;
-  throw new RepriseError('INVALID_INPUT', `--limit wants a whole number above 0, not "${String(limit)}"`);
-}
-
 /** Nothing is skipped in silence: what the reader met goes to stderr, damage also into the exit code. */
 function report(file: string, { issues, corruptAt }: Transcript): number {
   for (const [kind, count] of issues.counts) {
@@ -99,7 +109,7 @@ function report(file: string, { issues, corruptAt }: Transcript): number {
   }
   if (corruptAt === undefined) return 0;
   say(
-    `reprise: ${file} is damaged at byte ${corruptAt}; everything that still verifies is shown above (STORE_CORRUPT)`,
+    `reprise: ${escapeForTerminal(file)} is damaged at byte ${corruptAt}; everything that still verifies is shown above (STORE_CORRUPT)`,
   );
   return CORRUPT_EXIT;
 }

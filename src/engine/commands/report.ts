@@ -1,6 +1,6 @@
 import { RepriseError } from '../../errors.ts';
 import { isObject } from '../../transcript/json.ts';
-import type { ExplainedCall } from '../explain.ts';
+import type { ExplainedCall, Explanation } from '../explain.ts';
 import type { Session } from '../session.ts';
 import { type CommandHandler, count, openTurns } from './command-context.ts';
 import { contextBar } from './context.ts';
@@ -9,14 +9,18 @@ import { sessionFacts, sessionName } from './session-line.ts';
 import { modelText, queueText } from './settings.ts';
 
 /** `/explain [turn]`: the last turn, the n-th of the session, or one by the start of its id. */
-export const explain: CommandHandler = async (args, { session }) => {
-  const { turnId, status, calls } = await session.explain(await turnNamed(session, args));
+export const explain: CommandHandler = async (args, { session }) => ({
+  text: explanationText(await session.explain(await turnNamed(session, args))),
+});
+
+export function explanationText({ turnId, status, calls }: Explanation): string {
   const lines = calls.map(callText);
   const head = `Turn ${turnId}: ${status}, ${calls.length === 1 ? '1 request' : `${calls.length} requests`}.`;
-  return { text: [head, ...lines].join('\n') };
-};
+  return [head, ...lines].join('\n');
+}
 
-async function turnNamed(session: Session, name: string): Promise<string | undefined> {
+/** Empty: undefined, which is the last one. */
+export async function turnNamed(session: Session, name: string): Promise<string | undefined> {
   if (name === '') return undefined;
   const turns = (await readEntries(session)).flatMap(({ type, customType, data }) => {
     const isTurn = type === 'custom' && customType === 'reprise.turn' && isObject(data);

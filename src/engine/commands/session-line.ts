@@ -9,7 +9,7 @@ export function sessionFacts({ id, sessionKey, messageCount, lastAt }: SessionRe
   return `${id} · ${sessionKey} · ${messageCount} messages · ${ago(lastAt, now)}`;
 }
 
-function ago(time: string, now: Date): string {
+export function ago(time: string, now: Date): string {
   const minutes = Math.max(0, Math.round((now.getTime() - Date.parse(time)) / 60_000));
   if (minutes < 1) return 'just now';
   if (minutes < 60) return `${minutes} min ago`;

@@ -2,7 +2,7 @@ import { RepriseError } from '../../errors.ts';
 import { buildAgentMainSessionKey } from '../../keys/build.ts';
 import { parseSessionKey } from '../../keys/session-key.ts';
 import type { SessionRecord } from '../../store/store.ts';
-import { resolveRef } from '../ref.ts';
+import { isListed, resolveRef } from '../ref.ts';
 import { repairedText, repairSession } from '../repair.ts';
 import { type CommandContext, type CommandHandler, count, oneLine, refuse } from './command-context.ts';
 import { entryNamed } from './read-entries.ts';
@@ -27,7 +27,7 @@ export const listSessions: CommandHandler = async (args, { reprise, session, now
   const wanted = args.toLowerCase();
   const fits = ({ label, title }: SessionRecord): boolean =>
     [label ?? '', title].some((name) => name.toLowerCase().includes(wanted));
-  const lines = sessions.flatMap((record, i) => {
+  const lines = sessions.filter(isListed).flatMap((record, i) => {
     if (!fits(record)) return [];
     const mark = record.id === session.id ? '*' : ' ';
     return [

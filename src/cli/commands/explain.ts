@@ -1,0 +1,17 @@
+import { explanationText, turnNamed } from '../../engine/commands/report.ts';
+import { openLocalBackend } from '../local-backend.ts';
+import type { Options } from '../options.ts';
+import { escapeForTerminal, print, printPage } from '../print.ts';
+
+/** `reprise explain <ref> [turn]` */
+export async function explain(ref: string, turn: string | undefined, options: Options): Promise<void> {
+  await using backend = await openLocalBackend(options);
+  const session = await backend.session(await backend.find(ref));
+  const explanation = await session.explain(await turnNamed(session, turn ?? ''));
+  if (options['json'] !== true) {
+    print(escapeForTerminal(explanationText(explanation)));
+    return;
+  }
+  const { turnId, status, calls } = explanation;
+  printPage(calls, { lastId: turnId, turnId, status });
+}

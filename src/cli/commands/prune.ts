@@ -1,0 +1,98 @@
+import { count } from '../../engine/commands/command-context.ts';
+import { ago } from '../../engine/commands/session-line.ts';
+import type { MaintenanceItem, MaintenancePlan } from '../../engine/maintenance.ts';
+import type { MaintenanceRules } from '../../engine/maintenance-rules.ts';
+import { type MaintenanceReport, runMaintenance } from '../../engine/run-maintenance.ts';
+import { RepriseError } from '../../errors.ts';
+import { confirm, isInteractive } from '../ask.ts';
+import { homeOf, openHomeWith } from '../home.ts';
+import { countOption, type Options, textOption } from '../options.ts';
+import { escapeForTerminal, print, printPage, say, style } from '../print.ts';
+
+const ACTIONS = { purge: 'for good', delete: 'to the trash', archive: 'archived' } as const;
+type Action = keyof typeof ACTIONS;
+
+/** `reprise prune`: always a dry run first; done only after a yes. Exit 1 if something could not be removed. */
+export async function prune(options: Options): Promise<number> {
+  const home = await homeOf(options);
+  const rules = rulesOf(options, home.config.session.maintenance);
+  await using store = (await openHomeWith(home)).store;
+  const { plan } = await runMaintenance(store, rules, { dryRun: true });
+  const isJson = options['json'] === true;
+  if (!isJson) showPlan(plan);
+  const isEmpty = (Object.keys(ACTIONS) as Action[]).every((action) => plan[action].length === 0);
+  const goes = !isEmpty && (options['yes'] === true || (!isJson && isInteractive()));
+  if (goes && (await confirm('Do that?', options))) {
+    const report = await runMaintenance(store, rules);
+    if (isJson) printJson(report.plan, report);
+    else sayReport(report);
+    return report.failed.length === 0 ? 0 : 1;
+  }
+  if (isJson) printJson(plan);
+  else if (!isEmpty) say('Nothing was changed; --yes does it.');
+  return 0;
+}
+
+/** What is said here over what is configured, rule by rule. */
+function rulesOf(options: Options, configured: MaintenanceRules = {}): MaintenanceRules {
+  const ttl = textOption(options['ttl']);
+  const archiveAfter = textOption(options['archiveAfter']);
+  const grace = textOption(options['grace']);
+  const maxSessions = countOption('--max-sessions', options['maxSessions']);
+  const maxBytes = countOption('--max-bytes', options['maxBytes']);
+  const rules: MaintenanceRules = {
+    ...configured,
+    ...(ttl !== undefined && { ttl }),
+    ...(archiveAfter !== undefined && { archiveAfter }),
+    ...(grace !== undefined && { grace }),
+    ...(maxSessions !== undefined && { maxSessions }),
+    ...(maxBytes !== undefined && { maxBytes }),
+  };
+  if (Object.keys(rules).length > 0) return rules;
+  throw new RepriseError('INVALID_INPUT', 'no rule says what should go', {
+    details: {
+      next: 'Give --ttl, --max-sessions, --max-bytes, --archive-after or --grace, or configure session.maintenance.',
+    },
+  });
+}
+
+function items(plan: MaintenancePlan): (MaintenanceItem & { readonly action: Action })[] {
+  return (Object.keys(ACTIONS) as Action[]).flatMap((action) =>
+    plan[action].map((item) => ({ action, ...item })),
+  );
+}
+
+function showPlan(plan: MaintenancePlan): void {
+  const now = new Date();
+  for (const { action, title, sessionId, since, reason, bytes } of items(plan)) {
+    const facts = `${sessionId} · ${ago(since, now)} · by ${reason} · ${count(bytes)} bytes`;
+    print(`${ACTIONS[action].padEnd(12)} ${escapeForTerminal(title || '(untitled)')}`);
+    print(`             ${style('dim', escapeForTerminal(facts))}`);
+  }
+  const { purge, delete: goes, archive, bytes, bytesLater, more } = plan;
+  print(`${goes.length} to the trash, ${purge.length} for good, ${archive.length} archived`);
+  print(
+    `${count(bytes)} bytes return now, ${count(bytesLater)} when the trash has kept the rest long enough`,
+  );
+  if (more) say('there is more than one run looks at; run it again afterwards');
+}
+
+function sayReport({ deleted, purged, archived, spared, failed }: MaintenanceReport): void {
+  const kept = spared > 0 ? `; ${spared} were used meanwhile and stay` : '';
+  say(`Done: ${deleted} to the trash, ${purged} for good, ${archived} archived${kept}.`);
+  for (const { sessionId, code } of failed) say(`${sessionId} stays: ${code}`);
+}
+
+function printJson(plan: MaintenancePlan, report?: MaintenanceReport): void {
+  const data = items(plan);
+  const { bytes, bytesLater, more } = plan;
+  const { plan: _, ...done } = report ?? { plan };
+  printPage(data, {
+    hasMore: more,
+    lastId: data.at(-1)?.sessionId ?? null,
+    bytes,
+    bytesLater,
+    dryRun: report === undefined,
+    ...done,
+  });
+}

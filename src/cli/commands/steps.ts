@@ -1,0 +1,97 @@
+import { oneLine } from '../../engine/commands/command-context.ts';
+import { entryNamed } from '../../engine/commands/read-entries.ts';
+import type { UndoResult } from '../../engine/session.ts';
+import { RepriseError } from '../../errors.ts';
+import { openBackend } from '../backend.ts';
+import { openLocalBackend } from '../local-backend.ts';
+import { type Options, textOption } from '../options.ts';
+import { escapeForTerminal, print, say } from '../print.ts';
+
+const MAX_LABEL = 100;
+
+/** What was done: for programs as JSON, for people as a word about it. */
+function tell(options: Options, result: object, text: string): void {
+  if (options['json'] === true) print(JSON.stringify(result));
+  else say(escapeForTerminal(text));
+}
+
+/** `reprise rename <ref> <label>` */
+export async function rename(ref: string, words: string, options: Options): Promise<void> {
+  const label = oneLine(words, MAX_LABEL);
+  if (label === '')
+    throw new RepriseError('INVALID_INPUT', 'a label has at least one letter', {
+      details: { next: 'Write: reprise rename <ref> <label>' },
+    });
+  await using backend = await openLocalBackend(options);
+  const session = await backend.session(await backend.find(ref));
+  const record = await session.patch({ label });
+  tell(options, record, `${record.id} is "${label}" now.`);
+}
+
+/** `reprise fork <ref> [entry]`: the new id is what was asked for. */
+export async function fork(ref: string, entry: string | undefined, options: Options): Promise<void> {
+  await using backend = await openLocalBackend(options);
+  const session = await backend.session(await backend.find(ref));
+  const made = await session.fork(entry === undefined ? {} : { at: await entryNamed(session, entry) });
+  print(options['json'] === true ? JSON.stringify(made) : made.id);
+  if (options['json'] !== true) say(`A copy of ${session.id}, which stays as it is.`);
+}
+
+/** `reprise compact <ref>` */
+export async function compact(ref: string, options: Options): Promise<void> {
+  await using backend = await openBackend(options);
+  const session = await backend.find(ref);
+  if (options['dryRun'] === true) {
+    const plan = await backend.previewCompaction(session);
+    if (options['json'] === true) print(JSON.stringify({ plan }));
+    else if (plan === null) print('Nothing to gain by it yet.');
+    else {
+      const { coveredEntries, coveredTokens, keptEntries, keptTokens, firstKeptEntryId } = plan;
+      print(
+        `Would sum up ${coveredEntries} entries (~${coveredTokens} tokens) and keep ${keptEntries} (~${keptTokens} tokens), from ${firstKeptEntryId} on.`,
+      );
+    }
+    return;
+  }
+  const focus = textOption(options['focus']);
+  const interrupted = new AbortController();
+  process.once('SIGINT', () => interrupted.abort());
+  const done = await backend.compact(session, {
+    signal: interrupted.signal,
+    ...(focus !== undefined && { focus }),
+  });
+  const text =
+    done === null
+      ? 'Nothing to gain by it yet.'
+      : `Compacted: ~${done.tokensBefore} -> ~${done.tokensAfter} tokens; "reprise undo ${session.id}" takes it back.`;
+  tell(options, { compaction: done }, text);
+}
+
+/** `reprise undo <ref>` */
+export async function undo(ref: string, options: Options): Promise<void> {
+  await using backend = await openBackend(options);
+  const result = await backend.undo(await backend.find(ref), { anyway: options['anyway'] === true });
+  tellStep(options, result, 'Took back', 'undo');
+}
+
+/** `reprise redo <ref>` */
+export async function redo(ref: string, options: Options): Promise<void> {
+  await using backend = await openLocalBackend(options);
+  const session = await backend.session(await backend.find(ref));
+  tellStep(options, await session.redo(), 'Brought back', 'redo');
+}
+
+function tellStep(options: Options, result: UndoResult, done: string, verb: string): void {
+  const { undone, sessionId } = result;
+  const now = sessionId === undefined ? '' : ` Its key stands for ${sessionId} now.`;
+  tell(options, result, undone === null ? `Nothing to ${verb}.` : `${done} the last ${undone}.${now}`);
+}
+
+/** `reprise stop <ref>` */
+export async function stop(ref: string, options: Options): Promise<void> {
+  await using backend = await openBackend(options);
+  const result = await backend.stop(await backend.find(ref), { waiting: options['waiting'] === true });
+  const { stopped, cancelled } = result;
+  const done = stopped ? 'Stopped; what arrived is kept.' : 'Nothing is running.';
+  tell(options, result, cancelled === 0 ? done : `${done} ${cancelled} waiting, now cancelled.`);
+}

@@ -1,0 +1,119 @@
+import type { Command } from 'commander';
+import { ANYWHERE, addExamples, addGlobals, LOCAL, type Options } from './options.ts';
+
+const REF = ['<ref>', 'id, name, key, the start of one, @last, @-2 or a list number'] as const;
+const YES = ['-y, --yes', 'do not ask'] as const;
+
+const steps = (): Promise<typeof import('./commands/steps.ts')> => import('./commands/steps.ts');
+const trash = (): Promise<typeof import('./commands/trash.ts')> => import('./commands/trash.ts');
+
+/** Commands that change sessions. */
+export function registerChanges(program: Command): void {
+  program.commandsGroup('Change:');
+  const rename = program
+    .command('rename')
+    .description('give a session a label')
+    .argument(...REF)
+    .argument('<label...>')
+    .action(async (ref: string, words: string[], options: Options) =>
+      (await steps()).rename(ref, words.join(' '), options),
+    );
+  addGlobals(rename, ['json', ...LOCAL]);
+  addExamples(rename, ['reprise rename @last garden plans']);
+
+  const fork = program
+    .command('fork')
+    .summary('begin a copy of a session, up to an entry')
+    .description('begin a copy of a session, up to an entry; both go on by themselves')
+    .argument(...REF)
+    .argument('[entry]', 'its id or the start of it; unset: the whole session')
+    .action(async (ref: string, entry: string | undefined, options: Options) =>
+      (await steps()).fork(ref, entry, options),
+    );
+  addGlobals(fork, ['json', ...LOCAL]);
+  addExamples(fork, ['reprise fork @last', 'reprise fork garden 3f2a']);
+
+  const compact = program
+    .command('compact')
+    .description('sum up older messages; the originals are kept')
+    .argument(...REF)
+    .option('--dry-run', 'say what would be summed up, and change nothing')
+    .option('--focus <text>', 'what the summary should keep above all')
+    .action(async (ref: string, options: Options) => (await steps()).compact(ref, options));
+  addGlobals(compact, ['json', 'model', ...ANYWHERE]);
+  addExamples(compact, [
+    'reprise compact @last --dry-run',
+    'reprise compact garden --focus "what was planted where"',
+  ]);
+
+  const undo = program
+    .command('undo')
+    .description('take back the last turn, compaction or reset')
+    .argument(...REF)
+    .option('--anyway', 'even if what comes back does not fit the context')
+    .action(async (ref: string, options: Options) => (await steps()).undo(ref, options));
+  addGlobals(undo, ['json', 'model', ...ANYWHERE]);
+  addExamples(undo, ['reprise undo @last']);
+
+  const redo = program
+    .command('redo')
+    .description('bring back what undo took')
+    .argument(...REF)
+    .action(async (ref: string, options: Options) => (await steps()).redo(ref, options));
+  addGlobals(redo, ['json', 'model', ...LOCAL]);
+  addExamples(redo, ['reprise redo @last']);
+
+  const stop = program
+    .command('stop')
+    .summary('stop the running turn; what arrived is kept')
+    .description('stop the running turn, in whichever process; what arrived is kept')
+    .argument(...REF)
+    .option('--waiting', 'cancel the messages that wait as well')
+    .action(async (ref: string, options: Options) => (await steps()).stop(ref, options));
+  addGlobals(stop, ['json', ...ANYWHERE]);
+  addExamples(stop, ['reprise stop @last', 'reprise stop garden --waiting']);
+
+  const rm = program
+    .command('rm')
+    .description('move sessions to the trash; asks first')
+    .argument('[ref...]', 'unset: choose from a list')
+    .option(...YES)
+    .action(async (refs: string[], options: Options) => (await trash()).rm(refs, options));
+  addGlobals(rm, ['json', ...LOCAL]);
+  addExamples(rm, ['reprise rm garden', 'reprise rm 3 4 --yes']);
+
+  const restore = program
+    .command('restore')
+    .description('bring sessions back from the trash')
+    .argument('<ref...>', 'as in "reprise ls --deleted"')
+    .action(async (refs: string[], options: Options) => (await trash()).restore(refs, options));
+  addGlobals(restore, ['json', ...LOCAL]);
+  addExamples(restore, ['reprise ls --deleted', 'reprise restore 1']);
+
+  const purge = program
+    .command('purge')
+    .description('remove sessions in the trash for good; asks first')
+    .argument('<ref...>', 'as in "reprise ls --deleted"')
+    .option(...YES)
+    .action(async (refs: string[], options: Options) => (await trash()).purge(refs, options));
+  addGlobals(purge, ['json', ...LOCAL]);
+  addExamples(purge, ['reprise ls --deleted', 'reprise purge 1']);
+
+  const prune = program
+    .command('prune')
+    .description('remove what is old or too much; shows it first')
+    .option('--ttl <time>', 'to the trash: sessions nobody spoke in for so long, such as 90d')
+    .option('--max-sessions <count>', 'to the trash: the oldest above so many')
+    .option('--max-bytes <count>', 'to the trash: the oldest while transcripts have more')
+    .option('--archive-after <time>', 'out of the way: sessions nobody spoke in for so long')
+    .option('--grace <time>', 'for good: what is in the trash for so long (30d)')
+    .option(...YES)
+    .action(async (options: Options) => {
+      process.exitCode = await (await import('./commands/prune.ts')).prune(options);
+    });
+  addGlobals(prune, ['json', ...LOCAL]);
+  addExamples(prune, [
+    'reprise prune --ttl 90d                   what would go',
+    'reprise prune --ttl 90d --grace 7d --yes  do it',
+  ]);
+}

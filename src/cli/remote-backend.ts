@@ -1,0 +1,236 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Client, type ClientSession, createClient } from '../client/index.ts';
+import { loadConfig } from '../config/load.ts';
+import { type RefOptions, resolveRef } from '../engine/ref.ts';
+import type { StopResult, UndoResult } from '../engine/session.ts';
+import { RepriseError } from '../errors.ts';
+import type { ListQuery, SearchQuery, SessionPage, SessionRecord, Store } from '../store/store.ts';
+import type { Backend, Compacted, CompactOptions, FollowOptions, LastOptions, Preview } from './backend.ts';
+import type { HistoryRow, HistoryView, ViewOptions } from './history-view.ts';
+import type { Options } from './options.ts';
+import { escapeForTerminal, say } from './print.ts';
+
+const PAGE = 500;
+/** How long a follower waits before it looks again; the API has no stream of a whole session. */
+const LOOK_MS = 500;
+/** A person waits for the answer, so a server that is not there is said soon. */
+const RETRIES = 2;
+
+/** A server of ours. What it knows of a session is a record without what the store keeps for itself. */
+export class RemoteBackend implements Backend {
+  readonly client: Client;
+
+  constructor(client: Client) {
+    this.client = client;
+  }
+
+  async list({ text, ...query }: ListQuery): Promise<SessionPage> {
+    const { data, cursor } = await this.client.sessions({ ...query, ...(text !== undefined && { q: text }) });
+    return { sessions: data.map(toRecord), cursor };
+  }
+
+  find(ref: string, options: RefOptions = {}): Promise<SessionRecord> {
+    return resolveRef(this.lookup, ref, options);
+  }
+
+  /** A route names the agent of a session, which a ref does not: lists say both. */
+  readonly lookup: Pick<Store, 'list' | 'get' | 'active'> = {
+    list: (query = {}) => this.list(query),
+    get: async (id) => {
+      const found = await this.#first({ status: 'any' }, (record) => record.id === id);
+      if (found !== undefined) return found;
+      throw new RepriseError('SESSION_NOT_FOUND', `no session "${id}"`);
+    },
+    active: (key) => this.#first({}, ({ sessionKey, active }) => active && sessionKey === key),
+  };
+
+  async search({ text, limit, agentId }: SearchQuery): ReturnType<Backend['search']> {
+    const { data, complete } = await this.client.search({
+      q: text,
+      ...(limit !== undefined && { limit: Math.min(limit, MAX_HITS) }),
+      ...(agentId !== undefined && { agentId }),
+    });
+    const hits = data.map(({ sessionId: id, seq, snippet }) => ({ id, seq, snippet }));
+    const wanted = new Set(hits.map(({ id }) => id));
+    const names = new Map<string, string>();
+    const { sessionName } = await import('../engine/commands/session-line.ts');
+    for (let cursor: string | null | undefined; wanted.size > 0 && cursor !== null; ) {
+      const page = await this.list({ limit: PAGE, ...(cursor !== undefined && { cursor }) });
+      for (const record of page.sessions)
+        if (wanted.delete(record.id)) names.set(record.id, sessionName(record));
+      cursor = page.cursor;
+    }
+    return { hits, complete, names };
+  }
+
+  async history(session: SessionRecord, { leaf, limit }: ViewOptions): Promise<HistoryView> {
+    if (leaf !== undefined)
+      throw new RepriseError('INVALID_INPUT', '--leaf works on a home, not through a server', {
+        details: { next: 'Leave it out, or run it where the home is.' },
+      });
+    const rows: HistoryRow[] = [];
+    let hasMore = true;
+    while (hasMore && rows.length < (limit ?? Number.POSITIVE_INFINITY)) {
+      const before = rows[0]?.id;
+      const size = Math.min(PAGE, (limit ?? Number.POSITIVE_INFINITY) - rows.length);
+      const page = await this.#of(session).history({ limit: size, ...(before !== undefined && { before }) });
+      rows.unshift(...page.data.map(toRow));
+      hasMore = page.hasMore;
+    }
+    const { id, sessionKey: key } = session;
+    const ends = { firstId: rows[0]?.id ?? null, lastId: rows.at(-1)?.id ?? null };
+    return { session: { id, key }, data: rows, hasMore, ...ends };
+  }
+
+  async last(session: SessionRecord, { limit, wanted }: LastOptions): Promise<readonly HistoryRow[]> {
+    return (await this.history(session, { leaf: undefined, limit })).data.filter(wanted);
+  }
+
+  /** By the last row it has: rows are never changed, so nothing is missed or told twice. */
+  async *follow(session: SessionRecord, { signal }: FollowOptions): AsyncGenerator<HistoryRow> {
+    let after = session.leaf ?? undefined;
+    while (!signal.aborted) {
+      const page = await this.#after(session, after);
+      for (const row of page) yield row;
+      after = page.at(-1)?.id ?? after;
+      if (page.length === 0) await pause(LOOK_MS, signal);
+    }
+  }
+
+  async compact(session: SessionRecord, { focus, signal }: CompactOptions): Promise<Compacted | null> {
+    const { compaction = null } = await this.#of(session).compact(focus === undefined ? {} : { focus }, {
+      signal,
+    });
+    return compaction;
+  }
+
+  async previewCompaction(session: SessionRecord): Promise<Preview | null> {
+    const { preview = null } = await this.#of(session).compact({ dryRun: true });
+    return preview;
+  }
+
+  async undo(session: SessionRecord, { anyway }: { readonly anyway: boolean }): Promise<UndoResult> {
+    const { undone, sessionId } = await this.#of(session).undo({ anyway });
+    return { undone, ...(sessionId !== undefined && { sessionId }) };
+  }
+
+  async stop(session: SessionRecord, { waiting }: { readonly waiting: boolean }): Promise<StopResult> {
+    const { stopped, cancelled } = await this.#of(session).stop({ waiting });
+    return { stopped, cancelled };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    // A connection is of one call.
+  }
+
+  async #first(
+    query: ListQuery,
+    fits: (record: SessionRecord) => boolean,
+  ): Promise<SessionRecord | undefined> {
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const page = await this.list({ ...query, limit: PAGE, ...(cursor !== undefined && { cursor }) });
+      const found = page.sessions.find(fits);
+      if (found !== undefined) return found;
+      cursor = page.cursor;
+    }
+    return undefined;
+  }
+
+  #of({ id, agentId }: SessionRecord): ClientSession {
+    return this.client.session(id, { agentId });
+  }
+
+  async #after(session: SessionRecord, after: string | undefined): Promise<readonly HistoryRow[]> {
+    try {
+      const query = { limit: PAGE, ...(after !== undefined && { after }) };
+      return (await this.#of(session).history(query)).data.map(toRow);
+    } catch (error) {
+      // Taken back meanwhile: the conversation goes on from where it stands now.
+      if (!(error instanceof RepriseError) || error.code !== 'INVALID_INPUT' || after === undefined)
+        throw error;
+      const { session: now } = await this.#of(session).get();
+      return now.leaf === null ? [] : (await this.#of(session).history({ limit: 1 })).data.map(toRow);
+    }
+  }
+}
+
+const MAX_HITS = 200;
+
+/** The store's epoch stays on the server. */
+function toRecord(
+  view: Omit<SessionRecord, 'epoch' | 'label' | 'parentId' | 'corruptAt'> & SessionParts,
+): SessionRecord {
+  const { label, parentId, corruptAt, ...rest } = view;
+  return {
+    ...rest,
+    epoch: 0,
+    ...(label !== undefined && { label }),
+    ...(parentId !== undefined && { parentId }),
+    ...(corruptAt !== undefined && { corruptAt }),
+  };
+}
+
+interface SessionParts {
+  readonly label?: string | undefined;
+  readonly parentId?: string | undefined;
+  readonly corruptAt?: number | undefined;
+}
+
+type WireRow = Omit<HistoryRow, 'compacted' | 'toolCalls'> & {
+  readonly toolCalls?:
+    | readonly { readonly id: string; readonly name: string; readonly input?: unknown }[]
+    | undefined;
+  readonly compacted?: boolean | undefined;
+};
+
+function toRow({ toolCalls, compacted, ...row }: WireRow): HistoryRow {
+  return {
+    ...row,
+    ...(toolCalls !== undefined && {
+      toolCalls: toolCalls.map(({ id, name, input }) => ({ id, name, input })),
+    }),
+    ...(compacted === true && { compacted }),
+  };
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener(
+      'abort',
+      () => {
+        clearTimeout(timer);
+        resolve();
+      },
+      { once: true },
+    );
+  });
+}
+
+export async function openRemoteBackend(url: string, options: Options): Promise<RemoteBackend> {
+  return new RemoteBackend(await openClient(url, options));
+}
+
+/** The token: REPRISE_TOKEN, the file that was named, or the one a server on this machine made in the home. */
+async function openClient(url: string, options: Options): Promise<Client> {
+  const { config, warnings } = await loadConfig({ flags: options });
+  for (const warning of warnings) say(escapeForTerminal(warning));
+  const { token, tokenFile } = config.server;
+  const isNamed = typeof options['tokenFile'] === 'string';
+  const file = tokenFile ?? join(config.home, 'server-token');
+  const known = (isNamed ? undefined : token) ?? (await tokenIn(file, tokenFile !== undefined));
+  return createClient({ url, retries: RETRIES, ...(known !== undefined && { token: known }) });
+}
+
+async function tokenIn(file: string, isNamed: boolean): Promise<string | undefined> {
+  try {
+    return (await readFile(file, 'utf8')).trim();
+  } catch (cause) {
+    if (!isNamed) return undefined; // the server will say that one is needed
+    throw new RepriseError('CONFIG_INVALID', `cannot read the token file ${file}`, {
+      details: { next: 'Name a file that holds a token with --token-file.' },
+      cause,
+    });
+  }
+}

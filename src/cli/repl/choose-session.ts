@@ -1,0 +1,132 @@
+import { randomUUID } from 'node:crypto';
+import { closestName } from '../../engine/closest-name.ts';
+import { isListed, resolveRef } from '../../engine/ref.ts';
+import type { Reprise } from '../../engine/reprise.ts';
+import type { Session } from '../../engine/session.ts';
+import { RepriseError } from '../../errors.ts';
+import { buildAgentMainSessionKey } from '../../keys/build.ts';
+import { parseAgentId } from '../../keys/ids.ts';
+import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
+import type { SessionRecord, Store } from '../../store/store.ts';
+
+/** Which session a chat is about, as it is said on a command line. */
+export interface SessionChoice {
+  readonly agent?: string | undefined;
+  /** `-c`: the last one; what a chat does anyway, and a single question does not. */
+  readonly last?: boolean;
+  /** `-r`: the one a person picks; with a text, of those that have it in their name. */
+  readonly pick?: string | true | undefined;
+  /** `-s` */
+  readonly ref?: string | undefined;
+  /** `--new`, with a label or without. */
+  readonly fresh?: string | true | undefined;
+}
+
+export type PickSession = (store: Store, query: string | undefined) => Promise<SessionRecord>;
+
+/** A chat goes on where the owner was last. */
+export async function chooseChat(
+  reprise: Reprise,
+  choice: SessionChoice,
+  pick: PickSession,
+): Promise<Session> {
+  const { agent, fresh } = choice;
+  const mainKey = buildAgentMainSessionKey({ agentId: parseAgentId(agent ?? 'main') });
+  if (fresh !== undefined) return reprise.renew(mainKey, fresh === true ? {} : { label: fresh });
+  const named = await namedSession(reprise, choice, pick);
+  return named ?? (await lastOwn(reprise, agent)) ?? (await reprise.session(mainKey));
+}
+
+/** A single question stands for itself, unless it is said where it belongs. */
+export async function chooseOneShot(
+  reprise: Reprise,
+  choice: SessionChoice,
+  pick: PickSession,
+): Promise<Session> {
+  const { agent = 'main', last = false, fresh } = choice;
+  const named = await namedSession(reprise, choice, pick);
+  if (named !== undefined) return named;
+  const found = last ? await lastOwn(reprise, choice.agent) : undefined;
+  if (found !== undefined) return found;
+  // Its own key: what the owner's chat stands for stays as it is.
+  const key = formatSessionKey({ kind: 'session', agentId: parseAgentId(agent), id: randomUUID() });
+  const made = await reprise.session(key);
+  if (typeof fresh === 'string') await made.patch({ label: fresh });
+  return made;
+}
+
+export function checkChoice({ last, pick, ref, fresh }: SessionChoice): void {
+  const said = Object.entries({ '-c': last || undefined, '-r': pick, '-s': ref, '--new': fresh });
+  const names = said.flatMap(([name, value]) => (value === undefined ? [] : [name]));
+  if (names.length < 2) return;
+  throw new RepriseError('INVALID_INPUT', `${names.join(' and ')} name different sessions`, {
+    details: { next: 'Use one of them.' },
+  });
+}
+
+/** A name that was never heard of is more often a slip than a new agent. */
+export async function checkAgent(
+  store: Pick<Store, 'list'>,
+  agent: string | undefined,
+  configured: readonly string[],
+): Promise<void> {
+  const known = ['main', ...configured.filter((name) => name !== 'defaults')];
+  if (agent === undefined || known.includes(agent)) return;
+  const { sessions } = await store.list({ agentId: parseAgentId(agent), limit: 1, status: 'any' });
+  if (sessions.length > 0) return;
+  const meant = closestName(agent, known);
+  throw new RepriseError('NOT_FOUND', `no agent "${agent}"`, {
+    details: {
+      next: `${meant === undefined ? '' : `Did you mean ${meant}? `}Agents are named in the configuration: "reprise config" shows it.`,
+    },
+  });
+}
+
+async function namedSession(
+  reprise: Reprise,
+  { pick: query, ref }: SessionChoice,
+  pick: PickSession,
+): Promise<Session | undefined> {
+  const { store } = reprise;
+  let record: SessionRecord | undefined;
+  if (query !== undefined) record = await pick(store, query === true ? undefined : query);
+  else if (ref !== undefined) record = await resolveRef(store, ref, { status: 'open' });
+  return record === undefined ? undefined : reprise.session({ id: record.id });
+}
+
+const PAGE = 20;
+
+/**
+ * The owner's most recently active one: the main session of an agent, or one that was forked or asked for by itself.
+ * What a channel or a child says in the meantime is theirs.
+ */
+async function lastOwn(reprise: Reprise, agentId: string | undefined): Promise<Session | undefined> {
+  const { store } = reprise;
+  const found = await Promise.all((['main', 'session'] as const).map((kind) => newest(store, kind, agentId)));
+  const [first] = found
+    .filter((record) => record !== undefined)
+    .toSorted((a, b) => b.lastAt.localeCompare(a.lastAt));
+  return first === undefined ? undefined : reprise.session({ id: first.id });
+}
+
+async function newest(
+  store: Store,
+  kind: 'main' | 'session',
+  agentId: string | undefined,
+): Promise<SessionRecord | undefined> {
+  const query = { kind, limit: PAGE, ...(agentId !== undefined && { agentId }) };
+  for (let cursor: string | undefined; ; ) {
+    const page = await store.list({ ...query, ...(cursor !== undefined && { cursor }) });
+    const found = page.sessions.find(isOwn);
+    if (found !== undefined || page.cursor === null) return found;
+    cursor = page.cursor;
+  }
+}
+
+/** Of those that share a main key, the one it stands for: /new and /switch have said which. */
+function isOwn(record: SessionRecord): boolean {
+  const { sessionKey, active } = record;
+  const parts = parseSessionKey(sessionKey);
+  if (parts.kind === 'global' || (parts.threads ?? []).length > 0) return false;
+  return isListed(record) && (active || parts.kind === 'session');
+}

@@ -1,0 +1,41 @@
+import { sessionName } from '../../engine/commands/session-line.ts';
+import { COMMANDS, findCommand } from '../../engine/commands.ts';
+import type { SessionRecord, Store } from '../../store/store.ts';
+import { escapeForTerminal } from '../print.ts';
+
+const MAX_SESSIONS = 1000;
+
+/** What could follow, and the part of the line it would take the place of; as readline wants it. */
+export type Completions = [readonly string[], string];
+
+/** The names of commands, and of sessions where a command takes one. A message is not completed. */
+export async function completions(line: string, store: Pick<Store, 'list'>): Promise<Completions> {
+  const [, name, args] = /^\/(\S*)(?:\s+(.*))?$/s.exec(line) ?? [];
+  if (name === undefined) return [[], line];
+  if (args === undefined) return [commandNames(name).map((known) => `/${known} `), line];
+  const wants = findCommand(name)?.args ?? '';
+  if (wants.includes('command')) return [commandNames(args), args];
+  if (!wants.includes('session')) return [[], args];
+  const { sessions } = await store.list({ limit: MAX_SESSIONS, status: 'open' });
+  return [refs(sessions, args), args];
+}
+
+function commandNames(start: string): string[] {
+  const names = COMMANDS.filter(({ surfaces }) => surfaces.includes('repl')).flatMap(({ name, aliases }) => [
+    name,
+    ...aliases,
+  ]);
+  return names.filter((name) => name.startsWith(start.toLowerCase())).toSorted();
+}
+
+/** By name; by id only where one has been begun, because ids tell a person nothing. */
+function refs(sessions: readonly SessionRecord[], start: string): string[] {
+  const wanted = start.toLowerCase();
+  const named = sessions.flatMap((record) => {
+    const name = sessionName(record);
+    // What the terminal would act on, or a ref would not find as it is shown, cannot be offered.
+    return name === (record.label ?? record.title) && name === escapeForTerminal(name) ? [name] : [];
+  });
+  const ids = start === '' ? [] : sessions.map(({ id }) => id);
+  return [...new Set([...named, ...ids])].filter((name) => name.toLowerCase().startsWith(wanted));
+}

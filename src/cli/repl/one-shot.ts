@@ -1,0 +1,77 @@
+import type { Session } from '../../engine/session.ts';
+import { RepriseError } from '../../errors.ts';
+import { escapeForTerminal, print, say } from '../print.ts';
+
+export interface OneShotOptions {
+  /** One object instead of the answer, or with `stream` a line for each event. */
+  readonly json: boolean;
+  readonly stream: boolean;
+}
+
+const INTERRUPTED_EXIT = 130;
+const TALK_MS = 3000;
+
+/** One question, one answer, and nothing else on stdout. Throws what the turn ended with. */
+export async function oneShot(session: Session, text: string, options: OneShotOptions): Promise<void> {
+  const stop = new AbortController();
+  const interrupt = (): void => (stop.signal.aborted ? process.exit(INTERRUPTED_EXIT) : stop.abort());
+  process.on('SIGINT', interrupt);
+  process.on('SIGTERM', interrupt);
+  const { id: sessionId, key: sessionKey } = session;
+  const isLines = options.json && options.stream;
+  const isTerminal = process.stdout.isTTY === true;
+  const turn = session.send({ text }, { signal: stop.signal });
+  if (isLines) print(JSON.stringify({ type: 'session', sessionId, sessionKey }));
+  let model: string | undefined;
+  let written = '';
+  for await (const event of turn) {
+    if (isLines) print(JSON.stringify(event));
+    if (event.type === 'turn_start') model = event.model;
+    if (event.type !== 'text_delta' || options.json) continue;
+    // A program gets the answer as it was given; a terminal must not act on it.
+    process.stdout.write(isTerminal ? escapeForTerminal(event.text) : event.text);
+    written += event.text;
+  }
+  if (written !== '' && !written.endsWith('\n')) print('');
+  const result = await turn.result.catch((error: unknown) => {
+    if (!stop.signal.aborted) throw withNext(error, sessionId);
+    process.exitCode = INTERRUPTED_EXIT;
+    say('(stopped; what arrived is kept)');
+    return undefined;
+  });
+  if (result === undefined || isLines) return;
+  if (options.json) print(JSON.stringify({ sessionId, sessionKey, model: model ?? null, ...result }));
+  // Another process ran the turn, and no deltas came from there.
+  else if (written === '' && result.text !== '')
+    print(isTerminal ? escapeForTerminal(result.text) : result.text);
+}
+
+/** What was asked is stored, whatever became of the answer. */
+function withNext(error: unknown, sessionId: string): unknown {
+  if (!(error instanceof RepriseError) || typeof error.details['next'] === 'string') return error;
+  const details = { ...error.details, next: `The question is kept: reprise -s ${sessionId} goes on there.` };
+  return new RepriseError(error.code, error.message, { details, outcome: error.outcome, cause: error });
+}
+
+/** The prompt, and behind it what was piped in. */
+export async function promptText(prompt: string | undefined, input: NodeJS.ReadStream): Promise<string> {
+  const piped = input.isTTY === true ? '' : await readAll(input);
+  const text = [prompt ?? '', piped.trimEnd()].filter((part) => part !== '').join('\n\n');
+  if (text.trim() !== '') return text;
+  throw new RepriseError('INVALID_INPUT', 'there is nothing to ask', {
+    details: { next: 'Write: reprise -p "a question", or pipe one in.' },
+  });
+}
+
+async function readAll(input: NodeJS.ReadStream): Promise<string> {
+  // A pipe that somebody forgot to close looks like a program that hangs.
+  const talk = setTimeout(() => say('Reading standard input until it ends …'), TALK_MS);
+  try {
+    input.setEncoding('utf8');
+    let text = '';
+    for await (const chunk of input) text += String(chunk);
+    return text;
+  } finally {
+    clearTimeout(talk);
+  }
+}

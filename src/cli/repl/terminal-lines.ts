@@ -1,0 +1,254 @@
+import { createInterface, emitKeypressEvents, type Interface, type Key } from 'node:readline';
+import { PassThrough } from 'node:stream';
+import type { ReadStream, WriteStream } from 'node:tty';
+import { escapeForTerminal } from '../print.ts';
+import type { Completions } from './completions.ts';
+import { Curtain } from './curtain.ts';
+import type { InputHistory } from './input-history.ts';
+import { isYes, type LineSource } from './line-source.ts';
+import { BREAK, PastedText } from './pasted-text.ts';
+
+export interface TerminalLinesOptions {
+  readonly input: ReadStream;
+  readonly output: WriteStream;
+  readonly history: InputHistory;
+  readonly complete: (line: string) => Promise<Completions>;
+  /** A whole message that came while an answer streams. False: it waits for its turn here. */
+  readonly onMeanwhile: (message: string) => boolean;
+  /** Ctrl-C, always; Esc, while no question stands. */
+  readonly onInterrupt: (key: 'ctrl-c' | 'escape') => void;
+}
+
+const PROMPT = '> ';
+const MORE_PROMPT = '… ';
+/** So that the terminal tells what is pasted from what is typed. */
+const PASTE_ON = '\u001b[?2004h';
+const PASTE_OFF = '\u001b[?2004l';
+const BELL = '\u0007';
+
+/**
+ * Lines a person types. The editing is readline's; it gets its keys from here, because some of them are not for a line:
+ * a paste is one message whatever it holds, Esc and Ctrl-C are for the turn, Alt-Enter is no end.
+ */
+export class TerminalLines implements LineSource {
+  readonly #options: TerminalLinesOptions;
+  readonly #curtain: Curtain;
+  readonly #readline: Interface;
+  readonly #pasted = new PastedText();
+  readonly #onKey = (text: string | undefined, key: Key): void => this.#key(text, key);
+  readonly #onEnd = (): void => this.close();
+  /** Finished lines nobody has asked for yet. */
+  readonly #ready: string[] = [];
+  /** The lines above the one that is edited, of the same message. */
+  #above: string[] = [];
+  #goesOn = false;
+  #paste: string | undefined;
+  #search: { readonly wanted: string; readonly at: number } | undefined;
+  #waiting: ((line: string | undefined) => void) | undefined;
+  #answer: ((line: string | undefined) => void) | undefined;
+  #isClosed = false;
+
+  constructor(options: TerminalLinesOptions) {
+    this.#options = options;
+    const { input, output, history, complete } = options;
+    this.#curtain = new Curtain(output);
+    this.#readline = createInterface({
+      input: new PassThrough(), // keys come by `write`
+      output: this.#curtain,
+      terminal: true,
+      prompt: PROMPT,
+      history: history.entries,
+      historySize: Number.MAX_SAFE_INTEGER,
+      completer: (line: string, done: (error: Error | null, found: [string[], string]) => void) => {
+        // No list to complete from is no reason to disturb somebody who types.
+        const nothing = (): Completions => [[], line];
+        void complete(line)
+          .catch(nothing)
+          .then(([found, part]) => done(null, [[...found], part]));
+      },
+    });
+    this.#readline.on('line', (line) => this.#line(line));
+    this.#readline.on('close', () => this.close());
+    emitKeypressEvents(input);
+    input.on('keypress', this.#onKey);
+    input.on('end', this.#onEnd);
+    input.on('error', this.#onEnd); // a terminal that has gone
+    this.#raw(true);
+    input.resume();
+  }
+
+  get isAsking(): boolean {
+    return this.#answer !== undefined;
+  }
+
+  async next(): Promise<string | undefined> {
+    const line = this.#ready.shift();
+    if (line !== undefined) {
+      // It was typed behind the curtain: now it is seen.
+      this.#options.output.write(`${PROMPT}${escapeForTerminal(line)}\n`);
+      return line;
+    }
+    if (this.#isClosed) return undefined;
+    this.#show();
+    return new Promise((resolve) => {
+      this.#waiting = resolve;
+    });
+  }
+
+  /** What was typed before the question was seen is no answer to it. */
+  async confirm(question: string): Promise<boolean> {
+    if (this.#isClosed) return false;
+    const before = this.#readline.line;
+    this.#replace('');
+    this.#readline.setPrompt(`${escapeForTerminal(question)} [y/N] `);
+    this.#show();
+    const answer = await new Promise<string | undefined>((resolve) => {
+      this.#answer = resolve;
+    });
+    this.#answer = undefined;
+    this.#hide();
+    if (this.#isClosed) return false;
+    this.#readline.setPrompt(this.#above.length > 0 ? MORE_PROMPT : PROMPT);
+    this.#replace(before);
+    return isYes(answer);
+  }
+
+  /** At an empty prompt the chat is over; what stands there is thrown away first. */
+  interrupt(): void {
+    if (this.#answer !== undefined) {
+      this.#curtain.write('\n');
+      this.#answer(undefined);
+    } else if (this.#readline.line === '' && this.#above.length === 0) {
+      this.#curtain.write('\n');
+      this.close();
+    } else {
+      this.#above = [];
+      this.#readline.setPrompt(PROMPT);
+      this.#readline.write(null, { ctrl: true, name: 'e' });
+      this.#curtain.write('\n');
+      this.#replace('');
+    }
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    const { input } = this.#options;
+    input.off('keypress', this.#onKey);
+    input.off('end', this.#onEnd);
+    this.#raw(false);
+    input.pause();
+    this.#readline.close();
+    this.#curtain.destroy();
+    this.#answer?.(undefined);
+    this.#waiting?.(undefined);
+  }
+
+  #key(text: string | undefined, key: Key): void {
+    const { name, ctrl = false, meta = false, sequence = '' } = key;
+    if (this.#paste !== undefined) {
+      if (name === 'paste-end') this.#pasteEnd(this.#paste);
+      else this.#paste += sequence;
+      return;
+    }
+    const wasSearch = this.#search;
+    this.#search = undefined;
+    if (name === 'paste-start') this.#paste = '';
+    else if (ctrl && name === 'c') this.#options.onInterrupt('ctrl-c');
+    else if (name === 'escape') this.#options.onInterrupt('escape');
+    else if (ctrl && name === 'z') this.#stop();
+    else if (ctrl && name === 'r') this.#searchBack(wasSearch);
+    else if (meta && (name === 'return' || name === 'enter')) this.#breakLine();
+    else this.#readline.write(text ?? null, key);
+  }
+
+  #pasteEnd(pasted: string): void {
+    this.#paste = undefined;
+    this.#readline.write(this.#pasted.fold(pasted));
+  }
+
+  /** Alt-Enter: at the end of a line the next one begins, within it there is a mark. */
+  #breakLine(): void {
+    if (this.#readline.cursor < this.#readline.line.length) {
+      this.#readline.write(BREAK);
+      return;
+    }
+    this.#goesOn = true;
+    this.#readline.write(null, { name: 'return' });
+    this.#goesOn = false;
+  }
+
+  #line(line: string): void {
+    const { history, onMeanwhile } = this.#options;
+    // What it remembers by itself are lines; here it is messages.
+    if (history.entries[0] === line) history.entries.shift();
+    if (this.#answer !== undefined) {
+      this.#answer(line);
+      return;
+    }
+    const isEscaped = /(?:^|[^\\])(?:\\\\)*\\$/.test(line);
+    if (this.#goesOn || isEscaped) {
+      this.#above.push(this.#goesOn ? line : line.slice(0, -1));
+      this.#readline.setPrompt(MORE_PROMPT);
+      if (this.#curtain.isOpen) this.#readline.prompt();
+      return;
+    }
+    const typed = [...this.#above, line].join(BREAK);
+    this.#above = [];
+    this.#readline.setPrompt(PROMPT);
+    if (!this.#pasted.hasFolded(typed)) history.add(typed);
+    const message = this.#pasted.unfold(typed);
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    if (waiting !== undefined) {
+      this.#hide();
+      waiting(message);
+    } else if (this.#ready.length > 0 || !onMeanwhile(message)) this.#ready.push(message);
+  }
+
+  /** Ctrl-R: the newest line that holds what is typed, and with each further one the next older. */
+  #searchBack(before: { readonly wanted: string; readonly at: number } | undefined): void {
+    const { entries } = this.#options.history;
+    const wanted = before?.wanted ?? this.#readline.line;
+    const start = (before?.at ?? -1) + 1;
+    const at = entries.findIndex((entry, i) => i >= start && entry.includes(wanted));
+    this.#search = { wanted, at: at === -1 ? start - 1 : at };
+    const found = entries[at];
+    if (found === undefined) this.#curtain.write(BELL);
+    else this.#replace(found);
+  }
+
+  #replace(line: string): void {
+    this.#readline.write(null, { ctrl: true, name: 'e' });
+    this.#readline.write(null, { ctrl: true, name: 'u' });
+    if (line !== '') this.#readline.write(line);
+  }
+
+  #show(): void {
+    this.#readline.prompt(true); // still hidden: the editor forgets which rows it had filled
+    this.#curtain.isOpen = true;
+    this.#readline.prompt(true);
+  }
+
+  #hide(): void {
+    this.#curtain.isOpen = false;
+  }
+
+  #raw(isRaw: boolean): void {
+    const { input, output } = this.#options;
+    output.write(isRaw ? PASTE_ON : PASTE_OFF);
+    // One that has gone cannot be set, and needs not.
+    if (!input.destroyed) input.setRawMode(isRaw);
+  }
+
+  /** Ctrl-Z: the shell gets its terminal as it was. */
+  #stop(): void {
+    this.#raw(false);
+    process.once('SIGCONT', () => {
+      if (this.#isClosed) return;
+      this.#raw(true);
+      if (this.#curtain.isOpen) this.#readline.prompt(true);
+    });
+    process.kill(process.pid, 'SIGTSTP');
+  }
+}

@@ -1,0 +1,73 @@
+import { escapeForTerminal } from '../print.ts';
+
+type Format = 'bold' | 'dim';
+
+const HEADING = /^#{1,6} /;
+const FENCE = /^ {0,3}(?:```|~~~)/;
+/** The start of a line that may yet become one of them. */
+const UNDECIDED = /^(?:#{1,6}| {0,3}(?:`{0,2}|~{0,2}))$/;
+
+/**
+ * Text of a model as it comes: escaped, headings bold and fenced code dim, nothing moved or left out. A line is held
+ * back for as long as its first few characters do not tell what it is.
+ */
+export class Tint {
+  readonly #style: (format: Format, text: string) => string;
+  #held = '';
+  #isLineStart = true;
+  #isFenced = false;
+  #format: Format | undefined;
+
+  constructor(style: (format: Format, text: string) => string) {
+    this.#style = style;
+  }
+
+  /** What is to be written now. */
+  take(text: string): string {
+    return this.#take(text, false);
+  }
+
+  end(): string {
+    const rest = this.#take('', true);
+    this.#isLineStart = true;
+    this.#isFenced = false;
+    this.#format = undefined;
+    return rest;
+  }
+
+  #take(text: string, isEnd: boolean): string {
+    let rest = this.#held + text;
+    this.#held = '';
+    let out = '';
+    while (rest !== '') {
+      const end = rest.indexOf('\n');
+      const line = end === -1 ? rest : rest.slice(0, end);
+      if (this.#isLineStart) {
+        if (end === -1 && !isEnd && UNDECIDED.test(line)) {
+          this.#held = rest;
+          return out;
+        }
+        this.#begin(line);
+      }
+      out += this.#paint(line);
+      if (end === -1) break;
+      out += '\n';
+      this.#isLineStart = true;
+      rest = rest.slice(end + 1);
+    }
+    return out;
+  }
+
+  #begin(line: string): void {
+    this.#isLineStart = false;
+    const isFence = FENCE.test(line);
+    if (isFence) this.#isFenced = !this.#isFenced;
+    if (isFence || this.#isFenced) this.#format = 'dim';
+    else this.#format = HEADING.test(line) ? 'bold' : undefined;
+  }
+
+  #paint(line: string): string {
+    const safe = escapeForTerminal(line);
+    return safe === '' || this.#format === undefined ? safe : this.#style(this.#format, safe);
+  }
+}

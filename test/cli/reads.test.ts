@@ -1,0 +1,199 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openStore } from '../../src/config/open.ts';
+import { openReprise } from '../../src/config/open-reprise.ts';
+import { type Ran, reprise, start } from '../support/command-line.ts';
+
+interface Page {
+  readonly data: readonly Record<string, unknown>[];
+  readonly hasMore: boolean;
+  readonly lastId: string | null;
+  readonly [name: string]: unknown;
+}
+
+/** Each command is a process of its own, and machines can be busy. */
+const timeout = 180_000;
+
+let home = '';
+beforeAll(async () => {
+  home = mkdtempSync(join(tmpdir(), 'reprise-reads-'));
+  await using engine = await openReprise({ home, model: 'offline' });
+  const { store } = engine;
+  const chat = await engine.session('agent:main:main');
+  for (const text of ['my name is Ada', 'what is my name?']) await chat.send(text).result;
+  await chat.patch({ label: 'who I am' });
+  for (const [id, key, text] of [
+    ['old-1', 'agent:main:telegram:direct:7', 'Plan the garden'],
+    ['group-1', 'agent:helper:discord:group:9', 'Plan the party'],
+    ['hostile', 'agent:main:session:hostile', 'a\u001b[2Jb \u202ec'],
+    ['newest', 'agent:main:session:newest', 'Fix the bike'],
+  ] as const) {
+    await store.create({ id, key });
+    await store.append(id, [{ type: 'message', message: { role: 'user', content: text } }]);
+  }
+  await store.patch('old-1', { archived: true });
+}, timeout);
+afterAll(() => rmSync(home, { recursive: true }));
+
+const run = (...args: readonly string[]): Ran => reprise([...args, '--home', home]);
+const json = (...args: readonly string[]): Page => JSON.parse(run(...args, '--json').stdout) as Page;
+
+describe('ls', () => {
+  test('leaves archived sessions out unless asked for all, and filters by agent, channel and kind', {
+    timeout,
+  }, () => {
+    const ids = (...args: readonly string[]): unknown[] => json('ls', ...args).data.map(({ id }) => id);
+    expect(ids()).not.toContain('old-1');
+    expect(ids('--all')).toContain('old-1');
+    expect(ids('--all', '--channel', 'telegram')).toEqual(['old-1']);
+    expect(ids('--agent', 'helper')).toEqual(['group-1']);
+    expect(ids('--kind', 'group')).toEqual(['group-1']);
+    expect(run('ls', '--all').stdout).toContain('Plan the garden (archived)');
+  });
+
+  test('numbers are places in the whole list, whatever the filter, and pass over archived ones', {
+    timeout,
+  }, () => {
+    const [number] = /\d+/.exec(run('ls', 'party').stdout) ?? [];
+    expect(Number(number)).toBeGreaterThan(1);
+    expect(run('show', number ?? '').stdout).toContain('Plan the party');
+    const numbers = [...run('ls', '--all').stdout.matchAll(/^ {0,2}(\d+)[* ] /gm)].map(([, n]) => Number(n));
+    expect(numbers).toEqual([1, 2, 3, 4]);
+  });
+
+  test('pages say whether there is more, with ISO times; text has relative ones', { timeout }, () => {
+    const { data, hasMore, lastId } = json('ls', '--limit', '2');
+    expect({ hasMore, lastId }).toEqual({ hasMore: true, lastId: data[1]?.['id'] });
+    expect(data[0]?.['lastAt']).toMatch(/^\d{4}-\d\d-\d\dT/);
+    expect(json('ls', '--limit', '4')).toMatchObject({ hasMore: false });
+    expect(run('ls').stdout).toMatch(/just now|min ago/);
+  });
+
+  test('titles cannot act on the terminal', { timeout }, () => {
+    expect(run('ls').stdout).toContain('a\\x1b[2Jb \\u202ec');
+    expect(run('ls').stdout).not.toContain('\u001b');
+  });
+
+  test('colours come when forced, and neither into pipes nor with NO_COLOR', { timeout }, () => {
+    const coloured = (env: NodeJS.ProcessEnv): boolean =>
+      reprise(['ls', '--home', home], { env }).stdout.includes('\u001b[');
+    expect(coloured({ FORCE_COLOR: '1' })).toBe(true);
+    expect(coloured({ NO_COLOR: '1' })).toBe(false);
+    expect(coloured({})).toBe(false);
+  });
+
+  test('what is said before the command counts for it, and what is behind it wins', { timeout }, () => {
+    const empty = join(home, 'nowhere');
+    expect(reprise(['--home', home, '--json', 'ls']).stdout).toContain('"hasMore": false');
+    expect(reprise(['--home', empty, 'ls', '--home', home]).status).toBe(0);
+    expect(reprise(['-C', home, 'ls', '--home', '.']).stdout).toContain('Fix the bike');
+    expect(reprise(['-C', empty, 'ls'])).toMatchObject({ status: 4, stderr: expect.stringContaining('-C') });
+  });
+});
+
+test('search finds who said something, with the place, and says when nobody did', { timeout }, () => {
+  const { data, complete } = json('search', 'the', 'party');
+  expect(data).toEqual([{ id: 'group-1', seq: 2, name: 'Plan the party', snippet: 'Plan the party' }]);
+  expect(complete).toBe(true);
+  expect(run('search', 'party').stdout).toMatch(/Plan the party \(group-1, line 2\)\n +Plan the party/);
+  expect(run('search', 'nobody said this')).toMatchObject({ status: 0, stdout: '' });
+  expect(run('search', ' ')).toMatchObject({ status: 2 });
+});
+
+describe('tail', () => {
+  test('prints the end, without what the engine notes for itself', { timeout }, () => {
+    const { stdout, status } = run('tail', 'who I am', '-n', '2');
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/what is my name\?[\s\S]*your name is Ada/);
+    expect(stdout).not.toMatch(/my name is Ada\n|reprise\.turn/);
+  });
+
+  test('-f goes on with what another process stores, line by line, until Ctrl-C', { timeout }, async () => {
+    const child = start(['tail', '-f', 'newest', '--json', '-n', '1', '--home', home]);
+    const ended = once(child, 'exit');
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    const next = async (): Promise<unknown> => JSON.parse(String((await lines.next()).value));
+    expect(await next()).toMatchObject({ seq: 2, role: 'user', text: 'Fix the bike' });
+    await using store = await openStore({ kind: 'jsonl', home });
+    for (const content of ['one', 'two']) {
+      await store.append('newest', [{ type: 'message', message: { role: 'user', content } }]);
+      expect(await next()).toMatchObject({ role: 'user', text: content });
+    }
+    child.kill('SIGINT');
+    expect(await ended).toEqual([130, null]);
+  });
+});
+
+test('explain tells what the model was sent, with the proof, by number or the last', { timeout }, () => {
+  const { data, turnId, lastId } = json('explain', 'who I am', '1');
+  expect(data).toEqual([expect.objectContaining({ model: 'offline', verified: true, messages: 1 })]);
+  expect(lastId).toBe(turnId);
+  expect(json('explain', 'who I am').turnId).not.toBe(turnId);
+  expect(run('explain', 'who I am').stdout).toMatch(
+    /^Turn .*: done, 1 request\.\n1\. offline:offline, 3 messages/,
+  );
+  expect(run('explain', 'who I am', '9')).toMatchObject({ status: 4 });
+});
+
+describe('stats', () => {
+  test('sums up calls by day, agent and model, and sizes by agent', { timeout }, () => {
+    const { data, sizes } = json('stats');
+    const today = new Date().toISOString().slice(0, 10);
+    for (const [by, name] of [
+      ['day', today],
+      ['agent', 'main'],
+      ['model', 'offline:offline'],
+    ])
+      expect(data).toContainEqual(expect.objectContaining({ by, name, calls: 2 }));
+    expect(sizes).toContainEqual(expect.objectContaining({ agent: 'helper', sessions: 1, messages: 1 }));
+    expect(run('stats', '--by', 'model').stdout).toMatch(/^model +calls[^\n]*\noffline:offline +2 /);
+    expect(run('stats', '--by', 'moon')).toMatchObject({ status: 2 });
+  });
+
+  test('a fork costs nothing: what it begins with was paid for once', { timeout }, () => {
+    const before = json('stats', '--by', 'model').data;
+    const id = run('fork', 'who I am').stdout.trim();
+    expect(json('stats', '--by', 'model').data).toEqual(before);
+    run('rm', id, '--yes');
+  });
+});
+
+test('an unknown command names a close one; every error is one line of cause and one of next step', {
+  timeout,
+}, () => {
+  expect(reprise(['serch']).stderr).toContain('Did you mean search?');
+  for (const args of [
+    ['show', 'nobody'],
+    ['ls', '--limit', '0'],
+    ['ls', '--store', 'paper'],
+    ['purge', 'newest', '--yes'],
+  ]) {
+    const { status, stderr, stdout } = run(...args);
+    expect(stdout).toBe('');
+    expect([2, 4]).toContain(status);
+    expect(stderr.trimEnd().split('\n'), stderr).toHaveLength(2);
+    expect(stderr).toMatch(/^reprise: .* \([A-Z_]+\)\n/);
+  }
+});
+
+test('--help fits a screen, examples first, for all commands and for each', { timeout }, () => {
+  const { stdout } = reprise(['--help']);
+  expect(stdout).toMatch(/^Examples:/);
+  const commands = [...stdout.matchAll(/^ {2}([a-z]+) {2}/gm)]
+    .map(([, name]) => name ?? '')
+    .filter((name) => name !== 'reprise');
+  expect(commands).toEqual(expect.arrayContaining(['ls', 'tail', 'prune', 'demo', 'completion']));
+  for (const page of [
+    stdout,
+    ...['ls', 'show', 'prune', 'compact'].map((name) => reprise([name, '--help']).stdout),
+  ]) {
+    expect(page).toMatch(/^Examples:/);
+    const lines = page.trimEnd().split('\n');
+    expect(lines.length).toBeLessThanOrEqual(48);
+    for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(80);
+  }
+});

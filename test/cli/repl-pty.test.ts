@@ -1,0 +1,309 @@
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { openStore } from '../../src/config/open.ts';
+import type { SessionRecord } from '../../src/index.ts';
+import { cliEnv } from '../support/cli-env.ts';
+import { hasTerminals, Terminal } from '../support/terminal.ts';
+
+let home = '';
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'reprise-pty-'));
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+const ENTER = '\r';
+const ALT_ENTER = '\u001b\r';
+const CTRL_C = '\u0003';
+const CTRL_D = '\u0004';
+const CTRL_R = '\u0012';
+const ESCAPE = '\u001b';
+const UP = '\u001b[A';
+const LEFT = '\u001b[D';
+const TAB = '\t';
+const paste = (text: string): string => `\u001b[200~${text}\u001b[201~`;
+/** The slow model says it back word by word, for some seconds. */
+const LONG = `say this: ${Array.from({ length: 120 }, (_, i) => `word${i}`).join(' ')}`;
+
+function reprise(...args: readonly string[]): Terminal {
+  const command = [process.execPath, join(process.cwd(), 'bin/reprise.cjs'), ...args];
+  return new Terminal(command, { env: cliEnv({ REPRISE_HOME: home, TERM: 'xterm' }), cwd: home });
+}
+
+interface Stored {
+  readonly role: string;
+  readonly text: string;
+}
+
+async function sessions(): Promise<readonly SessionRecord[]> {
+  await using store = await openStore({ kind: 'jsonl', home });
+  return (await store.list({ status: 'any' })).sessions;
+}
+
+async function stored(): Promise<Stored[]> {
+  await using store = await openStore({ kind: 'jsonl', home });
+  const [last] = (await store.list()).sessions;
+  const { entries } = await store.read(last?.id ?? '', { limit: 1000 });
+  return entries.flatMap(({ entry }) => {
+    const { message } = entry as { message?: { role: string; content: unknown } };
+    if (message === undefined) return [];
+    const { role, content } = message;
+    const parts = Array.isArray(content) ? (content as { text?: string }[]) : [{ text: String(content) }];
+    return [{ role, text: parts.map(({ text = '' }) => text).join('') }];
+  });
+}
+
+async function said(): Promise<string[]> {
+  return (await stored()).flatMap(({ role, text }) => (role === 'user' ? [text] : []));
+}
+
+/** Types a line and waits until the prompt is back. */
+async function line(terminal: Terminal, text: string): Promise<void> {
+  const before = terminal.raw.length;
+  terminal.type(`${text}${ENTER}`);
+  await terminal.until(() => terminal.raw.slice(before).includes('\r\n'));
+  await terminal.prompt();
+}
+
+/** Rows end where the terminal does, and spaces there cannot be seen. */
+function unwrapped({ seen }: { readonly seen: string }): string {
+  return seen.replace(/\s+/g, '');
+}
+
+async function leave(terminal: Terminal): Promise<void> {
+  terminal.type(CTRL_D);
+  expect(await terminal.exit).toBe(0);
+}
+
+describe.skipIf(!hasTerminals())('the chat at a terminal', { timeout: 120_000 }, () => {
+  test('shows three lines, the answer as it comes and one line about the turn', async () => {
+    await using terminal = reprise();
+    await terminal.prompt();
+    expect(terminal.seen).toContain('Everything said here is kept in');
+    expect(terminal.seen).toContain('ANTHROPIC_API_KEY');
+    expect(terminal.seen).toContain('Try: my name is Ada.');
+    await line(terminal, 'hello there');
+    expect(terminal.seen).toMatch(/^> hello there\nYou said: "hello there"$/m);
+    expect(terminal.seen).toMatch(/^offline · Tokens: \d+ in, \d+ out · context 0\.\d%$/m);
+    await leave(terminal);
+    expect(await said()).toEqual(['hello there']);
+  });
+
+  test('a pasted text is one message, whatever it holds; one too long for the screen is folded', async () => {
+    await using terminal = reprise();
+    await terminal.prompt();
+    terminal.type(`look: ${paste('one\r\ttwo\u001b[31m\rthree')}`);
+    await terminal.until(/look: one␤ +two␤three/);
+    await line(terminal, ' end');
+    const many = Array.from({ length: 200 }, (_, i) => `line ${i}`);
+    terminal.type(`${paste(many.join('\r'))}`);
+    await terminal.until(/> \[paste 1: 200 lines\]/);
+    await line(terminal, ' and this');
+    await leave(terminal);
+    expect(await said()).toEqual(['look: one\n\ttwo\nthree end', `${many.join('\n')} and this`]);
+  });
+
+  test('a backslash at the end and Alt-Enter go on to the next line', async () => {
+    await using terminal = reprise();
+    await terminal.prompt();
+    terminal.type(`first\\${ENTER}second${ALT_ENTER}third ac${LEFT}${LEFT}${ALT_ENTER}`);
+    await terminal.until(/^> first\\\n… second\n… third ␤ac$/m);
+    await line(terminal, '');
+    await line(terminal, 'even \\\\');
+    await leave(terminal);
+    expect(await said()).toEqual(['first\nsecond\nthird \nac', 'even \\\\']);
+  });
+
+  test('what was typed is found again in the next run, by the arrows and by search, and by nobody else', async () => {
+    {
+      await using terminal = reprise();
+      await terminal.prompt();
+      await line(terminal, 'the red fox');
+      await line(terminal, `two${ALT_ENTER}lines`);
+      await line(terminal, '/status');
+      await leave(terminal);
+    }
+    const file = join(home, 'repl-history');
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readFileSync(file, 'utf8')).toBe('"the red fox"\n"two␤lines"\n"/status"\n');
+    await using terminal = reprise();
+    await terminal.prompt();
+    terminal.type(UP + UP);
+    await terminal.until(/^> two␤lines$/m);
+    terminal.type(`${CTRL_C}red${CTRL_R}`);
+    await terminal.until(/^> the red fox$/m);
+    await line(terminal, '');
+    await leave(terminal);
+    expect(await said()).toEqual(['the red fox', 'two\nlines', 'the red fox']);
+  });
+
+  test('Tab completes commands, and sessions where one is wanted', async () => {
+    await using terminal = reprise();
+    await terminal.prompt();
+    await line(terminal, '/new my-project');
+    await line(terminal, '/new other');
+    terminal.type(`/swi${TAB}`);
+    await terminal.until(/^> \/switch$/m);
+    terminal.type(`MY${TAB}`);
+    await terminal.until(/^> \/switch my-project$/m);
+    await line(terminal, '');
+    expect(terminal.seen).toContain('Now in "my-project"');
+    terminal.type(`/re${TAB}`);
+    terminal.type(TAB);
+    await terminal.until(/\/redo +\/rename +\/repair/);
+    terminal.type(CTRL_C);
+    await leave(terminal);
+  });
+
+  test('Ctrl-C stops the answer and keeps what arrived; the chat goes on, and the next one leaves', async () => {
+    await using terminal = reprise('--model', 'offline:slow');
+    await terminal.prompt();
+    terminal.type(`${LONG}${ENTER}`);
+    await terminal.until(/You said: "say this: word0 word1/);
+    terminal.type(CTRL_C);
+    await terminal.until(/^\(stopped\)$/m);
+    await terminal.prompt();
+    expect(terminal.seen).not.toContain('word119"');
+    await line(terminal, '/context');
+    expect(terminal.seen).toContain('Context usage');
+    terminal.type('thrown away');
+    await terminal.until(/> thrown away/);
+    terminal.type(CTRL_C);
+    await terminal.prompt();
+    terminal.type(CTRL_C);
+    expect(await terminal.exit).toBe(0);
+    const [question, answer, ...others] = await stored();
+    expect(question?.text).toBe(LONG);
+    expect(answer?.text).toMatch(/^You said: "say this: word0/);
+    expect(others).toEqual([]);
+  });
+
+  test('Esc stops the answer too', async () => {
+    await using terminal = reprise('--model', 'offline:slow');
+    await terminal.prompt();
+    terminal.type(`${LONG}${ENTER}`);
+    await terminal.until(/You said: "say this: word0/);
+    terminal.type(ESCAPE);
+    await terminal.until(/^\(stopped\)$/m);
+    await terminal.prompt();
+    await leave(terminal);
+  });
+
+  test('Ctrl-C twice leaves, whatever runs, and gives the terminal back as it was', async () => {
+    const run = `"${process.execPath}" "${join(process.cwd(), 'bin/reprise.cjs')}" --model offline:slow`;
+    await using terminal = new Terminal(['sh', '-c', `${run}; echo "code $?"; stty -a`], {
+      env: cliEnv({ REPRISE_HOME: home, TERM: 'xterm' }),
+      cwd: home,
+    });
+    await terminal.prompt();
+    terminal.type(`${LONG}${ENTER}`);
+    await terminal.until(/You said: "say this: word0/);
+    terminal.type(CTRL_C + CTRL_C);
+    await terminal.until(/^code 0$/m);
+    expect(await terminal.exit).toBe(0);
+    expect(terminal.seen).toMatch(/ icanon /);
+    expect(terminal.seen).toMatch(/ echo /);
+    expect(terminal.raw.lastIndexOf('\u001b[?2004l')).toBeGreaterThan(
+      terminal.raw.lastIndexOf('\u001b[?2004h'),
+    );
+  });
+
+  test('what is typed while an answer streams comes between no words of it, and is sent', async () => {
+    await using terminal = reprise('--model', 'offline:slow');
+    await terminal.prompt();
+    terminal.type(`${LONG}${ENTER}`);
+    await terminal.until(/You said: "say this: word0/);
+    terminal.type(`my name is Ada${ENTER}/status${ENTER}half a line`);
+    await terminal.until(/^> half a line$/m);
+    expect(unwrapped(terminal)).toContain(unwrapped({ seen: `You said: "${LONG}"` }));
+    expect(unwrapped(terminal)).toContain('ofthisrequest.Icanrepeatwhatwassaidinit,rememberwhatyoustate');
+    expect(terminal.seen).toMatch(/^\(sent: my name is Ada\)$/m);
+    expect(terminal.seen).toContain('You said: "my name is Ada"');
+    // Commands wait until everything is answered.
+    expect(terminal.seen.indexOf('> /status')).toBeGreaterThan(
+      terminal.seen.indexOf('"my name is Ada" I can'),
+    );
+    terminal.type(CTRL_C);
+    await leave(terminal);
+    expect(await said()).toEqual([LONG, 'my name is Ada']);
+  });
+
+  test('/stop typed while an answer streams stops it', async () => {
+    await using terminal = reprise('--model', 'offline:slow');
+    await terminal.prompt();
+    terminal.type(`${LONG}${ENTER}`);
+    await terminal.until(/You said: "say this: word0/);
+    terminal.type(`/stop${ENTER}`);
+    await terminal.until(/^\(stopped\)$/m);
+    await terminal.prompt();
+    expect(terminal.seen).not.toContain('word119"');
+    await leave(terminal);
+  });
+
+  test('another size draws nothing wrong, neither in an answer nor in a line that is typed', async () => {
+    await using terminal = reprise('--model', 'offline:slow');
+    await terminal.prompt();
+    terminal.type(`${LONG}${ENTER}`);
+    await terminal.until(/You said: "say this: word0/);
+    terminal.type('x'.repeat(70));
+    terminal.resize(40, 20);
+    await terminal.until(/^> x{38}\nx{32}$/m);
+    expect(unwrapped(terminal)).toContain(unwrapped({ seen: `You said: "${LONG}" I am Reprise's` }));
+    terminal.resize(100, 30);
+    terminal.type(' end');
+    await terminal.until(/x end$/m);
+    await line(terminal, '');
+    await leave(terminal);
+    expect(await said()).toEqual([LONG, `${'x'.repeat(70)} end`]);
+  });
+
+  test('tool calls are one line each', async () => {
+    await using terminal = reprise();
+    await terminal.prompt();
+    await line(terminal, 'write "a red fox" to the file notes.txt');
+    await line(terminal, 'read the file notes.txt');
+    await line(terminal, 'read the file nowhere.txt');
+    expect(terminal.seen).toMatch(/^read_file\(path=notes\.txt\) ok, \d+ ms$/m);
+    expect(terminal.seen).toMatch(/^read_file\(path=nowhere\.txt\) error: .+, \d+ ms$/m);
+    expect(terminal.seen).not.toMatch(/^… /m);
+    await leave(terminal);
+  });
+
+  test('S5 sessions are labelled, switched by the start of a name, and deleted after a yes', async () => {
+    await using terminal = reprise();
+    await terminal.prompt();
+    await line(terminal, '/new my-project');
+    await line(terminal, 'my name is Ada');
+    await line(terminal, '/new my-plan');
+    await line(terminal, '/switch my-p');
+    expect(terminal.seen).toContain('"my-p" fits 2 sessions. (AMBIGUOUS_REF)');
+    await line(terminal, '/switch my-pr');
+    await line(terminal, 'what is my name?');
+    expect(terminal.seen).toContain('your name is Ada');
+    await line(terminal, '/sessions');
+    expect(terminal.seen).toMatch(/^ +\d\* my-project$/m);
+    await line(terminal, '/contxt');
+    expect(terminal.seen).toContain('There is no command /contxt. Did you mean /context?');
+    terminal.type(`/delete${ENTER}`);
+    await terminal.until(/to the trash\? \[y\/N\]$/m);
+    terminal.type(CTRL_C);
+    await terminal.until(/Nothing was deleted\./);
+    await terminal.prompt();
+    terminal.type(`/delete${ENTER}`);
+    await terminal.until(() => terminal.seen.split('[y/N]').length === 3);
+    terminal.type(`y${ENTER}`);
+    await terminal.until(/Moved "my-project"/);
+    await terminal.prompt();
+    terminal.type(UP);
+    await terminal.until(/^> \/delete$/m); // the answer is not remembered
+    terminal.type(CTRL_C);
+    await leave(terminal);
+    const [gone] = (await sessions()).filter(({ label }) => label === 'my-project');
+    expect(gone).toMatchObject({ status: 'deleted', messageCount: 4 });
+  });
+});
+
+test.runIf(!hasTerminals())('SKIPPED: the chat at a terminal needs python3 with its pty module', () => {
+  expect(hasTerminals()).toBe(false);
+});

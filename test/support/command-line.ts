@@ -1,0 +1,60 @@
+import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+
+const {
+  FORCE_COLOR: _colour,
+  NO_COLOR: _plain,
+  REPRISE_HOME: _home,
+  REPRISE_URL: _url,
+  ...inherited
+} = process.env;
+/** What a test's command starts from: no colours, no home and no server of whoever runs it. */
+export const ENVIRONMENT: NodeJS.ProcessEnv = inherited;
+
+export interface Ran {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunOptions {
+  readonly env?: NodeJS.ProcessEnv;
+  readonly input?: string;
+  readonly cwd?: string;
+}
+
+const BIN = `${process.cwd()}/bin/reprise.cjs`;
+
+/** The real binary with pipes, to its end. */
+export function reprise(args: readonly string[], { env = {}, ...options }: RunOptions = {}): Ran {
+  return spawnSync(process.execPath, [BIN, ...args], {
+    encoding: 'utf8',
+    env: { ...ENVIRONMENT, ...env },
+    maxBuffer: 64 * 1024 * 1024,
+    ...options,
+  });
+}
+
+/** The real binary, still running. */
+export function start(args: readonly string[]): ChildProcessWithoutNullStreams {
+  return spawn(process.execPath, [BIN, ...args], { env: ENVIRONMENT });
+}
+
+/** A server of a home on any free port, as a script starts one. */
+export async function startServer(home: string): Promise<Server> {
+  const child = start(['serve', '--port', '0', '--json', '--home', home]);
+  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
+  const { url, tokenFile } = JSON.parse(line) as { url: string; tokenFile: string };
+  const close = async (): Promise<void> => {
+    const ended = once(child, 'exit');
+    child.kill('SIGTERM');
+    await ended;
+  };
+  return { url, tokenFile, [Symbol.asyncDispose]: close };
+}
+
+export interface Server extends AsyncDisposable {
+  readonly url: string;
+  readonly tokenFile: string;
+}
