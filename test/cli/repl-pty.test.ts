@@ -167,10 +167,12 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', { timeout: 120_000 },
     expect(terminal.seen).not.toContain('word119"');
     await line(terminal, '/context');
     expect(terminal.seen).toContain('Context usage');
-    terminal.type('thrown away');
-    await terminal.until(/> thrown away/);
+    const thrown = 'away,'.repeat(30);
+    terminal.type(thrown);
+    await terminal.until(() => unwrapped(terminal).endsWith(`>${thrown}`));
     terminal.type(CTRL_C);
     await terminal.prompt();
+    expect(unwrapped(terminal)).toMatch(/>(?:away,){30}>$/);
     terminal.type(CTRL_C);
     expect(await terminal.exit).toBe(0);
     const [question, answer, ...others] = await stored();
