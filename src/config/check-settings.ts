@@ -27,6 +27,13 @@ export function checkTree(tree: unknown, said: Said): Map<string, unknown> {
   const { error } = settingsSchema.safeParse(tree);
   const [issue] = error?.issues ?? [];
   if (issue !== undefined) throw faultOf(issue, tree, said);
+  const { agents } = tree;
+  for (const agentId of isObject(agents) ? Object.keys(agents) : [])
+    attributed(
+      `agents.${agentId}`,
+      () => said.by,
+      () => void parseAgentId(agentId),
+    );
   const found = new Map<string, unknown>();
   gather(tree, [], found);
   return found;
@@ -126,7 +133,6 @@ export function checkTogether({ agents, session }: Config, originOf: (path: stri
   if (maintenance !== undefined)
     attributed('session', originOf, () => void parseMaintenanceRules(maintenance));
   for (const [agentId, { model, session: own, ...agent }] of Object.entries(agents)) {
-    attributed(`agents.${agentId}`, originOf, () => void parseAgentId(agentId));
     attributed('', originOf, () => checkAgents({ [agentId]: agent }));
     if (own !== undefined) attributed(`agents.${agentId}.session`, originOf, () => checkSessionOptions(own));
   }

@@ -1,11 +1,11 @@
 import { homedir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { RepriseError } from '../errors.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import type { Config } from './schema.ts';
 import { settingAt } from './settings.ts';
 import { chooseModel, defaults, fromEnv, fromFlags, type Origin, type Values } from './sources.ts';
-import { isTrusted, type Trust, trustOf } from './trust.ts';
+import type { Trust } from './trust.ts';
 
 export interface LoadOptions {
   /** Options of the command line by commander's names; those that are no settings are passed over. */
@@ -47,78 +47,93 @@ export const PROJECT_FILE = 'reprise.config.json';
  */
 export async function loadConfig(options: LoadOptions = {}): Promise<LoadedConfig> {
   const { flags = {}, env = process.env, cwd = process.cwd() } = options;
-  const folder = join(env['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'reprise');
+  const folder = join(configHome(env), 'reprise');
   const project = join(resolve(cwd), PROJECT_FILE);
   const user = join(folder, 'config.json');
   const warnings: string[] = [];
 
   const given = [fromFlags(flags), fromEnv(env, warnings)];
-  const files = [readConfigFile(project), readConfigFile(user)] as const;
+  const projectFile = readConfigFile(project);
+  const userFile = readConfigFile(user);
   const isPlain = given.every((values) => [...values.keys()].every((path) => settingAt(path)?.text === true));
-  const check =
-    isPlain && files.every((file) => file === undefined) ? undefined : await import('./check-settings.ts');
+  const hasFiles = projectFile !== undefined || userFile !== undefined;
+  const check = isPlain && !hasFiles ? undefined : await import('./check-settings.ts');
 
-  const sources: Values[] = given.map((values) => {
-    const checked: Values = new Map();
-    for (const [path, { value, origin }] of values) {
-      const isText = settingAt(path)?.text === true;
-      if (isText && value === '') throw emptyText(path, origin);
-      const read = isText ? value : check?.checkText(path, String(value), { by: origin.name });
-      checked.set(path, { value: placed(path, read, cwd), origin });
-    }
-    return checked;
-  });
-  const fromFile = async (file: ConfigFile | undefined, source: 'project' | 'user'): Promise<Values> => {
-    if (file === undefined || check === undefined) return new Map();
-    const { parseJson } = await import('./parse-json.ts');
-    const { value: tree, placeOf } = parseJson(file.text, file.path);
-    const found = check.checkTree(tree, { by: file.path, placeOf });
-    const origin: Origin = { source, name: file.path };
-    const base = dirname(file.path);
-    return new Map([...found].map(([path, value]) => [path, { value: placed(path, value, base), origin }]));
-  };
-  const [projectFile, userFile] = files;
-  const said = await fromFile(projectFile, 'project');
-  const own = await fromFile(userFile, 'user');
-  const needsTrust = [...said].filter(([path]) => settingAt(path)?.free !== true);
-  const ignored: string[] = [];
-  const trust = projectFile === undefined ? undefined : trustOf(project, projectFile.bytes);
-  if (trust !== undefined && needsTrust.length > 0 && !isTrusted(folder, trust))
-    ignored.push(...needsTrust.map(([path]) => path));
+  const texts = given.map((values) => readTexts(values, check, cwd));
+  const said = await fromFile(projectFile, 'project', check);
+  const own = await fromFile(userFile, 'user', check);
+  const secrets = [...own.keys()].filter((path) => settingAt(path)?.secret === true);
+  if (userFile?.isOpen === true && secrets.length > 0)
+    warnings.push(`${user} has ${secrets.join(', ')} and can be read by others. Run: chmod 600 ${user}`);
+
+  const guarded = new Map([...said].filter(([path]) => settingAt(path)?.free !== true));
+  const { trust, isTrusted } = await trustIn(folder, projectFile, guarded);
+  const ignored = isTrusted ? [] : [...guarded.keys()];
   for (const path of ignored) said.delete(path);
   if (ignored.length > 0)
     warnings.push(
       `${project} is not trusted: ${ignored.join(', ')} ignored. To allow it: reprise config trust`,
     );
-  const secrets = [...own.keys()].filter((path) => settingAt(path)?.secret === true);
-  if (userFile?.isOpen === true && secrets.length > 0)
-    warnings.push(`${user} has ${secrets.join(', ')} and can be read by others. Run: chmod 600 ${user}`);
-  sources.push(said, own);
 
-  const merged: Values = defaults(env);
-  for (const source of sources.toReversed()) for (const [path, entry] of source) merged.set(path, entry);
+  const merged = defaults(env);
+  for (const source of [...texts, said, own].toReversed())
+    for (const [path, entry] of source) merged.set(path, entry);
   chooseModel(merged);
   const config = build(merged);
   const origins = new Map([...merged].map(([path, { origin }]) => [path, origin]));
-  const isAbout = (path: string, name: string): boolean =>
-    `${name}.`.startsWith(`${path}.`) || `${path}.`.startsWith(`${name}.`);
-  check?.checkTogether(config, (path) => {
-    const [, origin] = [...origins].find(([name]) => isAbout(path, name)) ?? [];
-    return origin?.name ?? 'default';
-  });
-  return {
-    config,
-    origins,
-    warnings,
-    files: {
-      project,
-      user,
-      folder,
-      ignored,
-      protected: new Map(needsTrust.map(([path, { value }]) => [path, value])),
-      trust,
-    },
-  };
+  check?.checkTogether(config, (path) => nearestOrigin(origins, path));
+  const asked = new Map([...guarded].map(([path, { value }]) => [path, value]));
+  return { config, origins, warnings, files: { project, user, folder, ignored, protected: asked, trust } };
+}
+
+type Check = typeof import('./check-settings.ts') | undefined;
+
+/** A relative one is ignored, as its specification asks: it would be in a folder of somebody else's. */
+function configHome({ XDG_CONFIG_HOME: given = '' }: NodeJS.ProcessEnv): string {
+  return isAbsolute(given) ? given : join(homedir(), '.config');
+}
+
+function readTexts(values: Values, check: Check, cwd: string): Values {
+  const read: Values = new Map();
+  for (const [path, { value, origin }] of values) {
+    const isText = settingAt(path)?.text === true;
+    if (isText && value === '') throw emptyText(path, origin);
+    const meant = isText ? value : check?.checkText(path, String(value), { by: origin.name });
+    read.set(path, { value: placed(path, meant, cwd), origin });
+  }
+  return read;
+}
+
+async function fromFile(
+  file: ConfigFile | undefined,
+  source: Origin['source'],
+  check: Check,
+): Promise<Values> {
+  if (file === undefined || check === undefined) return new Map();
+  const { parseJson } = await import('./parse-json.ts');
+  const { value: tree, placeOf } = parseJson(file.text, file.path);
+  const found = check.checkTree(tree, { by: file.path, placeOf });
+  const origin: Origin = { source, name: file.path };
+  const base = dirname(file.path);
+  return new Map([...found].map(([path, value]) => [path, { value: placed(path, value, base), origin }]));
+}
+
+async function trustIn(
+  folder: string,
+  file: ConfigFile | undefined,
+  guarded: Values,
+): Promise<{ readonly trust: Trust | undefined; readonly isTrusted: boolean }> {
+  if (file === undefined) return { trust: undefined, isTrusted: false };
+  const { isTrusted, trustOf } = await import('./trust.ts');
+  const trust = trustOf(file.path, file.bytes);
+  return { trust, isTrusted: guarded.size > 0 && isTrusted(folder, trust) };
+}
+
+/** Of the setting a path is in, or of one that is in it. */
+function nearestOrigin(origins: ReadonlyMap<string, Origin>, path: string): string {
+  for (const [name, origin] of origins)
+    if (`${name}.`.startsWith(`${path}.`) || `${path}.`.startsWith(`${name}.`)) return origin.name;
+  return 'default';
 }
 
 /** A path that is said is meant from where it is said. */
@@ -140,11 +155,8 @@ function build(values: Values): Config {
     const steps = path.split('.');
     const last = steps.pop() ?? '';
     let node = config;
-    for (const step of steps) {
-      // Not what every object inherits: an agent may be called like one of those, until its name is checked.
-      if (!Object.hasOwn(node, step)) node[step] = {};
-      node = node[step] as Record<string, unknown>;
-    }
+    // No step is a name that objects inherit: those of files passed the schema, ids of agents their grammar.
+    for (const step of steps) node = (node[step] ??= {}) as Record<string, unknown>;
     if (settingAt(path) !== undefined || !Object.hasOwn(node, last)) node[last] = value;
   }
   return config as unknown as Config;

@@ -37,7 +37,7 @@ export function rememberTrust(folder: string, { path, sha256 }: Trust): string {
   return file;
 }
 
-export function trustFile(folder: string): string {
+function trustFile(folder: string): string {
   return join(folder, 'trusted.json');
 }
 

@@ -1,0 +1,158 @@
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { loadConfig } from '../../src/config/load.ts';
+import { settingAt } from '../../src/config/settings.ts';
+import { ConfigHome } from '../support/config-home.ts';
+import { SAMPLES, treeOf, valueAt } from '../support/config-samples.ts';
+
+/** What an unknown folder may change: how conversations go, never whom they reach, what they touch or what is kept. */
+const HARMLESS: readonly string[] = [
+  'store.sessionCacheTtlMs',
+  'model',
+  'models.openai.contextWindow',
+  'models.openai.maxOutput',
+  'models.openai.idleTimeoutMs',
+  'models.openai.cost',
+  'models.openai-compatible.family',
+  'models.openai-compatible.includeUsage',
+  'contextTokens',
+  'profile',
+  'maxSteps',
+  'stuckAfterMs',
+  'compaction.cut',
+  'compaction.trigger',
+  'compaction.background',
+  'compaction.summaryTimeoutMs',
+  'agents.main.model',
+  'agents.main.contextTokens',
+  'agents.main.profile',
+  'session.historyLimit',
+  'session.reset',
+  'session.resetByType',
+  'session.resetByChannel',
+  'session.timeZone',
+  'session.resetTriggers',
+  'session.queue',
+  'session.threads',
+  'lanes.turns',
+  'lanes.children',
+  'lanes.background',
+  'server.port',
+  'log.level',
+  'log.format',
+];
+
+describe('a config file of the current folder', () => {
+  test.each(Object.entries(SAMPLES))('%s', async (path, value) => {
+    using home = new ConfigHome();
+    home.project(treeOf(path, value));
+    const isHarmless = HARMLESS.includes(path);
+    const untrusted = await home.load();
+    expect(untrusted.files.ignored).toEqual(isHarmless ? [] : [path]);
+    if (isHarmless) expect(valueAt(untrusted.config, path)).toEqual(value);
+    else {
+      expect(valueAt(untrusted.config, path)).not.toEqual(value);
+      expect(untrusted.warnings).toEqual([
+        `${home.projectFile} is not trusted: ${path} ignored. To allow it: reprise config trust`,
+      ]);
+    }
+    await home.trust();
+    const trusted = await home.load();
+    expect(trusted.warnings).toEqual([]);
+    expect(valueAt(trusted.config, path)).toEqual(value);
+  });
+
+  test('base URLs, keys, tools, workspaces, the home, the store, the address and the token are never harmless', () => {
+    const guarded =
+      /apiKey|baseURL|headers|tools|workspace|home|url|host|token$|tokenFile|cors|allow|sandbox|systemPrompt/i;
+    for (const path of Object.keys(SAMPLES).filter((each) => guarded.test(each)))
+      expect(settingAt(path)?.free, path).toBeUndefined();
+  });
+
+  test('is named in one warning with everything it may not say', async () => {
+    using home = new ConfigHome();
+    home.project({
+      model: 'offline',
+      home: '/x',
+      server: { host: '0.0.0.0', port: 1 },
+      agents: { main: { tools: {} } },
+    });
+    const { warnings } = await home.load();
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toContain('home, server.host, agents.main.tools ignored');
+  });
+
+  test('must be trusted again when a byte of it changes', async () => {
+    using home = new ConfigHome();
+    home.project('{"home": "/a"}');
+    await home.trust();
+    expect((await home.load()).config.home).toBe('/a');
+    home.project('{"home": "/b"}');
+    expect((await home.load()).files.ignored).toEqual(['home']);
+    home.project('{"home": "/a"} ');
+    expect((await home.load()).files.ignored).toEqual(['home']);
+    home.project('{"home": "/a"}');
+    expect((await home.load()).files.ignored).toEqual([]);
+  });
+
+  test('is trusted where it really is: not a copy elsewhere, but through any link to it', async () => {
+    using home = new ConfigHome();
+    home.project('{"home": "/a"}');
+    await home.trust();
+    const copy = join(home.root, 'copy');
+    mkdirSync(copy);
+    writeFileSync(join(copy, 'reprise.config.json'), readFileSync(home.projectFile));
+    expect((await loadConfig({ env: home.env, cwd: copy })).files.ignored).toEqual(['home']);
+    const linked = join(home.root, 'linked');
+    symlinkSync(home.cwd, linked);
+    expect((await loadConfig({ env: home.env, cwd: linked })).files.ignored).toEqual([]);
+    renameSync(home.cwd, join(home.root, 'moved'));
+    expect((await loadConfig({ env: home.env, cwd: join(home.root, 'moved') })).files.ignored).toEqual([
+      'home',
+    ]);
+  });
+
+  test('is remembered in a file nobody else can read, beside what was trusted before', async () => {
+    using home = new ConfigHome();
+    home.project('{"home": "/a"}');
+    await home.trust();
+    const other = join(home.root, 'other');
+    mkdirSync(other);
+    writeFileSync(join(other, 'reprise.config.json'), '{"home": "/b"}');
+    const { files } = await loadConfig({ env: home.env, cwd: other });
+    if (files.trust === undefined) throw new Error('nothing to trust');
+    const { rememberTrust } = await import('../../src/config/trust.ts');
+    const file = rememberTrust(files.folder, files.trust);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect((await home.load()).files.ignored).toEqual([]);
+    expect((await loadConfig({ env: home.env, cwd: other })).files.ignored).toEqual([]);
+    expect(readdirSync(home.folder)).toEqual(['trusted.json']);
+  });
+
+  test('trusts nothing by a list that cannot be read, and says so', async () => {
+    using home = new ConfigHome();
+    home.project('{"home": "/a"}');
+    for (const broken of ['', '[]', '{"trusted": 5}', 'x'.repeat(10)]) {
+      writeFileSync(join(home.folder, 'trusted.json'), broken);
+      await expect(home.load()).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+    }
+    home.project('{"model": "offline"}');
+    expect((await home.load()).config.model).toBe('offline');
+  });
+
+  test('of the user needs no trust', async () => {
+    using home = new ConfigHome();
+    home.user({ home: '/a', server: { host: '0.0.0.0' } });
+    const { config, warnings } = await home.load();
+    expect([config.home, config.server.host, warnings]).toEqual(['/a', '0.0.0.0', []]);
+  });
+});

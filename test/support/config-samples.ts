@@ -1,0 +1,95 @@
+/** One value for every setting there is, other than its default. A test fails when the table has a setting without one. */
+export const SAMPLES: Readonly<Record<string, unknown>> = {
+  home: '/somewhere/else',
+  url: 'https://sessions.example',
+  'store.kind': 'sqlite',
+  'store.url': 'postgres://ada@db.example/sessions',
+  'store.durability': 'os',
+  'store.minFreeBytes': 1024,
+  'store.sessionCacheTtlMs': 1500,
+  model: 'offline:slow',
+  'models.openai.apiKey': 'key-of-the-user',
+  'models.ollama.baseURL': 'http://127.0.0.1:9999/v1',
+  'models.openai.headers': { 'x-team': 'blue' },
+  'models.openai.contextWindow': 100_000,
+  'models.openai.maxOutput': 4000,
+  'models.openai.idleTimeoutMs': 20_000,
+  'models.openai.cost': { input: 1, output: 2.5 },
+  'models.openai-compatible.family': 'mistral',
+  'models.openai-compatible.includeUsage': false,
+  contextTokens: 50_000,
+  profile: 'claw0',
+  maxSteps: 7,
+  stuckAfterMs: 30_000,
+  'compaction.cut': { kind: 'keep-turns', turns: 3 },
+  'compaction.trigger': { kind: 'share', share: 0.5 },
+  'compaction.background': 0.25,
+  'compaction.summaryTimeoutMs': 5000,
+  'compaction.memoryFlush': true,
+  'agents.main.systemPrompt': 'You are terse.',
+  'agents.main.model': 'offline',
+  'agents.main.contextTokens': 9000,
+  'agents.main.profile': 'zyhive',
+  'agents.main.tools': { allow: ['read_file'], deny: ['write_file'] },
+  'agents.main.workspace': '/somewhere/files',
+  'agents.main.sandbox': 'session',
+  'agents.main.allowAgents': '*',
+  'agents.main.subagents': { maxDepth: 2, maxChildren: 3 },
+  'agents.main.sessionTools': { scope: 'agent' },
+  'agents.main.session': { reset: { mode: 'daily', atHour: 5 } },
+  'session.enabled': false,
+  'session.historyLimit': 12,
+  'session.scope': 'global',
+  'session.dmScope': 'per-peer',
+  'session.mainKey': 'home',
+  'session.ownChannels': ['cli'],
+  'session.identityLinks': { ada: ['telegram:1', 'discord:2'] },
+  'session.bindings': [{ agentId: 'coder', match: { channel: 'slack', peer: { id: 'C1' } } }],
+  'session.defaultAgent': 'coder',
+  'session.reset': { mode: 'idle', idleMinutes: 30 },
+  'session.resetByType': { group: { mode: 'daily' } },
+  'session.resetByChannel': { slack: { mode: 'none' } },
+  'session.timeZone': 'Europe/Berlin',
+  'session.resetTriggers': ['/fresh'],
+  'session.queue': { mode: 'collect', cap: 3, byChannel: { slack: { drop: 'old' } } },
+  'session.sendPolicy': { default: 'deny', rules: [{ action: 'allow', match: { chatType: 'direct' } }] },
+  'session.threads': { fork: true, maxTokens: 1000 },
+  'session.maintenance': { ttl: '30d', maxSessions: 100, grace: 0 },
+  'lanes.turns': 3,
+  'lanes.children': 4,
+  'lanes.background': 1,
+  'server.host': '0.0.0.0',
+  'server.port': 8080,
+  'server.token': 'a-token-of-the-user',
+  'server.tokenFile': '/somewhere/token',
+  'server.allowedHosts': ['reprise.example', 'reprise.test'],
+  'server.cors.origins': ['https://admin.example'],
+  'server.limits.bodyBytes': 2048,
+  'server.limits.messageBytes': 4096,
+  'server.limits.jsonDepth': 10,
+  'server.limits.jsonValues': 50,
+  'server.limits.connections': 20,
+  'server.limits.headerBytes': 8192,
+  'server.limits.headersTimeoutMs': 1000,
+  'server.limits.requestTimeoutMs': 2000,
+  'server.limits.keepAliveMs': 500,
+  'server.limits.badTokens': 3,
+  'server.limits.graceMs': 100,
+  'log.level': 'debug',
+  'log.format': 'pretty',
+};
+
+/** `{a: {b: 1}}` of `a.b` and 1. */
+export function treeOf(path: string, value: unknown): Record<string, unknown> {
+  const [first = '', ...rest] = path.split('.');
+  return { [first]: rest.length === 0 ? value : treeOf(rest.join('.'), value) };
+}
+
+export function valueAt(tree: unknown, path: string): unknown {
+  let value = tree;
+  for (const name of path.split('.')) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
+    value = (value as Record<string, unknown>)[name];
+  }
+  return value;
+}
