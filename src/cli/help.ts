@@ -34,7 +34,7 @@ function rootHelp(program: Command, helper: Help): string {
   ].join('\n');
 }
 
-export function summaryOf(command: Command): string {
+function summaryOf(command: Command): string {
   return command.summary() || command.description();
 }
 

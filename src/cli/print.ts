@@ -45,11 +45,15 @@ export function say(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
+const TOKEN_NEXT =
+  'Name the file with the token of the server: --token-file, REPRISE_TOKEN_FILE, or REPRISE_TOKEN itself.';
+
 /** One line of cause, one line of next step, and the exit code of the error's row. */
 export function printError(error: unknown): number {
   if (!(error instanceof RepriseError)) throw error;
   say(`reprise: ${escapeForTerminal(error.message)} (${error.code})`);
-  const { next } = error.details;
+  // What a server says of a missing token is for whoever writes requests.
+  const next = error.code === 'UNAUTHORIZED' ? TOKEN_NEXT : error.details['next'];
   if (typeof next === 'string') say(escapeForTerminal(next));
   return error.exitCode;
 }

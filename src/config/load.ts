@@ -168,26 +168,6 @@ function emptyText(path: string, { name }: Origin): RepriseError {
   });
 }
 
-/** Where a home comes from, for people who wonder. */
-export interface HomeLocation {
-  readonly path: string;
-  readonly origin: string;
-}
-
-/** The home alone, for commands that only look: no file is read for it. */
-export function loadHome({
-  flag,
-  env = process.env,
-}: {
-  readonly flag?: string;
-  readonly env?: NodeJS.ProcessEnv;
-} = {}): HomeLocation {
-  if (flag !== undefined) return { path: resolve(flag), origin: '--home' };
-  if (env['REPRISE_HOME']) return { path: resolve(env['REPRISE_HOME']), origin: 'REPRISE_HOME' };
-  const home = defaults(env).get('home');
-  return { path: String(home?.value), origin: home?.origin.name ?? 'default' };
-}
-
 /** REPRISE_SESSION_CACHE_TTL_MS: how long a session stays warm after its last use; unset, the store decides. */
 export function loadSessionCacheTtl(env: NodeJS.ProcessEnv = process.env): number | undefined {
   const text = env['REPRISE_SESSION_CACHE_TTL_MS'];

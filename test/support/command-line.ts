@@ -1,4 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
 
 const {
   FORCE_COLOR: _colour,
@@ -39,40 +41,20 @@ export function start(args: readonly string[]): ChildProcessWithoutNullStreams {
   return spawn(process.execPath, [BIN, ...args], { env: ENVIRONMENT });
 }
 
-/** The real binary on a pseudo-terminal: stdin, stdout and stderr are one. What is typed is sent when `prompt` is seen. */
-export function onTerminal(
-  args: readonly string[],
-  typed: readonly { readonly prompt: string; readonly keys: string }[],
-): Ran {
-  const words = [process.execPath, BIN, ...args];
-  return spawnSync('python3', ['-c', TERMINAL, JSON.stringify(words), JSON.stringify(typed)], {
-    encoding: 'utf8',
-    env: { ...ENVIRONMENT, TERM: 'xterm' },
-  });
+/** A server of a home on any free port, as a script starts one. */
+export async function startServer(home: string): Promise<Server> {
+  const child = start(['serve', '--port', '0', '--json', '--home', home]);
+  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
+  const { url, tokenFile } = JSON.parse(line) as { url: string; tokenFile: string };
+  const close = async (): Promise<void> => {
+    const ended = once(child, 'exit');
+    child.kill('SIGTERM');
+    await ended;
+  };
+  return { url, tokenFile, [Symbol.asyncDispose]: close };
 }
 
-const TERMINAL = `
-import json, os, pty, sys, select, time
-words, typed = json.loads(sys.argv[1]), json.loads(sys.argv[2])
-pid, fd = pty.fork()
-if pid == 0:
-    os.execv(words[0], words)
-seen, from_ = b'', 0
-deadline = time.time() + 60
-while time.time() < deadline:
-    ready, _, _ = select.select([fd], [], [], 0.1)
-    if ready:
-        try:
-            data = os.read(fd, 65536)
-        except OSError:
-            break
-        if not data:
-            break
-        seen += data
-    if typed and typed[0]['prompt'].encode() in seen[from_:]:
-        from_ = len(seen)
-        os.write(fd, typed.pop(0)['keys'].encode())
-_, status = os.waitpid(pid, 0)
-sys.stdout.buffer.write(seen)
-sys.exit(os.waitstatus_to_exitcode(status) & 255)
-`;
+export interface Server extends AsyncDisposable {
+  readonly url: string;
+  readonly tokenFile: string;
+}

@@ -44,7 +44,8 @@ interface Listed {
 async function listed(backend: Backend, query: ListQuery, limit: number, all: boolean): Promise<Listed> {
   const found: SessionRecord[] = [];
   for (let cursor: string | null | undefined; cursor !== null; ) {
-    const page = { ...query, limit: Math.min(PAGE, limit + 1 - found.length) };
+    // Enough at once where few are archived; where many are, not a question for each of them.
+    const page = { ...query, limit: cursor === undefined ? Math.min(PAGE, limit + 1) : PAGE };
     const { sessions, cursor: next } = await backend.list(cursor === undefined ? page : { ...page, cursor });
     found.push(...(all ? sessions : sessions.filter(isListed)));
     if (found.length > limit) return { sessions: found.slice(0, limit), hasMore: true };

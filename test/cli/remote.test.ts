@@ -1,0 +1,89 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openReprise } from '../../src/config/open-reprise.ts';
+import { type Ran, reprise, type Server, start, startServer } from '../support/command-line.ts';
+
+const timeout = 180_000;
+
+let home = '';
+let server: Server;
+beforeAll(async () => {
+  home = mkdtempSync(join(tmpdir(), 'reprise-remote-'));
+  {
+    await using engine = await openReprise({ home, model: 'offline' });
+    const chat = await engine.session('agent:main:main');
+    for (const text of ['my name is Ada', 'the red fox']) await chat.send(text).result;
+    await engine.store.create({
+      id: 'other',
+      key: 'agent:helper:session:other',
+      settings: { label: 'shed' },
+    });
+    await engine.store.append('other', [{ type: 'message', message: { role: 'user', content: 'paint it' } }]);
+  }
+  server = await startServer(home);
+}, timeout);
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  rmSync(home, { recursive: true });
+});
+
+/** From a machine that has no home: all it knows is the address and the token. */
+function run(args: readonly string[], input?: string): Ran {
+  const env = { REPRISE_URL: server.url, REPRISE_TOKEN_FILE: server.tokenFile, HOME: join(home, 'nobody') };
+  return reprise(args, { env, ...(input !== undefined && { input }) });
+}
+
+test('lists, shows and searches what a server has, by the same refs', { timeout }, () => {
+  const { data } = JSON.parse(run(['ls', '--json', '--agent', 'helper']).stdout) as { data: unknown[] };
+  expect(data).toEqual([expect.objectContaining({ id: 'other', label: 'shed' })]);
+  expect(run(['show', 'shed']).stdout).toContain('paint it');
+  expect(run(['show', 'agent:main:main', '-n', '1', '--json']).stdout).toContain('"hasMore": true');
+  expect(run(['search', 'red fox', '-n', '1']).stdout).toMatch(/my name is Ada .*\n.*red fox/);
+  expect(run(['show', 'nobody'])).toMatchObject({ status: 4 });
+});
+
+test('a chat goes on where it stopped, with commands, and one question begins a session', { timeout }, () => {
+  const { stdout, stderr, status } = run(['chat'], 'what is my name?\n/history 1\n/nonsense\n');
+  expect(status).toBe(0);
+  expect(stdout).toMatch(/your name is Ada[\s\S]*assistant: /);
+  expect(stderr).toMatch(/Restored: 4 messages[\s\S]*There is no command \/nonsense/);
+  const answer = JSON.parse(run(['-p', 'what is my name?', '--json'], '').stdout) as Record<string, string>;
+  expect(answer['text']).toMatch(/^Nothing in the messages/);
+  expect(run(['-p', 'what is my name?', '-s', 'agent:main:main'], '').stdout).toContain('Ada');
+  expect(run(['undo', 'agent:main:main', '--json']).stdout).toBe('{"undone":"turn"}\n');
+  expect(run(['compact', 'shed', '--dry-run']).stdout).toContain('Nothing to gain');
+  expect(run(['stop', 'shed']).stderr).toContain('Nothing is running');
+});
+
+test('tail -f tells what is said on the server', { timeout }, async () => {
+  const { url, tokenFile } = server;
+  const child = start(['tail', '-f', 'other', '--json', '-n', '1', '--url', url, '--token-file', tokenFile]);
+  const ended = once(child, 'exit');
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const next = async (): Promise<unknown> => JSON.parse(String((await lines.next()).value));
+  expect(await next()).toMatchObject({ text: 'paint it' });
+  run(['-p', 'in green', '-s', 'other'], '');
+  expect(await next()).toMatchObject({ role: 'user', text: 'in green' });
+  expect(await next()).toMatchObject({ role: 'assistant' });
+  child.kill('SIGINT');
+  expect(await ended).toEqual([130, null]);
+});
+
+test('no token is exit 3, no server 5, and what needs a home says so', { timeout }, () => {
+  const wrong = join(home, 'wrong-token');
+  writeFileSync(wrong, 'this-is-not-the-token');
+  expect(run(['ls', '--token-file', wrong])).toMatchObject({
+    status: 3,
+    stderr: expect.stringContaining('--token-file'),
+  });
+  const nobody = run(['ls', '--url', 'http://127.0.0.1:9']);
+  expect(nobody).toMatchObject({ status: 5, stderr: expect.stringContaining('reprise serve') });
+  expect(run(['rm', 'shed', '--yes'])).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('REPRISE_URL'),
+  });
+});

@@ -1,0 +1,66 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { openStore } from '../../src/config/open.ts';
+import { resolveRef } from '../../src/engine/ref.ts';
+import type { Store } from '../../src/store/store.ts';
+
+/** More than a store gives in one page. */
+const MANY = 1050;
+
+let store: Store;
+beforeAll(async () => {
+  store = await openStore({ kind: 'memory' });
+  const make = (id: string, label: string): Promise<unknown> =>
+    store.create({ id, key: `agent:main:session:${id}`, settings: { label } });
+  await make('oldest-1', 'Garden');
+  await make('oldest-2', 'garden shed');
+  await Promise.all(Array.from({ length: MANY }, (_, i) => make(`filler-${i}`, `filler ${i}`)));
+  await make('newest-1', 'Trip');
+  await make('newest-2', 'Trip');
+  await make('archived', 'Old things');
+  await store.patch('archived', { archived: true });
+  await make('gone', 'Thrown away');
+  await store.delete('gone');
+});
+
+describe('a ref', () => {
+  test('finds a session however many came after it, by the start of its id or name', async () => {
+    expect(await resolveRef(store, 'oldest-1')).toMatchObject({ id: 'oldest-1' });
+    expect(await resolveRef(store, 'garden s')).toMatchObject({ id: 'oldest-2' });
+  });
+
+  test('of a whole name means that one, though longer ones begin with it', async () => {
+    expect(await resolveRef(store, 'garden')).toMatchObject({ id: 'oldest-1' });
+  });
+
+  test('that fits several names them, also those far down the list', async () => {
+    await expect(resolveRef(store, 'oldest')).rejects.toMatchObject({
+      code: 'AMBIGUOUS_REF',
+      details: { candidates: ['oldest-2', 'oldest-1'] },
+    });
+    await expect(resolveRef(store, 'filler')).rejects.toMatchObject({
+      message: `"filler" fits ${MANY} sessions`,
+      details: { next: expect.stringContaining(`… ${MANY - 8} more`) },
+    });
+    await expect(resolveRef(store, 'trip')).rejects.toMatchObject({ code: 'AMBIGUOUS_REF' });
+  });
+
+  test('by number or @last passes over what lists leave out', async () => {
+    expect(await resolveRef(store, '@last')).toMatchObject({ id: 'newest-2' });
+    expect(await resolveRef(store, '@-2')).toMatchObject({ id: 'newest-1' });
+    expect(await resolveRef(store, '1')).toMatchObject({ id: 'newest-2' });
+    expect(await resolveRef(store, String(MANY + 4))).toMatchObject({ id: 'oldest-1' });
+    await expect(resolveRef(store, String(MANY + 5))).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' });
+    expect(await resolveRef(store, 'old things')).toMatchObject({ id: 'archived' });
+  });
+
+  test('to the trash counts what is there', async () => {
+    expect(await resolveRef(store, '1', { status: 'deleted' })).toMatchObject({ id: 'gone' });
+    await expect(resolveRef(store, 'oldest-1', { status: 'deleted' })).rejects.toMatchObject({
+      code: 'SESSION_NOT_FOUND',
+      details: { next: expect.stringContaining('--deleted') },
+    });
+    await expect(resolveRef(store, 'gone', { status: 'open' })).rejects.toMatchObject({
+      code: 'SESSION_NOT_FOUND',
+    });
+  });
+});
