@@ -101,15 +101,12 @@ describe('which session a chat goes on in', { timeout: 180_000 }, () => {
       await (await engine.session('agent:main:main')).send('mine').result;
       const fork = await (await engine.session('agent:main:main')).fork();
       await (await engine.session({ id: fork.id })).send('in the copy').result;
-      await engine.spawn('agent:main:main', { task: 'count the stars' });
-      await engine.receive({
-        channel: 'telegram',
-        text: 'of a channel',
-        chatType: 'group',
-        peer: '7',
-        sender: { id: '1' },
-      });
+      const { childSessionKey = '' } = await engine.spawn({ id: fork.id }, { task: 'count the stars' });
+      await engine.receive({ channel: 'telegram', text: 'of a channel', peerKind: 'group', peer: '7' });
       await engine.idle();
+      await (await engine.session(childSessionKey)).send('go on').result;
+      const { sessions } = await engine.sessions();
+      expect(sessions[0]?.sessionKey).toContain(':subagent:');
     }
     const { stdout, stderr } = await reprise([], { input: '/status' });
     expect(stderr).toMatch(/^Restored: 2 previous turns of "mine"\.$/m);

@@ -22,6 +22,7 @@ const ESCAPE = '\u001b';
 const UP = '\u001b[A';
 const LEFT = '\u001b[D';
 const TAB = '\t';
+const SIGTERM = 15;
 const paste = (text: string): string => `\u001b[200~${text}\u001b[201~`;
 /** The slow model says it back word by word, for some seconds. */
 const LONG = `say this: ${Array.from({ length: 120 }, (_, i) => `word${i}`).join(' ')}`;
@@ -167,10 +168,12 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', { timeout: 120_000 },
     expect(terminal.seen).not.toContain('word119"');
     await line(terminal, '/context');
     expect(terminal.seen).toContain('Context usage');
-    terminal.type('thrown away');
-    await terminal.until(/> thrown away/);
+    const thrown = 'away,'.repeat(30);
+    terminal.type(thrown);
+    await terminal.until(() => unwrapped(terminal).endsWith(`>${thrown}`));
     terminal.type(CTRL_C);
     await terminal.prompt();
+    expect(unwrapped(terminal)).toMatch(/>(?:away,){30}>$/);
     terminal.type(CTRL_C);
     expect(await terminal.exit).toBe(0);
     const [question, answer, ...others] = await stored();
@@ -229,6 +232,35 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', { timeout: 120_000 },
     expect(await said()).toEqual([LONG, 'my name is Ada']);
   });
 
+  test('with the queue mode interrupt a message typed meanwhile ends the answer and is answered', async () => {
+    await using terminal = reprise('--model', 'offline:slow');
+    await terminal.prompt();
+    await line(terminal, '/queue interrupt');
+    terminal.type(`${LONG}${ENTER}`);
+    await terminal.until(/You said: "say this: word0/);
+    terminal.type(`never mind${ENTER}`);
+    await terminal.until(/You said: "never mind"/);
+    await terminal.prompt();
+    expect(terminal.seen).toMatch(/^\(interrupted\)$/m);
+    expect(terminal.seen).not.toContain('word119"');
+    await leave(terminal);
+    expect(await said()).toEqual([LONG, 'never mind']);
+  });
+
+  test('a signal to end stops the answer, keeps what arrived and gives the terminal back', async () => {
+    await using terminal = reprise('--model', 'offline:slow');
+    await terminal.prompt();
+    terminal.type(`${LONG}${ENTER}`);
+    await terminal.until(/You said: "say this: word0/);
+    terminal.signal(SIGTERM);
+    expect(await terminal.exit).toBe(0);
+    expect(terminal.raw).toMatch(/\u001b\[\?2004l[^\u001b]*$/);
+    expect((await stored()).map(({ text }) => text.slice(0, 18))).toEqual([
+      'say this: word0 wo',
+      'You said: "say thi',
+    ]);
+  });
+
   test('/stop typed while an answer streams stops it', async () => {
     await using terminal = reprise('--model', 'offline:slow');
     await terminal.prompt();
@@ -250,6 +282,7 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', { timeout: 120_000 },
     terminal.resize(40, 20);
     await terminal.until(/^> x{38}\nx{32}$/m);
     expect(unwrapped(terminal)).toContain(unwrapped({ seen: `You said: "${LONG}" I am Reprise's` }));
+    expect(unwrapped(terminal)).toMatch(/context0\.\d%>x{70}$/);
     terminal.resize(100, 30);
     terminal.type(' end');
     await terminal.until(/x end$/m);
@@ -296,7 +329,7 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', { timeout: 120_000 },
     await terminal.until(/Moved "my-project"/);
     await terminal.prompt();
     terminal.type(UP);
-    await terminal.until(/^> \/delete$/m); // the answer is not remembered
+    await terminal.until(() => terminal.seen.endsWith('\n> /delete')); // the answer is not remembered
     terminal.type(CTRL_C);
     await leave(terminal);
     const [gone] = (await sessions()).filter(({ label }) => label === 'my-project');

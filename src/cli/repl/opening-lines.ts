@@ -9,7 +9,8 @@ const OFFLINE = 'offline answers: a small program, without network and without u
 const KEYS = 'For a model set ANTHROPIC_API_KEY or OPENAI_API_KEY.';
 const TRY = 'Try: my name is Ada. Then: what is my name?';
 const HELP = '/help lists commands, /quit ends; // begins a message with a slash';
-const LOOK_MS = 300;
+/** Where nobody listens the answer is there at once; this is for a machine that is busy. */
+const LOOK_MS = 2000;
 
 /** Where everything is, who answers, what to type: what somebody needs who sees this for the first time. */
 export async function firstLines(

@@ -118,22 +118,24 @@ export class TerminalLines implements LineSource {
     if (this.#answer !== undefined) {
       this.#curtain.write('\n');
       this.#answer(undefined);
-    } else if (this.#readline.line === '' && this.#above.length === 0) {
-      this.#curtain.write('\n');
-      this.close();
-    } else {
+    } else if (this.#readline.line === '' && this.#above.length === 0) this.close();
+    else {
       this.#above = [];
       this.#readline.setPrompt(PROMPT);
       this.#readline.write(null, { ctrl: true, name: 'e' });
       this.#curtain.write('\n');
+      this.#hide();
       this.#replace('');
+      this.#show();
     }
   }
 
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    const { input } = this.#options;
+    const { input, output } = this.#options;
+    // Whatever comes next begins a line of its own.
+    if (this.#curtain.isOpen) output.write('\n');
     input.off('keypress', this.#onKey);
     input.off('end', this.#onEnd);
     this.#raw(false);
@@ -247,7 +249,10 @@ export class TerminalLines implements LineSource {
     process.once('SIGCONT', () => {
       if (this.#isClosed) return;
       this.#raw(true);
-      if (this.#curtain.isOpen) this.#readline.prompt(true);
+      if (!this.#curtain.isOpen) return;
+      // The shell has written here since: the line begins anew.
+      this.#hide();
+      this.#show();
     });
     process.kill(process.pid, 'SIGTSTP');
   }
