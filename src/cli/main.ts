@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { printError, say } from './print.ts';
+import { registerExport, registerImport } from './register-interop.ts';
 
 const USAGE_EXIT = 2;
 const HOME = ['--home <folder>', 'where sessions live, instead of REPRISE_HOME or ~/.reprise'] as const;
@@ -106,6 +107,8 @@ function createProgram(): Command {
     .option('--json', 'print JSON instead of text')
     .option(...HOME)
     .action(async (ref: string | undefined, options: Options) => (await home()).path(ref, options));
+  registerExport(program);
+  registerImport(program);
   return program;
 }
 

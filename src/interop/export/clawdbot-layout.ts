@@ -37,14 +37,11 @@ function transcriptName({ id, key }: SessionDocument): string {
   return last?.marker === 'topic' ? `${id}-topic-${safeName(last.id)}.jsonl` : `${id}.jsonl`;
 }
 
-function sessionEntry({ id, key, settings, lastAt }: SessionDocument, sessionFile: string): unknown {
+function sessionEntry({ id, settings, lastAt }: SessionDocument, sessionFile: string): unknown {
   const known = Object.entries(settings).filter(
     ([name]) => !OWN_SETTINGS.has(name) && !name.startsWith('x-'),
   );
-  const { kind } = parseSessionKey(key);
-  const chatType = kind === 'group' || kind === 'channel' || kind === 'direct' ? { chatType: kind } : {};
   return {
-    ...chatType,
     ...Object.fromEntries(known),
     sessionId: id,
     updatedAt: Date.parse(lastAt),
