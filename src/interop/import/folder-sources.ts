@@ -144,7 +144,7 @@ async function addTranscripts(
       agentId: normalizeAgentId(agent ?? ''),
       fallbackId: name.slice(0, -'.jsonl'.length).replace(TOPIC, ''),
       ...describe(name),
-      read: () => readTranscriptFile(path),
+      read: () => readTranscriptFile(path, { mayBeEmpty: true }),
     });
   }
 }

@@ -186,7 +186,7 @@ async function hasEntries(store: Store, { id }: SessionRecord, entries: readonly
   const { entries: stored } = parseTranscript(await store.exportSession(id), { sessionId: id });
   const whole = hydrateBlobs(stored, await loadBlobs(store, id, stored));
   const here = new Map(prepareEntries(whole, []).map((entry) => [entry.id, JSON.stringify(entry)]));
-  return entries.length > 0 && entries.every((entry) => here.get(entry.id) === JSON.stringify(entry));
+  return entries.every((entry) => here.get(entry.id) === JSON.stringify(entry));
 }
 
 function keyFor(

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { RepriseError } from '../../errors.ts';
-import type { ConvlogLine } from '../../store/convlog.ts';
+import type { ConvlogChatRef, ConvlogLine } from '../../store/convlog.ts';
 import { copyHistory } from '../../store/copy-history.ts';
 import type { Store } from '../../store/store.ts';
 import { extractBlobs } from '../../transcript/blobs.ts';
@@ -145,12 +145,24 @@ async function importConvlog(store: Store, lines: readonly ConvlogLine[], dryRun
 
 async function knownLines(store: Store, chat: ConvlogLine): Promise<Map<string, number>> {
   const known = new Map<string, number>();
+  const { agentId, channelType, channelId } = chat;
+  if (!(await isKnown(store, { agentId, channelType, channelId }))) return known;
   for (let from: number | null = 1; from !== null; ) {
     const page = await store.convlog.read(chat, { from, limit: 1000 });
     for (const line of page.lines) known.set(nameOf(line), (known.get(nameOf(line)) ?? 0) + 1);
     from = page.next;
   }
   return known;
+}
+
+async function isKnown(store: Store, chat: ConvlogChatRef): Promise<boolean> {
+  try {
+    await store.convlog.read(chat, { limit: 1 });
+    return true;
+  } catch (error) {
+    if (error instanceof RepriseError && error.code === 'NOT_FOUND') return false;
+    throw error;
+  }
 }
 
 function nameOf({ ts, role, content, sender }: ConvlogLine): string {

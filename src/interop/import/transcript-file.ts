@@ -9,7 +9,10 @@ import { problemsOf, type ReadSession } from './source.ts';
 import { listFolder, readBytes, readJson } from './source-files.ts';
 
 /** A transcript of any dialect. Lines that are no records are counted; the rest is what the file says. */
-export async function readTranscriptFile(path: string): Promise<ReadSession> {
+export async function readTranscriptFile(
+  path: string,
+  { mayBeEmpty = false }: { readonly mayBeEmpty?: boolean } = {},
+): Promise<ReadSession> {
   try {
     const { header, entries, issues, corruptAt } = await readTranscript(readBytes(path));
     const problems = problemsOf(issues);
@@ -17,6 +20,8 @@ export async function readTranscriptFile(path: string): Promise<ReadSession> {
     return { header, entries: await withBlobs(path, entries), problems };
   } catch (error) {
     if (!(error instanceof RepriseError) || error.code !== 'INVALID_INPUT') throw error;
+    // A session that has begun, and in which nothing was said.
+    if (mayBeEmpty && error.details['lines'] === 0) return { header: undefined, entries: [], problems: [] };
     throw new RepriseError('INVALID_INPUT', `${path}: ${error.message}`, {
       details: { ...error.details, next: 'Give a transcript: JSON objects, one per line.' },
       cause: error,
