@@ -2,7 +2,7 @@ import type { Entry } from '../../transcript/entry.ts';
 import { isObject } from '../../transcript/json.ts';
 import { rebuildHistory } from '../../transcript/rebuild-history.ts';
 import type { AnthropicMessage } from '../../transcript/render-anthropic.ts';
-import { pathEntries } from '../../transcript/tree.ts';
+import { buildTree, type EntryTree, pathTo } from '../../transcript/tree.ts';
 import { entryTime } from '../session-document.ts';
 
 export interface TimedMessage {
@@ -31,39 +31,62 @@ export interface SeedHistory {
 
 /** `full`: everything that was said, as if nothing had been summed up or hidden. */
 export function seedHistory(entries: readonly Entry[], full = false): SeedHistory {
-  const path = pathEntries(entries);
-  const at = full ? -1 : path.findLastIndex(({ type }) => type === 'compaction');
-  const compaction = path[at];
+  const tree = buildTree(entries);
+  const path = pathTo(tree, tree.leaf);
+  const entryAt = (position: number | undefined): Entry | undefined => entries[position ?? -1];
+  const without = (positions: readonly number[], types: ReadonlySet<string>): number[] =>
+    positions.filter((position) => !types.has(entryAt(position)?.type ?? ''));
+  const at = full ? -1 : path.findLastIndex((position) => entryAt(position)?.type === 'compaction');
+  const compaction = entryAt(path[at]);
   if (compaction === undefined) {
-    const said = path.filter(({ type }) => type !== 'compaction' && !(full && type === 'context_edit'));
-    return { covered: [], summary: undefined, kept: [], after: timed(said) };
+    const said = without(path, full ? NOT_SAID : COMPACTIONS);
+    return { covered: [], summary: undefined, kept: [], after: timed(tree, said) };
   }
-  const firstKept = path.findIndex(({ id }, i) => i < at && id === compaction['firstKeptEntryId']);
+  const name = compaction['firstKeptEntryId'];
+  const firstKept = path.findIndex((position, i) => i < at && entryAt(position)?.id === name);
   const from = firstKept === -1 ? at : firstKept;
-  const covered = timed(path.slice(0, from).filter(({ type }) => !NOT_SAID.has(type)));
-  const kept = path.slice(from, at).filter(({ type }) => type !== 'compaction');
+  const covered = timed(tree, without(path.slice(0, from), NOT_SAID));
+  const kept = without(path.slice(from, at), COMPACTIONS);
   const summary = summaryOf(compaction);
   // An undone compaction: nothing stands before what is kept, and no summary either.
   if (summary.text.trim() === '' && covered.length === 0)
-    return { covered, summary: undefined, kept: [], after: timed([...kept, ...path.slice(at + 1)]) };
-  const context = timed([...kept, ...path.slice(at + 1)], 'behind a summary');
-  const split = commonStart(context, timed(kept, 'behind a summary'));
+    return { covered, summary: undefined, kept: [], after: timed(tree, [...kept, ...path.slice(at + 1)]) };
+  const context = timed(tree, [...kept, ...path.slice(at + 1)], 'behind a summary');
+  const split = commonStart(context, timed(tree, kept, 'behind a summary'));
   return { covered, summary, kept: context.slice(0, split), after: context.slice(split) };
 }
 
+const COMPACTIONS: ReadonlySet<string> = new Set(['compaction']);
 const NOT_SAID: ReadonlySet<string> = new Set(['compaction', 'context_edit']);
 /** Nobody's model: thinking and signatures are of use only to the one that made them, and these files name none. */
 const NO_MODEL = { provider: '-', model: '-' };
 
-function timed(entries: readonly Entry[], place?: 'behind a summary'): TimedMessage[] {
+function timed(tree: EntryTree, positions: readonly number[], place?: 'behind a summary'): TimedMessage[] {
+  const entries = chainOf(tree, positions);
   const messages = rebuild(entries);
   if (place !== undefined && messages[0]?.content === openingLine()) messages.shift();
   return withTimes(messages, entries);
 }
 
+/** These entries alone, one under the other. Named by their places: ids of other tools may be doubled. */
+function chainOf({ entries, find }: EntryTree, positions: readonly number[]): Entry[] {
+  return positions.flatMap((position, i) => {
+    const entry = entries[position];
+    if (entry === undefined) return [];
+    const { targetId } = entry;
+    const target = typeof targetId === 'string' ? find(targetId, position) : undefined;
+    const parent = positions[i - 1];
+    return {
+      ...entry,
+      id: `at-${position}`,
+      parentId: parent === undefined ? null : `at-${parent}`,
+      ...(target !== undefined && { targetId: `at-${target}` }),
+    };
+  });
+}
+
 function rebuild(entries: readonly Entry[]): AnthropicMessage[] {
-  const chain = entries.map((entry, i) => ({ ...entry, parentId: entries[i - 1]?.id ?? null }));
-  return rebuildHistory(chain, { format: 'anthropic', target: NO_MODEL });
+  return rebuildHistory(entries, { format: 'anthropic', target: NO_MODEL });
 }
 
 let opening: unknown;
