@@ -64,7 +64,7 @@ const NO_MODEL = { provider: '-', model: '-' };
 function timed(tree: EntryTree, positions: readonly number[], place?: 'behind a summary'): TimedMessage[] {
   const entries = chainOf(tree, positions);
   const messages = rebuild(entries);
-  if (place !== undefined && messages[0]?.content === openingLine()) messages.shift();
+  if (place !== undefined && isFiller(messages[0])) messages.shift();
   return withTimes(messages, entries);
 }
 
@@ -89,13 +89,16 @@ function rebuild(entries: readonly Entry[]): AnthropicMessage[] {
   return rebuildHistory(entries, { format: 'anthropic', target: NO_MODEL });
 }
 
-let opening: unknown;
-/** What the projection says where an assistant speaks first; a summary in front makes it needless. */
-function openingLine(): unknown {
-  const message = { role: 'assistant', content: [{ type: 'text', text: '-' }] };
-  opening ??= rebuild([{ type: 'message', id: 'a', parentId: null, timestamp: '', message }])[0]?.content;
-  return opening;
+/** What the projection says for a side that must speak first and has said nothing; a summary in front does it too. */
+function isFiller(message: AnthropicMessage | undefined): boolean {
+  fillers ??= ['assistant', 'user'].map((role) => {
+    const said = { role, content: role === 'user' ? '' : [{ type: 'text', text: '-' }] };
+    return rebuild([{ type: 'message', id: 'a', parentId: null, timestamp: '', message: said }])[0]?.content;
+  });
+  return fillers.includes(message?.content);
 }
+
+let fillers: unknown[] | undefined;
 
 function summaryOf(compaction: Entry): SeedSummary {
   const { summary, tokensBefore, tokensAfter } = compaction;
