@@ -300,7 +300,8 @@ test('an export as JSON comes back as it was', async () => {
 test('secrets are masked in every format, and images stay whole', async () => {
   const store = await freshStore();
   const secret = 'sk-abc123def456ghi789jkl';
-  const data = `${'A'.repeat(40)}AKIA${'B'.repeat(16)}`;
+  // Looks like a key, and is a picture.
+  const data = `AKIA${'B'.repeat(16)}`;
   await say(store, 's', `my key is ${secret}`, [{ type: 'image', mimeType: 'image/png', data }]);
   await store.append('s', [{ type: 'session_info', name: `about ${secret}` }]);
   for (const format of Object.keys(EXPORT_FORMATS) as ExportFormat[]) {

@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
-import { rebuildHistory, type Store } from '../../src/index.ts';
+import { rebuildHistory, type Store, selectContext } from '../../src/index.ts';
 import { openSource } from '../../src/interop/import/detect.ts';
 import { breakAfter } from '../support/interop-breaks.ts';
 import {
@@ -80,9 +80,9 @@ describe('a transcript of any tool', () => {
     );
     const store = await freshStore();
     await importFrom(store, path);
-    const said = await textsOf(store, 'v1');
-    expect(said).toContain('two');
-    expect(said).not.toContain('one');
+    const { entries } = selectContext(await entriesOf(store, 'v1'));
+    const said = entries.filter(({ type }) => type === 'message').map(({ message }) => message);
+    expect(said).toEqual([{ role: 'user', content: 'two' }]);
   });
 
   test('keeps when things were said, and where', async () => {

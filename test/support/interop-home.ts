@@ -74,7 +74,7 @@ const result = (toolCallId: string, content: readonly object[], isError = false)
 });
 
 /** A dot, 1 by 1. */
-export const PIXEL: object = {
+const PIXEL: object = {
   type: 'image',
   mimeType: 'image/png',
   data: 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',

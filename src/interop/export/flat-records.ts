@@ -1,7 +1,6 @@
-import { carrySummary, SUMMARY_CARRIERS } from '../../transcript/carrier.ts';
 import type { AnthropicBlock, AnthropicMessage } from '../../transcript/render-anthropic.ts';
 import type { SessionDocument } from '../session-document.ts';
-import { seedHistory, type TimedMessage } from './seed-messages.ts';
+import { pairedMessages } from './seed-messages.ts';
 
 export interface FlatForm {
   /** The field a tool's text stands in. */
@@ -22,14 +21,7 @@ export function flatRecords(
   form: FlatForm,
   full: boolean,
 ): readonly FlatRecord[] {
-  const { summary, kept, after } = seedHistory(entries, full);
-  const pair = carrySummary(summary?.text, SUMMARY_CARRIERS['user+assistant']).map(
-    ({ role, text }): TimedMessage => ({
-      message: { role, content: role === 'user' ? text : [{ type: 'text', text }] },
-      at: summary?.at ?? '',
-    }),
-  );
-  return [...pair, ...kept, ...after].flatMap(({ message, at }) => {
+  return pairedMessages(entries, full).flatMap(({ message, at }) => {
     const ts = form.time(at);
     return (message.role === 'user' ? userRecords(message, form) : answerRecords(message, form)).map(
       (record) => ({ ...record, ts }),

@@ -1,7 +1,9 @@
+import { type CarrierName, carrySummary, SUMMARY_CARRIERS } from '../../transcript/carrier.ts';
 import type { Entry } from '../../transcript/entry.ts';
 import { isObject } from '../../transcript/json.ts';
 import { rebuildHistory } from '../../transcript/rebuild-history.ts';
 import type { AnthropicMessage } from '../../transcript/render-anthropic.ts';
+import { selectContext } from '../../transcript/select.ts';
 import { buildTree, type EntryTree, pathTo } from '../../transcript/tree.ts';
 import { entryTime } from '../session-document.ts';
 
@@ -51,9 +53,18 @@ export function seedHistory(entries: readonly Entry[], full = false): SeedHistor
   // An undone compaction: nothing stands before what is kept, and no summary either.
   if (summary.text.trim() === '' && covered.length === 0)
     return { covered, summary: undefined, kept: [], after: timed(tree, [...kept, ...path.slice(at + 1)]) };
-  const context = timed(tree, [...kept, ...path.slice(at + 1)], 'behind a summary');
-  const split = commonStart(context, timed(tree, kept, 'behind a summary'));
+  const isSummed = summary.text.trim() !== '';
+  const context = timed(tree, [...kept, ...path.slice(at + 1)], isSummed);
+  const split = commonStart(context, timed(tree, kept, isSummed));
   return { covered, summary, kept: context.slice(0, split), after: context.slice(split) };
+}
+
+/** The current context with its summary as the pair of messages claw0 keeps in memory, or everything that was said. */
+export function pairedMessages(entries: readonly Entry[], full: boolean): readonly TimedMessage[] {
+  if (full) return seedHistory(entries, true).after;
+  const { compaction, entries: context } = selectContext(entries);
+  const told = compaction === undefined ? context : [compaction, ...context];
+  return withTimes(rebuild(entries, 'user+assistant'), told);
 }
 
 const COMPACTIONS: ReadonlySet<string> = new Set(['compaction']);
@@ -61,11 +72,41 @@ const NOT_SAID: ReadonlySet<string> = new Set(['compaction', 'context_edit']);
 /** Nobody's model: thinking and signatures are of use only to the one that made them, and these files name none. */
 const NO_MODEL = { provider: '-', model: '-' };
 
-function timed(tree: EntryTree, positions: readonly number[], place?: 'behind a summary'): TimedMessage[] {
+/**
+ * What these entries say. Behind a summary it is said after one, which is then taken away: what opens a conversation, or
+ * joins the words before it, depends on whether there are any.
+ */
+function timed(tree: EntryTree, positions: readonly number[], isSummed = false): TimedMessage[] {
   const entries = chainOf(tree, positions);
-  const messages = rebuild(entries);
-  if (place !== undefined && isFiller(messages[0])) messages.shift();
-  return withTimes(messages, entries);
+  if (!isSummed) return withTimes(rebuild(entries), entries);
+  const [first, ...rest] = entries;
+  const chain = first === undefined ? [STAND_IN] : [STAND_IN, { ...first, parentId: STAND_IN.id }, ...rest];
+  return withTimes(withoutStandIn(rebuild(chain)), entries);
+}
+
+const STAND_IN: Entry = {
+  type: 'compaction',
+  id: 'stand-in',
+  parentId: null,
+  timestamp: '',
+  summary: '-',
+  firstKeptEntryId: 'stand-in',
+};
+
+/** The summary is a message of its own, or the beginning of the first one. */
+function withoutStandIn([first, ...rest]: readonly AnthropicMessage[]): AnthropicMessage[] {
+  const [line] = carrySummary(STAND_IN['summary'], SUMMARY_CARRIERS.user);
+  const summary = line?.text ?? '';
+  const cut = (text: string): string => text.slice(summary.length).replace(/^\n\n/, '');
+  if (first === undefined) return rest;
+  const { role, content } = first;
+  if (typeof content === 'string')
+    return content === summary ? rest : [{ role, content: cut(content) }, ...rest];
+  const blocks = content.flatMap((block, i) => {
+    if (i > 0 || block.type !== 'text') return [block];
+    return block.text === summary ? [] : [{ ...block, text: cut(block.text) }];
+  });
+  return [{ role, content: blocks }, ...rest];
 }
 
 /** These entries alone, one under the other. Named by their places: ids of other tools may be doubled. */
@@ -85,20 +126,9 @@ function chainOf({ entries, find }: EntryTree, positions: readonly number[]): En
   });
 }
 
-function rebuild(entries: readonly Entry[]): AnthropicMessage[] {
-  return rebuildHistory(entries, { format: 'anthropic', target: NO_MODEL });
+function rebuild(entries: readonly Entry[], carrier: CarrierName = 'user'): AnthropicMessage[] {
+  return rebuildHistory(entries, { format: 'anthropic', carrier, target: NO_MODEL });
 }
-
-/** What the projection says for a side that must speak first and has said nothing; a summary in front does it too. */
-function isFiller(message: AnthropicMessage | undefined): boolean {
-  fillers ??= ['assistant', 'user'].map((role) => {
-    const said = { role, content: role === 'user' ? '' : [{ type: 'text', text: '-' }] };
-    return rebuild([{ type: 'message', id: 'a', parentId: null, timestamp: '', message: said }])[0]?.content;
-  });
-  return fillers.includes(message?.content);
-}
-
-let fillers: unknown[] | undefined;
 
 function summaryOf(compaction: Entry): SeedSummary {
   const { summary, tokensBefore, tokensAfter } = compaction;
@@ -123,8 +153,8 @@ function commonStart(all: readonly TimedMessage[], start: readonly TimedMessage[
 function withTimes(messages: readonly AnthropicMessage[], entries: readonly Entry[]): TimedMessage[] {
   const rows: { readonly role: AnthropicMessage['role']; readonly at: string }[] = [];
   for (const entry of entries) {
-    const role = roleOf(entry);
-    if (role !== undefined && rows.at(-1)?.role !== role) rows.push({ role, at: entryTime(entry) });
+    for (const role of rolesOf(entry))
+      if (rows.at(-1)?.role !== role) rows.push({ role, at: entryTime(entry) });
   }
   let next = 0;
   let last = rows[0]?.at ?? new Date(0).toISOString();
@@ -139,8 +169,9 @@ function withTimes(messages: readonly AnthropicMessage[], entries: readonly Entr
   });
 }
 
-function roleOf({ type, message }: Entry): AnthropicMessage['role'] | undefined {
-  if (type === 'custom_message' || type === 'branch_summary') return 'user';
-  if (type !== 'message' || !isObject(message) || message['role'] === 'system') return undefined;
-  return message['role'] === 'assistant' ? 'assistant' : 'user';
+function rolesOf({ type, message }: Entry): readonly AnthropicMessage['role'][] {
+  if (type === 'compaction') return ['user', 'assistant'];
+  if (type === 'custom_message' || type === 'branch_summary') return ['user'];
+  if (type !== 'message' || !isObject(message) || message['role'] === 'system') return [];
+  return [message['role'] === 'assistant' ? 'assistant' : 'user'];
 }

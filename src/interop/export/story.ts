@@ -117,7 +117,7 @@ function noteText(entry: Entry): string | undefined {
 }
 
 interface Results {
-  /** Results by call id, in order; each call of that id takes the next. */
+  /** Results by call id, in order; each call of that id takes the next away. */
   readonly byCall: Map<string, Entry[]>;
   readonly claimed: Set<Entry>;
 }
@@ -129,7 +129,9 @@ function resultsOf(path: readonly Entry[]): Results {
     const { message } = entry;
     if (!isObject(message) || message['role'] !== 'toolResult') continue;
     const id = textOf(message['toolCallId']);
-    byCall.set(id, [...(byCall.get(id) ?? []), entry]);
+    const same = byCall.get(id);
+    if (same === undefined) byCall.set(id, [entry]);
+    else same.push(entry);
   }
   return { byCall, claimed: new Set() };
 }
@@ -164,7 +166,7 @@ function blockPart(block: ContentBlock, results: Results | undefined): StoryPart
 
 function callPart(block: JsonObject, results: Results | undefined): StoryPart {
   const { id, name, partialJson } = block;
-  const answer = results?.byCall.get(textOf(id))?.find((entry) => !results.claimed.has(entry));
+  const answer = results?.byCall.get(textOf(id))?.shift();
   if (answer !== undefined) results?.claimed.add(answer);
   const message = isObject(answer?.['message']) ? answer['message'] : undefined;
   const input =
