@@ -16,6 +16,7 @@ import { registerCare } from './register-care.ts';
 import { registerChanges } from './register-changes.ts';
 import { addChatOptions } from './register-chat.ts';
 import { registerConfig } from './register-config.ts';
+import { registerExport, registerImport } from './register-interop.ts';
 import { registerReads } from './register-reads.ts';
 
 const USAGE_EXIT = 2;
@@ -70,6 +71,8 @@ export function createProgram(): Command {
   registerChanges(program);
   registerCare(program);
   registerConfig(program);
+  registerExport(program);
+  registerImport(program);
   return program;
 }
 

@@ -156,7 +156,10 @@ function build(values: Values): Config {
     const last = steps.pop() ?? '';
     let node = config;
     // No step is a name that objects inherit: those of files passed the schema, ids of agents their grammar.
-    for (const step of steps) node = (node[step] ??= {}) as Record<string, unknown>;
+    for (const step of steps) {
+      node[step] ??= {};
+      node = node[step] as Record<string, unknown>;
+    }
     if (settingAt(path) !== undefined || !Object.hasOwn(node, last)) node[last] = value;
   }
   return config as unknown as Config;

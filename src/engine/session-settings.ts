@@ -22,6 +22,8 @@ export interface SessionSettings {
   readonly depth?: number;
   /** What a thread's session began with. */
   readonly forkedFrom?: JsonObject;
+  /** Of a session another tool began: `{hash, state}`, by which the same import is known again. */
+  readonly importedFrom?: JsonObject;
   /** Of a child: what whoever spawned it could use, and so may it at most. */
   readonly toolPolicy?: JsonObject;
 
@@ -131,6 +133,7 @@ export const FORGOTTEN_ON_RESET: readonly string[] = [
   'archived',
   'idleSince',
   'forkedFrom',
+  'importedFrom',
   'label',
   'sessionId',
   'updatedAt',

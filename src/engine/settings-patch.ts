@@ -56,6 +56,7 @@ const FIELDS: Readonly<Record<keyof SessionSettings, Kind | typeof PROTECTED>> =
   idleSince: PROTECTED,
   depth: PROTECTED,
   forkedFrom: PROTECTED,
+  importedFrom: PROTECTED,
   toolPolicy: PROTECTED,
   sessionId: PROTECTED,
   updatedAt: PROTECTED,

@@ -13,7 +13,7 @@ const BATCH_BLOBS = 4;
 
 export interface CopyOptions {
   /** Where the blobs can be had that entries name; without it, and where one is lost, previews become plain text. */
-  readonly blobsFrom?: { readonly store: Store; readonly id: string };
+  readonly blobsFrom?: { readonly store: Pick<Store, 'blob'>; readonly id: string };
   /** Of the caller's lease, where the session can be known to others already. */
   readonly epoch?: number;
 }

@@ -45,10 +45,10 @@ export async function serveHome(options: Readonly<Record<string, unknown>>): Pro
 
 /** A flag stands above the environment: a file that was named is meant, whatever REPRISE_TOKEN says. */
 function serverConfig(
-  { cors, ...server }: Config['server'],
+  server: Config['server'],
   { tokenFile }: Readonly<Record<string, unknown>>,
 ): ServerConfig {
-  return { ...server, cors: cors.origins, ...(tokenFile !== undefined && { token: undefined }) };
+  return { ...server, ...(tokenFile !== undefined && { token: undefined }) };
 }
 
 /**

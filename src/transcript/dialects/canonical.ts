@@ -234,14 +234,17 @@ interface KeptNames {
   readonly messageIds: readonly string[];
 }
 
-/** pi v1 counts lines, ZyHive counts messages; both become the id of an entry. */
+/**
+ * pi v1 counts lines, ZyHive counts messages; both become the id of an entry. The count goes: it is of the lines of
+ * that file, and would name another entry when these are read again without its header, or copied. What it keeps from
+ * is beyond the end where nothing is kept: then it names itself.
+ */
 function withFirstKept(entry: Entry, { taken, idOfRecord, messageIds }: KeptNames): Entry {
-  const { firstKeptEntryIndex, firstKeptEntryId } = entry;
-  let id: string | undefined;
-  if (typeof firstKeptEntryIndex === 'number') id = idOfRecord[firstKeptEntryIndex];
-  else if (typeof firstKeptEntryId === 'string' && !taken().has(firstKeptEntryId)) {
-    const [, n] = /^msg-(\d+)$/.exec(firstKeptEntryId) ?? [];
-    id = messageIds[Number(n) - 1];
-  }
-  return id === undefined ? entry : { ...entry, firstKeptEntryId: id };
+  const { firstKeptEntryIndex, ...rest } = entry;
+  const { firstKeptEntryId } = entry;
+  if (typeof firstKeptEntryIndex === 'number')
+    return { ...rest, firstKeptEntryId: idOfRecord[firstKeptEntryIndex] ?? entry.id } as Entry;
+  if (typeof firstKeptEntryId !== 'string' || taken().has(firstKeptEntryId)) return entry;
+  const [, n] = /^msg-(\d+)$/.exec(firstKeptEntryId) ?? [];
+  return n === undefined ? entry : { ...entry, firstKeptEntryId: messageIds[Number(n) - 1] ?? entry.id };
 }

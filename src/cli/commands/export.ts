@@ -1,0 +1,159 @@
+import { extname, join } from 'node:path';
+import { AUDIT_SESSION_ID } from '../../engine/audit.ts';
+import { resolveRef } from '../../engine/ref.ts';
+import { RepriseError } from '../../errors.ts';
+import { exportLayout, LAYOUT_NAMES } from '../../interop/export/export-layout.ts';
+import { prepareFolder, writeFileSafely } from '../../interop/export/file-writer.ts';
+import { EXPORT_FORMATS, type ExportFormat, isExportFormat } from '../../interop/export/formats.ts';
+import { loadDocument, redactDocument, type SessionDocument } from '../../interop/session-document.ts';
+import type { SessionRecord, Store } from '../../store/store.ts';
+import { openHome } from '../home.ts';
+import type { Options } from '../options.ts';
+import { escapeForTerminal, print, say } from '../print.ts';
+import { Progress } from '../progress.ts';
+
+interface ExportOptions extends Options {
+  readonly all?: unknown;
+  readonly format?: unknown;
+  readonly profile?: unknown;
+  readonly out?: unknown;
+  readonly redact?: unknown;
+  readonly full?: unknown;
+  readonly seals?: unknown;
+  readonly force?: unknown;
+  readonly json?: unknown;
+}
+
+interface Written {
+  readonly id: string;
+  readonly title: string;
+  readonly file: string;
+}
+
+const PAGE = 500;
+
+/** One session to stdout or a file, several to a folder; or the whole layout of another system. */
+export async function exportSessions(ref: string | undefined, options: ExportOptions): Promise<void> {
+  const { all, out, profile, json } = options;
+  if ((ref === undefined) === (all !== true))
+    throw usage('say which session, or --all', 'For example: reprise export @last --format markdown');
+  const folder = typeof out === 'string' ? out : undefined;
+  if (folder === undefined && (all === true || profile !== undefined))
+    throw usage('several files need a folder', 'Add --out <folder>.');
+  if (options.seals === true && options.redact === true)
+    throw usage('a seal is of the words as they were said', 'Leave out --seals or --redact.');
+  const format = formatOf(options);
+  await using store = await openHome(options);
+  const sessions = ref === undefined ? await allSessions(store) : [await resolveRef(store, ref)];
+  if (typeof profile === 'string' && folder !== undefined) {
+    const files = await toLayout(store, sessions, profile, folder, options);
+    say(`${sessions.length} sessions in ${files} files for ${profile}: ${folder}`);
+    if (json === true)
+      print(JSON.stringify({ profile, folder, sessions: sessions.map(({ id }) => id), files }));
+    return;
+  }
+  const written =
+    all === true && folder !== undefined
+      ? await toFolder(store, sessions, format, folder, options)
+      : await toFile(store, sessions[0], format, folder, options);
+  if (json === true && folder !== undefined)
+    print(JSON.stringify({ data: written, hasMore: false, lastId: written.at(-1)?.id ?? null }, null, 2));
+}
+
+async function toLayout(
+  store: Store,
+  sessions: readonly SessionRecord[],
+  layout: string,
+  folder: string,
+  options: ExportOptions,
+): Promise<number> {
+  using bar = new Progress('writing sessions');
+  return exportLayout(store, {
+    layout,
+    folder,
+    sessions,
+    all: options.all === true,
+    full: options.full === true,
+    force: options.force === true,
+    redact: options.redact === true,
+    onSession: (document, done) => {
+      bar.show(done, sessions.length);
+      tellDamage(document);
+    },
+  });
+}
+
+async function toFolder(
+  store: Store,
+  sessions: readonly SessionRecord[],
+  format: ExportFormat,
+  folder: string,
+  options: ExportOptions,
+): Promise<Written[]> {
+  await prepareFolder(folder, { force: options.force === true });
+  const written: Written[] = [];
+  using bar = new Progress('writing sessions');
+  for (const [done, record] of sessions.entries()) {
+    bar.show(done, sessions.length);
+    const file = join(folder, `${record.id}.${EXPORT_FORMATS[format].extension}`);
+    written.push(...(await toFile(store, record, format, file, options)));
+  }
+  say(`${written.length} sessions as ${format}: ${folder}`);
+  return written;
+}
+
+async function toFile(
+  store: Store,
+  record: SessionRecord | undefined,
+  format: ExportFormat,
+  file: string | undefined,
+  { redact, full, seals, force }: ExportOptions,
+): Promise<Written[]> {
+  if (record === undefined) return [];
+  const loaded = await loadDocument(store, record);
+  tellDamage(loaded);
+  const document = redact === true ? redactDocument(loaded) : loaded;
+  const text = EXPORT_FORMATS[format].render(document, { full: full === true, seals: seals === true });
+  if (file !== undefined) await writeFileSafely(file, text, { force: force === true });
+  // On a terminal nothing that was said may act; a pipe gets the bytes.
+  else process.stdout.write(process.stdout.isTTY ? escapeForTerminal(text) : text);
+  return [{ id: record.id, title: document.title, file: file ?? '-' }];
+}
+
+/** All but the one in which the engine notes what it let go: that is no conversation. */
+async function allSessions(store: Store): Promise<SessionRecord[]> {
+  const sessions: SessionRecord[] = [];
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const page = await store.list({ limit: PAGE, status: 'open', ...(cursor !== undefined && { cursor }) });
+    sessions.push(...page.sessions.filter(({ id }) => id !== AUDIT_SESSION_ID));
+    cursor = page.cursor;
+  }
+  return sessions;
+}
+
+const BY_EXTENSION: Readonly<Record<string, ExportFormat>> = {
+  '.md': 'markdown',
+  '.html': 'html',
+  '.json': 'json',
+};
+
+function formatOf({ format, profile, out, json }: ExportOptions): ExportFormat {
+  if (format !== undefined && profile !== undefined)
+    throw usage('--profile has a format of its own', 'Leave out --format.');
+  if (profile !== undefined && !LAYOUT_NAMES.includes(String(profile)))
+    throw usage(`no profile "${String(profile)}" to write`, `Use one of: ${LAYOUT_NAMES.join(', ')}.`);
+  if (isExportFormat(format)) return format;
+  if (format !== undefined)
+    throw usage(`no format "${String(format)}"`, `Use one of: ${Object.keys(EXPORT_FORMATS).join(', ')}.`);
+  if (typeof out === 'string') return BY_EXTENSION[extname(out)] ?? 'v3';
+  return json === true ? 'json' : 'v3';
+}
+
+function tellDamage({ id, corruptAt }: SessionDocument): void {
+  if (corruptAt !== undefined)
+    say(`note: ${id} is damaged at byte ${corruptAt}; everything that still verifies is written`);
+}
+
+function usage(message: string, next: string): RepriseError {
+  return new RepriseError('INVALID_INPUT', message, { details: { next } });
+}

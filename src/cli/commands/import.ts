@@ -1,0 +1,89 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { openStore } from '../../config/open.ts';
+import { openSource } from '../../interop/import/detect.ts';
+import type { SessionPlan } from '../../interop/import/plan-session.ts';
+import { type ImportReport, runImport } from '../../interop/import/run-import.ts';
+import type { ImportSource } from '../../interop/import/source.ts';
+import { parseAgentId } from '../../keys/ids.ts';
+import type { Store } from '../../store/store.ts';
+import { confirm } from '../ask.ts';
+import { homeOf, openHome } from '../home.ts';
+import type { Options } from '../options.ts';
+import { escapeForTerminal, print, say } from '../print.ts';
+import { Progress } from '../progress.ts';
+
+interface ImportCommandOptions extends Options {
+  readonly dryRun?: unknown;
+  readonly agent?: unknown;
+  readonly yes?: unknown;
+  readonly json?: unknown;
+}
+
+/** As `verify` answers: something there could not be read. */
+const DAMAGED_EXIT = 6;
+
+/** Always looks first and says what it would do; then asks, unless somebody has said yes. */
+export async function importSessions(path: string, options: ImportCommandOptions): Promise<number> {
+  const { dryRun, agent, yes, json } = options;
+  const agentId = typeof agent === 'string' ? parseAgentId(agent) : undefined;
+  const source = await openSource(path);
+  try {
+    await using store = await openOrMakeHome(options);
+    const planned = await run(store, source, { agentId, dryRun: true });
+    if (json !== true) printPlan(source, planned);
+    const work = planned.sessions.filter(isWork).length + planned.convlogLines;
+    const goesOn = dryRun !== true && work > 0 && (await confirm('Import these sessions?', { yes }));
+    const report = goesOn ? await run(store, source, { agentId, dryRun: false }) : planned;
+    if (json === true) printReport(source, report, goesOn);
+    say(summaryLine(report, goesOn, dryRun === true));
+    return report.sessions.some(({ action }) => action === 'unreadable') ? DAMAGED_EXIT : 0;
+  } finally {
+    await source[Symbol.asyncDispose]?.();
+  }
+}
+
+function isWork({ action }: SessionPlan): boolean {
+  return action === 'new' || action === 'resume';
+}
+
+async function run(
+  store: Store,
+  source: ImportSource,
+  options: { readonly agentId: string | undefined; readonly dryRun: boolean },
+): Promise<ImportReport> {
+  using bar = new Progress(options.dryRun ? 'reading sessions' : 'importing sessions');
+  return runImport(store, source, { ...options, onSession: (_, done, total) => bar.show(done, total) });
+}
+
+async function openOrMakeHome(options: Options): Promise<Store> {
+  const { path, kind } = await homeOf(options);
+  const isThere = ['control.db', 'store.db', 'agents'].some((name) => existsSync(join(path, name)));
+  return isThere ? openHome(options) : openStore({ kind, home: path, signals: true });
+}
+
+function printPlan({ kind, problems }: ImportSource, { sessions, convlogLines }: ImportReport): void {
+  print(`${kind}: ${sessions.length} sessions, ${convlogLines} new lines of channels`);
+  for (const plan of sessions) {
+    const { action, id, key, title, messages, place, notes } = plan;
+    const name = action === 'unreadable' ? place : `${id}  ${key}  ${messages} messages  ${title}`;
+    print(escapeForTerminal(`${action.padEnd(10)} ${name}`.trimEnd()));
+    for (const note of notes) say(escapeForTerminal(`  note: ${note}`));
+  }
+  for (const problem of problems) say(escapeForTerminal(`note: ${problem}`));
+}
+
+function printReport({ kind }: ImportSource, report: ImportReport, imported: boolean): void {
+  const { sessions, convlogLines, problems } = report;
+  const page = { data: sessions, hasMore: false, lastId: sessions.at(-1)?.id ?? null };
+  print(JSON.stringify({ ...page, kind, imported, convlogLines, problems }, null, 2));
+}
+
+function summaryLine({ sessions, convlogLines }: ImportReport, done: boolean, dryRun: boolean): string {
+  const count = sessions.filter(isWork).length;
+  const rest = sessions.length - count;
+  const what = `${count} sessions${convlogLines > 0 ? ` and ${convlogLines} lines of channels` : ''}`;
+  if (done) return `${what} imported; ${rest} left as they are`;
+  if (dryRun) return `${what} would be imported; ${rest} left as they are`;
+  return count + convlogLines === 0 ? 'nothing new to import' : 'nothing was imported';
+}

@@ -1,0 +1,50 @@
+import { parseSessionKey } from '../../keys/session-key.ts';
+import type { SessionDocument } from '../session-document.ts';
+import { safeName } from './file-writer.ts';
+import { jsonFile, type Layout } from './layout.ts';
+import { v3Lines } from './v3.ts';
+
+/** Settings of ours that are no field of a SessionEntry. They are in the transcript, which passes over them. */
+const OWN_SETTINGS: ReadonlySet<string> = new Set([
+  'model',
+  'profile',
+  'systemPrompt',
+  'archived',
+  'idleSince',
+  'depth',
+  'forkedFrom',
+  'toolPolicy',
+]);
+
+/** v3 transcripts with all branches, and for each agent the index of the sessions that keys stand for. */
+export const writeClawdbot: Layout = async ({ documents, out }) => {
+  const byAgent = new Map<string, [string, unknown][]>();
+  for await (const document of documents) {
+    const { agentId, key, active } = document;
+    const name = transcriptName(document);
+    await out.write(['agents', agentId, 'sessions', name], v3Lines(document));
+    const index = byAgent.get(agentId) ?? [];
+    byAgent.set(agentId, index);
+    if (active) index.push([key, sessionEntry(document, name)]);
+  }
+  for (const [agentId, index] of byAgent)
+    await out.write(['agents', agentId, 'sessions', 'sessions.json'], jsonFile(Object.fromEntries(index)));
+};
+
+function transcriptName({ id, key }: SessionDocument): string {
+  const parts = parseSessionKey(key);
+  const last = parts.kind === 'global' ? undefined : parts.threads?.at(-1);
+  return last?.marker === 'topic' ? `${id}-topic-${safeName(last.id)}.jsonl` : `${id}.jsonl`;
+}
+
+function sessionEntry({ id, settings, lastAt }: SessionDocument, sessionFile: string): unknown {
+  const known = Object.entries(settings).filter(
+    ([name]) => !OWN_SETTINGS.has(name) && !name.startsWith('x-'),
+  );
+  return {
+    ...Object.fromEntries(known),
+    sessionId: id,
+    updatedAt: Date.parse(lastAt),
+    sessionFile,
+  };
+}

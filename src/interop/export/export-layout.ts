@@ -1,0 +1,85 @@
+import { RepriseError } from '../../errors.ts';
+import type { ConvlogChat, StoredConvlogLine } from '../../store/convlog.ts';
+import type { SessionRecord, Store } from '../../store/store.ts';
+import { loadDocument, redactDocument, redactValue, type SessionDocument } from '../session-document.ts';
+import { writeClaw0, writeClaw0Classic } from './claw0-layout.ts';
+import { writeClawdbot } from './clawdbot-layout.ts';
+import { prepareFolder } from './file-writer.ts';
+import { type Layout, LayoutFolder } from './layout.ts';
+import { writeZeroclaw } from './zeroclaw-layout.ts';
+import { writeZyhive } from './zyhive-layout.ts';
+
+/** By the names the engine's profiles give them. */
+const LAYOUTS: Readonly<Record<string, Layout>> = {
+  claw0: writeClaw0,
+  'claw0-classic': writeClaw0Classic,
+  zeroclaw: writeZeroclaw,
+  clawdbot: writeClawdbot,
+  zyhive: writeZyhive,
+};
+
+export const LAYOUT_NAMES: readonly string[] = Object.keys(LAYOUTS);
+
+export interface LayoutExport {
+  readonly layout: string;
+  readonly folder: string;
+  readonly sessions: readonly SessionRecord[];
+  /** These are all sessions there are, so everything said on channels goes along too. */
+  readonly all: boolean;
+  readonly full?: boolean;
+  readonly force?: boolean;
+  readonly redact?: boolean;
+  readonly onSession?: (document: SessionDocument, done: number) => void;
+}
+
+/** Writes the files of another system for some sessions. Answers how many. */
+export async function exportLayout(store: Store, options: LayoutExport): Promise<number> {
+  const { layout, folder, full = false, force = false } = options;
+  const write = Object.hasOwn(LAYOUTS, layout) ? LAYOUTS[layout] : undefined;
+  if (write === undefined) {
+    throw new RepriseError('INVALID_INPUT', `there is no layout "${layout}"`, {
+      details: { next: `Use one of: ${LAYOUT_NAMES.join(', ')}.` },
+    });
+  }
+  await prepareFolder(folder, { force });
+  const out = new LayoutFolder(folder, force);
+  await write({ documents: documents(store, options), convlogs: convlogs(store, options), out, full });
+  return out.files;
+}
+
+async function* documents(
+  store: Store,
+  { sessions, redact = false, onSession }: LayoutExport,
+): AsyncGenerator<SessionDocument> {
+  for (const [done, record] of sessions.entries()) {
+    const document = await loadDocument(store, record);
+    onSession?.(document, done);
+    yield redact ? redactDocument(document) : document;
+  }
+}
+
+async function* convlogs(
+  store: Store,
+  { sessions, all, redact = false }: LayoutExport,
+): AsyncGenerator<readonly StoredConvlogLine[]> {
+  const chosen = new Set(sessions.map(({ id }) => id));
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const page = await store.convlog.list({ limit: 100, ...(cursor !== undefined && { cursor }) });
+    for (const chat of page.chats) {
+      const lines = await chatLines(store, chat);
+      const belong = all ? lines : lines.filter(({ sessionId = '' }) => chosen.has(sessionId));
+      yield redact ? belong.map((line) => redactValue('', line) as StoredConvlogLine) : belong;
+    }
+    cursor = page.cursor;
+  }
+}
+
+async function chatLines(store: Store, chat: ConvlogChat): Promise<StoredConvlogLine[]> {
+  const lines: StoredConvlogLine[] = [];
+  for (let from: number | null = 1; from !== null; ) {
+    const page = await store.convlog.read(chat, { from, limit: 1000 });
+    lines.push(...page.lines);
+    from = page.next;
+  }
+  return lines;
+}

@@ -1,0 +1,101 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { constants } from 'node:fs';
+import { lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { RepriseError } from '../../errors.ts';
+
+export interface WriteOptions {
+  /** Replace what is there. */
+  readonly force?: boolean;
+}
+
+/** Whole or not at all, for its owner only; what is there stays unless it may be replaced. */
+export async function writeFileSafely(
+  path: string,
+  content: string | Uint8Array,
+  { force = false }: WriteOptions = {},
+): Promise<void> {
+  await replaceFile(path, force, async (temporary) => {
+    const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+    const file = await open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+    try {
+      await file.writeFile(content);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  });
+}
+
+/** `make` writes the file at the path it is given, which becomes the real one when it is complete. */
+export async function replaceFile(
+  path: string,
+  force: boolean,
+  make: (temporary: string) => void | Promise<void>,
+): Promise<void> {
+  const temporary = `${path}.${process.pid}-${randomBytes(4).toString('hex')}.tmp`;
+  try {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    if (!force && (await exists(path))) throw isThere(path);
+    await make(temporary);
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw asWriteError(error, path);
+  }
+}
+
+/** A folder for many files: new or empty, unless it may be written over. */
+export async function prepareFolder(path: string, { force = false }: WriteOptions = {}): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    if (!force && (await readdir(path)).length > 0) {
+      throw new RepriseError('INVALID_INPUT', `${path} is not empty`, {
+        details: { next: 'Name a new folder, or add --force to write over what is there.' },
+      });
+    }
+  } catch (error) {
+    throw asWriteError(error, path);
+  }
+}
+
+const LONGEST_NAME = 150;
+
+/**
+ * A name for a file that is one on every system, of an id that may be anything: never empty, hidden, a path or too
+ * long. Different ids get different names.
+ */
+export function safeName(id: string): string {
+  const name = Buffer.from(id.toWellFormed())
+    .toString('latin1')
+    .replace(/[^A-Za-z0-9._-]|^\./g, (byte) => `%${byte.charCodeAt(0).toString(16).padStart(2, '0')}`);
+  if (name !== '' && name.length <= LONGEST_NAME && id.isWellFormed()) return name;
+  const hash = createHash('sha256').update(id, 'utf16le').digest('hex').slice(0, 32);
+  return `${name.slice(0, LONGEST_NAME - 40)}~${hash}`;
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await lstat(path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error;
+  }
+}
+
+function isThere(path: string): RepriseError {
+  return new RepriseError('INVALID_INPUT', `${path} exists`, {
+    details: { next: 'Name another file, or add --force to replace it.' },
+  });
+}
+
+function asWriteError(error: unknown, path: string): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  if (error instanceof RepriseError || code === undefined) return error;
+  const isFull = code === 'ENOSPC' || code === 'EDQUOT';
+  return new RepriseError(isFull ? 'STORE_FULL' : 'INVALID_INPUT', `cannot write ${path}: ${code}`, {
+    details: { next: isFull ? 'Make room on that disk.' : 'Check that the folder can be written to.' },
+    cause: error,
+  });
+}

@@ -1,0 +1,58 @@
+import type { Entry } from '../../transcript/entry.ts';
+import { type HistoryFormat, rebuildHistory } from '../../transcript/rebuild-history.ts';
+import { pathEntries } from '../../transcript/tree.ts';
+import type { SessionDocument } from '../session-document.ts';
+import { toHtml } from './html.ts';
+import { toMarkdown } from './markdown.ts';
+import { v3Lines } from './v3.ts';
+
+export interface FormatOptions {
+  /** Everything that was said instead of what a model would be sent now. */
+  readonly full?: boolean;
+  /** Keep the checksums of v3 lines. */
+  readonly seals?: boolean;
+}
+
+interface FormatRow {
+  readonly extension: string;
+  readonly render: (document: SessionDocument, options: FormatOptions) => string;
+}
+
+export type ExportFormat = 'v3' | 'markdown' | 'html' | 'anthropic' | 'openai' | 'json';
+
+/** The mark of a document in one JSON object, by which `import` knows it. */
+export const JSON_MARK = 'reprise-session';
+
+export const EXPORT_FORMATS: Readonly<Record<ExportFormat, FormatRow>> = {
+  v3: { extension: 'jsonl', render: v3Lines },
+  markdown: { extension: 'md', render: toMarkdown },
+  html: { extension: 'html', render: toHtml },
+  anthropic: { extension: 'json', render: apiMessages('anthropic') },
+  openai: { extension: 'json', render: apiMessages('openai') },
+  json: { extension: 'json', render: toJson },
+};
+
+export function isExportFormat(name: unknown): name is ExportFormat {
+  return typeof name === 'string' && Object.hasOwn(EXPORT_FORMATS, name);
+}
+
+function apiMessages(format: HistoryFormat): FormatRow['render'] {
+  return ({ entries }, { full = false }) => {
+    const messages = rebuildHistory(full ? unsummed(entries) : entries, { format });
+    return `${JSON.stringify(messages, null, 2)}\n`;
+  };
+}
+
+const NOT_SAID: ReadonlySet<string> = new Set(['compaction', 'context_edit']);
+
+/** The conversation as if nothing had been summed up or hidden. */
+export function unsummed(entries: readonly Entry[]): Entry[] {
+  const said = pathEntries(entries).filter(({ type }) => !NOT_SAID.has(type));
+  return said.map((entry, i) => ({ ...entry, parentId: said[i - 1]?.id ?? null }));
+}
+
+function toJson({ entries, header, corruptAt: _, ...session }: SessionDocument): string {
+  const plain = entries.map(({ seal: _seal, ...entry }) => entry);
+  const { seal: _seal, ...head } = header;
+  return `${JSON.stringify({ format: JSON_MARK, version: 1, session, header: head, entries: plain }, null, 2)}\n`;
+}

@@ -1,0 +1,57 @@
+import type { SessionDocument } from '../session-document.ts';
+import { codeBlock, escapeInline, escapeMarkdown } from './escape.ts';
+import { firstWords, type StoryItem, type StoryPart, storyOf } from './story.ts';
+
+/** For people: read it anywhere, print it, put it into a ticket. Originals of a compaction are quoted under its rule. */
+export function toMarkdown(document: SessionDocument): string {
+  const { id, key, createdAt, lastAt } = document;
+  const facts = [`session ${id}`, key, `${createdAt} to ${lastAt}`].map(escapeInline);
+  const body = storyOf(document).flatMap((item) => ['', ...itemLines(item)]);
+  return [`# ${escapeInline(firstWords(document))}`, '', facts.join(' · '), ...body, ''].join('\n');
+}
+
+function itemLines(item: StoryItem): string[] {
+  switch (item.kind) {
+    case 'note':
+      return [`*${escapeInline(item.text)}*`];
+    case 'message': {
+      const by = item.model === '' ? '' : ` · ${escapeInline(item.model)}`;
+      const head = `## ${escapeInline(item.who)} · ${escapeInline(item.at)}${by}`;
+      return [head, '', ...item.parts.flatMap((part) => [...partLines(part), ''])].slice(0, -1);
+    }
+    case 'rule': {
+      const { summary, originals, at } = item;
+      const count = originals.filter(({ kind }) => kind === 'message').length;
+      const head = `*${count} messages summed up at ${escapeInline(at)}:*`;
+      const quoted = originals.flatMap((each) => ['', ...itemLines(each)]).map((line) => quote(line));
+      return ['---', '', head, '', escapeMarkdown(summary), ...quoted, '', '---'];
+    }
+  }
+}
+
+function partLines(part: StoryPart): string[] {
+  switch (part.kind) {
+    case 'text':
+      return [escapeMarkdown(part.text)];
+    case 'thinking':
+      return ['*thinking:*', '', codeBlock(part.text)];
+    case 'image':
+      return [`*image, ${escapeInline(part.mimeType)}*`];
+    case 'call': {
+      const lines = [`*calls ${escapeInline(part.name)}:*`, '', codeBlock(part.input, 'json'), ''];
+      if (part.result === undefined) return [...lines, '*no result*'];
+      return [...lines, part.isError ? '*failed:*' : '*result:*', '', ...part.result.flatMap(resultLines)];
+    }
+  }
+}
+
+function resultLines(part: StoryPart): string[] {
+  return part.kind === 'text' ? [codeBlock(part.text)] : partLines(part);
+}
+
+function quote(lines: string): string {
+  return lines
+    .split('\n')
+    .map((line) => `> ${line}`)
+    .join('\n');
+}

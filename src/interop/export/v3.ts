@@ -1,0 +1,25 @@
+import type { Entry, SessionHeader } from '../../transcript/entry.ts';
+import { encodeLine } from '../../transcript/line.ts';
+import type { SessionDocument } from '../session-document.ts';
+
+export interface V3Options {
+  /** Keep the checksums of the lines, made anew for lines whose blobs were put back. */
+  readonly seals?: boolean;
+}
+
+/** Plain v3, which pi and OpenClaw open: a header and one line for each entry, nothing kept elsewhere. */
+export function v3Lines({ header, entries }: SessionDocument, { seals = false }: V3Options = {}): string {
+  return [header, ...entries].map((line) => (seals ? sealedLine(line) : plainLine(line))).join('');
+}
+
+function plainLine({ seal: _, ...line }: Entry | SessionHeader): string {
+  return `${JSON.stringify(line)}\n`;
+}
+
+/** A line of another tool has no seal and gets none. */
+function sealedLine(line: Entry | SessionHeader): string {
+  const { seal } = line;
+  if (seal === undefined) return plainLine(line);
+  const { c: _, ...kept } = seal;
+  return encodeLine({ ...line }, kept);
+}

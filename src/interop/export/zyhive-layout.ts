@@ -1,0 +1,63 @@
+import type { SessionDocument } from '../session-document.ts';
+import { safeName } from './file-writer.ts';
+import { jsonFile, jsonLines, type Layout } from './layout.ts';
+import { seedHistory } from './seed-messages.ts';
+
+/** Per agent: an index of all sessions, their logs, and what was said on channels. */
+export const writeZyhive: Layout = async ({ documents, convlogs, out }) => {
+  const byAgent = new Map<string, [string, unknown][]>();
+  for await (const document of documents) {
+    const { id, agentId, title, messageCount, createdAt, lastAt, tokenEstimate } = document;
+    const filePath = `${id}.jsonl`;
+    await out.write(['agents', agentId, 'sessions', filePath], jsonLines(zyhiveLines(document)));
+    const index = byAgent.get(agentId) ?? [];
+    byAgent.set(agentId, index);
+    const times = { createdAt: Date.parse(createdAt), lastAt: Date.parse(lastAt) };
+    index.push([id, { id, agentId, filePath, title, messageCount, ...times, tokenEstimate }]);
+  }
+  for (const [agentId, index] of byAgent)
+    await out.write(
+      ['agents', agentId, 'sessions', 'sessions.json'],
+      jsonFile({ sessions: Object.fromEntries(index) }),
+    );
+  for await (const lines of convlogs) {
+    const [first] = lines;
+    if (first === undefined) continue;
+    const { agentId, channelType, channelId } = first;
+    const name = `${safeName(channelType)}-${safeName(channelId)}.jsonl`;
+    const records = lines.map(({ ts, role, content, sender }) => ({
+      ts,
+      role,
+      content,
+      channelId,
+      channelType,
+      ...(sender !== undefined && { sender }),
+    }));
+    await out.write(['agents', agentId, 'convlogs', name], jsonLines(records));
+  }
+};
+
+/** `id` and `key` in the header are ours: a session there is known by its id alone. */
+function zyhiveLines({ id, agentId, key, createdAt, entries }: SessionDocument): unknown[] {
+  const { covered, summary, kept, after } = seedHistory(entries);
+  const line = ({ message, at }: (typeof after)[number]): unknown => ({
+    type: 'message',
+    message,
+    timestamp: Date.parse(at),
+  });
+  const header = { type: 'session', version: 3, agentId, createdAt: Date.parse(createdAt), id, key };
+  if (summary === undefined) return [header, ...[...covered, ...kept, ...after].map(line)];
+  // What is kept must stand before the compaction. One that keeps nothing stands behind the next message instead,
+  // which says the same: first the summary, then that message.
+  const split = kept.length === 0 ? after.slice(0, 1) : kept;
+  const rest = kept.length === 0 ? after.slice(1) : after;
+  const compaction = {
+    type: 'compaction',
+    summary: summary.text,
+    firstKeptEntryId: `msg-${covered.length + 1}`,
+    tokensBefore: summary.tokensBefore,
+    tokensAfter: summary.tokensAfter,
+    timestamp: Date.parse(summary.at),
+  };
+  return [header, ...covered.map(line), ...split.map(line), compaction, ...rest.map(line)];
+}

@@ -1,0 +1,170 @@
+import { createHash } from 'node:crypto';
+import { RepriseError } from '../../errors.ts';
+import type { ConvlogChatRef, ConvlogLine } from '../../store/convlog.ts';
+import { copyHistory } from '../../store/copy-history.ts';
+import type { Store } from '../../store/store.ts';
+import { extractBlobs } from '../../transcript/blobs.ts';
+import type { Entry } from '../../transcript/entry.ts';
+import { type PlannedSession, type PlanOptions, planSession, type SessionPlan } from './plan-session.ts';
+import type { FoundConvlog, FoundSession, ImportSource } from './source.ts';
+
+export interface ImportOptions extends PlanOptions {
+  /** Say what would be done, and do nothing. */
+  readonly dryRun?: boolean;
+  readonly onSession?: (plan: SessionPlan, done: number, total: number) => void;
+}
+
+export interface ImportReport {
+  readonly sessions: readonly SessionPlan[];
+  /** Lines of channels that were not here. */
+  readonly convlogLines: number;
+  readonly problems: readonly string[];
+}
+
+/**
+ * Brings every session of a source into a store. Each is named by the hash of what it says, so the same import again,
+ * also of a try that was cut short, writes only what is missing. One that cannot be read keeps nobody else back.
+ */
+export async function runImport(
+  store: Store,
+  source: ImportSource,
+  options: ImportOptions = {},
+): Promise<ImportReport> {
+  const { dryRun = false, onSession } = options;
+  const sessions: SessionPlan[] = [];
+  const problems = [...source.problems];
+  for (const found of source.sessions) {
+    const planned = await planSafely(store, found, options);
+    const plan = 'plan' in planned ? planned.plan : planned;
+    if ('plan' in planned && !dryRun && (plan.action === 'new' || plan.action === 'resume'))
+      await importSession(store, planned);
+    sessions.push(plan);
+    onSession?.(plan, sessions.length, source.sessions.length);
+  }
+  let convlogLines = 0;
+  for (const convlog of source.convlogs) {
+    const { lines, problem } = await readConvlog(convlog, options);
+    if (problem !== undefined) problems.push(problem);
+    convlogLines += await importConvlog(store, lines, dryRun);
+  }
+  return { sessions, convlogLines, problems };
+}
+
+async function planSafely(
+  store: Store,
+  found: FoundSession,
+  options: PlanOptions,
+): Promise<PlannedSession | SessionPlan> {
+  try {
+    return await planSession(store, found, options);
+  } catch (error) {
+    const isTheirs =
+      error instanceof RepriseError && ['INVALID_INPUT', 'NOT_FOUND', 'LIMIT_EXCEEDED'].includes(error.code);
+    if (!isTheirs) throw error;
+    const empty = { id: '', key: '', title: found.title ?? '', messages: 0, entries: 0, conflict: false };
+    return { place: found.place, action: 'unreadable', ...empty, notes: [error.message] };
+  }
+}
+
+async function importSession(store: Store, planned: PlannedSession): Promise<void> {
+  const { plan, hash, entries, settings, title, cwd, parentId, active } = planned;
+  const { id, key } = plan;
+  const mark = (state: 'copying' | 'done'): { importedFrom: object } => ({ importedFrom: { hash, state } });
+  await store.create({
+    id,
+    key,
+    settings: mark('copying'),
+    ...(cwd !== undefined && { cwd }),
+    ...(parentId !== undefined && { parentId }),
+  });
+  const blobs = new Map<string, Uint8Array>();
+  const lean = entries.map((entry) => extractBlobs<Entry>(entry, (bytes) => keep(blobs, bytes)));
+  await copyHistory(store, id, lean, {
+    blobsFrom: { id, store: { blob: (_, name) => blobOf(blobs, name) } },
+  });
+  const { title: made, settings: copied } = await store.get(id);
+  const fresh = Object.entries(settings).filter(
+    ([name, value]) => JSON.stringify(copied[name]) !== JSON.stringify(value),
+  );
+  if (fresh.length > 0)
+    await store.append(id, [settingsEntry(Object.fromEntries(fresh))], { key: 'import-settings' });
+  if (title !== undefined && title !== made)
+    await store.append(id, [{ type: 'session_info', name: title }], { key: 'import-title' });
+  await store.append(id, [settingsEntry(mark('done'))], { key: 'import-done' });
+  // A key that stands for a session here goes on doing so.
+  if (active !== false && (await store.active(key)) === undefined) await store.activate(key, id);
+}
+
+function settingsEntry(data: object): { type: string; customType: string; data: object } {
+  return { type: 'custom', customType: 'reprise.settings', data };
+}
+
+function keep(blobs: Map<string, Uint8Array>, bytes: Uint8Array): string {
+  const name = `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+  blobs.set(name, bytes);
+  return name;
+}
+
+async function blobOf(blobs: ReadonlyMap<string, Uint8Array>, name: string): Promise<Uint8Array> {
+  const bytes = blobs.get(name);
+  if (bytes === undefined) throw new RepriseError('NOT_FOUND', `no blob ${name}`);
+  return bytes;
+}
+
+async function readConvlog(
+  convlog: FoundConvlog,
+  { agentId }: PlanOptions,
+): Promise<{ readonly lines: readonly ConvlogLine[]; readonly problem?: string }> {
+  const { lines, problems } = await convlog.read();
+  const mine = agentId === undefined ? lines : lines.map((line) => ({ ...line, agentId }));
+  return { lines: mine, ...(problems.length > 0 && { problem: `${convlog.place}: ${problems.join('; ')}` }) };
+}
+
+const BATCH = 500;
+
+/** Lines have no ids, so those that are there already are known by when, by whom and what was said. */
+async function importConvlog(store: Store, lines: readonly ConvlogLine[], dryRun: boolean): Promise<number> {
+  const chats = Map.groupBy(lines, ({ agentId, channelType, channelId }) =>
+    JSON.stringify([agentId, channelType, channelId]),
+  );
+  let count = 0;
+  for (const [first, ...rest] of chats.values()) {
+    if (first === undefined) continue;
+    const here = await knownLines(store, first);
+    const missing = [first, ...rest].filter((line) => {
+      const left = here.get(nameOf(line)) ?? 0;
+      here.set(nameOf(line), left - 1);
+      return left <= 0;
+    });
+    count += missing.length;
+    for (let at = 0; !dryRun && at < missing.length; at += BATCH)
+      await store.convlog.append(missing.slice(at, at + BATCH));
+  }
+  return count;
+}
+
+async function knownLines(store: Store, chat: ConvlogLine): Promise<Map<string, number>> {
+  const known = new Map<string, number>();
+  const { agentId, channelType, channelId } = chat;
+  if (!(await isKnown(store, { agentId, channelType, channelId }))) return known;
+  for (let from: number | null = 1; from !== null; ) {
+    const page = await store.convlog.read(chat, { from, limit: 1000 });
+    for (const line of page.lines) known.set(nameOf(line), (known.get(nameOf(line)) ?? 0) + 1);
+    from = page.next;
+  }
+  return known;
+}
+
+async function isKnown(store: Store, chat: ConvlogChatRef): Promise<boolean> {
+  try {
+    await store.convlog.read(chat, { limit: 1 });
+    return true;
+  } catch (error) {
+    if (error instanceof RepriseError && error.code === 'NOT_FOUND') return false;
+    throw error;
+  }
+}
+
+function nameOf({ ts, role, content, sender }: ConvlogLine): string {
+  return JSON.stringify([ts, role, content, sender?.id]);
+}

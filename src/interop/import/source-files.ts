@@ -1,0 +1,112 @@
+import { constants } from 'node:fs';
+import { type FileHandle, open, readdir, realpath } from 'node:fs/promises';
+import { RepriseError } from '../../errors.ts';
+import { inspectJson, isObject, type JsonObject } from '../../transcript/json.ts';
+import { DEFAULT_RECORD_LIMITS } from '../../transcript/limits.ts';
+
+/** An index of a hundred thousand sessions is smaller. */
+const MAX_INDEX_BYTES = 256 * 1024 * 1024;
+
+/** What stands in a folder. Links and what is neither file nor folder are told apart and never opened. */
+export interface FolderList {
+  readonly files: readonly string[];
+  readonly folders: readonly string[];
+  readonly others: readonly string[];
+}
+
+const EMPTY: FolderList = { files: [], folders: [], others: [] };
+
+export async function listFolder(path: string): Promise<FolderList> {
+  try {
+    const entries = await readdir(path, { withFileTypes: true });
+    const names = (fits: (entry: (typeof entries)[number]) => boolean): string[] =>
+      entries
+        .filter(fits)
+        .map(({ name }) => name)
+        .sort();
+    return {
+      files: names((entry) => entry.isFile()),
+      folders: names((entry) => entry.isDirectory()),
+      others: names((entry) => !entry.isFile() && !entry.isDirectory()),
+    };
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return EMPTY;
+    throw asReadError(error, path);
+  }
+}
+
+/** What a person named may be a link of theirs; nothing below it may. */
+export async function realPath(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    throw asReadError(error, path);
+  }
+}
+
+/** The bytes of a regular file; a pipe put in its place is refused, not waited for. */
+export async function* readBytes(path: string): AsyncGenerator<Uint8Array> {
+  const file = await openFile(path);
+  try {
+    for await (const chunk of file.createReadStream({ autoClose: false })) yield chunk as Uint8Array;
+  } catch (error) {
+    throw asReadError(error, path);
+  } finally {
+    await file.close();
+  }
+}
+
+export async function firstBytes(path: string, length: number): Promise<Buffer> {
+  const file = await openFile(path);
+  try {
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(length), 0, length, 0);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}
+
+/** A file that is one JSON object, or what is wrong with it. */
+export async function readJson(path: string): Promise<JsonObject | string> {
+  const file = await openFile(path);
+  try {
+    if ((await file.stat()).size > MAX_INDEX_BYTES) return `larger than ${MAX_INDEX_BYTES} bytes`;
+    const value: unknown = JSON.parse(await file.readFile('utf8'));
+    if (!isObject(value)) return 'no JSON object';
+    return inspectJson(value, DEFAULT_RECORD_LIMITS.maxDepth).tooDeep ? 'nested too deeply' : value;
+  } catch (error) {
+    if (error instanceof SyntaxError) return 'no JSON';
+    throw asReadError(error, path);
+  } finally {
+    await file.close();
+  }
+}
+
+async function openFile(path: string): Promise<FileHandle> {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+  let file: FileHandle | undefined;
+  try {
+    file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    if ((await file.stat()).isFile()) return file;
+    throw new RepriseError('INVALID_INPUT', `${path} is no file`);
+  } catch (error) {
+    await file?.close();
+    throw asReadError(error, path);
+  }
+}
+
+function asReadError(error: unknown, path: string): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  if (error instanceof RepriseError || code === undefined) return error;
+  if (code === 'ENOENT')
+    return new RepriseError('NOT_FOUND', `nothing at ${path}`, {
+      details: { next: 'Check the path.' },
+      cause: error,
+    });
+  const why = code === 'ELOOP' ? 'it is a link' : code;
+  return new RepriseError('INVALID_INPUT', `cannot read ${path}: ${why}`, {
+    details: { next: 'Check that it is a file you may read.' },
+    cause: error,
+  });
+}

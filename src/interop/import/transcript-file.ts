@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { RepriseError } from '../../errors.ts';
+import { blobHash, blobNames, hydrateBlobs } from '../../transcript/blobs.ts';
+import type { Entry } from '../../transcript/entry.ts';
+import { isObject } from '../../transcript/json.ts';
+import { readTranscript } from '../../transcript/reader.ts';
+import { problemsOf, type ReadSession } from './source.ts';
+import { listFolder, readBytes, readJson } from './source-files.ts';
+
+/** A transcript of any dialect. Lines that are no records are counted; the rest is what the file says. */
+export async function readTranscriptFile(
+  path: string,
+  { mayBeEmpty = false }: { readonly mayBeEmpty?: boolean } = {},
+): Promise<ReadSession> {
+  try {
+    const { header, entries, issues, corruptAt } = await readTranscript(readBytes(path));
+    const problems = problemsOf(issues);
+    if (corruptAt !== undefined) problems.push(`damaged at byte ${corruptAt}; what still verifies is taken`);
+    return { header, entries: await withBlobs(path, entries), problems };
+  } catch (error) {
+    if (!(error instanceof RepriseError) || error.code !== 'INVALID_INPUT') throw error;
+    // A session that has begun, and in which nothing was said.
+    if (mayBeEmpty && error.details['lines'] === 0) return { header: undefined, entries: [], problems: [] };
+    throw new RepriseError('INVALID_INPUT', `${path}: ${error.message}`, {
+      details: { ...error.details, next: 'Give a transcript: JSON objects, one per line.' },
+      cause: error,
+    });
+  }
+}
+
+/** Large parts of our own sessions lie in a folder beside the file. What is not there, or not what it says, is lost. */
+async function withBlobs(path: string, entries: readonly Entry[]): Promise<readonly Entry[]> {
+  const names = blobNames(entries);
+  if (names.size === 0) return entries;
+  const folder = path.replace(/\.jsonl$/, '.blobs');
+  const present = new Set((await listFolder(folder)).files);
+  const blobs = new Map<string, Uint8Array>();
+  for (const name of names) {
+    const hash = blobHash(name);
+    if (!present.has(hash)) continue;
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of readBytes(join(folder, hash))) chunks.push(chunk);
+    const bytes = Buffer.concat(chunks);
+    if (createHash('sha256').update(bytes).digest('hex') === hash) blobs.set(name, bytes);
+  }
+  return hydrateBlobs(entries, blobs);
+}
+
+/** An export of ours as one JSON object; undefined: it is none. */
+export async function readJsonExport(path: string, mark: string): Promise<ReadSession | undefined> {
+  const value = await readJson(path);
+  if (typeof value === 'string' || value['format'] !== mark || !Array.isArray(value['entries']))
+    return undefined;
+  const header = isObject(value['header']) ? { ...value['header'], type: 'session' as const } : undefined;
+  const all: readonly unknown[] = value['entries'];
+  const entries = all.filter(isEntry);
+  const problems = entries.length === all.length ? [] : [`${all.length - entries.length} entries are none`];
+  return { header, entries, problems };
+}
+
+function isEntry(value: unknown): value is Entry {
+  if (!isObject(value)) return false;
+  const { type, id, parentId, timestamp } = value;
+  const isPlaced = parentId === null || typeof parentId === 'string';
+  return [type, id, timestamp].every((each) => typeof each === 'string') && isPlaced;
+}

@@ -1,0 +1,125 @@
+import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { RepriseError } from '../../errors.ts';
+import { DEFAULT_AGENT_ID } from '../../keys/ids.ts';
+import { canonicalEntries } from '../../transcript/dialects/canonical.ts';
+import { summaryOfRow } from '../../transcript/dialects/zeroclaw.ts';
+import { IssueLog } from '../../transcript/issues.ts';
+import type { JsonObject } from '../../transcript/json.ts';
+import { SUMMARY_META } from '../export/zeroclaw-layout.ts';
+import { type FoundSession, type ImportSource, problemsOf, type ReadSession, textIn } from './source.ts';
+import { listFolder } from './source-files.ts';
+
+type Row = Readonly<Record<string, unknown>>;
+
+/**
+ * ZeroClaw's database. It is read from a copy: even a reader makes files beside a database, and nothing of the source
+ * is touched.
+ */
+export async function openZeroclaw(path: string): Promise<ImportSource & AsyncDisposable> {
+  const folder = await mkdtemp(join(tmpdir(), 'reprise-import-'));
+  const dispose = (): Promise<void> => rm(folder, { recursive: true, force: true });
+  try {
+    const copy = join(folder, 'sessions.db');
+    await copyFile(path, copy);
+    const { files } = await listFolder(join(path, '..'));
+    if (files.includes(`${basename(path)}-wal`)) await copyFile(`${path}-wal`, `${copy}-wal`);
+    const sessions = look(copy, path, findSessions).map((found) => ({
+      ...found,
+      read: () => Promise.resolve(look(copy, path, (database) => readRows(database, found.id))),
+    }));
+    return {
+      kind: 'ZeroClaw database',
+      sessions,
+      convlogs: [],
+      problems: [],
+      [Symbol.asyncDispose]: dispose,
+    };
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+}
+
+function look<T>(copy: string, path: string, ask: (database: DatabaseSync) => T): T {
+  let database: DatabaseSync | undefined;
+  try {
+    database = new DatabaseSync(copy);
+    return ask(database);
+  } catch (error) {
+    if (error instanceof RepriseError) throw error;
+    throw new RepriseError('INVALID_INPUT', `${path}: ${(error as Error).message}`, {
+      details: { next: 'Give a sound database of ZeroClaw, while nobody writes to it.' },
+      cause: error,
+    });
+  } finally {
+    database?.close();
+  }
+}
+
+interface FoundRows extends Omit<FoundSession, 'read'> {
+  readonly id: string;
+}
+
+function findSessions(database: DatabaseSync): FoundRows[] {
+  const { quick_check } = database.prepare('PRAGMA quick_check(1)').get() as { quick_check: unknown };
+  if (quick_check !== 'ok') throw new Error(String(quick_check));
+  const of = (table: string): Row[] =>
+    hasTable(database, table) ? database.prepare(`SELECT * FROM ${table}`).all() : [];
+  if (!hasTable(database, 'session_messages')) throw new Error('no table session_messages');
+  const keyOf = new Map(of('session_index').map((row) => [row['active_session_id'], row['session_key']]));
+  const known = new Map(of('sessions').map((row) => [textIn(row['session_id']) ?? textIn(row['id']), row]));
+  const spoken = database.prepare('SELECT DISTINCT session_id FROM session_messages').all();
+  const ids = new Set([...known.keys(), ...spoken.map((row) => textIn(row['session_id']))]);
+  return [...ids].flatMap((id) => {
+    if (id === undefined) return [];
+    const row = known.get(id) ?? {};
+    const key = textIn(row['session_key']) ?? textIn(keyOf.get(id));
+    return [
+      {
+        place: `session ${id}`,
+        agentId: DEFAULT_AGENT_ID,
+        id,
+        key: key === undefined || /^(?:agent:|global$)/.test(key) ? key : `agent:${DEFAULT_AGENT_ID}:${key}`,
+        title: textIn(row['title']),
+        active: keyOf.has(id),
+      },
+    ];
+  });
+}
+
+function hasTable(database: DatabaseSync, name: string): boolean {
+  const found = database.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?").get(name);
+  return found !== undefined;
+}
+
+function readRows(database: DatabaseSync, id: string): ReadSession {
+  const rows: Row[] = database
+    .prepare('SELECT * FROM session_messages WHERE session_id = ? ORDER BY id')
+    .all(id);
+  const issues = new IssueLog();
+  const placed = rows.map((row, i) => ({
+    record: recordOf(row, i),
+    seal: undefined,
+    line: i + 1,
+    offset: 0,
+  }));
+  return {
+    header: undefined,
+    entries: canonicalEntries(placed, issues).entries,
+    problems: problemsOf(issues),
+  };
+}
+
+/** A summary we wrote says where the context begins; of any other the last exchange is kept as well. */
+function recordOf(row: Row, place: number): JsonObject {
+  const { role, content, created_at, meta_json } = row;
+  const said = { role: String(role), content: String(content ?? ''), created_at };
+  const summary = meta_json === SUMMARY_META ? summaryOfRow(said) : undefined;
+  if (summary === undefined) return said;
+  const id = `summary-${place}`;
+  const kept = { firstKeptEntryId: id, tokensBefore: 0 };
+  return { type: 'compaction', id, summary, ...kept, timestamp: created_at };
+}

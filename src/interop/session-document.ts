@@ -1,0 +1,80 @@
+import { loadBlobs } from '../store/load-blobs.ts';
+import type { SessionRecord, Store } from '../store/store.ts';
+import { hydrateBlobs } from '../transcript/blobs.ts';
+import type { Entry, SessionHeader } from '../transcript/entry.ts';
+import { isObject, type JsonObject } from '../transcript/json.ts';
+import { parseTranscript } from '../transcript/reader.ts';
+import { redactJson } from '../transcript/redact.ts';
+
+/** One session as exports see it: whole, with everything that is kept beside its lines put back. */
+export interface SessionDocument {
+  readonly id: string;
+  readonly agentId: string;
+  readonly key: string;
+  readonly title: string;
+  readonly settings: JsonObject;
+  /** Whether the key stands for this session. */
+  readonly active: boolean;
+  readonly messageCount: number;
+  readonly tokenEstimate: number;
+  /** When it was said, not when a copy of it was stored. */
+  readonly createdAt: string;
+  readonly lastAt: string;
+  readonly header: SessionHeader;
+  readonly entries: readonly Entry[];
+  /** Byte offset of damage: what stands behind it and still verifies is here, the rest is lost. */
+  readonly corruptAt: number | undefined;
+}
+
+export async function loadDocument(store: Store, record: SessionRecord): Promise<SessionDocument> {
+  const { id, agentId, sessionKey, title, settings, active, messageCount, tokenEstimate } = record;
+  const { header, entries, corruptAt } = parseTranscript(await store.exportSession(id), { sessionId: id });
+  const whole = hydrateBlobs(entries, await loadBlobs(store, id, entries));
+  const said = whole.filter(({ type }) => type === 'message').map(entryTime);
+  const { importedFrom: _, ...chosen } = settings;
+  return {
+    id,
+    agentId,
+    key: sessionKey,
+    title,
+    settings: chosen,
+    active,
+    messageCount,
+    tokenEstimate,
+    createdAt: said[0] ?? record.createdAt,
+    lastAt: said.at(-1) ?? record.lastAt,
+    // A long key is not in the header line; elsewhere nothing else would say it.
+    header: { ...(header ?? { type: 'session', version: 3, id }), agentId, key: sessionKey },
+    entries: whole,
+    corruptAt: record.corruptAt ?? corruptAt,
+  };
+}
+
+/** A copy says when its original was written. */
+export function entryTime({ copiedAt, timestamp }: Entry): string {
+  return typeof copiedAt === 'string' ? copiedAt : timestamp;
+}
+
+/** Secrets in everything that was said, called or named become as many asterisks. Images keep their bytes. */
+export function redactDocument(document: SessionDocument): SessionDocument {
+  const { title, settings, entries, header } = document;
+  return {
+    ...document,
+    title: redactValue('', title) as string,
+    settings: redactValue('', settings) as JsonObject,
+    header: redactValue('', header) as SessionHeader,
+    entries: entries.map((entry) => redactValue('', entry) as Entry),
+  };
+}
+
+export function redactValue(name: string, value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((each) => redactValue(name, each));
+  if (!isObject(value)) return Object.values(redactJson({ [name]: value }) as JsonObject)[0];
+  const isImage = value['type'] === 'image' || value['type'] === 'base64';
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => [
+      key,
+      isImage && key === 'data' ? each : redactValue(key, each),
+    ]),
+  );
+}

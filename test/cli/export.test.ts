@@ -1,0 +1,113 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openStore } from '../../src/config/open.ts';
+
+let folder = '';
+let home = '';
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'reprise-export-'));
+  home = join(folder, 'home');
+  await using store = await openStore({ kind: 'jsonl', home });
+  for (const [id, words] of [
+    ['first', 'the key is sk-abc123def456ghi789jkl \u001b[31m'],
+    ['second', 'hello'],
+  ] as const) {
+    await store.create({ id, key: `agent:main:session:${id}`, activate: true });
+    await store.append(id, [{ type: 'message', message: { role: 'user', content: words } }]);
+  }
+}, 30_000);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+interface Ran {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function reprise(at: string, ...args: readonly string[]): Ran {
+  const { FORCE_COLOR: _, ...env } = process.env;
+  const command = ['bin/reprise.cjs', ...args, '--home', at];
+  return spawnSync(process.execPath, command, { encoding: 'utf8', env });
+}
+
+test('one session goes to stdout, which holds nothing else', () => {
+  const { status, stdout } = reprise(home, 'export', 'second', '--format', 'anthropic');
+  expect(status).toBe(0);
+  expect(JSON.parse(stdout)).toEqual([{ role: 'user', content: 'hello' }]);
+}, 30_000);
+
+test('a file is written with secrets masked, and not written over', () => {
+  const file = join(folder, 'first.html');
+  expect(reprise(home, 'export', 'first', '--out', file, '--redact').status).toBe(0);
+  const page = readFileSync(file, 'utf8');
+  expect(page).toContain('<!doctype html>');
+  expect(page).toContain('the key is sk-****');
+  expect(page).not.toContain('\u001b');
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  const again = reprise(home, 'export', 'second', '--out', file);
+  expect(again.status).toBe(2);
+  expect(again.stderr).toMatch(/exists \(INVALID_INPUT\)\n.*--force/);
+  expect(readFileSync(file, 'utf8')).toBe(page);
+}, 60_000);
+
+test.each([
+  [['export'], 'say which session'],
+  [['export', 'first', '--all'], 'say which session'],
+  [['export', '--all'], 'need a folder'],
+  [['export', 'first', '--profile', 'claw0'], 'need a folder'],
+  [['export', 'first', '--format', 'pdf'], 'no format "pdf"'],
+  [['export', '--all', '--profile', 'nonsense', '--out', 'x'], 'no profile "nonsense"'],
+])(
+  'a slip is told in two lines: %j',
+  (args, words) => {
+    const { status, stderr, stdout } = reprise(home, ...args);
+    expect(status).toBe(2);
+    expect(stderr).toContain(words);
+    expect(stderr.trim().split('\n')).toHaveLength(2);
+    expect(stdout).toBe('');
+  },
+  30_000,
+);
+
+test('a layout is written out and brought into another home, looked at first', () => {
+  const out = join(folder, 'clawdbot');
+  const written = reprise(home, 'export', '--all', '--profile', 'clawdbot', '--out', out, '--json');
+  expect(JSON.parse(written.stdout)).toMatchObject({ profile: 'clawdbot', files: 3 });
+  expect(readdirSync(join(out, 'agents', 'main', 'sessions')).sort()).toEqual([
+    'first.jsonl',
+    'second.jsonl',
+    'sessions.json',
+  ]);
+
+  const other = join(folder, 'other');
+  const look = reprise(other, 'import', out, '--dry-run');
+  expect(look.status).toBe(0);
+  expect(look.stdout).toMatch(/^OpenClaw: 2 sessions/);
+  expect(look.stdout).toContain('new        first  agent:main:session:first  1 messages');
+  expect(look.stderr).toContain('2 sessions would be imported');
+
+  const unasked = reprise(other, 'import', out);
+  expect(unasked.status).toBe(2);
+  expect(unasked.stderr).toContain('--yes');
+
+  const done = reprise(other, 'import', out, '--yes', '--json');
+  expect(JSON.parse(done.stdout)).toMatchObject({
+    imported: true,
+    data: [
+      { action: 'new', id: 'first' },
+      { action: 'new', id: 'second' },
+    ],
+  });
+  expect(reprise(other, 'import', out, '--yes').stderr).toContain('nothing new to import');
+  expect(JSON.parse(reprise(other, 'export', 'second', '--format', 'anthropic').stdout)).toEqual([
+    { role: 'user', content: 'hello' },
+  ]);
+}, 120_000);
+
+test('a path with nothing known is told with its code', () => {
+  expect(reprise(home, 'import', join(folder, 'none')).status).toBe(4);
+  expect(reprise(home, 'import', home).stderr).toContain('home of Reprise itself');
+}, 60_000);
