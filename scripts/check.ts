@@ -20,16 +20,17 @@ function suite(
 
 /** The conformance suite on each of our stores. */
 const STORE_SUITE = 'test/store/*-store.test.ts';
-const ENGINE = ['test/engine', 'test/cli'];
-const apart = ['test/crash/**', 'test/interop/**', 'test/simulation/**', STORE_SUITE];
-const outside = [...apart, ...ENGINE.map((folder) => `${folder}/**`)].flatMap((pattern) => [
+const SURFACES = ['cli', 'server', 'client', 'config', 'interop-formats'].map((name) => `test/${name}`);
+const apart = ['test/crash', 'test/interop', 'test/simulation', 'test/engine', ...SURFACES];
+const outside = [...apart.map((folder) => `${folder}/**`), STORE_SUITE].flatMap((pattern) => [
   '--exclude',
   pattern,
 ]);
 
 const suites = [
   suite('unit and property tests', 180, outside),
-  suite('engine and command line', 150, ENGINE),
+  suite('engine', 120, ['test/engine']),
+  suite('surfaces', 150, SURFACES),
   suite(
     'store suite',
     90,
