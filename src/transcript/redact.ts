@@ -32,11 +32,12 @@ const PATTERNS: readonly RegExp[] = [
   // A password in a URL goes on to the last @ of its part: people forget to escape theirs.
   /(:\/\/[^\s/?#:@"'\\]{0,256}:)[^\s/"'\\]{1,512}(?=@)/g,
   /([?&#](?:access_token|api_?key|auth|key|password|secret|sig|signature|token)=)[^&\s"'#\\]+/gi,
-  // Values that are called a secret.
-  pattern(
-    String.raw`((?:[a-z0-9]+[_-]){0,6}(?:api[_-]?key|passwd|password|passphrase|secret|private[_-]?key|secret[_-]?key|credentials?)${IS})(?:(?<=["'])[^"'\\\r\n]+|[^\s"',;}\\]{4,})`,
+  // Values that are called a secret, whatever stands before: DB_PASSWORD, accessToken.
+  new RegExp(
+    String.raw`((?:api[_-]?key|passwd|password|passphrase|secret|private[_-]?key|secret[_-]?key|credentials?)${IS})(?:(?<=["'])[^"'\\\r\n]+|[^\s"',;}\\]{4,})`,
+    'gi',
   ),
-  pattern(`((?:[a-z0-9]+[_-]){0,6}(?:access|auth|bearer|refresh|id|session)?[_-]?token${IS})${RANDOM}`),
+  new RegExp(`(token${IS})${RANDOM}`, 'gi'),
 ];
 
 function pattern(source: string): RegExp {
