@@ -73,6 +73,7 @@ const ALL: SessionSettings = {
 const CARRIED_ONLY = [
   'depth',
   'forkedFrom',
+  'importedFrom',
   'idleSince',
   'sessionId',
   'updatedAt',
