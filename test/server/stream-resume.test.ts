@@ -210,30 +210,35 @@ describe('a stream that broke off', () => {
   });
 
   test('a message in another engine is told delta by delta where the store passes them on', async () => {
-    const { opened, open } = gate();
-    const texts = deltas(300);
-    const big = 'x'.repeat(40_000);
-    await using runs = await openServer(
-      scripted([{ wait: opened, text: texts }, { text: ['a', big, 'b'] }]),
-      {
-        store: await farReaching(),
-      },
-    );
-    await using hears = await openServer(createScriptedModel(), { store: shared(runs), run: false });
-    const here = await runs.chat({ message: 'go', sessionId: 's' });
-    const there = await resume(hears, 's');
-    const heard = readSome(there, (all) => all.filter(isDelta).length === 100);
-    open();
-    const told = await heard;
-    expect(told.filter(isDelta)).toEqual((await allFrames(here)).filter(isDelta).slice(0, 100));
-    // The same ids in both: whoever breaks off there goes on here.
+    // One is too long to be passed on.
+    const texts = deltas(300).map((text, i) => (i === 200 ? 'x'.repeat(40_000) : text));
+    const paced = pacedModel(texts);
+    const session = { queue: { mode: 'followup' } } as const;
+    await using runs = await openServer(paced, { store: await farReaching(), session });
+    await using hears = await openServer(createScriptedModel(), { store: shared(runs), session, run: false });
+    const first = await runs.chat({ message: 'first', sessionId: 's' });
+    // Queued behind it, so that the other engine listens before its turn begins.
+    const key = { 'idempotency-key': 'go' };
+    const send = (at: OpenedServer): Promise<Response> => at.chat({ message: 'go', sessionId: 's' }, key);
+    const [breaks, stays] = [await send(hears), await send(hears)];
+    const here = await send(runs);
+    const told = await readSome(breaks, (all) => {
+      if (all.length === 1) paced.allow(400);
+      return all.filter(isDelta).length === 100;
+    });
+    paced.allow(200);
+    await allFrames(first);
+    const all = await allFrames(here);
+    const events = (some: readonly RawFrame[]): StreamEvent[] =>
+      some.filter(isDelta).map(({ event }) => event);
+    expect(events(told)).toEqual(events(all).slice(0, 100));
+    // Whoever breaks off there goes on here, at the worst with what is stored.
     const rest = await allFrames(resume(runs, 's', told.at(-1)?.id));
     expect(textOf([...told, ...rest].map(({ event }) => event))).toBe(texts.join(''));
-    // What is too long to be passed on is read where it is stored.
-    const second = await runs.chat({ message: 'more', sessionId: 's' }, { 'idempotency-key': 'k' });
-    const far = await allEvents(hears.chat({ message: 'more', sessionId: 's' }, { 'idempotency-key': 'k' }));
-    expect(textOf(far)).toBe(`a${big}b`);
-    expect(far.filter(({ type }) => type === 'done')).toEqual([(await allEvents(second)).at(-1)]);
+    const far = await allEvents(stays);
+    expect(far.filter(({ type }) => type === 'interrupted')).toHaveLength(1);
+    expect(textOf(far)).toBe(texts.join(''));
+    expect(far.filter(({ type }) => type === 'done')).toEqual([all.at(-1)?.event]);
   });
 
   test('a log that has become too long forgets what is stored, and a client that is behind goes on from there', async () => {
