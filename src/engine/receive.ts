@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto';
 import { RepriseError } from '../errors.ts';
 import { parseSessionKey } from '../keys/session-key.ts';
 import type { Inbound, InboxReceipt, Reset, SessionRecord } from '../store/store.ts';
-import { isObject, type JsonObject } from '../transcript/json.ts';
+import type { JsonObject } from '../transcript/json.ts';
 import { type Agents, agentOptions, systemPromptFor } from './agents.ts';
 import { inboundLine, replyLine } from './channel-log.ts';
+import { checkInboundMessage, inboundKey } from './check-inbound.ts';
 import { type Command, parseCommand, type UnknownCommand } from './commands.ts';
 import type { EngineContext } from './engine-context.ts';
 import { parseResetTrigger, resetReason } from './freshness.ts';
@@ -59,7 +59,7 @@ export class Receiver {
     const { context, agents, session } = this.#options;
     const { store, options } = context;
     context.assertOpen();
-    checkMessage(message);
+    checkInboundMessage(message);
     const route = await routeMessage({ store, agents, session }, message);
     const now = options.clock.now();
     const draft = this.#draft(message, route, now);
@@ -110,7 +110,7 @@ export class Receiver {
       sessionKey,
       ...(sessionId !== undefined && { sessionId }),
       source: account === undefined ? channel : `${channel}:${account}`,
-      ...keyOf(message),
+      ...inboundKey(message),
       log: inboundLine(message, sessionKey, now),
     };
   }
@@ -310,51 +310,6 @@ function placeSettings(message: InboundMessage): JsonObject {
   };
 }
 
-/**
- * The caller's own key covers what it sent. A channel's message id is enough by itself: channels deliver again with
- * other words around it, and it is the same message.
- */
-function keyOf(message: InboundMessage): { idempotencyKey?: string; digest?: string } {
-  const { idempotencyKey, messageId, peerKind = 'direct', peer, thread } = message;
-  if (idempotencyKey !== undefined)
-    return { idempotencyKey: `key:${idempotencyKey}`, digest: digestOf(message) };
-  if (messageId === undefined) return {};
-  const key = `message:${JSON.stringify([peerKind, peer ?? null, thread ?? null, messageId])}`;
-  return { idempotencyKey: key, digest: key };
-}
-
-function digestOf({ text, images, context }: InboundMessage): string {
-  return createHash('sha256')
-    .update(JSON.stringify([text, images ?? [], context ?? '']))
-    .digest('hex');
-}
-
-function checkMessage(message: unknown): asserts message is InboundMessage {
-  if (!isObject(message)) throw new RepriseError('INVALID_INPUT', 'a message is an object');
-  const fault = (name: string, what: string): RepriseError =>
-    new RepriseError('INVALID_INPUT', `${name} is ${what}`, { details: { field: name } });
-  for (const name of ['text', 'channel']) {
-    if (typeof message[name] !== 'string') throw fault(name, 'a text');
-  }
-  if (message['channel'] === '') throw fault('channel', 'a name');
-  for (const name of TEXT_FIELDS) {
-    const value = message[name];
-    if (value !== undefined && typeof value !== 'string') throw fault(name, 'a text');
-  }
-  const { peerKind, sender, queue } = message;
-  if (peerKind !== undefined && !PEER_KINDS.includes(peerKind as string))
-    throw fault('peerKind', PEER_KINDS.join(', '));
-  if (sender !== undefined && !(isObject(sender) && typeof sender['id'] === 'string'))
-    throw fault('sender', '{id, name?}');
-  if (queue !== undefined && !QUEUES.includes(queue as string))
-    throw fault('queue', `one of ${QUEUES.join(', ')}`);
-  bodyOf(message as unknown as InboundMessage);
-}
-
 /** Words of a command stand in no transcript, so not here either. */
 const ASKED = 'asked for';
 const NEW_SESSION = 'A new session begins; the old one is kept. /undo brings it back.';
-const TEXT_FIELDS =
-  'agentId account guild peer thread messageId sessionKey sessionId idempotencyKey context'.split(' ');
-const PEER_KINDS = ['direct', 'group', 'channel'];
-const QUEUES = 'steer followup queue collect steer-backlog steer+backlog interrupt reject'.split(' ');

@@ -122,15 +122,15 @@ export class Runners {
     return [...this.#runners.values()].filter(({ isBusy }) => isBusy);
   }
 
-  /** Until this engine closes: what changed in any inbox concerns whoever runs, waits or might run. */
+  /** Until this engine closes: what changed in any inbox concerns whoever runs it, or waits for its end. */
   async #heed(): Promise<void> {
     const { closed, news, store } = this.#options.context;
     try {
       for await (const sessionId of store.inbox.watch({ signal: closed.signal })) {
         news.tell(sessionId);
+        // Only who has the session: whoever accepted a message for an idle one runs it, and the sweep sees to the rest.
         const heeded = this.#runners.get(sessionId)?.heed();
         heeded?.catch(() => undefined); // the next boundary looks again
-        this.wake(sessionId);
       }
     } catch (error) {
       // The store closed before this engine did: everything is told by looks from now on.

@@ -85,6 +85,7 @@ export class SessionRunner {
   async heed(): Promise<void> {
     const turn = this.#turn;
     if (turn !== undefined) turn.look(await this.#context.store.inbox.pending(this.sessionId));
+    else if (this.lane.isHeld) await this.wake();
   }
 
   /** Messages that wait for more of their kind stay in the inbox; whoever is open next runs them. */

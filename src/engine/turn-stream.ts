@@ -92,6 +92,9 @@ async function follow(
     if (end.type === 'error') throw new RepriseError(end.code, end.message, { details: end.details });
     const { turnId, text, usage } = end;
     return { turnId, text, usage };
+  } catch (error) {
+    // A look that found the store closed says less than that this engine is.
+    throw closed.aborted && isClosedStore(error) ? closedError(receipt) : error;
   } finally {
     poll.abort();
     signal?.removeEventListener('abort', onAbort);
@@ -112,18 +115,23 @@ async function listen(subscription: Subscription, inboxId: string, events: Event
 }
 
 /** The message is accepted and will be answered, but not while this engine is open. */
-function whenClosed(closed: AbortSignal, over: AbortSignal, { inboxId }: InboxReceipt): Promise<never> {
+function whenClosed(closed: AbortSignal, over: AbortSignal, receipt: InboxReceipt): Promise<never> {
   return new Promise((_, reject) => {
-    const fail = (): void =>
-      reject(
-        new RepriseError('STORE_FAILED', 'this engine was closed before the message was answered', {
-          outcome: 'unknown',
-          details: { inboxId, next: 'Send it again with the same key, or ask for its inbox id.' },
-        }),
-      );
+    const fail = (): void => reject(closedError(receipt));
     if (closed.aborted) fail();
     else closed.addEventListener('abort', fail, { once: true, signal: over });
   });
+}
+
+function closedError({ inboxId }: InboxReceipt): RepriseError {
+  return new RepriseError('STORE_FAILED', 'this engine was closed before the message was answered', {
+    outcome: 'unknown',
+    details: { inboxId, next: 'Send it again with the same key, or ask for its inbox id.' },
+  });
+}
+
+function isClosedStore(error: unknown): boolean {
+  return error instanceof RepriseError && error.code === 'STORE_FAILED';
 }
 
 /** What another process stores for a turn is told here too; of one that runs here the hub tells all. */

@@ -98,9 +98,8 @@ describe('a process that is killed in a turn that is written at its end', () => 
     expect(notes(home, 'complaints')).toEqual([]);
   });
 
-  test('with the pair landed and its row not told: it is told, however often that takes, and not answered again', async () => {
-    await dieOf('m1 | safe', 'before-settle');
-    for (let attempt = 2; attempt <= 4; attempt++) await startToDie();
+  test('with the pair landed: its row is told in the same step, and it is not answered again', async () => {
+    await dieOf('m1 | safe', 'after-end');
     mayLive();
     {
       await using next = await start();

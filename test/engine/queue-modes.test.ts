@@ -134,12 +134,10 @@ describe('a message that waits', () => {
     const open = gate();
     const model = scripted([{ wait: open.promise, calls: [{ name: 'echo' }] }, 'one', 'two']);
     await using at = await openChannels(model, { tools: [echo] });
-    const [, queued, steered] = [
-      await at.reprise.receive(telegram('a')),
-      (await until(() => model.requests.length === 1),
-      await at.reprise.receive(telegram('later', { queue: 'queue' }))),
-      await at.reprise.receive(telegram('now')),
-    ];
+    await at.reprise.receive(telegram('a'));
+    await until(() => model.requests.length === 1);
+    const queued = await at.reprise.receive(telegram('later', { queue: 'queue' }));
+    const steered = await at.reprise.receive(telegram('now'));
     open.resolve();
     await at.reprise.idle();
     expect(await at.reprise.inbox(steered.inboxId)).toMatchObject({

@@ -34,15 +34,9 @@ store.append = async (id, entries, options) => {
   if (isCompaction) dieAt(home, 'before-append');
   const receipt = await append(id, entries, options);
   if (isCompaction) dieAt(home, 'after-append');
+  if (options?.settle?.some(({ state }) => state === 'done') === true) dieAt(home, 'after-end');
   return receipt;
 };
-const settle = store.inbox.settle.bind(store.inbox);
-Object.assign(store.inbox, {
-  settle: async (...args: Parameters<typeof settle>): Promise<void> => {
-    dieAt(home, 'before-settle');
-    await settle(...args);
-  },
-});
 const profile = process.env['REPRISE_PROFILE'];
 const reprise = new Reprise({
   session: { queue: { mode: 'queue', cap: 1000 } },
