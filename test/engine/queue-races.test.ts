@@ -134,6 +134,22 @@ test('a turn that is written at its end is taken up again with all that was said
   at.model.assertDone();
 });
 
+test('a runner that lost the session ends no message by an append that was stored before', async () => {
+  await using store = await openMemoryStore();
+  const { sessionId, inboxIds } = await leaveBehind(store, [{ text: 'first', mode: 'steer', taken: true }]);
+  const [inboxId = ''] = inboxIds;
+  const said = [{ type: 'message', message: { role: 'user', content: 'first' } }];
+  const lost = await store.lease(sessionId);
+  await lost.release({ handOver: true });
+  const { epoch } = await store.lease(sessionId);
+  const stored = await store.append(sessionId, said, { key: inboxId, epoch });
+  const settle = [{ inboxId, state: 'merged', detail: { mergedInto: 'another' } }] as const;
+  expect(await store.append(sessionId, said, { key: inboxId, epoch: lost.epoch, settle })).toEqual(stored);
+  expect(await store.inbox.get(inboxId)).toMatchObject({ state: 'running' });
+  expect(await store.append(sessionId, said, { key: inboxId, epoch, settle })).toEqual(stored);
+  expect(await store.inbox.get(inboxId)).toMatchObject({ state: 'merged' });
+});
+
 test('a group and a person of the same name have message ids of their own', async () => {
   await using at = await openChannels(scripted(['one', 'two']));
   const person = await at.reprise.receive(telegram('hello', { messageId: '7' }));

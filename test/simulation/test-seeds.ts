@@ -43,7 +43,7 @@ export function testSeeds(part: number, parts: number): void {
       // Accidents that do not happen show nothing.
       if (seeds.length >= 20) expect(Math.min(...Object.values(totals))).toBeGreaterThan(0);
     },
-    60_000 + seeds.length * 10_000,
+    60_000 + seeds.length * 30_000,
   );
 }
 

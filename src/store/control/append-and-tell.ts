@@ -1,6 +1,6 @@
 import { type ErrorCode, RepriseError } from '../../errors.ts';
 import type { AppendReceipt, Settlement } from '../store.ts';
-import { type AppendRequest, append } from './append.ts';
+import { type AppendRequest, append, isHolder } from './append.ts';
 import type { Batch } from './batch.ts';
 import { type ReceiveRequest, receive, settleItem } from './inbox.ts';
 
@@ -21,6 +21,8 @@ export function appendAndTell(batch: Batch, request: AppendAndTellRequest): Appe
   if (settle.length === 0 && deliver.length === 0) return append(batch, request);
   return batch.attempt(() => {
     const receipt = append(batch, request);
+    // A known key is answered whoever asks, but who lost the session ends nothing in it (I-32).
+    if (!isHolder(batch, request)) return receipt;
     for (const settlement of settle) settleItem(batch, settlement);
     for (const inbound of deliver) tell(batch, inbound);
     return receipt;

@@ -65,10 +65,18 @@ export function append(batch: Batch, request: AppendRequest): AppendReceipt {
   return receipt;
 }
 
-function checkEpoch({ db, self, space }: Batch, row: SessionRow, { entries, epoch }: AppendRequest): void {
+/** Whether the epoch it was given, if any, is that of the lease. */
+export function isHolder(batch: Batch, { id, epoch }: Pick<AppendRequest, 'id' | 'epoch'>): boolean {
+  if (epoch === undefined) return true;
+  const row = batch.session(id);
+  const lease = batch.db.row<{ epoch: number }>('SELECT epoch FROM leases WHERE session_id = ?', row.id);
+  return epoch === row.epoch && lease?.epoch === epoch;
+}
+
+function checkEpoch(batch: Batch, row: SessionRow, { entries, epoch }: AppendRequest): void {
+  const { db, self, space } = batch;
   if (epoch !== undefined) {
-    const lease = db.row<{ epoch: number }>('SELECT epoch FROM leases WHERE session_id = ?', row.id);
-    if (epoch === row.epoch && lease?.epoch === epoch) return;
+    if (isHolder(batch, { id: row.id, epoch })) return;
     throw new RepriseError('FENCED', `epoch ${epoch} of session ${row.id} is over`, {
       details: { epoch: row.epoch },
     });
