@@ -13,6 +13,7 @@ import { type AgentParams, agentParams, sessionIdSchema } from '../../protocol/i
 import { maybe } from '../../protocol/maybe.ts';
 import type { ServerApp, ServerContext } from '../context.ts';
 import { findRecord, findSession } from '../find-session.ts';
+import { keyedId } from '../keyed-id.ts';
 import { addOperation } from '../operation.ts';
 import { eventLogs, openStream } from '../sse/open-stream.ts';
 
@@ -40,9 +41,19 @@ export function registerChat(app: ServerApp, context: ServerContext): void {
     body: chatRequestSchema,
     needsBody: true,
     answer: { ...STREAM, description: 'The events of the message, one JSON object each, until its end' },
-    run: async ({ params, body: { message, channel = OWN_CHANNEL, ...rest }, c }) => {
-      const said: InboundMessage = { ...rest, text: message, channel, agentId: params.agentId };
+    run: async ({ params, body: { message, channel: given, ...rest }, c }) => {
       const idempotencyKey = c.get('idempotencyKey');
+      const { agentId } = params;
+      // Whoever says neither where nor to whom begins a conversation of their own.
+      const isRouted = [rest.sessionId, rest.sessionKey, given].some((name) => name !== undefined);
+      const fresh = isRouted ? {} : { sessionId: keyedId('chat', agentId, idempotencyKey) };
+      const said: InboundMessage = {
+        ...rest,
+        ...fresh,
+        text: message,
+        channel: given ?? OWN_CHANNEL,
+        agentId,
+      };
       const { inboxId, sessionId, sessionKey } = await reprise.receive(
         { ...said, idempotencyKey },
         { atOnce: true },

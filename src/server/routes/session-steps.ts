@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { Context } from 'hono';
 import { type CommandBody, commandAnswer, commandBody } from '../../protocol/commands.ts';
 import { type SessionParams, sessionParams } from '../../protocol/ids.ts';
@@ -16,6 +15,7 @@ import {
 import { SESSION_PATHS } from '../access.ts';
 import type { ServerApp, ServerContext, ServerEnv } from '../context.ts';
 import { findSession, type Session } from '../find-session.ts';
+import { keyedId } from '../keyed-id.ts';
 import { addOperation, type Operation } from '../operation.ts';
 import { runHttpCommand } from '../run-command.ts';
 
@@ -70,8 +70,7 @@ export function registerSessionSteps(app: ServerApp, context: ServerContext): vo
     forkBody,
     { status: 201, schema: sessionAnswerSchema, description: 'The new session' },
     async (session, { at }, c) => {
-      // The copy's id comes of the key: a retry finds it, also after a restart, when no answer is remembered.
-      const id = c.get('hasOwnKey') ? forkId(session.id, c.get('idempotencyKey')) : undefined;
+      const id = c.get('hasOwnKey') ? keyedId('fork', session.id, c.get('idempotencyKey')) : undefined;
       const made = await session.fork({ ...(at !== undefined && { at }), ...(id !== undefined && { id }) });
       return { session: sessionView(made) };
     },
@@ -107,11 +106,4 @@ export function registerSessionSteps(app: ServerApp, context: ServerContext): vo
     (session, body) => runHttpCommand(context, session, body),
     true,
   );
-}
-
-function forkId(sessionId: string, key: string): string {
-  return `fork-${createHash('sha256')
-    .update(JSON.stringify([sessionId, key]))
-    .digest('hex')
-    .slice(0, 32)}`;
 }
