@@ -74,6 +74,8 @@ export class BackgroundCompaction {
     // A digest costs nothing, so there is no reason to make one before it is needed.
     if (summarise === undefined) return;
     const limits = compactionLimits(view, window, frame);
+    // Nobody waits for it, so it never takes a place that a message waits for.
+    using _slot = await options.lanes.enter('background');
     const standing = await standingOf(store, sessionId);
     const prepared = await prepareCompaction(view, { reason: 'background', ...limits, summarise, standing });
     if (prepared === undefined) return;
