@@ -24,7 +24,10 @@ run('npm', ['install', '--no-audit', '--no-fund', '--silent', join(folder, filen
 writeFileSync(
   join(folder, 'use.ts'),
   `import { openReprise, openStore, parseTranscript, rebuildHistory, type AnthropicMessage, type Store } from 'reprise';
+import { createClient, type Client } from 'reprise/client';
 import { validateAnthropicMessages, type Violation } from 'reprise/testing';
+const client: Client = createClient({ url: 'http://127.0.0.1:1', token: 'none' });
+console.log(typeof client.chat);
 const { entries } = parseTranscript('{"type":"user","content":"hi","ts":1}\\n');
 const messages: AnthropicMessage[] = rebuildHistory(entries, { format: 'anthropic' });
 const violations: Violation[] = validateAnthropicMessages(messages);
@@ -47,6 +50,7 @@ run(join(root, 'node_modules/.bin/tsc'), [...options, 'use.ts']);
 console.log('ok: the types are usable');
 const used = run(process.execPath, ['use.ts']);
 expect('the library', used, '{"messages":[{"role":"user","content":"hi"}],"violations":[]}');
+expect('the client', used, 'function');
 expect('the engine', used, 'You said: "hello"');
 expect('the store in its threads', used, '{"firstSeq":2,"lastSeq":2}');
 const bin = join(folder, 'node_modules/.bin/reprise');
