@@ -125,6 +125,7 @@ test.for(seeds)(
       for (const driver of fleet) await driver[Symbol.asyncDispose]();
     }
     await using store = await openStore({ kind: 'jsonl', home, durability: 'os' });
-    expect(await judge(store, evidenceOf(messages))).toEqual([]);
+    const { findings } = await judge(store, evidenceOf(messages));
+    expect(findings).toEqual([]);
   },
 );

@@ -1,5 +1,4 @@
 import type { Entry, InboxItem, InboxState, Store } from '../../src/index.ts';
-import { readAll } from '../support/turn-judge.ts';
 import { judgeTranscript, namesIn } from './judge-transcript.ts';
 import type { Delivery } from './traffic.ts';
 
@@ -61,25 +60,49 @@ const ENDS: ReadonlySet<InboxState> = new Set([
   'interrupted',
 ]);
 
-/** Everything that is wrong with a store when all is quiet. */
-export async function judge(store: Store, evidence: Evidence): Promise<string[]> {
+export interface Verdict {
+  /** Everything that is wrong. */
+  readonly findings: readonly string[];
+  /** How many messages ended how. */
+  readonly states: Readonly<Record<string, number>>;
+}
+
+/** Looks at a store when all is quiet. */
+export async function judge(store: Store, evidence: Evidence): Promise<Verdict> {
   const wrong = [...evidence.findings];
   const pending = await store.inbox.pending();
   if (pending.length > 0)
     wrong.push(`${pending.length} messages have no end: ${pending.map(said).join(', ')}`);
   const judged = await readRows(store, evidence.messages, wrong);
   wrong.push(...judgeRows(judged), ...judgeKeys(judged), ...judgeEnds(judged, evidence));
+  const { status, findings } = await store.verify();
+  if (status !== 'clean') wrong.push(`the store is ${status}: ${JSON.stringify(findings)}`);
   const sessions = new Map<string, Entry[]>();
-  for (const id of await sessionIds(store)) {
-    sessions.set(id, await readAll(store, id));
-    const { status, findings } = await store.verify(id);
-    if (status !== 'clean') wrong.push(`session ${id} is ${status}: ${JSON.stringify(findings)}`);
-  }
+  for (const id of await sessionIds(store)) sessions.set(id, await readAll(store, id));
   wrong.push(...judgeRequests(judged, evidence), ...judgeTools(evidence));
   for (const [id, entries] of sessions)
     wrong.push(...judgeTranscript(id, entries, judged).map((what) => `session ${id}: ${what}`));
   wrong.push(...judgePlaces(judged, sessions));
-  return wrong;
+  return { findings: wrong, states: countStates(judged, evidence.messages) };
+}
+
+function countStates(judged: readonly Judged[], messages: readonly Sent[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  const refused = messages.flatMap((sent) => sent.refused ?? []);
+  for (const state of [...judged.map(({ item }) => item.state), ...refused])
+    counts[state] = (counts[state] ?? 0) + 1;
+  return counts;
+}
+
+async function readAll(store: Store, id: string): Promise<Entry[]> {
+  const all: Entry[] = [];
+  for (let from = 2; ; ) {
+    const { entries, hasMore } = await store.read(id, { from, limit: 1000 });
+    for (const { entry } of entries) all.push(entry as Entry);
+    const last = entries.at(-1);
+    if (!hasMore || last === undefined) return all;
+    from = last.seq + 1;
+  }
 }
 
 async function readRows(store: Store, messages: readonly Sent[], wrong: string[]): Promise<Judged[]> {

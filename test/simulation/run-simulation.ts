@@ -100,10 +100,10 @@ export async function runSimulation(options: SimulationOptions): Promise<Simulat
   scheduler.in(random.skewed(200, 8000), undefined, strike);
   while (!isOver && (await scheduler.step()));
 
-  const findings = await judge(store, evidence);
+  const verdict = await judge(store, evidence);
   return {
     seed,
-    findings,
+    ...verdict,
     traceHash: scheduler.traceHash,
     trace: scheduler.trace,
     operations: world.operations,
@@ -112,22 +112,5 @@ export async function runSimulation(options: SimulationOptions): Promise<Simulat
     virtualMs: scheduler.now,
     kills: fleet.kills,
     pauses: fleet.pauses,
-    states: await countStates(store, evidence.messages),
   };
-}
-
-async function countStates(store: Store, messages: readonly Sent[]): Promise<Record<string, number>> {
-  const counts: Record<string, number> = {};
-  for (const { receipts, refused } of messages) {
-    const [receipt] = receipts;
-    const state =
-      receipt === undefined
-        ? (refused ?? 'never accepted')
-        : await store.inbox.get(receipt.inboxId).then(
-            (item) => item.state,
-            () => 'gone',
-          );
-    counts[state] = (counts[state] ?? 0) + 1;
-  }
-  return counts;
 }
