@@ -1,6 +1,6 @@
 /** `npm run check`, which is what `npm test` runs: everything that must hold before anything lands. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runSteps, type Step } from './steps.ts';
 
@@ -27,17 +27,20 @@ const outside = [...apart.map((folder) => `${folder}/**`), STORE_SUITE].flatMap(
   pattern,
 ]);
 
+/** A third of their time they wait for processes and disks, so one more may run. */
+const WAITING = [`--maxWorkers=${Math.max(3, availableParallelism() - 1)}`];
+
 const suites = [
   suite('unit and property tests', 180, outside),
-  suite('engine', 120, ['test/engine']),
-  suite('surfaces', 150, SURFACES),
+  suite('engine', 90, ['test/engine']),
+  suite('surfaces', 150, [...SURFACES, ...WAITING]),
   suite(
     'store suite',
     90,
     ['memory', 'sqlite', 'jsonl'].map((kind) => STORE_SUITE.replace('*', kind)),
   ),
   suite('simulation', 120, ['test/simulation']),
-  suite('crash tests', 240, ['test/crash']),
+  suite('crash tests', 240, ['test/crash', ...WAITING]),
 ];
 runSteps([
   { name: 'lint and format', command: ['biome', 'ci', '.'], budgetSeconds: 20 },

@@ -14,7 +14,8 @@ describe('a store that breaks a promise is caught', () => {
   const all = [...brokenStores, ...brokenInboxes];
   let caught = 0;
 
-  test.each(all)('$name', async ({ caughtBy, open }) => {
+  // Side by side: some are caught only by an answer that does not come.
+  test.concurrent.each(all)('$name', async ({ caughtBy, open }) => {
     const storeCase = storeCases.find(({ name }) => name === caughtBy);
     if (storeCase === undefined) throw new Error(`no case is called ${caughtBy}`);
     const error = await runStoreCase(storeCase, open).catch((reason: unknown) => reason);
