@@ -1,6 +1,6 @@
-import { contentText } from '../transcript/content.ts';
 import type { Entry, SessionHeader } from '../transcript/entry.ts';
-import { isObject, type JsonObject } from '../transcript/json.ts';
+import { entryText } from '../transcript/entry-text.ts';
+import { isObject } from '../transcript/json.ts';
 import type { Transcript } from '../transcript/reader.ts';
 import { selectContext } from '../transcript/select.ts';
 import { buildTree, pathTo } from '../transcript/tree.ts';
@@ -79,45 +79,11 @@ export function toRow(entry: Entry, seq: number, inContext: boolean): HistoryRow
   return {
     ...row,
     role: String(message['role']),
-    text: messageText(message),
+    text: entryText(entry),
     content,
     ...(toolCalls.length > 0 && { toolCalls }),
     ...(!inContext && { compacted: true }),
   };
-}
-
-function messageText(message: JsonObject): string {
-  if (message['role'] === 'bashExecution')
-    return `$ ${String(message['command'])}\n${String(message['output'] ?? '')}`;
-  return contentText(message['content']);
-}
-
-function entryText(entry: Entry): string {
-  const { summary, customType, modelId, provider, thinkingLevel, name, label, content } = entry;
-  switch (entry.type) {
-    case 'compaction':
-    case 'branch_summary':
-      return String(summary ?? '');
-    case 'model_change':
-      return `${String(provider)}/${String(modelId)}`;
-    case 'thinking_level_change':
-      return String(thinkingLevel);
-    case 'session_info':
-      return String(name ?? '');
-    case 'label':
-      return String(label ?? '(removed)');
-    case 'custom':
-      return customType === 'reprise.lost' ? lostText(entry['data']) : String(customType);
-    case 'custom_message':
-      return contentText(content);
-    default:
-      return '';
-  }
-}
-
-function lostText(data: unknown): string {
-  const { firstSeq, lastSeq, reason } = isObject(data) ? data : {};
-  return `lines ${String(firstSeq)} to ${String(lastSeq)} are lost: ${String(reason)}`;
 }
 
 function callsOf(content: unknown): { id: unknown; name: unknown; input: unknown }[] {

@@ -170,11 +170,3 @@ function emptyText(path: string, { name }: Origin): RepriseError {
     details: { field: path, from: name, next: `Give ${name} a value, or leave it out.` },
   });
 }
-
-/** REPRISE_SESSION_CACHE_TTL_MS: how long a session stays warm after its last use; unset, the store decides. */
-export function loadSessionCacheTtl(env: NodeJS.ProcessEnv = process.env): number | undefined {
-  const text = env['REPRISE_SESSION_CACHE_TTL_MS'];
-  if (text === undefined || text === '') return undefined;
-  if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw new RepriseError('CONFIG_INVALID', `REPRISE_SESSION_CACHE_TTL_MS is milliseconds, not ${text}`);
-}

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { contentText } from '../transcript/content.ts';
 import type { Entry } from '../transcript/entry.ts';
-import { isObject, type JsonObject } from '../transcript/json.ts';
+import { entryText } from '../transcript/entry-text.ts';
+import { isObject } from '../transcript/json.ts';
 import { selectContext } from '../transcript/select.ts';
 import { pathEntries } from '../transcript/tree.ts';
 import { limitShape, type Page, pageShape } from './page.ts';
@@ -82,40 +82,11 @@ export function historyRow(entry: Entry, seq: number, inContext: ReadonlySet<str
   return {
     ...row,
     role: String(message['role']),
-    text: messageText(message),
+    text: entryText(entry),
     content,
     ...(toolCalls.length > 0 && { toolCalls }),
     ...(!inContext.has(id) && { compacted: true }),
   };
-}
-
-function messageText(message: JsonObject): string {
-  if (message['role'] !== 'bashExecution') return contentText(message['content']);
-  return `$ ${String(message['command'])}\n${String(message['output'] ?? '')}`;
-}
-
-function entryText(entry: Entry): string {
-  const { summary, customType, modelId, provider, thinkingLevel, content, data } = entry;
-  switch (entry.type) {
-    case 'compaction':
-    case 'branch_summary':
-      return String(summary ?? '');
-    case 'model_change':
-      return `${String(provider)}/${String(modelId)}`;
-    case 'thinking_level_change':
-      return String(thinkingLevel);
-    case 'custom_message':
-      return contentText(content);
-    case 'custom':
-      return customType === 'reprise.lost' ? lostText(data) : String(customType);
-    default:
-      return '';
-  }
-}
-
-function lostText(data: unknown): string {
-  const { firstSeq, lastSeq, reason } = isObject(data) ? data : {};
-  return `lines ${String(firstSeq)} to ${String(lastSeq)} are lost: ${String(reason)}`;
 }
 
 function callsOf(content: unknown): { id: string; name: string; input: unknown }[] {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { loadSessionCacheTtl } from '../../src/config/load.ts';
+import { loadConfig } from '../../src/config/load.ts';
 import { openStore } from '../../src/config/open.ts';
 import { entryIdForSeq, RepriseError } from '../../src/index.ts';
 import { EPOCH_JUMP } from '../../src/store/control/adopt.ts';
@@ -194,12 +194,15 @@ describe('what is kept', () => {
   });
 });
 
-test('REPRISE_SESSION_CACHE_TTL_MS sets the time, and only a number does', () => {
-  const load = (text: string): number | undefined =>
-    loadSessionCacheTtl({ REPRISE_SESSION_CACHE_TTL_MS: text });
-  expect(loadSessionCacheTtl({})).toBeUndefined();
-  expect(load('')).toBeUndefined();
-  expect(load('0')).toBe(0);
-  expect(load('45000')).toBe(45_000);
-  for (const bad of ['-1', '1.5', 'soon', '1e3']) expect(() => load(bad)).toThrow('milliseconds');
+test('REPRISE_SESSION_CACHE_TTL_MS sets the time, and only a number does', async () => {
+  const load = async (text?: string): Promise<number | undefined> => {
+    const env = text === undefined ? {} : { REPRISE_SESSION_CACHE_TTL_MS: text };
+    return (await loadConfig({ env, cwd: tmpdir() })).config.store.sessionCacheTtlMs;
+  };
+  expect(await load()).toBeUndefined();
+  expect(await load('')).toBeUndefined();
+  expect(await load('0')).toBe(0);
+  expect(await load('45000')).toBe(45_000);
+  for (const text of ['-1', '1.5', 'soon', '1e3'])
+    await expect(load(text), text).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
 });

@@ -1,16 +1,10 @@
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { cliEnv } from './cli-env.ts';
 
-const {
-  FORCE_COLOR: _colour,
-  NO_COLOR: _plain,
-  REPRISE_HOME: _home,
-  REPRISE_URL: _url,
-  ...inherited
-} = process.env;
 /** What a test's command starts from: no colours, no home and no server of whoever runs it. */
-export const ENVIRONMENT: NodeJS.ProcessEnv = inherited;
+export const ENVIRONMENT: NodeJS.ProcessEnv = cliEnv();
 
 export interface Ran {
   readonly status: number | null;
