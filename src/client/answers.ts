@@ -38,6 +38,8 @@ export interface CommandAnswer {
   readonly text: string;
   /** Where to go on from now. */
   readonly sessionId?: string;
+  /** It said something: `stream` tells the turn. */
+  readonly inboxId?: string;
 }
 
 export interface ContextAnswer {

@@ -150,10 +150,13 @@ export type {
   InboundRequest,
   InboxAnswer,
 } from '../protocol/chat.ts';
-export type { StreamEvent } from '../protocol/events.ts';
+export type { CommandView } from '../protocol/commands.ts';
+export type { StreamEvent, TokenUsage } from '../protocol/events.ts';
 export type { HistoryPage, HistoryRow } from '../protocol/records.ts';
-export type { SessionList, SessionView } from '../protocol/sessions.ts';
+export type { SessionList, SessionListQuery, SessionView } from '../protocol/sessions.ts';
+export type { TreeNode, TreePage } from '../protocol/tree.ts';
 export type {
+  AgentView,
   CommandAnswer,
   CompactAnswer,
   ContextAnswer,

@@ -1,0 +1,61 @@
+import type { JSX } from 'preact';
+import type { Conversation } from '../stores/conversation.ts';
+import { dialog } from '../stores/dialogs.ts';
+import { go } from '../stores/route.ts';
+import type { Mark } from '../stores/transcript-items.ts';
+import { t } from '../strings.ts';
+import { redoStep } from './steps.ts';
+
+/** Something that happened beside what was said, as a rule across the transcript. */
+export function MarkLine({
+  conversation,
+  mark,
+}: {
+  readonly conversation: Conversation;
+  readonly mark: Mark;
+}): JSX.Element {
+  const { agentId } = conversation;
+  return (
+    <p class={`mark ${mark.kind}`}>
+      <span>{markText(mark)}</span>
+      {mark.kind === 'leaf' && (
+        <button type="button" onClick={() => void redoStep(conversation)}>
+          {t('redo')}
+        </button>
+      )}
+      {mark.kind === 'reset' && (
+        <button type="button" onClick={() => go({ view: 'session', agentId, sessionId: mark.next })}>
+          {t('openNext')}
+        </button>
+      )}
+      {mark.kind === 'turn' && mark.turn.turnId !== '' && (
+        <button
+          type="button"
+          onClick={() => {
+            dialog.value = { kind: 'explain', turnId: mark.turn.turnId };
+          }}
+        >
+          {t('explain')}
+        </button>
+      )}
+    </p>
+  );
+}
+
+function markText(mark: Mark): string {
+  switch (mark.kind) {
+    case 'undone':
+      return t('compactionUndone');
+    case 'shortened':
+      return t('shortened', mark.count);
+    case 'leaf':
+      return t('wentBack');
+    case 'reset':
+      return t('reset');
+    case 'lost':
+      return t('lost', mark.text);
+    case 'turn':
+      if (mark.turn.status === 'aborted') return t('aborted');
+      return mark.turn.status === 'error' ? t('turnFailed', mark.turn.error ?? '') : t('interrupted');
+  }
+}
