@@ -1,13 +1,17 @@
 import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
 
 const config: ViteUserConfig = defineConfig({
   // Node runs all of it as it is; lowered, `using` would need a helper module.
-  oxc: { target: 'esnext' },
+  oxc: { target: 'esnext', jsx: { runtime: 'automatic', importSource: 'preact' } },
+  resolve: { alias: { 'reprise/client': fileURLToPath(new URL('src/client/index.ts', import.meta.url)) } },
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/interop/**'],
     testTimeout: 60_000,
+    // Polls are waits, not measurements.
+    expect: { poll: { timeout: 20_000 } },
     // On two cores the default is one worker; much of the time is spent waiting for disks and processes.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     // Node strips types by WebAssembly in every thread, and V8 loses count of such code pages where the processor

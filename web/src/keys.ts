@@ -7,7 +7,11 @@ import { sessions } from './stores/sessions.ts';
 /** Keys that work everywhere; those of a field are its own. */
 export function listenToKeys(): () => void {
   addEventListener('keydown', onKey);
-  return () => removeEventListener('keydown', onKey);
+  addEventListener('pointerdown', onPoint);
+  return () => {
+    removeEventListener('keydown', onKey);
+    removeEventListener('pointerdown', onPoint);
+  };
 }
 
 function onKey(event: KeyboardEvent): void {
@@ -34,7 +38,22 @@ function onKey(event: KeyboardEvent): void {
   }
 }
 
+/** Small panels close like menus do. */
+const PANELS = 'details.context[open], details.facets[open]';
+
+function onPoint({ target }: PointerEvent): void {
+  for (const panel of document.querySelectorAll<HTMLDetailsElement>(PANELS))
+    if (!(target instanceof Node) || !panel.contains(target)) panel.open = false;
+}
+
+function closePanels(): boolean {
+  const panels = [...document.querySelectorAll<HTMLDetailsElement>(PANELS)];
+  for (const panel of panels) panel.open = false;
+  return panels.length > 0;
+}
+
 function stop(): void {
+  if (closePanels()) return;
   const current = conversation.value;
   if (current?.live.value !== undefined) void attempt(() => current.stop());
 }

@@ -1,5 +1,6 @@
 import { render } from 'preact';
 import { App } from './app.tsx';
+import { preloadDialogs } from './chat/dialogs.tsx';
 import { loadLexer } from './markdown/lexer.ts';
 import { loadToken } from './stores/auth.ts';
 import { keepOpen } from './stores/open-conversations.ts';
@@ -18,5 +19,5 @@ keepOpen();
 const place = document.getElementById('app');
 void loadLanguage().then(() => {
   if (place !== null) render(<App />, place);
-  void loadLexer();
+  void loadLexer().then(preloadDialogs);
 });

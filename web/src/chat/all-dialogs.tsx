@@ -7,6 +7,7 @@ import { KeysDialog } from './keys-dialog.tsx';
 import { RenameDialog } from './rename-dialog.tsx';
 import { SearchDialog } from './search-dialog.tsx';
 import { SettingsDialog } from './settings-dialog.tsx';
+import { ToldDialog } from './told-dialog.tsx';
 import { TreeDialog } from './tree-dialog.tsx';
 
 /** Loaded with the first of them. */
@@ -17,6 +18,7 @@ export function AllDialogs(): JSX.Element | null {
   if (open.kind === 'search') return <SearchDialog />;
   if (open.kind === 'keys') return <KeysDialog />;
   if (open.kind === 'settings') return <SettingsDialog />;
+  if (open.kind === 'told') return <ToldDialog title={open.title} text={open.text} />;
   if (current === undefined) return null;
   if (open.kind === 'rename') return <RenameDialog conversation={current} />;
   if (open.kind === 'compact') return <CompactDialog conversation={current} />;

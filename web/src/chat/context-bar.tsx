@@ -13,12 +13,15 @@ export function ContextBar({ conversation }: { readonly conversation: Conversati
   const title = t('contextOf', shortCount(report.tokens), shortCount(whole));
   return (
     <details class="context">
-      <summary aria-label={`${t('context')}: ${title}`} title={title}>
+      <summary title={title}>
         <span class="bar" role="presentation">
           {parts.map(({ name, share }) => (
             <i key={name} class={`part ${name}`} style={{ width: `${share}%` }} />
           ))}
           <i class="budget" style={{ left: `${mark}%` }} />
+        </span>
+        <span class="offscreen">
+          {t('context')}: {title},
         </span>
         <span class="percent">{percent(report.tokens / whole)}</span>
       </summary>

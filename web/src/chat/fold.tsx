@@ -59,7 +59,7 @@ export function Fold({ conversation, compaction, isOpen, onToggle }: FoldProps):
           <p>{t('recallLine', recall.found, recall.total)}</p>
           {recall.missing.length > 0 && (
             <>
-              <h4>{t('recallMissing')}</h4>
+              <p class="label">{t('recallMissing')}</p>
               <ul>
                 {recall.missing.map((fact) => (
                   <li key={fact}>

@@ -6,21 +6,33 @@ import type { Mark } from '../stores/transcript-items.ts';
 import { t } from '../strings.ts';
 import { redoStep } from './steps.ts';
 
-/** Something that happened beside what was said, as a rule across the transcript. */
-export function MarkLine({
-  conversation,
-  mark,
-}: {
+export interface MarkLineProps {
   readonly conversation: Conversation;
+  readonly id: string;
   readonly mark: Mark;
-}): JSX.Element {
-  const { agentId } = conversation;
+}
+
+/** Something that happened beside what was said, as a rule across the transcript. */
+export function MarkLine({ conversation, id, mark }: MarkLineProps): JSX.Element {
+  const { agentId, history } = conversation;
+  // What was said since cannot be taken over.
+  const isLast = mark.kind === 'leaf' && history.rows.value.at(-1)?.id === id;
   return (
     <p class={`mark ${mark.kind}`}>
       <span>{markText(mark)}</span>
-      {mark.kind === 'leaf' && (
+      {isLast && (
         <button type="button" onClick={() => void redoStep(conversation)}>
           {t('redo')}
+        </button>
+      )}
+      {mark.kind === 'leaf' && (
+        <button
+          type="button"
+          onClick={() => {
+            dialog.value = { kind: 'tree' };
+          }}
+        >
+          {t('branches')}
         </button>
       )}
       {mark.kind === 'reset' && (

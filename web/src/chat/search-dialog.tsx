@@ -67,7 +67,8 @@ export function SearchDialog(): JSX.Element {
     <Dialog title={t('search')} bare wide>
       <input
         class="search-field"
-        type="search"
+        type="text"
+        enterkeyhint="search"
         autofocus
         placeholder={t('searchHint')}
         aria-label={t('search')}

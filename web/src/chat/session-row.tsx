@@ -15,7 +15,8 @@ export function SessionRow({ session }: { readonly session: SessionView }): JSX.
     channel ?? '',
     isJob(session) || parentId !== undefined ? '↳' : '',
     status === 'deleted' ? t('trash') : '',
-    `${messageCount} · ${shortCount(tokenEstimate)}`,
+    t('messages', messageCount),
+    `${shortCount(tokenEstimate)} ${t('tokens')}`,
   ].filter((note) => note !== '');
   return (
     <div role="listitem">
@@ -28,9 +29,7 @@ export function SessionRow({ session }: { readonly session: SessionView }): JSX.
         <time dateTime={lastAt} title={fullTime(lastAt)}>
           {shortTime(lastAt)}
         </time>
-        <span class="notes" title={`${messageCount} messages, ${tokenEstimate} tokens`}>
-          {notes.join(' · ')}
-        </span>
+        <span class="notes">{notes.join(' · ')}</span>
       </a>
     </div>
   );

@@ -1,6 +1,7 @@
 import type { HistoryRow } from 'reprise/client';
 import { attempt } from '../stores/api.ts';
 import type { Conversation } from '../stores/conversation.ts';
+import { dialog } from '../stores/dialogs.ts';
 import { saveDraft } from '../stores/drafts.ts';
 import { go } from '../stores/route.ts';
 import { putSession } from '../stores/sessions.ts';
@@ -110,10 +111,16 @@ export async function sayAgain(conversation: Conversation, last: string, edited?
 
 /** A line that begins with a slash, as it was typed. */
 export async function runCommand(conversation: Conversation, line: string): Promise<boolean> {
+  // With its own way back.
+  if (/^\/delete\s*$/i.test(line)) {
+    await removeSession(conversation);
+    return true;
+  }
   const answer = await attempt(() => conversation.remote.command(line, { confirm: true }));
   if (answer === undefined) return false;
   const { text, sessionId, inboxId } = answer;
-  if (text !== '') say(text);
+  if (text.includes('\n')) dialog.value = { kind: 'told', title: line, text };
+  else if (text !== '') say(text);
   if (sessionId !== undefined && sessionId !== conversation.id)
     go({ view: 'session', agentId: conversation.agentId, sessionId });
   else await attempt(() => conversation.reload());

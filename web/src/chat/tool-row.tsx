@@ -36,15 +36,15 @@ export function ToolRow({
         {result?.durationMs !== undefined && <span class="took">{duration(result.durationMs)}</span>}
         <span class="state">{t(state)}</span>
       </summary>
-      <h4>
+      <p class="label">
         {t('input')} <CopyButton text={whole} />
-      </h4>
+      </p>
       <pre tabIndex={0}>{whole}</pre>
       {result !== undefined && (
         <>
-          <h4>
+          <p class="label">
             {t('result')} <CopyButton text={result.text} />
-          </h4>
+          </p>
           <pre tabIndex={0}>{result.text}</pre>
         </>
       )}

@@ -60,7 +60,7 @@ export function Transcript({ conversation }: { readonly conversation: Conversati
           />
         );
       case 'mark':
-        return <MarkLine conversation={conversation} mark={line.mark} />;
+        return <MarkLine conversation={conversation} id={line.key} mark={line.mark} />;
       case 'pending':
         return <PendingMessage conversation={conversation} pending={line.pending} />;
       case 'live':

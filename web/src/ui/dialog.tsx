@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { closeDialog } from '../stores/dialogs.ts';
 import { t } from '../strings.ts';
 import { Icon } from './icon.tsx';
@@ -15,7 +15,7 @@ export interface DialogProps {
 /** The browser's own: it keeps the focus, gives it back, and Escape closes it. */
 export function Dialog({ title, children, wide = false, bare = false }: DialogProps): JSX.Element {
   const element = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const box = element.current;
     const before = document.activeElement;
     box?.showModal();

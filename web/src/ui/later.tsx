@@ -6,6 +6,11 @@ type View = () => JSX.Element | null;
 
 const loaded = new Map<() => Promise<View>, View>();
 
+/** Soon, though nothing asks for it yet: whoever presses a key is already typing. */
+export async function preload(load: () => Promise<View>): Promise<void> {
+  loaded.set(load, await load());
+}
+
 /** A view whose code comes when it is first shown; afterwards it is there at once. */
 export function Later({ load }: { readonly load: () => Promise<View> }): JSX.Element | null {
   const [View, setView] = useState<View | undefined>(() => loaded.get(load));
