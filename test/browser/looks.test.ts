@@ -171,3 +171,20 @@ test('the page is small: 45 kB of script to begin with, 10 kB of style', () => {
   expect(sum(/^highlight-.*\.js$/)).toBeLessThan(26_000);
   expect(sum(/\.js$/)).toBeLessThan(100_000);
 });
+
+test('its files are sent packed and kept for good by their names; nothing beside them is', async () => {
+  await using at = await openServer(scripted([]));
+  const index = await fetch(at.url);
+  expect(index.headers.get('cache-control')).toBe('no-cache');
+  const html = await index.text();
+  const [, script = ''] = /src="\.(\/assets\/[^"]+)"/.exec(html) ?? [];
+  const answer = await fetch(at.url + script);
+  expect(answer.headers.get('content-encoding')).toBe('gzip');
+  expect(answer.headers.get('cache-control')).toContain('immutable');
+  expect(answer.headers.get('content-security-policy')).toMatch(/script-src 'self';.*trusted-types 'none'/);
+  const plain = await fetch(at.url + script, { headers: { 'accept-encoding': 'identity' } });
+  expect(plain.headers.get('content-encoding')).toBeNull();
+  expect(await plain.text()).toBe(await answer.text());
+  for (const path of ['/assets/none.js', '/assets/..%2findex.html', '/assets/%2e%2e', '/index.html'])
+    expect((await fetch(at.url + path)).status, path).toBeGreaterThanOrEqual(400);
+});

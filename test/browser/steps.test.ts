@@ -47,7 +47,7 @@ describe('everything can be seen and taken back', () => {
     await page.locator('.messages').press('Home');
     const rule = page.locator('.fold');
     await rule.getByText(/^\d+ messages → summary$/).waitFor();
-    expect(await page.getByText('question 0 about').count()).toBe(0);
+    expect(await page.locator('.messages').getByText('question 0 about').count()).toBe(0);
     await rule.getByRole('button', { name: 'Summary' }).click();
     await rule.getByText('A SUMMARY of it').waitFor();
     await rule.getByRole('button', { name: 'Kept facts' }).click();

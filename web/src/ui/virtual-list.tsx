@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from 'preact';
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { type Layout, layOut, rangeIn, rowAt } from './virtual-range.ts';
 
 export interface VirtualListProps<T> {
@@ -35,21 +35,30 @@ const AT_END = 48;
 export function VirtualList<T>(props: VirtualListProps<T>): JSX.Element {
   const { items, keyOf, render, guess, resetKey, sticksToEnd = false, label, wanted } = props;
   const box = useRef<HTMLDivElement>(null);
+  const measured = useRef(0);
   const heights = useRef(new Map<string, number>());
   const sticks = useRef(sticksToEnd);
-  /** The row at the top edge, and how far it is scrolled over. */
-  const anchor = useRef<{ readonly key: string; readonly delta: number } | undefined>(undefined);
+  /** The row at the top edge, and where it was. */
+  const anchor = useRef<{ readonly key: string; readonly offset: number } | undefined>(undefined);
+  const lastTop = useRef(0);
   const [, redraw] = useState(0);
-  const layout = layOut(items.length, (i) => {
-    const item = items[i] as T;
-    return heights.current.get(keyOf(item)) ?? guess(item);
-  });
+  const layout = useMemo(
+    () =>
+      layOut(items.length, (i) => {
+        const item = items[i] as T;
+        return heights.current.get(keyOf(item)) ?? guess(item);
+      }),
+    [items, measured.current],
+  );
   const latest = useRef({ layout, items, props });
   latest.current = { layout, items, props };
   const { scrollTop = 0, clientHeight = 800 } = box.current ?? {};
   const top = sticks.current && box.current !== null ? total(layout) - clientHeight : scrollTop;
   const { start, end } = rangeIn(layout, top, clientHeight, OVERSCAN);
-  const observer = useRowSizes(heights, () => redraw((n) => n + 1));
+  const observer = useRowSizes(heights, () => {
+    measured.current++;
+    redraw((n) => n + 1);
+  });
 
   useLayoutEffect(() => {
     sticks.current = sticksToEnd;
@@ -64,19 +73,30 @@ export function VirtualList<T>(props: VirtualListProps<T>): JSX.Element {
     if (wanted !== undefined) {
       const at = items.findIndex((item) => keyOf(item) === wanted);
       if (at !== -1) {
+        const offset = layout.offsets[at] ?? 0;
         sticks.current = false;
-        anchor.current = { key: wanted, delta: -Math.min(120, clientHeight / 4) };
+        anchor.current = { key: wanted, offset };
+        element.scrollTop = offset - Math.min(120, clientHeight / 4);
         props.onWantedShown?.();
       }
     }
-    if (sticks.current) element.scrollTop = element.scrollHeight;
-    else if (anchor.current !== undefined) {
-      const { key, delta } = anchor.current;
-      const at = items.findIndex((item) => keyOf(item) === key);
-      const place = (layout.offsets[at] ?? 0) + delta;
-      if (at !== -1 && Math.abs(element.scrollTop - place) > 1) element.scrollTop = place;
-    }
+    if (sticks.current) {
+      const end = element.scrollHeight - element.clientHeight;
+      if (Math.abs(element.scrollTop - end) > 1) element.scrollTop = end;
+    } else keepInPlace(element);
+    lastTop.current = element.scrollTop;
   });
+
+  /** What grew above what is being read is scrolled over; nothing else ever moves the reader. */
+  const keepInPlace = (element: HTMLElement): void => {
+    if (anchor.current === undefined) return;
+    const { key, offset } = anchor.current;
+    const at = items.findIndex((item) => keyOf(item) === key);
+    const now = layout.offsets[at];
+    if (at === -1 || now === undefined || Math.abs(now - offset) < 0.5) return;
+    element.scrollTop += now - offset;
+    anchor.current = { key, offset: now };
+  };
 
   const onScroll = (): void => {
     const element = box.current;
@@ -84,13 +104,15 @@ export function VirtualList<T>(props: VirtualListProps<T>): JSX.Element {
     const { layout: now, items: rows, props: current } = latest.current;
     const rest = element.scrollHeight - element.scrollTop - element.clientHeight;
     if (sticksToEnd) {
-      sticks.current = rest <= AT_END;
-      current.onAtEnd?.(sticks.current);
+      // Going up lets go of the end at once, however slowly it begins.
+      const isUp = element.scrollTop < lastTop.current - 0.5 && rest > 1;
+      sticks.current = isUp ? false : sticks.current || rest <= AT_END;
+      current.onAtEnd?.(sticks.current || rest <= AT_END);
     }
+    lastTop.current = element.scrollTop;
     const at = rowAt(now, element.scrollTop);
     const item = rows[at];
-    if (item !== undefined)
-      anchor.current = { key: keyOf(item), delta: element.scrollTop - (now.offsets[at] ?? 0) };
+    if (item !== undefined) anchor.current = { key: keyOf(item), offset: now.offsets[at] ?? 0 };
     if (element.scrollTop < NEAR) current.onNearStart?.();
     if (rest < NEAR) current.onNearEnd?.();
     redraw((n) => n + 1);
