@@ -69,7 +69,7 @@ const server = spawn(
   process.execPath,
   [bin, 'serve', '--port', '0', '--json', '--home', join(folder, 'served')],
   {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'ignore'],
   },
 );
 const [line] = (await once(server.stdout, 'data')) as [Buffer];

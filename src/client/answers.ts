@@ -54,7 +54,21 @@ export interface ContextAnswer {
 export interface TotalsAnswer {
   readonly turns: number;
   readonly calls: number;
-  readonly usage: { readonly input: number; readonly output: number; readonly totalTokens: number };
+  readonly usage: {
+    readonly input: number;
+    readonly output: number;
+    readonly totalTokens: number;
+    readonly cost?: Readonly<Record<string, number>>;
+  };
+}
+
+export interface StatsAnswer {
+  readonly sessions: number;
+  readonly bytes: number;
+  readonly behind: number;
+  readonly disk?: { readonly freeBytes: number; readonly minFreeBytes: number };
+  readonly rebuilding?: { readonly done: number; readonly total: number };
+  readonly lanes: Readonly<Record<string, { readonly running: number; readonly waiting: number }>>;
 }
 
 export interface ExplainAnswer {

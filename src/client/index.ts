@@ -5,7 +5,7 @@ import type { SessionFrame } from '../protocol/events.ts';
 import type { SearchQueryView } from '../protocol/meta.ts';
 import type { Page } from '../protocol/page.ts';
 import type { SessionList, SessionListQuery } from '../protocol/sessions.ts';
-import type { AgentView, ConversationList, ConversationPage, SearchAnswer } from './answers.ts';
+import type { AgentView, ConversationList, ConversationPage, SearchAnswer, StatsAnswer } from './answers.ts';
 import { agentPath, type CallOptions, ClientSession } from './client-session.ts';
 import { type ClientOptions, Connection, newKey } from './connection.ts';
 import { ClientEventStream } from './event-stream.ts';
@@ -104,7 +104,7 @@ export class Client {
     return this.#connection.json('GET', '/api/commands', options);
   }
 
-  stats(options: CallOptions = {}): Promise<Readonly<Record<string, unknown>>> {
+  stats(options: CallOptions = {}): Promise<StatsAnswer> {
     return this.#connection.json('GET', '/api/stats', options);
   }
 
@@ -168,6 +168,7 @@ export type {
   PinsAnswer,
   SearchAnswer,
   SearchHit,
+  StatsAnswer,
   TotalsAnswer,
   UndoAnswer,
 } from './answers.ts';

@@ -7,6 +7,12 @@ import { listenToKeys } from './keys.ts';
 import { isListOpen } from './shell-state.ts';
 import { conversation } from './stores/open-conversations.ts';
 import { route } from './stores/route.ts';
+import { Later } from './ui/later.tsx';
+
+const loadChats = (): Promise<() => JSX.Element> =>
+  import('./chats/chats-view.tsx').then(({ ChatsView }) => ChatsView);
+const loadStats = (): Promise<() => JSX.Element> =>
+  import('./stats/stats-view.tsx').then(({ StatsView }) => StatsView);
 
 export function Shell(): JSX.Element {
   useEffect(() => listenToKeys(), []);
@@ -24,7 +30,13 @@ export function Shell(): JSX.Element {
           isListOpen.value = false;
         }}
       />
-      <main>{current !== undefined && <ChatView key={current.id} conversation={current} />}</main>
+      <main>
+        {at.view === 'chats' && <Later load={loadChats} />}
+        {at.view === 'stats' && <Later load={loadStats} />}
+        {(at.view === 'new' || at.view === 'session') && current !== undefined && (
+          <ChatView key={current.id} conversation={current} />
+        )}
+      </main>
       <Dialogs />
     </div>
   );

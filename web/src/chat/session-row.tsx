@@ -15,7 +15,7 @@ export function SessionRow({ session }: { readonly session: SessionView }): JSX.
     channel ?? '',
     isJob(session) || parentId !== undefined ? '↳' : '',
     status === 'deleted' ? t('trash') : '',
-    t('messages', messageCount),
+    messageCount === 1 ? t('oneMessage') : t('messages', messageCount),
     `${shortCount(tokenEstimate)} ${t('tokens')}`,
   ].filter((note) => note !== '');
   return (

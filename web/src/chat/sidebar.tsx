@@ -8,6 +8,7 @@ import { t } from '../strings.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Menu } from '../ui/menu.tsx';
 import { VirtualList } from '../ui/virtual-list.tsx';
+import { Views } from '../views.tsx';
 import { FacetPanel } from './facet-panel.tsx';
 import { SessionRow } from './session-row.tsx';
 
@@ -41,6 +42,7 @@ export function Sidebar(): JSX.Element {
           <Icon name="plus" />
         </a>
       </header>
+      <Views />
       <div class="filters">
         <input
           id="filter"

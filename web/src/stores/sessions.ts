@@ -30,6 +30,7 @@ const isFirst = signal(true);
 let isLoading = false;
 let generation = 0;
 
+export const hasMoreSessions: ReadonlySignal<boolean> = computed(() => cursor.value !== null);
 /** False: the first answer has not come yet. */
 export const isListed: ReadonlySignal<boolean> = computed(() => !isFirst.value);
 export const sessions: ReadonlySignal<readonly SessionView[]> = computed(() =>
