@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { loadConfig } from '../../config/load.ts';
 import { createLogger } from '../../config/logger.ts';
 import { modelBookFor, openConfigured } from '../../config/open-configured.ts';
@@ -7,6 +6,7 @@ import type { Reprise } from '../../engine/reprise.ts';
 import type { Logger, ServerConfig } from '../../server/context.ts';
 import { type Served, serve } from '../../server/serve.ts';
 import { print, say } from '../print.ts';
+import { packageVersion } from '../version.ts';
 
 /** From the first signal to the end of the process, whatever runs. */
 const STOP_MS = 8000;
@@ -26,7 +26,7 @@ export async function serveHome(options: Readonly<Record<string, unknown>>): Pro
       logger,
       home: config.home,
       modelByName: (name) => models.get(name),
-      version: version(),
+      version: packageVersion(),
     });
   } catch (error) {
     await reprise[Symbol.asyncDispose]();
@@ -79,9 +79,4 @@ function stopOnSignal(served: Served, reprise: Reprise, logger: Logger): Promise
     process.on('SIGTERM', stop);
     process.on('SIGINT', stop);
   });
-}
-
-function version(): string {
-  const text = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
 }

@@ -10,6 +10,7 @@ import { ConvlogCatchUp } from './convlog-catch-up.ts';
 import { ConvlogFiles } from './convlog-files.ts';
 import { ConvlogFollower } from './convlog-follower.ts';
 import { Database } from './database.ts';
+import { stampFolders } from './folder-stamps.ts';
 import { Follower } from './follower.ts';
 import { foreignLocksIn } from './foreign-lock.ts';
 import { FreeSpace } from './free-space.ts';
@@ -196,7 +197,10 @@ function start(port: MessagePort, options: ThreadOptions): void {
       logs?.close();
       files?.close();
       // Of half the sessions it would hide the others.
-      if (home !== undefined && isComplete && db.tend()) writeIndex(db, home);
+      if (home !== undefined && files !== undefined && isComplete && db.tend()) {
+        writeIndex(db, home);
+        rememberFolders(db, { home, files });
+      }
       writer.forgetCommits();
       letGoOfLeases(db, self);
       db.close();
@@ -242,6 +246,15 @@ function writeIndex(db: Database, home: string): void {
     db.snapshot(() => writeSessionsJson(db, home));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
+  }
+}
+
+/** A convenience too: without it the next list reads the names of all files. */
+function rememberFolders(db: Database, place: Parameters<typeof stampFolders>[1]): void {
+  try {
+    stampFolders(db, place);
+  } catch {
+    // Locked, full or failing: the store is closed all the same.
   }
 }
 
