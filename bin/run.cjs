@@ -11,9 +11,11 @@ if ((only === '--version' || only === '-V') && others.length === 0) {
 } else {
   // What Node compiled is kept where only this user writes: it is run unseen, so a shared folder would not do. Where
   // nothing can be kept Node says so to nobody, and compiles again.
-  const { NODE_COMPILE_CACHE, XDG_CACHE_HOME = '' } = process.env;
+  const { XDG_CACHE_HOME = '' } = process.env;
   const cache = isAbsolute(XDG_CACHE_HOME) ? XDG_CACHE_HOME : join(homedir(), '.cache');
-  if (NODE_COMPILE_CACHE === undefined) enableCompileCache(join(cache, 'reprise', 'node'));
+  // By the environment, because that is where threads look for it.
+  process.env.NODE_COMPILE_CACHE ??= join(cache, 'reprise', 'node');
+  enableCompileCache();
   // A checkout runs its sources; the published package holds only the build.
   const source = join(__dirname, '../src/cli/main.ts');
   const { main } = require(existsSync(source) ? source : '../dist/command/main.js');

@@ -19,7 +19,9 @@ const NOTHING = '\0nothing';
 
 /** What every start needs, and what lists sessions: one file, so that the commonest question is answered soonest. */
 const FIRST = /src\/(?:cli\/(?:main|local-lister|commands\/ls)|store\/(?:jsonl|sqlite)\/open-index)\.ts$/;
-const SERVER = /src\/(?:cli\/commands\/serve|server\/serve)\.ts$/;
+/** What opens a store, for those who need one. */
+const STORE = /src\/(?:cli\/commands\/serve|store\/jsonl\/open)\.ts$/;
+const SERVER = /src\/cli\/commands\/serve-parts\.ts$/;
 
 /**
  * The command in few files, because finding and linking modules is most of its start. The storage thread is one of its
@@ -28,7 +30,8 @@ const SERVER = /src\/(?:cli\/commands\/serve|server\/serve)\.ts$/;
 export async function bundleCommand(outDir: string): Promise<void> {
   const bundled = new Set<string>();
   await bundle(outDir, { main: 'src/cli/main.ts' }, bundled, [
-    { name: 'first', test: FIRST, priority: 2 },
+    { name: 'first', test: FIRST, priority: 3 },
+    { name: 'store', test: STORE, priority: 2 },
     { name: 'server', test: SERVER, priority: 1 },
   ]);
   await bundle(outDir, { thread: 'src/store/control/thread.ts' }, bundled);

@@ -21,7 +21,13 @@ import { fileSource, journalSource } from './lines.ts';
 import { Looks } from './looks.ts';
 import { needsOf } from './needs.ts';
 import { OldBodies } from './old-bodies.ts';
-import type { ThreadEvent, ThreadOptions, ThreadReply, ThreadRequest } from './protocol.ts';
+import {
+  GO,
+  type ThreadEvent,
+  type ThreadOptions,
+  type ThreadReply,
+  type ThreadRequest,
+} from './protocol.ts';
 import { Reader } from './reader.ts';
 import { Rebuild } from './rebuild.ts';
 import { RowCache } from './row-cache.ts';
@@ -294,9 +300,22 @@ function createClock(fixed: string | undefined): () => string {
 
 const port = parentPort;
 if (port === null) throw new RepriseError('INVALID_INPUT', 'this file runs as a worker thread');
-try {
-  start(port, workerData as ThreadOptions);
-  port.postMessage({ event: 'ready' } satisfies ThreadEvent);
-} catch (error) {
-  port.postMessage({ event: 'failed', error: describe(storeError(error)) } satisfies ThreadEvent);
+const options = workerData as ThreadOptions;
+
+function open(port: MessagePort): void {
+  try {
+    start(port, options);
+    port.postMessage({ event: 'ready' } satisfies ThreadEvent);
+  } catch (error) {
+    port.postMessage({ event: 'failed', error: describe(storeError(error)) } satisfies ThreadEvent);
+  }
 }
+
+if (options.waits === true) {
+  const wait = (message: unknown): void => {
+    if (message !== GO) return;
+    port.off('message', wait);
+    open(port);
+  };
+  port.on('message', wait);
+} else open(port);
