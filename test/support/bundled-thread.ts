@@ -17,7 +17,7 @@ export async function bundledThread(): Promise<Plugin> {
   const built = await build({
     configFile: false,
     logLevel: 'error',
-    build: { ssr: THREAD, write: false, target: 'esnext', minify: false, sourcemap: 'inline' },
+    build: { ssr: THREAD, write: false, target: 'esnext', minify: false },
   });
   const [chunk, ...more] = 'output' in built ? built.output : [];
   if (chunk === undefined || more.length > 0) throw new Error(`${THREAD} is not one file`);
