@@ -117,21 +117,22 @@ export class ControlStore implements Store {
         store?.handle({ event: 'changed', sessions: null });
       },
     });
-    await writer.ready;
+    // Both start side by side; the reader opens the database only when the writer has made it what it should be.
     const reader = inMemory
       ? writer
       : new ThreadClient({
           thread: () => ({ ...shared, role: 'reader' }),
+          after: writer.ready,
           onEvent,
           onRestart: () => undefined,
         });
     let inboxAt = 0;
     try {
-      await reader.ready;
+      await Promise.all([writer.ready, reader.ready]);
       ({ at: inboxAt } = await reader.call<InboxChanges>('changes', {}));
     } catch (error) {
       // Half a store is none: what was opened would hold its files and threads until the process ends.
-      await writer.close();
+      await Promise.all([reader.close(), writer.close()]);
       throw error;
     }
     store = new ControlStore({ writer, reader, supports, path: options.path, rebuilding, inboxAt });

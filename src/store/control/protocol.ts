@@ -14,9 +14,13 @@ export interface ThreadOptions {
   /** How long what a session's tail says is kept in memory after it was last asked for; 0 keeps nothing. */
   readonly cacheTtlMs?: number;
   readonly engineId: string;
+  /** Whether it opens nothing before it is told `GO`. */
+  readonly waits?: boolean;
   /** Leases this engine holds: what a thread that takes the place of a dead one goes on beating. */
   readonly leases?: readonly HeldLease[];
 }
+
+export const GO = 'go';
 
 export interface HeldLease {
   readonly id: string;

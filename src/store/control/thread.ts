@@ -10,6 +10,7 @@ import { ConvlogCatchUp } from './convlog-catch-up.ts';
 import { ConvlogFiles } from './convlog-files.ts';
 import { ConvlogFollower } from './convlog-follower.ts';
 import { Database } from './database.ts';
+import { stampFolders } from './folder-stamps.ts';
 import { Follower } from './follower.ts';
 import { foreignLocksIn } from './foreign-lock.ts';
 import { FreeSpace } from './free-space.ts';
@@ -20,7 +21,13 @@ import { fileSource, journalSource } from './lines.ts';
 import { Looks } from './looks.ts';
 import { needsOf } from './needs.ts';
 import { OldBodies } from './old-bodies.ts';
-import type { ThreadEvent, ThreadOptions, ThreadReply, ThreadRequest } from './protocol.ts';
+import {
+  GO,
+  type ThreadEvent,
+  type ThreadOptions,
+  type ThreadReply,
+  type ThreadRequest,
+} from './protocol.ts';
 import { Reader } from './reader.ts';
 import { Rebuild } from './rebuild.ts';
 import { RowCache } from './row-cache.ts';
@@ -196,7 +203,10 @@ function start(port: MessagePort, options: ThreadOptions): void {
       logs?.close();
       files?.close();
       // Of half the sessions it would hide the others.
-      if (home !== undefined && isComplete && db.tend()) writeIndex(db, home);
+      if (home !== undefined && files !== undefined && isComplete && db.tend()) {
+        writeIndex(db, home);
+        rememberFolders(db, { home, files });
+      }
       writer.forgetCommits();
       letGoOfLeases(db, self);
       db.close();
@@ -245,6 +255,15 @@ function writeIndex(db: Database, home: string): void {
   }
 }
 
+/** A convenience too: without it the next list reads the names of all files. */
+function rememberFolders(db: Database, place: Parameters<typeof stampFolders>[1]): void {
+  try {
+    stampFolders(db, place);
+  } catch {
+    // Locked, full or failing: the store is closed all the same.
+  }
+}
+
 /** Bytes that are answered alone and have their buffer to themselves were made for it: they are given away, not copied. */
 function buffersOf(value: unknown): ArrayBuffer[] {
   const isAlone =
@@ -281,9 +300,22 @@ function createClock(fixed: string | undefined): () => string {
 
 const port = parentPort;
 if (port === null) throw new RepriseError('INVALID_INPUT', 'this file runs as a worker thread');
-try {
-  start(port, workerData as ThreadOptions);
-  port.postMessage({ event: 'ready' } satisfies ThreadEvent);
-} catch (error) {
-  port.postMessage({ event: 'failed', error: describe(storeError(error)) } satisfies ThreadEvent);
+const options = workerData as ThreadOptions;
+
+function open(port: MessagePort): void {
+  try {
+    start(port, options);
+    port.postMessage({ event: 'ready' } satisfies ThreadEvent);
+  } catch (error) {
+    port.postMessage({ event: 'failed', error: describe(storeError(error)) } satisfies ThreadEvent);
+  }
 }
+
+if (options.waits === true) {
+  const wait = (message: unknown): void => {
+    if (message !== GO) return;
+    port.off('message', wait);
+    open(port);
+  };
+  port.on('message', wait);
+} else open(port);
