@@ -61,9 +61,9 @@ export class Indexer {
       if (mark === undefined || this.#remove(mark)) backlog.removed();
     } else if (next !== undefined) this.#advance(next);
     else {
-      this.#isUntidy = this.#isUntidy && index.tidy();
+      if (!this.#isUntidy) return false;
+      this.#isUntidy = index.tidy();
       this.#wasTidied = !this.#isUntidy;
-      return this.#isUntidy;
     }
     return true;
   }

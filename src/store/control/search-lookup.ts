@@ -40,9 +40,20 @@ export function* searchIndexed(context: IndexerContext, query: SearchQuery): Ste
   };
   // Before the index is asked: what it takes in from now on is read here too, and counts once.
   backlog.look();
-  const due = backlog.due();
-  const lack = (yield* fromIndex(lookup)) ?? (yield* fromTails(lookup, due)) ?? unread(lookup);
+  const era = eraOf(context);
+  let due = backlog.due();
+  const late = yield* fromIndex(lookup);
+  if (eraOf(context) !== era) {
+    // It was found damaged, was replaced, or lost something meanwhile: what it did not name has to be read.
+    backlog.look();
+    due = backlog.due();
+  }
+  const lack = late ?? (yield* fromTails(lookup, due)) ?? unread(lookup);
   return lack === undefined ? hits.result() : hits.result(lack, backlog.progress());
+}
+
+function eraOf({ file, index }: IndexerContext): string | undefined {
+  return file.use(() => index.era());
 }
 
 /** Newest first, until there are enough. */
