@@ -3,51 +3,61 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
-import type { NewEntry, Store } from '../../src/store/store.ts';
+import type { NewEntry } from '../../src/store/store.ts';
+import type { PlainSearchable } from '../support/plain-search.ts';
 import { takenIn } from '../support/sealed-home.ts';
-import { expectSame, isIndexed, makeSearchedHome, QUERIES, removeHome } from '../support/searched-home.ts';
-
-const say = (content: string): NewEntry => ({ type: 'message', message: { role: 'user', content } });
+import {
+  expectSame,
+  isIndexed,
+  makeSearchedHome,
+  openSearcher,
+  QUERIES,
+  readEverything,
+  removeHome,
+  type Searcher,
+} from '../support/searched-home.ts';
 
 /** One for each way the index is asked. */
 const SOME = QUERIES.filter(({ text }) => ['"red foxes"', '会议', 'message'].includes(text));
+const say = (content: string): NewEntry => ({ type: 'message', message: { role: 'user', content } });
 
 let home = '';
-let store: Store;
+let all: PlainSearchable[] = [];
 const file = (): string => join(home, 'search.db');
-const open = async (): Promise<void> => {
-  store = await openStore({ home, durability: 'os' });
-};
-const close = async (): Promise<void> => store[Symbol.asyncDispose]();
 
 beforeAll(async () => {
-  home = makeSearchedHome({ sessions: 6, messages: 50 });
-  await open();
+  home = makeSearchedHome({ sessions: 6, messages: 60 });
+  await using store = await openStore({ home, durability: 'os' });
   await takenIn(store);
-  await close();
+  all = await readEverything(store);
 }, 60_000);
 afterAll(() => removeHome(home));
-beforeEach(open);
-afterEach(close);
 
-test('I-66 the index answers as reading everything does, before, while and after it is made', async () => {
-  await expectSame(store);
-  await isIndexed(store);
-  await expectSame(store);
-  expect(statSync(file()).mode & 0o777).toBe(0o600);
-});
+describe('an index', () => {
+  let searcher: Searcher;
+  beforeEach(() => {
+    searcher = openSearcher(home);
+  });
+  afterEach(() => searcher.close());
 
-test('pages of hits of the index are those of reading everything', async () => {
-  await isIndexed(store);
-  for (const text of ['foxes', '会议', 'message'])
-    for (let after: string | undefined, i = 0; i < 4; i++) {
-      const query = { text, limit: 9, ...(after !== undefined && { after }) };
-      await expectSame(store, [query]);
-      after = (await store.search(query)).next ?? undefined;
-    }
-}, 60_000);
+  test('I-66 answers as reading everything does, before, while and after it is made', async () => {
+    searcher.file.discard();
+    await expectSame(searcher, all);
+    expect(searcher.index()).toBe(true);
+    await expectSame(searcher, all);
+    expect(statSync(file()).mode & 0o777).toBe(0o600);
+  });
 
-describe('an index that is gone, damaged or of another kind is made anew, and nobody notices but by its progress', () => {
+  test('gives the pages that reading everything gives', async () => {
+    searcher.index();
+    for (const text of ['foxes', '会议', 'message'])
+      for (let after: string | undefined, i = 0; i < 4; i++) {
+        const query = { text, limit: 9, ...(after !== undefined && { after }) };
+        await expectSame(searcher, all, [query]);
+        after = (await searcher.search(query)).next ?? undefined;
+      }
+  });
+
   const changes: readonly (readonly [string, () => void])[] = [
     ['removed', () => rmSync(file())],
     ['empty', () => truncateSync(file(), 0)],
@@ -58,77 +68,65 @@ describe('an index that is gone, damaged or of another kind is made anew, and no
     ['of another home', () => sql("UPDATE meta SET value = 'elsewhere' WHERE name = 'origin'")],
     ['without a table', () => sql('DROP TABLE docs')],
   ];
-  test.each(changes)(
-    '%s',
-    async (_name, change) => {
-      await store.search({ text: 'x' });
-      await isIndexed(store);
-      await close();
-      change();
-      await open();
-      await expectSame(store, SOME);
-      await isIndexed(store);
-      await expectSame(store);
-    },
-    60_000,
-  );
+  test.each(changes)('that was found to be %s is made anew, and nobody notices', async (_name, change) => {
+    expect(searcher.index()).toBe(true);
+    searcher.close();
+    change();
+    searcher = openSearcher(home);
+    await expectSame(searcher, all, SOME);
+    expect(searcher.index()).toBe(true);
+    await expectSame(searcher, all);
+  });
 
   test.each([
     ['all files', ['', '-wal', '-shm']],
     ['the log', ['-wal']],
     ['what processes share', ['-shm']],
-  ])(
-    'removed under a store that uses it: %s',
-    async (_name, suffixes) => {
-      await store.search({ text: 'x' });
-      await isIndexed(store);
-      for (const suffix of suffixes) rmSync(file() + suffix);
-      await expectSame(store, SOME);
-      await isIndexed(store);
-      await expectSame(store);
-    },
-    60_000,
-  );
-});
+  ])('that is removed under whoever uses it is made anew: %s', async (_name, suffixes) => {
+    expect(searcher.index()).toBe(true);
+    for (const suffix of suffixes) rmSync(file() + suffix);
+    await expectSame(searcher, all, SOME);
+    expect(searcher.index()).toBe(true);
+    await expectSame(searcher, all);
+  });
 
-test('an index of a newer version is left alone, and everything is read', async () => {
-  await store.search({ text: 'x' });
-  await isIndexed(store);
-  await close();
-  sql("UPDATE meta SET value = '99' WHERE name = 'version'");
-  await open();
-  await expectSame(store, SOME);
-  const { search } = await store.stats({ search: true });
-  expect(search?.problem).toContain('version 99');
-  sql("UPDATE meta SET value = '1' WHERE name = 'version'");
+  test('of a newer version is left alone, and everything is read', async () => {
+    searcher.index();
+    searcher.close();
+    sql("UPDATE meta SET value = '99' WHERE name = 'version'");
+    searcher = openSearcher(home);
+    await expectSame(searcher, all, SOME);
+    expect(searcher.file.problem).toContain('version 99');
+    expect(searcher.index()).toBe(false);
+    sql("UPDATE meta SET value = '1' WHERE name = 'version'");
+  });
+
+  test('that two bring forward at once has every line once', async () => {
+    const other = openSearcher(home);
+    searcher.file.discard();
+    expect(searcher.index()).toBe(true);
+    expect(other.index()).toBe(true);
+    await expectSame(other, all);
+    const docs = searcher.file.use(() => searcher.file.row<{ n: number }>('SELECT count(*) AS n FROM docs'));
+    expect(docs?.n).toBe(all.length * 60);
+    other.close();
+  });
 });
 
 test('what is said, deleted and purged meanwhile is found, hidden and taken out', async () => {
+  await using store = await openStore({ home, durability: 'os' });
   await store.search({ text: 'x' });
-  await isIndexed(store);
   const { id } = await store.create({ key: 'agent:main:direct:snow' });
   await store.append(id, [say('snow ☃☄★ and 雪崩啊 only here')]);
-  await expectSame(store, [{ text: '☃☄' }, { text: '雪崩' }]);
+  await expectSame(store, await readEverything(store), [{ text: '☃☄' }, { text: '雪崩' }]);
   await isIndexed(store);
   expect(isInFile('☃☄★')).toBe(true);
-  await store.delete(id);
-  await expectSame(store, [{ text: '☃☄' }]);
-  await store.restore(id);
   expect((await store.search({ text: '☃☄★' })).hits).toHaveLength(1);
   await store.delete(id);
+  expect((await store.search({ text: '☃☄★' })).hits).toEqual([]);
   await store.purge(id);
-  await expectSame(store);
+  await expectSame(store, all);
   await expect.poll(() => isInFile('☃☄★') || isInFile('雪崩'), { timeout: 30_000 }).toBe(false);
-}, 60_000);
-
-test('two stores on one home share the index: either brings it forward when the other is gone', async () => {
-  const other = await openStore({ home, durability: 'os' });
-  await store.reindex();
-  await expectSame(other);
-  await other[Symbol.asyncDispose]();
-  await store.append('s1', [say('a word after the other was gone: zebra')]);
-  await isIndexed(store);
-  await expectSame(store, [{ text: 'zebra' }]);
 }, 60_000);
 
 function sql(text: string): void {

@@ -11,6 +11,8 @@ import type { Steps } from './steps.ts';
 /** Fewer are sorted by time; of more the newest are looked for one by one, which are soon found. */
 const FEW = 2000;
 const PER_STEP = 50;
+/** So many lines are one look at a transcript, about. */
+const RUN_LINES = 30;
 const LATEST = { at: Number.MAX_SAFE_INTEGER, doc: 0 };
 
 interface Lookup extends Scan {
@@ -61,10 +63,10 @@ function* fromIndex(lookup: Lookup): Steps<SearchLack | undefined> {
   const { context, query, words, deadline, hits, isOpen } = lookup;
   const start = query.after === undefined ? undefined : parseSearchCursor(query.after);
   for (const candidates of candidatesOf(lookup, gramQuery(words))) {
-    for (const candidate of candidates) {
-      if (hits.isFullBefore(candidate.at)) return undefined;
-      if (start !== undefined && compareSearchPlaces(start, candidate) >= 0) continue;
-      if (isOpen(candidate.id)) judge(context, candidate, hits);
+    const wanted = candidates.filter((one) => start === undefined || compareSearchPlaces(start, one) < 0);
+    for (const run of runsOf(wanted)) {
+      if (hits.isFullBefore(run[0].at)) return undefined;
+      if (isOpen(run[0].id)) judge(context, run, hits);
       if (performance.now() > deadline) return 'time';
       yield;
     }
@@ -72,6 +74,22 @@ function* fromIndex(lookup: Lookup): Steps<SearchLack | undefined> {
     yield;
   }
   return undefined;
+}
+
+type Run = [Candidate, ...Candidate[]];
+
+/** Those that stand near each other are read at once: the lines around one have to be read anyhow. */
+function* runsOf(candidates: readonly Candidate[]): Generator<Run, void> {
+  let run: Run | undefined;
+  for (const one of candidates) {
+    const isNear = one.id === run?.[0].id && Math.abs(one.seq - run[0].seq) < RUN_LINES;
+    if (run !== undefined && isNear) run.push(one);
+    else {
+      if (run !== undefined) yield run;
+      run = [one];
+    }
+  }
+  if (run !== undefined) yield run;
 }
 
 function* candidatesOf(
@@ -97,14 +115,20 @@ function* candidatesOf(
   }
 }
 
-function judge({ db, source }: IndexerContext, { id, seq }: Candidate, hits: SearchHits): void {
-  const line = db.snapshot(() => {
-    const row = findSession(db, id);
-    return row === undefined || row.seq < seq
-      ? undefined
-      : source.lines(row, { from: seq, to: seq }).lines[0];
-  });
-  if (line !== undefined) hits.offer(id, seq, line.entry);
+function judge({ db, source }: IndexerContext, run: Run, hits: SearchHits): void {
+  const { id } = run[0];
+  const seqs = new Set(run.map(({ seq }) => seq));
+  let to = Math.max(...seqs);
+  for (const from = Math.min(...seqs); to >= from; ) {
+    const page = db.snapshot(() => {
+      const row = findSession(db, id);
+      if (row === undefined || row.seq < from) return undefined;
+      return source.lines(row, { from, to: Math.min(to, row.seq), backward: true });
+    });
+    if (page === undefined) return;
+    for (const { seq, entry } of page.lines) if (seqs.has(seq)) hits.offer(id, seq, entry);
+    to = page.from - 1;
+  }
 }
 
 /** What the index does not have, the newest sessions first. */
