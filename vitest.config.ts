@@ -1,11 +1,11 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
-import { bundledThread } from './test/support/bundled-thread.ts';
+import { bundledThreads } from './test/support/bundled-threads.ts';
 
 const config: ViteUserConfig = defineConfig({
   // Node runs all of it as it is; lowered, `using` would need a helper module.
   oxc: { target: 'esnext' },
-  plugins: [await bundledThread()],
+  plugins: [await bundledThreads()],
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/interop/**'],
