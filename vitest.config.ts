@@ -1,11 +1,13 @@
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
+import { bundledThreads } from './test/support/bundled-threads.ts';
 
 const config: ViteUserConfig = defineConfig({
   // Node runs all of it as it is; lowered, `using` would need a helper module.
   oxc: { target: 'esnext', jsx: { runtime: 'automatic', importSource: 'preact' } },
   resolve: { alias: { 'reprise/client': fileURLToPath(new URL('src/client/index.ts', import.meta.url)) } },
+  plugins: [await bundledThreads()],
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/interop/**'],

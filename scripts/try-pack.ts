@@ -58,6 +58,7 @@ const bin = join(folder, 'node_modules/.bin/reprise');
 const chat = [bin, 'chat', '--home', join(folder, 'chat')];
 const said = execFileSync(process.execPath, chat, { encoding: 'utf8', input: 'hello' });
 expect('the chat', said, 'You said: "hello"');
+expect('ls', run(process.execPath, [bin, 'ls', '--home', join(folder, 'chat')]), 'hello');
 const sample = join(folder, 'node_modules/reprise/examples/transcripts/zyhive.jsonl');
 expect(
   'show',

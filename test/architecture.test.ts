@@ -172,7 +172,8 @@ describe('the house', () => {
     expect(page.trimEnd().split('\n').length).toBeLessThanOrEqual(150);
     const rooms = readdirSync('src', { withFileTypes: true }).filter((entry) => entry.isDirectory());
     for (const { name } of rooms) expect(page).toContain(`${name}/`);
-    for (const [, file = ''] of page.matchAll(/\]\(\.\.\/([^)#]+)\)/g))
+    const pages = [page, readFileSync('docs/architecture-stores.md', 'utf8')].join('\n');
+    for (const [, file = ''] of pages.matchAll(/\]\(\.\.\/([^)#]+)\)/g))
       expect(existsSync(file), file).toBe(true);
   });
 });

@@ -45,13 +45,13 @@ export class RemoteBackend implements Backend {
     active: (key) => this.#first({}, ({ sessionKey, active }) => active && sessionKey === key),
   };
 
-  async search({ text, limit, agentId }: SearchQuery): ReturnType<Backend['search']> {
-    const { data, complete } = await this.client.search({
+  async search({ text, limit, budgetMs: _, ...query }: SearchQuery): ReturnType<Backend['search']> {
+    const { data, next, complete, reason, index } = await this.client.search({
       q: text,
+      ...query,
       ...(limit !== undefined && { limit: Math.min(limit, MAX_HITS) }),
-      ...(agentId !== undefined && { agentId }),
     });
-    const hits = data.map(({ sessionId: id, seq, snippet }) => ({ id, seq, snippet }));
+    const hits = data.map(({ id: _id, sessionId, ...hit }) => ({ ...hit, id: sessionId }));
     const wanted = new Set(hits.map(({ id }) => id));
     const names = new Map<string, string>();
     const { sessionName } = await import('../engine/commands/session-line.ts');
@@ -61,26 +61,33 @@ export class RemoteBackend implements Backend {
         if (wanted.delete(record.id)) names.set(record.id, sessionName(record));
       cursor = page.cursor;
     }
-    return { hits, complete, names };
+    return {
+      ...{ hits, next, complete, names },
+      ...(reason !== undefined && { reason }),
+      ...(index !== undefined && { index }),
+    };
   }
 
-  async history(session: SessionRecord, { leaf, limit }: ViewOptions): Promise<HistoryView> {
+  async history(session: SessionRecord, { leaf, limit, at }: ViewOptions): Promise<HistoryView> {
     if (leaf !== undefined)
       throw new RepriseError('INVALID_INPUT', '--leaf works on a home, not through a server', {
         details: { next: 'Leave it out, or run it where the home is.' },
       });
     const rows: HistoryRow[] = [];
     let hasMore = true;
-    while (hasMore && rows.length < (limit ?? Number.POSITIVE_INFINITY)) {
+    // What is around an entry may be anywhere.
+    const wanted = (at === undefined ? limit : undefined) ?? Number.POSITIVE_INFINITY;
+    while (hasMore && rows.length < wanted) {
       const before = rows[0]?.id;
-      const size = Math.min(PAGE, (limit ?? Number.POSITIVE_INFINITY) - rows.length);
+      const size = Math.min(PAGE, wanted - rows.length);
       const page = await this.#of(session).history({ limit: size, ...(before !== undefined && { before }) });
       rows.unshift(...page.data.map(toRow));
       hasMore = page.hasMore;
     }
     const { id, sessionKey: key } = session;
-    const ends = { firstId: rows[0]?.id ?? null, lastId: rows.at(-1)?.id ?? null };
-    return { session: { id, key }, data: rows, hasMore, ...ends };
+    const data = at === undefined ? rows : (await import('./history-view.ts')).around(rows, at, limit);
+    const ends = { firstId: data[0]?.id ?? null, lastId: data.at(-1)?.id ?? null };
+    return { session: { id, key }, data, hasMore: hasMore || data.length < rows.length, ...ends };
   }
 
   async last(session: SessionRecord, { limit, wanted }: LastOptions): Promise<readonly HistoryRow[]> {

@@ -14,7 +14,6 @@ import { Snippet } from './snippet.tsx';
 const TYPING_MS = 120;
 
 interface Found {
-  readonly of: string;
   readonly hits: readonly SearchHit[];
   readonly isComplete: boolean;
 }
@@ -35,7 +34,7 @@ export function SearchDialog(): JSX.Element {
       void attempt(async () => {
         try {
           const { data, complete } = await client.value.search({ q, limit: 50 }, { signal: stop.signal });
-          found.value = { of: q, hits: data, isComplete: complete };
+          found.value = { hits: data, isComplete: complete };
           chosen.value = 0;
         } catch (error) {
           if (!isAbort(error)) throw error;
@@ -48,11 +47,10 @@ export function SearchDialog(): JSX.Element {
     };
   });
   const hits = found.value?.hits ?? [];
-  const open = async ({ sessionId, seq }: SearchHit): Promise<void> => {
+  const open = async ({ sessionId, entryId }: SearchHit): Promise<void> => {
     const session = knownSession(sessionId) ?? (await findSession(sessionId));
     closeDialog();
-    if (session !== undefined)
-      go({ view: 'session', agentId: session.agentId, sessionId, entry: String(seq) });
+    if (session !== undefined) go({ view: 'session', agentId: session.agentId, sessionId, entry: entryId });
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
@@ -97,8 +95,8 @@ export function SearchDialog(): JSX.Element {
               onClick={() => void open(hit)}
             >
               <b>{session === undefined ? hit.sessionId : nameOf(session)}</b>
-              <time>{session === undefined ? '' : shortTime(session.lastAt)}</time>
-              <Snippet text={hit.snippet} wanted={found.value?.of ?? ''} />
+              <time dateTime={hit.at}>{shortTime(hit.at)}</time>
+              <Snippet text={hit.snippet} marks={hit.marks} />
             </div>
           );
         })}

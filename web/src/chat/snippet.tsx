@@ -1,20 +1,24 @@
-import type { JSX } from 'preact';
+import type { ComponentChildren, JSX } from 'preact';
 
-/** A piece of what was said, with what was looked for marked. */
-export function Snippet({ text, wanted }: { readonly text: string; readonly wanted: string }): JSX.Element {
-  const words = wanted.split(/\s+/).filter((word) => word !== '');
-  if (words.length === 0) return <span class="snippet">{text}</span>;
-  const pattern = new RegExp(
-    `(${words.map((word) => RegExp.escape?.(word) ?? escaped(word)).join('|')})`,
-    'gi',
-  );
-  return (
-    <span class="snippet">
-      {text.split(pattern).map((part, i) => (i % 2 === 1 ? <mark key={i}>{part}</mark> : part))}
-    </span>
-  );
+export interface SnippetProps {
+  readonly text: string;
+  /** Begin and end of what was found. */
+  readonly marks: readonly (readonly [number, number])[];
 }
 
-function escaped(word: string): string {
-  return word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+/** A piece of what was said, with what was looked for marked. */
+export function Snippet({ text, marks }: SnippetProps): JSX.Element {
+  const parts: ComponentChildren[] = [];
+  let at = 0;
+  for (const [begin, end] of marks) {
+    if (begin < at || end <= begin) continue;
+    parts.push(text.slice(at, begin), <mark key={begin}>{text.slice(begin, end)}</mark>);
+    at = end;
+  }
+  return (
+    <span class="snippet">
+      {parts}
+      {text.slice(at)}
+    </span>
+  );
 }
