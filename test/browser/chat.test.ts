@@ -121,6 +121,34 @@ describe('a chat in the browser', () => {
     expect(await page.locator('.facts').first().textContent()).toBe('1.2k → 340 · $0.50');
   });
 
+  test('a message that joins a running turn is shown in its place, and the answer once', async () => {
+    const { opened: opens, open } = gate();
+    const tool: Tool = {
+      name: 'slow',
+      description: 'Waits.',
+      inputSchema: { type: 'object', properties: {} },
+      safe: true,
+      run: () => opens.then(() => 'done'),
+    };
+    await using at = await openServer(
+      scripted([{ text: 'before', calls: [{ name: 'slow' }] }, 'after both']),
+      {
+        tools: [tool],
+      },
+    );
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await say(page, 'first');
+    await page.locator('.live .tool').waitFor();
+    await say(page, 'second');
+    await page.locator('.said').getByText('second').waitFor();
+    open();
+    await page.locator('.answer:not(.live)').getByText('after both').waitFor();
+    await expect.poll(() => page.locator('.live').count()).toBe(0);
+    expect(await page.locator('.answer .markdown').allTextContents()).toEqual(['before', 'after both']);
+    await expect.poll(() => page.locator('.said').allTextContents()).toEqual(['first', 'second']);
+  });
+
   test('a slash offers the commands; they are run, not said, and what they tell is shown', async () => {
     const model = scripted(['hello']);
     await using at = await openServer(model);

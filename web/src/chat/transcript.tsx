@@ -131,6 +131,7 @@ function onTheWay({ pending, live }: Conversation): Line[] {
 
 function isEntry(line: Line, wanted: string): boolean {
   if (line.type === 'pending' || line.type === 'live') return false;
+  if (line.type === 'fold' && line.compaction.id === wanted) return true;
   const row = rowOf(line);
   if (line.key === wanted || String(line.seq) === wanted) return true;
   const tools = line.type === 'answer' ? line.tools : [];
