@@ -46,6 +46,7 @@ const SESSION_ROUTES: readonly string[] = [
   'GET /tree',
   'GET /totals',
   'GET /explain/{turnId}',
+  'GET /blobs/{blob}',
 ];
 
 /** A session is found by its agent in two ways; both are the same route. */

@@ -131,7 +131,6 @@ export const EN = {
   notFound: 'There is no such session',
   notHere: 'This message is on another branch of the conversation.',
   image: 'image',
-  imageLarge: '{} image, {} kB',
   keySend: 'send',
   keyLine: 'new line',
   keySearch: 'search all sessions',

@@ -133,7 +133,6 @@ export const ZH: StringTable = {
   notFound: '没有此会话',
   notHere: '此消息在对话的另一个分支上。',
   image: '图片',
-  imageLarge: '{} 图片，{} kB',
   keySend: '发送',
   keyLine: '换行',
   keySearch: '搜索所有会话',
