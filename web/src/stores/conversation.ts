@@ -7,7 +7,7 @@ import {
   type StreamEvent,
 } from 'reprise/client';
 import { client, failureText, isAbort } from './api.ts';
-import { saveDraft } from './drafts.ts';
+import { loadDraft, saveDraft } from './drafts.ts';
 import { nextFrame } from './frames.ts';
 import { HistoryWindow } from './history.ts';
 import { type LiveTurn, liveText } from './live-turn.ts';
@@ -19,6 +19,8 @@ import { TurnEar } from './turn-ear.ts';
 export class Conversation {
   readonly agentId: string;
   readonly id: string;
+  /** Under which name what is being written is kept. */
+  readonly draftKey: string;
   readonly history: HistoryWindow;
   readonly #gone = new AbortController();
   readonly #state = signal<'loading' | 'new' | 'ready' | 'missing'>('loading');
@@ -36,6 +38,7 @@ export class Conversation {
     this.agentId = agentId;
     this.id = id;
     this.history = new HistoryWindow(() => this.remote, this.#gone.signal);
+    this.draftKey = isNew ? 'new' : id;
     if (isNew) this.#state.value = 'new';
   }
 
@@ -80,7 +83,8 @@ export class Conversation {
       void this.join();
     } catch (error) {
       if (error instanceof RepriseError && (error.code === 'SESSION_NOT_FOUND' || error.code === 'GONE'))
-        this.#state.value = 'missing';
+        // What was written for a session whose first message never arrived is still to be sent.
+        this.#state.value = loadDraft(this.id) === '' ? 'missing' : 'new';
       else this.#tell(error);
     }
     return isThere;
