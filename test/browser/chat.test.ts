@@ -191,6 +191,44 @@ describe('a chat in the browser', () => {
     expect(complaints).toEqual([]);
   });
 
+  test('who reads further up stays there while the answer grows, and comes back when they want to', async () => {
+    const model = pacedModel(Array.from({ length: 400 }, (_, i) => `line ${i}\n\n`));
+    await using at = await openServer(model);
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    const box = page.locator('.messages');
+    const place = (): Promise<{ top: number; rest: number }> =>
+      box.evaluate(({ scrollTop, scrollHeight, clientHeight }) => ({
+        top: scrollTop,
+        rest: scrollHeight - scrollTop - clientHeight,
+      }));
+    await say(page, 'count');
+    model.allow(100);
+    await page.getByText('line 99', { exact: true }).waitFor();
+    await expect.poll(async () => (await place()).rest).toBeLessThan(2);
+    await box.hover();
+    await page.mouse.wheel(0, -600);
+    await page.getByRole('button', { name: 'Jump to latest' }).waitFor();
+    await expect.poll(async () => (await place()).rest).toBeGreaterThan(500);
+    // A wheel rolls out.
+    let top = -1;
+    await expect
+      .poll(async () => {
+        const before = top;
+        ({ top } = await place());
+        return top - before;
+      })
+      .toBe(0);
+    model.allow(100);
+    await page.getByText('line 199', { exact: true }).waitFor({ state: 'attached' });
+    expect(Math.abs((await place()).top - top)).toBeLessThan(2);
+    await page.getByRole('button', { name: 'Jump to latest' }).click();
+    await expect.poll(async () => (await place()).rest).toBeLessThan(2);
+    model.allow(200);
+    await page.locator('.answer:not(.live)').getByText('line 399', { exact: true }).waitFor();
+    await expect.poll(async () => (await place()).rest).toBeLessThan(2);
+  });
+
   test('a slash offers the commands; they are run, not said, and what they tell is shown', async () => {
     const model = scripted(['hello']);
     await using at = await openServer(model);
