@@ -4,7 +4,8 @@ import type { Holder } from '../control/holder.ts';
 import type { InboxItem, LeaseInfo, ReleaseOptions } from '../store.ts';
 import type { Sql } from './connections.ts';
 import { isDeadNeighbour, type NodeHolder } from './holder.ts';
-import { lockSession } from './rows.ts';
+import { oldestAccepted } from './inbox-rows.ts';
+import { lockSession, type SessionRow } from './rows.ts';
 import { assertOpen } from './sessions.ts';
 import type { Tx } from './tx.ts';
 
@@ -21,14 +22,15 @@ export interface LiveLease {
   readonly holder: Holder;
 }
 
-const COLUMNS = 'session_id, epoch, holder, expires_at <= clock_timestamp() AS is_over';
+export const LEASE_COLUMNS = 'session_id, epoch, holder, expires_at <= clock_timestamp() AS is_over';
 const EXPIRY = "clock_timestamp() + $4 * interval '1 millisecond'";
 
 /** The row, whether its time is over or not: nobody loses a lease before somebody else takes it. */
 export async function leaseOf(sql: Sql, sessionId: string): Promise<LeaseRow | undefined> {
-  const [row] = await sql.query<LeaseRow>(`SELECT ${COLUMNS} FROM reprise.leases WHERE session_id = $1`, [
-    sessionId,
-  ]);
+  const [row] = await sql.query<LeaseRow>(
+    `SELECT ${LEASE_COLUMNS} FROM reprise.leases WHERE session_id = $1`,
+    [sessionId],
+  );
   return row;
 }
 
@@ -36,6 +38,11 @@ export async function leaseOf(sql: Sql, sessionId: string): Promise<LeaseRow | u
 export async function liveLease(tx: Tx, sessionId: string): Promise<LiveLease | undefined> {
   const row = await leaseOf(tx, sessionId);
   return row === undefined ? undefined : aliveIn(row, tx.self);
+}
+
+/** Whether this epoch is that of the lease. Under the session's lock. */
+export async function isHolder(tx: Tx, row: SessionRow, epoch: number): Promise<boolean> {
+  return row.epoch === epoch && (await leaseOf(tx, row.id))?.epoch === epoch;
 }
 
 export function aliveIn(row: LeaseRow, self: NodeHolder): LiveLease | undefined {
@@ -104,9 +111,8 @@ export async function renewLease(sql: Sql, self: NodeHolder, { id, epoch }: Leas
 export async function releaseLease(
   tx: Tx,
   { id, epoch, handOver = false }: LeaseRef & ReleaseOptions,
-  oldestAccepted: (tx: Tx, sessionId: string) => Promise<InboxItem | null>,
 ): Promise<InboxItem | null> {
-  await tx.query('SELECT 1 AS one FROM reprise.sessions WHERE id = $1 FOR UPDATE', [id]);
+  tx.run('SELECT 1 FROM reprise.sessions WHERE id = $1 FOR UPDATE', [id]);
   const isOurs = (await leaseOf(tx, id))?.epoch === epoch;
   if (!isOurs) return null;
   const waiting = handOver ? null : await oldestAccepted(tx, id);
@@ -120,7 +126,7 @@ export async function releaseLease(
 }
 
 export async function listLeases(sql: Sql, self: NodeHolder): Promise<LeaseInfo[]> {
-  const rows = await sql.query<LeaseRow>(`SELECT ${COLUMNS} FROM reprise.leases ORDER BY session_id`);
+  const rows = await sql.query<LeaseRow>(`SELECT ${LEASE_COLUMNS} FROM reprise.leases ORDER BY session_id`);
   return rows.map((row) => ({
     sessionId: row.session_id,
     epoch: row.epoch,
