@@ -122,6 +122,12 @@ END $$;
 CREATE TRIGGER inbox_settled BEFORE UPDATE OF state ON reprise.inbox
   FOR EACH ROW WHEN (NEW.state <> 'running') EXECUTE FUNCTION reprise.note_change();
 
+-- What has ended and still has its words, by the time it came.
+CREATE INDEX inbox_spoken ON reprise.inbox (created_at) WHERE state NOT IN ('accepted', 'running') AND body <> '{}';
+
+-- Who counts the members of a group before adding one locks its row.
+CREATE TABLE reprise.inbox_group_locks (name text COLLATE "C" PRIMARY KEY);
+
 -- Outlives reset, delete and purge: a message is accepted once, ever.
 CREATE TABLE reprise.inbound_keys (
   agent_id text COLLATE "C" NOT NULL,
@@ -135,6 +141,8 @@ CREATE TABLE reprise.inbound_keys (
 -- What was said on each channel, whatever became of the sessions. Names are escaped, contents are JSON.
 CREATE TABLE reprise.convlog_chats (
   chat bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  -- of the three names, which may be longer than what an index takes
+  name_hash text COLLATE "C" NOT NULL UNIQUE,
   agent_id text COLLATE "C" NOT NULL,
   channel_type text COLLATE "C" NOT NULL,
   channel_id text COLLATE "C" NOT NULL,
@@ -142,8 +150,7 @@ CREATE TABLE reprise.convlog_chats (
   last_number bigint NOT NULL DEFAULT 0,
   first_at text COLLATE "C" NOT NULL DEFAULT '',
   last_at text COLLATE "C" NOT NULL DEFAULT '',
-  last_text text COLLATE "C" NOT NULL DEFAULT '',
-  UNIQUE (agent_id, channel_type, channel_id)
+  last_text text COLLATE "C" NOT NULL DEFAULT ''
 ) WITH (fillfactor = 80);
 CREATE INDEX convlog_by_time ON reprise.convlog_chats (last_at DESC, chat DESC);
 CREATE INDEX convlog_by_agent ON reprise.convlog_chats (agent_id, last_at DESC, chat DESC);
@@ -166,10 +173,12 @@ CREATE TABLE reprise.convlog_lines (
 -- Who spoke where, under which names.
 CREATE TABLE reprise.convlog_members (
   chat bigint NOT NULL,
+  -- of id and name
+  name_hash text COLLATE "C" NOT NULL,
   sender_id text COLLATE "C" NOT NULL,
   sender_name text COLLATE "C" NOT NULL,
   last_number bigint NOT NULL,
-  PRIMARY KEY (chat, sender_id, sender_name)
+  PRIMARY KEY (chat, name_hash)
 );
 CREATE INDEX convlog_members_recent ON reprise.convlog_members (chat, last_number DESC);
 
