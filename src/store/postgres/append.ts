@@ -1,7 +1,6 @@
-import { type ErrorCode, RepriseError } from '../../errors.ts';
+import { RepriseError } from '../../errors.ts';
 import { encodeStorable } from '../../transcript/line.ts';
 import { bodyHash, movesLeaf } from '../control/seal-entries.ts';
-import type { ConvlogLine } from '../convlog.ts';
 import type { AppendReceipt, NewEntry } from '../store.ts';
 import { aliveIn, type LeaseRow } from './leases.ts';
 import type { SessionRow } from './rows.ts';
@@ -15,7 +14,6 @@ export interface AppendRequest {
   readonly key?: string;
   readonly epoch?: number;
   readonly expectedLeaf?: string | null;
-  readonly log?: readonly ConvlogLine[];
 }
 
 export interface KnownKey {
@@ -33,6 +31,8 @@ export interface AppendScene {
 
 export interface AppendResult {
   readonly receipt: AppendReceipt;
+  /** Of the body, where there is a key. */
+  readonly hash: string;
   /** Written now, or answered from the key. */
   readonly isFresh: boolean;
 }
@@ -47,7 +47,7 @@ export async function append(tx: Tx, request: AppendRequest, scene: AppendScene)
   const hash = key === undefined ? '' : bodyHash(entries);
   if (known !== undefined) {
     if (known.hash === hash)
-      return { receipt: { firstSeq: known.first_seq, lastSeq: known.last_seq }, isFresh: false };
+      return { receipt: { firstSeq: known.first_seq, lastSeq: known.last_seq }, hash, isFresh: false };
     throw new RepriseError('KEY_REUSED', `key ${key} was used with another body`, { details: { key } });
   }
   if (row.status === 'deleted')
@@ -71,11 +71,11 @@ export async function append(tx: Tx, request: AppendRequest, scene: AppendScene)
       [id, keyText(key), hash, receipt.firstSeq, receipt.lastSeq],
     );
   }
-  return { receipt, isFresh: true };
+  return { receipt, hash, isFresh: true };
 }
 
 /** Whether the epoch it was given, if any, is that of the lease. */
-export function isHolder({ epoch }: Pick<AppendRequest, 'epoch'>, { row, lease }: AppendScene): boolean {
+export function holds({ epoch }: Pick<AppendRequest, 'epoch'>, { row, lease }: AppendScene): boolean {
   return epoch === undefined || (epoch === row.epoch && lease?.epoch === epoch);
 }
 
@@ -83,7 +83,7 @@ function checkEpoch(tx: Tx, request: AppendRequest, scene: AppendScene): void {
   const { id, entries, epoch } = request;
   const { row, lease } = scene;
   if (epoch !== undefined) {
-    if (isHolder(request, scene)) return;
+    if (holds(request, scene)) return;
     throw new RepriseError('FENCED', `epoch ${epoch} of session ${id} is over`, {
       details: { epoch: row.epoch },
     });
@@ -95,6 +95,3 @@ function checkEpoch(tx: Tx, request: AppendRequest, scene: AppendScene): void {
     details: { holder: held.holder },
   });
 }
-
-/** Nobody is there to take it: what the sender has to store counts all the same. */
-export const NOBODY: ReadonlySet<ErrorCode> = new Set(['SESSION_DELETED', 'SESSION_NOT_FOUND', 'GONE']);

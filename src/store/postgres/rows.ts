@@ -72,6 +72,7 @@ const ALL = Object.keys(TYPES) as (keyof SessionRow)[];
 export const SESSION_COLUMNS: string = ALL.join(', ');
 
 const LOCK = `SELECT ${SESSION_COLUMNS} FROM reprise.sessions WHERE id = ANY($1) ORDER BY id FOR UPDATE`;
+const LOCK_ONE = `SELECT ${SESSION_COLUMNS} FROM reprise.sessions WHERE id = $1 FOR UPDATE`;
 
 const INSERT = `INSERT INTO reprise.sessions (${SESSION_COLUMNS})
   VALUES (${ALL.map((_, i) => `$${i + 1}`).join(', ')}) ON CONFLICT DO NOTHING RETURNING id`;
@@ -86,17 +87,23 @@ const INSERT_LINES = `INSERT INTO reprise.lines (session_id, seq, entry_id, line
 
 /** A session's row, locked until the transaction ends; the same copy for everybody in it. */
 export async function lockSession(tx: Tx, id: string): Promise<SessionRow> {
-  const [row] = await lockSessions(tx, [id]);
-  return row ?? refuseUnknown(tx, id);
+  const known = tx.sessions.get(id);
+  if (known !== undefined) return known;
+  const [row] = await tx.query<SessionRow>(LOCK_ONE, [id]);
+  if (row === undefined) return refuseUnknown(tx, id);
+  tx.sessions.set(id, row);
+  return row;
 }
 
-/** Those that are there, in the order of their ids: whoever locks several at once locks them in this order. */
-export async function lockSessions(tx: Tx, ids: readonly string[]): Promise<SessionRow[]> {
-  const missing = ids.filter((id) => !tx.sessions.has(id));
-  if (missing.length > 0) {
-    for (const row of await tx.query<SessionRow>(LOCK, [missing])) tx.sessions.set(row.id, row);
-  }
-  return ids.flatMap((id) => tx.sessions.get(id) ?? []);
+/** Those that are there, in the order of their ids; or those that are there and nobody else has locked. */
+export async function lockAll(
+  tx: Tx,
+  ids: readonly string[],
+  { skipLocked = false }: { readonly skipLocked?: boolean } = {},
+): Promise<SessionRow[]> {
+  const rows = await tx.query<SessionRow>(skipLocked ? `${LOCK} SKIP LOCKED` : LOCK, [ids]);
+  for (const row of rows) tx.sessions.set(row.id, row);
+  return rows;
 }
 
 /** As it is committed, without a lock. */

@@ -184,13 +184,16 @@ CREATE INDEX convlog_members_recent ON reprise.convlog_members (chat, last_numbe
 
 -- Running deltas on their way to other nodes. Not logged: after a crash nobody waits for them any more.
 CREATE UNLOGGED TABLE reprise.live_events (
-  number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   session_id text COLLATE "C" NOT NULL,
+  number bigint GENERATED ALWAYS AS IDENTITY,
   -- the store that published it, which has told its own listeners
   engine text COLLATE "C" NOT NULL,
   event text NOT NULL,
+  -- so many of the same session were let go right before it
+  missed bigint NOT NULL DEFAULT 0,
   made_by xid8 NOT NULL DEFAULT pg_current_xact_id(),
-  made_at timestamptz NOT NULL DEFAULT clock_timestamp()
+  made_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  PRIMARY KEY (session_id, number)
 );
 `;
 
