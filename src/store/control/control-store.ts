@@ -5,6 +5,7 @@ import { normalizeSessionKey } from '../../keys/session-key.ts';
 import { blobHash } from '../../transcript/blobs.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import type { Convlog, ConvlogLinePage, ConvlogPage } from '../convlog.ts';
+import { checkSearch } from '../search-query.ts';
 import type {
   ActivateOptions,
   AppendOptions,
@@ -313,7 +314,13 @@ export class ControlStore implements Store {
   }
 
   async search(query: SearchQuery): Promise<SearchResult> {
+    checkSearch(query);
     return this.#reader.call('search', query);
+  }
+
+  async reindex(): Promise<void> {
+    // Everything is read with every search.
+    await this.#reader.call('changes', {});
   }
 
   async verify(id?: string): Promise<VerifyReport> {
