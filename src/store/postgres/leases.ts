@@ -23,7 +23,7 @@ export interface LiveLease {
 }
 
 export const LEASE_COLUMNS = 'session_id, epoch, holder, expires_at <= clock_timestamp() AS is_over';
-const EXPIRY = "clock_timestamp() + $4 * interval '1 millisecond'";
+const EXPIRY = "clock_timestamp() + $4::bigint * interval '1 millisecond'";
 
 /** The row, whether its time is over or not: nobody loses a lease before somebody else takes it. */
 export async function leaseOf(sql: Sql, sessionId: string): Promise<LeaseRow | undefined> {

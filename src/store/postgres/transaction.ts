@@ -48,7 +48,7 @@ export async function transaction<T>(context: StoreContext, work: (tx: Tx) => Pr
       return await once(context, work);
     } catch (error) {
       const isDead = isLost(error) && pgError(error).code === 'STORE_FAILED';
-      if (!(isCollision(error) || isDead) || tries >= MAX_TRIES) throw pgError(error);
+      if (!(isCollision(error) || isDead) || tries >= MAX_TRIES) throw context.connections.error(error);
       await delay(RETRY_MS * tries * Math.random());
     }
   }
