@@ -12,7 +12,10 @@ const EMPTY = `DO $$ DECLARE names text; BEGIN
 END $$`;
 
 /** Cases of the suite on one database, emptied before each. `parameters` go into the URL. */
-export function testPostgresStore(cases: readonly StoreCase[], parameters: Readonly<Record<string, string>> = {}): void {
+export function testPostgresStore(
+  cases: readonly StoreCase[],
+  parameters: Readonly<Record<string, string>> = {},
+): void {
   let database: FreshDatabase | undefined;
 
   async function open(): Promise<StoreUnderTest> {

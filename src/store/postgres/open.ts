@@ -53,7 +53,7 @@ export async function openPostgresStore({
     await migrate(context);
     connections.opened();
     const isOnDisk = server.fsync === 'on' && server.synchronous_commit !== 'off';
-    return new PostgresStore({
+    return await PostgresStore.open({
       context,
       wakes,
       serverNow: server.now_ms,

@@ -38,12 +38,15 @@ import type {
 } from '../store.ts';
 import { activeSession, canonicalKey } from './active.ts';
 import { AppendWriter } from './append-writer.ts';
+import { keepHouse } from './keep-house.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { acquireLease, listLeases, releaseLease, renewLease } from './leases.ts';
 import { LineReader } from './lines.ts';
 import { listSessions } from './list.ts';
 import { LiveRelay } from './live-relay.ts';
-import { CONVLOG, INBOX, SEARCH } from './pending-parts.ts';
+import { SEARCH } from './pending-parts.ts';
+import { PostgresConvlog } from './postgres-convlog.ts';
+import { PostgresInbox } from './postgres-inbox.ts';
 import { getSession, lockSession, type SessionRow } from './rows.ts';
 import { countAll, exportSession, verifySessions } from './scan.ts';
 import {
@@ -81,12 +84,15 @@ export class PostgresStore implements Store {
   readonly #lines: LineReader;
   readonly #leases: LeaseKeeper;
   readonly #live: LiveRelay;
-  readonly #closing: AbortController = new AbortController();
+  readonly #closing: AbortController;
 
-  constructor({ context, wakes, durability, serverNow, cacheTtlMs }: PostgresStoreParts) {
+  private constructor(
+    { context, wakes, durability, serverNow, cacheTtlMs }: PostgresStoreParts,
+    inbox: Inbox,
+    closing: AbortController,
+  ) {
     const { connections, self } = context;
-    const { engineId } = self;
-    const closing = this.#closing.signal;
+    this.#closing = closing;
     this.supports = { search: 'index', durability, shared: true, live: 'all' };
     this.#context = context;
     this.#wakes = wakes;
@@ -96,9 +102,18 @@ export class PostgresStore implements Store {
       cacheTtlMs,
     });
     this.#leases = new LeaseKeeper(connections, self);
-    this.#live = new LiveRelay({ connections, wakes, engineId, closing, serverNow });
-    this.inbox = INBOX;
-    this.convlog = CONVLOG;
+    const { engineId } = self;
+    this.#live = new LiveRelay({ connections, wakes, engineId, closing: closing.signal, serverNow });
+    this.inbox = inbox;
+    this.convlog = new PostgresConvlog(context);
+    keepHouse(context, closing.signal);
+  }
+
+  static async open(parts: PostgresStoreParts): Promise<PostgresStore> {
+    const { context, wakes } = parts;
+    const closing = new AbortController();
+    const inbox = await PostgresInbox.open({ context, wakes, closing: closing.signal });
+    return new PostgresStore(parts, inbox, closing);
   }
 
   async create({ id = uuidv7(), key, ...rest }: SessionInit): Promise<SessionRecord> {
@@ -250,6 +265,10 @@ export class PostgresStore implements Store {
 
   async search(query: SearchQuery): Promise<SearchResult> {
     return SEARCH(this.#context, query);
+  }
+
+  async reindex(): Promise<void> {
+    return SEARCH();
   }
 
   async verify(id?: string): Promise<VerifyReport> {
