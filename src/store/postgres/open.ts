@@ -6,6 +6,7 @@ import { Connections } from './connections.ts';
 import { currentNode } from './holder.ts';
 import { migrate } from './migrate.ts';
 import { PostgresStore } from './postgres-store.ts';
+import { SearchIndexer } from './search-indexer.ts';
 import { type PostgresOptions, parsePostgresUrl } from './settings.ts';
 import type { News } from './transaction.ts';
 import { Wakes } from './wakes.ts';
@@ -45,23 +46,30 @@ export async function openPostgresStore({
     connections,
     now: createClock(now),
     self: currentNode(engineId),
-    tell: (news: News) => wakes.tell(news),
+    tell: (news: News) => {
+      wakes.tell(news);
+      if (news.sessions.size > 0) indexer?.wake();
+    },
   };
+  let indexer: SearchIndexer | undefined;
   try {
     const [server] = await connections.query<ServerFacts>(FACTS);
     assertFit(server);
     await migrate(context);
     connections.opened();
     const isOnDisk = server.fsync === 'on' && server.synchronous_commit !== 'off';
+    indexer = new SearchIndexer({ context });
     return await PostgresStore.open({
       context,
       wakes,
+      indexer,
       serverNow: server.now_ms,
       durability: isOnDisk ? 'disk' : 'os',
       ...(sessionCacheTtlMs !== undefined && { cacheTtlMs: sessionCacheTtlMs }),
     });
   } catch (error) {
     // Half a store is none.
+    await indexer?.[Symbol.asyncDispose]();
     await connections[Symbol.asyncDispose]();
     throw error;
   }

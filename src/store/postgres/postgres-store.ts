@@ -44,11 +44,12 @@ import { acquireLease, listLeases, releaseLease, renewLease } from './leases.ts'
 import { LineReader } from './lines.ts';
 import { listSessions } from './list.ts';
 import { LiveRelay } from './live-relay.ts';
-import { SEARCH } from './pending-parts.ts';
 import { PostgresConvlog } from './postgres-convlog.ts';
 import { PostgresInbox } from './postgres-inbox.ts';
 import { getSession, lockSession, type SessionRow } from './rows.ts';
 import { countAll, exportSession, verifySessions } from './scan.ts';
+import { searchSessions } from './search.ts';
+import type { SearchIndexer } from './search-indexer.ts';
 import {
   activateSession,
   deleteSession,
@@ -64,6 +65,7 @@ import type { Wakes } from './wakes.ts';
 export interface PostgresStoreParts {
   readonly context: StoreContext;
   readonly wakes: Wakes;
+  readonly indexer: SearchIndexer;
   readonly durability: 'disk' | 'os';
   readonly serverNow: number;
   readonly cacheTtlMs?: number;
@@ -84,10 +86,11 @@ export class PostgresStore implements Store {
   readonly #lines: LineReader;
   readonly #leases: LeaseKeeper;
   readonly #live: LiveRelay;
+  readonly #indexer: SearchIndexer;
   readonly #closing: AbortController;
 
   private constructor(
-    { context, wakes, durability, serverNow, cacheTtlMs }: PostgresStoreParts,
+    { context, wakes, indexer, durability, serverNow, cacheTtlMs }: PostgresStoreParts,
     inbox: Inbox,
     closing: AbortController,
   ) {
@@ -96,6 +99,7 @@ export class PostgresStore implements Store {
     this.supports = { search: 'index', durability, shared: true, live: 'all' };
     this.#context = context;
     this.#wakes = wakes;
+    this.#indexer = indexer;
     this.#writer = new AppendWriter(context);
     this.#lines = new LineReader(connections, {
       onDamage: (row, seq) => this.#noteDamage(row, seq),
@@ -264,11 +268,11 @@ export class PostgresStore implements Store {
   }
 
   async search(query: SearchQuery): Promise<SearchResult> {
-    return SEARCH(this.#context, query);
+    return searchSessions(this.#context.connections, query);
   }
 
   async reindex(): Promise<void> {
-    return SEARCH();
+    return this.#indexer.reindex();
   }
 
   async verify(id?: string): Promise<VerifyReport> {
@@ -276,7 +280,7 @@ export class PostgresStore implements Store {
   }
 
   async stats(): Promise<StoreStats> {
-    return countAll(this.#context.connections);
+    return { ...(await countAll(this.#context.connections)), search: await this.#indexer.stats() };
   }
 
   async exportSession(id: string): Promise<Uint8Array> {
@@ -288,6 +292,7 @@ export class PostgresStore implements Store {
     if (this.#closing.signal.aborted) return connections[Symbol.asyncDispose]();
     this.#closing.abort(new RepriseError('STORE_FAILED', 'the store is closed', { outcome: 'none' }));
     await this.#writer.idle();
+    await this.#indexer[Symbol.asyncDispose]();
     // Whoever sweeps next runs what waits.
     for (const lease of this.#leases.leases) await lease.release({ handOver: true }).catch(() => null);
     this.#leases.close();
