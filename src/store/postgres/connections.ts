@@ -118,7 +118,9 @@ export async function send<Row extends object>(
   values: readonly unknown[],
 ): Promise<Row[]> {
   const name = pooler || values.length === 0 ? {} : { name: statementName(text) };
-  const { rows } = await client.query<Row & pg.QueryResultRow>({ text, values: [...values], ...name });
+  const result = await client.query<Row & pg.QueryResultRow>({ text, values: [...values], ...name });
+  // Of several statements in one text, the last one's.
+  const { rows } = Array.isArray(result) ? (result.at(-1) as typeof result) : result;
   return rows;
 }
 

@@ -131,7 +131,7 @@ export async function takeItem(
   { id, epoch, orphans = false, inboxId }: TakeOptions & { readonly id: string },
 ): Promise<InboxItem | null> {
   const row = await lockSession(tx, id);
-  if (!(await isHolder(tx, row, epoch))) {
+  if (!isHolder(row, epoch)) {
     throw new RepriseError('FENCED', `epoch ${epoch} of session ${id} is over`, {
       details: { epoch: row.epoch },
     });

@@ -30,6 +30,8 @@ CREATE TABLE reprise.sessions (
   q bigint NOT NULL,
   leaf text COLLATE "C",
   epoch bigint NOT NULL DEFAULT 0,
+  -- that of its row in leases, 0 where there is none: whoever has locked the session need not look there
+  lease_epoch bigint NOT NULL DEFAULT 0,
   -- the first seq the context needs, and the compaction that said so (0: none, or its branch was left)
   context_seq bigint NOT NULL DEFAULT 1,
   context_compaction bigint NOT NULL DEFAULT 0,

@@ -73,6 +73,7 @@ export async function createSession(
     q: 1,
     leaf: null,
     epoch: 0,
+    lease_epoch: 0,
     context_seq: 1,
     context_compaction: 0,
     bytes: Buffer.byteLength(header.line),
@@ -157,6 +158,7 @@ export async function deleteSession(tx: Tx, { id }: { readonly id: string }): Pr
   const { row, active } = await lockWithKey(tx, id);
   if (row.status !== 'deleted') {
     row.epoch++;
+    row.lease_epoch = 0;
     await writeEntries(tx, row, [{ type: 'custom', customType: 'reprise.deleted' }]);
     tx.run('DELETE FROM reprise.leases WHERE session_id = $1', [id]);
     // The counter stays: a later activation must still be the highest of its key.
