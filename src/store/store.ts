@@ -492,6 +492,8 @@ export interface StoreStats {
   readonly problems: readonly TranscriptProblem[];
   /** Of stores that keep their data on a disk of this machine. */
   readonly disk?: DiskSpace;
+  /** Of stores that keep it on a server. */
+  readonly server?: DatabaseServer;
   /** Set while the index is made again from the transcripts: lists show what is known so far. */
   readonly rebuilding?: RebuildProgress;
   /** Where it was asked for, of stores that have an index for searches. */
@@ -521,4 +523,19 @@ export interface DiskSpace {
   readonly freeBytes: number;
   /** Below this no turn begins (`STORE_FULL`), while what runs may end and everything can be read. */
   readonly minFreeBytes: number;
+}
+
+/** What an operator asks of the server behind a store. */
+export interface DatabaseServer {
+  readonly version: string;
+  /** When a commit is acknowledged: `synchronous_commit` of PostgreSQL, `off` if it does not wait for its disk at all. */
+  readonly commits: string;
+  /** Servers that follow it, and how many of them a commit waits for. */
+  readonly replicas: number;
+  readonly waitsFor: number;
+  /** Of one question and its answer, just now. An append takes two of them. */
+  readonly roundTripMs: number;
+  readonly connections: { readonly used: number; readonly max: number; readonly pool: number };
+  /** Whether other nodes are told of news; if not, they look by the clock. */
+  readonly notify: boolean;
 }

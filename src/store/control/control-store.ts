@@ -283,7 +283,14 @@ export class ControlStore implements Store {
         });
         const name = `${id}:${epoch}`;
         const onOver = (): void => void this.#leases.delete(name);
-        const lease = new ControlLease({ writer: this.#writer, sessionId: id, epoch, ttlMs, onOver });
+        const lease = new ControlLease({
+          beat: () => this.#writer.call('beat', { id, epoch }),
+          release: (options) => this.#writer.call('release', { id, epoch, ...options }),
+          sessionId: id,
+          epoch,
+          ttlMs,
+          onOver,
+        });
         this.#leases.set(name, lease);
         return lease;
       } catch (error) {
