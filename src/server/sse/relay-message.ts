@@ -1,6 +1,8 @@
+import type { Reprise } from '../../engine/reprise.ts';
 import type { StreamEvent } from '../../protocol/events.ts';
-import { isObject, type JsonObject } from '../../transcript/json.ts';
 import type { ToldRecord } from './log-record.ts';
+
+type JsonObject = Parameters<Reprise['store']['publish']>[1];
 
 /** A part of what a turn told, with the numbers the process gave that runs it. Every part says whose it is. */
 export interface TurnPart {
@@ -105,7 +107,7 @@ export class MessageReader {
 function parse(body: string): RelayMessage | undefined {
   try {
     const message: unknown = JSON.parse(body);
-    return isObject(message) ? (message as unknown as RelayMessage) : undefined;
+    return typeof message === 'object' && message !== null ? (message as RelayMessage) : undefined;
   } catch {
     return undefined; // not of us
   }
