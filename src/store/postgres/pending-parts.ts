@@ -1,0 +1,3 @@
+export const SEARCH = (..._: unknown[]): never => {
+  throw new Error('not yet');
+};
