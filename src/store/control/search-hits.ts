@@ -50,6 +50,12 @@ export class SearchHits {
     if (this.#found.length > this.#limit + SPARE) this.#cut();
   }
 
+  /** Whether nothing that was said at this time or earlier can still be among them. */
+  isFullBefore(at: number): boolean {
+    const last = this.#cut() ? this.#found.at(-1) : undefined;
+    return last !== undefined && last.place.at > at;
+  }
+
   result(lack?: SearchLack, index?: SearchProgress): SearchResult {
     const hasMore = this.#cut();
     const last = this.#found.at(-1);

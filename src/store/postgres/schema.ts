@@ -197,11 +197,43 @@ CREATE UNLOGGED TABLE reprise.live_events (
 );
 `;
 
+/** Since version 2: what searches look into; derived from the lines, and made anew by `reindex`. */
+const SEARCH = `
+-- How far the index has a session. Beside the session's seq, so that no line can be left out, whoever commits when.
+ALTER TABLE reprise.sessions ADD COLUMN indexed_seq bigint NOT NULL DEFAULT 0;
+CREATE INDEX sessions_unindexed ON reprise.sessions (id) WHERE seq > indexed_seq;
+
+-- Pieces of the texts of some lines in a row; see search-grams.ts.
+CREATE TABLE reprise.search_blocks (
+  session_id text COLLATE "C" NOT NULL,
+  first_seq bigint NOT NULL,
+  last_seq bigint NOT NULL,
+  -- of the texts, and of the lines
+  chars bigint NOT NULL,
+  bytes bigint NOT NULL,
+  -- when they were said, in milliseconds
+  oldest bigint NOT NULL,
+  newest bigint NOT NULL,
+  grams int4[] NOT NULL,
+  PRIMARY KEY (session_id, first_seq)
+);
+-- hashes do not get smaller
+ALTER TABLE reprise.search_blocks ALTER COLUMN grams SET STORAGE EXTERNAL;
+CREATE INDEX search_grams ON reprise.search_blocks USING gin (grams);
+
+-- The one node that indexes now. It may die: by the server's clock its time is over soon.
+CREATE TABLE reprise.search_claim (
+  one boolean PRIMARY KEY DEFAULT true CHECK (one),
+  holder text COLLATE "C" NOT NULL,
+  expires_at timestamptz NOT NULL
+);
+`;
+
 /**
  * Forwards only. A step is never changed once it is out, and must leave everything as older nodes expect it: they go
  * on working while the new ones come up. So columns are added with a default, and nothing is renamed or dropped.
  */
-export const MIGRATIONS: readonly string[] = [CORE];
+export const MIGRATIONS: readonly string[] = [CORE, SEARCH];
 
 /** The oldest program version that can work with a schema of the current version; raised by a step that breaks this. */
 export const OLDEST_READER = 1;

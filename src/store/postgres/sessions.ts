@@ -186,7 +186,7 @@ export async function purgeSession(tx: Tx, { id }: { readonly id: string }): Pro
     throw new RepriseError('INVALID_INPUT', `session ${id} is not in the trash`, { details });
   }
   tx.drop(row);
-  for (const table of ['lines', 'append_keys', 'blobs', 'leases'])
+  for (const table of ['lines', 'append_keys', 'blobs', 'leases', 'search_blocks'])
     tx.run(`DELETE FROM reprise.${table} WHERE session_id = $1`, [id]);
   // The rows stay without what was said: a message is accepted once, ever.
   forgetBodies(tx, id);
