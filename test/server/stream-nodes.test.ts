@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Tool } from '../../src/engine/tools/tool.ts';
 import { createScriptedModel } from '../../src/models/scripted/scripted-model.ts';
 import type { StreamEvent } from '../../src/protocol/events.ts';
+import { eventLogs } from '../../src/server/sse/open-stream.ts';
 import { scripted } from '../support/engine.ts';
 import { openNodes } from '../support/nodes.ts';
 import { pacedModel } from '../support/paced-model.ts';
@@ -132,6 +133,38 @@ describe('servers on one store', () => {
     expect(textOf(all)).toBe(words.join(''));
     expect(countOf('done', last)).toBe(1);
     expect(countOf('interrupted', last)).toBe(1);
+  });
+
+  test('a turn that was taken over is told as interrupted before the one that took its place', async () => {
+    const paced = pacedModel(texts(20));
+    await using at = await openNodes([paced, scripted(['again'])], { run: true });
+    const [dies, takes] = at.nodes as [OpenedServer, OpenedServer];
+    const first = dies.chat({ message: 'go', sessionId: 's' });
+    paced.allow(5);
+    const had = await readSome(first, (all) => all.filter(isDelta).length === 5);
+    const heard = await readSome(resume(takes), (all) => all.filter(isDelta).length === 5);
+    expect(told(heard)).toEqual(told(had));
+    // As if its process had been killed: the events of the next run are this server's own.
+    const [inboxId = ''] = had.flatMap(({ event }) =>
+      event.type === 'session' ? [event.inboxId ?? ''] : [],
+    );
+    const about = { sessionId: 's', inboxId, epoch: 2 };
+    const next = await resume(takes, heard.at(-1)?.id);
+    const logs = eventLogs(takes.reprise);
+    const rest = readSome(next, (all) => {
+      if (all.length === 1) {
+        const start = { type: 'turn_start', turnId: 't2', model: 'm', seq: 4 } as const;
+        logs.of('s').take({ ...about, event: start });
+        logs.of('s').take({ ...about, event: { type: 'text_delta', text: 'again' } });
+      }
+      return all.some(isDelta);
+    });
+    expect(told(await rest).map(({ event }) => event)).toEqual([
+      { type: 'interrupted', turnId: expect.any(String), text: '' },
+      { type: 'turn_start', turnId: 't2', model: 'm' },
+      { type: 'text_delta', text: 'again' },
+    ]);
+    paced.allow(20);
   });
 
   test('one alone on its store sends nothing but that it is there', async () => {

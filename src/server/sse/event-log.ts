@@ -31,6 +31,8 @@ export interface LoggedTurn {
   end?: number;
   /** Another took its place before it ended: its runner has lost the session. */
   isLost?: true;
+  /** Then: the number of the last event of it that is here. What follows is another turn's. */
+  lostAt?: number;
 }
 
 /** Fresh events are told one by one; behind so many they are put together. */
@@ -90,7 +92,7 @@ export class SessionLog {
   /** Something another process told of the turn under way will not come any more: it is no use for anybody. */
   loseTurn(): void {
     const turn = this.#turns.at(-1);
-    if (turn !== undefined && turn.end === undefined && !turn.isOwn) turn.isLost = true;
+    if (turn !== undefined && turn.end === undefined && !turn.isOwn) this.#lose(turn);
     for (const onNews of this.#waiting) onNews();
   }
 
@@ -281,7 +283,7 @@ export class SessionLog {
       if (record.first > this.#last + 1) {
         if (part.floor <= this.#last) return 'gap';
         // The process it runs in has forgotten what is missing here.
-        turn.isLost = true;
+        this.#lose(turn);
         return this.#beginElsewhere(part, turn);
       }
       this.#push(record.first <= this.#last ? cutFront(record, this.#last) : record);
@@ -292,10 +294,15 @@ export class SessionLog {
 
   #add(turn: LoggedTurn): void {
     const left = this.#turns.at(-1);
-    if (left !== undefined && left.end === undefined) left.isLost = true;
+    if (left !== undefined && left.end === undefined) this.#lose(left);
     if (left?.turnId === turn.turnId) this.#turns.pop();
     this.#turns.push(turn);
     if (this.#turns.length > MAX_TURNS) this.#turns.shift();
+  }
+
+  #lose(turn: LoggedTurn): void {
+    turn.isLost = true;
+    turn.lostAt ??= turn.end ?? this.#last;
   }
 
   #push(told: ToldRecord): void {
@@ -342,7 +349,7 @@ export class SessionLog {
   /** Nothing of what is here is of use any more. */
   #forgetUpTo(floor: number): void {
     this.#drop(this.#records.length, floor);
-    for (const turn of this.#turns) turn.isLost = true;
+    for (const turn of this.#turns) this.#lose(turn);
     this.#turns = [];
   }
 

@@ -11,6 +11,8 @@ const NODES = 'reprise.nodes';
 /** Many deltas in one message: a network charges for each. */
 const BATCH_MS = 20;
 const BATCH_CHARS = 12 * 1024;
+const BURST = 20;
+const BURST_MS = 100;
 /** Longer than the longest time between two asks of whoever still listens. */
 const WANTED_MS = 30_000;
 const MAX_WANTED = 10_000;
@@ -139,7 +141,12 @@ export class Relay {
     const after = this.#told.get(sessionId);
     if (log === undefined || after === undefined) return;
     this.#told.set(sessionId, log.last);
-    for (const part of log.parts(after, BATCH_CHARS)) await this.#publish(sessionId, { kind: 'told', part });
+    let count = 0;
+    for (const part of log.parts(after, BATCH_CHARS)) {
+      await this.#publish(sessionId, { kind: 'told', part });
+      // A long answer must not push itself out of what a store lets wait.
+      if (++count % BURST === 0) await new Promise((resolve) => setTimeout(resolve, BURST_MS).unref());
+    }
   }
 
   async #publish(sessionId: string, message: RelayMessage): Promise<void> {

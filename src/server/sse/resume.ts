@@ -24,8 +24,8 @@ export interface EventStreamOptions {
 const BATCH_CHARS = 48 * 1024;
 const GRACE_MS = 250;
 /** What another process told is waited for so long, for a client that comes in the middle of it. */
-const CATCH_UP_MS = 500;
-const ASK_AGAIN_MS = 200;
+const CATCH_UP_MS = 2000;
+const ASK_AGAIN_MS = 500;
 /** Older messages that have ended are told by what is stored. */
 const RECENT_MS = 600_000;
 /** Of messages that may have come into a turn. */
@@ -195,7 +195,7 @@ export class EventStream {
         return undefined;
       }
       const isGone = !this.#log.has(at.n);
-      const until = turn.end ?? Number.POSITIVE_INFINITY;
+      const until = turn.end ?? turn.lostAt ?? Number.POSITIVE_INFINITY;
       const { frames, told } = isGone ? GONE : this.#log.read(at.n, until, BATCH_CHARS);
       const last = frames.at(-1);
       if (last !== undefined) {
