@@ -36,7 +36,7 @@ const deltas =
   (all: readonly RawFrame[]): boolean =>
     all.filter(isDelta).length >= count;
 
-describe('servers on one PostgreSQL', () => {
+describe('servers on one PostgreSQL', { timeout: 180_000 }, () => {
   test('any accepts, one runs, and all stream the same events; a client goes on at another', async () => {
     await using database = await freshDatabase();
     await using provider = await openPacedProvider(60);
