@@ -1,9 +1,8 @@
-import { type ErrorCode, RepriseError } from '../../errors.ts';
+import { RepriseError } from '../../errors.ts';
 import { encodeStorable } from '../../transcript/line.ts';
 import { bodyHash, movesLeaf } from '../control/seal-entries.ts';
-import type { ConvlogLine } from '../convlog.ts';
 import type { AppendReceipt, NewEntry } from '../store.ts';
-import { aliveIn, type LeaseRow } from './leases.ts';
+import { isHolder, liveLease } from './leases.ts';
 import type { SessionRow } from './rows.ts';
 import { keyText } from './text.ts';
 import type { Tx } from './tx.ts';
@@ -15,7 +14,6 @@ export interface AppendRequest {
   readonly key?: string;
   readonly epoch?: number;
   readonly expectedLeaf?: string | null;
-  readonly log?: readonly ConvlogLine[];
 }
 
 export interface KnownKey {
@@ -27,12 +25,13 @@ export interface KnownKey {
 /** What was found under the lock of the session. */
 export interface AppendScene {
   readonly row: SessionRow;
-  readonly lease: LeaseRow | undefined;
   readonly known: KnownKey | undefined;
 }
 
 export interface AppendResult {
   readonly receipt: AppendReceipt;
+  /** Of the body, where there is a key. */
+  readonly hash: string;
   /** Written now, or answered from the key. */
   readonly isFresh: boolean;
 }
@@ -47,7 +46,7 @@ export async function append(tx: Tx, request: AppendRequest, scene: AppendScene)
   const hash = key === undefined ? '' : bodyHash(entries);
   if (known !== undefined) {
     if (known.hash === hash)
-      return { receipt: { firstSeq: known.first_seq, lastSeq: known.last_seq }, isFresh: false };
+      return { receipt: { firstSeq: known.first_seq, lastSeq: known.last_seq }, hash, isFresh: false };
     throw new RepriseError('KEY_REUSED', `key ${key} was used with another body`, { details: { key } });
   }
   if (row.status === 'deleted')
@@ -57,7 +56,7 @@ export async function append(tx: Tx, request: AppendRequest, scene: AppendScene)
       details: { id, offset: row.corrupt_at, next: `Run: reprise repair ${id}` },
     });
   }
-  checkEpoch(tx, request, scene);
+  await checkEpoch(tx, request, row);
   if (expectedLeaf !== undefined && expectedLeaf !== row.leaf) {
     const details = { expected: expectedLeaf, leaf: row.leaf };
     throw new RepriseError('LEAF_MOVED', `session ${id} moved on`, { details });
@@ -71,30 +70,19 @@ export async function append(tx: Tx, request: AppendRequest, scene: AppendScene)
       [id, keyText(key), hash, receipt.firstSeq, receipt.lastSeq],
     );
   }
-  return { receipt, isFresh: true };
+  return { receipt, hash, isFresh: true };
 }
 
-/** Whether the epoch it was given, if any, is that of the lease. */
-export function isHolder({ epoch }: Pick<AppendRequest, 'epoch'>, { row, lease }: AppendScene): boolean {
-  return epoch === undefined || (epoch === row.epoch && lease?.epoch === epoch);
-}
-
-function checkEpoch(tx: Tx, request: AppendRequest, scene: AppendScene): void {
-  const { id, entries, epoch } = request;
-  const { row, lease } = scene;
+async function checkEpoch(tx: Tx, { id, entries, epoch }: AppendRequest, row: SessionRow): Promise<void> {
   if (epoch !== undefined) {
-    if (isHolder(request, scene)) return;
+    if (isHolder(row, epoch)) return;
     throw new RepriseError('FENCED', `epoch ${epoch} of session ${id} is over`, {
       details: { epoch: row.epoch },
     });
   }
-  if (!movesLeaf(entries)) return;
-  const held = lease === undefined ? undefined : aliveIn(lease, tx.self);
+  const held = movesLeaf(entries) ? await liveLease(tx, id) : undefined;
   if (held === undefined) return;
   throw new RepriseError('LEASE_HELD', `another runner holds session ${id}`, {
     details: { holder: held.holder },
   });
 }
-
-/** Nobody is there to take it: what the sender has to store counts all the same. */
-export const NOBODY: ReadonlySet<ErrorCode> = new Set(['SESSION_DELETED', 'SESSION_NOT_FOUND', 'GONE']);

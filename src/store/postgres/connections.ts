@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { RepriseError } from '../../errors.ts';
+import { type Outcome, RepriseError } from '../../errors.ts';
 import { isLost, pgError } from './pg-error.ts';
 import type { PostgresSettings } from './settings.ts';
 
@@ -26,6 +26,7 @@ export class Connections implements Sql, AsyncDisposable {
   readonly settings: PostgresSettings;
   readonly #pool: pg.Pool;
   #closed = false;
+  #wasReached = false;
 
   constructor(settings: PostgresSettings) {
     this.settings = settings;
@@ -43,6 +44,18 @@ export class Connections implements Sql, AsyncDisposable {
     this.#pool.on('connect', (client) => client.on('error', ignore));
   }
 
+  /** The server was there once: when it is not, that is no wrong address any more but a failure that passes. */
+  opened(): void {
+    this.#wasReached = true;
+  }
+
+  error(error: unknown, outcome?: Outcome): RepriseError {
+    const known = pgError(error, outcome);
+    if (known.code !== 'CONNECT_FAILED' || !this.#wasReached) return known;
+    const { message, details, cause } = known;
+    return new RepriseError('STORE_FAILED', message, { details, cause, outcome: outcome ?? 'none' });
+  }
+
   /** For one transaction. Who takes a client gives it back by `release`, with true if it must not be used again. */
   async take(): Promise<pg.PoolClient> {
     this.#assertOpen();
@@ -56,7 +69,7 @@ export class Connections implements Sql, AsyncDisposable {
         return await this.#ask<Row>(text, values);
       } catch (error) {
         const isDead = isLost(error) && pgError(error).code === 'STORE_FAILED';
-        if (!isDead || tries >= MAX_TRIES || this.#closed) throw pgError(error);
+        if (!isDead || tries >= MAX_TRIES || this.#closed) throw this.error(error);
       }
     }
   }
@@ -105,7 +118,9 @@ export async function send<Row extends object>(
   values: readonly unknown[],
 ): Promise<Row[]> {
   const name = pooler || values.length === 0 ? {} : { name: statementName(text) };
-  const { rows } = await client.query<Row & pg.QueryResultRow>({ text, values: [...values], ...name });
+  const result = await client.query<Row & pg.QueryResultRow>({ text, values: [...values], ...name });
+  // Of several statements in one text, the last one's.
+  const { rows } = Array.isArray(result) ? (result.at(-1) as typeof result) : result;
   return rows;
 }
 

@@ -30,6 +30,8 @@ CREATE TABLE reprise.sessions (
   q bigint NOT NULL,
   leaf text COLLATE "C",
   epoch bigint NOT NULL DEFAULT 0,
+  -- that of its row in leases, 0 where there is none: whoever has locked the session need not look there
+  lease_epoch bigint NOT NULL DEFAULT 0,
   -- the first seq the context needs, and the compaction that said so (0: none, or its branch was left)
   context_seq bigint NOT NULL DEFAULT 1,
   context_compaction bigint NOT NULL DEFAULT 0,
@@ -122,6 +124,12 @@ END $$;
 CREATE TRIGGER inbox_settled BEFORE UPDATE OF state ON reprise.inbox
   FOR EACH ROW WHEN (NEW.state <> 'running') EXECUTE FUNCTION reprise.note_change();
 
+-- What has ended and still has its words, by the time it came.
+CREATE INDEX inbox_spoken ON reprise.inbox (created_at) WHERE state NOT IN ('accepted', 'running') AND body <> '{}';
+
+-- Who counts the members of a group before adding one locks its row.
+CREATE TABLE reprise.inbox_group_locks (name text COLLATE "C" PRIMARY KEY);
+
 -- Outlives reset, delete and purge: a message is accepted once, ever.
 CREATE TABLE reprise.inbound_keys (
   agent_id text COLLATE "C" NOT NULL,
@@ -135,6 +143,8 @@ CREATE TABLE reprise.inbound_keys (
 -- What was said on each channel, whatever became of the sessions. Names are escaped, contents are JSON.
 CREATE TABLE reprise.convlog_chats (
   chat bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  -- of the three names, which may be longer than what an index takes
+  name_hash text COLLATE "C" NOT NULL UNIQUE,
   agent_id text COLLATE "C" NOT NULL,
   channel_type text COLLATE "C" NOT NULL,
   channel_id text COLLATE "C" NOT NULL,
@@ -142,8 +152,7 @@ CREATE TABLE reprise.convlog_chats (
   last_number bigint NOT NULL DEFAULT 0,
   first_at text COLLATE "C" NOT NULL DEFAULT '',
   last_at text COLLATE "C" NOT NULL DEFAULT '',
-  last_text text COLLATE "C" NOT NULL DEFAULT '',
-  UNIQUE (agent_id, channel_type, channel_id)
+  last_text text COLLATE "C" NOT NULL DEFAULT ''
 ) WITH (fillfactor = 80);
 CREATE INDEX convlog_by_time ON reprise.convlog_chats (last_at DESC, chat DESC);
 CREATE INDEX convlog_by_agent ON reprise.convlog_chats (agent_id, last_at DESC, chat DESC);
@@ -166,22 +175,59 @@ CREATE TABLE reprise.convlog_lines (
 -- Who spoke where, under which names.
 CREATE TABLE reprise.convlog_members (
   chat bigint NOT NULL,
+  -- of id and name
+  name_hash text COLLATE "C" NOT NULL,
   sender_id text COLLATE "C" NOT NULL,
   sender_name text COLLATE "C" NOT NULL,
   last_number bigint NOT NULL,
-  PRIMARY KEY (chat, sender_id, sender_name)
+  PRIMARY KEY (chat, name_hash)
 );
 CREATE INDEX convlog_members_recent ON reprise.convlog_members (chat, last_number DESC);
 
 -- Running deltas on their way to other nodes. Not logged: after a crash nobody waits for them any more.
 CREATE UNLOGGED TABLE reprise.live_events (
-  number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   session_id text COLLATE "C" NOT NULL,
+  number bigint GENERATED ALWAYS AS IDENTITY,
   -- the store that published it, which has told its own listeners
   engine text COLLATE "C" NOT NULL,
   event text NOT NULL,
+  -- so many of the same session were let go right before it
+  missed bigint NOT NULL DEFAULT 0,
   made_by xid8 NOT NULL DEFAULT pg_current_xact_id(),
-  made_at timestamptz NOT NULL DEFAULT clock_timestamp()
+  made_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  PRIMARY KEY (session_id, number)
+);
+`;
+
+/** Since version 2: what searches look into; derived from the lines, and made anew by `reindex`. */
+const SEARCH = `
+-- How far the index has a session. Beside the session's seq, so that no line can be left out, whoever commits when.
+ALTER TABLE reprise.sessions ADD COLUMN indexed_seq bigint NOT NULL DEFAULT 0;
+CREATE INDEX sessions_unindexed ON reprise.sessions (id) WHERE seq > indexed_seq;
+
+-- Pieces of the texts of some lines in a row; see search-grams.ts.
+CREATE TABLE reprise.search_blocks (
+  session_id text COLLATE "C" NOT NULL,
+  first_seq bigint NOT NULL,
+  last_seq bigint NOT NULL,
+  -- of the texts, and of the lines
+  chars bigint NOT NULL,
+  bytes bigint NOT NULL,
+  -- when they were said, in milliseconds
+  oldest bigint NOT NULL,
+  newest bigint NOT NULL,
+  grams int4[] NOT NULL,
+  PRIMARY KEY (session_id, first_seq)
+);
+-- hashes do not get smaller
+ALTER TABLE reprise.search_blocks ALTER COLUMN grams SET STORAGE EXTERNAL;
+CREATE INDEX search_grams ON reprise.search_blocks USING gin (grams);
+
+-- The one node that indexes now. It may die: by the server's clock its time is over soon.
+CREATE TABLE reprise.search_claim (
+  one boolean PRIMARY KEY DEFAULT true CHECK (one),
+  holder text COLLATE "C" NOT NULL,
+  expires_at timestamptz NOT NULL
 );
 `;
 
@@ -189,7 +235,7 @@ CREATE UNLOGGED TABLE reprise.live_events (
  * Forwards only. A step is never changed once it is out, and must leave everything as older nodes expect it: they go
  * on working while the new ones come up. So columns are added with a default, and nothing is renamed or dropped.
  */
-export const MIGRATIONS: readonly string[] = [CORE];
+export const MIGRATIONS: readonly string[] = [CORE, SEARCH];
 
 /** The oldest program version that can work with a schema of the current version; raised by a step that breaks this. */
 export const OLDEST_READER = 1;

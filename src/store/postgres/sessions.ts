@@ -7,6 +7,7 @@ import { recentOf, recordOf } from '../control/session-row.ts';
 import type { SessionInit, SessionRecord } from '../store.ts';
 import { type ActiveRow, activeSession, canonicalKey, lockKey, setActive } from './active.ts';
 import type { Sql } from './connections.ts';
+import { cancelPending, forgetBodies } from './inbox-rows.ts';
 import { getSession, insertSession, isPurged, lockSession, type SessionRow } from './rows.ts';
 import { plainText } from './text.ts';
 import type { Tx } from './tx.ts';
@@ -72,6 +73,7 @@ export async function createSession(
     q: 1,
     leaf: null,
     epoch: 0,
+    lease_epoch: 0,
     context_seq: 1,
     context_compaction: 0,
     bytes: Buffer.byteLength(header.line),
@@ -156,15 +158,12 @@ export async function deleteSession(tx: Tx, { id }: { readonly id: string }): Pr
   const { row, active } = await lockWithKey(tx, id);
   if (row.status !== 'deleted') {
     row.epoch++;
+    row.lease_epoch = 0;
     await writeEntries(tx, row, [{ type: 'custom', customType: 'reprise.deleted' }]);
     tx.run('DELETE FROM reprise.leases WHERE session_id = $1', [id]);
     // The counter stays: a later activation must still be the highest of its key.
     if (active.session_id === id) setActive(tx, row.key, { ...active, session_id: '' });
-    tx.run(
-      `UPDATE reprise.inbox SET state = 'cancelled', detail = $2
-       WHERE session_id = $1 AND state IN ('accepted', 'running')`,
-      [id, JSON.stringify({ reason: 'deleted' })],
-    );
+    cancelPending(tx, id, 'deleted');
     tx.news.inboxes.add(id);
   }
   return recordFor(tx, row);
@@ -189,10 +188,10 @@ export async function purgeSession(tx: Tx, { id }: { readonly id: string }): Pro
     throw new RepriseError('INVALID_INPUT', `session ${id} is not in the trash`, { details });
   }
   tx.drop(row);
-  for (const table of ['lines', 'append_keys', 'blobs', 'leases'])
+  for (const table of ['lines', 'append_keys', 'blobs', 'leases', 'search_blocks'])
     tx.run(`DELETE FROM reprise.${table} WHERE session_id = $1`, [id]);
   // The rows stay without what was said: a message is accepted once, ever.
-  tx.run("UPDATE reprise.inbox SET body = '{}', detail = NULL WHERE session_id = $1", [id]);
+  forgetBodies(tx, id);
   tx.run('DELETE FROM reprise.sessions WHERE id = $1', [id]);
   tx.run('INSERT INTO reprise.purged (id) VALUES ($1) ON CONFLICT DO NOTHING', [id.toLowerCase()]);
   tx.news.sessions.add(id);

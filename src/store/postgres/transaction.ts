@@ -54,7 +54,7 @@ export async function transaction<T>(context: StoreContext, work: (tx: Tx) => Pr
       return await once(context, work);
     } catch (error) {
       const isDead = isLost(error) && pgError(error).code === 'STORE_FAILED';
-      if (!(isCollision(error) || isDead) || tries >= MAX_TRIES) throw pgError(error);
+      if (!(isCollision(error) || isDead) || tries >= MAX_TRIES) throw context.connections.error(error);
       await delay(RETRY_MS * tries * Math.random());
     }
   }
@@ -67,9 +67,8 @@ async function once<T>(context: StoreContext, work: (tx: Tx) => Promise<T>): Pro
   try {
     const tx = new Tx(client, context);
     const { pooler, statementTimeoutMs } = connections.settings;
-    tx.run('BEGIN');
-    if (pooler) tx.run(`SET LOCAL statement_timeout = ${statementTimeoutMs}`);
-    const begun = tx.query<Begun>(BEGUN).then(([row]) => row);
+    const limit = pooler ? `SET LOCAL statement_timeout = ${statementTimeoutMs};` : '';
+    const begun = tx.query<Begun>(`BEGIN; ${limit} ${BEGUN}`).then(([row]) => row);
     // Of use only where the commit's own answer is lost.
     begun.catch(() => undefined);
     let value: T;
