@@ -56,8 +56,15 @@ export class ConversationFleet implements AsyncDisposable {
     this.#env = env;
   }
 
-  static async start(size: number, env: Readonly<Record<string, string>> = {}): Promise<ConversationFleet> {
+  /** With a folder for compiled code: what one process has compiled, those that take the place of dead ones need not. */
+  static async start(
+    size: number,
+    { compiled }: { readonly compiled?: string } = {},
+  ): Promise<ConversationFleet> {
+    const env: Record<string, string> = compiled === undefined ? {} : { NODE_COMPILE_CACHE: compiled };
     const start = (): Promise<DriverProcess> => startIdle(env);
+    // It is written by a process that ends in good order.
+    if (compiled !== undefined) await (await start()).stop();
     const fleet = await Promise.all(Array.from({ length: size }, start));
     return new ConversationFleet(fleet, start(), env);
   }
