@@ -16,6 +16,8 @@ interface Pending {
 }
 
 export interface ThreadClientOptions {
+  /** By default the thread that reads or writes. */
+  readonly file?: 'search-thread';
   /** Asked again for every thread that takes the place of a dead one. */
   readonly thread: () => ThreadOptions;
   readonly onEvent: (event: ThreadEvent) => void;
@@ -101,9 +103,13 @@ export class ThreadClient {
 
   #start(): Promise<void> {
     // A checkout runs the TypeScript file, a build its JavaScript. Flags of the process are not the thread's.
-    const file = import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js';
+    const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+    const { file = 'thread' } = this.#options;
     const options = this.#options.thread();
-    const worker = new Worker(new URL(file, import.meta.url), { workerData: options, execArgv: [] });
+    const worker = new Worker(new URL(`./${file}.${extension}`, import.meta.url), {
+      workerData: options,
+      execArgv: [],
+    });
     this.#worker = worker;
     return new Promise((resolve, reject) => {
       let cause: unknown;
