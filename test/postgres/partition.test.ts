@@ -178,6 +178,23 @@ describe('a network that fails between a node and its database', () => {
     },
   );
 
+  test(
+    'while it asks for a lease: one that was granted without a word is in nobody’s way when its time is over',
+    together,
+    async () => {
+      await using at = await scene();
+      await say(at.far, 'before');
+      const caught = at.proxy.trap('COMMIT', 'down');
+      const asked = outcomeOf(at.far.lease('s', { ttlMs: TTL_MS }));
+      await caught;
+      expect((await asked).said).toMatch(/ unknown$/);
+      await at.proxy.heal();
+      const again = await at.far.lease('s', { ttlMs: TTL_MS, waitMs: 20_000 });
+      await say(at.far, 'after', { epoch: again.epoch });
+      expect(await again.release()).toBeNull();
+    },
+  );
+
   test('for less than the time of a lease: nobody loses it', together, async () => {
     await using at = await scene();
     const lease = await at.far.lease('s', { ttlMs: 20_000 });
