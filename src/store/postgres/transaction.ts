@@ -28,12 +28,18 @@ const RESOLVE_PAUSE_MS = 25;
 /** What identifies a transaction to whoever asks later what became of it. */
 interface Begun {
   readonly xid: string;
-  /** Of the server: after a failover to another history the same number may be somebody else's. */
-  readonly timeline: string;
+  /** Of the server: in another one the same number may be somebody else's. */
+  readonly life: string;
 }
 
-const TIMELINE = 'substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)';
-const BEGUN = `SELECT pg_current_xact_id()::text AS xid, ${TIMELINE} AS timeline`;
+/**
+ * The history the server writes, when it was started, and when it last lost its statistics, which happens whenever it
+ * recovers from a crash. A number that was given out and not yet on disk is given out again after a crash, so that
+ * "committed" may then be said of somebody else's transaction.
+ */
+const LIFE = `concat_ws(' ', substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8),
+  extract(epoch FROM pg_postmaster_start_time()), extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()))`;
+const BEGUN = `SELECT pg_current_xact_id()::text AS xid, ${LIFE} AS life`;
 
 /**
  * Runs `work` in a transaction and commits. It may run several times: where transactions collide, and where the
@@ -131,11 +137,12 @@ async function resolve(connections: Connections, begun: Promise<Begun | undefine
   const deadline = performance.now() + connections.settings.connectTimeoutMs;
   while (performance.now() < deadline) {
     try {
-      const [row] = await connections.query<{ status: string | null; timeline: string }>(
-        `SELECT pg_xact_status($1::xid8) AS status, ${TIMELINE} AS timeline`,
-        [known.xid],
+      const [row] = await connections.query<{ status: string | null; same: boolean }>(
+        `SELECT life = $2 AS same, CASE WHEN life = $2 THEN pg_xact_status($1::xid8) END AS status
+         FROM (SELECT ${LIFE} AS life) AS now`,
+        [known.xid, known.life],
       );
-      if (row === undefined || row.timeline !== known.timeline) return 'unknown';
+      if (row?.same !== true) return 'unknown';
       if (row.status === 'committed' || row.status === 'aborted') return row.status;
     } catch {
       // The server may be on its way back.
