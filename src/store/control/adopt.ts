@@ -1,7 +1,7 @@
 import { parseAgentId } from '../../keys/ids.ts';
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
 import { canonicalEntries } from '../../transcript/dialects/canonical.ts';
-import type { Entry } from '../../transcript/entry.ts';
+import type { Entry, Seal } from '../../transcript/entry.ts';
 import { entryIdForSeq } from '../../transcript/entry-id.ts';
 import { createHistoryRule, type PlacedRecord } from '../../transcript/history-rule.ts';
 import { IssueLog } from '../../transcript/issues.ts';
@@ -119,26 +119,7 @@ export function createAdopter(
     // Lines that are missing keep their numbers, so that the others keep theirs.
     const seq = row.seq + Math.max(1, seal.q - row.q);
     file(seq, placed);
-    row.q = seal.q;
-    row.epoch = Math.max(row.epoch, seal.e);
-    if (record['type'] === 'session') {
-      row.seq = seq;
-      return;
-    }
-    const { id, parentId, timestamp } = record as Entry;
-    applyFacts(row, factsOf(record), { id, parentId, seq, timestamp, seqOf });
-    adoptActivation(db, row, record);
-    const { k, h } = seal;
-    if (k === undefined || h === undefined) return;
-    const { i, n } = sealPlace(seal);
-    db.run(
-      'INSERT OR IGNORE INTO append_keys VALUES (?, ?, ?, ?, ?)',
-      row.id,
-      k,
-      h,
-      seq - i + 1,
-      seq - i + n,
-    );
+    adoptOwn(db, row, { record, seal, seq, seqOf });
   };
   const rule = createHistoryRule(
     accept,
@@ -201,6 +182,30 @@ export function createAdopter(
   };
 }
 
+interface OwnLine {
+  readonly record: JsonObject;
+  readonly seal: Seal;
+  readonly seq: number;
+  readonly seqOf: (id: string) => number | undefined;
+}
+
+/** What a sealed line says about its session: everything the index knows of one it can know again from its lines. */
+export function adoptOwn(db: Database, row: SessionRow, { record, seal, seq, seqOf }: OwnLine): void {
+  row.q = seal.q;
+  row.epoch = Math.max(row.epoch, seal.e);
+  if (record['type'] === 'session') {
+    row.seq = seq;
+    return;
+  }
+  const { id, parentId, timestamp } = record as Entry;
+  applyFacts(row, factsOf(record), { id, parentId, seq, timestamp, seqOf });
+  adoptActivation(db, row, record);
+  const { k, h } = seal;
+  if (k === undefined || h === undefined) return;
+  const { i, n } = sealPlace(seal);
+  db.run('INSERT OR IGNORE INTO append_keys VALUES (?, ?, ?, ?, ?)', row.id, k, h, seq - i + 1, seq - i + n);
+}
+
 /** Its own last word: nobody stands for a key from the trash. */
 export function leaveKeyIfDeleted(db: Database, { id, key, status }: SessionRow): void {
   if (status === 'deleted')
@@ -213,7 +218,7 @@ export function skipLine(db: Database, { id }: SessionRow, offset: number): void
 }
 
 /** One number per line, whatever it says. False for a record that is no entry of any dialect: it has none. */
-function adoptForeign(db: Database, row: SessionRow, record: JsonObject): boolean {
+export function adoptForeign(db: Database, row: SessionRow, record: JsonObject): boolean {
   const { entries } = canonicalEntries([{ record, seal: undefined, line: 0, offset: 0 }], new IssueLog());
   const last = entries.at(-1);
   if (last === undefined) return false;

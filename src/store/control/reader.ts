@@ -17,6 +17,7 @@ import type {
   StoreStats,
   VerifyReport,
 } from '../store.ts';
+import type { TransferPage, TransferState } from '../transfer.ts';
 import { sha256 } from './blobs.ts';
 import { listChats, readChat } from './convlog-looks.ts';
 import type { Database } from './database.ts';
@@ -31,6 +32,8 @@ import { searchSessions } from './search.ts';
 import { getSession, type SessionRow, toRecord } from './session-row.ts';
 import type { Steps } from './steps.ts';
 import { DEFAULT_CACHE_TTL_MS, TailCache, type WarmTail } from './tail-cache.ts';
+import { readTransfer } from './transfer-read.ts';
+import { transferState } from './transfer-state.ts';
 
 /** A page, or the first part of one that is too much for one message. */
 export interface CheckedPage extends EntryPage {
@@ -174,6 +177,14 @@ export class Reader {
 
   verify({ id }: { readonly id?: string }): Steps<VerifyReport> {
     return verifySessions(this.#context, id);
+  }
+
+  records({ cursor }: { readonly cursor?: string }): Steps<TransferPage> {
+    return readTransfer(this.#context, cursor);
+  }
+
+  copied(): TransferState {
+    return this.#db.snapshot(() => transferState(this.#db));
   }
 
   #page(row: SessionRow, range: PageRange): CheckedPage {

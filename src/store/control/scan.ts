@@ -29,6 +29,8 @@ export interface ScanContext {
   readonly source: LineSource;
   readonly blobs: BlobStore;
   readonly home?: HomeView | undefined;
+  /** Nobody brings index and files together while this store is open. */
+  readonly frozen?: boolean;
 }
 
 /** What verify calls damage: something that was said cannot be read any more. */

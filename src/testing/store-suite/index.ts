@@ -21,9 +21,16 @@ import { refusalCases } from './refusals.ts';
 import { settingsCases } from './settings.ts';
 import type { StoreCase } from './store-case.ts';
 import { tailCases } from './tail.ts';
+import { transferCases } from './transfer.ts';
 import { watchCases } from './watch.ts';
 
-export { runStoreCase, type StoreArea, type StoreCase, type StoreUnderTest } from './store-case.ts';
+export {
+  type CaseStores,
+  runStoreCase,
+  type StoreArea,
+  type StoreCase,
+  type StoreUnderTest,
+} from './store-case.ts';
 
 /** What every store promises: `for (const c of storeCases) test(c.name, () => runStoreCase(c, open))`. */
 export const storeCases: readonly StoreCase[] = [
@@ -51,4 +58,5 @@ export const storeCases: readonly StoreCase[] = [
   ...blobCases,
   ...convlogCases,
   ...convlogListCases,
+  ...transferCases,
 ];
