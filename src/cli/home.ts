@@ -10,7 +10,7 @@ import { escapeForTerminal, say } from './print.ts';
 import { Progress } from './progress.ts';
 
 /** Both keep a file of their own in the home, by which they are known. */
-const KINDS = { jsonl: 'control.db', sqlite: 'store.db' } as const;
+export const KINDS = { jsonl: 'control.db', sqlite: 'store.db' } as const;
 
 export interface Home {
   readonly path: string;

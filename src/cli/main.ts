@@ -16,6 +16,7 @@ import { registerCare } from './register-care.ts';
 import { registerChanges } from './register-changes.ts';
 import { addChatOptions } from './register-chat.ts';
 import { registerConfig } from './register-config.ts';
+import { registerCopies } from './register-copies.ts';
 import { registerExport, registerImport } from './register-interop.ts';
 import { registerReads } from './register-reads.ts';
 
@@ -70,6 +71,7 @@ export function createProgram(): Command {
   registerReads(program);
   registerChanges(program);
   registerCare(program);
+  registerCopies(program);
   registerConfig(program);
   registerExport(program);
   registerImport(program);
