@@ -8,6 +8,8 @@ const config: ViteUserConfig = defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: ['test/interop/**'],
     testTimeout: 60_000,
+    // Starts nothing until a test asks for it.
+    globalSetup: 'test/support/postgres-setup.ts',
     // On two cores the default is one worker; much of the time is spent waiting for disks and processes.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     // Node strips types by WebAssembly in every thread, and V8 loses count of such code pages where the processor

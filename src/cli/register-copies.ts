@@ -11,7 +11,7 @@ export function registerCopies(program: Command): void {
     .description(
       'copy everything into another store, check it, and say how to switch; the old one is only read',
     )
-    .requiredOption('--to <store>', 'jsonl or sqlite, or with a folder: sqlite:/srv/reprise')
+    .requiredOption('--to <store>', 'jsonl, sqlite, or with a folder: sqlite:/srv/reprise, or postgres://…')
     .option('--from <store>', 'the same for the source; unset: the configured store')
     .option('--dry-run', 'read everything and say what would be copied')
     .action(async (options: Options) => {
@@ -52,7 +52,7 @@ export function registerCopies(program: Command): void {
     .command('restore')
     .description('put a backup into an empty home, and check it')
     .argument('<file>')
-    .option('--to <store>', 'jsonl:<folder> or sqlite:<folder>, instead of --home and --store')
+    .option('--to <store>', 'jsonl:<folder>, sqlite:<folder> or postgres://…, instead of --home and --store')
     .action(async (file: string, options: Options) => {
       process.exitCode = await (await commands()).restore(file, options);
     });

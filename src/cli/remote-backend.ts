@@ -45,13 +45,13 @@ export class RemoteBackend implements Backend {
     active: (key) => this.#first({}, ({ sessionKey, active }) => active && sessionKey === key),
   };
 
-  async search({ text, limit, agentId }: SearchQuery): ReturnType<Backend['search']> {
-    const { data, complete } = await this.client.search({
+  async search({ text, limit, budgetMs: _, ...query }: SearchQuery): ReturnType<Backend['search']> {
+    const { data, next, complete, reason, index } = await this.client.search({
       q: text,
+      ...query,
       ...(limit !== undefined && { limit: Math.min(limit, MAX_HITS) }),
-      ...(agentId !== undefined && { agentId }),
     });
-    const hits = data.map(({ sessionId: id, seq, snippet }) => ({ id, seq, snippet }));
+    const hits = data.map(({ id: _id, sessionId, ...hit }) => ({ ...hit, id: sessionId }));
     const wanted = new Set(hits.map(({ id }) => id));
     const names = new Map<string, string>();
     const { sessionName } = await import('../engine/commands/session-line.ts');
@@ -61,7 +61,11 @@ export class RemoteBackend implements Backend {
         if (wanted.delete(record.id)) names.set(record.id, sessionName(record));
       cursor = page.cursor;
     }
-    return { hits, complete, names };
+    return {
+      ...{ hits, next, complete, names },
+      ...(reason !== undefined && { reason }),
+      ...(index !== undefined && { index }),
+    };
   }
 
   async history(session: SessionRecord, { leaf, limit }: ViewOptions): Promise<HistoryView> {

@@ -29,8 +29,8 @@ export async function openConfigured(config: Config, options: OpenConfiguredOpti
   const resolved: Record<string, Omit<Config['agents'][string], 'model'> & { readonly model?: Model }> = {};
   for (const [agentId, { model: own, ...agent }] of Object.entries(agents))
     resolved[agentId] = { ...agent, ...(own !== undefined && { model: await models.load(own) }) };
-  const { kind, url: _, ...rest } = store;
-  const { maintenance: __, ...sessionOptions } = session;
+  const { kind, ...rest } = store;
+  const { maintenance: _, ...sessionOptions } = session;
   const isKept = session.enabled ?? true;
   const opened =
     options.store ?? (await openStore({ ...rest, kind: isKept ? kind : 'memory', home, signals }));

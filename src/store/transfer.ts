@@ -76,6 +76,7 @@ export interface InboundRecord {
   readonly kind: 'inbound';
   /** Empty for keys without an agent. */
   readonly agentId: string;
+  /** Both as JSON, or as `sha256:` of that where it is long. */
   readonly source: string;
   readonly key: string;
   readonly hash: string;
@@ -125,7 +126,7 @@ export interface ConvlogRecord {
   readonly line: StoredConvlogLine;
 }
 
-/** Comes last: whatever was copied of it before goes. */
+/** Comes last: whatever was copied of it before goes. In whatever case: ids that differ only in that are one. */
 export interface PurgedRecord {
   readonly kind: 'purged';
   readonly id: string;

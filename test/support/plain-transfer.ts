@@ -85,7 +85,7 @@ export class PlainTransfer implements port.Transfer {
         break;
       case 'inbound': {
         const { agentId, source, key, hash, inboxId } = record;
-        data.inbound.set(JSON.stringify([agentId, source, key]), { hash, inboxId });
+        data.inbound.set(`[${JSON.stringify(agentId)},${source},${key}]`, { hash, inboxId });
         break;
       }
       case 'key':
@@ -150,7 +150,8 @@ function recordsOf(data: PlainData): port.TransferRecord[] {
     ...[...data.items.values()].map((item) => ({ kind: 'item' as const, item })),
     ...[...data.inbound].map(([name, { hash, inboxId }]) => {
       const [agentId, source, key] = JSON.parse(name) as [string, string, string];
-      return { kind: 'inbound' as const, agentId, source, key, hash, inboxId };
+      const names = { source: JSON.stringify(source), key: JSON.stringify(key) };
+      return { kind: 'inbound' as const, agentId, ...names, hash, inboxId };
     }),
     ...[...data.active].map(([key, sessionId]) => ({ kind: 'key' as const, key, sessionId, counter: 1 })),
     ...sessions.flatMap(sessionRecords),

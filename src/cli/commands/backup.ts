@@ -43,7 +43,7 @@ export async function verifyBackup(file: string, options: Options): Promise<numb
 export async function restore(file: string, options: Options): Promise<number> {
   const home = await homeOf(options);
   const to = textOption(options['to']);
-  const target = to === undefined ? placeOf(home.kind, home.path) : parsePlace(to, home);
+  const target = to === undefined ? placeOf(home) : parsePlace(to, home);
   await using store = await openPlace(target, { readOnly: false });
   using checking = new Progress('checking bytes of the backup');
   using restoring = new Progress('restoring bytes');

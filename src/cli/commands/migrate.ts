@@ -22,7 +22,7 @@ export async function migrate(options: Options): Promise<number> {
       details: { next: 'Add for example: --to sqlite, or --to jsonl:<folder>' },
     });
   const from = textOption(options['from']);
-  const source = from === undefined ? placeOf(home.kind, home.path) : parsePlace(from, home);
+  const source = from === undefined ? placeOf(home) : parsePlace(from, home);
   const target = parsePlace(to, home);
   if (source.name === target.name)
     throw new RepriseError('INVALID_INPUT', `${source.name} is both source and target`, {

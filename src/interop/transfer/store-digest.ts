@@ -67,6 +67,8 @@ export async function digestRecords(
     convlog: new Sum(),
     purged: new Sum(),
   };
+  /** Ids by their lower case, which is all that a purged one may be known by. */
+  const folded = new Map<string, readonly string[]>();
   const damage: DamageRecord[] = [];
   let bytes = 0;
   let purgedMeanwhile = 0;
@@ -79,6 +81,7 @@ export async function digestRecords(
     if (record.kind !== 'lines' && record.kind !== 'blob' && record.kind !== 'damage') close();
     switch (record.kind) {
       case 'session':
+        folded.set(record.id.toLowerCase(), [record.id]);
         open = { id: record.id, facts: factsOf(record), lines: createHash('sha256') };
         break;
       case 'lines':
@@ -87,7 +90,7 @@ export async function digestRecords(
         onBytes(bytes);
         break;
       case 'blob':
-        of(sums.blobs, record.session).add([record.session, record.hash]);
+        of(sums.blobs, record.session.toLowerCase()).add([record.session, record.hash]);
         bytes += record.bytes.length;
         onBytes(bytes);
         break;
@@ -105,9 +108,10 @@ export async function digestRecords(
         sums.convlog.add(lineOf(record));
         break;
       case 'purged':
-        sums.purged.add(record.id);
-        sums.blobs.delete(record.id);
-        if (sessions.delete(record.id)) purgedMeanwhile++;
+        sums.purged.add(record.id.toLowerCase());
+        sums.blobs.delete(record.id.toLowerCase());
+        for (const id of folded.get(record.id.toLowerCase()) ?? [])
+          if (sessions.delete(id)) purgedMeanwhile++;
         break;
       case 'damage':
         damage.push(record);

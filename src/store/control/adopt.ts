@@ -13,7 +13,14 @@ import { createLineSplitter } from '../../transcript/split-lines.ts';
 import type { Database } from './database.ts';
 import { factsOf } from './facts.ts';
 import { addMark, lastMark, MARK_BYTES } from './marks.ts';
-import { applyFacts, recentOf, type SessionRow, saveSession, seqFinder } from './session-row.ts';
+import {
+  applyFacts,
+  recentOf,
+  type SessionRow,
+  type SessionState,
+  saveSession,
+  seqFinder,
+} from './session-row.ts';
 import { readRange } from './transcript-files.ts';
 
 const CHUNK = 1024 * 1024;
@@ -219,22 +226,43 @@ export function skipLine(db: Database, { id }: SessionRow, offset: number): void
 
 /** One number per line, whatever it says. False for a record that is no entry of any dialect: it has none. */
 export function adoptForeign(db: Database, row: SessionRow, record: JsonObject): boolean {
+  const seq = row.seq + 1;
+  const line = foreignLine(record, seq);
+  if (line === undefined) return false;
+  db.run('INSERT OR REPLACE INTO foreign_lines VALUES (?, ?, ?)', row.id, seq, line.id);
+  applyForeign(row, line, seqFinder(db, row));
+  return true;
+}
+
+/** A line of another tool, in our dialect. */
+export interface ForeignLine {
+  /** By which it is named from now on. */
+  readonly id: string;
+  readonly seq: number;
+  readonly entries: readonly Entry[];
+}
+
+export function foreignLine(record: JsonObject, seq: number): ForeignLine | undefined {
   const { entries } = canonicalEntries([{ record, seal: undefined, line: 0, offset: 0 }], new IssueLog());
   const last = entries.at(-1);
-  if (last === undefined) return false;
-  const seq = row.seq + 1;
+  if (last === undefined) return undefined;
   // Without an id of its own a line is called by its place, as when the whole file is read.
-  const lastId = typeof record['id'] === 'string' ? last.id : entryIdForSeq(seq);
-  db.run('INSERT OR REPLACE INTO foreign_lines VALUES (?, ?, ?)', row.id, seq, lastId);
-  const seqOf = seqFinder(db, row);
+  return { id: typeof record['id'] === 'string' ? last.id : entryIdForSeq(seq), seq, entries };
+}
+
+export function applyForeign(
+  row: SessionState,
+  { id, seq, entries }: ForeignLine,
+  seqOf: (id: string) => number | undefined,
+): void {
+  const last = entries.at(-1);
   for (const entry of entries) {
     const facts = factsOf(entry);
     const { parentId, timestamp } = entry;
-    applyFacts(row, facts, { id: entry === last ? lastId : entry.id, parentId, seq, timestamp, seqOf });
+    applyFacts(row, facts, { id: entry === last ? id : entry.id, parentId, seq, timestamp, seqOf });
     // Another tool moves its leaf with any line; ours is then where that line hangs.
     if (facts.side && parentId !== null && seqOf(parentId) !== undefined) row.leaf = parentId;
   }
-  return true;
 }
 
 /** The highest counter of a key wins, whichever file is read first. */

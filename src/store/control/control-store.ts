@@ -5,6 +5,7 @@ import { normalizeSessionKey } from '../../keys/session-key.ts';
 import { blobHash } from '../../transcript/blobs.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import type { Convlog, ConvlogLinePage, ConvlogPage } from '../convlog.ts';
+import { checkSearch } from '../search-query.ts';
 import type {
   ActivateOptions,
   AppendOptions,
@@ -278,7 +279,14 @@ export class ControlStore implements Store {
         });
         const name = `${id}:${epoch}`;
         const onOver = (): void => void this.#leases.delete(name);
-        const lease = new ControlLease({ writer: this.#writer, sessionId: id, epoch, ttlMs, onOver });
+        const lease = new ControlLease({
+          beat: () => this.#writer.call('beat', { id, epoch }),
+          release: (options) => this.#writer.call('release', { id, epoch, ...options }),
+          sessionId: id,
+          epoch,
+          ttlMs,
+          onOver,
+        });
         this.#leases.set(name, lease);
         return lease;
       } catch (error) {
@@ -314,7 +322,13 @@ export class ControlStore implements Store {
   }
 
   async search(query: SearchQuery): Promise<SearchResult> {
+    checkSearch(query);
     return this.#reader.call('search', query);
+  }
+
+  async reindex(): Promise<void> {
+    // Everything is read with every search.
+    await this.#reader.call('changes', {});
   }
 
   async verify(id?: string): Promise<VerifyReport> {

@@ -5,6 +5,7 @@ import type { StoreStats } from '../store.ts';
 import type { BatchContext } from './batch.ts';
 import { BlobFiles } from './blob-files.ts';
 import { blobRows } from './blobs.ts';
+import { createClock } from './clock.ts';
 import { type ControlFile, noteDamage, openAsItIs, openControl } from './control-file.ts';
 import { ConvlogCatchUp } from './convlog-catch-up.ts';
 import { ConvlogFiles } from './convlog-files.ts';
@@ -273,19 +274,6 @@ function describe({ code, message, details, outcome }: RepriseError): ThreadErro
 }
 
 type ThreadErrorShape = Extract<ThreadReply, { ok: false }>['error'];
-
-/** The wall clock, never backwards within one thread; or a fixed one that moves a millisecond with each entry. */
-function createClock(fixed: string | undefined): () => string {
-  let last = fixed === undefined ? 0 : Date.parse(fixed) - 1;
-  let text = '';
-  return () => {
-    const next = fixed === undefined ? Math.max(last, Date.now()) : last + 1;
-    // Thousands of entries share a millisecond; its text is made once.
-    if (next !== last || text === '') text = new Date(next).toISOString();
-    last = next;
-    return text;
-  };
-}
 
 const port = parentPort;
 if (port === null) throw new RepriseError('INVALID_INPUT', 'this file runs as a worker thread');

@@ -1,53 +1,15 @@
-import { RepriseError } from '../../errors.ts';
-import { isObject } from '../../transcript/json.ts';
-import type { TransferPage, TransferRecord } from '../transfer.ts';
+import type { TransferPage } from '../transfer.ts';
 import { type ChatRow, type LineRow, OF_CHAT, toLine, valuesOf } from './convlog-rows.ts';
 import type { Database } from './database.ts';
 import { highestEpoch } from './identity.ts';
 import { itemsAfter } from './inbox-rows.ts';
+import { textOfKept } from './key-text.ts';
 import type { ScanContext } from './scan.ts';
 import type { Steps } from './steps.ts';
-import { readSessionCopy, type SessionPlace } from './transfer-session.ts';
+import { type Place, parseCursor, RecordPage } from './transfer-place.ts';
+import { readSessionCopy } from './transfer-session.ts';
 
-/** Where a copy is. Plain JSON: it is kept by whoever copies, and outlives every process. */
-type Place =
-  | { readonly at: 'start' }
-  | { readonly at: 'items'; readonly after: number; readonly to: number }
-  | { readonly at: 'inbound'; readonly after: readonly [string, string, string]; readonly to: number }
-  | { readonly at: 'keys'; readonly after: string }
-  | SessionPlace
-  | { readonly at: 'convlog'; readonly chat: number; readonly after: number }
-  | { readonly at: 'purged'; readonly after: string };
-
-const PLACES: ReadonlySet<unknown> = new Set<Place['at']>([
-  'start',
-  'items',
-  'inbound',
-  'keys',
-  'sessions',
-  'convlog',
-  'purged',
-]);
-const PAGE_BYTES = 1024 * 1024;
-const PAGE_RECORDS = 1000;
 const ROWS_PER_STEP = 200;
-/** What a record weighs beside its bytes; a guess that keeps pages small. */
-const RECORD_BYTES = 200;
-
-/** What is gathered for one answer. */
-export class RecordPage {
-  readonly records: TransferRecord[] = [];
-  #bytes = 0;
-
-  get isFull(): boolean {
-    return this.#bytes >= PAGE_BYTES || this.records.length >= PAGE_RECORDS;
-  }
-
-  add(record: TransferRecord, bytes = 0): void {
-    this.records.push(record);
-    this.#bytes += RECORD_BYTES + bytes;
-  }
-}
 
 /** Each step in a snapshot of its own (I-24): a place is all that has to be remembered between two of them. */
 export function* readTransfer(context: ScanContext, cursor: string | undefined): Steps<TransferPage> {
@@ -121,7 +83,10 @@ function readInbound(
     to,
   );
   for (const { agent_id: agentId, source, key, hash, inbox_id: inboxId } of rows)
-    page.add({ kind: 'inbound', agentId, source, key, hash, inboxId }, source.length + key.length);
+    page.add(
+      { kind: 'inbound', agentId, source: textOfKept(source), key: textOfKept(key), hash, inboxId },
+      source.length + key.length,
+    );
   const last = rows.at(-1);
   if (last === undefined || rows.length < ROWS_PER_STEP) return { at: 'keys', after: '' };
   return { at: 'inbound', after: [last.agent_id, last.source, last.key], to };
@@ -175,14 +140,4 @@ function readPurged(
   for (const { id } of rows) page.add({ kind: 'purged', id });
   const last = rows.at(-1);
   return last === undefined || rows.length < ROWS_PER_STEP ? null : { at: 'purged', after: last.id };
-}
-
-function parseCursor(cursor: string): Place {
-  try {
-    const place: unknown = JSON.parse(cursor);
-    if (isObject(place) && PLACES.has(place['at'])) return place as Place;
-  } catch {
-    // Not JSON: said below.
-  }
-  throw new RepriseError('INVALID_INPUT', 'not a cursor of this store', { details: { cursor } });
 }

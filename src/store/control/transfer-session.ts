@@ -4,23 +4,7 @@ import { sha256 } from './blobs.ts';
 import type { StoredLine } from './line-source.ts';
 import type { ScanContext } from './scan.ts';
 import { findSession, type SessionRow } from './session-row.ts';
-import type { RecordPage } from './transfer-read.ts';
-
-/** Sessions in the order of their ids; `open` is the one being told, up to where it stood when it was begun. */
-export interface SessionPlace {
-  readonly at: 'sessions';
-  readonly after: string;
-  readonly open?: OpenSession;
-}
-
-interface OpenSession {
-  readonly id: string;
-  readonly to: number;
-  /** The last blob that was told; blobs come first. */
-  readonly blob?: string;
-  /** The next line; unset while blobs are told. */
-  readonly from?: number;
-}
+import type { OpenSession, RecordPage, SessionPlace } from './transfer-place.ts';
 
 const HASH = /^[0-9a-f]{64}$/;
 const LF = 10;

@@ -19,9 +19,18 @@ import { sha256 } from './blobs.ts';
 import { addLine, namesOf, openChat, saveChat, toRow } from './convlog-rows.ts';
 import { raiseEpochFloor } from './identity.ts';
 import { saveItem } from './inbox-rows.ts';
-import { recentOf, type SessionRow, seqFinder } from './session-row.ts';
+import { keptKey } from './key-text.ts';
+import { findIgnoringCase, recentOf, type SessionRow, seqFinder } from './session-row.ts';
 import { removeSession } from './sessions.ts';
-import { type CopyState, copyState, saveCopyState, transferState } from './transfer-state.ts';
+import {
+  assertRun,
+  copyState,
+  malformed,
+  otherRun,
+  saveCopyState,
+  sessionOf,
+  transferState,
+} from './transfer-state.ts';
 
 const LF = 10;
 
@@ -31,7 +40,7 @@ export function writeTransfer(
   { records, run, cursor }: TransferNote & { readonly records: readonly TransferRecord[] },
 ): void {
   const { db } = batch;
-  let state = stateFor(batch, run);
+  let state = assertRun(copyState(db), run, () => transferState(db).empty);
   batch.space?.assertRoom();
   batch.attempt(() => {
     for (const record of records) {
@@ -84,33 +93,8 @@ export function finishTransfer({ db }: Batch, { run }: { readonly run: string })
   saveCopyState(db, { ...rest, finished: true });
 }
 
-function stateFor({ db }: Batch, run: string): CopyState {
-  const known = copyState(db);
-  if (known !== undefined) {
-    if (known.run === run && !known.finished) return known;
-    throw otherRun(known);
-  }
-  if (transferState(db).empty) return { run, cursor: null, finished: false, epoch: 0 };
-  throw new RepriseError('INVALID_INPUT', 'a copy begins in an empty store, and this one has sessions', {
-    details: { next: 'Choose another home or database for it.' },
-  });
-}
-
-function otherRun(known: CopyState | undefined): RepriseError {
-  const what = known === undefined ? 'no copy was begun here' : `this store holds another copy: ${known.run}`;
-  return new RepriseError('INVALID_INPUT', what, {
-    details: { ...known, next: 'Choose an empty home or database.' },
-  });
-}
-
-/** Their order is fixed, so the session that is spoken of was the last to be named. */
-function sessionOf({ session }: CopyState, id: string): SessionCopy {
-  if (session?.id === id) return session;
-  throw malformed(`bytes of session ${id} come without its record`);
-}
-
 function writeInbound({ db }: Batch, { agentId, source, key, hash, inboxId }: InboundRecord): void {
-  const values = [agentId, source, key, hash, inboxId];
+  const values = [agentId, keptKey(source), keptKey(key), hash, inboxId];
   db.run('INSERT OR REPLACE INTO inbound_keys VALUES (?, ?, ?, ?, ?)', ...values);
 }
 
@@ -230,11 +214,8 @@ function writeConvlog({ db }: Batch, { line }: ConvlogRecord): void {
 
 /** Gone in the source since its lines were copied: then it goes here too. */
 function writePurged(batch: Batch, { id }: PurgedRecord): void {
-  const row = batch.find(parseSessionId(id));
+  const found = findIgnoringCase(batch.db, parseSessionId(id));
+  const row = found === undefined ? undefined : batch.find(found.id);
   if (row !== undefined) removeSession(batch, row);
   else batch.db.run('INSERT OR IGNORE INTO purged VALUES (?)', id);
-}
-
-function malformed(message: string): RepriseError {
-  return new RepriseError('INVALID_INPUT', message);
 }

@@ -83,7 +83,17 @@ async function recordsOf(store: Store): Promise<TransferRecord[]> {
   return all;
 }
 
-/** Without what may differ between two stores that hold the same: where pages end, and how far epochs have come. */
-function plain(records: readonly TransferRecord[]): unknown[] {
-  return records.filter(({ kind }) => !['epoch', 'lines', 'blob'].includes(kind));
+/** Without what may differ between two stores that hold the same: order, where pages end, how far epochs have come. */
+function plain(records: readonly TransferRecord[]): TransferRecord[] {
+  const kept = records.filter(({ kind }) => !['epoch', 'lines', 'blob'].includes(kind));
+  const folded = kept.map((record) =>
+    record.kind === 'purged' ? { ...record, id: record.id.toLowerCase() } : record,
+  );
+  return folded.sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
+}
+
+function placeOf(record: TransferRecord): string {
+  if (record.kind === 'item') return `item ${record.item.inboxId}`;
+  if (record.kind === 'session') return `session ${record.id}`;
+  return JSON.stringify(record, record.kind === 'convlog' ? undefined : Object.keys(record).sort());
 }

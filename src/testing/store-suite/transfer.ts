@@ -60,8 +60,10 @@ export const transferCases: readonly StoreCase[] = [
       await source.activate(KEY, id);
       const receipt = await source.append(id, [user('b'), user('c')], { key: 'once' });
       const first = await source.inbox.receive(inbound('m1'));
+      const long = await source.inbox.receive(inbound('long'.repeat(500)));
       await copyAll(source, store);
       await store.transfer.finish(RUN);
+      assert.equal((await store.inbox.receive(inbound('long'.repeat(500)))).inboxId, long.inboxId);
       assert.deepEqual(await store.append(id, [user('b'), user('c')], { key: 'once' }), receipt);
       await refused(store.append(id, [user('other')], { key: 'once' }), 'KEY_REUSED');
       const again = await store.inbox.receive(inbound('m1'));
