@@ -33,6 +33,7 @@ import type {
   VerifyReport,
   WatchOptions,
 } from '../store.ts';
+import type { Transfer, TransferPage, TransferState } from '../transfer.ts';
 import { checkAppendOptions, checkChat, checkEntries, checkLog, checkObject } from './check-input.ts';
 import { ControlInbox, receiveRequest } from './control-inbox.ts';
 import { ControlLease } from './control-lease.ts';
@@ -73,6 +74,7 @@ export class ControlStore implements Store {
   readonly supports: StoreSupports;
   readonly inbox: ControlInbox;
   readonly convlog: Convlog;
+  readonly transfer: Transfer;
   readonly #writer: ThreadClient;
   readonly #reader: ThreadClient;
   readonly #leases: Map<string, ControlLease> = new Map();
@@ -97,6 +99,12 @@ export class ControlStore implements Store {
       append: async (lines) => this.#writer.call<void>('log', { log: checkLog(lines) }),
       list: async (query = {}) => this.#reader.call<ConvlogPage>('chats', query),
       read: async (chat, range = {}) => this.#look<ConvlogLinePage>('chat', { chat: checkChat(chat), range }),
+    };
+    this.transfer = {
+      read: async (cursor) => this.#look<TransferPage>('records', cursor === undefined ? {} : { cursor }),
+      write: async (records, note) => this.#writer.call<void>('transfer', { ...note, records }),
+      finish: async (run) => this.#writer.call<void>('finish', { run }),
+      state: async () => this.#look<TransferState>('copied', {}),
     };
   }
 
