@@ -18,6 +18,17 @@ if ((only === '--version' || only === '-V') && others.length === 0) {
   enableCompileCache();
   // A checkout runs its sources; the published package holds only the build.
   const source = join(__dirname, '../src/cli/main.ts');
-  const { main } = require(existsSync(source) ? source : '../dist/command/main.js');
-  void main(process.argv);
+  const isCheckout = existsSync(source);
+  const start = () => require(isCheckout ? source : '../dist/command/main.js').main(process.argv);
+  void (isCheckout && process.argv.includes('serve') ? buildPage().then(start) : start());
+}
+
+/** The page is the one part that has to be built. Without the tools for it the server still serves its API. */
+async function buildPage() {
+  try {
+    const { ensureWeb } = require('../scripts/build-web.ts');
+    if (await ensureWeb()) process.stderr.write('The web page was built.\n');
+  } catch (error) {
+    process.stderr.write(`The web page could not be built: ${error.message}\n`);
+  }
 }

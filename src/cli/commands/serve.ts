@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { loadConfig } from '../../config/load.ts';
 import { modelBookFor } from '../../config/model-book-for.ts';
 import { openConfiguredStore } from '../../config/open-configured-store.ts';
@@ -47,9 +48,16 @@ export async function serveHome(options: Readonly<Record<string, unknown>>): Pro
   else {
     print(url);
     say(tokenFile === null ? 'The token is the one that was given.' : `The token is in ${tokenFile}.`);
-    say(`${url}/docs shows what it can do; Ctrl-C stops it.`);
+    // Only to a person: logs of a service are read by others.
+    if (process.stderr.isTTY && tokenFile !== null) say(`Open ${url}/#token=${await readToken(tokenFile)}`);
+    say(`${url} is a page to talk and look around, ${url}/docs the API; Ctrl-C stops it.`);
   }
   await stopped;
+}
+
+/** A fragment is seen by no server and no proxy, and the page takes it out of the address at once. */
+async function readToken(tokenFile: string): Promise<string> {
+  return encodeURIComponent((await readFile(tokenFile, 'utf8')).trim());
 }
 
 /** A flag stands above the environment: a file that was named is meant, whatever REPRISE_TOKEN says. */
