@@ -27,8 +27,8 @@ const SETTINGS = /src\/config\/check-settings\.ts$/;
 const SERVER = /src\/cli\/commands\/serve-parts\.ts$/;
 
 /**
- * The command in few files, because finding and linking modules is most of its start. The storage thread is one of its
- * own: it shares nothing with the main thread but its name.
+ * The command in few files, because finding and linking modules is most of its start. Each storage thread is
+ * one of its own: it shares nothing with the main thread but its name.
  */
 export async function bundleCommand(outDir: string): Promise<void> {
   const bundled = new Set<string>();
@@ -39,7 +39,8 @@ export async function bundleCommand(outDir: string): Promise<void> {
     { name: 'settings', test: SETTINGS, priority: 1 },
     { name: 'server', test: SERVER, priority: 0 },
   ]);
-  await bundle(outDir, { thread: 'src/store/control/thread.ts' }, bundled);
+  for (const thread of ['thread', 'search-thread'])
+    await bundle(outDir, { [thread]: `src/store/control/${thread}.ts` }, bundled);
   writeFileSync(join(outDir, 'package.json'), '{ "type": "commonjs" }\n');
   writeFileSync(join(outDir, 'LICENSES.txt'), licensesOf(bundled));
 }

@@ -34,10 +34,10 @@ export class LocalBackend implements Backend {
 
   async search(query: SearchQuery): ReturnType<Backend['search']> {
     const { sessionName } = await import('../engine/commands/session-line.ts');
-    const { hits, complete } = await this.store.search(query);
+    const found = await this.store.search(query);
     const names = new Map<string, string>();
-    for (const { id } of hits) if (!names.has(id)) names.set(id, sessionName(await this.store.get(id)));
-    return { hits, complete, names };
+    for (const { id } of found.hits) if (!names.has(id)) names.set(id, sessionName(await this.store.get(id)));
+    return { ...found, names };
   }
 
   async history({ id }: SessionRecord, options: ViewOptions): Promise<HistoryView> {

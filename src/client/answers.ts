@@ -71,12 +71,22 @@ export interface SearchHit {
   readonly id: string;
   readonly sessionId: string;
   readonly seq: number;
+  readonly entryId: string;
+  readonly role: 'user' | 'assistant' | 'tool' | 'summary' | 'note';
+  readonly at: string;
   readonly snippet: string;
+  /** Begin and end of what was found in the snippet. */
+  readonly marks: readonly (readonly [number, number])[];
 }
 
 export interface SearchAnswer extends Page<SearchHit> {
-  /** False: the time was over; there may be older ones. */
+  /** For `after`: where older hits begin. */
+  readonly next: string | null;
+  /** False: there may be hits that are not here, because of `reason`. */
   readonly complete: boolean;
+  readonly reason?: 'time' | 'indexing';
+  /** How far the index is, in lines, where it does not have everything. */
+  readonly index?: { readonly done: number; readonly total: number };
 }
 
 interface Member {

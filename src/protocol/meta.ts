@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { agentIdSchema } from './ids.ts';
-import { limitShape, pageShape } from './page.ts';
+import { agentIdSchema, sessionIdSchema } from './ids.ts';
+import { cursorSchema, limitShape, pageShape } from './page.ts';
 
 const agent = z.object({
   id: z.string(),
@@ -14,19 +14,41 @@ export interface SearchQueryView {
   readonly q: string;
   readonly limit: number;
   readonly agentId?: string | undefined;
+  readonly channel?: string | undefined;
+  readonly sessionId?: string | undefined;
+  readonly after?: string | undefined;
 }
 
 export const searchQuery: z.ZodType<SearchQueryView> = z.strictObject({
   q: z.string().min(1).max(500),
   ...limitShape(20, 200),
   agentId: agentIdSchema.optional(),
+  channel: z.string().min(1).max(200).optional(),
+  sessionId: sessionIdSchema.optional(),
+  after: cursorSchema.optional().meta({ description: 'The `next` of the page before.' }),
 });
 
-const hit = z.object({ id: z.string(), sessionId: z.string(), seq: z.int(), snippet: z.string() });
+const hit = z.object({
+  id: z.string(),
+  sessionId: z.string(),
+  seq: z.int(),
+  entryId: z.string(),
+  role: z.enum(['user', 'assistant', 'tool', 'summary', 'note']),
+  at: z.string().meta({ description: 'When it was said' }),
+  snippet: z.string(),
+  marks: z
+    .array(z.array(z.int()))
+    .meta({ description: 'Begin and end of what was found, in UTF-16 units of the snippet' }),
+});
+
+const progress = z.object({ done: z.int(), total: z.int() });
 
 export const searchAnswer: z.ZodType = z.object({
   ...pageShape(hit),
-  complete: z.boolean().meta({ description: 'False: the time was over; there may be older ones.' }),
+  next: z.string().nullable().meta({ description: 'For `after`: where older hits begin' }),
+  complete: z.boolean().meta({ description: 'False: there may be hits that are not here; see `reason`.' }),
+  reason: z.enum(['time', 'indexing']).optional(),
+  index: progress.optional().meta({ description: 'How far the index is, where it does not have everything' }),
 });
 
 const lane = z.object({ running: z.int(), waiting: z.int() });
@@ -36,7 +58,8 @@ export const statsAnswer: z.ZodType = z.object({
   bytes: z.number(),
   behind: z.int(),
   disk: z.object({ freeBytes: z.number(), minFreeBytes: z.number() }).optional(),
-  rebuilding: z.object({ done: z.int(), total: z.int() }).optional(),
+  rebuilding: progress.optional(),
+  search: progress.extend({ bytes: z.number(), problem: z.string().optional() }).optional(),
   lanes: z.record(z.string(), lane),
 });
 

@@ -67,11 +67,13 @@ export interface Store extends AsyncDisposable {
   /** Removes the bytes of a deleted session for good; its id stays taken. */
   purge(id: string): Promise<void>;
 
-  /** The newest messages first that hold a text, ignoring case. */
+  /** The newest messages first that hold all words of a text, ignoring case. Deleted sessions are left out. */
   search(query: SearchQuery): Promise<SearchResult>;
+  /** Throws the index of searches away and makes it anew; answers when it has everything. Where there is none: at once. */
+  reindex(): Promise<void>;
   /** Reads everything, of one session or of all. */
   verify(id?: string): Promise<VerifyReport>;
-  stats(): Promise<StoreStats>;
+  stats(options?: StatsOptions): Promise<StoreStats>;
   /** The stored lines in seq order with their seals, LF-terminated, blobs by reference: equal bytes on every store. */
   exportSession(id: string): Promise<Uint8Array>;
 }
@@ -401,24 +403,64 @@ export interface Inbox {
   watch(options: InboxWatchOptions): AsyncIterable<string>;
 }
 
+/**
+ * What is looked at: the text of messages of users and assistants, of tool results, summaries and notes, up to
+ * `SEARCH_SAID_CHARS` characters each (`SEARCH_TOOL_CHARS` for tools). Not looked at: tool calls, thinking, settings, titles.
+ */
 export interface SearchQuery {
+  /**
+   * Words parted by white space, all of which a text must hold, as parts of words too, ignoring case. Words in
+   * quotation marks stand together. At most `SEARCH_QUERY_CHARS`, or it is refused with `LIMIT_EXCEEDED`.
+   */
   readonly text: string;
+  /** By default 20. */
   readonly limit?: number;
   readonly agentId?: string;
+  readonly channel?: string;
+  readonly sessionId?: string;
+  /** The `next` of an answer: older hits than those. */
+  readonly after?: string;
   /** How long to look at most, in milliseconds; by default 1000. */
   readonly budgetMs?: number;
 }
 
+/** Everything that was committed before the search is found, indexed or not, unless `complete` is false. */
 export interface SearchResult {
   readonly hits: readonly SearchHit[];
-  /** False: the time was over before everything was looked at; there may be older hits. */
+  /** Where older hits begin, for `after`; null where this was all. */
+  readonly next: string | null;
+  /** False: there may be hits that should stand here and do not, and `reason` is set. */
   readonly complete: boolean;
+  /** `time`: the budget was over. `indexing`: it was over because the index is not up to date yet, or was not there. */
+  readonly reason?: SearchLack;
+  /** How much of what was said the index has, where that is not everything. */
+  readonly index?: SearchProgress;
 }
 
+export type SearchLack = 'time' | 'indexing';
+
+/** In lines of transcripts. */
+export interface SearchProgress {
+  readonly done: number;
+  readonly total: number;
+}
+
+/** `note`: what an extension or an unknown role said. */
+export type SearchRole = 'user' | 'assistant' | 'tool' | 'summary' | 'note';
+
+/** Newest first by `at`; of the same moment, the greater session id and then the greater seq. */
 export interface SearchHit {
+  /** Of the session. */
   readonly id: string;
   readonly seq: number;
+  readonly entryId: string;
+  readonly role: SearchRole;
+  /** When it was said; the beginning of time where the line does not say. */
+  readonly at: string;
+  /** One line around the first word that was found. */
   readonly snippet: string;
+  /** What was found in the snippet: begin and end, in order and apart. */
+  readonly marks: readonly (readonly [number, number])[];
 }
 
 export type VerifyStatus = 'clean' | 'quarantined' | 'corrupt';
@@ -435,6 +477,11 @@ export interface VerifyReport {
   readonly findings: readonly VerifyFinding[];
 }
 
+export interface StatsOptions {
+  /** Also how far the index for searches is, which costs a look at every session. */
+  readonly search?: boolean;
+}
+
 export interface StoreStats {
   readonly sessions: number;
   /** Of all transcripts. */
@@ -445,8 +492,19 @@ export interface StoreStats {
   readonly problems: readonly TranscriptProblem[];
   /** Of stores that keep their data on a disk of this machine. */
   readonly disk?: DiskSpace;
+  /** Of stores that keep it on a server. */
+  readonly server?: DatabaseServer;
   /** Set while the index is made again from the transcripts: lists show what is known so far. */
   readonly rebuilding?: RebuildProgress;
+  /** Where it was asked for, of stores that have an index for searches. */
+  readonly search?: SearchIndexStats;
+}
+
+export interface SearchIndexStats extends SearchProgress {
+  /** On the disk. */
+  readonly bytes: number;
+  /** Why it does not come forward; searches read everything meanwhile. */
+  readonly problem?: string;
 }
 
 export interface TranscriptProblem {
@@ -465,4 +523,19 @@ export interface DiskSpace {
   readonly freeBytes: number;
   /** Below this no turn begins (`STORE_FULL`), while what runs may end and everything can be read. */
   readonly minFreeBytes: number;
+}
+
+/** What an operator asks of the server behind a store. */
+export interface DatabaseServer {
+  readonly version: string;
+  /** When a commit is acknowledged: `synchronous_commit` of PostgreSQL, `off` if it does not wait for its disk at all. */
+  readonly commits: string;
+  /** Servers that follow it, and how many of them a commit waits for. */
+  readonly replicas: number;
+  readonly waitsFor: number;
+  /** Of one question and its answer, just now. An append takes two of them. */
+  readonly roundTripMs: number;
+  readonly connections: { readonly used: number; readonly max: number; readonly pool: number };
+  /** Whether other nodes are told of news; if not, they look by the clock. */
+  readonly notify: boolean;
 }

@@ -613,11 +613,14 @@ export const brokenStores: readonly BrokenStore[] = [
     'a search of sessions does not look into the convlog',
     (store, right) => ({
       search: async (query) => {
-        const { hits, complete } = await right.search(query);
+        const found = await right.search(query);
         const more = store.data.logged
           .filter(({ content }) => content.includes(query.text))
-          .map(({ sessionId = '', number, content }) => ({ id: sessionId, seq: number, snippet: content }));
-        return { hits: [...hits, ...more], complete };
+          .map(({ sessionId = '', number, content }) => ({
+            ...{ id: sessionId, seq: number, entryId: '', role: 'user' as const, at: '' },
+            ...{ snippet: content, marks: [] },
+          }));
+        return { ...found, hits: [...found.hits, ...more] };
       },
     }),
   ),

@@ -23,6 +23,7 @@ import { encodeLine } from '../../src/transcript/line.ts';
 import { selectContext } from '../../src/transcript/select.ts';
 import { encodeWithBlobs, type PlainBlobs } from './plain-blobs.ts';
 import { PlainConvlog } from './plain-convlog.ts';
+import { plainSearch } from './plain-search.ts';
 
 export interface PlainOptions {
   /** ISO times; never runs backwards. */
@@ -650,19 +651,21 @@ export class PlainStore implements port.Store {
     this.data.purged.add(id.toLowerCase());
   }
 
-  async search({ text, limit = 20, agentId }: port.SearchQuery): Promise<port.SearchResult> {
+  async search(query: port.SearchQuery): Promise<port.SearchResult> {
     this.open();
-    const hits: (port.SearchHit & { readonly at: string })[] = [];
-    for (const session of this.data.sessions.values()) {
-      if (agentId !== undefined && agentOf(session.key) !== agentId) continue;
-      for (const { seq, entry } of this.stored(session)) {
-        const snippet = messageText(entry);
-        const found = snippet.toLowerCase().includes(text.toLowerCase());
-        if (found) hits.push({ id: session.id, seq, snippet, at: entry.timestamp ?? '' });
-      }
-    }
-    hits.sort((a, b) => (a.at === b.at ? b.seq - a.seq : a.at < b.at ? 1 : -1));
-    return { hits: hits.slice(0, limit).map(({ at: _at, ...hit }) => hit), complete: true };
+    if (query.sessionId !== undefined) this.find(query.sessionId);
+    const sessions = [...this.data.sessions.values()];
+    return plainSearch(
+      sessions.map(({ id, key, deleted, ...session }) => ({
+        ...{ id, key, deleted },
+        entries: this.stored({ id, key, deleted, ...session }),
+      })),
+      query,
+    );
+  }
+
+  async reindex(): Promise<void> {
+    this.open();
   }
 
   /** Nobody can reach the lines of an array from outside: a model has no damage to find. */
@@ -829,11 +832,6 @@ function agentOf(key: string): string {
 
 function isPending({ state }: port.InboxItem): boolean {
   return state === 'accepted' || state === 'running';
-}
-
-function messageText(entry: Entry | SessionHeader): string {
-  const message = (entry as Entry)['message'];
-  return isObject(message) ? contentText(message['content']) : '';
 }
 
 function matches(

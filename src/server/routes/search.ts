@@ -12,17 +12,22 @@ export function registerSearch(app: ServerApp, { reprise }: ServerContext): void
     summary: 'Messages that hold a text, newest first',
     query: searchQuery,
     answer: { schema: searchAnswer, description: 'Where it was said' },
-    run: async ({ query: { q, limit, agentId }, c }) => {
-      // One more than asked for tells whether there are more.
-      const { hits, complete } = await reprise.search({
+    run: async ({ query: { q, limit, agentId, channel, sessionId, after }, c }) => {
+      const { hits, next, complete, reason, index } = await reprise.search({
         text: q,
-        limit: limit + 1,
+        limit,
         ...(agentId !== undefined && { agentId }),
+        ...(channel !== undefined && { channel }),
+        ...(sessionId !== undefined && { sessionId }),
+        ...(after !== undefined && { after }),
       });
-      const data = hits
-        .slice(0, limit)
-        .map(({ id, seq, snippet }) => ({ id: `${id}.${seq}`, sessionId: id, seq, snippet }));
-      return c.json({ ...pageOf(data, hits.length > limit || !complete), complete });
+      const data = hits.map(({ id, ...hit }) => ({ id: `${id}.${hit.seq}`, sessionId: id, ...hit }));
+      return c.json({
+        ...pageOf(data, next !== null || !complete),
+        ...{ next, complete },
+        ...(reason !== undefined && { reason }),
+        ...(index !== undefined && { index }),
+      });
     },
   });
 }

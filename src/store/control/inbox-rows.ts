@@ -3,7 +3,8 @@ import type { JsonObject } from '../../transcript/json.ts';
 import type { InboxClass, InboxItem, InboxState, PendingQuery } from '../store.ts';
 import type { Database } from './database.ts';
 
-interface InboxRow {
+/** A row of `inbox`, whichever database has it. */
+export interface InboxRow {
   readonly id: string;
   readonly session_id: string;
   readonly session_key: string;
@@ -109,7 +110,7 @@ export function inboxChanges(db: Database, after: number | undefined): InboxChan
   return { at, sessions: rows.map(({ session_id }) => session_id) };
 }
 
-function toItem(row: InboxRow): InboxItem {
+export function toItem(row: InboxRow): InboxItem {
   return {
     inboxId: row.id,
     sessionId: row.session_id,

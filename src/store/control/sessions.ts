@@ -2,17 +2,13 @@ import { RepriseError } from '../../errors.ts';
 import { parseSessionId } from '../../keys/ids.ts';
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
 import type { JsonObject } from '../../transcript/json.ts';
-import { encodeLine } from '../../transcript/line.ts';
 import type { SessionInit, SessionRecord } from '../store.ts';
 import { writeEntries } from './append.ts';
 import type { Batch } from './batch.ts';
 import type { Database } from './database.ts';
 import { cancelPending } from './inbox-rows.ts';
+import { activation, headerLine, settingsEntry } from './session-lines.ts';
 import { findIgnoringCase, type SessionRow, toRecord } from './session-row.ts';
-
-/** Older readers of the format look no further for the header. */
-const MAX_HEADER_BYTES = 512;
-const FORMAT_VERSION = 3;
 
 /** One step, so that two who ask for the session of a key at once get the same one. */
 export function openSession(
@@ -81,41 +77,6 @@ export function createSession(batch: Batch, init: SessionInit & { readonly id: s
   if (init.settings !== undefined) writeEntries(batch, row, [settingsEntry(init.settings)]);
   return toRecord(db, row);
 }
-
-interface HeaderInput {
-  readonly id: string;
-  readonly timestamp: string;
-  readonly cwd: string;
-  readonly agentId: string;
-  readonly key: string;
-  readonly parentSession: string | undefined;
-}
-
-function headerLine({ key, parentSession, ...rest }: HeaderInput): { line: string; keyLeftOut: boolean } {
-  const { id, timestamp, cwd, agentId } = rest;
-  const parent = parentSession === undefined ? {} : { parentSession };
-  const header = { type: 'session', version: FORMAT_VERSION, id, timestamp, cwd, ...parent, agentId };
-  const seal = { q: 1, e: 0, b: '1/1' };
-  const line = encodeLine({ ...header, key }, seal);
-  if (Buffer.byteLength(line) <= MAX_HEADER_BYTES) return { line, keyLeftOut: false };
-  return { line: encodeLine(header, seal), keyLeftOut: true };
-}
-
-const activation = (
-  key: string,
-  counter: number,
-  reason?: string,
-): { type: string; [name: string]: unknown } => ({
-  type: 'custom',
-  customType: 'reprise.activate',
-  data: { key, counter, ...(reason !== undefined && { reason }) },
-});
-
-const settingsEntry = (settings: JsonObject): { type: string; [name: string]: unknown } => ({
-  type: 'custom',
-  customType: 'reprise.settings',
-  data: settings,
-});
 
 export interface ActivateRequest {
   readonly key: string;

@@ -23,6 +23,8 @@ interface Pending {
 }
 
 export interface ThreadClientOptions {
+  /** By default the thread that reads or writes. */
+  readonly file?: 'search-thread';
   /** Asked again for every thread that takes the place of a dead one. */
   readonly thread: () => ThreadOptions;
   /** The first thread is started at once, and opens nothing before this has happened. */
@@ -110,11 +112,14 @@ export class ThreadClient {
 
   #start(): Promise<void> {
     // A checkout runs the TypeScript file, a build its JavaScript. Flags of the process are not the thread's.
-    const file = import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js';
-    const { thread, after } = this.#options;
+    const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+    const { file = 'thread', thread, after } = this.#options;
     const waits = after !== undefined && this.#number === 0 && !this.#opened;
     const options: ThreadOptions = { ...thread(), waits };
-    const worker = new Worker(new URL(file, import.meta.url), { workerData: options, execArgv: [] });
+    const worker = new Worker(new URL(`./${file}.${extension}`, import.meta.url), {
+      workerData: options,
+      execArgv: [],
+    });
     this.#worker = worker;
     if (waits)
       after.then(

@@ -5,6 +5,7 @@ import type { StoreStats } from '../store.ts';
 import type { BatchContext } from './batch.ts';
 import { BlobFiles } from './blob-files.ts';
 import { blobRows } from './blobs.ts';
+import { createClock } from './clock.ts';
 import { type ControlFile, noteDamage, openControl } from './control-file.ts';
 import { ConvlogCatchUp } from './convlog-catch-up.ts';
 import { ConvlogFiles } from './convlog-files.ts';
@@ -34,6 +35,7 @@ import { RowCache } from './row-cache.ts';
 import type { HomeView } from './scan.ts';
 import { writeSessionsJson } from './sessions-json.ts';
 import { storeError } from './store-error.ts';
+import { describe, park } from './thread-talk.ts';
 import { standingAt, TranscriptFiles } from './transcript-files.ts';
 import { WRITE_OPS, type WriteOp, type WriteOutcome, Writer } from './writer.ts';
 
@@ -63,7 +65,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
           problems: () => follower?.problems ?? [],
         };
   const { cacheTtlMs } = options;
-  const looks = new Looks(new Reader({ db, source, blobs, self, home: view, cacheTtlMs }));
+  const looks = new Looks(new Reader({ db, source, blobs, self, home: view, cacheTtlMs, path }));
   const space = path === ':memory:' ? undefined : new FreeSpace(dirname(path), options.minFreeBytes);
   const tell = (event: ThreadEvent): void => port.postMessage(event);
   const replyTo = (n: number, outcome: WriteOutcome): ThreadReply => {
@@ -231,12 +233,6 @@ function start(port: MessagePort, options: ThreadOptions): void {
 
 const DONE: WriteOutcome = { ok: true, value: undefined };
 
-/** A message is handled outside any transaction, and until the gate opens no other work is done. */
-function park(answer: () => void, gate: Int32Array): void {
-  answer();
-  Atomics.wait(gate, 0, 0);
-}
-
 /** Also of those that could not be released because a message waits: whoever opens next may run it at once. */
 function letGoOfLeases(db: Database, self: Holder): void {
   try {
@@ -271,31 +267,6 @@ function buffersOf(value: unknown): ArrayBuffer[] {
     value.buffer instanceof ArrayBuffer &&
     value.byteLength === value.buffer.byteLength;
   return isAlone ? [value.buffer as ArrayBuffer] : [];
-}
-
-function describe({ code, message, details, outcome }: RepriseError): ThreadErrorShape {
-  // Details may hold anything; only what JSON can say crosses threads.
-  return {
-    code,
-    message,
-    details: JSON.parse(JSON.stringify(details)) as ThreadErrorShape['details'],
-    outcome,
-  };
-}
-
-type ThreadErrorShape = Extract<ThreadReply, { ok: false }>['error'];
-
-/** The wall clock, never backwards within one thread; or a fixed one that moves a millisecond with each entry. */
-function createClock(fixed: string | undefined): () => string {
-  let last = fixed === undefined ? 0 : Date.parse(fixed) - 1;
-  let text = '';
-  return () => {
-    const next = fixed === undefined ? Math.max(last, Date.now()) : last + 1;
-    // Thousands of entries share a millisecond; its text is made once.
-    if (next !== last || text === '') text = new Date(next).toISOString();
-    last = next;
-    return text;
-  };
 }
 
 const port = parentPort;

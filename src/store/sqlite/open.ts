@@ -24,7 +24,7 @@ export async function openSqliteStore({
     ...options,
     path: join(folder, 'store.db'),
     durability,
-    supports: { search: 'scan', durability, shared: true, live: 'process' },
+    supports: { search: 'index', durability, shared: true, live: 'process' },
     ...(sessionCacheTtlMs !== undefined && { cacheTtlMs: sessionCacheTtlMs }),
   });
 }

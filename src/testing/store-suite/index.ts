@@ -16,8 +16,10 @@ import { leaseCases } from './leases.ts';
 import { lifecycleCases } from './lifecycle.ts';
 import { listCases } from './list.ts';
 import { liveCases } from './live.ts';
-import { readCases, searchCases } from './read.ts';
+import { readCases } from './read.ts';
 import { refusalCases } from './refusals.ts';
+import { searchCases } from './search.ts';
+import { searchPageCases } from './search-pages.ts';
 import { settingsCases } from './settings.ts';
 import type { StoreCase } from './store-case.ts';
 import { tailCases } from './tail.ts';
@@ -41,6 +43,7 @@ export const storeCases: readonly StoreCase[] = [
   ...readCases,
   ...tailCases,
   ...searchCases,
+  ...searchPageCases,
   ...watchCases,
   ...liveCases,
   ...listCases,

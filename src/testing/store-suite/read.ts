@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Store, StoredEntry } from '../../store/store.ts';
-import { beforeAndAfter, isEntry, range, readAll, session, textOf, until, user } from './kit.ts';
+import { isEntry, range, readAll, session, textOf, user } from './kit.ts';
 import type { StoreCase } from './store-case.ts';
 
 const LIMITS = [1, 2, 3, 7, 10, 11, 100];
@@ -112,98 +112,6 @@ export const readCases: readonly StoreCase[] = [
     },
   },
 ];
-
-export const searchCases: readonly StoreCase[] = [
-  {
-    name: 'search finds words in any script, ignoring case',
-    promise: 'P9: one finds what was said',
-    area: 'read',
-    async run({ store, reopen }) {
-      const id = await session(store, [
-        'The Quick brown fox',
-        '明天的会议改到下午',
-        'ПРИВЕТ мир',
-        'nothing here',
-      ]);
-      for await (const open of beforeAndAfter({ store, reopen })) {
-        await finds(open, 'quick BROWN', [[id, 2]]);
-        await finds(open, '会议', [[id, 3]]);
-        await finds(open, 'привет', [[id, 4]]);
-        assert.deepEqual(await open.search({ text: 'absent words' }), { hits: [], complete: true });
-      }
-    },
-  },
-  {
-    name: 'search gives the newest hits first, and no more than asked for',
-    promise: 'P9: one finds what was said',
-    area: 'read',
-    async run({ store }) {
-      const id = await session(
-        store,
-        range(1, 6).map((i) => (i === 3 ? 'else' : `needle ${i}`)),
-      );
-      await finds(
-        store,
-        'needle',
-        [7, 6, 5, 3, 2].map((seq) => [id, seq] as const),
-      );
-      const { hits: some } = await store.search({ text: 'needle', limit: 2 });
-      assert.deepEqual(
-        some.map(({ seq }) => seq),
-        [7, 6],
-      );
-      for (const { snippet } of some) assert.ok(snippet.includes('needle'));
-    },
-  },
-  {
-    name: 'search takes its words literally',
-    promise: 'P8: a query is text, not a program',
-    area: 'read',
-    async run({ store }) {
-      const id = await session(store, [
-        'it is 100%_sure',
-        'it is 100 times unsure',
-        'say "AND (x OR" now',
-        "it's; DROP",
-      ]);
-      await finds(store, '100%_s', [[id, 2]]);
-      await finds(store, '"AND (x OR"', [[id, 4]]);
-      await finds(store, "it's; DROP", [[id, 5]]);
-    },
-  },
-  {
-    name: 'search can be narrowed to one agent',
-    promise: 'P8: no reads across',
-    area: 'read',
-    async run({ store }) {
-      const mine = await session(store, ['a secret word'], 'agent:mine:main');
-      const yours = await session(store, ['a secret word'], 'agent:yours:main');
-      await until(async () => (await store.search({ text: 'secret' })).hits.length === 2, 'both hits');
-      for (const [agentId, id] of [
-        ['mine', mine],
-        ['yours', yours],
-      ] as const) {
-        const { hits } = await store.search({ text: 'secret', agentId });
-        assert.deepEqual(
-          hits.map((hit) => hit.id),
-          [id],
-        );
-      }
-    },
-  },
-];
-
-/** An index may follow the writes a little later (it never delays an append), but it must arrive. */
-async function finds(
-  store: Store,
-  text: string,
-  expected: readonly (readonly [string, number])[],
-): Promise<void> {
-  const search = async (): Promise<(readonly [string, number])[]> =>
-    (await store.search({ text })).hits.map(({ id, seq }) => [id, seq] as const);
-  await until(async () => (await search()).length >= expected.length, `hits for ${text}`);
-  assert.deepEqual(await search(), expected, text);
-}
 
 async function readBack(store: Store, id: string, limit: number): Promise<StoredEntry[]> {
   const all: StoredEntry[] = [];

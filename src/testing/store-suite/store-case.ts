@@ -8,6 +8,7 @@ export type StoreArea =
   | 'inbox'
   | 'list'
   | 'read'
+  | 'search'
   | 'watch'
   | 'live'
   | 'lifecycle'
