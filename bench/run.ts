@@ -8,6 +8,7 @@ import { Homes, SCALES, type Scale, scratchFolder } from './homes.ts';
 import { markdown, type Row, type Task } from './measure.ts';
 import { postgresTasks } from './postgres.ts';
 import { postgresReadTasks } from './postgres-reads.ts';
+import { searchTasks } from './search.ts';
 import { sessionMemoryTasks } from './session-memory.ts';
 import { streamTasks } from './sse.ts';
 import { startUpTasks } from './start-up.ts';
@@ -49,6 +50,7 @@ async function bench(scale: Scale): Promise<void> {
       ...postgresTasks(scale),
       ...postgresReadTasks(scale),
       ...readTasks(homes, scale),
+      ...searchTasks(homes.folder, scale),
       ...acceptTasks(homes.folder, scale),
       ...streamTasks(),
       ...sessionMemoryTasks(),
