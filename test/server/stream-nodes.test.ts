@@ -35,6 +35,16 @@ async function readSome(
   return all;
 }
 
+/** All of it, and when it has begun to come. */
+function readAll(response: Promise<Response>): [Promise<RawFrame[]>, Promise<void>] {
+  const { opened, open } = gate();
+  const read = readSome(response, (all) => {
+    if (all.length === 1) open();
+    return false;
+  });
+  return [read, opened];
+}
+
 describe('servers on one store', () => {
   test('tell the same events with the same ids, whoever runs the turn and whenever a client comes', async () => {
     const paced = pacedModel(texts(300));
@@ -47,13 +57,14 @@ describe('servers on one store', () => {
     // Nothing is told now: whoever comes in this silence asks for what was said.
     const joined = await readSome(resume(late), (all) => all.filter(isDelta).length === 120);
     expect(told(joined)).toEqual(told(begun));
-    const rest = resume(hears, begun.at(-1)?.id);
-    const all = resume(late);
+    const [rest, restBegun] = readAll(resume(hears, begun.at(-1)?.id));
+    const [all, allBegun] = readAll(resume(late));
+    await Promise.all([restBegun, allBegun]);
     paced.allow(200);
     const ran = told(await allFrames(here));
     expect(ran.filter(isDelta)).toHaveLength(300);
-    expect([...told(begun), ...told(await allFrames(rest))]).toEqual(ran);
-    expect(told(await allFrames(all))).toEqual(ran);
+    expect([...told(begun), ...told(await rest)]).toEqual(ran);
+    expect(told(await all)).toEqual(ran);
   });
 
   test('a client that leaves one in the middle of an answer goes on at another, also when the turn has ended', async () => {
@@ -171,6 +182,7 @@ describe('servers on one store', () => {
     await using at = await openNodes([scripted(['a', 'b'])]);
     const [only] = at.nodes as [OpenedServer];
     const before = at.bus.sent;
+    expect(before).toBe(1);
     await only.reprise.session('agent:main:main').then((session) => session.send('go').result);
     expect(at.bus.sent - before).toBe(0);
   });

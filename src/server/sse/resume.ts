@@ -24,8 +24,8 @@ export interface EventStreamOptions {
 const BATCH_CHARS = 48 * 1024;
 const GRACE_MS = 250;
 /** What another process told is waited for so long, for a client that comes in the middle of it. */
-const CATCH_UP_MS = 2000;
-const ASK_AGAIN_MS = 500;
+const CATCH_UP_MS = 3000;
+const ASK_AGAIN_MS = 700;
 /** Older messages that have ended are told by what is stored. */
 const RECENT_MS = 600_000;
 /** Of messages that may have come into a turn. */
@@ -228,7 +228,7 @@ export class EventStream {
   async #hearOf(inboxId: string): Promise<number | undefined> {
     const { logs, reprise, sessionId } = this.#options;
     const isHere = (): boolean => this.#log.turnOf(inboxId) !== undefined;
-    if (!logs.isShared || this.#isCaughtUp || isHere()) return undefined;
+    if (!logs.hasPeers || this.#isCaughtUp || isHere()) return undefined;
     const { lastSeq } = await reprise.store.get(sessionId);
     const { state, class: kind, createdAt } = await reprise.store.inbox.get(inboxId);
     if (state === 'accepted') return lastSeq;
@@ -241,7 +241,7 @@ export class EventStream {
   /** Asks other processes for what they told, and waits a moment for it. */
   async #catchUp(need: Need, isHere: () => boolean): Promise<void> {
     const { logs, sessionId, signal } = this.#options;
-    if (!logs.isShared) return;
+    if (!logs.hasPeers) return;
     const until = performance.now() + CATCH_UP_MS;
     while (!isHere() && !signal.aborted && !this.#isCut) {
       const left = until - performance.now();
