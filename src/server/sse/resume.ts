@@ -154,7 +154,7 @@ export class EventStream {
       const ended = this.#end;
       const waitsBehind = await this.#hearOf(inboxId);
       if (waitsBehind !== undefined) {
-        if (await this.#wait(waitsBehind)) continue;
+        if (await this.#waitForTurn(inboxId, waitsBehind)) continue;
         return;
       }
       const turn = this.#log.turnOf(inboxId);
@@ -236,6 +236,26 @@ export class EventStream {
     const isRecent = state === 'running' || Date.now() - Date.parse(createdAt) < RECENT_MS;
     if (kind !== 'command' && TAKEN.has(state) && isRecent) await this.#catchUp({ message: inboxId }, isHere);
     return undefined;
+  }
+
+  /** However much is told of other turns meanwhile, the store is not asked again for it. */
+  async #waitForTurn(inboxId: string, afterSeq: number): Promise<boolean> {
+    const { reprise, sessionId } = this.#options;
+    const over = new AbortController();
+    let isStored = false;
+    const entries = reprise.store.watch(sessionId, { afterSeq, signal: over.signal });
+    void this.#watch(entries).then((isNews) => {
+      isStored = isNews;
+    });
+    try {
+      while (!isStored && this.#end === undefined && this.#log.turnOf(inboxId) === undefined) {
+        this.#isNews = false;
+        if (!(await this.#wait())) return false;
+      }
+      return true;
+    } finally {
+      over.abort();
+    }
   }
 
   /** Asks other processes for what they told, and waits a moment for it. */
@@ -337,15 +357,17 @@ export class EventStream {
     return this.#isNews && !signal.aborted && !this.#isCut;
   }
 
-  async #watch(entries: AsyncIterable<unknown>): Promise<void> {
+  /** True: something was stored. */
+  async #watch(entries: AsyncIterable<unknown>): Promise<boolean> {
     try {
       for await (const _ of entries) {
         this.#news();
-        return;
+        return true;
       }
     } catch {
       // The store closes, or is busy: the end of the message is told by its row.
     }
+    return false;
   }
 }
 
