@@ -18,9 +18,9 @@ const told = (all: readonly RawFrame[]): RawFrame[] => all.filter(isOfTurn);
 const countOf = (type: StreamEvent['type'], all: readonly RawFrame[]): number =>
   all.filter(({ event }) => event.type === type).length;
 
-function resume(at: OpenedServer, id?: string): Promise<Response> {
+function resume(at: OpenedServer, id?: string, sessionId = 's'): Promise<Response> {
   const headers = id === undefined ? {} : { 'last-event-id': id };
-  return at.request('/api/agents/main/chat/stream?sessionId=s', { headers });
+  return at.request(`/api/agents/main/chat/stream?sessionId=${sessionId}`, { headers });
 }
 
 async function readSome(
@@ -187,7 +187,14 @@ describe('servers on one store', () => {
     expect(at.bus.sent - before).toBe(0);
   });
 
-  test('whatever is lost, doubled or late between them, and wherever a client comes back: each event once', async () => {
+  test('whatever is lost, doubled or late between them, and wherever a client comes back: each event once', {
+    timeout: 180_000,
+  }, async () => {
+    const words = texts(300);
+    const paced = pacedModel(words);
+    await using at = await openNodes([paced, createScriptedModel()]);
+    const [runs] = at.nodes as [OpenedServer];
+    let count = 0;
     const plan = fc.record({
       seed: fc.nat(),
       loss: fc.constantFrom(0, 0.1, 0.4),
@@ -200,23 +207,20 @@ describe('servers on one store', () => {
     });
     await fc.assert(
       fc.asyncProperty(plan, async ({ seed, loss, doubles, lateMs, breaks }) => {
-        const words = texts(300);
-        const paced = pacedModel(words);
-        await using at = await openNodes([paced, createScriptedModel()]);
+        const sessionId = `s${++count}`;
         const random = numbers(seed);
         at.bus.fate = () => {
           if (random() < loss) return [];
           const late = Math.floor(random() * (lateMs + 1));
           return random() < doubles ? [late, Math.floor(random() * (lateMs + 1))] : [late];
         };
-        const [runs] = at.nodes as [OpenedServer];
         const all: RawFrame[] = [];
-        const first = runs.chat({ message: 'go', sessionId: 's' });
+        const first = runs.chat({ message: 'go', sessionId });
         all.push(...(await readSome(first, ({ length }) => length === 2)));
         for (const { node, after } of [...breaks, { node: 1, after: Number.POSITIVE_INFINITY }]) {
           const from = at.nodes[node] as OpenedServer;
           paced.allow(Math.min(after, 300));
-          const asked = await resume(from, all.at(-1)?.id);
+          const asked = await resume(from, all.at(-1)?.id, sessionId);
           all.push(...(await readSome(asked, (some) => some.filter(isDelta).length >= after)));
           if (countOf('done', all) > 0) break;
         }
@@ -227,8 +231,9 @@ describe('servers on one store', () => {
         const ids = told(all).map(({ id }) => id);
         if (countOf('interrupted', all) === 0) expect(new Set(ids).size).toBe(ids.length);
         if (loss === 0) expect(countOf('interrupted', all)).toBe(0);
+        await runs.reprise.idle();
       }),
-      { numRuns: Number(process.env['REPRISE_PROPERTY_RUNS'] ?? 6) },
+      { numRuns: Number(process.env['REPRISE_PROPERTY_RUNS'] ?? 10) },
     );
   });
 });
