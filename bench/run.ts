@@ -6,6 +6,7 @@ import { acceptTasks } from './accept.ts';
 import { estimateTasks } from './estimate.ts';
 import { Homes, SCALES, type Scale, scratchFolder } from './homes.ts';
 import { markdown, type Row, type Task } from './measure.ts';
+import { postgresTasks } from './postgres.ts';
 import { streamTasks } from './sse.ts';
 import { startUpTasks } from './start-up.ts';
 import { writeTasks } from './store.ts';
@@ -43,6 +44,7 @@ async function bench(scale: Scale): Promise<void> {
       ...transcriptTasks(scale.scan),
       ...estimateTasks(),
       ...writeTasks(homes, scale),
+      ...postgresTasks(scale),
       ...readTasks(homes, scale),
       ...acceptTasks(homes.folder, scale),
       ...streamTasks(),

@@ -24,6 +24,11 @@ export interface CallOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
+interface StopChoice {
+  readonly waiting?: boolean;
+  readonly running?: boolean;
+}
+
 export interface ChangeOptions extends CallOptions {
   /** The version it must still have (`etag` of `get`); PRECONDITION_FAILED where it changed since. */
   readonly ifMatch?: string | undefined;
@@ -96,6 +101,11 @@ export class ClientSession {
     return this.#post('fork', body, options);
   }
 
+  /** Goes on behind another entry, which the tree has; `redo` goes back. */
+  branch(entryId: string, options: CallOptions = {}): Promise<SessionAnswer> {
+    return this.#post('branch', { entryId }, options);
+  }
+
   undo(body: UndoBody = {}, options: CallOptions = {}): Promise<UndoAnswer> {
     return this.#post('undo', body, options);
   }
@@ -146,12 +156,15 @@ export class ClientSession {
     return this.#connection.json('GET', this.#chat('status'), { ...options, query });
   }
 
-  /** Ends the turn that runs; what was said so far is kept. With `waiting` messages that wait are cancelled too. */
-  stop(options: CallOptions & { readonly waiting?: boolean } = {}): Promise<StopAnswer> {
-    const { waiting = false, ...rest } = options;
+  /**
+   * Ends the turn that runs; what was said so far is kept. With `waiting` messages that wait are cancelled too, and
+   * without `running` only those.
+   */
+  stop(options: CallOptions & StopChoice = {}): Promise<StopAnswer> {
+    const { waiting = false, running = true, ...rest } = options;
     return this.#connection.json('POST', this.#chat('stop'), {
       ...rest,
-      body: { sessionId: this.id, waiting },
+      body: { sessionId: this.id, waiting, running },
     });
   }
 

@@ -6,6 +6,9 @@ import type { ServerLimits } from './limits.ts';
 import type { Metrics } from './metrics.ts';
 import type { StreamPlaces } from './sse/stream-places.ts';
 
+/** What comes without a channel was written by the owner. */
+export const OWN_CHANNEL = 'web';
+
 /** Where structured lines go; pino is one. Nothing that is given to it holds a token or what was said. */
 export interface Logger {
   info(fields: object, message: string): void;

@@ -3,6 +3,7 @@
 import type { Entry, SessionHeader } from '../transcript/entry.ts';
 import type { JsonObject } from '../transcript/json.ts';
 import type { Convlog, ConvlogLine } from './convlog.ts';
+import type { Transfer } from './transfer.ts';
 
 /**
  * The port every store implements: append-only and small. There are no optional methods; what differs between
@@ -58,6 +59,9 @@ export interface Store extends AsyncDisposable {
 
   readonly convlog: Convlog;
 
+  /** For copies of the whole store. */
+  readonly transfer: Transfer;
+
   /** Appends a `reprise.settings` side entry; the record shows the merged result. */
   patch(id: string, settings: JsonObject): Promise<SessionRecord>;
 
@@ -73,7 +77,7 @@ export interface Store extends AsyncDisposable {
   reindex(): Promise<void>;
   /** Reads everything, of one session or of all. */
   verify(id?: string): Promise<VerifyReport>;
-  stats(): Promise<StoreStats>;
+  stats(options?: StatsOptions): Promise<StoreStats>;
   /** The stored lines in seq order with their seals, LF-terminated, blobs by reference: equal bytes on every store. */
   exportSession(id: string): Promise<Uint8Array>;
 }
@@ -477,6 +481,11 @@ export interface VerifyReport {
   readonly findings: readonly VerifyFinding[];
 }
 
+export interface StatsOptions {
+  /** Also how far the index for searches is, which costs a look at every session. */
+  readonly search?: boolean;
+}
+
 export interface StoreStats {
   readonly sessions: number;
   /** Of all transcripts. */
@@ -487,9 +496,11 @@ export interface StoreStats {
   readonly problems: readonly TranscriptProblem[];
   /** Of stores that keep their data on a disk of this machine. */
   readonly disk?: DiskSpace;
+  /** Of stores that keep it on a server. */
+  readonly server?: DatabaseServer;
   /** Set while the index is made again from the transcripts: lists show what is known so far. */
   readonly rebuilding?: RebuildProgress;
-  /** Of stores that have an index for searches. */
+  /** Where it was asked for, of stores that have an index for searches. */
   readonly search?: SearchIndexStats;
 }
 
@@ -516,4 +527,19 @@ export interface DiskSpace {
   readonly freeBytes: number;
   /** Below this no turn begins (`STORE_FULL`), while what runs may end and everything can be read. */
   readonly minFreeBytes: number;
+}
+
+/** What an operator asks of the server behind a store. */
+export interface DatabaseServer {
+  readonly version: string;
+  /** When a commit is acknowledged: `synchronous_commit` of PostgreSQL, `off` if it does not wait for its disk at all. */
+  readonly commits: string;
+  /** Servers that follow it, and how many of them a commit waits for. */
+  readonly replicas: number;
+  readonly waitsFor: number;
+  /** Of one question and its answer, just now. An append takes two of them. */
+  readonly roundTripMs: number;
+  readonly connections: { readonly used: number; readonly max: number; readonly pool: number };
+  /** Whether other nodes are told of news; if not, they look by the clock. */
+  readonly notify: boolean;
 }

@@ -5,6 +5,7 @@ import {
   type InboundRequest,
   inboundAnswerSchema,
   inboundRequestSchema,
+  inboxAnswer,
   inboxAnswerSchema,
 } from '../../protocol/chat.ts';
 import type { ServerApp, ServerContext } from '../context.ts';
@@ -49,7 +50,7 @@ export function registerInbound(app: ServerApp, context: ServerContext): void {
       const received = await receive();
       const { inboxId } = received;
       if (wait > 0) await endWithin(context, inboxId, wait * 1000, c.req.raw.signal);
-      const answer: InboundAnswer = { ...received, ...(await reprise.inbox(inboxId)) };
+      const answer: InboundAnswer = { ...received, ...inboxAnswer(inboxId, await reprise.inbox(inboxId)) };
       const isOver = wait > 0 && !OPEN.has(answer.status);
       return c.json(answer, isOver ? 200 : 202);
     },
@@ -63,7 +64,7 @@ export function registerInbound(app: ServerApp, context: ServerContext): void {
     summary: 'What became of a message',
     params: z.object({ inboxId: z.string() }),
     answer: { schema: inboxAnswerSchema, description: 'Its state, and its answer or error if it has ended' },
-    run: async ({ params: { inboxId }, c }) => c.json({ inboxId, ...(await reprise.inbox(inboxId)) }),
+    run: async ({ params: { inboxId }, c }) => c.json(inboxAnswer(inboxId, await reprise.inbox(inboxId))),
   });
 }
 

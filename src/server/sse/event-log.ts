@@ -35,6 +35,18 @@ export interface LoggedTurn {
   lostAt?: number;
 }
 
+export interface ReadEvents {
+  readonly frames: readonly Frame[];
+  readonly told: number;
+}
+
+interface LatestRead {
+  readonly asked: readonly number[];
+  readonly answer: ReadEvents;
+}
+
+const NOTHING_READ: LatestRead = { asked: [Number.NaN], answer: { frames: [], told: 0 } };
+
 /** Fresh events are told one by one; behind so many they are put together. */
 const FRESH = 512;
 const MERGED_CHARS = 16 * 1024;
@@ -61,6 +73,7 @@ export class SessionLog {
   #size = 0;
   #told = 0;
   #latest: SessionEvent['event'] | undefined;
+  #latestRead: LatestRead = NOTHING_READ;
 
   constructor(sessionId: string, maxSize: number, onSize: (change: number) => void) {
     this.sessionId = sessionId;
@@ -204,12 +217,20 @@ export class SessionLog {
     return this.#told;
   }
 
-  /** The next events behind a number, about `maxChars` of them, and how much was told up to there. */
-  read(
-    after: number,
-    until: number,
-    maxChars: number,
-  ): { readonly frames: readonly Frame[]; readonly told: number } {
+  /**
+   * The next events behind a number, about `maxChars` of them, and how much was told up to there. All who are at the
+   * same place are given the same list, so that it is made and encoded once.
+   */
+  read(after: number, until: number, maxChars: number): ReadEvents {
+    const { asked } = this.#latestRead;
+    const question = [after, until, maxChars, this.#last] as const;
+    if (asked.every((value, i) => value === question[i])) return this.#latestRead.answer;
+    const answer = this.#read(after, until, maxChars);
+    this.#latestRead = { asked: question, answer };
+    return answer;
+  }
+
+  #read(after: number, until: number, maxChars: number): ReadEvents {
     const frames: Frame[] = [];
     let chars = 0;
     let told = 0;
@@ -226,7 +247,11 @@ export class SessionLog {
   /** Calls back whenever something is told, until it is ended. */
   watch(onNews: () => void): () => void {
     this.#waiting.add(onNews);
-    return () => this.#waiting.delete(onNews);
+    return () => {
+      this.#waiting.delete(onNews);
+      // Nobody else will ask for what was read last.
+      if (this.#waiting.size === 0) this.#latestRead = NOTHING_READ;
+    };
   }
 
   #hear(inboxId: string, epoch: number, event: SessionEvent['event']): void {

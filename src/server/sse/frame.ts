@@ -54,4 +54,15 @@ function escaped(char: string): string {
   return `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
+const BATCHES: WeakMap<readonly Frame<object>[], Uint8Array> = new WeakMap();
+
+/** What one write takes: the same bytes for all who are sent the same list. */
+export function encodeBatch(frames: readonly Frame<object>[]): Uint8Array {
+  const known = BATCHES.get(frames);
+  if (known !== undefined) return known;
+  const bytes = Buffer.from(frames.map(encodeFrame).join(''));
+  BATCHES.set(frames, bytes);
+  return bytes;
+}
+
 export const KEEP_ALIVE = ':\n\n';

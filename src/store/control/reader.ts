@@ -9,6 +9,7 @@ import type {
   ListQuery,
   PendingQuery,
   ReadRange,
+  SearchIndexStats,
   SearchQuery,
   SearchResult,
   SessionPage,
@@ -17,6 +18,7 @@ import type {
   StoreStats,
   VerifyReport,
 } from '../store.ts';
+import type { TransferPage, TransferState } from '../transfer.ts';
 import { sha256 } from './blobs.ts';
 import { listChats, readChat } from './convlog-looks.ts';
 import type { Database } from './database.ts';
@@ -28,9 +30,12 @@ import type { LinePage, LineSource } from './line-source.ts';
 import { listSessions } from './list.ts';
 import { countAll, exportSession, type ScanContext, verifySessions } from './scan.ts';
 import { searchSessions } from './search.ts';
+import { searchPath, searchState } from './search-state.ts';
 import { getSession, type SessionRow, toRecord } from './session-row.ts';
 import type { Steps } from './steps.ts';
 import { DEFAULT_CACHE_TTL_MS, TailCache, type WarmTail } from './tail-cache.ts';
+import { readTransfer } from './transfer-read.ts';
+import { transferState } from './transfer-state.ts';
 
 /** A page, or the first part of one that is too much for one message. */
 export interface CheckedPage extends EntryPage {
@@ -51,6 +56,8 @@ const PAGE = 200;
 export interface ReaderContext extends ScanContext {
   readonly self: Holder;
   readonly cacheTtlMs?: number | undefined;
+  /** Of control.db. */
+  readonly path: string;
 }
 
 /**
@@ -160,6 +167,10 @@ export class Reader {
     return countAll(this.#context);
   }
 
+  index(): Steps<SearchIndexStats> {
+    return searchState(this.#db, searchPath(this.#context.path));
+  }
+
   search(query: SearchQuery): Steps<SearchResult> {
     return searchSessions(this.#db, this.#source, query);
   }
@@ -174,6 +185,14 @@ export class Reader {
 
   verify({ id }: { readonly id?: string }): Steps<VerifyReport> {
     return verifySessions(this.#context, id);
+  }
+
+  records({ cursor }: { readonly cursor?: string }): Steps<TransferPage> {
+    return readTransfer(this.#context, cursor);
+  }
+
+  copied(): TransferState {
+    return this.#db.snapshot(() => transferState(this.#db));
   }
 
   #page(row: SessionRow, range: PageRange): CheckedPage {

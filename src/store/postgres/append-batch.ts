@@ -1,13 +1,13 @@
 import { type ErrorCode, RepriseError } from '../../errors.ts';
 import type { ReceiveRequest } from '../control/inbox.ts';
+import { keyText } from '../control/key-text.ts';
 import type { ConvlogLine } from '../convlog.ts';
 import type { AppendReceipt, Settlement } from '../store.ts';
-import { type AppendRequest, append, holds, type KnownKey } from './append.ts';
+import { type AppendRequest, append, type KnownKey } from './append.ts';
 import { writeLog } from './convlog-rows.ts';
 import { receive, settleRows } from './inbox.ts';
-import { LEASE_COLUMNS, type LeaseRow } from './leases.ts';
+import { isHolder } from './leases.ts';
 import { lockAll, refuseUnknown, type SessionRow } from './rows.ts';
-import { keyText } from './text.ts';
 import { type StoreContext, transaction } from './transaction.ts';
 import type { Tx } from './tx.ts';
 
@@ -35,7 +35,7 @@ export function tellsMore({ settle = [], deliver = [], log = [] }: FullAppendReq
 }
 
 /**
- * Appends of many sessions in one transaction, of two round trips: locks, leases and keys, then lines, rows and the
+ * Appends of many sessions in one transaction, of two round trips: locks and keys, then lines, rows and the
  * commit. Each is refused or done by itself. Several sessions are locked only as far as nobody else has them, so that a
  * batch never waits, and nobody in a circle.
  */
@@ -63,20 +63,18 @@ export async function appendAll(
 
 interface Scenes {
   readonly rows: ReadonlyMap<string, SessionRow>;
-  readonly leases: ReadonlyMap<string, LeaseRow>;
   readonly keys: Map<string, KnownKey>;
   /** Those that somebody else has locked are not among the rows. */
   readonly isPartial: boolean;
 }
 
-/** Three statements and one round trip. Each sees what was committed before the locks were given. */
+/** One round trip. The second statement sees what was committed before the locks were given. */
 async function findScenes(tx: Tx, requests: readonly FullAppendRequest[]): Promise<Scenes> {
   const ids = [...new Set(requests.map(({ id }) => id))];
   const isPartial = ids.length > 1;
   const keyed = requests.filter(({ key }) => key !== undefined);
-  const [rows, leases, keys] = await Promise.all([
+  const [rows, keys] = await Promise.all([
     lockAll(tx, ids, { skipLocked: isPartial }),
-    tx.query<LeaseRow>(`SELECT ${LEASE_COLUMNS} FROM reprise.leases WHERE session_id = ANY($1)`, [ids]),
     keyed.length === 0
       ? []
       : tx.query<KnownKey & { session_id: string; key: string }>(
@@ -88,7 +86,6 @@ async function findScenes(tx: Tx, requests: readonly FullAppendRequest[]): Promi
   ]);
   return {
     rows: new Map(rows.map((row) => [row.id, row])),
-    leases: new Map(leases.map((lease) => [lease.session_id, lease])),
     keys: new Map(keys.map((known) => [`${known.session_id} ${known.key}`, known])),
     isPartial,
   };
@@ -98,14 +95,13 @@ async function one(
   tx: Tx,
   request: FullAppendRequest,
   row: SessionRow | undefined,
-  { leases, keys }: Scenes,
+  { keys }: Scenes,
 ): Promise<AppendOutcome> {
   const { id, key } = request;
   try {
     if (row === undefined) return await refuseUnknown(tx, id);
     const name = key === undefined ? '' : `${id} ${keyText(key)}`;
-    const scene = { row, lease: leases.get(id), known: keys.get(name) };
-    const { receipt, hash, isFresh } = await append(tx, request, scene);
+    const { receipt, hash, isFresh } = await append(tx, request, { row, known: keys.get(name) });
     // For the next one of this batch with the same key.
     if (key !== undefined) keys.set(name, { hash, first_seq: receipt.firstSeq, last_seq: receipt.lastSeq });
     if (isFresh && request.log !== undefined)
@@ -114,7 +110,8 @@ async function one(
         request.log.map((line) => ({ sessionId: id, ...line })),
       );
     // A known key is answered whoever asks, but who lost the session ends nothing in it (I-32).
-    if (tellsMore(request) && holds(request, scene)) await tell(tx, request);
+    const isOurs = request.epoch === undefined || isHolder(row, request.epoch);
+    if (tellsMore(request) && isOurs) await tell(tx, request);
     return { kind: 'done', receipt };
   } catch (error) {
     // Refused before anything of it was written, or it is alone and takes the transaction with it.

@@ -1,10 +1,10 @@
 import { RepriseError } from '../../errors.ts';
 import { encodeStorable } from '../../transcript/line.ts';
+import { keyText } from '../control/key-text.ts';
 import { bodyHash, movesLeaf } from '../control/seal-entries.ts';
 import type { AppendReceipt, NewEntry } from '../store.ts';
-import { aliveIn, type LeaseRow } from './leases.ts';
+import { isHolder, liveLease } from './leases.ts';
 import type { SessionRow } from './rows.ts';
-import { keyText } from './text.ts';
 import type { Tx } from './tx.ts';
 import { writeEntries } from './write-entries.ts';
 
@@ -25,7 +25,6 @@ export interface KnownKey {
 /** What was found under the lock of the session. */
 export interface AppendScene {
   readonly row: SessionRow;
-  readonly lease: LeaseRow | undefined;
   readonly known: KnownKey | undefined;
 }
 
@@ -57,7 +56,7 @@ export async function append(tx: Tx, request: AppendRequest, scene: AppendScene)
       details: { id, offset: row.corrupt_at, next: `Run: reprise repair ${id}` },
     });
   }
-  checkEpoch(tx, request, scene);
+  await checkEpoch(tx, request, row);
   if (expectedLeaf !== undefined && expectedLeaf !== row.leaf) {
     const details = { expected: expectedLeaf, leaf: row.leaf };
     throw new RepriseError('LEAF_MOVED', `session ${id} moved on`, { details });
@@ -74,22 +73,14 @@ export async function append(tx: Tx, request: AppendRequest, scene: AppendScene)
   return { receipt, hash, isFresh: true };
 }
 
-/** Whether the epoch it was given, if any, is that of the lease. */
-export function holds({ epoch }: Pick<AppendRequest, 'epoch'>, { row, lease }: AppendScene): boolean {
-  return epoch === undefined || (epoch === row.epoch && lease?.epoch === epoch);
-}
-
-function checkEpoch(tx: Tx, request: AppendRequest, scene: AppendScene): void {
-  const { id, entries, epoch } = request;
-  const { row, lease } = scene;
+async function checkEpoch(tx: Tx, { id, entries, epoch }: AppendRequest, row: SessionRow): Promise<void> {
   if (epoch !== undefined) {
-    if (holds(request, scene)) return;
+    if (isHolder(row, epoch)) return;
     throw new RepriseError('FENCED', `epoch ${epoch} of session ${id} is over`, {
       details: { epoch: row.epoch },
     });
   }
-  if (!movesLeaf(entries)) return;
-  const held = lease === undefined ? undefined : aliveIn(lease, tx.self);
+  const held = movesLeaf(entries) ? await liveLease(tx, id) : undefined;
   if (held === undefined) return;
   throw new RepriseError('LEASE_HELD', `another runner holds session ${id}`, {
     details: { holder: held.holder },

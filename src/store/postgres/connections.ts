@@ -49,6 +49,11 @@ export class Connections implements Sql, AsyncDisposable {
     this.#wasReached = true;
   }
 
+  /** Whether its tables are there. */
+  get isOpen(): boolean {
+    return this.#wasReached;
+  }
+
   error(error: unknown, outcome?: Outcome): RepriseError {
     const known = pgError(error, outcome);
     if (known.code !== 'CONNECT_FAILED' || !this.#wasReached) return known;
@@ -118,7 +123,9 @@ export async function send<Row extends object>(
   values: readonly unknown[],
 ): Promise<Row[]> {
   const name = pooler || values.length === 0 ? {} : { name: statementName(text) };
-  const { rows } = await client.query<Row & pg.QueryResultRow>({ text, values: [...values], ...name });
+  const result = await client.query<Row & pg.QueryResultRow>({ text, values: [...values], ...name });
+  // Of several statements in one text, the last one's.
+  const { rows } = Array.isArray(result) ? (result.at(-1) as typeof result) : result;
   return rows;
 }
 

@@ -5,11 +5,11 @@ import type { InboxItem, LeaseInfo, ReleaseOptions } from '../store.ts';
 import type { Sql } from './connections.ts';
 import { isDeadNeighbour, type NodeHolder } from './holder.ts';
 import { oldestAccepted } from './inbox-rows.ts';
-import { lockSession, type SessionRow } from './rows.ts';
+import { lockAll, lockSession, type SessionRow } from './rows.ts';
 import { assertOpen } from './sessions.ts';
 import type { Tx } from './tx.ts';
 
-export interface LeaseRow {
+interface LeaseRow {
   readonly session_id: string;
   readonly epoch: number;
   readonly holder: string;
@@ -22,33 +22,29 @@ export interface LiveLease {
   readonly holder: Holder;
 }
 
-export const LEASE_COLUMNS = 'session_id, epoch, holder, expires_at <= clock_timestamp() AS is_over';
+const COLUMNS = 'session_id, epoch, holder, expires_at <= clock_timestamp() AS is_over';
 const EXPIRY = "clock_timestamp() + $4::bigint * interval '1 millisecond'";
 
-/** The row, whether its time is over or not: nobody loses a lease before somebody else takes it. */
-export async function leaseOf(sql: Sql, sessionId: string): Promise<LeaseRow | undefined> {
-  const [row] = await sql.query<LeaseRow>(
-    `SELECT ${LEASE_COLUMNS} FROM reprise.leases WHERE session_id = $1`,
-    [sessionId],
-  );
-  return row;
-}
-
-/** Who holds a session now. To rely on the answer, ask under the lock of the session. */
+/** Who holds a session now. The answer stays true only under the lock of the session. */
 export async function liveLease(tx: Tx, sessionId: string): Promise<LiveLease | undefined> {
-  const row = await leaseOf(tx, sessionId);
+  if (tx.sessions.get(sessionId)?.lease_epoch === 0) return undefined;
+  const [row] = await tx.query<LeaseRow>(`SELECT ${COLUMNS} FROM reprise.leases WHERE session_id = $1`, [
+    sessionId,
+  ]);
   return row === undefined ? undefined : aliveIn(row, tx.self);
 }
 
-/** Whether this epoch is that of the lease. Under the session's lock. */
-export async function isHolder(tx: Tx, row: SessionRow, epoch: number): Promise<boolean> {
-  return row.epoch === epoch && (await leaseOf(tx, row.id))?.epoch === epoch;
+/** Whether this epoch is that of the lease. Its time may be over: nobody loses it before somebody else takes it. */
+export function isHolder(row: SessionRow, epoch: number): boolean {
+  return row.epoch === epoch && row.lease_epoch === epoch;
 }
 
-export function aliveIn(row: LeaseRow, self: NodeHolder): LiveLease | undefined {
+function aliveIn(row: LeaseRow, self: NodeHolder): LiveLease | undefined {
   const holder = parseHolder(row.holder);
   const isOurs = holder.engineId === self.engineId;
-  if (!isOurs && (row.is_over || isDeadNeighbour(holder, self))) return undefined;
+  // Ours as well: what we hold we renew, or let go before its time is over. A row that nobody here knows of is left of
+  // a grant whose answer was lost.
+  if (row.is_over || (!isOurs && isDeadNeighbour(holder, self))) return undefined;
   return { epoch: row.epoch, holder };
 }
 
@@ -78,7 +74,8 @@ export async function acquireLease(
       details: { holder: held.holder, epoch: held.epoch },
     });
   }
-  row.epoch++;
+  row.epoch = Math.max(row.epoch, await tx.epochFloor()) + 1;
+  row.lease_epoch = row.epoch;
   tx.touch(row);
   tx.run(
     `INSERT INTO reprise.leases (session_id, epoch, holder, ttl_ms, expires_at) VALUES ($1, $2, $3, $4, ${EXPIRY})
@@ -112,21 +109,18 @@ export async function releaseLease(
   tx: Tx,
   { id, epoch, handOver = false }: LeaseRef & ReleaseOptions,
 ): Promise<InboxItem | null> {
-  tx.run('SELECT 1 FROM reprise.sessions WHERE id = $1 FOR UPDATE', [id]);
-  const isOurs = (await leaseOf(tx, id))?.epoch === epoch;
-  if (!isOurs) return null;
+  const [row] = await lockAll(tx, [id]);
+  if (row?.lease_epoch !== epoch) return null;
   const waiting = handOver ? null : await oldestAccepted(tx, id);
   if (waiting !== null) return waiting;
-  tx.run('DELETE FROM reprise.leases WHERE session_id = $1 AND epoch = $2 AND holder = $3', [
-    id,
-    epoch,
-    JSON.stringify(tx.self),
-  ]);
+  row.lease_epoch = 0;
+  tx.touch(row);
+  tx.run('DELETE FROM reprise.leases WHERE session_id = $1 AND epoch = $2', [id, epoch]);
   return null;
 }
 
 export async function listLeases(sql: Sql, self: NodeHolder): Promise<LeaseInfo[]> {
-  const rows = await sql.query<LeaseRow>(`SELECT ${LEASE_COLUMNS} FROM reprise.leases ORDER BY session_id`);
+  const rows = await sql.query<LeaseRow>(`SELECT ${COLUMNS} FROM reprise.leases ORDER BY session_id`);
   return rows.map((row) => ({
     sessionId: row.session_id,
     epoch: row.epoch,

@@ -19,7 +19,7 @@ export function boundedLines({ columns, from, order, text, limit }: BoundedLines
       SELECT *, count(*) OVER () AS count FROM (
         SELECT ${columns}, row_number() OVER looked AS place,
           sum(octet_length(${text})) OVER looked - octet_length(${text}) AS before
-        FROM (SELECT ${columns} FROM ${from} ORDER BY ${order} LIMIT ${limit}) AS some
+        FROM (SELECT ${columns} FROM ${from} ORDER BY ${order} LIMIT ${limit}) AS page
         WINDOW looked AS (ORDER BY ${order} ROWS UNBOUNDED PRECEDING)
       ) AS measured
     ) AS counted WHERE before < ${LOOK_BYTES} ORDER BY place`;

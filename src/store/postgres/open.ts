@@ -6,6 +6,8 @@ import { Connections } from './connections.ts';
 import { currentNode } from './holder.ts';
 import { migrate } from './migrate.ts';
 import { PostgresStore } from './postgres-store.ts';
+import { SearchIndexer } from './search-indexer.ts';
+import { ServerClock } from './server-clock.ts';
 import { type PostgresOptions, parsePostgresUrl } from './settings.ts';
 import type { News } from './transaction.ts';
 import { Wakes } from './wakes.ts';
@@ -41,27 +43,38 @@ export async function openPostgresStore({
   const engineId = randomUUID();
   const connections = new Connections(parsePostgresUrl(options));
   const wakes = new Wakes({ connections, engineId });
+  const clock = new ServerClock();
   const context = {
     connections,
     now: createClock(now),
     self: currentNode(engineId),
-    tell: (news: News) => wakes.tell(news),
+    tell: (news: News) => {
+      wakes.tell(news);
+      if (news.sessions.size > 0) indexer?.wake();
+    },
   };
+  let indexer: SearchIndexer | undefined;
   try {
+    const askedAt = Date.now();
     const [server] = await connections.query<ServerFacts>(FACTS);
     assertFit(server);
+    // The connection was made meanwhile, so this is a rough estimate; the first look for events makes it better.
+    clock.learn(server.now_ms, askedAt, Date.now());
     await migrate(context);
     connections.opened();
     const isOnDisk = server.fsync === 'on' && server.synchronous_commit !== 'off';
+    indexer = new SearchIndexer({ context });
     return await PostgresStore.open({
       context,
       wakes,
-      serverNow: server.now_ms,
+      indexer,
+      clock,
       durability: isOnDisk ? 'disk' : 'os',
       ...(sessionCacheTtlMs !== undefined && { cacheTtlMs: sessionCacheTtlMs }),
     });
   } catch (error) {
     // Half a store is none.
+    await indexer?.[Symbol.asyncDispose]();
     await connections[Symbol.asyncDispose]();
     throw error;
   }

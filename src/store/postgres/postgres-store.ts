@@ -36,19 +36,23 @@ import type {
   VerifyReport,
   WatchOptions,
 } from '../store.ts';
+import type { Transfer } from '../transfer.ts';
 import { activeSession, canonicalKey } from './active.ts';
 import { AppendWriter } from './append-writer.ts';
+import { transferState } from './copies.ts';
 import { keepHouse } from './keep-house.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { acquireLease, listLeases, releaseLease, renewLease } from './leases.ts';
 import { LineReader } from './lines.ts';
 import { listSessions } from './list.ts';
 import { LiveRelay } from './live-relay.ts';
-import { SEARCH } from './pending-parts.ts';
 import { PostgresConvlog } from './postgres-convlog.ts';
 import { PostgresInbox } from './postgres-inbox.ts';
 import { getSession, lockSession, type SessionRow } from './rows.ts';
 import { countAll, exportSession, verifySessions } from './scan.ts';
+import { searchSessions } from './search.ts';
+import type { SearchIndexer } from './search-indexer.ts';
+import type { ServerClock } from './server-clock.ts';
 import {
   activateSession,
   deleteSession,
@@ -58,14 +62,17 @@ import {
   restoreSession,
 } from './sessions.ts';
 import { type StoreContext, transaction } from './transaction.ts';
+import { readTransfer } from './transfer-read.ts';
+import { finishTransfer, writeTransfer } from './transfer-write.ts';
 import type { Tx } from './tx.ts';
 import type { Wakes } from './wakes.ts';
 
 export interface PostgresStoreParts {
   readonly context: StoreContext;
   readonly wakes: Wakes;
+  readonly indexer: SearchIndexer;
   readonly durability: 'disk' | 'os';
-  readonly serverNow: number;
+  readonly clock: ServerClock;
   readonly cacheTtlMs?: number;
 }
 
@@ -78,16 +85,18 @@ export class PostgresStore implements Store {
   readonly supports: StoreSupports;
   readonly inbox: Inbox;
   readonly convlog: Convlog;
+  readonly transfer: Transfer;
   readonly #context: StoreContext;
   readonly #wakes: Wakes;
   readonly #writer: AppendWriter;
   readonly #lines: LineReader;
   readonly #leases: LeaseKeeper;
   readonly #live: LiveRelay;
+  readonly #indexer: SearchIndexer;
   readonly #closing: AbortController;
 
   private constructor(
-    { context, wakes, durability, serverNow, cacheTtlMs }: PostgresStoreParts,
+    { context, wakes, indexer, durability, clock, cacheTtlMs }: PostgresStoreParts,
     inbox: Inbox,
     closing: AbortController,
   ) {
@@ -96,6 +105,7 @@ export class PostgresStore implements Store {
     this.supports = { search: 'index', durability, shared: true, live: 'all' };
     this.#context = context;
     this.#wakes = wakes;
+    this.#indexer = indexer;
     this.#writer = new AppendWriter(context);
     this.#lines = new LineReader(connections, {
       onDamage: (row, seq) => this.#noteDamage(row, seq),
@@ -103,9 +113,16 @@ export class PostgresStore implements Store {
     });
     this.#leases = new LeaseKeeper(connections, self);
     const { engineId } = self;
-    this.#live = new LiveRelay({ connections, wakes, engineId, closing: closing.signal, serverNow });
+    this.#live = new LiveRelay({ connections, wakes, engineId, closing: closing.signal, clock });
     this.inbox = inbox;
     this.convlog = new PostgresConvlog(context);
+    this.transfer = {
+      read: (cursor) => readTransfer(connections, cursor),
+      write: (records, note) =>
+        transaction(context, (tx) => writeTransfer(tx, records, note), { isCopy: true }),
+      finish: (run) => transaction(context, (tx) => finishTransfer(tx, run), { isCopy: true }),
+      state: () => transferState(connections),
+    };
     keepHouse(context, closing.signal);
   }
 
@@ -264,11 +281,11 @@ export class PostgresStore implements Store {
   }
 
   async search(query: SearchQuery): Promise<SearchResult> {
-    return SEARCH(this.#context, query);
+    return searchSessions(this.#context.connections, query);
   }
 
   async reindex(): Promise<void> {
-    return SEARCH();
+    return this.#indexer.reindex();
   }
 
   async verify(id?: string): Promise<VerifyReport> {
@@ -276,7 +293,7 @@ export class PostgresStore implements Store {
   }
 
   async stats(): Promise<StoreStats> {
-    return countAll(this.#context.connections);
+    return { ...(await countAll(this.#context.connections)), search: await this.#indexer.stats() };
   }
 
   async exportSession(id: string): Promise<Uint8Array> {
@@ -288,6 +305,7 @@ export class PostgresStore implements Store {
     if (this.#closing.signal.aborted) return connections[Symbol.asyncDispose]();
     this.#closing.abort(new RepriseError('STORE_FAILED', 'the store is closed', { outcome: 'none' }));
     await this.#writer.idle();
+    await this.#indexer[Symbol.asyncDispose]();
     // Whoever sweeps next runs what waits.
     for (const lease of this.#leases.leases) await lease.release({ handOver: true }).catch(() => null);
     this.#leases.close();

@@ -6,6 +6,9 @@ import type { Tx } from './tx.ts';
 
 /** A row of `sessions`. */
 export interface SessionRow extends SessionState {
+  /** Of its lease, whose time may be over; 0: there is none. */
+  lease_epoch: number;
+  /** Of all its lines with their LFs. */
   bytes: number;
 }
 
@@ -39,6 +42,7 @@ const TYPES = {
   q: 'bigint',
   leaf: 'text',
   epoch: 'bigint',
+  lease_epoch: 'bigint',
   context_seq: 'bigint',
   context_compaction: 'bigint',
   bytes: 'bigint',
@@ -60,6 +64,7 @@ const CHANGEABLE = [
   'q',
   'leaf',
   'epoch',
+  'lease_epoch',
   'context_seq',
   'context_compaction',
   'bytes',
@@ -81,7 +86,10 @@ const SAVED = ['id', ...CHANGEABLE] as const;
 const SAVE = `UPDATE reprise.sessions AS s SET ${CHANGEABLE.map((name) => `${name} = u.${name}`).join(', ')}
   FROM unnest(${SAVED.map((name, i) => `$${i + 1}::${TYPES[name]}[]`).join(', ')}) AS u (${SAVED.join(', ')})
   WHERE s.id = u.id`;
+const SAVE_ONE = `UPDATE reprise.sessions SET ${CHANGEABLE.map((name, i) => `${name} = $${i + 2}`).join(', ')}
+  WHERE id = $1`;
 
+const FEW_LINES = 8;
 const INSERT_LINES = `INSERT INTO reprise.lines (session_id, seq, entry_id, line)
   SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[])`;
 
@@ -142,13 +150,29 @@ export async function insertSession(tx: Tx, row: SessionRow): Promise<boolean> {
 
 export function saveSessions(tx: Tx, rows: readonly SessionRow[]): void {
   for (const row of rows) row.recent = recentOf(row.last_at);
-  tx.run(
-    SAVE,
-    SAVED.map((name) => rows.map((row) => stored(row, name))),
-  );
+  const [only] = rows;
+  if (only !== undefined && rows.length === 1)
+    tx.run(
+      SAVE_ONE,
+      SAVED.map((name) => stored(only, name)),
+    );
+  else
+    tx.run(
+      SAVE,
+      SAVED.map((name) => rows.map((row) => stored(row, name))),
+    );
 }
 
 export function insertLines(tx: Tx, lines: readonly LineRow[]): void {
+  // Arrays are text within text, which is worth its escaping only for many.
+  if (lines.length <= FEW_LINES) {
+    const places = lines.map((_, i) => `($${4 * i + 1}, $${4 * i + 2}, $${4 * i + 3}, $${4 * i + 4})`);
+    tx.run(
+      `INSERT INTO reprise.lines (session_id, seq, entry_id, line) VALUES ${places.join(', ')}`,
+      lines.flatMap(({ session_id, seq, entry_id, line }) => [session_id, seq, entry_id, line]),
+    );
+    return;
+  }
   tx.run(INSERT_LINES, [
     lines.map(({ session_id }) => session_id),
     lines.map(({ seq }) => seq),

@@ -1,9 +1,10 @@
 import { blobHash } from '../../transcript/blobs.ts';
 import { examineSession, finding, verdict } from '../control/examine.ts';
 import type { StoreStats, VerifyFinding, VerifyReport } from '../store.ts';
-import type { Sql } from './connections.ts';
+import type { Connections, Sql } from './connections.ts';
 import { linesOf } from './lines.ts';
 import { findSession, getSession, type SessionRow } from './rows.ts';
+import { serverFacts } from './server-facts.ts';
 
 const SESSIONS_PER_LOOK = 500;
 
@@ -64,10 +65,12 @@ export async function exportSession(sql: Sql, id: string): Promise<Uint8Array> {
   return Buffer.concat(parts);
 }
 
-export async function countAll(sql: Sql): Promise<StoreStats> {
-  const [row] = await sql.query<{ sessions: number; bytes: number }>(
+export async function countAll(connections: Connections): Promise<StoreStats> {
+  const server = await serverFacts(connections);
+  const [row] = await connections.query<{ sessions: number; bytes: number }>(
     'SELECT count(*) AS sessions, coalesce(sum(bytes), 0)::bigint AS bytes FROM reprise.sessions',
   );
   // There are no files that could be behind.
-  return { sessions: row?.sessions ?? 0, bytes: row?.bytes ?? 0, behind: 0, problems: [] };
+  const { sessions = 0, bytes = 0 } = row ?? {};
+  return { sessions, bytes, behind: 0, problems: [], ...(server !== undefined && { server }) };
 }

@@ -73,6 +73,7 @@ export async function createSession(
     q: 1,
     leaf: null,
     epoch: 0,
+    lease_epoch: 0,
     context_seq: 1,
     context_compaction: 0,
     bytes: Buffer.byteLength(header.line),
@@ -157,6 +158,7 @@ export async function deleteSession(tx: Tx, { id }: { readonly id: string }): Pr
   const { row, active } = await lockWithKey(tx, id);
   if (row.status !== 'deleted') {
     row.epoch++;
+    row.lease_epoch = 0;
     await writeEntries(tx, row, [{ type: 'custom', customType: 'reprise.deleted' }]);
     tx.run('DELETE FROM reprise.leases WHERE session_id = $1', [id]);
     // The counter stays: a later activation must still be the highest of its key.
@@ -185,7 +187,12 @@ export async function purgeSession(tx: Tx, { id }: { readonly id: string }): Pro
     const details = { id, next: 'Delete it first; purge destroys what delete keeps.' };
     throw new RepriseError('INVALID_INPUT', `session ${id} is not in the trash`, { details });
   }
-  tx.drop(row);
+  await removeSession(tx, id);
+}
+
+/** Its bytes, not its id. */
+export async function removeSession(tx: Tx, id: string): Promise<void> {
+  tx.drop(await lockSession(tx, id));
   for (const table of ['lines', 'append_keys', 'blobs', 'leases', 'search_blocks'])
     tx.run(`DELETE FROM reprise.${table} WHERE session_id = $1`, [id]);
   // The rows stay without what was said: a message is accepted once, ever.

@@ -1,3 +1,0 @@
-export const SEARCH = (..._: unknown[]): never => {
-  throw new Error('not yet');
-};
