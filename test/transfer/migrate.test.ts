@@ -80,7 +80,7 @@ describe('a migration', () => {
           const { id } = await source.create({ key: 'agent:main:after' });
           await source.append(id, [user('goes on')]);
         }),
-        { numRuns: Number(RUNS ?? 1), ...(SEED !== undefined && { seed: Number(SEED) }) },
+        { numRuns: Number(RUNS ?? 1), endOnFailure: true, ...(SEED !== undefined && { seed: Number(SEED) }) },
       );
     },
     WALK_MS,
