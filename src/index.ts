@@ -267,6 +267,7 @@ export type {
   SessionRecord,
   SessionStatus,
   Settlement,
+  StatsOptions,
   Store,
   StoredEntry,
   StoreStats,

@@ -77,7 +77,7 @@ export interface Store extends AsyncDisposable {
   reindex(): Promise<void>;
   /** Reads everything, of one session or of all. */
   verify(id?: string): Promise<VerifyReport>;
-  stats(): Promise<StoreStats>;
+  stats(options?: StatsOptions): Promise<StoreStats>;
   /** The stored lines in seq order with their seals, LF-terminated, blobs by reference: equal bytes on every store. */
   exportSession(id: string): Promise<Uint8Array>;
 }
@@ -481,6 +481,11 @@ export interface VerifyReport {
   readonly findings: readonly VerifyFinding[];
 }
 
+export interface StatsOptions {
+  /** Also how far the index for searches is, which costs a look at every session. */
+  readonly search?: boolean;
+}
+
 export interface StoreStats {
   readonly sessions: number;
   /** Of all transcripts. */
@@ -495,7 +500,7 @@ export interface StoreStats {
   readonly server?: DatabaseServer;
   /** Set while the index is made again from the transcripts: lists show what is known so far. */
   readonly rebuilding?: RebuildProgress;
-  /** Of stores that have an index for searches. */
+  /** Where it was asked for, of stores that have an index for searches. */
   readonly search?: SearchIndexStats;
 }
 

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
+import { runBeside } from '../support/command-line.ts';
 import { freshDatabase } from '../support/postgres.ts';
 import { operate } from '../support/random-store.ts';
-import { runCli } from '../support/run-cli.ts';
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'reprise-cli-migrate-')));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -19,15 +19,15 @@ beforeAll(async () => {
 
 describe('reprise migrate', () => {
   test('looks first, copies in the same home, says how to switch, and has nothing to do again', async () => {
-    const plan = await runCli(['migrate', '--home', home, '--to', 'sqlite', '--dry-run']);
+    const plan = await runBeside(['migrate', '--home', home, '--to', 'sqlite', '--dry-run']);
     expect([plan.status, plan.stderr]).toEqual([0, '']);
     expect(plan.stdout).toContain(`jsonl:${home} would be copied to sqlite:${home}`);
     expect(readdirSync(home)).not.toContain('store.db');
-    const done = await runCli(['migrate', '--home', home, '--to', 'sqlite']);
+    const done = await runBeside(['migrate', '--home', home, '--to', 'sqlite']);
     expect([done.status, done.stderr]).toEqual([0, '']);
     expect(done.stdout).toContain('every checksum is equal');
     expect(done.stdout).toContain('"store":{"kind":"sqlite"}');
-    const again = await runCli(['migrate', '--home', home, '--to', 'sqlite', '--json']);
+    const again = await runBeside(['migrate', '--home', home, '--to', 'sqlite', '--json']);
     expect([again.status, JSON.parse(again.stdout)]).toMatchObject([
       0,
       { status: 'before', differences: [] },
@@ -38,10 +38,10 @@ describe('reprise migrate', () => {
     await using database = await freshDatabase();
     const url = new URL(database.url);
     if (url.password === '') url.password = 'secret-word';
-    const there = await runCli(['migrate', '--home', home, '--to', url.href, '--json']);
+    const there = await runBeside(['migrate', '--home', home, '--to', url.href, '--json']);
     expect([there.status, there.stderr]).toEqual([0, '']);
     expect(there.stdout).not.toContain(url.password);
-    const back = await runCli([
+    const back = await runBeside([
       'migrate',
       '--from',
       url.href,
@@ -92,7 +92,7 @@ describe('reprise migrate', () => {
       db.exec("UPDATE meta SET value = '99' WHERE name = 'schema'");
       db.close();
     }
-    const result = await runCli(['migrate', ...args]);
+    const result = await runBeside(['migrate', ...args]);
     expect([result.status, result.stdout]).toEqual([status, '']);
     expect(result.stderr).toContain(said);
     expect(result.stderr).not.toContain('secret');

@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import type { Inbound, InboxItem, Store } from '../../src/store/store.ts';
@@ -108,6 +109,28 @@ test('each message is taken once, whichever of two nodes takes', async () => {
   expect(taken.every(({ attempts, state }) => attempts === 1 && state === 'running')).toBe(true);
 });
 
+test('a message that is being cancelled is not taken, and nobody waits for it', async () => {
+  const key = freshKey();
+  const [first, second] = [
+    await nodes[0].inbox.receive(message(key)),
+    await nodes[0].inbox.receive(message(key)),
+  ];
+  const { epoch } = await nodes[0].lease(first.sessionId, { waitMs: 0 });
+  const client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  try {
+    await client.query('BEGIN');
+    await client.query("UPDATE reprise.inbox SET state = 'cancelled' WHERE id = $1", [first.inboxId]);
+    const taken = await nodes[0].inbox.take(first.sessionId, { epoch });
+    expect(taken?.inboxId).toBe(second.inboxId);
+    await client.query('COMMIT');
+  } finally {
+    await client.end();
+  }
+  expect(await nodes[1].inbox.take(first.sessionId, { epoch })).toBe(null);
+  expect((await nodes[1].inbox.get(first.inboxId)).state).toBe('cancelled');
+});
+
 test('a group never has more than its number of messages, whichever nodes they come from', async () => {
   const group = { name: 'children \0 of one', max: 3 };
   const results = await Promise.allSettled(
@@ -166,7 +189,7 @@ test('whoever watches hears of changes in transactions that end later than other
   const watch = (async () => {
     for await (const id of watching.inbox.watch({ signal: stop.signal })) heard.push(id);
   })();
-  const client = new (await import('pg')).default.Client({ connectionString: database.url });
+  const client = new pg.Client({ connectionString: database.url });
   await client.connect();
   try {
     await client.query('BEGIN');

@@ -155,17 +155,19 @@ test('nobody who appends waits for the index', async () => {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
-    // Nobody can index now: whoever tries waits for this lock.
-    await client.query('BEGIN; LOCK TABLE reprise.search_blocks IN ACCESS EXCLUSIVE MODE');
+    // Nobody can write to the index now: whoever tries waits for this lock, in the middle of a transaction.
+    await client.query('BEGIN; LOCK TABLE reprise.search_blocks IN SHARE MODE');
     for (let i = 0; i < 20; i++) await store.append(id, [user(`needle ${i}`)]);
-    await until('the indexer to wait', async () => {
+    const waiting = async (): Promise<string | undefined> => {
       const { rows } = await query(
         url,
-        "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'reprise.search_blocks'::regclass",
+        "SELECT virtualtransaction AS who FROM pg_locks WHERE NOT granted AND relation = 'reprise.search_blocks'::regclass",
       );
-      return rows.length > 0;
-    });
+      return rows[0]?.who;
+    };
+    const who = await until('the indexer to wait', waiting);
     await store.append(id, [user('needle, said while the indexer waits')]);
+    expect(await waiting(), 'the same transaction waits all the while').toBe(who);
     expect((await store.get(id)).messageCount).toBe(21);
   } finally {
     await client.end();
@@ -174,7 +176,7 @@ test('nobody who appends waits for the index', async () => {
   expect(await findAll(store, 'needle')).toHaveLength(21);
 });
 
-test('nodes that index the same at once do no harm', async () => {
+test('nodes that index the same at once do no harm, even while it is made anew', async () => {
   const { store, url } = await scene();
   const ids: string[] = [];
   for (let i = 0; i < 4; i++) ids.push((await store.create({ key: `agent:main:direct:p${i}` })).id);
@@ -183,6 +185,7 @@ test('nodes that index the same at once do no harm', async () => {
     await Promise.all([
       ...ids.map((id) => store.append(id, [user(`needle of round ${round} ${'x '.repeat(round * 40)}`)])),
       ...nodes.flatMap((node) => ids.map((id) => indexSession(node, id))),
+      ...(round % 2 === 0 ? [store.reindex()] : []),
     ]);
   }
   await until('the index to have everything', () => isIndexed(store));
@@ -208,19 +211,17 @@ test('another node goes on where one that indexed has died', async () => {
   );
   const indexed = async (): Promise<number> =>
     Number((await query(url, 'SELECT indexed_seq FROM reprise.sessions')).rows[0]?.indexed_seq);
-  const claimed = async (): Promise<boolean> =>
-    (await query(url, 'SELECT 1 FROM reprise.search_claim WHERE expires_at > clock_timestamp()')).rows
-      .length > 0;
+  const [dead] = (await query(url, 'SELECT expires_at FROM reprise.search_claim')).rows as [
+    { expires_at: Date },
+  ];
   const context = nodeOn(url);
   await using indexer = new SearchIndexer({ context, pauseMs: 10, pollMs: 50 });
   expect(indexer).toBeDefined();
-  let wasClaimed = true;
-  await until('the other node to go on', async () => {
-    wasClaimed = await claimed();
-    const seq = await indexed();
-    if (wasClaimed) expect(seq, `nobody indexes ${id} while it is claimed`).toBe(0);
-    return seq > 0;
-  });
+  await until('the other node to go on', async () => (await indexed()) > 0);
+  const [{ now }] = (await query(url, 'SELECT clock_timestamp() AS now')).rows as [{ now: Date }];
+  expect(now.getTime(), `nobody indexes ${id} while it is claimed`).toBeGreaterThanOrEqual(
+    dead.expires_at.getTime(),
+  );
   expect(await context.connections.query('SELECT holder FROM reprise.search_claim')).toEqual([]);
 });
 

@@ -19,8 +19,8 @@ import { checkBackup } from '../../src/interop/transfer/read-backup.ts';
 import { restoreBackup } from '../../src/interop/transfer/restore-backup.ts';
 import { writeBackup } from '../../src/interop/transfer/write-backup.ts';
 import { sameStores } from '../../src/testing/store-suite/transfer-kit.ts';
+import { runBeside } from '../support/command-line.ts';
 import { operate } from '../support/random-store.ts';
-import { runCli } from '../support/run-cli.ts';
 import { cannotMount, mountTmpfs } from '../support/store-faults.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'reprise-backup-'));
@@ -99,14 +99,14 @@ describe('a backup', () => {
       await expect.poll(() => Math.min(...acknowledged), { timeout: 60_000 }).toBeGreaterThan(20);
       before = [...acknowledged];
       pending = (await first.inbox.pending()).length;
-      const { status, stderr } = await runCli(['backup', file, '--home', home]);
+      const { status, stderr } = await runBeside(['backup', file, '--home', home]);
       expect([status, stderr]).toEqual([0, expect.stringContaining('Bring it back')]);
     } finally {
       isOver = true;
       await Promise.all(work);
     }
     const restored = at('restored');
-    const { status, stderr } = await runCli(['backup', 'restore', file, '--home', restored]);
+    const { status, stderr } = await runBeside(['backup', 'restore', file, '--home', restored]);
     expect([status, stderr]).toEqual([0, '']);
     await using copy = await openStore({ kind: 'jsonl', home: restored });
     expect(['clean', 'quarantined']).toContain((await copy.verify()).status);
@@ -171,19 +171,19 @@ describe('a backup', () => {
     await using store = await lively();
     const file = at('cli.jsonl');
     await writeBackup(store, file);
-    const missing = await runCli(['backup', 'verify', at('nothing')]);
+    const missing = await runBeside(['backup', 'verify', at('nothing')]);
     expect([missing.status, missing.stderr]).toEqual([4, expect.stringContaining('Check the path')]);
     const other = at('other.txt');
     writeFileSync(other, 'hello\n');
-    const notOurs = await runCli(['backup', 'verify', other]);
+    const notOurs = await runBeside(['backup', 'verify', other]);
     expect([notOurs.status, notOurs.stderr]).toEqual([2, expect.stringContaining('not a backup')]);
-    const whole = await runCli(['backup', 'verify', file, '--json']);
+    const whole = await runBeside(['backup', 'verify', file, '--json']);
     expect(whole.status).toBe(0);
     expect(JSON.parse(whole.stdout)).toMatchObject({ damage: [], hasMore: false });
     truncateSync(file, statSync(file).size - 10);
-    const cut = await runCli(['backup', 'restore', file, '--home', at('cut')]);
+    const cut = await runBeside(['backup', 'restore', file, '--home', at('cut')]);
     expect([cut.status, cut.stderr]).toEqual([6, expect.stringContaining('Nothing was restored')]);
-    const nowhere = await runCli(['backup', at('new.jsonl'), '--home', at('no-home')]);
+    const nowhere = await runBeside(['backup', at('new.jsonl'), '--home', at('no-home')]);
     expect(nowhere.status).toBe(4);
     expect(existsSync(at('no-home'))).toBe(false);
   });

@@ -2,15 +2,17 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import { writeBackup } from '../../src/interop/transfer/write-backup.ts';
 import { sameStores } from '../../src/testing/store-suite/transfer-kit.ts';
+import { runBeside } from '../support/command-line.ts';
 import { operate } from '../support/random-store.ts';
-import { runCli } from '../support/run-cli.ts';
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'reprise-copy-kill-')));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
+const script = fileURLToPath(new URL('../support/copy-driver.ts', import.meta.url));
 const source = join(root, 'source');
 const backup = join(root, 'backup.jsonl');
 
@@ -26,8 +28,7 @@ beforeAll(async () => {
 });
 
 function driver(...args: string[]): { readonly signal: string | null; readonly stderr: string } {
-  const file = join(import.meta.dirname, '../support/copy-driver.ts');
-  const { signal, stderr } = spawnSync(process.execPath, [file, ...args], { encoding: 'utf8' });
+  const { signal, stderr } = spawnSync(process.execPath, [script, ...args], { encoding: 'utf8' });
   return { signal, stderr };
 }
 
@@ -57,7 +58,7 @@ describe.each(['migrate', 'restore'] as const)('a %s', (what) => {
       what === 'migrate'
         ? ['migrate', '--from', `sqlite:${source}`, '--to', `jsonl:${target}`, '--json']
         : ['backup', 'restore', backup, '--to', `jsonl:${target}`, '--json'];
-    const { status, stdout, stderr } = await runCli(args);
+    const { status, stdout, stderr } = await runBeside(args);
     expect(stderr).toBe('');
     expect(status).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ status: 'done', differences: [], damage: [] });

@@ -2,11 +2,13 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import { takenIn, writeSealedSession } from '../support/sealed-home.ts';
 
 const FULL = process.env['REPRISE_FULL_SIZE'] === '1';
+const script = fileURLToPath(new URL('../support/copy-memory.ts', import.meta.url));
 const RECORD_BYTES = 2048;
 const MB = 1024;
 
@@ -27,8 +29,7 @@ async function copyWith(messages: number): Promise<Measured> {
       await using store = await openStore({ home });
       await takenIn(store);
     }
-    const file = join(import.meta.dirname, '../support/copy-memory.ts');
-    const { stdout, stderr } = spawnSync(process.execPath, [file, folder], { encoding: 'utf8' });
+    const { stdout, stderr } = spawnSync(process.execPath, [script, folder], { encoding: 'utf8' });
     expect(stderr).toBe('');
     return JSON.parse(stdout) as Measured;
   } finally {

@@ -25,8 +25,6 @@ import { readRange } from './transcript-files.ts';
 
 const CHUNK = 1024 * 1024;
 const LF = 10;
-/** Whoever wrote with an index we no longer have may have had any epoch up to this far above the file's. */
-export const EPOCH_JUMP = 1_000_000;
 
 export interface Adoption {
   /** Behind the last line that was taken in; what follows belongs to nobody yet: a torn append, a fragment, garbage. */

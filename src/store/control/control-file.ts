@@ -1,6 +1,7 @@
 import { closeSync, existsSync, openSync, rmSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { RepriseError } from '../../errors.ts';
+import { noteName, salvagedName } from './beside.ts';
 import { BUSY_LIMIT_MS, Database } from './database.ts';
 import { keepPrivate } from './home.ts';
 import { isSurveyed, meta } from './identity.ts';
@@ -78,10 +79,6 @@ function codeOf(error: unknown): number | undefined {
   const { cause = error } = error as { cause?: unknown };
   return (cause as { errcode?: number }).errcode;
 }
-
-/** Complete, and about to take the place of the damaged one. */
-const salvagedName = (path: string): string => `${path}.salvaged`;
-const noteName = (path: string): string => `${path}.damaged`;
 
 /** Somebody met damage: whoever opens next looks at every page before anybody relies on it. */
 export function noteDamage(path: string, error: unknown): void {

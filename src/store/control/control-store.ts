@@ -19,11 +19,13 @@ import type {
   LiveOptions,
   NewEntry,
   ReadRange,
+  SearchIndexStats,
   SearchQuery,
   SearchResult,
   SessionInit,
   SessionPage,
   SessionRecord,
+  StatsOptions,
   Store,
   StoredEntry,
   StoreStats,
@@ -39,6 +41,7 @@ import type { InboxChanges } from './inbox-rows.ts';
 import { LiveHub } from './live-hub.ts';
 import type { HeldLease, ThreadEvent, ThreadOptions } from './protocol.ts';
 import type { CheckedPage } from './reader.ts';
+import { SearchClient } from './search-client.ts';
 import { Sleepers } from './sleepers.ts';
 import { parkBeforeStop } from './stop-signal.ts';
 import { isThreadDeath, ThreadClient } from './thread-client.ts';
@@ -57,6 +60,7 @@ interface ControlStoreParts {
   readonly path: string;
   readonly rebuilding: boolean;
   readonly inboxAt: number;
+  readonly searching: SearchClient | undefined;
 }
 
 const DEFAULT_TTL_MS = 15_000;
@@ -75,6 +79,7 @@ export class ControlStore implements Store {
   readonly #reader: ThreadClient;
   readonly #leases: Map<string, ControlLease> = new Map();
   readonly #live: LiveHub;
+  readonly #searching: SearchClient | undefined;
   readonly #closing: AbortController = new AbortController();
   readonly #sleepers: Sleepers = new Sleepers();
   #unpark: () => void = () => {};
@@ -82,10 +87,11 @@ export class ControlStore implements Store {
   /** Until told otherwise: the reader may not know yet what the transcripts say. */
   #rebuilding: boolean;
 
-  private constructor({ writer, reader, supports, path, rebuilding, inboxAt }: ControlStoreParts) {
+  private constructor({ writer, reader, supports, path, rebuilding, inboxAt, searching }: ControlStoreParts) {
     this.#writer = writer;
     this.#reader = reader;
     this.supports = supports;
+    this.#searching = searching;
     this.#live = LiveHub.of(path);
     this.#rebuilding = rebuilding;
     this.inbox = new ControlInbox({ writer, reader, at: inboxAt, closing: this.#closing.signal });
@@ -126,33 +132,38 @@ export class ControlStore implements Store {
         store?.handle({ event: 'changed', sessions: null });
       },
     });
-    await writer.ready;
+    // Both start side by side; the reader opens the database only when the writer has made it what it should be.
     const reader = inMemory
       ? writer
       : new ThreadClient({
           thread: () => ({ ...shared, role: 'reader' }),
+          after: writer.ready,
           onEvent,
           onRestart: () => undefined,
         });
     let inboxAt = 0;
     try {
-      await reader.ready;
+      await Promise.all([writer.ready, reader.ready]);
       ({ at: inboxAt } = await reader.call<InboxChanges>('changes', {}));
     } catch (error) {
       // Half a store is none: what was opened would hold its files and threads until the process ends.
-      await writer.close();
+      await Promise.all([reader.close(), writer.close()]);
       throw error;
     }
-    store = new ControlStore({ writer, reader, supports, path: options.path, rebuilding, inboxAt });
+    const searching =
+      supports.search === 'index' ? new SearchClient(() => ({ ...shared, role: 'searcher' })) : undefined;
+    const { path } = options;
+    store = new ControlStore({ writer, reader, supports, path, rebuilding, inboxAt, searching });
     writer.unref();
     reader.unref();
     if (signals && supports.shared) store.#unpark = parkBeforeStop(store);
     return store;
   }
 
-  /** Both threads stand still outside any transaction; the answer lets them go on. */
+  /** All threads stand still outside any transaction; the answer lets them go on. */
   async park(): Promise<() => void> {
-    const gates = await Promise.all([this.#writer.park(), this.#reader.park()]);
+    const threads = [this.#writer, this.#reader, ...(this.#searching === undefined ? [] : [this.#searching])];
+    const gates = await Promise.all(threads.map((thread) => thread.park()));
     return () => {
       for (const open of gates) open();
     };
@@ -160,6 +171,7 @@ export class ControlStore implements Store {
 
   handle(event: ThreadEvent): void {
     if (event.event === 'changed') {
+      this.#searching?.noteChange();
       this.#sleepers.wake(event.sessions);
       // Our own changes are told by who makes them.
       if (event.sessions === null) this.inbox.wake();
@@ -318,30 +330,40 @@ export class ControlStore implements Store {
   }
 
   async purge(id: string): Promise<void> {
-    return this.#writer.call('purge', { id: parseSessionId(id) });
+    await this.#writer.call('purge', { id: parseSessionId(id) });
+    this.#searching?.noteLoss();
   }
 
   async search(query: SearchQuery): Promise<SearchResult> {
     checkSearch(query);
-    return this.#reader.call('search', query);
+    return (await this.#searching?.search(query)) ?? this.#reader.call('search', query);
   }
 
   async reindex(): Promise<void> {
-    // Everything is read with every search.
-    await this.#reader.call('changes', {});
+    // Where everything is read with every search there is nothing to do, but a closed store says so.
+    await (this.#searching?.reindex() ?? this.#reader.call('changes', {}));
   }
 
   async verify(id?: string): Promise<VerifyReport> {
     return this.#look('verify', id === undefined ? {} : { id: parseSessionId(id) });
   }
 
-  async stats(): Promise<StoreStats> {
+  async stats({ search = false }: StatsOptions = {}): Promise<StoreStats> {
     // The thread that writes knows why a transcript is behind.
     const stats = await this.#writer.call<StoreStats>('stats', {});
     const rebuilding = this.#rebuilding
       ? await this.#writer.call<StoreStats['rebuilding']>('progress', {})
       : undefined;
-    return rebuilding === undefined ? stats : { ...stats, rebuilding };
+    const index =
+      search && this.#searching !== undefined
+        ? await this.#reader.call<SearchIndexStats>('index', {})
+        : undefined;
+    const problem = this.#searching?.problem;
+    return {
+      ...stats,
+      ...(rebuilding !== undefined && { rebuilding }),
+      ...(index !== undefined && { search: { ...index, ...(problem !== undefined && { problem }) } }),
+    };
   }
 
   async exportSession(id: string): Promise<Uint8Array> {
@@ -354,6 +376,7 @@ export class ControlStore implements Store {
     this.#closing.abort(new RepriseError('STORE_FAILED', 'the store is closed', { outcome: 'none' }));
     for (const lease of [...this.#leases.values()]) await lease.release().catch(() => null);
     this.#leases.clear();
+    await this.#searching?.close();
     if (this.#reader !== this.#writer) await this.#reader.close();
     await this.#writer.close();
     this.#sleepers.wake(null);

@@ -2,7 +2,7 @@ import type { ErrorCode, Outcome } from '../../errors.ts';
 
 /** What the main thread and the storage threads say to each other. */
 export interface ThreadOptions {
-  readonly role: 'writer' | 'reader' | 'both';
+  readonly role: 'writer' | 'reader' | 'both' | 'searcher';
   /** Of control.db, or `:memory:`. */
   readonly path: string;
   /** Where transcripts stand; unset for stores that keep everything in the database. */
@@ -16,9 +16,13 @@ export interface ThreadOptions {
   /** Nothing is written: no lock, no catching up, no index. */
   readonly readOnly?: boolean;
   readonly engineId: string;
+  /** Whether it opens nothing before it is told `GO`. */
+  readonly waits?: boolean;
   /** Leases this engine holds: what a thread that takes the place of a dead one goes on beating. */
   readonly leases?: readonly HeldLease[];
 }
+
+export const GO = 'go';
 
 export interface HeldLease {
   readonly id: string;
@@ -53,4 +57,6 @@ export type ThreadEvent =
   | { readonly event: 'rebuilt' }
   /** Null: another process has committed something. */
   | { readonly event: 'changed'; readonly sessions: readonly string[] | null }
-  | { readonly event: 'lost'; readonly session: string; readonly epoch: number };
+  | { readonly event: 'lost'; readonly session: string; readonly epoch: number }
+  /** Why the index for searches does not come forward; unset: it does. */
+  | { readonly event: 'index-problem'; readonly problem?: string | undefined };

@@ -9,6 +9,7 @@ import type {
   ListQuery,
   PendingQuery,
   ReadRange,
+  SearchIndexStats,
   SearchQuery,
   SearchResult,
   SessionPage,
@@ -29,6 +30,7 @@ import type { LinePage, LineSource } from './line-source.ts';
 import { listSessions } from './list.ts';
 import { countAll, exportSession, type ScanContext, verifySessions } from './scan.ts';
 import { searchSessions } from './search.ts';
+import { searchPath, searchState } from './search-state.ts';
 import { getSession, type SessionRow, toRecord } from './session-row.ts';
 import type { Steps } from './steps.ts';
 import { DEFAULT_CACHE_TTL_MS, TailCache, type WarmTail } from './tail-cache.ts';
@@ -54,6 +56,8 @@ const PAGE = 200;
 export interface ReaderContext extends ScanContext {
   readonly self: Holder;
   readonly cacheTtlMs?: number | undefined;
+  /** Of control.db. */
+  readonly path: string;
 }
 
 /**
@@ -161,6 +165,10 @@ export class Reader {
 
   stats(): Steps<StoreStats> {
     return countAll(this.#context);
+  }
+
+  index(): Steps<SearchIndexStats> {
+    return searchState(this.#db, searchPath(this.#context.path));
   }
 
   search(query: SearchQuery): Steps<SearchResult> {

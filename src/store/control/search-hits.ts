@@ -25,7 +25,7 @@ export class SearchHits {
   readonly #start: SearchPlace | undefined;
   readonly #seen: Set<string> = new Set();
   #found: Found[] = [];
-  #hasMore = false;
+  #isSorted = true;
 
   constructor(words: readonly string[], { limit = SEARCH_LIMIT, after }: SearchQuery) {
     this.#words = words;
@@ -47,32 +47,35 @@ export class SearchHits {
     const entryId = typeof entry.id === 'string' ? entry.id : '';
     const at = new Date(said.at).toISOString();
     this.#found.push({ place, hit: { id, seq, entryId, role: said.role, at, ...match } });
-    if (this.#found.length > this.#limit + SPARE) this.#cut();
+    this.#isSorted = false;
+    if (this.#found.length > this.#limit + SPARE) this.#sort();
   }
 
-  /** Whether nothing that was said at this time or earlier can still be among them. */
+  /** Whether nothing said at this moment or before can be among the hits any more. */
   isFullBefore(at: number): boolean {
-    const last = this.#cut() ? this.#found.at(-1) : undefined;
-    return last !== undefined && last.place.at > at;
+    if (this.#found.length <= this.#limit) return false;
+    this.#sort();
+    return (this.#found[this.#limit]?.place.at ?? 0) > at;
   }
 
   result(lack?: SearchLack, index?: SearchProgress): SearchResult {
-    const hasMore = this.#cut();
-    const last = this.#found.at(-1);
+    this.#sort();
+    const page = this.#found.slice(0, this.#limit);
+    const last = page.at(-1);
     return {
-      hits: this.#found.map(({ hit }) => hit),
-      next: last !== undefined && hasMore ? formatSearchCursor(last.place) : null,
+      hits: page.map(({ hit }) => hit),
+      next: last !== undefined && this.#found.length > this.#limit ? formatSearchCursor(last.place) : null,
       complete: lack === undefined,
       ...(lack !== undefined && { reason: lack }),
       ...(index !== undefined && index.done < index.total && { index }),
     };
   }
 
-  /** Whether any had to be let go. */
-  #cut(): boolean {
+  /** One more than asked for is kept: it tells that there are more. */
+  #sort(): void {
+    if (this.#isSorted) return;
     this.#found.sort((a, b) => compareSearchPlaces(a.place, b.place));
-    this.#hasMore ||= this.#found.length > this.#limit;
-    this.#found = this.#found.slice(0, this.#limit);
-    return this.#hasMore;
+    this.#found.length = Math.min(this.#found.length, this.#limit + 1);
+    this.#isSorted = true;
   }
 }

@@ -1,6 +1,13 @@
 import { Worker } from 'node:worker_threads';
 import { RepriseError } from '../../errors.ts';
-import type { ThreadError, ThreadEvent, ThreadMessage, ThreadOptions, ThreadReply } from './protocol.ts';
+import {
+  GO,
+  type ThreadError,
+  type ThreadEvent,
+  type ThreadMessage,
+  type ThreadOptions,
+  type ThreadReply,
+} from './protocol.ts';
 import { storeError } from './store-error.ts';
 
 /** A thread that was told to end and does not is ended. */
@@ -16,8 +23,12 @@ interface Pending {
 }
 
 export interface ThreadClientOptions {
+  /** By default the thread that reads or writes. */
+  readonly file?: 'search-thread';
   /** Asked again for every thread that takes the place of a dead one. */
   readonly thread: () => ThreadOptions;
+  /** The first thread is started at once, and opens nothing before this has happened. */
+  readonly after?: Promise<void>;
   readonly onEvent: (event: ThreadEvent) => void;
   /** A new thread has taken the place of a dead one, or none will (`false`). */
   readonly onRestart: (isAlive: boolean) => void;
@@ -101,10 +112,20 @@ export class ThreadClient {
 
   #start(): Promise<void> {
     // A checkout runs the TypeScript file, a build its JavaScript. Flags of the process are not the thread's.
-    const file = import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js';
-    const options = this.#options.thread();
-    const worker = new Worker(new URL(file, import.meta.url), { workerData: options, execArgv: [] });
+    const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+    const { file = 'thread', thread, after } = this.#options;
+    const waits = after !== undefined && this.#number === 0 && !this.#opened;
+    const options: ThreadOptions = { ...thread(), waits };
+    const worker = new Worker(new URL(`./${file}.${extension}`, import.meta.url), {
+      workerData: options,
+      execArgv: [],
+    });
     this.#worker = worker;
+    if (waits)
+      after.then(
+        () => worker.postMessage(GO),
+        () => worker.terminate(),
+      );
     return new Promise((resolve, reject) => {
       let cause: unknown;
       worker.on('message', (message: ThreadMessage) => {

@@ -11,6 +11,7 @@ import { ConvlogCatchUp } from './convlog-catch-up.ts';
 import { ConvlogFiles } from './convlog-files.ts';
 import { ConvlogFollower } from './convlog-follower.ts';
 import { Database } from './database.ts';
+import { stampFolders } from './folder-stamps.ts';
 import { Follower } from './follower.ts';
 import { foreignLocksIn } from './foreign-lock.ts';
 import { FreeSpace } from './free-space.ts';
@@ -21,13 +22,20 @@ import { fileSource, journalSource } from './lines.ts';
 import { Looks } from './looks.ts';
 import { needsOf } from './needs.ts';
 import { OldBodies } from './old-bodies.ts';
-import type { ThreadEvent, ThreadOptions, ThreadReply, ThreadRequest } from './protocol.ts';
+import {
+  GO,
+  type ThreadEvent,
+  type ThreadOptions,
+  type ThreadReply,
+  type ThreadRequest,
+} from './protocol.ts';
 import { Reader } from './reader.ts';
 import { Rebuild } from './rebuild.ts';
 import { RowCache } from './row-cache.ts';
 import type { HomeView } from './scan.ts';
 import { writeSessionsJson } from './sessions-json.ts';
 import { storeError } from './store-error.ts';
+import { describe, park } from './thread-talk.ts';
 import { standingAt, TranscriptFiles } from './transcript-files.ts';
 import { unfinishedCopy } from './transfer-state.ts';
 import { WRITE_OPS, type WriteOp, type WriteOutcome, Writer } from './writer.ts';
@@ -63,7 +71,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
         };
   const { cacheTtlMs } = options;
   const frozen = options.readOnly === true;
-  const looks = new Looks(new Reader({ db, source, blobs, self, home: view, cacheTtlMs, frozen }));
+  const looks = new Looks(new Reader({ db, source, blobs, self, home: view, cacheTtlMs, path, frozen }));
   const space = path === ':memory:' ? undefined : new FreeSpace(dirname(path), options.minFreeBytes);
   const tell = (event: ThreadEvent): void => port.postMessage(event);
   const replyTo = (n: number, outcome: WriteOutcome): ThreadReply => {
@@ -205,7 +213,10 @@ function start(port: MessagePort, options: ThreadOptions): void {
       logs?.close();
       files?.close();
       // Of half the sessions it would hide the others.
-      if (home !== undefined && isComplete && db.tend()) writeIndex(db, home);
+      if (home !== undefined && files !== undefined && isComplete && db.tend()) {
+        writeIndex(db, home);
+        rememberFolders(db, { home, files });
+      }
       writer.forgetCommits();
       letGoOfLeases(db, self);
       db.close();
@@ -230,12 +241,6 @@ function start(port: MessagePort, options: ThreadOptions): void {
 
 const DONE: WriteOutcome = { ok: true, value: undefined };
 
-/** A message is handled outside any transaction, and until the gate opens no other work is done. */
-function park(answer: () => void, gate: Int32Array): void {
-  answer();
-  Atomics.wait(gate, 0, 0);
-}
-
 /** Also of those that could not be released because a message waits: whoever opens next may run it at once. */
 function letGoOfLeases(db: Database, self: Holder): void {
   try {
@@ -254,6 +259,15 @@ function writeIndex(db: Database, home: string): void {
   }
 }
 
+/** A convenience too: without it the next list reads the names of all files. */
+function rememberFolders(db: Database, place: Parameters<typeof stampFolders>[1]): void {
+  try {
+    stampFolders(db, place);
+  } catch {
+    // Locked, full or failing: the store is closed all the same.
+  }
+}
+
 /** Bytes that are answered alone and have their buffer to themselves were made for it: they are given away, not copied. */
 function buffersOf(value: unknown): ArrayBuffer[] {
   const isAlone =
@@ -263,23 +277,24 @@ function buffersOf(value: unknown): ArrayBuffer[] {
   return isAlone ? [value.buffer as ArrayBuffer] : [];
 }
 
-function describe({ code, message, details, outcome }: RepriseError): ThreadErrorShape {
-  // Details may hold anything; only what JSON can say crosses threads.
-  return {
-    code,
-    message,
-    details: JSON.parse(JSON.stringify(details)) as ThreadErrorShape['details'],
-    outcome,
-  };
-}
-
-type ThreadErrorShape = Extract<ThreadReply, { ok: false }>['error'];
-
 const port = parentPort;
 if (port === null) throw new RepriseError('INVALID_INPUT', 'this file runs as a worker thread');
-try {
-  start(port, workerData as ThreadOptions);
-  port.postMessage({ event: 'ready' } satisfies ThreadEvent);
-} catch (error) {
-  port.postMessage({ event: 'failed', error: describe(storeError(error)) } satisfies ThreadEvent);
+const options = workerData as ThreadOptions;
+
+function open(port: MessagePort): void {
+  try {
+    start(port, options);
+    port.postMessage({ event: 'ready' } satisfies ThreadEvent);
+  } catch (error) {
+    port.postMessage({ event: 'failed', error: describe(storeError(error)) } satisfies ThreadEvent);
+  }
 }
+
+if (options.waits === true) {
+  const wait = (message: unknown): void => {
+    if (message !== GO) return;
+    port.off('message', wait);
+    open(port);
+  };
+  port.on('message', wait);
+} else open(port);

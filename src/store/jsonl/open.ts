@@ -28,7 +28,7 @@ export async function openJsonlStore({
     path: join(folder, 'control.db'),
     home: folder,
     durability,
-    supports: { search: 'scan', durability, shared: true, live: 'process' },
+    supports: { search: 'index', durability, shared: true, live: 'process' },
     ...(sessionCacheTtlMs !== undefined && { cacheTtlMs: sessionCacheTtlMs }),
   });
 }

@@ -24,15 +24,13 @@ export interface StoreContext {
 
 const MAX_TRIES = 6;
 const RETRY_MS = 4;
-/** How long a commit whose answer was lost is asked after. */
-const RESOLVE_MS = 5_000;
 const RESOLVE_PAUSE_MS = 25;
 
 /** What identifies a transaction to whoever asks later what became of it. */
 interface Begun {
   readonly xid: string;
-  /** Of the server: after a failover to another history the same number may be somebody else's. */
-  readonly timeline: string;
+  /** Of the server: in another one the same number may be somebody else's. */
+  readonly life: string;
   /** The copy into this database that is not finished. */
   readonly copying?: string | null;
   /** Nobody is granted a lease below it. */
@@ -44,8 +42,14 @@ export interface TransactionOptions {
   readonly isCopy?: boolean;
 }
 
-const TIMELINE = 'substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)';
-const BEGUN = `SELECT pg_current_xact_id()::text AS xid, ${TIMELINE} AS timeline`;
+/**
+ * The history the server writes, when it was started, and when it last lost its statistics, which happens whenever it
+ * recovers from a crash. A number that was given out and not yet on disk is given out again after a crash, so that
+ * "committed" may then be said of somebody else's transaction.
+ */
+const LIFE = `concat_ws(' ', substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8),
+  extract(epoch FROM pg_postmaster_start_time()), extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()))`;
+const BEGUN = `SELECT pg_current_xact_id()::text AS xid, ${LIFE} AS life`;
 const BEGUN_HERE = `${BEGUN}, copying, epoch_floor FROM (VALUES (1)) AS one
   LEFT JOIN (SELECT CASE WHEN NOT finished THEN run END AS copying, epoch_floor FROM reprise.copies) AS c ON true`;
 
@@ -99,7 +103,10 @@ async function once<T>(
       isUsable = !isLost(failure) && (await rollback(tx));
       throw failure;
     }
-    isUsable = await commit(client, tx, () => resolve(connections, begun));
+    isUsable = await commit(client, tx, {
+      isPipelined: !pooler,
+      resolveFate: () => resolve(connections, begun),
+    });
     if (tx.news.sessions.size > 0 || tx.news.inboxes.size > 0) context.tell(tx.news);
     return value;
   } finally {
@@ -119,13 +126,23 @@ async function rollback(tx: Tx): Promise<boolean> {
 
 type Fate = 'committed' | 'aborted' | 'unknown';
 
+interface CommitOptions {
+  readonly isPipelined: boolean;
+  readonly resolveFate: () => Promise<Fate>;
+}
+
 /** True when the connection can be used again. Throws where the transaction has not happened, or nobody knows. */
-async function commit(client: pg.PoolClient, tx: Tx, resolveFate: () => Promise<Fate>): Promise<boolean> {
+async function commit(
+  client: pg.PoolClient,
+  tx: Tx,
+  { isPipelined, resolveFate }: CommitOptions,
+): Promise<boolean> {
   try {
-    await tx.settled();
+    if (!isPipelined) await tx.settled();
     const { command } = await client.query('COMMIT');
     // One that had failed before is rolled back by its commit.
     if (command === 'COMMIT') return true;
+    await tx.settled();
     throw tx.failure ?? new RepriseError('STORE_FAILED', 'the server rolled back', { outcome: 'none' });
   } catch (error) {
     if (!isLost(error)) throw tx.failure ?? error;
@@ -141,14 +158,16 @@ async function commit(client: pg.PoolClient, tx: Tx, resolveFate: () => Promise<
 async function resolve(connections: Connections, begun: Promise<Begun | undefined>): Promise<Fate> {
   const known = await begun.catch(() => undefined);
   if (known === undefined) return 'unknown';
-  const deadline = performance.now() + RESOLVE_MS;
+  // As long as we would wait for a server that is not there.
+  const deadline = performance.now() + connections.settings.connectTimeoutMs;
   while (performance.now() < deadline) {
     try {
-      const [row] = await connections.query<{ status: string | null; timeline: string }>(
-        `SELECT pg_xact_status($1::xid8) AS status, ${TIMELINE} AS timeline`,
-        [known.xid],
+      const [row] = await connections.query<{ status: string | null; same: boolean }>(
+        `SELECT life = $2 AS same, CASE WHEN life = $2 THEN pg_xact_status($1::xid8) END AS status
+         FROM (SELECT ${LIFE} AS life) AS now`,
+        [known.xid, known.life],
       );
-      if (row === undefined || row.timeline !== known.timeline) return 'unknown';
+      if (row?.same !== true) return 'unknown';
       if (row.status === 'committed' || row.status === 'aborted') return row.status;
     } catch {
       // The server may be on its way back.

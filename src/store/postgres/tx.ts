@@ -105,9 +105,8 @@ export class Tx implements Sql {
     }
   }
 
-  /** Until everything that was sent has been answered. */
+  /** Until everything that was sent has been answered, and what failed is known. */
   async settled(): Promise<void> {
-    if (!this.#context.connections.settings.pooler) return;
     await this.#last;
   }
 

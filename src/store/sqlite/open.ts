@@ -27,7 +27,7 @@ export async function openSqliteStore({
     readOnly,
     path: join(folder, 'store.db'),
     durability,
-    supports: { search: 'scan', durability, shared: true, live: 'process' },
+    supports: { search: 'index', durability, shared: true, live: 'process' },
     ...(sessionCacheTtlMs !== undefined && { cacheTtlMs: sessionCacheTtlMs }),
   });
 }

@@ -171,7 +171,7 @@ export const searchPageCases: readonly StoreCase[] = [
         await within(open.reindex(), 'a new index');
         assert.deepEqual(await open.search({ text: 'needle' }), before);
         await finds(open, '会议', [[id, 3]]);
-        const { search } = await open.stats();
+        const { search } = await open.stats({ search: true });
         const isIndex = open.supports.search === 'index';
         assert.equal(search !== undefined, isIndex, 'stats tell of an index iff there is one');
         assert.equal(search?.done, search?.total);

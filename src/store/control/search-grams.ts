@@ -1,0 +1,64 @@
+/** A word of one or two characters is looked for among pairs, a longer one among three in a row. */
+export interface GramQuery {
+  readonly table: 'trigrams' | 'pairs';
+  /** For MATCH; made of quoted parts only, so that nothing anybody types is syntax. */
+  readonly match: string;
+}
+
+/** More do not make it more certain; what an index finds is read and judged anyhow. */
+const MAX_GRAMS = 24;
+const END = '\ue080';
+const PRIVATE = 0xe000;
+
+/** As the trigram tokenizer is given it. A character 0 would end the text for SQLite. */
+export function gramText(folded: string): string {
+  return folded.replaceAll('\0', '\ufffd');
+}
+
+/** All pairs of characters that stand in a text, each once, and the last one alone. */
+export function pairText(folded: string): string {
+  const pairs = new Set<string>();
+  let previous: string | undefined;
+  for (const character of spelled(folded)) {
+    if (previous !== undefined) pairs.add(previous + character);
+    previous = character;
+  }
+  if (previous !== undefined) pairs.add(previous + END);
+  return [...pairs].join(' ');
+}
+
+/** What every text that holds the words must have. */
+export function gramQuery(words: readonly string[]): GramQuery {
+  const long = words.filter((word) => [...word].length > 2);
+  if (long.length > 0) {
+    const grams = spread([...new Set(long.flatMap((word) => trigramsOf(gramText(word))))]);
+    return { table: 'trigrams', match: grams.map(quoted).join(' AND ') };
+  }
+  const parts = spread([...new Set(words)]).map((word) => {
+    const characters = [...spelled(word)];
+    return quoted(characters.join('')) + (characters.length === 1 ? '*' : '');
+  });
+  return { table: 'pairs', match: parts.join(' AND ') };
+}
+
+function trigramsOf(word: string): string[] {
+  const characters = [...word];
+  return characters.slice(2).map((last, i) => `${characters[i]}${characters[i + 1]}${last}`);
+}
+
+/** Some of them, from everywhere. */
+function spread(grams: readonly string[]): readonly string[] {
+  if (grams.length <= MAX_GRAMS) return grams;
+  return Array.from({ length: MAX_GRAMS }, (_, i) => grams[Math.floor((i * grams.length) / MAX_GRAMS)] ?? '');
+}
+
+function quoted(gram: string): string {
+  return `"${gram.replaceAll('"', '""')}"`;
+}
+
+/** SQLite parts tokens at ASCII that is neither letter nor digit; here it gets characters nobody uses. */
+function spelled(folded: string): string {
+  return folded.replace(/[^a-z0-9\u0080-\uffff]/g, (character) =>
+    String.fromCharCode(PRIVATE + character.charCodeAt(0)),
+  );
+}

@@ -1,0 +1,160 @@
+import { dirname } from 'node:path';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { RepriseError } from '../../errors.ts';
+import type { SearchQuery } from '../store.ts';
+import { Database } from './database.ts';
+import { FreeSpace } from './free-space.ts';
+import { meta } from './identity.ts';
+import { fileSource, journalSource } from './lines.ts';
+import type { ThreadEvent, ThreadOptions, ThreadReply, ThreadRequest } from './protocol.ts';
+import { SCHEMA_VERSION } from './schema.ts';
+import { searchSessions } from './search.ts';
+import { Backlog } from './search-backlog.ts';
+import { originOf, SearchFile } from './search-file.ts';
+import { SearchIndex } from './search-index.ts';
+import { Indexer, type IndexerContext } from './search-indexer.ts';
+import { searchIndexed } from './search-lookup.ts';
+import { searchPath } from './search-state.ts';
+import { StepRunner } from './steps.ts';
+import { storeError } from './store-error.ts';
+import { describe, park } from './thread-talk.ts';
+import { TranscriptFiles } from './transcript-files.ts';
+
+const POLL_MS = 100;
+/** A slice, and the pause behind it while somebody writes, while nobody does, and while somebody waits for the index. */
+const SLICE_MS = 20;
+const BUSY_SLICE_MS = 5;
+const BUSY_PAUSE_MS = 150;
+const PAUSE_MS = 20;
+const WAITED_FOR_PAUSE_MS = 1;
+/** So long after a commit somebody is still writing. */
+const QUIET_MS = 300;
+/** Everything is compared again, for what recent sessions do not show: those that were purged, clocks that were set back. */
+const FULL_LOOK_MS = 10_000;
+const REST_MS = 1000;
+
+/**
+ * The thread that searches, made when somebody searches or there is something to index, and never waited for by a
+ * write: it looks at control.db as any reader does and has search.db to write in.
+ */
+function start(port: MessagePort, options: ThreadOptions): void {
+  const { path, home, durability } = options;
+  const db = new Database({ path, durability, readOnly: true });
+  const source = home === undefined ? journalSource(db) : fileSource(db, new TranscriptFiles(home));
+  const isNewer = Number(meta(db, 'schema')) > SCHEMA_VERSION;
+  const file = new SearchFile(searchPath(path), () => originOf(path));
+  const index = new SearchIndex(file);
+  const backlog = new Backlog(db, file, index);
+  const context: IndexerContext = { db, source, file, index, backlog };
+  const indexer = new Indexer(context);
+  const space = new FreeSpace(dirname(path), options.minFreeBytes);
+  const steps = new StepRunner();
+  const tell = (event: ThreadEvent): void => port.postMessage(event);
+  const answer = (n: number, value?: unknown): void =>
+    port.postMessage([{ n, ok: true, value }] satisfies ThreadReply[]);
+  const refuse = (n: number, error: unknown): void =>
+    port.postMessage([{ n, ok: false, error: describe(storeError(error)) }] satisfies ThreadReply[]);
+
+  let waiting: number[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  let version = db.dataVersion();
+  let changedAt = Number.NEGATIVE_INFINITY;
+  let fullAt = performance.now();
+  let told: string | undefined;
+
+  const schedule = (ms: number): void => {
+    clearTimeout(timer);
+    timer = setTimeout(slice, ms);
+  };
+
+  /** What keeps the index from coming forward is told when it changes. */
+  const tellProblem = (problem: string | undefined): void => {
+    if (problem !== told) tell({ event: 'index-problem', problem });
+    told = problem;
+  };
+
+  function slice(): void {
+    const isBusy = performance.now() - changedAt < QUIET_MS;
+    const { freeBytes, minFreeBytes } = space.look();
+    let hasMore = false;
+    try {
+      // What can be made again does not take the last of the disk.
+      if (freeBytes >= minFreeBytes)
+        hasMore = indexer.work(performance.now() + (isBusy ? BUSY_SLICE_MS : SLICE_MS));
+      tellProblem(freeBytes >= minFreeBytes ? file.problem : 'too little space on the disk');
+    } catch (error) {
+      tellProblem(storeError(error).message);
+    }
+    if (!hasMore && backlog.next() === undefined) {
+      for (const n of waiting) answer(n);
+      waiting = [];
+    }
+    if (!hasMore) schedule(REST_MS);
+    else if (waiting.length > 0) schedule(WAITED_FOR_PAUSE_MS);
+    else schedule(isBusy ? BUSY_PAUSE_MS : PAUSE_MS);
+  }
+
+  const poll = setInterval(() => {
+    if (!db.tend()) return;
+    const now = performance.now();
+    try {
+      const current = db.dataVersion();
+      if (current === version) return;
+      version = current;
+      changedAt = now;
+      if (now - fullAt < FULL_LOOK_MS) return;
+      fullAt = now;
+      backlog.look({ full: true });
+    } catch {
+      // A connection that is being made anew cannot be asked; the next poll asks again.
+    }
+  }, POLL_MS);
+  if (!isNewer) schedule(0);
+
+  port.on('message', ({ n, op, args }: ThreadRequest) => {
+    if (op === 'search') {
+      const query = args as SearchQuery;
+      steps.run({
+        steps: isNewer ? searchSessions(db, source, query) : searchIndexed(context, query),
+        done: (value) => answer(n, value),
+        failed: (error) => refuse(n, error),
+      });
+    } else if (op === 'reindex') {
+      if (isNewer) {
+        answer(n);
+        return;
+      }
+      file.discard();
+      backlog.look({ full: true });
+      waiting.push(n);
+      schedule(0);
+    } else if (op === 'compare') {
+      backlog.look({ full: true });
+      if (!isNewer) schedule(0);
+      answer(n);
+    } else if (op === 'park') park(() => answer(n), args as Int32Array);
+    else if (op === 'close') {
+      clearInterval(poll);
+      clearTimeout(timer);
+      steps.stop();
+      for (const one of waiting) refuse(one, closed());
+      file.close();
+      db.close();
+      answer(n);
+      port.close();
+    } else refuse(n, new RepriseError('INVALID_INPUT', `no operation ${op}`));
+  });
+}
+
+function closed(): RepriseError {
+  return new RepriseError('STORE_FAILED', 'the store was closed meanwhile', { outcome: 'none' });
+}
+
+const port = parentPort;
+if (port === null) throw new RepriseError('INVALID_INPUT', 'this file runs as a worker thread');
+try {
+  start(port, workerData as ThreadOptions);
+  port.postMessage({ event: 'ready' } satisfies ThreadEvent);
+} catch (error) {
+  port.postMessage({ event: 'failed', error: describe(storeError(error)) } satisfies ThreadEvent);
+}
