@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import { writeBackup } from '../../src/interop/transfer/write-backup.ts';
@@ -11,6 +12,7 @@ import { operate } from '../support/random-store.ts';
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'reprise-copy-kill-')));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
+const script = fileURLToPath(new URL('../support/copy-driver.ts', import.meta.url));
 const source = join(root, 'source');
 const backup = join(root, 'backup.jsonl');
 
@@ -26,8 +28,7 @@ beforeAll(async () => {
 });
 
 function driver(...args: string[]): { readonly signal: string | null; readonly stderr: string } {
-  const file = join(import.meta.dirname, '../support/copy-driver.ts');
-  const { signal, stderr } = spawnSync(process.execPath, [file, ...args], { encoding: 'utf8' });
+  const { signal, stderr } = spawnSync(process.execPath, [script, ...args], { encoding: 'utf8' });
   return { signal, stderr };
 }
 

@@ -27,7 +27,6 @@ import { transferCases } from './transfer.ts';
 import { watchCases } from './watch.ts';
 
 export {
-  type CaseStores,
   runStoreCase,
   type StoreArea,
   type StoreCase,
