@@ -12,6 +12,10 @@ const config: ViteUserConfig = defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: ['test/interop/**'],
     testTimeout: 60_000,
+    // The first that needs a database waits for its server.
+    hookTimeout: 60_000,
+    // Starts nothing until a test asks for it.
+    globalSetup: 'test/support/postgres-setup.ts',
     // Polls are waits, not measurements.
     expect: { poll: { timeout: 20_000 } },
     // On two cores the default is one worker; much of the time is spent waiting for disks and processes.

@@ -21,7 +21,12 @@ function suite(
 /** The conformance suite on each of our stores. */
 const STORE_SUITE = 'test/store/*-store.test.ts';
 const SURFACES = ['cli', 'server', 'client', 'config', 'interop-formats'].map((name) => `test/${name}`);
-const apart = ['test/crash', 'test/interop', 'test/simulation', 'test/engine', 'test/browser', ...SURFACES];
+const apart = [
+  ...['test/crash', 'test/interop', 'test/simulation', 'test/engine', 'test/postgres', 'test/browser'],
+  ...SURFACES,
+];
+/** These alone need a PostgreSQL server, which the first of them starts. */
+const POSTGRES = ['test/postgres', 'test/store/postgres-store.test.ts'];
 const outside = [...apart.map((folder) => `${folder}/**`), STORE_SUITE].flatMap((pattern) => [
   '--exclude',
   pattern,
@@ -40,6 +45,7 @@ const suites = [
     90,
     ['memory', 'sqlite', 'jsonl'].map((kind) => STORE_SUITE.replace('*', kind)),
   ),
+  suite('PostgreSQL', 180, [...POSTGRES, ...WAITING]),
   suite('simulation', 120, ['test/simulation']),
   suite('crash tests', 240, ['test/crash', ...WAITING]),
 ];

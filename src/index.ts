@@ -279,6 +279,23 @@ export type {
   VerifyStatus,
   WatchOptions,
 } from './store/store.ts';
+export type {
+  BlobRecord,
+  ConvlogRecord,
+  DamageRecord,
+  EpochRecord,
+  InboundRecord,
+  ItemRecord,
+  KeyRecord,
+  LinesRecord,
+  PurgedRecord,
+  SessionCopy,
+  Transfer,
+  TransferNote,
+  TransferPage,
+  TransferRecord,
+  TransferState,
+} from './store/transfer.ts';
 export {
   type BlobReference,
   blobNames,

@@ -9,14 +9,16 @@ import type { Options } from './options.ts';
 import { escapeForTerminal, say } from './print.ts';
 import { Progress } from './progress.ts';
 
-/** Both keep a file of their own in the home, by which they are known. */
-const KINDS = { jsonl: 'control.db', sqlite: 'store.db' } as const;
+/** Those that live in the home keep a file of their own there, by which they are known. */
+export const KINDS = { jsonl: 'control.db', sqlite: 'store.db' } as const;
+export type LocalKind = keyof typeof KINDS;
 
 export interface Home {
   readonly path: string;
   /** Who said so, for people who wonder. */
   readonly origin: string;
-  readonly kind: keyof typeof KINDS;
+  /** Of a `postgres` store the home has only what is no session: workspaces, the token of a server. */
+  readonly kind: LocalKind | 'postgres';
   readonly config: Config;
 }
 
@@ -28,14 +30,14 @@ export async function homeOf(options: Options): Promise<Home> {
   const { home: path, store } = config;
   const isChosen = origins.get('store.kind')?.source !== 'default';
   const kind = isChosen ? store.kind : kindOf(path);
-  if (kind !== 'jsonl' && kind !== 'sqlite')
-    throw new RepriseError('INVALID_INPUT', `a ${kind} store has no home to look at`, {
-      details: { next: 'Use --store jsonl or --store sqlite.' },
+  if (kind === 'memory')
+    throw new RepriseError('INVALID_INPUT', 'a memory store has no home to look at', {
+      details: { next: 'Use --store jsonl, sqlite or postgres.' },
     });
   return { path, origin: origins.get('home')?.name ?? 'default', kind, config };
 }
 
-function kindOf(path: string): keyof typeof KINDS {
+function kindOf(path: string): LocalKind {
   const isSqlite = !existsSync(join(path, KINDS.jsonl)) && existsSync(join(path, KINDS.sqlite));
   return isSqlite ? 'sqlite' : 'jsonl';
 }
@@ -62,6 +64,7 @@ export async function openHomeWith(home: Home): Promise<{ readonly store: Store;
 }
 
 export async function openHomeAsItIs({ path, origin, kind, config }: Home): Promise<Store> {
+  if (kind === 'postgres') return openStore({ ...config.store, kind });
   if (!existsSync(join(path, KINDS[kind])) && !(kind === 'jsonl' && existsSync(join(path, 'agents')))) {
     throw new RepriseError('NOT_FOUND', `no Reprise home at ${path} (from ${origin})`, {
       details: { next: 'Name another with --home, or set REPRISE_HOME; "reprise" alone makes one.' },

@@ -15,6 +15,7 @@ import { registerCare } from './register-care.ts';
 import { registerChanges } from './register-changes.ts';
 import { addChatOptions } from './register-chat.ts';
 import { registerConfig } from './register-config.ts';
+import { registerCopies } from './register-copies.ts';
 import { registerExport, registerImport } from './register-interop.ts';
 import { registerReads } from './register-reads.ts';
 import { packageVersion } from './version.ts';
@@ -69,6 +70,7 @@ const PARTS: readonly Part[] = [
     register: registerChanges,
   },
   { names: ['verify', 'repair', 'locks', 'doctor', 'path', 'demo'], register: registerCare },
+  { names: ['migrate', 'backup'], register: registerCopies },
   { names: ['config'], register: registerConfig },
   { names: ['export'], register: registerExport },
   { names: ['import'], register: registerImport },

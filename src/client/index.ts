@@ -172,7 +172,13 @@ export type {
   TotalsAnswer,
   UndoAnswer,
 } from './answers.ts';
-export type { CallOptions, ChangeOptions, ClientSession, StreamOptions } from './client-session.ts';
+export type {
+  CallOptions,
+  ChangeOptions,
+  ClientSession,
+  FollowOptions,
+  StreamOptions,
+} from './client-session.ts';
 export type { ClientOptions } from './connection.ts';
 export type { ClientEventStream } from './event-stream.ts';
 export { SseParser } from './sse-parser.ts';

@@ -7,6 +7,6 @@ export function openConfiguredStore(
   { home, store, session }: Pick<Config, 'home' | 'store' | 'session'>,
   { signals = false }: Pick<OpenStoreOptions, 'signals'> = {},
 ): Promise<Store> {
-  const { kind, url: _, ...rest } = store;
+  const { kind, ...rest } = store;
   return openStore({ ...rest, kind: (session.enabled ?? true) ? kind : 'memory', home, signals });
 }

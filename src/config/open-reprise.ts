@@ -11,9 +11,11 @@ import { type OpenStoreOptions, openStore, type StoreKind } from './open.ts';
 export type ModelChoice = string | Model | AiSdkLanguageModel;
 
 export interface OpenRepriseOptions extends Omit<RepriseOptions, 'store' | 'model' | 'agents'> {
-  /** The folder everything lives in; not needed for `memory` or a store of your own. */
+  /** The folder everything lives in; not needed for `memory`, `postgres` or a store of your own. */
   readonly home?: string;
   readonly store?: StoreKind | Store;
+  /** Where the database of a `postgres` store is. */
+  readonly url?: OpenStoreOptions['url'];
   readonly durability?: OpenStoreOptions['durability'];
   /** Unset: `offline`, which needs no key and no network. */
   readonly model?: ModelChoice;
@@ -27,6 +29,7 @@ export async function openReprise(options: OpenRepriseOptions = {}): Promise<Rep
   const {
     home,
     store = 'jsonl',
+    url,
     durability,
     model = 'offline',
     modelOptions = {},
@@ -51,6 +54,7 @@ export async function openReprise(options: OpenRepriseOptions = {}): Promise<Rep
       ? await openStore({
           kind: isKept ? store : 'memory',
           ...(home !== undefined && { home }),
+          ...(url !== undefined && { url }),
           ...(durability !== undefined && { durability }),
         })
       : store;

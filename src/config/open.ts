@@ -6,9 +6,14 @@ export type StoreKind = 'memory' | 'jsonl' | 'sqlite' | 'postgres';
 
 export interface OpenStoreOptions {
   readonly kind?: StoreKind;
-  /** The folder everything lives in; not needed for `memory`. */
+  /** The folder everything lives in; not needed for `memory` and `postgres`. */
   readonly home?: string;
-  /** `disk`: an acknowledged write survives a power cut. `os`: it survives a killed process. */
+  /** For `postgres`: where its database is; docs/stores.md has the options it may carry. Holds the password. */
+  readonly url?: string;
+  /**
+   * `disk`: an acknowledged write survives a power cut. `os`: it survives a killed process. Not for `postgres`, where
+   * the server decides.
+   */
   readonly durability?: 'disk' | 'os';
   /** A fixed clock that moves one millisecond with each entry; for tests that compare bytes. */
   readonly now?: string;
@@ -24,6 +29,10 @@ export interface OpenStoreOptions {
   readonly signals?: boolean;
   /** How long the tail of a session stays in memory after its last use, in ms; by default 45,000, and 0 keeps none. */
   readonly sessionCacheTtlMs?: number;
+  /** `scan`: no index is made, and a search reads everything. By default `index`, where the store has one. */
+  readonly search?: 'index' | 'scan';
+  /** Nothing is written, not even what a store puts in order by itself; every write is `STORE_READ_ONLY`. */
+  readonly readOnly?: boolean;
 }
 
 /** The only place that names concrete stores. Backends are loaded when asked for. */
@@ -36,8 +45,9 @@ export async function openStore({ kind = 'jsonl', ...options }: OpenStoreOptions
     case 'jsonl':
       return (await import('../store/jsonl/open.ts')).openJsonlStore({ ...options, home: homeOf(options) });
     case 'postgres':
-      throw new RepriseError('INVALID_INPUT', 'the PostgreSQL store is not built yet', {
-        details: { next: 'Use jsonl, sqlite or memory.' },
+      return (await import('../store/postgres/open.ts')).openPostgresStore({
+        ...options,
+        url: urlOf(options),
       });
   }
 }
@@ -59,4 +69,11 @@ export async function openIndex(options: {
 function homeOf({ home }: OpenStoreOptions): string {
   if (home !== undefined) return home;
   throw new RepriseError('INVALID_INPUT', 'a home folder is needed', { details: { next: 'Pass "home".' } });
+}
+
+function urlOf({ url }: OpenStoreOptions): string {
+  if (url !== undefined) return url;
+  throw new RepriseError('INVALID_INPUT', 'the address of the database is needed', {
+    details: { next: 'Pass "url", or set REPRISE_STORE_URL: postgres://user:password@host:5432/database' },
+  });
 }

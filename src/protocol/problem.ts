@@ -1,5 +1,5 @@
-import { z } from 'zod';
 import { ERROR_TABLE, RepriseError } from '../errors.ts';
+import { redactJson, redactText } from '../transcript/redact.ts';
 
 /** RFC 9457, with what programs need: `code` is stable, `error` is the same sentence as `detail`. */
 export interface Problem {
@@ -16,21 +16,6 @@ export interface Problem {
   readonly details: Readonly<Record<string, unknown>>;
 }
 
-export const problemSchema: z.ZodType<Problem> = z
-  .object({
-    type: z.string(),
-    title: z.string(),
-    status: z.int(),
-    detail: z.string(),
-    instance: z.string(),
-    code: z.string(),
-    error: z.string(),
-    retryable: z.boolean(),
-    outcome: z.enum(['none', 'unknown']),
-    details: z.record(z.string(), z.unknown()),
-  })
-  .meta({ id: 'Problem' });
-
 export const PROBLEM_TYPE = 'application/problem+json';
 const MAX_INSTANCE = 200;
 
@@ -38,8 +23,10 @@ const MAX_INSTANCE = 200;
 const MAX_DETAILS_CHARS = 8192;
 
 export function problemOf(error: RepriseError, path: string): Problem {
-  const { code, message, details, retryable } = error;
+  const { code, details, retryable } = error;
   const status = statusOf(error);
+  // Whoever failed below may have repeated a secret (T87).
+  const message = redactText(error.message);
   return {
     type: `urn:reprise:error:${code}`,
     title: ERROR_TABLE[code].meaning,
@@ -64,7 +51,7 @@ function statusOf({ code, httpStatus }: RepriseError): number {
 function toldDetails(details: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   try {
     const text = JSON.stringify(details);
-    if (text.length <= MAX_DETAILS_CHARS) return JSON.parse(text) as Record<string, unknown>;
+    if (text.length <= MAX_DETAILS_CHARS) return redactJson(JSON.parse(text)) as Record<string, unknown>;
   } catch {
     // A cycle or a bigint in it: the code and the sentence say enough.
   }

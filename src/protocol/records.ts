@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { shownCalls } from '../transcript/content.ts';
 import type { Entry, Usage } from '../transcript/entry.ts';
 import { entryText } from '../transcript/entry-text.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
@@ -38,7 +39,7 @@ export interface HistoryRow {
 
 const toolCall = z.object({ id: z.string(), name: z.string(), input: z.unknown().optional() });
 
-const historyRowSchema: z.ZodType<HistoryRow> = z
+export const historyRowSchema: z.ZodType<HistoryRow> = z
   .object({
     id: z.string(),
     seq: z.int(),
@@ -112,7 +113,7 @@ export function historyRow(entry: Entry, seq: number, inContext: ReadonlySet<str
   const row = { id, seq, role: type, text: '', timestamp };
   if (message === undefined) return { ...row, text: entryText(entry), details: otherFields(entry) };
   const { content } = message;
-  const toolCalls = callsOf(content);
+  const toolCalls = shownCalls(content);
   return {
     ...row,
     role: String(message['role']),
@@ -164,13 +165,4 @@ function usageOf(usage: unknown): TokenUsage | undefined {
   if (!isObject(usage)) return undefined;
   const told = tokenUsage({ cacheRead: 0, cacheWrite: 0, ...usage } as unknown as Usage);
   return tokenUsageSchema.safeParse(told).success ? told : undefined;
-}
-
-function callsOf(content: unknown): { id: string; name: string; input: unknown }[] {
-  if (!Array.isArray(content)) return [];
-  return content.flatMap((block: unknown) => {
-    if (!isObject(block) || block['type'] !== 'toolCall') return [];
-    const { id, name, arguments: input } = block;
-    return [{ id: String(id), name: String(name), input }];
-  });
 }

@@ -3,6 +3,7 @@
 import type { Entry, SessionHeader } from '../transcript/entry.ts';
 import type { JsonObject } from '../transcript/json.ts';
 import type { Convlog, ConvlogLine } from './convlog.ts';
+import type { Transfer } from './transfer.ts';
 
 /**
  * The port every store implements: append-only and small. There are no optional methods; what differs between
@@ -57,6 +58,9 @@ export interface Store extends AsyncDisposable {
   readonly inbox: Inbox;
 
   readonly convlog: Convlog;
+
+  /** For copies of the whole store. */
+  readonly transfer: Transfer;
 
   /** Appends a `reprise.settings` side entry; the record shows the merged result. */
   patch(id: string, settings: JsonObject): Promise<SessionRecord>;
@@ -405,12 +409,12 @@ export interface Inbox {
 
 /**
  * What is looked at: the text of messages of users and assistants, of tool results, summaries and notes, up to
- * `SEARCH_SAID_CHARS` characters each (`SEARCH_TOOL_CHARS` for tools). Not looked at: tool calls, thinking, settings, titles.
+ * 262,144 characters each (16,384 for tools). Not looked at: tool calls, thinking, settings, titles.
  */
 export interface SearchQuery {
   /**
    * Words parted by white space, all of which a text must hold, as parts of words too, ignoring case. Words in
-   * quotation marks stand together. At most `SEARCH_QUERY_CHARS`, or it is refused with `LIMIT_EXCEEDED`.
+   * quotation marks stand together. At most 16,384 characters, or it is refused with `LIMIT_EXCEEDED`.
    */
   readonly text: string;
   /** By default 20. */
@@ -492,6 +496,8 @@ export interface StoreStats {
   readonly problems: readonly TranscriptProblem[];
   /** Of stores that keep their data on a disk of this machine. */
   readonly disk?: DiskSpace;
+  /** Of stores that keep it on a server. */
+  readonly server?: DatabaseServer;
   /** Set while the index is made again from the transcripts: lists show what is known so far. */
   readonly rebuilding?: RebuildProgress;
   /** Where it was asked for, of stores that have an index for searches. */
@@ -521,4 +527,19 @@ export interface DiskSpace {
   readonly freeBytes: number;
   /** Below this no turn begins (`STORE_FULL`), while what runs may end and everything can be read. */
   readonly minFreeBytes: number;
+}
+
+/** What an operator asks of the server behind a store. */
+export interface DatabaseServer {
+  readonly version: string;
+  /** When a commit is acknowledged: `synchronous_commit` of PostgreSQL, `off` if it does not wait for its disk at all. */
+  readonly commits: string;
+  /** Servers that follow it, and how many of them a commit waits for. */
+  readonly replicas: number;
+  readonly waitsFor: number;
+  /** Of one question and its answer, just now. An append takes two of them. */
+  readonly roundTripMs: number;
+  readonly connections: { readonly used: number; readonly max: number; readonly pool: number };
+  /** Whether other nodes are told of news; if not, they look by the clock. */
+  readonly notify: boolean;
 }

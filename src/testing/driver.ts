@@ -12,13 +12,9 @@ import { RepriseError } from '../errors.ts';
 import type { Store } from '../store/store.ts';
 import { failure, print, serveStore } from './crash/serve.ts';
 
-interface DriverArguments extends OpenStoreOptions {
-  readonly url?: string;
-}
-
 const STORE_KINDS: readonly string[] = ['memory', 'jsonl', 'sqlite', 'postgres'] satisfies StoreKind[];
 
-function parseArguments(args: string[]): DriverArguments {
+function parseArguments(args: string[]): OpenStoreOptions {
   const option = { type: 'string' } as const;
   const options = {
     store: option,

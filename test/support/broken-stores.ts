@@ -412,9 +412,6 @@ export const brokenStores: readonly BrokenStore[] = [
       },
     }),
   ),
-  broken('takes search words for a pattern', 'search takes its words literally', (_store, right) => ({
-    search: (query) => right.search({ ...query, text: query.text.replace(/[%_].*/, '') }),
-  })),
 
   // Large parts
   broken(
@@ -636,7 +633,8 @@ function brokenLog(
   mistake: (right: PlainConvlog) => Partial<PlainConvlog>,
 ): BrokenStore {
   return broken(name, caughtBy, (store) => {
-    const make = (): PlainConvlog => new PlainConvlog(store.data.logged, store.options.now, () => {});
+    const make = (): PlainConvlog =>
+      new PlainConvlog(store.data.logged, store.options.now, { open: () => {}, writable: () => {} });
     return { convlog: Object.assign(make(), mistake(make())) };
   });
 }

@@ -1,7 +1,13 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { DiskSpace, LeaseInfo, SearchIndexStats, TranscriptProblem } from '../../store/store.ts';
+import type {
+  DatabaseServer,
+  DiskSpace,
+  LeaseInfo,
+  SearchIndexStats,
+  TranscriptProblem,
+} from '../../store/store.ts';
 import { isObject } from '../../transcript/json.ts';
 import { type Home, homeOf, openHomeAsItIs } from '../home.ts';
 import type { Options } from '../options.ts';
@@ -23,7 +29,9 @@ const MAX_PROBLEMS = 5;
 export async function doctor(options: Options): Promise<number> {
   const home = await homeOf(options);
   const { path, origin, kind } = home;
+  const rebuildSearch = options['rebuildSearch'] === true;
   const checks: Check[] = [{ name: 'node', ok: true, detail: process.version }];
+  if (kind === 'postgres') checks.push(...(await storeChecks(home, rebuildSearch)));
   if (!existsSync(path)) {
     checks.push({
       name: 'home',
@@ -32,8 +40,8 @@ export async function doctor(options: Options): Promise<number> {
     });
   } else {
     checks.push(await homeCheck(path, origin), await quarantineCheck(path), identityCheck());
-    if (existsSync(join(path, kind === 'jsonl' ? 'control.db' : 'store.db')))
-      checks.push(...(await storeChecks(home, options['rebuildSearch'] === true)));
+    if (kind !== 'postgres' && existsSync(join(path, kind === 'jsonl' ? 'control.db' : 'store.db')))
+      checks.push(...(await storeChecks(home, rebuildSearch)));
     else checks.push(spaceCheck(await freeOn(path)));
     // Behind the store: opening it may be what salvages it.
     checks.push(...(await salvageChecks(path)));
@@ -126,13 +134,14 @@ async function storeChecks(home: Home, rebuildSearch: boolean): Promise<Check[]>
   await using store = await openHomeAsItIs(home);
   if (rebuildSearch) await store.reindex();
   const stats = await store.stats({ search: true });
-  const { sessions, bytes, disk, rebuilding, behind, problems, search } = stats;
+  const { sessions, bytes, disk, server, rebuilding, behind, problems, search } = stats;
   const held = await store.leases();
   const leases = held.filter(({ lockFile }) => lockFile === undefined);
   const locks = held.filter(({ lockFile }) => lockFile !== undefined);
   const dead = leases.filter(({ alive }) => !alive).length;
   return [
     ...(disk === undefined ? [] : [spaceCheck(disk)]),
+    ...(server === undefined ? [] : [durabilityCheck(server), connectionsCheck(server)]),
     {
       name: 'sessions',
       ok: true,
@@ -148,7 +157,7 @@ async function storeChecks(home: Home, rebuildSearch: boolean): Promise<Check[]>
             next: 'Any process that uses this home goes on with it; "reprise ls" waits until it is done.',
           },
         ]),
-    transcriptsCheck(behind, problems),
+    ...(server === undefined ? [transcriptsCheck(behind, problems)] : []),
     ...(search === undefined ? [] : [searchCheck(search)]),
     {
       name: 'leases',
@@ -166,6 +175,39 @@ function searchCheck({ done, total, bytes, problem }: SearchIndexStats): Check {
   if (problem === undefined) return { name: 'search', ok: true, detail };
   const next = 'Searches read everything meanwhile. To make the index anew: reprise doctor --rebuild-search';
   return { name: 'search', ok: false, detail: `${detail}; ${problem}`, next };
+}
+
+/** What an acknowledged write survives, by what the server does before it acknowledges one. */
+function durabilityCheck({ version, commits, replicas, waitsFor }: DatabaseServer): Check {
+  const name = 'durability';
+  const server = `PostgreSQL ${version}, synchronous_commit=${commits}`;
+  if (commits === 'off')
+    return {
+      name,
+      ok: false,
+      detail: `${server}: what was acknowledged last is lost when the server crashes`,
+      next: 'Set synchronous_commit=on (and fsync=on) on the server.',
+    };
+  const alone = `${server}: what is acknowledged survives a crash of the server`;
+  if (replicas === 0) return { name, ok: true, detail: `${alone}; there is no replica` };
+  if (waitsFor > 0 && commits !== 'local')
+    return { name, ok: true, detail: `${alone}, and is on ${waitsFor} of ${replicas} replicas` };
+  const risk = 'not a failover: commits wait for none of the replicas';
+  return {
+    name,
+    ok: true,
+    detail: `${alone}, but ${risk} (${replicas})`,
+    next: 'To survive that too, set synchronous_standby_names on the server; each commit then waits for them.',
+  };
+}
+
+function connectionsCheck({ connections, roundTripMs, notify }: DatabaseServer): Check {
+  const { used, max, pool } = connections;
+  const news = notify ? 'nodes tell each other at once' : 'nodes look for news by the clock';
+  const detail = `${roundTripMs} ms to the server and back, an append takes two; up to ${pool} connections per process, ${used} of ${max} are in use; ${news}`;
+  if (used + pool <= max) return { name: 'connections', ok: true, detail };
+  const next = 'Lower pool_max in the store URL, raise max_connections, or put a pooler in between.';
+  return { name: 'connections', ok: false, detail, next };
 }
 
 /** Lines are safe in the journal; what people and other tools read is behind. */

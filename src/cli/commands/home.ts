@@ -36,7 +36,8 @@ export async function locks(options: Options): Promise<void> {
   }
   if (leases.length === 0) say('nobody holds a session');
   for (const { sessionId, epoch, holder, alive, lockFile } of leases) {
-    const who = `process ${escapeForTerminal(String(holder['pid'] ?? 'unknown'))}`;
+    const at = typeof holder['host'] === 'string' ? ` on ${escapeForTerminal(holder['host'])}` : '';
+    const who = `process ${escapeForTerminal(String(holder['pid'] ?? 'unknown'))}${at}`;
     print(
       lockFile === undefined
         ? `${sessionId}  epoch ${epoch}  ${who}  ${alive ? 'alive' : 'dead: free for the next'}`

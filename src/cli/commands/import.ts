@@ -58,6 +58,7 @@ async function run(
 
 async function openOrMakeHome(options: Options): Promise<Store> {
   const { path, kind } = await homeOf(options);
+  if (kind === 'postgres') return openHome(options);
   const isThere = ['control.db', 'store.db', 'agents'].some((name) => existsSync(join(path, name)));
   return isThere ? openHome(options) : openStore({ kind, home: path, signals: true });
 }

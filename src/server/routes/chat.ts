@@ -51,11 +51,7 @@ export function registerChat(app: ServerApp, context: ServerContext): void {
         channel: given ?? OWN_CHANNEL,
         agentId,
       };
-      const { inboxId, sessionId, sessionKey } = await reprise.receive(
-        { ...said, idempotencyKey },
-        { atOnce: true },
-      );
-      return openStream(c, context, { inboxId, sessionId, sessionKey });
+      return openStream(c, context, () => reprise.receive({ ...said, idempotencyKey }, { atOnce: true }));
     },
   });
 
@@ -70,13 +66,15 @@ export function registerChat(app: ServerApp, context: ServerContext): void {
     headers: resume,
     answer: { ...STREAM, description: 'Events; `idle` where nothing runs' },
     run: async ({ params, query: { sessionId: asked, inboxId }, c }) => {
-      const { id: sessionId, sessionKey } = await findRecord(context, { ...params, sessionId: asked });
-      const item = inboxId === undefined ? undefined : await reprise.store.inbox.get(inboxId);
-      if (item !== undefined && item.sessionId !== sessionId)
-        throw new RepriseError('NOT_FOUND', `no message ${inboxId} in this session`, {
-          details: { inboxId },
-        });
-      return openStream(c, context, { sessionId, sessionKey, inboxId });
+      return openStream(c, context, async () => {
+        const { id: sessionId, sessionKey } = await findRecord(context, { ...params, sessionId: asked });
+        const item = inboxId === undefined ? undefined : await reprise.store.inbox.get(inboxId);
+        if (item !== undefined && item.sessionId !== sessionId)
+          throw new RepriseError('NOT_FOUND', `no message ${inboxId} in this session`, {
+            details: { inboxId },
+          });
+        return { sessionId, sessionKey, inboxId };
+      });
     },
   });
 

@@ -1,7 +1,7 @@
 import { encodeBatch, type Frame, KEEP_ALIVE } from './frame.ts';
 
-export interface SseSource {
-  batches(): AsyncGenerator<readonly Frame[], void, undefined>;
+export interface SseSource<E extends object = object> {
+  batches(): AsyncGenerator<readonly Frame<E>[], void, undefined>;
   /** What was told and not read yet, in characters. */
   readonly lag: number;
 }
@@ -31,7 +31,7 @@ const STALLED_MS = 60_000;
 export function sseBody(options: SseWriterOptions): ReadableStream<Uint8Array> {
   const { source, keepAliveMs, maxLag, signal, cut, onEnd, onFailure } = options;
   const batches = source.batches();
-  let next: Promise<IteratorResult<readonly Frame[], void>> | undefined;
+  let next: Promise<IteratorResult<readonly Frame<object>[], void>> | undefined;
   /** Since when the client has not asked for more. */
   let waitingSince: number | undefined;
   let isOver = false;
@@ -81,7 +81,7 @@ export function sseBody(options: SseWriterOptions): ReadableStream<Uint8Array> {
   );
 }
 
-const BROKEN: IteratorResult<readonly Frame[], void> = { done: true, value: undefined };
+const BROKEN: IteratorResult<readonly Frame<object>[], void> = { done: true, value: undefined };
 
 /** Undefined: nothing came for so long. */
 async function orQuiet<T>(next: Promise<T>, ms: number): Promise<T | undefined> {

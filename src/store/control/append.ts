@@ -1,19 +1,12 @@
-import { createHash } from 'node:crypto';
 import { RepriseError } from '../../errors.ts';
-import { blobHash, blobNames, extractBlobs } from '../../transcript/blobs.ts';
-import { type Entry, isSideEntry } from '../../transcript/entry.ts';
-import { entryIdForSeq, longEntryIdForSeq } from '../../transcript/entry-id.ts';
-import type { JsonObject } from '../../transcript/json.ts';
-import { encodeLine, encodeStorable } from '../../transcript/line.ts';
+import { type encodeLine, encodeStorable } from '../../transcript/line.ts';
 import type { ConvlogLine } from '../convlog.ts';
 import type { AppendReceipt, NewEntry } from '../store.ts';
 import type { Batch } from './batch.ts';
-import { sha256 } from './blobs.ts';
 import { writeLog } from './convlog-rows.ts';
-import type { Database } from './database.ts';
-import { factsOf } from './facts.ts';
 import { liveLease } from './leases.ts';
-import { applyFacts, type SessionRow, seqFinder } from './session-row.ts';
+import { bodyHash, movesLeaf, sealEntries } from './seal-entries.ts';
+import { type SessionRow, seqFinder } from './session-row.ts';
 
 export interface AppendRequest {
   readonly id: string;
@@ -82,11 +75,7 @@ function checkEpoch(batch: Batch, row: SessionRow, { entries, epoch }: AppendReq
     });
   }
   // Side entries are always welcome: they never move what a running turn builds on.
-  const movesLeaf = entries.some((entry) => {
-    const { side, leafMove } = factsOf(entry);
-    return !side || leafMove === true;
-  });
-  if (!movesLeaf) return;
+  if (!movesLeaf(entries)) return;
   const lease = liveLease(db, row.id, self);
   if (lease !== undefined) {
     const details = { holder: lease.holder };
@@ -107,83 +96,23 @@ export function writeEntries(
   batch: Batch,
   row: SessionRow,
   entries: readonly NewEntry[],
-  { encode = encodeLine, ...keyed }: WriteOptions = {},
+  options: WriteOptions = {},
 ): AppendReceipt {
-  const lines: string[] = [];
-  const blobs = new Map<string, Uint8Array>();
-  const keep = (bytes: Uint8Array): string => {
-    const hash = sha256(bytes);
-    blobs.set(hash, bytes);
-    return `sha256:${hash}`;
-  };
   const draft = { ...row };
+  const { lines, blobs } = sealEntries(draft, entries, {
+    ...options,
+    now: batch.now,
+    seqOf: seqFinder(batch.db, draft),
+    entryAt: (seq) => batch.entry(row, seq),
+    hasBlob: (hash) => batch.blobs.get(row, hash) !== undefined,
+    isTaken: (id) =>
+      batch.db.row('SELECT 1 FROM foreign_lines WHERE session_id = ? AND entry_id = ?', row.id, id) !==
+      undefined,
+  });
   const firstSeq = row.seq + 1;
-  const seqOf = seqFinder(batch.db, draft);
-  const entryAt = (seq: number): Entry | undefined => {
-    const own = lines[seq - firstSeq];
-    return own === undefined ? batch.entry(row, seq) : (JSON.parse(own) as Entry);
-  };
-  for (const [i, entry] of entries.entries()) {
-    const seq = firstSeq + i;
-    const facts = factsOf(entry);
-    // Looked up before this line has a number: an entry cannot hang under itself.
-    const parentId = facts.leafMove === true ? moveTarget(entry, { seqOf, entryAt }) : draft.leaf;
-    draft.q++;
-    const id = ownId(batch.db, draft);
-    const timestamp = batch.now();
-    const { type, id: _id, parentId: _parent, timestamp: _time, ...rest } = entry as JsonObject;
-    const said = { type, id, parentId, timestamp, ...rest };
-    const seal = { q: draft.q, e: row.epoch, b: `${i + 1}/${entries.length}`, ...(i === 0 && keyed) };
-    const record = extractBlobs(said, keep);
-    // The limit is on what was said: put back into its line, it must still be one that every reader takes.
-    if (record !== said) encode(said, seal);
-    for (const name of blobNames([record])) {
-      const hash = blobHash(name);
-      if (blobs.has(hash) || batch.blobs.get(row, hash) !== undefined) continue;
-      throw new RepriseError('INVALID_INPUT', `session ${row.id} has no blob ${name}`, {
-        details: { blob: name },
-      });
-    }
-    lines.push(encode(record, seal));
-    applyFacts(draft, facts, { id, parentId, seq, timestamp, seqOf });
-  }
   // Everything that could be refused has been: only the disk can still say no, and only then does the batch change.
   batch.blobs.keep(row, blobs);
   Object.assign(row, draft);
   batch.addLines(row, firstSeq, lines);
   return { firstSeq, lastSeq: row.seq };
-}
-
-/** Eight characters, or sixteen where a foreign line has taken those. */
-function ownId(db: Database, { id, seq, q }: SessionRow): string {
-  const short = entryIdForSeq(q);
-  if (seq === q - 1) return short; // no foreign line in this session
-  const taken = db.row('SELECT 1 FROM foreign_lines WHERE session_id = ? AND entry_id = ?', id, short);
-  return taken === undefined ? short : longEntryIdForSeq(q);
-}
-
-interface EntryLookup {
-  readonly seqOf: (id: string) => number | undefined;
-  readonly entryAt: (seq: number) => Entry | undefined;
-}
-
-/** Side entries are never the leaf: a move to one is a move to where it hangs. */
-function moveTarget({ parentId }: NewEntry, { seqOf, entryAt }: EntryLookup): string | null {
-  for (let target = parentId; ; ) {
-    if (target === null) return null;
-    const seq = typeof target === 'string' ? seqOf(target) : undefined;
-    if (typeof target !== 'string' || seq === undefined) {
-      throw new RepriseError('INVALID_INPUT', `no entry ${String(target)} to move to`, {
-        details: { parentId },
-      });
-    }
-    const entry = entryAt(seq);
-    if (entry === undefined || !isSideEntry(entry)) return target;
-    target = entry.parentId;
-  }
-}
-
-/** First 16 hex of SHA-256 of what the caller said. */
-function bodyHash(entries: readonly NewEntry[]): string {
-  return createHash('sha256').update(JSON.stringify(entries)).digest('hex').slice(0, 16);
 }

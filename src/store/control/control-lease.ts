@@ -1,9 +1,10 @@
 import { RepriseError } from '../../errors.ts';
 import type { InboxItem, Lease, ReleaseOptions } from '../store.ts';
-import type { ThreadClient } from './thread-client.ts';
 
 export interface ControlLeaseOptions {
-  readonly writer: ThreadClient;
+  /** Tells the store that the holder lives; false: it is no longer ours. */
+  readonly beat: () => Promise<boolean>;
+  readonly release: (options: ReleaseOptions) => Promise<InboxItem | null>;
   readonly sessionId: string;
   readonly epoch: number;
   readonly ttlMs: number;
@@ -11,18 +12,20 @@ export interface ControlLeaseOptions {
   readonly onOver: () => void;
 }
 
-/** The right to run turns. The writer thread keeps its heart beating; losing it aborts the signal. */
+/** The right to run turns. The store keeps its heart beating; losing it aborts the signal. */
 export class ControlLease implements Lease {
   readonly sessionId: string;
   readonly epoch: number;
   readonly ttlMs: number;
-  readonly #writer: ThreadClient;
+  readonly #beat: ControlLeaseOptions['beat'];
+  readonly #release: ControlLeaseOptions['release'];
   readonly #controller: AbortController = new AbortController();
   readonly #onOver: () => void;
   #over = false;
 
-  constructor({ writer, sessionId, epoch, ttlMs, onOver }: ControlLeaseOptions) {
-    this.#writer = writer;
+  constructor({ beat, release, sessionId, epoch, ttlMs, onOver }: ControlLeaseOptions) {
+    this.#beat = beat;
+    this.#release = release;
     this.sessionId = sessionId;
     this.epoch = epoch;
     this.ttlMs = ttlMs;
@@ -34,8 +37,7 @@ export class ControlLease implements Lease {
   }
 
   async renew(): Promise<void> {
-    const isOurs = await this.#writer.call<boolean>('beat', { id: this.sessionId, epoch: this.epoch });
-    if (isOurs) return;
+    if (await this.#beat()) return;
     this.lose();
     throw new RepriseError('FENCED', `the lease of session ${this.sessionId} is lost`, {
       details: { epoch: this.epoch },
@@ -44,11 +46,7 @@ export class ControlLease implements Lease {
 
   async release({ handOver = false }: ReleaseOptions = {}): Promise<InboxItem | null> {
     if (this.#over) return null;
-    const waiting = await this.#writer.call<InboxItem | null>('release', {
-      id: this.sessionId,
-      epoch: this.epoch,
-      handOver,
-    });
+    const waiting = await this.#release({ handOver });
     if (waiting === null) this.#end();
     return waiting;
   }

@@ -1,3 +1,5 @@
+/* Longer than files here should be: it is the port, method by method, and each is a line or two. */
+
 import { randomUUID } from 'node:crypto';
 import { RepriseError } from '../../errors.ts';
 import { parseSessionId } from '../../keys/ids.ts';
@@ -33,6 +35,7 @@ import type {
   VerifyReport,
   WatchOptions,
 } from '../store.ts';
+import type { Transfer, TransferPage, TransferState } from '../transfer.ts';
 import { checkAppendOptions, checkChat, checkEntries, checkLog, checkObject } from './check-input.ts';
 import { ControlInbox, receiveRequest } from './control-inbox.ts';
 import { ControlLease } from './control-lease.ts';
@@ -73,6 +76,7 @@ export class ControlStore implements Store {
   readonly supports: StoreSupports;
   readonly inbox: ControlInbox;
   readonly convlog: Convlog;
+  readonly transfer: Transfer;
   readonly #writer: ThreadClient;
   readonly #reader: ThreadClient;
   readonly #leases: Map<string, ControlLease> = new Map();
@@ -97,6 +101,12 @@ export class ControlStore implements Store {
       append: async (lines) => this.#writer.call<void>('log', { log: checkLog(lines) }),
       list: async (query = {}) => this.#reader.call<ConvlogPage>('chats', query),
       read: async (chat, range = {}) => this.#look<ConvlogLinePage>('chat', { chat: checkChat(chat), range }),
+    };
+    this.transfer = {
+      read: async (cursor) => this.#look<TransferPage>('records', cursor === undefined ? {} : { cursor }),
+      write: async (records, note) => this.#writer.call<void>('transfer', { ...note, records }),
+      finish: async (run) => this.#writer.call<void>('finish', { run }),
+      state: async () => this.#look<TransferState>('copied', {}),
     };
   }
 
@@ -283,7 +293,14 @@ export class ControlStore implements Store {
         });
         const name = `${id}:${epoch}`;
         const onOver = (): void => void this.#leases.delete(name);
-        const lease = new ControlLease({ writer: this.#writer, sessionId: id, epoch, ttlMs, onOver });
+        const lease = new ControlLease({
+          beat: () => this.#writer.call('beat', { id, epoch }),
+          release: (options) => this.#writer.call('release', { id, epoch, ...options }),
+          sessionId: id,
+          epoch,
+          ttlMs,
+          onOver,
+        });
         this.#leases.set(name, lease);
         return lease;
       } catch (error) {

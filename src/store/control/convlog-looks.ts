@@ -1,17 +1,34 @@
 import type { SQLInputValue } from 'node:sqlite';
 import { RepriseError } from '../../errors.ts';
-import { escapeKeyPart, unescapeKeyPart } from '../../keys/escape.ts';
-import {
-  CONVLOG_MEMBERS,
-  type ConvlogChat,
-  type ConvlogChatRef,
-  type ConvlogLinePage,
-  type ConvlogPage,
-  type ConvlogQuery,
-  type ConvlogRange,
-  type ConvlogSender,
-  type StoredConvlogLine,
+import { escapeKeyPart } from '../../keys/escape.ts';
+import type {
+  ConvlogChat,
+  ConvlogChatRef,
+  ConvlogLinePage,
+  ConvlogPage,
+  ConvlogQuery,
+  ConvlogRange,
+  StoredConvlogLine,
 } from '../convlog.ts';
+import {
+  CHATS_PER_STEP,
+  chatOf,
+  deadlineOf,
+  formatCursor,
+  holds,
+  isBy,
+  LINES_PER_STEP,
+  MAX_CHATS,
+  MAX_LINES,
+  MAX_PAGE_CHARS,
+  MEMBER_ROWS,
+  type MemberRow,
+  PAGE,
+  type Place,
+  parseCursor,
+  START,
+  sizeOf,
+} from './convlog-page.ts';
 import {
   type ChatNames,
   type ChatRow,
@@ -19,33 +36,12 @@ import {
   type LineRow,
   namesOf,
   OF_CHAT,
-  senderOf,
   toLine,
   valuesOf,
 } from './convlog-rows.ts';
 import type { Database } from './database.ts';
 import { LOOK_BYTES } from './line-source.ts';
 import type { Steps } from './steps.ts';
-
-const PAGE = 50;
-const MAX_CHATS = 200;
-const MAX_LINES = 1000;
-const CHATS_PER_STEP = 500;
-const LINES_PER_STEP = 500;
-/** As long as a person would wait. */
-const BUDGET_MS = 1000;
-/** Of a page: what one message between threads may hold. */
-const MAX_PAGE_CHARS = 4 * LOOK_BYTES;
-const MEMBER_ROWS = 4 * CONVLOG_MEMBERS;
-
-/** Where a list goes on: behind a chat in its order and, where the time was over inside the next one, before a line of it. */
-interface Place {
-  readonly by: string | number;
-  readonly chat: number;
-  readonly inside?: { readonly chat: number; readonly before: number };
-}
-
-const START: Place = { by: '', chat: 0 };
 
 /**
  * In the order of an index, a bounded number of chats in each step, whatever is looked for. A chat that is spoken in
@@ -143,9 +139,6 @@ function* chatHolds(
   }
 }
 
-const holds = (content: string, words: string): boolean =>
-  (JSON.parse(content) as string).toLowerCase().includes(words);
-
 export function* readChat(
   db: Database,
   { chat, range }: { readonly chat: ConvlogChatRef; readonly range: ConvlogRange },
@@ -179,9 +172,6 @@ export function* readChat(
   }
 }
 
-const isBy = ({ sender_id, sender_name }: LineRow, member: string): boolean =>
-  sender_id === member || sender_name?.toLowerCase() === member.toLowerCase();
-
 /** At most so many, and no more than one look should read: a line may be long. */
 function linesFrom(
   db: Database,
@@ -205,60 +195,9 @@ function linesFrom(
 }
 
 function toChat(db: Database, row: ChatRow): ConvlogChat {
-  return {
-    agentId: row.agent_id,
-    channelType: unescapeKeyPart(row.channel_type),
-    channelId: unescapeKeyPart(row.channel_id),
-    messages: row.messages,
-    firstAt: row.first_at,
-    lastAt: row.last_at,
-    lastText: unescapeKeyPart(row.last_text),
-    members: membersOf(db, row.chat),
-  };
-}
-
-/** Each under the name used last. */
-function membersOf(db: Database, chat: number): ConvlogSender[] {
-  const members = new Map<string, ConvlogSender>();
-  const rows = db.rows<{ sender_id: string; sender_name: string }>(
+  const members = db.rows<MemberRow>(
     `SELECT sender_id, sender_name FROM convlog_members WHERE chat = ? ORDER BY last_number DESC LIMIT ${MEMBER_ROWS}`,
-    chat,
+    row.chat,
   );
-  for (const { sender_id, sender_name } of rows) {
-    const sender = senderOf(sender_id, sender_name === '' ? null : sender_name);
-    if (sender !== undefined && !members.has(sender_id)) members.set(sender_id, sender);
-  }
-  return [...members.values()].slice(0, CONVLOG_MEMBERS);
-}
-
-function sizeOf(limit: number, most: number): number {
-  if (!Number.isSafeInteger(limit) || limit < 1)
-    throw new RepriseError('INVALID_INPUT', `a page has at least one line, not ${limit}`);
-  return Math.min(limit, most);
-}
-
-function deadlineOf({ budgetMs = BUDGET_MS }: { readonly budgetMs?: number }): number {
-  if (!(budgetMs >= 0))
-    throw new RepriseError('INVALID_INPUT', `a budget is a number of milliseconds, not ${budgetMs}`);
-  return performance.now() + budgetMs;
-}
-
-function formatCursor({ by, chat, inside }: Place, sort: string): string {
-  const place = [sort, by, chat, ...(inside === undefined ? [] : [inside.chat, inside.before])];
-  return Buffer.from(JSON.stringify(place)).toString('base64url');
-}
-
-function parseCursor(cursor: string, sort: string): Place {
-  try {
-    const place = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
-    const [order, by, chat, inside, before] = place;
-    const isPlace = order === sort && Number.isSafeInteger(chat);
-    const isBy = chat === 0 || typeof by === (sort === 'time' ? 'string' : 'number');
-    if (isPlace && isBy && typeof inside === 'number' && typeof before === 'number')
-      return { by: by as string, chat: chat as number, inside: { chat: inside, before } };
-    if (isPlace && isBy && place.length === 3) return { by: by as string, chat: chat as number };
-  } catch {
-    // Not one of ours; said below.
-  }
-  throw new RepriseError('INVALID_INPUT', 'not a cursor of this list', { details: { cursor } });
+  return chatOf(row, members);
 }

@@ -132,14 +132,7 @@ export function countLine(
   chat: ChatRow,
   { number, ts, content, sender_id, sender_name }: LineRow,
 ): void {
-  chat.messages++;
-  chat.last_number = number;
-  if (chat.first_at === '' || ts < chat.first_at) chat.first_at = ts;
-  // An older message that became known late is not what was said last.
-  if (ts >= chat.last_at) {
-    chat.last_at = ts;
-    chat.last_text = preview(JSON.parse(content) as string);
-  }
+  addToChat(chat, { number, ts, content });
   if (sender_id === null) return;
   db.run(
     `INSERT INTO convlog_members VALUES (?, ?, ?, ?)
@@ -149,6 +142,20 @@ export function countLine(
     sender_name ?? '',
     number,
   );
+}
+
+/** What a chat's row says after one more line. */
+export function addToChat(
+  chat: Pick<ChatRow, 'messages' | 'last_number' | 'first_at' | 'last_at' | 'last_text'>,
+  { number, ts, content }: Pick<LineRow, 'number' | 'ts' | 'content'>,
+): void {
+  chat.messages++;
+  chat.last_number = number;
+  if (chat.first_at === '' || ts < chat.first_at) chat.first_at = ts;
+  // An older message that became known late is not what was said last.
+  if (ts < chat.last_at) return;
+  chat.last_at = ts;
+  chat.last_text = preview(JSON.parse(content) as string);
 }
 
 /** Half a character at the cut would be shown as none. */

@@ -22,6 +22,19 @@ export async function prepareHome(home: string): Promise<string> {
   }
 }
 
+/** One that is only read is never made. */
+export async function findHome(home: string): Promise<string> {
+  try {
+    return await realpath(home);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new RepriseError('NOT_FOUND', `cannot open ${home}: ${code ?? String(error)}`, {
+      cause: error,
+      details: { next: 'Check the path.' },
+    });
+  }
+}
+
 function notAFolder(home: string): RepriseError {
   return new RepriseError('INVALID_INPUT', `${home} is not a folder`, {
     details: { next: 'Choose a folder; it is made if it does not exist.' },

@@ -17,11 +17,15 @@ export function claimIdentity(db: Database, path: string): void {
 
 /** Above every epoch the index knows, by a distance nobody can have covered unseen. */
 export function raiseEpochFloor(db: Database, highest = 0): void {
+  setMeta(db, 'epoch_floor', String(Math.max(highest, highestEpoch(db)) + EPOCH_JUMP));
+}
+
+/** No grant the index knows of was higher. */
+export function highestEpoch(db: Database): number {
   const known = db.row<{ epoch: number | null }>(
     'SELECT max(epoch) AS epoch FROM (SELECT epoch FROM sessions UNION ALL SELECT epoch FROM leases)',
   );
-  const floor = Math.max(highest, known?.epoch ?? 0, epochFloor(db)) + EPOCH_JUMP;
-  setMeta(db, 'epoch_floor', String(floor));
+  return Math.max(known?.epoch ?? 0, epochFloor(db));
 }
 
 /** No grant is below this. */

@@ -45,7 +45,10 @@ function makeSession(batch: Batch, request: ReceiveRequest, old?: SessionRow): R
   return { id, ...(isNew && { created: { replaced: old?.id ?? null } }) };
 }
 
-function carried(old: SessionRow, { forget = [] }: Partial<Reset> = {}): [string, unknown][] {
+export function carried(
+  old: Pick<SessionRow, 'settings'>,
+  { forget = [] }: Partial<Reset> = {},
+): [string, unknown][] {
   const settings: unknown = JSON.parse(old.settings);
   return Object.entries(isObject(settings) ? settings : {}).filter(([name]) => !forget.includes(name));
 }

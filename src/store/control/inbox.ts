@@ -23,6 +23,7 @@ import {
   oldestRunning,
 } from './inbox-rows.ts';
 import { recipientOf } from './inbox-session.ts';
+import { keptForms } from './key-text.ts';
 import { liveLease } from './leases.ts';
 import { makeRoom, type Room } from './queue-cap.ts';
 
@@ -45,19 +46,12 @@ export function receive(
   request: ReceiveRequest,
   { needsRoom = true }: { readonly needsRoom?: boolean } = {},
 ): InboxReceipt {
-  const { sessionKey, source, idempotencyKey, digest, body } = request;
-  const hash = createHash('sha256')
-    .update(JSON.stringify([sessionKey, digest ?? body]))
-    .digest('hex')
-    .slice(0, 16);
+  const { sessionKey, source, idempotencyKey } = request;
+  const hash = inboundHash(request);
   if (idempotencyKey !== undefined) {
     const known = knownMessage(batch.db, { sessionKey, source, idempotencyKey });
     if (known !== undefined) {
-      if (known.hash !== hash) {
-        throw new RepriseError('KEY_REUSED', `key ${idempotencyKey} was used with another message`, {
-          details: { key: idempotencyKey },
-        });
-      }
+      if (known.hash !== hash) throw keyReused(idempotencyKey);
       return receiptOf(batch, getItem(batch.db, known.inbox_id), { fresh: false, dropped: [] });
     }
   }
@@ -65,16 +59,24 @@ export function receive(
   return batch.attempt(() => accept(batch, request, hash));
 }
 
+/** What a message with a known key has to be equal in. */
+export function inboundHash({ sessionKey, digest, body }: Inbound): string {
+  return createHash('sha256')
+    .update(JSON.stringify([sessionKey, digest ?? body]))
+    .digest('hex')
+    .slice(0, 16);
+}
+
+export function keyReused(key: string): RepriseError {
+  return new RepriseError('KEY_REUSED', `key ${key} was used with another message`, { details: { key } });
+}
+
 function accept(batch: Batch, request: ReceiveRequest, hash: string): InboxReceipt {
   const { db } = batch;
   const { inboxId, sessionKey, source, idempotencyKey, class: kind = 'message', queue, group } = request;
   if (group !== undefined) assertGroupHasPlace(db, group);
   const { id, created } = recipientOf(batch, request);
-  if (request.ifIdle === true && hasOpenItem(db, id)) {
-    throw new RepriseError('SESSION_BUSY', `session ${id} has a message that waits or runs`, {
-      details: { id },
-    });
-  }
+  if (request.ifIdle === true && hasOpenItem(db, id)) throw sessionBusy(id);
   const isCapped = queue !== undefined && kind === 'message';
   const { dropped, carries }: Room = isCapped ? makeRoom(db, id, queue) : { dropped: [], carries: [] };
   db.run(
@@ -99,9 +101,18 @@ function accept(batch: Batch, request: ReceiveRequest, hash: string): InboxRecei
   return receiptOf(batch, { inboxId, sessionId: id, sessionKey }, facts);
 }
 
+export function sessionBusy(id: string): RepriseError {
+  return new RepriseError('SESSION_BUSY', `session ${id} has a message that waits or runs`, {
+    details: { id },
+  });
+}
+
 function assertGroupHasPlace(db: Database, { name, max }: InboxGroup): void {
-  if (max === undefined || countGroup(db, name) < max) return;
-  throw new RepriseError('LIMIT_EXCEEDED', `group ${name} has ${max} messages that wait or run`, {
+  if (max !== undefined && countGroup(db, name) >= max) throw groupFull({ name, max });
+}
+
+export function groupFull({ name, max }: InboxGroup): RepriseError {
+  return new RepriseError('LIMIT_EXCEEDED', `group ${name} has ${max} messages that wait or run`, {
     details: { limit: 'group', group: name, max },
   });
 }
@@ -116,7 +127,7 @@ function receiptOf(
 }
 
 /** Keys of messages are an agent's, whichever of its sessions they went to. */
-function agentOf(sessionKey: string): string {
+export function agentOf(sessionKey: string): string {
   const parts = parseSessionKey(sessionKey);
   return parts.kind === 'global' ? '' : parts.agentId;
 }
@@ -126,10 +137,10 @@ function knownMessage(
   { sessionKey, source, idempotencyKey }: InboundKey,
 ): KnownMessage | undefined {
   return db.row<KnownMessage>(
-    'SELECT hash, inbox_id FROM inbound_keys WHERE agent_id = ? AND source = ? AND key = ?',
+    'SELECT hash, inbox_id FROM inbound_keys WHERE agent_id = ? AND source IN (?, ?) AND key IN (?, ?)',
     agentOf(sessionKey),
-    source,
-    idempotencyKey,
+    ...keptForms(source),
+    ...keptForms(idempotencyKey),
   );
 }
 

@@ -1,11 +1,10 @@
 import type { SQLInputValue } from 'node:sqlite';
-import { RepriseError } from '../../errors.ts';
-import type { ListQuery, SessionPage, SessionStatus } from '../store.ts';
+import type { ListQuery, SessionPage } from '../store.ts';
 import type { Database } from './database.ts';
+import { formatCursor, pageSize, parseCursor, statusesOf } from './list-cursor.ts';
 import { recentOf, type SessionRow, toRecord } from './session-row.ts';
 import type { Steps } from './steps.ts';
 
-const MAX_PAGE = 1000;
 /** Up to so many matches are gathered and sorted; more are met soon enough by going through all, newest first. */
 const FEW = 1000;
 /** Titles of so many are looked at before all are. */
@@ -26,8 +25,8 @@ interface Filter {
  * by an index; text in titles is not, so it is looked for in steps.
  */
 export function* listSessions(db: Database, query: ListQuery): Steps<SessionPage> {
-  const { limit = 50, text } = query;
-  const size = Math.min(Math.max(1, Math.trunc(limit)), MAX_PAGE);
+  const { limit, text } = query;
+  const size = pageSize(limit);
   const answer = (rows: readonly SessionRow[]): SessionPage => {
     const page = rows.slice(0, size);
     const last = page.at(-1);
@@ -113,10 +112,6 @@ function recentlyTitled(
   return { rows: rows.sort(compareRows).slice(0, limit), isAll: edges.length === 0 };
 }
 
-function statusesOf({ status = 'open' }: ListQuery): readonly SessionStatus[] {
-  return status === 'any' ? ['open', 'deleted'] : [status];
-}
-
 /** Whether one of the columns with an index of its own leaves only a few sessions. */
 function matchesFew(db: Database, { channel, kind, parentId }: ListQuery): boolean {
   const columns = { channel, kind, parent_id: parentId };
@@ -182,18 +177,4 @@ function filterOf(
 function compareRows(a: Place, b: Place): number {
   if (a.last_at !== b.last_at) return a.last_at < b.last_at ? 1 : -1;
   return a.id.toLowerCase() < b.id.toLowerCase() ? 1 : -1;
-}
-
-function formatCursor({ last_at, id }: SessionRow): string {
-  return Buffer.from(JSON.stringify([last_at, id])).toString('base64url');
-}
-
-function parseCursor(cursor: string): { lastAt: string; id: string } {
-  try {
-    const [lastAt, id] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
-    if (typeof lastAt === 'string' && typeof id === 'string') return { lastAt, id };
-  } catch {
-    // Not one of ours; said below.
-  }
-  throw new RepriseError('INVALID_INPUT', 'not a cursor of this list', { details: { cursor } });
 }

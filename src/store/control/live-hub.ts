@@ -31,7 +31,8 @@ export class LiveHub {
     if (--this.#stores === 0) hubs.delete(this.#path);
   }
 
-  publish(id: string, event: JsonObject): void {
+  /** Answers what was told, as JSON. */
+  publish(id: string, event: JsonObject): string {
     if (!isObject(event)) throw new RepriseError('INVALID_INPUT', 'an event is an object');
     assertStorable(event);
     // Text, so that what a listener or the publisher does to its object concerns nobody else.
@@ -41,7 +42,18 @@ export class LiveHub {
         details: { limit: 'event', max: LIVE_EVENT_BYTES },
       });
     }
-    for (const listener of this.#listeners.get(id) ?? []) listener.hear(text);
+    this.tell(id, text);
+    return text;
+  }
+
+  /** What somebody else has published and checked; `missed`: so many were lost on the way, right before it. */
+  tell(id: string, text: string, missed = 0): void {
+    for (const listener of this.#listeners.get(id) ?? []) listener.hear(text, missed);
+  }
+
+  /** Somebody listens to these. */
+  get sessions(): readonly string[] {
+    return [...this.#listeners.keys()];
   }
 
   /** Listens from now on, whenever the loop over it begins. */
@@ -57,10 +69,15 @@ export class LiveHub {
   }
 }
 
+interface Heard {
+  readonly text: string;
+  readonly missed: number;
+}
+
 class Listener implements AsyncIterableIterator<LiveEvent> {
   readonly #signal: AbortSignal;
   readonly #onEnd: () => void;
-  #waiting: string[] = [];
+  #waiting: Heard[] = [];
   #chars = 0;
   #missed = 0;
   #wake: () => void = () => {};
@@ -73,24 +90,25 @@ class Listener implements AsyncIterableIterator<LiveEvent> {
     else signal.addEventListener('abort', this.#end, { once: true });
   }
 
-  hear(text: string): void {
-    this.#waiting.push(text);
+  hear(text: string, missed: number): void {
+    this.#waiting.push({ text, missed });
     this.#chars += text.length;
     while (this.#waiting.length > MAX_WAITING_EVENTS || this.#chars > MAX_WAITING_CHARS) {
-      this.#chars -= this.#waiting.shift()?.length ?? 0;
-      this.#missed++;
+      const lost = this.#waiting.shift();
+      this.#chars -= lost?.text.length ?? 0;
+      this.#missed += 1 + (lost?.missed ?? 0);
     }
     this.#wakeUp();
   }
 
   async next(): Promise<IteratorResult<LiveEvent>> {
     while (!this.isOver) {
-      const text = this.#waiting.shift();
-      if (text !== undefined) {
-        this.#chars -= text.length;
-        const missed = this.#missed;
+      const heard = this.#waiting.shift();
+      if (heard !== undefined) {
+        this.#chars -= heard.text.length;
+        const missed = this.#missed + heard.missed;
         this.#missed = 0;
-        return { done: false, value: { event: JSON.parse(text) as JsonObject, missed } };
+        return { done: false, value: { event: JSON.parse(heard.text) as JsonObject, missed } };
       }
       await new Promise<void>((resolve) => {
         const earlier = this.#wake;

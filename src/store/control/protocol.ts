@@ -13,6 +13,8 @@ export interface ThreadOptions {
   readonly minFreeBytes?: number;
   /** How long what a session's tail says is kept in memory after it was last asked for; 0 keeps nothing. */
   readonly cacheTtlMs?: number;
+  /** Nothing is written: no lock, no catching up, no index. */
+  readonly readOnly?: boolean;
   readonly engineId: string;
   /** Whether it opens nothing before it is told `GO`. */
   readonly waits?: boolean;

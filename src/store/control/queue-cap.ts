@@ -1,5 +1,5 @@
 import { RepriseError } from '../../errors.ts';
-import type { QueueLimit } from '../store.ts';
+import type { InboxItem, QueueLimit } from '../store.ts';
 import type { Database } from './database.ts';
 import { queuedMessages } from './inbox-rows.ts';
 
@@ -9,12 +9,30 @@ export interface Room {
   readonly carries: readonly string[];
 }
 
+export interface RoomPlan extends Room {
+  /** One that waits and stands for what was dropped from now on. */
+  readonly heir?: { readonly inboxId: string; readonly carries: readonly string[] };
+}
+
 /**
  * Makes place for one more message under a cap: refuses it, or ends the oldest ones. With `summarize` each of those
  * goes on in the next one that waits, with all it carried itself, so that whoever runs that one can tell of them all.
  */
-export function makeRoom(db: Database, sessionId: string, { cap, drop }: QueueLimit): Room {
-  const waiting = queuedMessages(db, sessionId);
+export function makeRoom(db: Database, sessionId: string, limit: QueueLimit): Room {
+  const { dropped, carries, heir } = planRoom(sessionId, queuedMessages(db, sessionId), limit);
+  for (const inboxId of dropped)
+    db.run("UPDATE inbox SET state = 'dropped', detail = ? WHERE id = ?", DROPPED_DETAIL, inboxId);
+  if (heir !== undefined)
+    db.run('UPDATE inbox SET carries = ? WHERE id = ?', JSON.stringify(heir.carries), heir.inboxId);
+  return { dropped, carries };
+}
+
+/** Who has to go of those that wait, oldest first. */
+export function planRoom(
+  sessionId: string,
+  waiting: readonly InboxItem[],
+  { cap, drop }: QueueLimit,
+): RoomPlan {
   if (waiting.length < cap) return { dropped: [], carries: [] };
   if (drop === 'new') {
     throw new RepriseError('QUEUE_FULL', `session ${sessionId} has ${waiting.length} messages waiting`, {
@@ -23,18 +41,16 @@ export function makeRoom(db: Database, sessionId: string, { cap, drop }: QueueLi
   }
   const leaving = waiting.slice(0, waiting.length - cap + 1);
   const heir = waiting[leaving.length];
-  for (const { inboxId } of leaving)
-    db.run("UPDATE inbox SET state = 'dropped', detail = ? WHERE id = ?", DETAIL, inboxId);
   const dropped = leaving.map(({ inboxId }) => inboxId);
   if (drop === 'old') return { dropped, carries: [] };
   const carries = leaving.flatMap(({ inboxId, carries: earlier = [] }) => [...earlier, inboxId]);
   if (heir === undefined) return { dropped, carries };
-  const text = JSON.stringify([...carries, ...(heir.carries ?? [])]);
-  db.run('UPDATE inbox SET carries = ? WHERE id = ?', text, heir.inboxId);
-  return { dropped, carries: [] };
+  const all = [...carries, ...(heir.carries ?? [])];
+  return { dropped, carries: [], heir: { inboxId: heir.inboxId, carries: all } };
 }
 
-const DETAIL = JSON.stringify({
+/** Of a row that had to go, as JSON. */
+export const DROPPED_DETAIL: string = JSON.stringify({
   code: 'QUEUE_FULL',
   message: 'newer messages took its place in a full queue',
   reason: 'queue-full',

@@ -1,10 +1,7 @@
-import { blobNames } from '../../transcript/blobs.ts';
-import { createTranscriptChecker } from '../../transcript/check.ts';
-import type { Entry } from '../../transcript/entry.ts';
-import { isObject } from '../../transcript/json.ts';
 import type { StoreStats, TranscriptProblem, VerifyFinding, VerifyReport } from '../store.ts';
 import { type BlobStore, verifyBlobs } from './blobs.ts';
 import type { Database } from './database.ts';
+import { examineSession, finding, verdict } from './examine.ts';
 import type { ForeignLock } from './foreign-lock.ts';
 import type { LineSource } from './line-source.ts';
 import { findSession, getSession, type SessionRow } from './session-row.ts';
@@ -29,18 +26,9 @@ export interface ScanContext {
   readonly source: LineSource;
   readonly blobs: BlobStore;
   readonly home?: HomeView | undefined;
+  /** Nobody brings index and files together while this store is open. */
+  readonly frozen?: boolean;
 }
-
-/** What verify calls damage: something that was said cannot be read any more. */
-const DAMAGE: ReadonlySet<string> = new Set([
-  'corrupt',
-  'missing-lines',
-  'not-a-file',
-  'missing-blob',
-  'corrupt-blob',
-]);
-/** What verify tells of and nobody has to do anything about. */
-const HARMLESS: ReadonlySet<string> = new Set(['stray-blob']);
 
 /** Reads every byte, of one session or of all, and believes none of them. */
 export function* verifySessions(context: ScanContext, id?: string): Steps<VerifyReport> {
@@ -51,12 +39,7 @@ export function* verifySessions(context: ScanContext, id?: string): Steps<Verify
     findings.push(...(yield* verifySession(context, session)));
     yield;
   }
-  const status = findings.some(({ kind }) => DAMAGE.has(kind))
-    ? 'corrupt'
-    : findings.some(({ kind }) => !HARMLESS.has(kind))
-      ? 'quarantined'
-      : 'clean';
-  return { status, findings };
+  return { status: verdict(findings), findings };
 }
 
 function* allIds(db: Database): Generator<string> {
@@ -80,44 +63,13 @@ function* verifySession({ db, source, blobs, home }: ScanContext, id: string): S
     const lines = known.file_seq > 0 ? `, and ${known.file_seq} lines are out of reach` : '';
     return [finding(id, 'not-a-file', `the transcript is ${standing.what}, not a file${lines}`)];
   }
-  const findings: VerifyFinding[] = [];
-  const names = new Set<string>();
-  const checker = createTranscriptChecker({ sessionId: id }, (entry) => {
-    findings.push(...lostLines(id, entry));
-    for (const name of blobNames([entry])) names.add(name);
-  });
-  const row = yield* readAll(db, source, id, (chunk) => checker.push(chunk));
+  const examiner = examineSession(id);
+  const row = yield* readAll(db, source, id, examiner.push);
   // Purged before the end: what could not be read any more is no finding.
   if (row === undefined || findSession(db, id) === undefined) return [];
-  const { issues, entries, sealed, recognised } = checker.finish();
-  if (!recognised)
-    return [finding(id, 'missing-lines', `nothing is left of the transcript and its ${row.seq} lines`)];
-  findings.unshift(
-    ...issues.examples
-      .filter(({ kind }) => kind !== 'foreign-line' && kind !== 'inexact-number')
-      .map(({ kind, offset = 0, detail }) => finding(id, kind, detail, offset)),
-  );
-  if (!sealed) findings.push(finding(id, 'corrupt', 'the header is not sealed'));
-  if (entries + 1 < row.seq) {
-    const detail = `${row.seq - 1 - entries} of ${row.seq} lines are missing`;
-    findings.push(finding(id, 'missing-lines', detail, row.file_size));
-  }
+  const { findings, blobs: names } = examiner.finish({ lines: row.seq, bytes: row.file_size });
+  if (names === undefined) return [...findings];
   return [...findings, ...(yield* verifyBlobs(blobs, row, names))];
-}
-
-const finding = (session: string, kind: string, detail: string, offset = 0): VerifyFinding => ({
-  session,
-  offset,
-  kind,
-  detail,
-});
-
-/** What healing a cut transcript left as a note. */
-function lostLines(id: string, { customType, data, timestamp }: Entry): VerifyFinding[] {
-  if (customType !== 'reprise.lost' || !isObject(data)) return [];
-  const { firstSeq, lastSeq, reason } = data;
-  const detail = `lines ${String(firstSeq)} to ${String(lastSeq)} were ${String(reason)}, noticed ${timestamp}`;
-  return [finding(id, 'lost-lines', detail)];
 }
 
 /** The stored lines of a session in seq order, in a buffer of its own that can be given away. */

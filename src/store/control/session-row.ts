@@ -6,8 +6,8 @@ import type { SessionRecord, SessionStatus } from '../store.ts';
 import type { Database } from './database.ts';
 import { type EntryFacts, titleFrom } from './facts.ts';
 
-/** A row of `sessions`, as SQLite gives and takes it. */
-export interface SessionRow {
+/** What every database keeps of a session in one row. */
+export interface SessionState {
   id: string;
   agent_id: string;
   key: string;
@@ -30,11 +30,15 @@ export interface SessionRow {
   epoch: number;
   context_seq: number;
   context_compaction: number;
+  corrupt_at: number | null;
+}
+
+/** A row of `sessions`, as SQLite gives and takes it. */
+export interface SessionRow extends SessionState {
   file_seq: number;
   file_size: number;
   synced_seq: number;
   synced_size: number;
-  corrupt_at: number | null;
 }
 
 /** What an append may change; the rest is set once or belongs to the transcript file. */
@@ -53,7 +57,7 @@ const CHANGEABLE = [
   'epoch',
   'context_seq',
   'context_compaction',
-] as const satisfies readonly (keyof SessionRow)[];
+] as const satisfies readonly (keyof SessionState)[];
 
 const UPDATE = `UPDATE sessions SET ${CHANGEABLE.map((name) => `${name} = ?`).join(', ')} WHERE id = ?`;
 
@@ -112,7 +116,7 @@ export interface PlacedEntry {
 }
 
 /** Applies one stored entry to its row. */
-export function applyFacts(row: SessionRow, facts: EntryFacts, at: PlacedEntry): void {
+export function applyFacts(row: SessionState, facts: EntryFacts, at: PlacedEntry): void {
   row.seq = at.seq;
   row.last_at = at.timestamp;
   if (facts.role !== undefined) row.message_count++;
@@ -137,7 +141,7 @@ export function applyFacts(row: SessionRow, facts: EntryFacts, at: PlacedEntry):
  * After a compaction everything hangs below it, and the context starts at its first kept entry. Standing at an
  * earlier entry again means standing before that compaction: then the whole history may be needed.
  */
-function moveLeaf(row: SessionRow, { parentId, seqOf }: PlacedEntry): void {
+function moveLeaf(row: SessionState, { parentId, seqOf }: PlacedEntry): void {
   row.leaf = parentId;
   const seq = parentId === null ? 0 : (seqOf(parentId) ?? 0);
   if (row.context_compaction > 0 && seq >= row.context_compaction) return;
@@ -174,7 +178,7 @@ export function seqOfOwn(q: number, foreign: readonly number[]): number {
   return q + before;
 }
 
-function applySettings(row: SessionRow, patch: JsonObject): void {
+function applySettings(row: SessionState, patch: JsonObject): void {
   const settings = new Map(Object.entries(JSON.parse(row.settings) as JsonObject));
   patchSettings(settings, patch);
   const label = settings.get('label');
@@ -184,6 +188,10 @@ function applySettings(row: SessionRow, patch: JsonObject): void {
 
 export function toRecord(db: Database, row: SessionRow): SessionRecord {
   const active = db.row<{ session_id: string }>('SELECT session_id FROM active WHERE key = ?', row.key);
+  return recordOf(row, active?.session_id === row.id);
+}
+
+export function recordOf(row: SessionState, isActive: boolean): SessionRecord {
   return {
     id: row.id,
     agentId: row.agent_id,
@@ -191,7 +199,7 @@ export function toRecord(db: Database, row: SessionRow): SessionRecord {
     title: row.title,
     ...(row.label !== null && { label: row.label }),
     status: row.status,
-    active: active?.session_id === row.id,
+    active: isActive,
     messageCount: row.message_count,
     turnCount: row.turn_count,
     tokenEstimate: row.token_estimate,

@@ -2,17 +2,13 @@ import { RepriseError } from '../../errors.ts';
 import { parseSessionId } from '../../keys/ids.ts';
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
 import type { JsonObject } from '../../transcript/json.ts';
-import { encodeLine } from '../../transcript/line.ts';
 import type { SessionInit, SessionRecord } from '../store.ts';
 import { writeEntries } from './append.ts';
 import type { Batch } from './batch.ts';
 import type { Database } from './database.ts';
 import { cancelPending } from './inbox-rows.ts';
+import { activation, headerLine, settingsEntry } from './session-lines.ts';
 import { findIgnoringCase, type SessionRow, toRecord } from './session-row.ts';
-
-/** Older readers of the format look no further for the header. */
-const MAX_HEADER_BYTES = 512;
-const FORMAT_VERSION = 3;
 
 /** One step, so that two who ask for the session of a key at once get the same one. */
 export function openSession(
@@ -81,41 +77,6 @@ export function createSession(batch: Batch, init: SessionInit & { readonly id: s
   if (init.settings !== undefined) writeEntries(batch, row, [settingsEntry(init.settings)]);
   return toRecord(db, row);
 }
-
-interface HeaderInput {
-  readonly id: string;
-  readonly timestamp: string;
-  readonly cwd: string;
-  readonly agentId: string;
-  readonly key: string;
-  readonly parentSession: string | undefined;
-}
-
-function headerLine({ key, parentSession, ...rest }: HeaderInput): { line: string; keyLeftOut: boolean } {
-  const { id, timestamp, cwd, agentId } = rest;
-  const parent = parentSession === undefined ? {} : { parentSession };
-  const header = { type: 'session', version: FORMAT_VERSION, id, timestamp, cwd, ...parent, agentId };
-  const seal = { q: 1, e: 0, b: '1/1' };
-  const line = encodeLine({ ...header, key }, seal);
-  if (Buffer.byteLength(line) <= MAX_HEADER_BYTES) return { line, keyLeftOut: false };
-  return { line: encodeLine(header, seal), keyLeftOut: true };
-}
-
-const activation = (
-  key: string,
-  counter: number,
-  reason?: string,
-): { type: string; [name: string]: unknown } => ({
-  type: 'custom',
-  customType: 'reprise.activate',
-  data: { key, counter, ...(reason !== undefined && { reason }) },
-});
-
-const settingsEntry = (settings: JsonObject): { type: string; [name: string]: unknown } => ({
-  type: 'custom',
-  customType: 'reprise.settings',
-  data: settings,
-});
 
 export interface ActivateRequest {
   readonly key: string;
@@ -190,12 +151,17 @@ export function restoreSession(batch: Batch, { id }: { readonly id: string }): S
 
 /** Everything of a deleted session goes but its id, which is never given again. */
 export function purgeSession(batch: Batch, { id }: { readonly id: string }): void {
-  const { db } = batch;
   const row = batch.session(id);
   if (row.status !== 'deleted') {
     const details = { id, next: 'Delete it first; purge destroys what delete keeps.' };
     throw new RepriseError('INVALID_INPUT', `session ${id} is not in the trash`, { details });
   }
+  removeSession(batch, row);
+}
+
+/** Its bytes, not its id. */
+export function removeSession(batch: Batch, row: SessionRow): void {
+  const { db } = batch;
   const tables = ['journal', 'append_keys', 'marks', 'foreign_lines', 'skipped_lines', 'leases', 'blobs'];
   for (const table of tables) {
     db.run(`DELETE FROM ${table} WHERE session_id = ?`, row.id);
@@ -203,7 +169,7 @@ export function purgeSession(batch: Batch, { id }: { readonly id: string }): voi
   // The rows stay without what was said: a message is accepted once, ever.
   db.run("UPDATE inbox SET body = '{}', detail = NULL WHERE session_id = ?", row.id);
   db.run('DELETE FROM sessions WHERE id = ?', row.id);
-  db.run('INSERT INTO purged VALUES (?)', row.id);
+  db.run('INSERT OR IGNORE INTO purged VALUES (?)', row.id);
   batch.drop(row);
 }
 

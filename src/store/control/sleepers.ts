@@ -15,6 +15,11 @@ export class Sleepers {
     return { woken: promise, [Symbol.dispose]: wake };
   }
 
+  /** What they wait for. */
+  get ids(): ReadonlySet<string> {
+    return new Set(this.#wakers.values());
+  }
+
   /** Those of the named sessions; null: anything may have changed. */
   wake(sessions: readonly string[] | null): void {
     if (this.#wakers.size === 0) return;

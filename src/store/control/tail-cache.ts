@@ -3,6 +3,9 @@ import { EPOCH_JUMP } from './identity.ts';
 import type { FileStamp } from './line-source.ts';
 import type { SessionRow } from './session-row.ts';
 
+/** What tells whether kept entries are still those of the session. */
+type TailRow = Pick<SessionRow, 'id' | 'epoch' | 'corrupt_at' | 'file_size'>;
+
 /** The entries of one session from one seq to another, as they were read. */
 export interface WarmTail {
   readonly from: number;
@@ -39,7 +42,7 @@ export class TailCache {
   }
 
   /** What is kept of this session, if its transcript is still the one it was read from. */
-  find(row: SessionRow, stamp: FileStamp | undefined): WarmTail | undefined {
+  find(row: TailRow, stamp: FileStamp | undefined): WarmTail | undefined {
     const kept = this.#kept.get(row.id);
     if (kept === undefined) return undefined;
     // A jump of the epoch tells of lines that were lost: their numbers were given again.
@@ -49,7 +52,7 @@ export class TailCache {
     return undefined;
   }
 
-  keep(row: SessionRow, tail: WarmTail, stamp: FileStamp | undefined): void {
+  keep(row: TailRow, tail: WarmTail, stamp: FileStamp | undefined): void {
     const isRecorded = stamp?.size === row.file_size;
     const before = this.#kept.get(row.id);
     this.forget(row.id);
@@ -93,7 +96,7 @@ export class TailCache {
 }
 
 /** A file that grew as its row says is the same file; one that is another, was cut, or changed in place is not. */
-function isSameFile({ stamp: kept, fileSize }: Kept, row: SessionRow, now: FileStamp | undefined): boolean {
+function isSameFile({ stamp: kept, fileSize }: Kept, row: TailRow, now: FileStamp | undefined): boolean {
   if (kept === undefined || now === undefined) return (now?.size ?? 0) >= row.file_size;
   if (now.inode !== kept.inode || now.size < row.file_size) return false;
   return now.size !== fileSize || now.changedAt === kept.changedAt;

@@ -5,7 +5,8 @@ import type { StoreStats } from '../store.ts';
 import type { BatchContext } from './batch.ts';
 import { BlobFiles } from './blob-files.ts';
 import { blobRows } from './blobs.ts';
-import { type ControlFile, noteDamage, openControl } from './control-file.ts';
+import { createClock } from './clock.ts';
+import { type ControlFile, noteDamage, openAsItIs, openControl } from './control-file.ts';
 import { ConvlogCatchUp } from './convlog-catch-up.ts';
 import { ConvlogFiles } from './convlog-files.ts';
 import { ConvlogFollower } from './convlog-follower.ts';
@@ -36,6 +37,7 @@ import { writeSessionsJson } from './sessions-json.ts';
 import { storeError } from './store-error.ts';
 import { describe, park } from './thread-talk.ts';
 import { standingAt, TranscriptFiles } from './transcript-files.ts';
+import { unfinishedCopy } from './transfer-state.ts';
 import { WRITE_OPS, type WriteOp, type WriteOutcome, Writer } from './writer.ts';
 
 /**
@@ -48,8 +50,12 @@ const POLL_MS = 100;
 
 function start(port: MessagePort, options: ThreadOptions): void {
   const { path, home, role, durability, engineId } = options;
-  const { db, newer }: ControlFile =
-    role === 'reader' ? { db: new Database({ path, durability, readOnly: true }) } : openControl(options);
+  const { db, refusal }: ControlFile =
+    role === 'reader'
+      ? { db: new Database({ path, durability, readOnly: true }) }
+      : options.readOnly === true
+        ? openAsItIs(options)
+        : openControl(options);
   const self = currentHolder(engineId);
   const files = home === undefined ? undefined : new TranscriptFiles(home);
   const source = files === undefined ? journalSource(db) : fileSource(db, files);
@@ -64,12 +70,13 @@ function start(port: MessagePort, options: ThreadOptions): void {
           problems: () => follower?.problems ?? [],
         };
   const { cacheTtlMs } = options;
-  const looks = new Looks(new Reader({ db, source, blobs, self, home: view, cacheTtlMs, path }));
+  const frozen = options.readOnly === true;
+  const looks = new Looks(new Reader({ db, source, blobs, self, home: view, cacheTtlMs, path, frozen }));
   const space = path === ':memory:' ? undefined : new FreeSpace(dirname(path), options.minFreeBytes);
   const tell = (event: ThreadEvent): void => port.postMessage(event);
   const replyTo = (n: number, outcome: WriteOutcome): ThreadReply => {
     if (outcome.ok) return { n, ok: true, value: outcome.value };
-    noteDamage(path, outcome.error);
+    if (options.readOnly !== true) noteDamage(path, outcome.error);
     return { n, ok: false, error: describe(outcome.error) };
   };
   const answer = (n: number, outcome: WriteOutcome): void =>
@@ -97,10 +104,10 @@ function start(port: MessagePort, options: ThreadOptions): void {
     return true;
   };
 
-  if (role === 'reader' || newer !== undefined) {
-    // A store of a newer version is looked at, never touched: nothing is followed, synced, rebuilt or indexed.
-    const timer = setInterval(newer === undefined ? () => db.tend() : watchOthers, POLL_MS);
-    if (newer !== undefined) tell({ event: 'rebuilt' });
+  if (role === 'reader' || refusal !== undefined) {
+    // A store of a newer version, or of somebody who asked for it, is looked at, never touched: nothing is followed, synced, rebuilt or indexed.
+    const timer = setInterval(refusal === undefined ? () => db.tend() : watchOthers, POLL_MS);
+    if (refusal !== undefined) tell({ event: 'rebuilt' });
     port.on('message', ({ n, op, args }: ThreadRequest) => {
       if (op === 'park') park(() => answer(n, DONE), args as Int32Array);
       else if (op === 'close') {
@@ -109,8 +116,8 @@ function start(port: MessagePort, options: ThreadOptions): void {
         db.close();
         answer(n, DONE);
         port.close();
-      } else if (newer === undefined || !(op in WRITE_OPS)) look(n, op, args);
-      else answer(n, op === 'damaged' ? DONE : { ok: false, error: newer });
+      } else if (refusal === undefined || !(op in WRITE_OPS)) look(n, op, args);
+      else answer(n, op === 'damaged' ? DONE : { ok: false, error: refusal });
     });
     return;
   }
@@ -147,7 +154,9 @@ function start(port: MessagePort, options: ThreadOptions): void {
     space?.look();
     void logs?.sync();
     try {
-      oldBodies.drop(options.now === undefined ? Date.now() : Date.parse(options.now));
+      // Of a copy only what is whole can be compared.
+      if (unfinishedCopy(db) === undefined)
+        oldBodies.drop(options.now === undefined ? Date.now() : Date.parse(options.now));
       if (follower === undefined) return;
       db.transaction(
         () => {
@@ -266,19 +275,6 @@ function buffersOf(value: unknown): ArrayBuffer[] {
     value.buffer instanceof ArrayBuffer &&
     value.byteLength === value.buffer.byteLength;
   return isAlone ? [value.buffer as ArrayBuffer] : [];
-}
-
-/** The wall clock, never backwards within one thread; or a fixed one that moves a millisecond with each entry. */
-function createClock(fixed: string | undefined): () => string {
-  let last = fixed === undefined ? 0 : Date.parse(fixed) - 1;
-  let text = '';
-  return () => {
-    const next = fixed === undefined ? Math.max(last, Date.now()) : last + 1;
-    // Thousands of entries share a millisecond; its text is made once.
-    if (next !== last || text === '') text = new Date(next).toISOString();
-    last = next;
-    return text;
-  };
 }
 
 const port = parentPort;

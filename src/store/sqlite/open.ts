@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { ControlStore } from '../control/control-store.ts';
-import { prepareHome } from '../control/home.ts';
+import { findHome, prepareHome } from '../control/home.ts';
 import type { Store } from '../store.ts';
 
 export interface SqliteStoreOptions {
@@ -10,6 +10,8 @@ export interface SqliteStoreOptions {
   readonly minFreeBytes?: number;
   readonly signals?: boolean;
   readonly sessionCacheTtlMs?: number;
+  readonly search?: 'index' | 'scan';
+  readonly readOnly?: boolean;
 }
 
 /** One file holds everything: the journal of the JSONL store, never emptied. */
@@ -17,14 +19,18 @@ export async function openSqliteStore({
   home,
   durability = 'disk',
   sessionCacheTtlMs,
+  search = 'index',
+  readOnly = false,
   ...options
 }: SqliteStoreOptions): Promise<Store> {
-  const folder = await prepareHome(home);
+  const folder = await (readOnly ? findHome(home) : prepareHome(home));
   return ControlStore.open({
     ...options,
+    readOnly,
     path: join(folder, 'store.db'),
     durability,
-    supports: { search: 'index', durability, shared: true, live: 'process' },
+    // An index would have to be written.
+    supports: { search: readOnly ? 'scan' : search, durability, shared: true, live: 'process' },
     ...(sessionCacheTtlMs !== undefined && { cacheTtlMs: sessionCacheTtlMs }),
   });
 }

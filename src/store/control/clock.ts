@@ -1,0 +1,12 @@
+/** The wall clock, never backwards within one clock; or a fixed one that moves a millisecond with each entry. */
+export function createClock(fixed: string | undefined): () => string {
+  let last = fixed === undefined ? 0 : Date.parse(fixed) - 1;
+  let text = '';
+  return () => {
+    const next = fixed === undefined ? Math.max(last, Date.now()) : last + 1;
+    // Thousands of entries share a millisecond; its text is made once.
+    if (next !== last || text === '') text = new Date(next).toISOString();
+    last = next;
+    return text;
+  };
+}

@@ -1,0 +1,76 @@
+import { blobNames } from '../../transcript/blobs.ts';
+import { createTranscriptChecker } from '../../transcript/check.ts';
+import type { Entry } from '../../transcript/entry.ts';
+import { isObject } from '../../transcript/json.ts';
+import type { VerifyFinding, VerifyStatus } from '../store.ts';
+
+/** What verify calls damage: something that was said cannot be read any more. */
+const DAMAGE: ReadonlySet<string> = new Set([
+  'corrupt',
+  'missing-lines',
+  'not-a-file',
+  'missing-blob',
+  'corrupt-blob',
+]);
+/** What verify tells of and nobody has to do anything about. */
+const HARMLESS: ReadonlySet<string> = new Set(['stray-blob']);
+
+export function verdict(findings: readonly VerifyFinding[]): VerifyStatus {
+  if (findings.some(({ kind }) => DAMAGE.has(kind))) return 'corrupt';
+  return findings.some(({ kind }) => !HARMLESS.has(kind)) ? 'quarantined' : 'clean';
+}
+
+export interface SessionExaminer {
+  /** Bytes of the session in their order. */
+  readonly push: (chunk: Uint8Array) => void;
+  /** With what should have been there. */
+  finish(expected: { readonly lines: number; readonly bytes: number }): SessionExamination;
+}
+
+export interface SessionExamination {
+  readonly findings: readonly VerifyFinding[];
+  /** Names of those its lines need; unset where there was nothing to read. */
+  readonly blobs?: ReadonlySet<string>;
+}
+
+/** Reads what is stored of a session and believes none of it. */
+export function examineSession(id: string): SessionExaminer {
+  const lost: VerifyFinding[] = [];
+  const blobs = new Set<string>();
+  const checker = createTranscriptChecker({ sessionId: id }, (entry) => {
+    lost.push(...lostLines(id, entry));
+    for (const name of blobNames([entry])) blobs.add(name);
+  });
+  return {
+    push: (chunk) => checker.push(chunk),
+    finish(expected) {
+      const { issues, entries, sealed, recognised } = checker.finish();
+      if (!recognised) {
+        const detail = `nothing is left of the transcript and its ${expected.lines} lines`;
+        return { findings: [finding(id, 'missing-lines', detail)] };
+      }
+      const findings = issues.examples
+        .filter(({ kind }) => kind !== 'foreign-line' && kind !== 'inexact-number')
+        .map(({ kind, offset = 0, detail }) => finding(id, kind, detail, offset));
+      findings.push(...lost);
+      if (!sealed) findings.push(finding(id, 'corrupt', 'the header is not sealed'));
+      if (entries + 1 < expected.lines) {
+        const detail = `${expected.lines - 1 - entries} of ${expected.lines} lines are missing`;
+        findings.push(finding(id, 'missing-lines', detail, expected.bytes));
+      }
+      return { findings, blobs };
+    },
+  };
+}
+
+export function finding(session: string, kind: string, detail: string, offset = 0): VerifyFinding {
+  return { session, offset, kind, detail };
+}
+
+/** What healing a cut transcript left as a note. */
+function lostLines(id: string, { customType, data, timestamp }: Entry): VerifyFinding[] {
+  if (customType !== 'reprise.lost' || !isObject(data)) return [];
+  const { firstSeq, lastSeq, reason } = data;
+  const detail = `lines ${String(firstSeq)} to ${String(lastSeq)} were ${String(reason)}, noticed ${timestamp}`;
+  return [finding(id, 'lost-lines', detail)];
+}

@@ -1,0 +1,44 @@
+import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
+import type { Sql } from './connections.ts';
+import type { Tx } from './tx.ts';
+
+/** Which session a key stands for; empty: none now, though it had one. */
+export interface ActiveRow {
+  readonly session_id: string;
+  readonly counter: number;
+}
+
+/**
+ * Locks a key, whether it ever stood for a session or not: two who ask at once for the session of a key come one after
+ * the other. Keys are locked before sessions, always, so that nobody waits in a circle.
+ */
+export async function lockKey(tx: Tx, canonicalKey: string): Promise<ActiveRow> {
+  tx.run('INSERT INTO reprise.active (key) VALUES ($1) ON CONFLICT DO NOTHING', [canonicalKey]);
+  const [row] = await tx.query<ActiveRow>(
+    'SELECT session_id, counter FROM reprise.active WHERE key = $1 FOR UPDATE',
+    [canonicalKey],
+  );
+  return row ?? { session_id: '', counter: 0 };
+}
+
+/** Only under the lock of the key. */
+export function setActive(tx: Tx, canonicalKey: string, { session_id, counter }: ActiveRow): void {
+  tx.run('UPDATE reprise.active SET session_id = $2, counter = $3 WHERE key = $1', [
+    canonicalKey,
+    session_id,
+    counter,
+  ]);
+}
+
+/** By its canonical key; undefined where it stands for nobody. */
+export async function activeSession(sql: Sql, canonicalKey: string): Promise<string | undefined> {
+  const [row] = await sql.query<ActiveRow>(
+    "SELECT session_id, counter FROM reprise.active WHERE key = $1 AND session_id <> ''",
+    [canonicalKey],
+  );
+  return row?.session_id;
+}
+
+export function canonicalKey(key: string): string {
+  return formatSessionKey(parseSessionKey(key));
+}

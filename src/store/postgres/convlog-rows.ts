@@ -1,0 +1,128 @@
+import { createHash } from 'node:crypto';
+import {
+  addToChat,
+  type ChatNames,
+  type ChatRow as FileChatRow,
+  type LineRow,
+  namesOf,
+  toRow,
+} from '../control/convlog-rows.ts';
+import type { ConvlogLine, StoredConvlogLine } from '../convlog.ts';
+import type { Sql } from './connections.ts';
+import type { Tx } from './tx.ts';
+
+/** A row of `convlog_chats`: what the other stores keep, without what is about files. */
+export type ChatRow = Omit<
+  FileChatRow,
+  'file_number' | 'file_size' | 'synced_number' | 'synced_size' | 'unread'
+>;
+
+export const CHAT_COLUMNS =
+  'chat, agent_id, channel_type, channel_id, messages, last_number, first_at, last_at, last_text';
+
+/** Both in the order of their hashes: whoever logs in several chats at once locks them in this order. */
+const MAKE = `INSERT INTO reprise.convlog_chats (name_hash, agent_id, channel_type, channel_id)
+  SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS n (name_hash) ORDER BY name_hash
+  ON CONFLICT DO NOTHING`;
+const LOCK = `SELECT name_hash, ${CHAT_COLUMNS} FROM reprise.convlog_chats WHERE name_hash = ANY($1)
+  ORDER BY name_hash FOR UPDATE`;
+
+const INSERT = `INSERT INTO reprise.convlog_lines
+    (chat, number, ts, role, content, sender_id, sender_name, session_id, message_id)
+  SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
+    $8::text[], $9::text[])`;
+
+const SAVE = `UPDATE reprise.convlog_chats AS c SET messages = s.messages, last_number = s.last_number,
+    first_at = s.first_at, last_at = s.last_at, last_text = s.last_text
+  FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[])
+    AS s (chat, messages, last_number, first_at, last_at, last_text)
+  WHERE c.chat = s.chat`;
+
+const MEMBERS = `INSERT INTO reprise.convlog_members (chat, name_hash, sender_id, sender_name, last_number)
+  SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[])
+  ON CONFLICT (chat, name_hash) DO UPDATE SET last_number = excluded.last_number`;
+
+/** Names may be longer than what an index takes; by this they are found, and known from all others. */
+function nameHash(...names: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(names)).digest('base64url');
+}
+
+const hashOf = ({ agent_id, channel_type, channel_id }: ChatNames): string =>
+  nameHash(agent_id, channel_type, channel_id);
+
+export async function findChat(sql: Sql, names: ChatNames): Promise<ChatRow | undefined> {
+  const [row] = await sql.query<ChatRow>(
+    `SELECT ${CHAT_COLUMNS} FROM reprise.convlog_chats WHERE name_hash = $1`,
+    [hashOf(names)],
+  );
+  return row;
+}
+
+/** In the transaction of whatever was said: accepted and logged are one thing. */
+export async function writeLog(
+  tx: Tx,
+  lines: readonly (ConvlogLine & Partial<Pick<StoredConvlogLine, 'number'>>)[],
+): Promise<void> {
+  if (lines.length === 0) return;
+  const chats = await lockChats(tx, lines.map(namesOf));
+  const rows: (LineRow & { readonly chat: number })[] = [];
+  const members = new Map<string, (typeof rows)[number]>();
+  for (const line of lines) {
+    const chat = chats.get(hashOf(namesOf(line)));
+    if (chat === undefined) continue;
+    const { number = chat.last_number + 1 } = line;
+    // Of a copy: it is here already.
+    if (number <= chat.last_number) continue;
+    const row = { chat: chat.chat, ...toRow(line, number, line.ts ?? tx.now()) };
+    addToChat(chat, row);
+    rows.push(row);
+    if (row.sender_id !== null)
+      members.set(`${chat.chat} ${nameHash(row.sender_id, row.sender_name ?? '')}`, row);
+  }
+  tx.run(INSERT, columns(rows, LINE_COLUMNS));
+  tx.run(SAVE, columns([...chats.values()], SAVED));
+  const spoke = [...members.values()];
+  if (spoke.length === 0) return;
+  tx.run(MEMBERS, [
+    spoke.map(({ chat }) => chat),
+    spoke.map(({ sender_id, sender_name }) => nameHash(sender_id ?? '', sender_name ?? '')),
+    spoke.map(({ sender_id }) => sender_id),
+    spoke.map(({ sender_name }) => sender_name ?? ''),
+    spoke.map(({ number }) => number),
+  ]);
+}
+
+/** By their hashes, each locked until the transaction ends: numbers of lines are taken under that lock. */
+async function lockChats(tx: Tx, names: readonly ChatNames[]): Promise<Map<string, ChatRow>> {
+  const distinct = new Map(names.map((chat) => [hashOf(chat), chat]));
+  const chats = [...distinct.values()];
+  const hashes = [...distinct.keys()];
+  tx.run(MAKE, [
+    hashes,
+    chats.map(({ agent_id }) => agent_id),
+    chats.map(({ channel_type }) => channel_type),
+    chats.map(({ channel_id }) => channel_id),
+  ]);
+  const rows = await tx.query<ChatRow & { name_hash: string }>(LOCK, [hashes]);
+  return new Map(rows.map(({ name_hash, ...row }) => [name_hash, row]));
+}
+
+const LINE_COLUMNS = [
+  'chat',
+  'number',
+  'ts',
+  'role',
+  'content',
+  'sender_id',
+  'sender_name',
+  'session_id',
+  'message_id',
+] as const;
+const SAVED = ['chat', 'messages', 'last_number', 'first_at', 'last_at', 'last_text'] as const;
+
+function columns<Name extends string>(
+  rows: readonly Readonly<Record<Name, unknown>>[],
+  names: readonly Name[],
+): unknown[][] {
+  return names.map((name) => rows.map((row) => row[name]));
+}

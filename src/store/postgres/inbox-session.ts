@@ -1,0 +1,64 @@
+import { RepriseError } from '../../errors.ts';
+import type { JsonObject } from '../../transcript/json.ts';
+import { patchSettings } from '../../transcript/settings.ts';
+import type { ReceiveRequest } from '../control/inbox.ts';
+import { carried, type Recipient } from '../control/inbox-session.ts';
+import { type ActiveRow, lockKey } from './active.ts';
+import { lockSession, type SessionRow } from './rows.ts';
+import { activateRow, assertOpen, createSession } from './sessions.ts';
+import type { Tx } from './tx.ts';
+import { writeEntries } from './write-entries.ts';
+
+/**
+ * The session a message goes to, its row locked; one is made where the key has none, or where a reset asks for another.
+ * The key is locked first, so that two nodes that saw the same session expire end it once.
+ */
+export async function recipientOf(tx: Tx, request: ReceiveRequest): Promise<Recipient> {
+  const { sessionKey, sessionId, reset } = request;
+  if (sessionId !== undefined) return { id: await namedSession(tx, sessionId, sessionKey) };
+  const active = await lockKey(tx, sessionKey);
+  if (active.session_id === '') return makeSession(tx, request, { active });
+  const current = await lockSession(tx, active.session_id);
+  const isDue = reset !== undefined && (reset.from === undefined || reset.from === current.id);
+  return isDue ? makeSession(tx, request, { active, old: current }) : { id: current.id };
+}
+
+async function makeSession(
+  tx: Tx,
+  { sessionKey: key, reset, create = {}, newSessionId }: ReceiveRequest,
+  { active, old }: { readonly active: ActiveRow; readonly old?: SessionRow },
+): Promise<Recipient> {
+  const settings = new Map(old === undefined ? [] : carried(old, reset));
+  patchSettings(settings, create.settings ?? {});
+  const parentId = old?.id ?? create.parentId;
+  const { row, isNew } = await createSession(tx, {
+    id: newSessionId,
+    key,
+    ...(parentId !== undefined && { parentId }),
+    ...(settings.size > 0 && { settings: Object.fromEntries(settings) as JsonObject }),
+  });
+  if (!isNew && old !== undefined)
+    throw new RepriseError('SESSION_EXISTS', `a reset makes a session, and ${row.id} exists`, {
+      details: { id: row.id },
+    });
+  assertOpen(row);
+  await activateRow(tx, row, active, reset?.reason);
+  if (old !== undefined) await leaveNote(tx, old, { next: row.id, reason: reset?.reason ?? '' });
+  return { id: row.id, ...(isNew && { created: { replaced: old?.id ?? null } }) };
+}
+
+/** Forwards as the parent id is backwards. A session that cannot be written must not keep its key from going on. */
+async function leaveNote(tx: Tx, old: SessionRow, data: JsonObject): Promise<void> {
+  if (old.corrupt_at !== null) return;
+  await writeEntries(tx, old, [{ type: 'custom', customType: 'reprise.reset', data }]);
+}
+
+async function namedSession(tx: Tx, id: string, key: string): Promise<string> {
+  const row = await lockSession(tx, id);
+  assertOpen(row);
+  if (row.key !== key)
+    throw new RepriseError('INVALID_INPUT', `session ${id} belongs to ${row.key}`, {
+      details: { key: row.key },
+    });
+  return row.id;
+}

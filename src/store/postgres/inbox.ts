@@ -1,0 +1,154 @@
+import { RepriseError } from '../../errors.ts';
+import {
+  agentOf,
+  groupFull,
+  inboundHash,
+  keyReused,
+  type ReceiveRequest,
+  sessionBusy,
+} from '../control/inbox.ts';
+import { keyText } from '../control/key-text.ts';
+import { DROPPED_DETAIL, planRoom, type Room } from '../control/queue-cap.ts';
+import type { InboundKey, InboxItem, InboxReceipt, QueueLimit, Settlement, TakeOptions } from '../store.ts';
+import type { Sql } from './connections.ts';
+import { writeLog } from './convlog-rows.ts';
+import {
+  countGroup,
+  findItem,
+  getItem,
+  hasOpenItem,
+  insertItem,
+  queuedMessages,
+  setCarries,
+  settleItems,
+  takeOldest,
+  takeOne,
+} from './inbox-rows.ts';
+import { recipientOf } from './inbox-session.ts';
+import { isHolder, liveLease } from './leases.ts';
+import { lockSession } from './rows.ts';
+import type { Tx } from './tx.ts';
+
+/**
+ * From the idempotency key to the row, in the caller's transaction: only with its commit is a message accepted (P6).
+ * The key comes first and is claimed by writing it: a second node with the same message waits here until the first has
+ * decided, and has touched nothing else yet (I-64).
+ */
+export async function receive(tx: Tx, request: ReceiveRequest): Promise<InboxReceipt> {
+  const known = await claimKey(tx, request);
+  if (known !== undefined) return receiptOf(tx, known, { fresh: false, dropped: [] });
+  const { inboxId, sessionKey, class: kind = 'message', queue, group, body, log } = request;
+  if (group?.max !== undefined && (await countGroup(tx, group.name)) >= group.max) throw groupFull(group);
+  // Its row is locked from here on: nobody lets go of the session without seeing this message (I-65).
+  const { id, created } = await recipientOf(tx, request);
+  if (request.ifIdle === true && (await hasOpenItem(tx, id))) throw sessionBusy(id);
+  const isCapped = queue !== undefined && kind === 'message';
+  const { dropped, carries } = isCapped ? await makeRoom(tx, id, queue) : NO_ROOM;
+  insertItem(tx, {
+    inboxId,
+    sessionId: id,
+    sessionKey,
+    state: kind === 'command' ? 'running' : 'accepted',
+    class: kind,
+    ...(group !== undefined && { group: group.name }),
+    body,
+    createdAt: tx.now(),
+    ...(carries.length > 0 && { carries }),
+  });
+  if (log !== undefined) await writeLog(tx, [{ ...log, sessionId: id }]);
+  const facts = { fresh: true, dropped, ...(created !== undefined && { created }) };
+  return receiptOf(tx, { inboxId, sessionId: id, sessionKey }, facts);
+}
+
+const NO_ROOM: Room = { dropped: [], carries: [] };
+
+/** What this very message got the first time; undefined where this is the first time. */
+async function claimKey(tx: Tx, request: ReceiveRequest): Promise<InboxItem | undefined> {
+  const { sessionKey, source, idempotencyKey, inboxId } = request;
+  if (idempotencyKey === undefined) return undefined;
+  const key = { sessionKey, source, idempotencyKey };
+  const hash = inboundHash(request);
+  const claimed = await tx.query(
+    `INSERT INTO reprise.inbound_keys (agent_id, source, key, hash, inbox_id) VALUES ($1, $2, $3, $4, $5)
+     ON CONFLICT DO NOTHING RETURNING inbox_id`,
+    [...keyValues(key), hash, inboxId],
+  );
+  if (claimed.length > 0) return undefined;
+  const known = await findKey(tx, key);
+  // Rows of keys are never removed, so whoever was first is there.
+  if (known === undefined) throw new RepriseError('STORE_FAILED', `key ${idempotencyKey} came and went`);
+  if (known.hash !== hash) throw keyReused(idempotencyKey);
+  return getItem(tx, known.inbox_id);
+}
+
+const keyValues = ({ sessionKey, source, idempotencyKey }: InboundKey): [string, string, string] => [
+  agentOf(sessionKey),
+  keyText(source),
+  keyText(idempotencyKey),
+];
+
+interface KnownKey {
+  readonly hash: string;
+  readonly inbox_id: string;
+}
+
+async function findKey(sql: Sql, key: InboundKey): Promise<KnownKey | undefined> {
+  const [row] = await sql.query<KnownKey>(
+    'SELECT hash, inbox_id FROM reprise.inbound_keys WHERE agent_id = $1 AND source = $2 AND key = $3',
+    keyValues(key),
+  );
+  return row;
+}
+
+export async function knownItem(sql: Sql, key: InboundKey): Promise<InboxItem | undefined> {
+  const known = await findKey(sql, key);
+  return known === undefined ? undefined : ((await findItem(sql, known.inbox_id)) ?? undefined);
+}
+
+async function makeRoom(tx: Tx, sessionId: string, limit: QueueLimit): Promise<Room> {
+  const { dropped, carries, heir } = planRoom(sessionId, await queuedMessages(tx, sessionId), limit);
+  if (dropped.length > 0)
+    await settleItems(
+      tx,
+      dropped.map((id) => ({ id, state: 'dropped', detail: DROPPED_DETAIL })),
+    );
+  if (heir !== undefined) setCarries(tx, heir.inboxId, heir.carries);
+  return { dropped, carries };
+}
+
+async function receiptOf(
+  tx: Tx,
+  { inboxId, sessionId, sessionKey }: Pick<InboxItem, 'inboxId' | 'sessionId' | 'sessionKey'>,
+  facts: Pick<InboxReceipt, 'fresh' | 'dropped' | 'created'>,
+): Promise<InboxReceipt> {
+  const held = (await liveLease(tx, sessionId)) !== undefined;
+  return { inboxId, sessionId, sessionKey, held, ...facts };
+}
+
+/** Under the session's lock, so that whoever takes it over has all of it or nothing. */
+export async function takeItem(
+  tx: Tx,
+  { id, epoch, orphans = false, inboxId }: TakeOptions & { readonly id: string },
+): Promise<InboxItem | null> {
+  const row = await lockSession(tx, id);
+  if (!isHolder(row, epoch)) {
+    throw new RepriseError('FENCED', `epoch ${epoch} of session ${id} is over`, {
+      details: { epoch: row.epoch },
+    });
+  }
+  if (inboxId !== undefined) return takeOne(tx, row.id, inboxId);
+  const orphan = orphans ? await takeOldest(tx, row.id, 'running') : null;
+  return orphan ?? takeOldest(tx, row.id, 'accepted');
+}
+
+export async function settleRows(tx: Tx, settlements: readonly Settlement[]): Promise<void> {
+  if (settlements.length === 0) return;
+  await settleItems(
+    tx,
+    settlements.map(({ inboxId, state, detail }) => ({
+      id: inboxId,
+      state,
+      detail: detail === undefined ? null : JSON.stringify(detail),
+    })),
+  );
+}

@@ -1,0 +1,130 @@
+import { RepriseError } from '../../errors.ts';
+import { isObject, type JsonObject } from '../../transcript/json.ts';
+import type { Holder } from '../control/holder.ts';
+import type { InboxItem, LeaseInfo, ReleaseOptions } from '../store.ts';
+import type { Sql } from './connections.ts';
+import { isDeadNeighbour, type NodeHolder } from './holder.ts';
+import { oldestAccepted } from './inbox-rows.ts';
+import { lockAll, lockSession, type SessionRow } from './rows.ts';
+import { assertOpen } from './sessions.ts';
+import type { Tx } from './tx.ts';
+
+interface LeaseRow {
+  readonly session_id: string;
+  readonly epoch: number;
+  readonly holder: string;
+  /** By the server's clock. */
+  readonly is_over: boolean;
+}
+
+export interface LiveLease {
+  readonly epoch: number;
+  readonly holder: Holder;
+}
+
+const COLUMNS = 'session_id, epoch, holder, expires_at <= clock_timestamp() AS is_over';
+const EXPIRY = "clock_timestamp() + $4::bigint * interval '1 millisecond'";
+
+/** Who holds a session now. The answer stays true only under the lock of the session. */
+export async function liveLease(tx: Tx, sessionId: string): Promise<LiveLease | undefined> {
+  if (tx.sessions.get(sessionId)?.lease_epoch === 0) return undefined;
+  const [row] = await tx.query<LeaseRow>(`SELECT ${COLUMNS} FROM reprise.leases WHERE session_id = $1`, [
+    sessionId,
+  ]);
+  return row === undefined ? undefined : aliveIn(row, tx.self);
+}
+
+/** Whether this epoch is that of the lease. Its time may be over: nobody loses it before somebody else takes it. */
+export function isHolder(row: SessionRow, epoch: number): boolean {
+  return row.epoch === epoch && row.lease_epoch === epoch;
+}
+
+function aliveIn(row: LeaseRow, self: NodeHolder): LiveLease | undefined {
+  const holder = parseHolder(row.holder);
+  const isOurs = holder.engineId === self.engineId;
+  // Ours as well: what we hold we renew, or let go before its time is over. A row that nobody here knows of is left of
+  // a grant whose answer was lost.
+  if (row.is_over || (!isOurs && isDeadNeighbour(holder, self))) return undefined;
+  return { epoch: row.epoch, holder };
+}
+
+/** A holder that cannot be read is nobody we could call dead: only the clock frees the session. */
+function parseHolder(text: string): Holder {
+  try {
+    const holder: unknown = JSON.parse(text);
+    if (isObject(holder)) return { ...UNKNOWN_HOLDER, ...holder };
+  } catch {
+    // Changed from outside; said below.
+  }
+  return UNKNOWN_HOLDER;
+}
+
+const UNKNOWN_HOLDER: Holder = { bootId: '', pidNamespace: '', pid: 0, startTime: '', engineId: '' };
+
+/** Every grant has a higher epoch than anything that was ever written (P5). */
+export async function acquireLease(
+  tx: Tx,
+  { id, ttlMs }: { readonly id: string; readonly ttlMs: number },
+): Promise<number> {
+  const row = await lockSession(tx, id);
+  assertOpen(row);
+  const held = await liveLease(tx, id);
+  if (held !== undefined) {
+    throw new RepriseError('LEASE_HELD', `session ${id} is held by process ${held.holder.pid}`, {
+      details: { holder: held.holder, epoch: held.epoch },
+    });
+  }
+  row.epoch = Math.max(row.epoch, await tx.epochFloor()) + 1;
+  row.lease_epoch = row.epoch;
+  tx.touch(row);
+  tx.run(
+    `INSERT INTO reprise.leases (session_id, epoch, holder, ttl_ms, expires_at) VALUES ($1, $2, $3, $4, ${EXPIRY})
+     ON CONFLICT (session_id) DO UPDATE SET epoch = excluded.epoch, holder = excluded.holder,
+       ttl_ms = excluded.ttl_ms, expires_at = excluded.expires_at`,
+    [id, row.epoch, JSON.stringify(tx.self), ttlMs],
+  );
+  return row.epoch;
+}
+
+export interface LeaseRef {
+  readonly id: string;
+  readonly epoch: number;
+}
+
+/** False when the lease is no longer ours. One statement, without the session's lock: it never waits for a turn. */
+export async function renewLease(sql: Sql, self: NodeHolder, { id, epoch }: LeaseRef): Promise<boolean> {
+  const rows = await sql.query(
+    `UPDATE reprise.leases SET expires_at = clock_timestamp() + ttl_ms * interval '1 millisecond'
+     WHERE session_id = $1 AND epoch = $2 AND holder = $3 RETURNING 1 AS one`,
+    [id, epoch, JSON.stringify(self)],
+  );
+  return rows.length > 0;
+}
+
+/**
+ * Nobody may leave while a message waits, unless on purpose: whoever put it saw a holder and relies on it. Under the
+ * session's lock, which `receive` takes too, so that one of the two sees the other.
+ */
+export async function releaseLease(
+  tx: Tx,
+  { id, epoch, handOver = false }: LeaseRef & ReleaseOptions,
+): Promise<InboxItem | null> {
+  const [row] = await lockAll(tx, [id]);
+  if (row?.lease_epoch !== epoch) return null;
+  const waiting = handOver ? null : await oldestAccepted(tx, id);
+  if (waiting !== null) return waiting;
+  row.lease_epoch = 0;
+  tx.touch(row);
+  tx.run('DELETE FROM reprise.leases WHERE session_id = $1 AND epoch = $2', [id, epoch]);
+  return null;
+}
+
+export async function listLeases(sql: Sql, self: NodeHolder): Promise<LeaseInfo[]> {
+  const rows = await sql.query<LeaseRow>(`SELECT ${COLUMNS} FROM reprise.leases ORDER BY session_id`);
+  return rows.map((row) => ({
+    sessionId: row.session_id,
+    epoch: row.epoch,
+    holder: parseHolder(row.holder) as unknown as JsonObject,
+    alive: aliveIn(row, self) !== undefined,
+  }));
+}

@@ -1,0 +1,116 @@
+import { RepriseError } from '../../errors.ts';
+import type { Entry } from '../../transcript/entry.ts';
+import { decodeLine } from '../../transcript/line.ts';
+import { DEFAULT_CACHE_TTL_MS, TailCache, type WarmTail } from '../control/tail-cache.ts';
+import type { EntryPage, ReadRange, StoredEntry } from '../store.ts';
+import type { Sql } from './connections.ts';
+import { getSession, type SessionRow } from './rows.ts';
+
+const PAGE = 200;
+/** Of one answer of the server: the rest of a page is asked for, so that nobody holds hundreds of megabytes twice. */
+const ROWS_PER_LOOK = 500;
+
+interface StoredLine {
+  readonly seq: number;
+  readonly line: string;
+}
+
+/** Told of a line that is not what was sealed: such lines are left out of pages. */
+export type OnDamage = (row: SessionRow, seq: number) => Promise<void>;
+
+/** Reads lines and makes them entries. What a tail needs is kept, and checked against the session's row. */
+export class LineReader {
+  readonly #sql: Sql;
+  readonly #onDamage: OnDamage;
+  readonly #warm: TailCache;
+
+  constructor(sql: Sql, { onDamage, cacheTtlMs = DEFAULT_CACHE_TTL_MS }: LineReaderOptions) {
+    this.#sql = sql;
+    this.#onDamage = onDamage;
+    this.#warm = new TailCache(cacheTtlMs);
+  }
+
+  async read(id: string, { from, limit = PAGE, direction = 'forward' }: ReadRange): Promise<EntryPage> {
+    if (!Number.isSafeInteger(limit) || limit < 1)
+      throw new RepriseError('INVALID_INPUT', `a page has at least one entry, not ${limit}`);
+    const row = await getSession(this.#sql, id);
+    const isForward = direction === 'forward';
+    const end = isForward ? Math.max(1, from ?? 1) + limit - 1 : Math.min(row.seq, from ?? row.seq);
+    const start = isForward ? Math.max(1, from ?? 1) : Math.max(1, end - limit + 1);
+    const { entries } = await this.#entries(row, start, Math.min(end, row.seq));
+    return {
+      entries: isForward ? entries : entries.toReversed(),
+      lastSeq: row.seq,
+      hasMore: isForward ? end < row.seq : start > 1,
+    };
+  }
+
+  /** From what is kept and what has been appended since; all of it is kept for the next time. */
+  async tail(id: string): Promise<EntryPage> {
+    const row = await getSession(this.#sql, id);
+    const from = Math.max(2, row.context_seq);
+    const to = row.seq;
+    const stamp = { ...row, file_size: 0 };
+    const warm = this.#warm.find(stamp, undefined);
+    const isOfUse = warm !== undefined && warm.from <= from && warm.to <= to;
+    const known: WarmTail = isOfUse ? warm : { from, to: from - 1, entries: [], bytes: 0 };
+    const start = Math.max(from, known.to + 1);
+    const fresh = await this.#entries(row, start, to);
+    const needed = known.entries.filter(({ seq }) => seq >= from);
+    const entries = [...needed, ...fresh.entries];
+    // The context begins later now; what it no longer needs weighed its share.
+    const share = known.entries.length === 0 ? 0 : needed.length / known.entries.length;
+    const bytes = Math.ceil(known.bytes * share) + fresh.bytes;
+    if (fresh.isWhole) this.#warm.keep(stamp, { from, to, entries, bytes }, undefined);
+    else this.#warm.forget(id);
+    return { entries, lastSeq: to, hasMore: false };
+  }
+
+  async #entries(row: SessionRow, from: number, to: number): Promise<Decoded> {
+    const entries: StoredEntry[] = [];
+    let bytes = 0;
+    let damagedAt: number | undefined;
+    for await (const { seq, line } of linesOf(this.#sql, row.id, from, to)) {
+      const buffer = Buffer.from(line);
+      const decoded = decodeLine(buffer);
+      bytes += buffer.length + 1;
+      if (decoded.kind === 'record' && decoded.seal !== 'broken')
+        entries.push({ seq, entry: decoded.record as Entry });
+      else damagedAt ??= seq;
+    }
+    // Whoever meets damage says so, and nobody appends behind it.
+    if (damagedAt !== undefined && row.corrupt_at === null) await this.#onDamage(row, damagedAt);
+    return { entries, bytes, isWhole: damagedAt === undefined };
+  }
+}
+
+export interface LineReaderOptions {
+  readonly onDamage: OnDamage;
+  readonly cacheTtlMs?: number | undefined;
+}
+
+interface Decoded {
+  readonly entries: StoredEntry[];
+  readonly bytes: number;
+  readonly isWhole: boolean;
+}
+
+/** Lines by seq, both ends included. Once it has a seq a line stays as it is, so it need not be one snapshot. */
+export async function* linesOf(
+  sql: Sql,
+  sessionId: string,
+  from: number,
+  to: number,
+): AsyncGenerator<StoredLine> {
+  for (let next = from; next <= to; ) {
+    const rows = await sql.query<StoredLine>(
+      `SELECT seq, line FROM reprise.lines WHERE session_id = $1 AND seq BETWEEN $2 AND $3
+       ORDER BY seq LIMIT ${ROWS_PER_LOOK}`,
+      [sessionId, next, to],
+    );
+    yield* rows;
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < ROWS_PER_LOOK) return;
+    next = last.seq + 1;
+  }
+}

@@ -1,0 +1,26 @@
+import { LOOK_BYTES } from '../control/line-source.ts';
+
+export interface BoundedLines {
+  readonly columns: string;
+  /** A table and the condition on it. */
+  readonly from: string;
+  readonly order: string;
+  /** The column that may be long. */
+  readonly text: string;
+  readonly limit: string;
+}
+
+/**
+ * A statement for lines of any length that answers with no more than one look should read, and one line at least. The
+ * server knows how long a line is without unpacking it. `is_last` says of the last row that nothing is behind it.
+ */
+export function boundedLines({ columns, from, order, text, limit }: BoundedLines): string {
+  return `SELECT ${columns}, place = count AND count < ${limit} AS is_last FROM (
+      SELECT *, count(*) OVER () AS count FROM (
+        SELECT ${columns}, row_number() OVER looked AS place,
+          sum(octet_length(${text})) OVER looked - octet_length(${text}) AS before
+        FROM (SELECT ${columns} FROM ${from} ORDER BY ${order} LIMIT ${limit}) AS page
+        WINDOW looked AS (ORDER BY ${order} ROWS UNBOUNDED PRECEDING)
+      ) AS measured
+    ) AS counted WHERE before < ${LOOK_BYTES} ORDER BY place`;
+}

@@ -1,0 +1,83 @@
+import { RepriseError } from '../../errors.ts';
+import type { Connections } from './connections.ts';
+import { sqlState } from './pg-error.ts';
+import { MIGRATIONS, OLDEST_READER } from './schema.ts';
+import { type StoreContext, transaction } from './transaction.ts';
+
+/** Any number will do, as long as all nodes take the same one: "reprise" in ASCII. */
+const LOCK = 0x7265_7072_6973;
+
+const TABLE = `CREATE TABLE IF NOT EXISTS reprise.schema_version (
+  one boolean PRIMARY KEY DEFAULT true CHECK (one),
+  -- how many steps have been taken, and the fewest a program must know to work here
+  version bigint NOT NULL,
+  oldest_reader bigint NOT NULL
+)`;
+
+interface VersionRow {
+  readonly version: number;
+  readonly oldest_reader: number;
+}
+
+/** Takes the steps that are missing, once however many nodes start together. */
+export async function migrate(context: StoreContext): Promise<void> {
+  const { connections } = context;
+  const known = await readVersion(connections);
+  if (known !== undefined && isReady(known)) return;
+  await prepare(context);
+  await transaction(context, async (tx) => {
+    if (connections.settings.advisoryLocks) tx.run('SELECT pg_advisory_xact_lock($1)', [LOCK]);
+    tx.run(
+      'INSERT INTO reprise.schema_version (version, oldest_reader) VALUES (0, 1) ON CONFLICT DO NOTHING',
+    );
+    // The row is the lock where there is no other; with one it costs nothing.
+    const [row] = await tx.query<VersionRow>(
+      'SELECT version, oldest_reader FROM reprise.schema_version FOR UPDATE',
+    );
+    if (row === undefined || isReady(row)) return;
+    for (const step of MIGRATIONS.slice(row.version)) await tx.query(step);
+    tx.run('UPDATE reprise.schema_version SET version = $1, oldest_reader = greatest(oldest_reader, $2)', [
+      MIGRATIONS.length,
+      OLDEST_READER,
+    ]);
+  });
+}
+
+/** Two who make the same schema at once get in each other's way in the catalogue, which is no error here. */
+async function prepare(context: StoreContext): Promise<void> {
+  const { advisoryLocks } = context.connections.settings;
+  for (let tries = 1; ; tries++) {
+    try {
+      await transaction(context, async (tx) => {
+        if (advisoryLocks) tx.run('SELECT pg_advisory_xact_lock($1)', [LOCK]);
+        tx.run('CREATE SCHEMA IF NOT EXISTS reprise');
+        tx.run(TABLE);
+      });
+      return;
+    } catch (error) {
+      const isRace = ['23505', '42P06', '42P07', 'XX000'].includes(sqlState((error as RepriseError).cause));
+      if (!isRace || tries >= 5) throw error;
+    }
+  }
+}
+
+async function readVersion(connections: Connections): Promise<VersionRow | undefined> {
+  const [found] = await connections.query<{ name: string | null }>(
+    "SELECT to_regclass('reprise.schema_version')::text AS name",
+  );
+  if (found?.name == null) return undefined;
+  const [row] = await connections.query<VersionRow>(
+    'SELECT version, oldest_reader FROM reprise.schema_version',
+  );
+  return row;
+}
+
+/** Whether there is nothing to do. A program that is too old must not touch what it does not understand. */
+function isReady({ version, oldest_reader }: VersionRow): boolean {
+  if (oldest_reader > MIGRATIONS.length) {
+    throw new RepriseError('STORE_NEWER', `the database has schema ${version}, made by a newer version`, {
+      details: { version, known: MIGRATIONS.length, next: 'Update reprise on this machine.' },
+    });
+  }
+  return version >= MIGRATIONS.length;
+}

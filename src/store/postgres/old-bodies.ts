@@ -1,0 +1,19 @@
+import type { Sql } from './connections.ts';
+
+const KEPT_MS = 30 * 24 * 60 * 60 * 1000;
+const ROWS_AT_ONCE = 500;
+
+const FORGET = `UPDATE reprise.inbox SET body = '{}' WHERE (session_id, number) IN (
+    SELECT session_id, number FROM reprise.inbox
+    WHERE state NOT IN ('accepted', 'running') AND body <> '{}' AND created_at < $1
+    ORDER BY created_at LIMIT ${ROWS_AT_ONCE} FOR UPDATE SKIP LOCKED)
+  RETURNING number`;
+
+/**
+ * What was said in a message that has ended is in the history. A month after it came its row keeps id, state and
+ * detail, and its key is known for ever, but the words go. True: there may be more.
+ */
+export async function dropOldBodies(sql: Sql, now: number): Promise<boolean> {
+  const rows = await sql.query(FORGET, [new Date(now - KEPT_MS).toISOString()]);
+  return rows.length === ROWS_AT_ONCE;
+}

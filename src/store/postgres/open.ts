@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto';
+import { RepriseError } from '../../errors.ts';
+import { createClock } from '../control/clock.ts';
+import type { Store } from '../store.ts';
+import { Connections } from './connections.ts';
+import { currentNode } from './holder.ts';
+import { migrate } from './migrate.ts';
+import { PostgresStore } from './postgres-store.ts';
+import { SearchIndexer } from './search-indexer.ts';
+import { ServerClock } from './server-clock.ts';
+import { type PostgresOptions, parsePostgresUrl } from './settings.ts';
+import type { News } from './transaction.ts';
+import { Wakes } from './wakes.ts';
+
+export interface PostgresStoreOptions extends PostgresOptions {
+  readonly now?: string;
+  readonly sessionCacheTtlMs?: number;
+}
+
+/** The oldest server with everything we ask for. */
+const MIN_VERSION = 140_000;
+
+interface ServerFacts {
+  readonly version: number;
+  readonly encoding: string;
+  readonly is_replica: boolean;
+  readonly synchronous_commit: string;
+  readonly fsync: string;
+  readonly now_ms: number;
+}
+
+const FACTS = `SELECT current_setting('server_version_num')::int AS version,
+  current_setting('server_encoding') AS encoding, pg_is_in_recovery() AS is_replica,
+  current_setting('synchronous_commit') AS synchronous_commit, current_setting('fsync') AS fsync,
+  (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now_ms`;
+
+/** One database for many nodes. The tables are made by whoever comes first. */
+export async function openPostgresStore({
+  now,
+  sessionCacheTtlMs,
+  ...options
+}: PostgresStoreOptions): Promise<Store> {
+  const engineId = randomUUID();
+  const connections = new Connections(parsePostgresUrl(options));
+  const wakes = new Wakes({ connections, engineId });
+  const clock = new ServerClock();
+  const context = {
+    connections,
+    now: createClock(now),
+    self: currentNode(engineId),
+    tell: (news: News) => {
+      wakes.tell(news);
+      if (news.sessions.size > 0) indexer?.wake();
+    },
+  };
+  let indexer: SearchIndexer | undefined;
+  try {
+    const askedAt = Date.now();
+    const [server] = await connections.query<ServerFacts>(FACTS);
+    assertFit(server);
+    // The connection was made meanwhile, so this is a rough estimate; the first look for events makes it better.
+    clock.learn(server.now_ms, askedAt, Date.now());
+    await migrate(context);
+    connections.opened();
+    const isOnDisk = server.fsync === 'on' && server.synchronous_commit !== 'off';
+    indexer = new SearchIndexer({ context });
+    return await PostgresStore.open({
+      context,
+      wakes,
+      indexer,
+      clock,
+      durability: isOnDisk ? 'disk' : 'os',
+      ...(sessionCacheTtlMs !== undefined && { cacheTtlMs: sessionCacheTtlMs }),
+    });
+  } catch (error) {
+    // Half a store is none.
+    await indexer?.[Symbol.asyncDispose]();
+    await connections[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+function assertFit(server: ServerFacts | undefined): asserts server is ServerFacts {
+  if (server === undefined) throw new RepriseError('STORE_FAILED', 'the server says nothing about itself');
+  if (server.version < MIN_VERSION) {
+    throw new RepriseError('STORE_FAILED', 'the PostgreSQL server is too old', {
+      outcome: 'none',
+      details: { version: server.version, next: 'Use PostgreSQL 14 or newer.' },
+    });
+  }
+  if (server.encoding !== 'UTF8') {
+    throw new RepriseError('STORE_FAILED', `the database has the encoding ${server.encoding}`, {
+      outcome: 'none',
+      details: { next: "Create it with: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0" },
+    });
+  }
+  if (server.is_replica) {
+    throw new RepriseError('STORE_READ_ONLY', 'the server is a replica and takes no writes', {
+      details: { next: 'Point the store URL at the primary.' },
+    });
+  }
+}

@@ -1,0 +1,109 @@
+import { normalizeSessionKey } from '../../keys/session-key.ts';
+import type { JsonObject } from '../../transcript/json.ts';
+import { checkObject } from '../control/check-input.ts';
+import { receiveRequest } from '../control/control-inbox.ts';
+import type { Sleepers } from '../control/sleepers.ts';
+import type {
+  Inbound,
+  InboundKey,
+  Inbox,
+  InboxItem,
+  InboxReceipt,
+  InboxState,
+  InboxWatchOptions,
+  PendingQuery,
+  TakeOptions,
+} from '../store.ts';
+import { knownItem, receive, settleRows, takeItem } from './inbox.ts';
+import { currentXid, forgetForeignXids, InboxChanges, type Xid } from './inbox-changes.ts';
+import { getItem, pendingItems } from './inbox-rows.ts';
+import { type StoreContext, transaction } from './transaction.ts';
+
+export interface PostgresInboxOptions {
+  readonly context: StoreContext;
+  /** Wakes who sleeps among them when an inbox may have changed, and by the clock; from `begin` on. */
+  readonly wakes: { readonly inboxes: Sleepers; begin(): void };
+  /** Aborts when the store closes. */
+  readonly closing: AbortSignal;
+}
+
+/** The inbox on PostgreSQL: every call one transaction or one look, every node the same. */
+export class PostgresInbox implements Inbox {
+  readonly #context: StoreContext;
+  readonly #wakes: PostgresInboxOptions['wakes'];
+  readonly #closing: AbortSignal;
+  /** Where a watch that starts now begins. */
+  #at: Xid;
+
+  private constructor({ context, wakes, closing }: PostgresInboxOptions, at: Xid) {
+    this.#context = context;
+    this.#wakes = wakes;
+    this.#closing = closing;
+    this.#at = at;
+  }
+
+  static async open(options: PostgresInboxOptions): Promise<PostgresInbox> {
+    const { connections } = options.context;
+    await forgetForeignXids(connections);
+    return new PostgresInbox(options, await currentXid(connections));
+  }
+
+  async receive(inbound: Inbound): Promise<InboxReceipt> {
+    const request = receiveRequest(inbound);
+    return transaction(this.#context, (tx) => receive(tx, request));
+  }
+
+  async take(id: string, options: TakeOptions): Promise<InboxItem | null> {
+    return transaction(this.#context, (tx) => takeItem(tx, { id, ...options }));
+  }
+
+  async settle(inboxId: string, state: InboxState, detail?: JsonObject): Promise<void> {
+    if (detail !== undefined) checkObject(detail, 'a detail');
+    const settlement = { inboxId, state, ...(detail !== undefined && { detail }) };
+    await transaction(this.#context, (tx) => settleRows(tx, [settlement]));
+  }
+
+  async get(inboxId: string): Promise<InboxItem> {
+    return getItem(this.#context.connections, inboxId);
+  }
+
+  async pending(query: string | PendingQuery = {}): Promise<readonly InboxItem[]> {
+    const asked = typeof query === 'string' ? { sessionId: query } : query;
+    return pendingItems(this.#context.connections, asked);
+  }
+
+  async known({ sessionKey, ...key }: InboundKey): Promise<InboxItem | undefined> {
+    return knownItem(this.#context.connections, { ...key, sessionKey: normalizeSessionKey(sessionKey) });
+  }
+
+  watch({ signal }: InboxWatchOptions): AsyncIterable<string> {
+    this.#wakes.begin();
+    // From this call on, whenever the loop over it begins.
+    return this.#changes(this.#at, AbortSignal.any([signal, this.#closing]));
+  }
+
+  async *#changes(after: Xid, signal: AbortSignal): AsyncGenerator<string> {
+    const changes = new InboxChanges(after);
+    while (!signal.aborted) {
+      // Asleep before looking: what is committed in between wakes us.
+      using sleep = this.#wakes.inboxes.sleep('', signal);
+      const sessions = await this.#look(changes);
+      if (signal.aborted) return;
+      this.#at = changes.at;
+      for (const id of sessions) {
+        if (signal.aborted) return;
+        yield id;
+      }
+      if (sessions.length === 0) await sleep.woken;
+    }
+  }
+
+  /** A server that cannot be asked now is asked at the next wake: what happened meanwhile is not lost, only told later. */
+  async #look(changes: InboxChanges): Promise<string[]> {
+    try {
+      return await changes.next(this.#context.connections);
+    } catch {
+      return [];
+    }
+  }
+}

@@ -1,0 +1,352 @@
+import { RepriseError } from '../../errors.ts';
+import { parseSessionId } from '../../keys/ids.ts';
+import { normalizeSessionKey } from '../../keys/session-key.ts';
+import { blobHash } from '../../transcript/blobs.ts';
+import type { JsonObject } from '../../transcript/json.ts';
+import { sha256 } from '../control/blobs.ts';
+import { checkAppendOptions, checkEntries, checkLog, checkObject } from '../control/check-input.ts';
+import { receiveRequest } from '../control/control-inbox.ts';
+import { ControlLease } from '../control/control-lease.ts';
+import { recordOf } from '../control/session-row.ts';
+import { uuidv7 } from '../control/uuid.ts';
+import type { Convlog } from '../convlog.ts';
+import type {
+  ActivateOptions,
+  AppendOptions,
+  AppendReceipt,
+  EntryPage,
+  Inbox,
+  Lease,
+  LeaseInfo,
+  LeaseOptions,
+  ListQuery,
+  LiveEvent,
+  LiveOptions,
+  NewEntry,
+  ReadRange,
+  SearchQuery,
+  SearchResult,
+  SessionInit,
+  SessionPage,
+  SessionRecord,
+  Store,
+  StoredEntry,
+  StoreStats,
+  StoreSupports,
+  VerifyReport,
+  WatchOptions,
+} from '../store.ts';
+import type { Transfer } from '../transfer.ts';
+import { activeSession, canonicalKey } from './active.ts';
+import { AppendWriter } from './append-writer.ts';
+import { transferState } from './copies.ts';
+import { keepHouse } from './keep-house.ts';
+import { LeaseKeeper } from './lease-keeper.ts';
+import { acquireLease, listLeases, releaseLease, renewLease } from './leases.ts';
+import { LineReader } from './lines.ts';
+import { listSessions } from './list.ts';
+import { LiveRelay } from './live-relay.ts';
+import { PostgresConvlog } from './postgres-convlog.ts';
+import { PostgresInbox } from './postgres-inbox.ts';
+import { getSession, lockSession, type SessionRow } from './rows.ts';
+import { countAll, exportSession, verifySessions } from './scan.ts';
+import { searchSessions } from './search.ts';
+import type { SearchIndexer } from './search-indexer.ts';
+import type { ServerClock } from './server-clock.ts';
+import {
+  activateSession,
+  deleteSession,
+  openSession,
+  patchSession,
+  purgeSession,
+  restoreSession,
+} from './sessions.ts';
+import { type StoreContext, transaction } from './transaction.ts';
+import { readTransfer } from './transfer-read.ts';
+import { finishTransfer, writeTransfer } from './transfer-write.ts';
+import type { Tx } from './tx.ts';
+import type { Wakes } from './wakes.ts';
+
+export interface PostgresStoreParts {
+  readonly context: StoreContext;
+  readonly wakes: Wakes;
+  readonly indexer: SearchIndexer;
+  readonly durability: 'disk' | 'os';
+  readonly clock: ServerClock;
+  readonly cacheTtlMs?: number;
+}
+
+const DEFAULT_TTL_MS = 15_000;
+const DEFAULT_WAIT_MS = 10_000;
+const RETRY_MS = 50;
+
+/** The port on one database that many nodes share. */
+export class PostgresStore implements Store {
+  readonly supports: StoreSupports;
+  readonly inbox: Inbox;
+  readonly convlog: Convlog;
+  readonly transfer: Transfer;
+  readonly #context: StoreContext;
+  readonly #wakes: Wakes;
+  readonly #writer: AppendWriter;
+  readonly #lines: LineReader;
+  readonly #leases: LeaseKeeper;
+  readonly #live: LiveRelay;
+  readonly #indexer: SearchIndexer;
+  readonly #closing: AbortController;
+
+  private constructor(
+    { context, wakes, indexer, durability, clock, cacheTtlMs }: PostgresStoreParts,
+    inbox: Inbox,
+    closing: AbortController,
+  ) {
+    const { connections, self } = context;
+    this.#closing = closing;
+    this.supports = { search: 'index', durability, shared: true, live: 'all' };
+    this.#context = context;
+    this.#wakes = wakes;
+    this.#indexer = indexer;
+    this.#writer = new AppendWriter(context);
+    this.#lines = new LineReader(connections, {
+      onDamage: (row, seq) => this.#noteDamage(row, seq),
+      cacheTtlMs,
+    });
+    this.#leases = new LeaseKeeper(connections, self);
+    const { engineId } = self;
+    this.#live = new LiveRelay({ connections, wakes, engineId, closing: closing.signal, clock });
+    this.inbox = inbox;
+    this.convlog = new PostgresConvlog(context);
+    this.transfer = {
+      read: (cursor) => readTransfer(connections, cursor),
+      write: (records, note) =>
+        transaction(context, (tx) => writeTransfer(tx, records, note), { isCopy: true }),
+      finish: (run) => transaction(context, (tx) => finishTransfer(tx, run), { isCopy: true }),
+      state: () => transferState(connections),
+    };
+    keepHouse(context, closing.signal);
+  }
+
+  static async open(parts: PostgresStoreParts): Promise<PostgresStore> {
+    const { context, wakes } = parts;
+    const closing = new AbortController();
+    const inbox = await PostgresInbox.open({ context, wakes, closing: closing.signal });
+    return new PostgresStore(parts, inbox, closing);
+  }
+
+  async create({ id = uuidv7(), key, ...rest }: SessionInit): Promise<SessionRecord> {
+    if (rest.settings !== undefined) checkObject(rest.settings, 'settings');
+    const init = { ...rest, id: parseSessionId(id), key: normalizeSessionKey(key) };
+    return this.#write((tx) => openSession(tx, init));
+  }
+
+  async get(id: string): Promise<SessionRecord> {
+    const { connections } = this.#context;
+    const row = await getSession(connections, parseSessionId(id));
+    return recordOf(row, (await activeSession(connections, row.key)) === row.id);
+  }
+
+  async active(key: string): Promise<SessionRecord | undefined> {
+    const { connections } = this.#context;
+    const id = await activeSession(connections, canonicalKey(normalizeSessionKey(key)));
+    return id === undefined ? undefined : this.get(id);
+  }
+
+  async activate(key: string, id: string, options: ActivateOptions = {}): Promise<SessionRecord> {
+    const request = { ...options, key: normalizeSessionKey(key), id: parseSessionId(id) };
+    return this.#write((tx) => activateSession(tx, request));
+  }
+
+  async list(query: ListQuery = {}): Promise<SessionPage> {
+    return listSessions(this.#context.connections, query);
+  }
+
+  async append(
+    id: string,
+    entries: readonly NewEntry[],
+    options: AppendOptions = {},
+  ): Promise<AppendReceipt> {
+    checkEntries(entries);
+    if (entries.length === 0) throw new RepriseError('INVALID_INPUT', 'an append has at least one entry');
+    checkAppendOptions(options);
+    const { deliver, log, ...rest } = options;
+    return this.#writer.append({
+      ...rest,
+      id: parseSessionId(id),
+      // As they are now: the caller may go on with its objects while they wait.
+      entries: structuredClone(entries),
+      ...(log !== undefined && { log: checkLog(log) }),
+      ...(deliver !== undefined && { deliver: deliver.map(receiveRequest) }),
+    });
+  }
+
+  async tail(id: string): Promise<EntryPage> {
+    return this.#lines.tail(parseSessionId(id));
+  }
+
+  async read(id: string, range: ReadRange = {}): Promise<EntryPage> {
+    return this.#lines.read(parseSessionId(id), range);
+  }
+
+  /** Bytes that are not what their name says are damage, never an answer. */
+  async blob(id: string, name: string): Promise<Uint8Array> {
+    const { connections } = this.#context;
+    const hash = blobHash(name);
+    await getSession(connections, parseSessionId(id));
+    const [row] = await connections.query<{ bytes: Uint8Array }>(
+      'SELECT bytes FROM reprise.blobs WHERE session_id = $1 AND hash = $2',
+      [id, hash],
+    );
+    const details = { id, blob: `sha256:${hash}` };
+    if (row === undefined)
+      throw new RepriseError('NOT_FOUND', `session ${id} has no blob sha256:${hash}`, { details });
+    if (sha256(row.bytes) !== hash)
+      throw new RepriseError('STORE_CORRUPT', `blob sha256:${hash} of session ${id} is damaged`, { details });
+    return new Uint8Array(row.bytes);
+  }
+
+  async *watch(id: string, { afterSeq, signal }: WatchOptions): AsyncIterable<StoredEntry> {
+    this.#wakes.begin();
+    let seen = afterSeq;
+    while (!signal.aborted) {
+      // Asleep before looking: what is committed in between wakes us.
+      using sleep = this.#wakes.sessions.sleep(id, signal);
+      let entries: readonly StoredEntry[] = [];
+      try {
+        ({ entries } = await this.read(id, { from: seen + 1 }));
+      } catch (error) {
+        // A watch outlives a server that is away for a while; the clock wakes it.
+        if (this.#closing.signal.aborted || !isPassing(error)) throw error;
+      }
+      for (const stored of entries) {
+        if (signal.aborted) return;
+        seen = stored.seq;
+        yield stored;
+      }
+      if (entries.length === 0) await sleep.woken;
+    }
+  }
+
+  async publish(id: string, event: JsonObject): Promise<void> {
+    this.#closing.signal.throwIfAborted();
+    this.#live.publish(parseSessionId(id), event);
+  }
+
+  live(id: string, { signal }: LiveOptions): AsyncIterable<LiveEvent> {
+    return this.#live.listen(parseSessionId(id), AbortSignal.any([signal, this.#closing.signal]));
+  }
+
+  async lease(
+    id: string,
+    { ttlMs = DEFAULT_TTL_MS, waitMs = DEFAULT_WAIT_MS }: LeaseOptions = {},
+  ): Promise<Lease> {
+    const sessionId = parseSessionId(id);
+    const deadline = performance.now() + waitMs;
+    for (;;) {
+      const askedAt = performance.now();
+      try {
+        const epoch = await this.#write((tx) => acquireLease(tx, { id: sessionId, ttlMs }));
+        const lease = this.#leaseOf(sessionId, epoch, ttlMs);
+        this.#leases.keep(lease, askedAt);
+        return lease;
+      } catch (error) {
+        const isHeld = error instanceof RepriseError && error.code === 'LEASE_HELD';
+        if (!isHeld || performance.now() >= deadline) throw error;
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      }
+    }
+  }
+
+  async leases(): Promise<readonly LeaseInfo[]> {
+    return listLeases(this.#context.connections, this.#context.self);
+  }
+
+  async patch(id: string, settings: JsonObject): Promise<SessionRecord> {
+    checkObject(settings, 'settings');
+    const request = { id: parseSessionId(id), settings };
+    return this.#write((tx) => patchSession(tx, request));
+  }
+
+  async delete(id: string): Promise<SessionRecord> {
+    const record = await this.#write((tx) => deleteSession(tx, { id: parseSessionId(id) }));
+    for (const lease of this.#leases.leases) if (lease.sessionId === id) lease.lose();
+    return record;
+  }
+
+  async restore(id: string): Promise<SessionRecord> {
+    return this.#write((tx) => restoreSession(tx, { id: parseSessionId(id) }));
+  }
+
+  async purge(id: string): Promise<void> {
+    return this.#write((tx) => purgeSession(tx, { id: parseSessionId(id) }));
+  }
+
+  async search(query: SearchQuery): Promise<SearchResult> {
+    return searchSessions(this.#context.connections, query);
+  }
+
+  async reindex(): Promise<void> {
+    return this.#indexer.reindex();
+  }
+
+  async verify(id?: string): Promise<VerifyReport> {
+    return verifySessions(this.#context.connections, id === undefined ? undefined : parseSessionId(id));
+  }
+
+  async stats(): Promise<StoreStats> {
+    return { ...(await countAll(this.#context.connections)), search: await this.#indexer.stats() };
+  }
+
+  async exportSession(id: string): Promise<Uint8Array> {
+    return exportSession(this.#context.connections, parseSessionId(id));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { connections } = this.#context;
+    if (this.#closing.signal.aborted) return connections[Symbol.asyncDispose]();
+    this.#closing.abort(new RepriseError('STORE_FAILED', 'the store is closed', { outcome: 'none' }));
+    await this.#writer.idle();
+    await this.#indexer[Symbol.asyncDispose]();
+    // Whoever sweeps next runs what waits.
+    for (const lease of this.#leases.leases) await lease.release({ handOver: true }).catch(() => null);
+    this.#leases.close();
+    await this.#live.close();
+    await this.#wakes.close();
+    await connections[Symbol.asyncDispose]();
+  }
+
+  #write<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    return transaction(this.#context, work);
+  }
+
+  #leaseOf(sessionId: string, epoch: number, ttlMs: number): ControlLease {
+    const { connections, self } = this.#context;
+    const ref = { id: sessionId, epoch };
+    return new ControlLease({
+      beat: () => renewLease(connections, self, ref),
+      release: (options) => this.#write((tx) => releaseLease(tx, { ...ref, ...options })),
+      sessionId,
+      epoch,
+      ttlMs,
+      onOver: () => this.#leases.forget({ sessionId, epoch }),
+    });
+  }
+
+  /** Read-only from now on, from the first byte that is not what was sealed. */
+  async #noteDamage({ id }: SessionRow, seq: number): Promise<void> {
+    await this.#write(async (tx) => {
+      const row = await lockSession(tx, id);
+      const [place] = await tx.query<{ bytes: number }>(
+        `SELECT coalesce(sum(octet_length(line) + 1), 0)::bigint AS bytes FROM reprise.lines
+         WHERE session_id = $1 AND seq < $2`,
+        [id, seq],
+      );
+      row.corrupt_at ??= place?.bytes ?? 0;
+      tx.touch(row);
+    });
+  }
+}
+
+/** The server is away or busy, and will be back. */
+function isPassing(error: unknown): boolean {
+  return error instanceof RepriseError && (error.code === 'STORE_FAILED' || error.code === 'STORE_BUSY');
+}

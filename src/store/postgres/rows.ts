@@ -1,0 +1,188 @@
+import { RepriseError } from '../../errors.ts';
+import { recentOf, type SessionState } from '../control/session-row.ts';
+import type { Sql } from './connections.ts';
+import { plainText } from './text.ts';
+import type { Tx } from './tx.ts';
+
+/** A row of `sessions`. */
+export interface SessionRow extends SessionState {
+  /** Of its lease, whose time may be over; 0: there is none. */
+  lease_epoch: number;
+  /** Of all its lines with their LFs. */
+  bytes: number;
+}
+
+export interface LineRow {
+  readonly session_id: string;
+  readonly seq: number;
+  readonly entry_id: string | null;
+  /** Without its LF. */
+  readonly line: string;
+}
+
+/** In SQL; also what arrays of them are cast to. */
+const TYPES = {
+  id: 'text',
+  agent_id: 'text',
+  key: 'text',
+  kind: 'text',
+  channel: 'text',
+  parent_id: 'text',
+  title: 'text',
+  label: 'text',
+  status: 'text',
+  created_at: 'text',
+  last_at: 'text',
+  recent: 'text',
+  message_count: 'bigint',
+  turn_count: 'bigint',
+  token_estimate: 'bigint',
+  settings: 'text',
+  seq: 'bigint',
+  q: 'bigint',
+  leaf: 'text',
+  epoch: 'bigint',
+  lease_epoch: 'bigint',
+  context_seq: 'bigint',
+  context_compaction: 'bigint',
+  bytes: 'bigint',
+  corrupt_at: 'bigint',
+} as const satisfies Record<keyof SessionRow, string>;
+
+/** What a transaction may change; the rest is set once. */
+const CHANGEABLE = [
+  'title',
+  'label',
+  'status',
+  'last_at',
+  'recent',
+  'message_count',
+  'turn_count',
+  'token_estimate',
+  'settings',
+  'seq',
+  'q',
+  'leaf',
+  'epoch',
+  'lease_epoch',
+  'context_seq',
+  'context_compaction',
+  'bytes',
+  'corrupt_at',
+] as const satisfies readonly (keyof SessionRow)[];
+
+const ALL = Object.keys(TYPES) as (keyof SessionRow)[];
+
+/** Named one by one: a newer node may have added columns, which would change what a prepared statement answers. */
+export const SESSION_COLUMNS: string = ALL.join(', ');
+
+const LOCK = `SELECT ${SESSION_COLUMNS} FROM reprise.sessions WHERE id = ANY($1) ORDER BY id FOR UPDATE`;
+const LOCK_ONE = `SELECT ${SESSION_COLUMNS} FROM reprise.sessions WHERE id = $1 FOR UPDATE`;
+
+const INSERT = `INSERT INTO reprise.sessions (${SESSION_COLUMNS})
+  VALUES (${ALL.map((_, i) => `$${i + 1}`).join(', ')}) ON CONFLICT DO NOTHING RETURNING id`;
+
+const SAVED = ['id', ...CHANGEABLE] as const;
+const SAVE = `UPDATE reprise.sessions AS s SET ${CHANGEABLE.map((name) => `${name} = u.${name}`).join(', ')}
+  FROM unnest(${SAVED.map((name, i) => `$${i + 1}::${TYPES[name]}[]`).join(', ')}) AS u (${SAVED.join(', ')})
+  WHERE s.id = u.id`;
+const SAVE_ONE = `UPDATE reprise.sessions SET ${CHANGEABLE.map((name, i) => `${name} = $${i + 2}`).join(', ')}
+  WHERE id = $1`;
+
+const FEW_LINES = 8;
+const INSERT_LINES = `INSERT INTO reprise.lines (session_id, seq, entry_id, line)
+  SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[])`;
+
+/** A session's row, locked until the transaction ends; the same copy for everybody in it. */
+export async function lockSession(tx: Tx, id: string): Promise<SessionRow> {
+  const known = tx.sessions.get(id);
+  if (known !== undefined) return known;
+  const [row] = await tx.query<SessionRow>(LOCK_ONE, [id]);
+  if (row === undefined) return refuseUnknown(tx, id);
+  tx.sessions.set(id, row);
+  return row;
+}
+
+/** Those that are there, in the order of their ids; or those that are there and nobody else has locked. */
+export async function lockAll(
+  tx: Tx,
+  ids: readonly string[],
+  { skipLocked = false }: { readonly skipLocked?: boolean } = {},
+): Promise<SessionRow[]> {
+  const rows = await tx.query<SessionRow>(skipLocked ? `${LOCK} SKIP LOCKED` : LOCK, [ids]);
+  for (const row of rows) tx.sessions.set(row.id, row);
+  return rows;
+}
+
+/** As it is committed, without a lock. */
+export async function findSession(sql: Sql, id: string): Promise<SessionRow | undefined> {
+  const [row] = await sql.query<SessionRow>(`SELECT ${SESSION_COLUMNS} FROM reprise.sessions WHERE id = $1`, [
+    id,
+  ]);
+  return row;
+}
+
+export async function getSession(sql: Sql, id: string): Promise<SessionRow> {
+  return (await findSession(sql, id)) ?? refuseUnknown(sql, id);
+}
+
+export async function isPurged(sql: Sql, id: string): Promise<boolean> {
+  const rows = await sql.query('SELECT 1 AS one FROM reprise.purged WHERE id = $1', [id.toLowerCase()]);
+  return rows.length > 0;
+}
+
+export async function refuseUnknown(sql: Sql, id: string): Promise<never> {
+  if (await isPurged(sql, id))
+    throw new RepriseError('GONE', `session ${id} was purged`, { details: { id } });
+  throw new RepriseError('SESSION_NOT_FOUND', `no session ${id}`, { details: { id } });
+}
+
+/** False where the id is taken, in whatever case. Waits for somebody who is taking it just now. */
+export async function insertSession(tx: Tx, row: SessionRow): Promise<boolean> {
+  const made = await tx.query(
+    INSERT,
+    ALL.map((name) => stored(row, name)),
+  );
+  if (made.length === 0) return false;
+  tx.sessions.set(row.id, row);
+  return true;
+}
+
+export function saveSessions(tx: Tx, rows: readonly SessionRow[]): void {
+  for (const row of rows) row.recent = recentOf(row.last_at);
+  const [only] = rows;
+  if (only !== undefined && rows.length === 1)
+    tx.run(
+      SAVE_ONE,
+      SAVED.map((name) => stored(only, name)),
+    );
+  else
+    tx.run(
+      SAVE,
+      SAVED.map((name) => rows.map((row) => stored(row, name))),
+    );
+}
+
+export function insertLines(tx: Tx, lines: readonly LineRow[]): void {
+  // Arrays are text within text, which is worth its escaping only for many.
+  if (lines.length <= FEW_LINES) {
+    const places = lines.map((_, i) => `($${4 * i + 1}, $${4 * i + 2}, $${4 * i + 3}, $${4 * i + 4})`);
+    tx.run(
+      `INSERT INTO reprise.lines (session_id, seq, entry_id, line) VALUES ${places.join(', ')}`,
+      lines.flatMap(({ session_id, seq, entry_id, line }) => [session_id, seq, entry_id, line]),
+    );
+    return;
+  }
+  tx.run(INSERT_LINES, [
+    lines.map(({ session_id }) => session_id),
+    lines.map(({ seq }) => seq),
+    lines.map(({ entry_id }) => entry_id),
+    lines.map(({ line }) => line),
+  ]);
+}
+
+/** A title is what somebody said. */
+function stored(row: SessionRow, name: keyof SessionRow): string | number | null {
+  const value = row[name];
+  return typeof value === 'string' && (name === 'title' || name === 'label') ? plainText(value) : value;
+}

@@ -1,0 +1,76 @@
+import { blobHash } from '../../transcript/blobs.ts';
+import { examineSession, finding, verdict } from '../control/examine.ts';
+import type { StoreStats, VerifyFinding, VerifyReport } from '../store.ts';
+import type { Connections, Sql } from './connections.ts';
+import { linesOf } from './lines.ts';
+import { findSession, getSession, type SessionRow } from './rows.ts';
+import { serverFacts } from './server-facts.ts';
+
+const SESSIONS_PER_LOOK = 500;
+
+/** Reads every line, of one session or of all, and believes none of them. */
+export async function verifySessions(sql: Sql, id?: string): Promise<VerifyReport> {
+  const findings: VerifyFinding[] = [];
+  if (id !== undefined) findings.push(...(await verifySession(sql, await getSession(sql, id))));
+  for (let last = ''; id === undefined; ) {
+    const ids = await sql.query<{ id: string }>(
+      `SELECT id FROM reprise.sessions WHERE id > $1 ORDER BY id LIMIT ${SESSIONS_PER_LOOK}`,
+      [last],
+    );
+    for (const session of ids) {
+      const row = await findSession(sql, session.id);
+      if (row !== undefined) findings.push(...(await verifySession(sql, row)));
+    }
+    if (ids.length < SESSIONS_PER_LOOK) break;
+    last = ids.at(-1)?.id ?? last;
+  }
+  return { status: verdict(findings), findings };
+}
+
+async function verifySession(sql: Sql, row: SessionRow): Promise<VerifyFinding[]> {
+  const { id } = row;
+  const examiner = examineSession(id);
+  for await (const { line } of linesOf(sql, id, 1, row.seq)) examiner.push(Buffer.from(`${line}\n`));
+  const { findings, blobs } = examiner.finish({ lines: row.seq, bytes: row.bytes });
+  const inBlobs = blobs === undefined ? [] : await verifyBlobs(sql, id, blobs);
+  // Purged before the end: what could not be read any more is no finding.
+  return (await findSession(sql, id)) === undefined ? [] : [...findings, ...inBlobs];
+}
+
+/** What the lines name against what is there. The server counts: no blob has to travel to be checked. */
+async function verifyBlobs(sql: Sql, id: string, names: ReadonlySet<string>): Promise<VerifyFinding[]> {
+  const rows = await sql.query<{ hash: string; is_whole: boolean }>(
+    `SELECT hash, encode(sha256(bytes), 'hex') = hash AS is_whole FROM reprise.blobs
+     WHERE session_id = $1 ORDER BY hash`,
+    [id],
+  );
+  const kept = new Map(rows.map(({ hash, is_whole }) => [hash, is_whole]));
+  const findings: VerifyFinding[] = [];
+  for (const name of names) {
+    const isWhole = kept.get(blobHash(name));
+    if (isWhole === undefined) findings.push(finding(id, 'missing-blob', `no blob ${name}`));
+    if (isWhole === false)
+      findings.push(finding(id, 'corrupt-blob', `blob ${name} has other bytes than were kept`));
+    kept.delete(blobHash(name));
+  }
+  for (const hash of kept.keys()) findings.push(finding(id, 'stray-blob', `no line names ${hash}`));
+  return findings;
+}
+
+/** The stored lines in seq order, LF-terminated. */
+export async function exportSession(sql: Sql, id: string): Promise<Uint8Array> {
+  const { seq } = await getSession(sql, id);
+  const parts: Buffer[] = [];
+  for await (const { line } of linesOf(sql, id, 1, seq)) parts.push(Buffer.from(`${line}\n`));
+  return Buffer.concat(parts);
+}
+
+export async function countAll(connections: Connections): Promise<StoreStats> {
+  const server = await serverFacts(connections);
+  const [row] = await connections.query<{ sessions: number; bytes: number }>(
+    'SELECT count(*) AS sessions, coalesce(sum(bytes), 0)::bigint AS bytes FROM reprise.sessions',
+  );
+  // There are no files that could be behind.
+  const { sessions = 0, bytes = 0 } = row ?? {};
+  return { sessions, bytes, behind: 0, problems: [], ...(server !== undefined && { server }) };
+}

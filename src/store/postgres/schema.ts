@@ -1,0 +1,255 @@
+/**
+ * Tables of the PostgreSQL store, all in the schema `reprise`. Times are ISO-8601, JSON is text: `jsonb` refuses
+ * `\u0000` and writes numbers anew. What may hold any text is escaped first, because text here has no NUL. Ids and
+ * times compare byte by byte (collation "C"), as in every other store. `session_id` comes first in every key that has
+ * one.
+ */
+const CORE = `
+CREATE TABLE reprise.sessions (
+  id text COLLATE "C" PRIMARY KEY,
+  -- ids that differ only in case are one: they would be one file elsewhere
+  folded text COLLATE "C" GENERATED ALWAYS AS (lower(id COLLATE "C")) STORED UNIQUE,
+  agent_id text COLLATE "C" NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  kind text COLLATE "C" NOT NULL,
+  channel text COLLATE "C",
+  parent_id text COLLATE "C",
+  title text COLLATE "C" NOT NULL DEFAULT '',
+  label text COLLATE "C",
+  status text COLLATE "C" NOT NULL DEFAULT 'open',
+  created_at text COLLATE "C" NOT NULL,
+  last_at text COLLATE "C" NOT NULL,
+  -- last_at to the second, for the indexes: a busy session moves in them once a second, not with every turn
+  recent text COLLATE "C" NOT NULL,
+  message_count bigint NOT NULL DEFAULT 0,
+  turn_count bigint NOT NULL DEFAULT 0,
+  token_estimate bigint NOT NULL DEFAULT 0,
+  settings text NOT NULL DEFAULT '{}',
+  -- seq counts all lines, q our own; they differ where another tool has appended before the session came here
+  seq bigint NOT NULL,
+  q bigint NOT NULL,
+  leaf text COLLATE "C",
+  epoch bigint NOT NULL DEFAULT 0,
+  -- that of its row in leases, 0 where there is none: whoever has locked the session need not look there
+  lease_epoch bigint NOT NULL DEFAULT 0,
+  -- the first seq the context needs, and the compaction that said so (0: none, or its branch was left)
+  context_seq bigint NOT NULL DEFAULT 1,
+  context_compaction bigint NOT NULL DEFAULT 0,
+  -- of all its lines with their LFs
+  bytes bigint NOT NULL DEFAULT 0,
+  corrupt_at bigint
+) WITH (fillfactor = 70);
+CREATE INDEX sessions_recent ON reprise.sessions (status, recent DESC);
+CREATE INDEX sessions_recent_by_agent ON reprise.sessions (agent_id, status, recent DESC);
+CREATE INDEX sessions_by_parent ON reprise.sessions (parent_id) WHERE parent_id IS NOT NULL;
+CREATE INDEX sessions_by_channel ON reprise.sessions (channel) WHERE channel IS NOT NULL;
+CREATE INDEX sessions_by_kind ON reprise.sessions (kind);
+
+-- Whoever decides which session a key stands for locks its row first, and makes it where there is none.
+CREATE TABLE reprise.active (
+  key text COLLATE "C" PRIMARY KEY,
+  session_id text COLLATE "C" NOT NULL DEFAULT '',
+  counter bigint NOT NULL DEFAULT 0
+);
+
+-- The stored lines without their LF, byte for byte what every other store has.
+CREATE TABLE reprise.lines (
+  session_id text COLLATE "C" NOT NULL,
+  seq bigint NOT NULL,
+  -- null for the header, and for a line of another tool whose id an earlier one has
+  entry_id text COLLATE "C",
+  line text COLLATE "C" NOT NULL,
+  PRIMARY KEY (session_id, seq),
+  UNIQUE (session_id, entry_id)
+);
+
+CREATE TABLE reprise.append_keys (
+  session_id text COLLATE "C" NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  hash text COLLATE "C" NOT NULL,
+  first_seq bigint NOT NULL,
+  last_seq bigint NOT NULL,
+  PRIMARY KEY (session_id, key)
+);
+
+CREATE TABLE reprise.blobs (
+  session_id text COLLATE "C" NOT NULL,
+  hash text COLLATE "C" NOT NULL,
+  bytes bytea NOT NULL,
+  PRIMARY KEY (session_id, hash)
+);
+-- images and such do not get smaller
+ALTER TABLE reprise.blobs ALTER COLUMN bytes SET STORAGE EXTERNAL;
+
+CREATE TABLE reprise.leases (
+  session_id text COLLATE "C" PRIMARY KEY,
+  epoch bigint NOT NULL,
+  holder text NOT NULL,
+  ttl_ms bigint NOT NULL,
+  -- by the server's clock, the only one that all nodes share
+  expires_at timestamptz NOT NULL
+) WITH (fillfactor = 70);
+
+-- By the folded id. Outlives everything else of a session.
+CREATE TABLE reprise.purged (id text COLLATE "C" PRIMARY KEY);
+
+CREATE TABLE reprise.inbox (
+  session_id text COLLATE "C" NOT NULL,
+  number bigint GENERATED ALWAYS AS IDENTITY,
+  id text COLLATE "C" NOT NULL UNIQUE,
+  session_key text COLLATE "C" NOT NULL,
+  state text COLLATE "C" NOT NULL,
+  class text COLLATE "C" NOT NULL DEFAULT 'message',
+  group_name text COLLATE "C",
+  body text NOT NULL,
+  detail text,
+  -- ids of dropped rows as JSON, for the one that stands for them
+  carries text,
+  attempts bigint NOT NULL DEFAULT 0,
+  created_at text COLLATE "C" NOT NULL,
+  -- the transaction that accepted or settled it last: whoever watches asks for all that may have ended since
+  changed_by xid8 NOT NULL DEFAULT pg_current_xact_id(),
+  PRIMARY KEY (session_id, number)
+) WITH (fillfactor = 80);
+CREATE INDEX inbox_waiting ON reprise.inbox (session_id, number) WHERE state IN ('accepted', 'running');
+CREATE INDEX inbox_groups ON reprise.inbox (group_name, number) WHERE group_name IS NOT NULL AND state IN ('accepted', 'running');
+CREATE INDEX inbox_changes ON reprise.inbox (changed_by);
+
+-- By the database itself, so that no statement can forget it. A row that begins to run is no news.
+CREATE FUNCTION reprise.note_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  NEW.changed_by := pg_current_xact_id();
+  RETURN NEW;
+END $$;
+CREATE TRIGGER inbox_settled BEFORE UPDATE OF state ON reprise.inbox
+  FOR EACH ROW WHEN (NEW.state <> 'running') EXECUTE FUNCTION reprise.note_change();
+
+-- What has ended and still has its words, by the time it came.
+CREATE INDEX inbox_spoken ON reprise.inbox (created_at) WHERE state NOT IN ('accepted', 'running') AND body <> '{}';
+
+-- Who counts the members of a group before adding one locks its row.
+CREATE TABLE reprise.inbox_group_locks (name text COLLATE "C" PRIMARY KEY);
+
+-- Outlives reset, delete and purge: a message is accepted once, ever.
+CREATE TABLE reprise.inbound_keys (
+  agent_id text COLLATE "C" NOT NULL,
+  source text COLLATE "C" NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  hash text COLLATE "C" NOT NULL,
+  inbox_id text COLLATE "C" NOT NULL,
+  PRIMARY KEY (agent_id, source, key)
+);
+
+-- What was said on each channel, whatever became of the sessions. Names are escaped, contents are JSON.
+CREATE TABLE reprise.convlog_chats (
+  chat bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  -- of the three names, which may be longer than what an index takes
+  name_hash text COLLATE "C" NOT NULL UNIQUE,
+  agent_id text COLLATE "C" NOT NULL,
+  channel_type text COLLATE "C" NOT NULL,
+  channel_id text COLLATE "C" NOT NULL,
+  messages bigint NOT NULL DEFAULT 0,
+  last_number bigint NOT NULL DEFAULT 0,
+  first_at text COLLATE "C" NOT NULL DEFAULT '',
+  last_at text COLLATE "C" NOT NULL DEFAULT '',
+  last_text text COLLATE "C" NOT NULL DEFAULT ''
+) WITH (fillfactor = 80);
+CREATE INDEX convlog_by_time ON reprise.convlog_chats (last_at DESC, chat DESC);
+CREATE INDEX convlog_by_agent ON reprise.convlog_chats (agent_id, last_at DESC, chat DESC);
+CREATE INDEX convlog_by_messages ON reprise.convlog_chats (messages DESC, chat DESC);
+
+CREATE TABLE reprise.convlog_lines (
+  chat bigint NOT NULL,
+  -- counts the lines of a chat
+  number bigint NOT NULL,
+  ts text COLLATE "C" NOT NULL,
+  role text COLLATE "C" NOT NULL,
+  content text NOT NULL,
+  sender_id text COLLATE "C",
+  sender_name text COLLATE "C",
+  session_id text COLLATE "C",
+  message_id text COLLATE "C",
+  PRIMARY KEY (chat, number)
+);
+
+-- Who spoke where, under which names.
+CREATE TABLE reprise.convlog_members (
+  chat bigint NOT NULL,
+  -- of id and name
+  name_hash text COLLATE "C" NOT NULL,
+  sender_id text COLLATE "C" NOT NULL,
+  sender_name text COLLATE "C" NOT NULL,
+  last_number bigint NOT NULL,
+  PRIMARY KEY (chat, name_hash)
+);
+CREATE INDEX convlog_members_recent ON reprise.convlog_members (chat, last_number DESC);
+
+-- Running deltas on their way to other nodes. Not logged: after a crash nobody waits for them any more.
+CREATE UNLOGGED TABLE reprise.live_events (
+  session_id text COLLATE "C" NOT NULL,
+  number bigint GENERATED ALWAYS AS IDENTITY,
+  -- the store that published it, which has told its own listeners
+  engine text COLLATE "C" NOT NULL,
+  event text NOT NULL,
+  -- so many of the same session were let go right before it
+  missed bigint NOT NULL DEFAULT 0,
+  made_by xid8 NOT NULL DEFAULT pg_current_xact_id(),
+  made_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  PRIMARY KEY (session_id, number)
+);
+`;
+
+/** Since version 2: what searches look into; derived from the lines, and made anew by `reindex`. */
+const SEARCH = `
+-- How far the index has a session. Beside the session's seq, so that no line can be left out, whoever commits when.
+ALTER TABLE reprise.sessions ADD COLUMN indexed_seq bigint NOT NULL DEFAULT 0;
+CREATE INDEX sessions_unindexed ON reprise.sessions (id) WHERE seq > indexed_seq;
+
+-- Pieces of the texts of some lines in a row; see search-grams.ts.
+CREATE TABLE reprise.search_blocks (
+  session_id text COLLATE "C" NOT NULL,
+  first_seq bigint NOT NULL,
+  last_seq bigint NOT NULL,
+  -- of the texts, and of the lines
+  chars bigint NOT NULL,
+  bytes bigint NOT NULL,
+  -- when they were said, in milliseconds
+  oldest bigint NOT NULL,
+  newest bigint NOT NULL,
+  grams int4[] NOT NULL,
+  PRIMARY KEY (session_id, first_seq)
+);
+-- hashes do not get smaller
+ALTER TABLE reprise.search_blocks ALTER COLUMN grams SET STORAGE EXTERNAL;
+CREATE INDEX search_grams ON reprise.search_blocks USING gin (grams);
+
+-- The one node that indexes now. It may die: by the server's clock its time is over soon.
+CREATE TABLE reprise.search_claim (
+  one boolean PRIMARY KEY DEFAULT true CHECK (one),
+  holder text COLLATE "C" NOT NULL,
+  expires_at timestamptz NOT NULL
+);
+`;
+
+/** Since version 3: a copy of another store into this one, while it is made and ever after. */
+const COPIES = `
+CREATE TABLE reprise.copies (
+  one boolean PRIMARY KEY DEFAULT true CHECK (one),
+  run text NOT NULL,
+  cursor text,
+  finished boolean NOT NULL DEFAULT false,
+  -- the highest one the source has told of, and the one below which nobody is granted a lease
+  epoch bigint NOT NULL DEFAULT 0,
+  epoch_floor bigint NOT NULL DEFAULT 0,
+  session text
+);
+`;
+
+/**
+ * Forwards only. A step is never changed once it is out, and must leave everything as older nodes expect it: they go
+ * on working while the new ones come up. So columns are added with a default, and nothing is renamed or dropped.
+ */
+export const MIGRATIONS: readonly string[] = [CORE, SEARCH, COPIES];
+
+/** The oldest program version that can work with a schema of the current version; raised by a step that breaks this. */
+export const OLDEST_READER = 1;

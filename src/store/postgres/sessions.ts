@@ -1,0 +1,223 @@
+import { RepriseError } from '../../errors.ts';
+import { parseSessionId } from '../../keys/ids.ts';
+import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
+import type { JsonObject } from '../../transcript/json.ts';
+import { activation, headerLine, settingsEntry } from '../control/session-lines.ts';
+import { recentOf, recordOf } from '../control/session-row.ts';
+import type { SessionInit, SessionRecord } from '../store.ts';
+import { type ActiveRow, activeSession, canonicalKey, lockKey, setActive } from './active.ts';
+import type { Sql } from './connections.ts';
+import { cancelPending, forgetBodies } from './inbox-rows.ts';
+import { getSession, insertSession, isPurged, lockSession, type SessionRow } from './rows.ts';
+import { plainText } from './text.ts';
+import type { Tx } from './tx.ts';
+import { writeEntries } from './write-entries.ts';
+
+export type NewSessionInit = Omit<SessionInit, 'activate'> & { readonly id: string };
+
+/** One step, so that two who ask for the session of a key at once get the same one. */
+export async function openSession(
+  tx: Tx,
+  { activate = false, ...init }: SessionInit & { readonly id: string },
+): Promise<SessionRecord> {
+  if (!activate) return recordFor(tx, (await createSession(tx, init)).row);
+  const key = canonicalKey(init.key);
+  const active = await lockKey(tx, key);
+  if (active.session_id !== '') return recordFor(tx, await lockSession(tx, active.session_id));
+  const { row } = await createSession(tx, init);
+  await activateRow(tx, row, active);
+  return recordFor(tx, row);
+}
+
+/** The row of a session, locked, and whether it was made just now. An existing id under the same key is found. */
+export async function createSession(
+  tx: Tx,
+  init: NewSessionInit,
+): Promise<{ readonly row: SessionRow; readonly isNew: boolean }> {
+  const id = parseSessionId(init.id);
+  const parts = parseSessionKey(init.key);
+  const key = formatSessionKey(parts);
+  const existing = await findFolded(tx, id);
+  if (existing !== undefined) return { row: await sameSession(tx, existing, { id, key }), isNew: false };
+  if (await isPurged(tx, id)) {
+    throw new RepriseError('GONE', `session ${id} was purged; its id stays taken`, { details: { id } });
+  }
+  const agentId = parts.kind === 'global' ? 'main' : parts.agentId;
+  const timestamp = tx.now();
+  const header = headerLine({
+    id,
+    timestamp,
+    cwd: init.cwd ?? '',
+    agentId,
+    key,
+    parentSession: init.parentId,
+  });
+  const row: SessionRow = {
+    id,
+    agent_id: agentId,
+    key,
+    kind: parts.kind,
+    channel: 'channel' in parts ? (parts.channel ?? null) : null,
+    parent_id: init.parentId === undefined ? null : plainText(init.parentId),
+    title: '',
+    label: null,
+    status: 'open',
+    created_at: timestamp,
+    last_at: timestamp,
+    recent: recentOf(timestamp),
+    message_count: 0,
+    turn_count: 0,
+    token_estimate: 0,
+    settings: '{}',
+    seq: 1,
+    q: 1,
+    leaf: null,
+    epoch: 0,
+    lease_epoch: 0,
+    context_seq: 1,
+    context_compaction: 0,
+    bytes: Buffer.byteLength(header.line),
+    corrupt_at: null,
+  };
+  if (!(await insertSession(tx, row))) {
+    // Somebody was faster by a moment.
+    const winner = await findFolded(tx, id);
+    if (winner === undefined) throw new RepriseError('STORE_BUSY', `session ${id} is just being removed`);
+    return { row: await sameSession(tx, winner, { id, key }), isNew: false };
+  }
+  tx.addLines(row, [{ session_id: id, seq: 1, entry_id: null, line: header.line.slice(0, -1) }]);
+  if (header.keyLeftOut) await writeEntries(tx, row, [activation(key, 0)]);
+  if (init.settings !== undefined) await writeEntries(tx, row, [settingsEntry(init.settings)]);
+  return { row, isNew: true };
+}
+
+interface Named {
+  readonly id: string;
+  readonly key: string;
+}
+
+async function findFolded(sql: Sql, id: string): Promise<Named | undefined> {
+  const [row] = await sql.query<Named>('SELECT id, key FROM reprise.sessions WHERE folded = $1', [
+    id.toLowerCase(),
+  ]);
+  return row;
+}
+
+async function sameSession(tx: Tx, existing: Named, { id, key }: Named): Promise<SessionRow> {
+  if (existing.id === id && existing.key === key) return lockSession(tx, id);
+  throw new RepriseError('SESSION_EXISTS', `session ${id} exists under another key`, {
+    details: { id: existing.id, key: existing.key },
+  });
+}
+
+export interface ActivateRequest {
+  readonly key: string;
+  readonly id: string;
+  readonly reason?: string;
+}
+
+export async function activateSession(tx: Tx, { key, id, reason }: ActivateRequest): Promise<SessionRecord> {
+  const canonical = canonicalKey(key);
+  const active = await lockKey(tx, canonical);
+  const row = await lockSession(tx, id);
+  assertOpen(row);
+  if (row.key !== canonical) {
+    throw new RepriseError('INVALID_INPUT', `session ${id} belongs to ${row.key}`, {
+      details: { key: row.key },
+    });
+  }
+  await activateRow(tx, row, active, reason);
+  return recordFor(tx, row);
+}
+
+/** Under the locks of the key and of the session. The transcript remembers it too: the highest counter of a key wins. */
+export async function activateRow(
+  tx: Tx,
+  row: SessionRow,
+  current: ActiveRow,
+  reason?: string,
+): Promise<void> {
+  if (current.session_id === row.id) return;
+  const counter = current.counter + 1;
+  await writeEntries(tx, row, [activation(row.key, counter, reason)]);
+  setActive(tx, row.key, { session_id: row.id, counter });
+}
+
+export async function patchSession(
+  tx: Tx,
+  { id, settings }: { readonly id: string; readonly settings: JsonObject },
+): Promise<SessionRecord> {
+  const row = await lockSession(tx, id);
+  assertOpen(row);
+  await writeEntries(tx, row, [settingsEntry(settings)]);
+  return recordFor(tx, row);
+}
+
+/** A tombstone, not a removal (P3): the runner is fenced, waiting messages are told, the key is free. */
+export async function deleteSession(tx: Tx, { id }: { readonly id: string }): Promise<SessionRecord> {
+  const { row, active } = await lockWithKey(tx, id);
+  if (row.status !== 'deleted') {
+    row.epoch++;
+    row.lease_epoch = 0;
+    await writeEntries(tx, row, [{ type: 'custom', customType: 'reprise.deleted' }]);
+    tx.run('DELETE FROM reprise.leases WHERE session_id = $1', [id]);
+    // The counter stays: a later activation must still be the highest of its key.
+    if (active.session_id === id) setActive(tx, row.key, { ...active, session_id: '' });
+    cancelPending(tx, id, 'deleted');
+    tx.news.inboxes.add(id);
+  }
+  return recordFor(tx, row);
+}
+
+/** Never takes a key away from the session that has it now. */
+export async function restoreSession(tx: Tx, { id }: { readonly id: string }): Promise<SessionRecord> {
+  const { row, active } = await lockWithKey(tx, id);
+  if (row.status === 'deleted') {
+    await writeEntries(tx, row, [{ type: 'custom', customType: 'reprise.restored' }]);
+    // Counted: the key had a session once.
+    if (active.session_id === '' && active.counter > 0) await activateRow(tx, row, active, 'restored');
+  }
+  return recordFor(tx, row);
+}
+
+/** Everything of a deleted session goes but its id, which is never given again. */
+export async function purgeSession(tx: Tx, { id }: { readonly id: string }): Promise<void> {
+  const row = await lockSession(tx, id);
+  if (row.status !== 'deleted') {
+    const details = { id, next: 'Delete it first; purge destroys what delete keeps.' };
+    throw new RepriseError('INVALID_INPUT', `session ${id} is not in the trash`, { details });
+  }
+  await removeSession(tx, id);
+}
+
+/** Its bytes, not its id. */
+export async function removeSession(tx: Tx, id: string): Promise<void> {
+  tx.drop(await lockSession(tx, id));
+  for (const table of ['lines', 'append_keys', 'blobs', 'leases', 'search_blocks'])
+    tx.run(`DELETE FROM reprise.${table} WHERE session_id = $1`, [id]);
+  // The rows stay without what was said: a message is accepted once, ever.
+  forgetBodies(tx, id);
+  tx.run('DELETE FROM reprise.sessions WHERE id = $1', [id]);
+  tx.run('INSERT INTO reprise.purged (id) VALUES ($1) ON CONFLICT DO NOTHING', [id.toLowerCase()]);
+  tx.news.sessions.add(id);
+}
+
+export function assertOpen({ id, status }: SessionRow): void {
+  if (status === 'deleted')
+    throw new RepriseError('SESSION_DELETED', `session ${id} is in the trash`, { details: { id } });
+}
+
+/** As it will be when the transaction commits. */
+export async function recordFor(tx: Tx, row: SessionRow): Promise<SessionRecord> {
+  return recordOf(row, (await activeSession(tx, row.key)) === row.id);
+}
+
+/** The key of a session never changes, so it can be read before it is locked. */
+async function lockWithKey(
+  tx: Tx,
+  id: string,
+): Promise<{ readonly row: SessionRow; readonly active: ActiveRow }> {
+  const { key } = await getSession(tx, id);
+  const active = await lockKey(tx, key);
+  return { row: await lockSession(tx, id), active };
+}

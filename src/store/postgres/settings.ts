@@ -1,0 +1,69 @@
+import { RepriseError } from '../../errors.ts';
+
+export interface PostgresSettings {
+  /** For `pg`: without what is ours. Holds the password, so it is never shown. */
+  readonly connectionString: string;
+  readonly poolMax: number;
+  readonly notify: boolean;
+  readonly advisoryLocks: boolean;
+  /** A transaction pooler is in between: nothing may outlive a transaction on a connection. */
+  readonly pooler: boolean;
+  readonly statementTimeoutMs: number;
+  readonly connectTimeoutMs: number;
+}
+
+export interface PostgresOptions {
+  /** `postgres://user:password@host:5432/database`, with options behind the question mark; docs/stores.md has them. */
+  readonly url: string;
+  /** Whether other nodes are told of news (LISTEN, NOTIFY). Without it everybody looks once a second. */
+  readonly notify?: boolean;
+  readonly advisoryLocks?: boolean;
+  /** Through a transaction pooler such as PgBouncer: without notify, advisory locks and prepared statements. */
+  readonly pooler?: boolean;
+}
+
+const DEFAULT_POOL = 10;
+const STATEMENT_MS = 30_000;
+const CONNECT_MS = 10_000;
+/** The names of our own options in a URL. */
+const OURS = ['pool_max', 'pooler', 'notify', 'advisory_locks', 'statement_timeout_ms', 'connect_timeout_ms'];
+
+/** The URL says how to get there and how to behave there; options that are given say it better. */
+export function parsePostgresUrl({ url, ...options }: PostgresOptions): PostgresSettings {
+  // No cause: it would carry the URL, and with it the password.
+  if (!URL.canParse(url) || !/^postgres(?:ql)?:$/.test(new URL(url).protocol)) {
+    throw new RepriseError('INVALID_INPUT', 'the store URL is not one of PostgreSQL', {
+      details: { next: 'It looks like postgres://user:password@host:5432/database.' },
+    });
+  }
+  const parsed = new URL(url);
+  const { searchParams } = parsed;
+  const given = new Map(OURS.map((name) => [name, searchParams.get(name) ?? undefined]));
+  for (const name of OURS) searchParams.delete(name);
+  const pooler = options.pooler ?? flag(given, 'pooler') ?? false;
+  return {
+    connectionString: parsed.href,
+    pooler,
+    poolMax: count(given, 'pool_max') ?? DEFAULT_POOL,
+    notify: !pooler && (options.notify ?? flag(given, 'notify') ?? true),
+    advisoryLocks: !pooler && (options.advisoryLocks ?? flag(given, 'advisory_locks') ?? true),
+    statementTimeoutMs: count(given, 'statement_timeout_ms') ?? STATEMENT_MS,
+    connectTimeoutMs: count(given, 'connect_timeout_ms') ?? CONNECT_MS,
+  };
+}
+
+type Given = ReadonlyMap<string, string | undefined>;
+
+function flag(given: Given, name: string): boolean | undefined {
+  const text = given.get(name);
+  if (text === undefined) return undefined;
+  if (text === 'true' || text === 'false') return text === 'true';
+  throw new RepriseError('INVALID_INPUT', `${name} in the store URL is true or false`);
+}
+
+function count(given: Given, name: string): number | undefined {
+  const text = given.get(name);
+  if (text === undefined) return undefined;
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  throw new RepriseError('INVALID_INPUT', `${name} in the store URL is a number of at least 1`);
+}

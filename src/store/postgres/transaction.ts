@@ -1,0 +1,178 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type pg from 'pg';
+import { RepriseError } from '../../errors.ts';
+import { notFinished } from '../control/transfer-state.ts';
+import type { Connections } from './connections.ts';
+import type { NodeHolder } from './holder.ts';
+import { isCollision, isLost, pgError } from './pg-error.ts';
+import { Tx } from './tx.ts';
+
+/** What is new after a commit: ids of sessions with new lines, and of those whose inbox changed. */
+export interface News {
+  readonly sessions: ReadonlySet<string>;
+  readonly inboxes: ReadonlySet<string>;
+}
+
+export interface StoreContext {
+  readonly connections: Connections;
+  /** ISO time of the next entry. */
+  readonly now: () => string;
+  readonly self: NodeHolder;
+  /** Called after a commit that has something new. */
+  readonly tell: (news: News) => void;
+}
+
+const MAX_TRIES = 6;
+const RETRY_MS = 4;
+const RESOLVE_PAUSE_MS = 25;
+
+/** What identifies a transaction to whoever asks later what became of it. */
+interface Begun {
+  readonly xid: string;
+  /** Of the server: in another one the same number may be somebody else's. */
+  readonly life: string;
+  /** The copy into this database that is not finished. */
+  readonly copying?: string | null;
+  /** Nobody is granted a lease below it. */
+  readonly epoch_floor?: number | null;
+}
+
+export interface TransactionOptions {
+  /** Of the only one who may write while a copy is not finished. */
+  readonly isCopy?: boolean;
+}
+
+/**
+ * The history the server writes, when it was started, and when it last lost its statistics, which happens whenever it
+ * recovers from a crash. A number that was given out and not yet on disk is given out again after a crash, so that
+ * "committed" may then be said of somebody else's transaction.
+ */
+const LIFE = `concat_ws(' ', substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8),
+  extract(epoch FROM pg_postmaster_start_time()), extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()))`;
+const BEGUN = `SELECT pg_current_xact_id()::text AS xid, ${LIFE} AS life`;
+const BEGUN_HERE = `${BEGUN}, copying, epoch_floor FROM (VALUES (1)) AS one
+  LEFT JOIN (SELECT CASE WHEN NOT finished THEN run END AS copying, epoch_floor FROM reprise.copies) AS c ON true`;
+
+/**
+ * Runs `work` in a transaction and commits. It may run several times: where transactions collide, and where the
+ * connection is lost before the commit, nothing has happened and it is done again. Whatever it keeps outside `tx` must
+ * not mind. A commit whose answer was lost is looked up; only where nobody can say is the outcome `unknown`.
+ */
+export async function transaction<T>(
+  context: StoreContext,
+  work: (tx: Tx) => Promise<T>,
+  options: TransactionOptions = {},
+): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await once(context, work, options);
+    } catch (error) {
+      const isDead = isLost(error) && pgError(error).code === 'STORE_FAILED';
+      if (!(isCollision(error) || isDead) || tries >= MAX_TRIES) throw context.connections.error(error);
+      await delay(RETRY_MS * tries * Math.random());
+    }
+  }
+}
+
+async function once<T>(
+  context: StoreContext,
+  work: (tx: Tx) => Promise<T>,
+  { isCopy = false }: TransactionOptions,
+): Promise<T> {
+  const { connections } = context;
+  const client = await connections.take();
+  let isUsable = false;
+  try {
+    const tx = new Tx(client, context);
+    const { pooler, statementTimeoutMs } = connections.settings;
+    const limit = pooler ? `SET LOCAL statement_timeout = ${statementTimeoutMs};` : '';
+    const begun = tx
+      .query<Begun>(`BEGIN; ${limit} ${connections.isOpen ? BEGUN_HERE : BEGUN}`)
+      .then(([row]) => row);
+    begun.catch(() => undefined);
+    tx.epochFloor = async () => (await begun)?.epoch_floor ?? 0;
+    let value: T;
+    try {
+      value = await work(tx);
+      // Answered long ago, unless the work has waited for nothing.
+      const { copying } = (await begun) ?? {};
+      if (copying != null && !isCopy) throw notFinished(copying);
+      tx.flush();
+    } catch (error) {
+      const failure = tx.failure ?? error;
+      isUsable = !isLost(failure) && (await rollback(tx));
+      throw failure;
+    }
+    isUsable = await commit(client, tx, {
+      isPipelined: !pooler,
+      resolveFate: () => resolve(connections, begun),
+    });
+    if (tx.news.sessions.size > 0 || tx.news.inboxes.size > 0) context.tell(tx.news);
+    return value;
+  } finally {
+    client.release(!isUsable);
+  }
+}
+
+async function rollback(tx: Tx): Promise<boolean> {
+  try {
+    await tx.query('ROLLBACK');
+    return true;
+  } catch {
+    // The connection goes instead, and takes the transaction with it.
+    return false;
+  }
+}
+
+type Fate = 'committed' | 'aborted' | 'unknown';
+
+interface CommitOptions {
+  readonly isPipelined: boolean;
+  readonly resolveFate: () => Promise<Fate>;
+}
+
+/** True when the connection can be used again. Throws where the transaction has not happened, or nobody knows. */
+async function commit(
+  client: pg.PoolClient,
+  tx: Tx,
+  { isPipelined, resolveFate }: CommitOptions,
+): Promise<boolean> {
+  try {
+    if (!isPipelined) await tx.settled();
+    const { command } = await client.query('COMMIT');
+    // One that had failed before is rolled back by its commit.
+    if (command === 'COMMIT') return true;
+    await tx.settled();
+    throw tx.failure ?? new RepriseError('STORE_FAILED', 'the server rolled back', { outcome: 'none' });
+  } catch (error) {
+    if (!isLost(error)) throw tx.failure ?? error;
+    const fate = await resolveFate();
+    if (fate === 'committed') return false;
+    // Done again by whoever retries: nothing has happened.
+    if (fate === 'aborted') throw error;
+    throw pgError(error, 'unknown');
+  }
+}
+
+/** What became of a transaction whose commit was not answered, by the server's own books. */
+async function resolve(connections: Connections, begun: Promise<Begun | undefined>): Promise<Fate> {
+  const known = await begun.catch(() => undefined);
+  if (known === undefined) return 'unknown';
+  // As long as we would wait for a server that is not there.
+  const deadline = performance.now() + connections.settings.connectTimeoutMs;
+  while (performance.now() < deadline) {
+    try {
+      const [row] = await connections.query<{ status: string | null; same: boolean }>(
+        `SELECT life = $2 AS same, CASE WHEN life = $2 THEN pg_xact_status($1::xid8) END AS status
+         FROM (SELECT ${LIFE} AS life) AS now`,
+        [known.xid, known.life],
+      );
+      if (row?.same !== true) return 'unknown';
+      if (row.status === 'committed' || row.status === 'aborted') return row.status;
+    } catch {
+      // The server may be on its way back.
+    }
+    await delay(RESOLVE_PAUSE_MS);
+  }
+  return 'unknown';
+}

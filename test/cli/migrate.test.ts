@@ -1,0 +1,101 @@
+import { mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openStore } from '../../src/config/open.ts';
+import { runBeside } from '../support/command-line.ts';
+import { freshDatabase } from '../support/postgres.ts';
+import { operate } from '../support/random-store.ts';
+
+const root = realpathSync(mkdtempSync(join(tmpdir(), 'reprise-cli-migrate-')));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+const home = join(root, 'home');
+
+beforeAll(async () => {
+  await using store = await openStore({ kind: 'jsonl', home, durability: 'os' });
+  for (let n = 0; n < 40; n++) await operate(store, n, n);
+});
+
+describe('reprise migrate', () => {
+  test('looks first, copies in the same home, says how to switch, and has nothing to do again', async () => {
+    const plan = await runBeside(['migrate', '--home', home, '--to', 'sqlite', '--dry-run']);
+    expect([plan.status, plan.stderr]).toEqual([0, '']);
+    expect(plan.stdout).toContain(`jsonl:${home} would be copied to sqlite:${home}`);
+    expect(readdirSync(home)).not.toContain('store.db');
+    const done = await runBeside(['migrate', '--home', home, '--to', 'sqlite']);
+    expect([done.status, done.stderr]).toEqual([0, '']);
+    expect(done.stdout).toContain('every checksum is equal');
+    expect(done.stdout).toContain('"store":{"kind":"sqlite"}');
+    const again = await runBeside(['migrate', '--home', home, '--to', 'sqlite', '--json']);
+    expect([again.status, JSON.parse(again.stdout)]).toMatchObject([
+      0,
+      { status: 'before', differences: [] },
+    ]);
+  });
+
+  test('goes to a database and back, and never shows its password', async () => {
+    await using database = await freshDatabase();
+    const url = new URL(database.url);
+    if (url.password === '') url.password = 'secret-word';
+    const there = await runBeside(['migrate', '--home', home, '--to', url.href, '--json']);
+    expect([there.status, there.stderr]).toEqual([0, '']);
+    expect(there.stdout).not.toContain(url.password);
+    const back = await runBeside([
+      'migrate',
+      '--from',
+      url.href,
+      '--to',
+      `jsonl:${join(root, 'back')}`,
+      '--json',
+    ]);
+    expect([back.status, back.stderr]).toEqual([0, '']);
+    const shas = (text: string): unknown[] =>
+      (JSON.parse(text) as { data: { id: string }[] }).data.sort((a, b) => (a.id < b.id ? -1 : 1));
+    expect(shas(back.stdout)).toEqual(shas(there.stdout));
+    expect(shas(back.stdout).length).toBeGreaterThan(2);
+  });
+
+  const newer = join(root, 'newer');
+  test.each([
+    [
+      'a source that is not there',
+      ['--from', 'sqlite:/nowhere/at/all', '--to', `jsonl:${root}/x`],
+      4,
+      'Check the path',
+    ],
+    [
+      'the same place twice',
+      ['--home', home, '--from', `jsonl:${home}/.`, '--to', 'jsonl'],
+      2,
+      'both source and target',
+    ],
+    [
+      'a target with sessions',
+      ['--from', `sqlite:${home}`, '--to', `jsonl:${home}`],
+      2,
+      'Nothing was changed',
+    ],
+    ['a target of a newer version', ['--home', home, '--to', `sqlite:${newer}`], 6, 'Use the newer Reprise'],
+    ['no store at all', ['--home', home, '--to', 'mysql://secret@host/db'], 2, 'names no store'],
+    [
+      'an address that does not answer',
+      ['--home', home, '--to', 'postgres://127.0.0.1:1/none'],
+      5,
+      'reprise',
+    ],
+  ] as const)('%s is refused with a next step', async (what, args, status, said) => {
+    if (what === 'a target of a newer version') {
+      await using store = await openStore({ kind: 'sqlite', home: newer, durability: 'os' });
+      await store[Symbol.asyncDispose]();
+      const db = new DatabaseSync(join(newer, 'store.db'));
+      db.exec("UPDATE meta SET value = '99' WHERE name = 'schema'");
+      db.close();
+    }
+    const result = await runBeside(['migrate', ...args]);
+    expect([result.status, result.stdout]).toEqual([status, '']);
+    expect(result.stderr).toContain(said);
+    expect(result.stderr).not.toContain('secret');
+    expect(result.stderr.trimEnd().split('\n').length).toBe(2);
+  });
+});

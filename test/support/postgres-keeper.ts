@@ -1,0 +1,136 @@
+/**
+ * A process that runs one PostgreSQL server for as long as its standard input is open: however whoever started it
+ * ends, kill -9 included, the server ends too and its folder goes. Lines on the input are orders ("crash", "quit", "start"),
+ * a line of JSON on the output answers each and the first start.
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { postgresBinaries, serverAccount } from './postgres-binaries.ts';
+
+const durable = process.argv[2] === 'durable';
+const folder = mkdtempSync(join(tmpdir(), 'reprise-postgres-'));
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+// Where the server runs as another account, that account must come this far.
+chmodSync(folder, 0o755);
+const data = join(folder, 'data');
+
+/**
+ * The suites ask what a store does, not what a disk keeps: without fsync they run several times faster and nothing
+ * else differs. Tests that kill the server ask for a durable one.
+ */
+const settings: readonly string[] = [
+  'listen_addresses=127.0.0.1',
+  'unix_socket_directories=',
+  'max_connections=300',
+  'shared_buffers=64MB',
+  'max_wal_size=2GB',
+  'jit=off',
+  ...(durable ? [] : ['fsync=off', 'full_page_writes=off', 'checkpoint_timeout=1h']),
+].flatMap((setting) => ['-c', setting]);
+
+let server: ChildProcess | undefined;
+let said = '';
+
+async function freePort(): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const probe = createServer().on('error', reject);
+  probe.listen(0, '127.0.0.1', () => {
+    const address = probe.address();
+    probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
+  });
+  return promise;
+}
+
+/** Resolves with whether it is ready; false when it ended before it was. */
+async function start(binary: string, account: object, port: number): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  said = '';
+  const child = spawn(binary, ['-D', data, '-p', String(port), ...settings], {
+    ...account,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, LC_MESSAGES: 'C', LC_ALL: 'C' },
+  });
+  server = child;
+  child.on('error', (error) => {
+    said += String(error);
+    resolve(false);
+  });
+  child.on('exit', () => resolve(false));
+  child.stderr?.on('data', (chunk: Buffer) => {
+    said = (said + chunk.toString('utf8')).slice(-4_000);
+    if (said.includes('ready to accept connections')) resolve(true);
+  });
+  return promise;
+}
+
+async function gone(child: ChildProcess | undefined, signal: NodeJS.Signals): Promise<void> {
+  if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  child.once('exit', () => resolve());
+  child.kill(signal);
+  await promise;
+}
+
+const answer = (value: object): boolean => process.stdout.write(`${JSON.stringify(value)}\n`);
+
+async function keep(): Promise<void> {
+  const account = serverAccount();
+  const { initdb, postgres } = postgresBinaries(account, folder);
+  mkdirSync(data, { mode: 0o700 });
+  if ('uid' in account) chownSync(data, account.uid, account.gid);
+  // The builtin provider reads letters of every script the same way on every system.
+  const locale = ['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C', '--encoding=UTF8'];
+  await promisify(execFile)(
+    initdb,
+    ['-D', data, '-U', 'reprise', '--auth=trust', ...locale, '--no-sync', '--no-instructions'],
+    account,
+  );
+  let port = 0;
+  // Between finding a free port and using it somebody else may have taken it.
+  for (let tries = 0; ; tries++) {
+    port = await freePort();
+    if (await start(postgres, account, port)) break;
+    if (tries === 4) throw new Error(`PostgreSQL does not start: ${said}`);
+  }
+  answer({ url: `postgres://reprise@127.0.0.1:${port}/postgres` });
+
+  for await (const order of createInterface({ input: process.stdin })) {
+    if (order === 'crash') {
+      await gone(server, 'SIGKILL');
+    } else if (order === 'quit') {
+      await gone(server, 'SIGQUIT');
+    } else if (order === 'start') {
+      // The dead server's workers notice within moments that they are orphans; until then the memory is taken.
+      while (!(await start(postgres, account, port))) {
+        if (!/pre-existing shared memory|lock file|could not bind/.test(said)) {
+          throw new Error(`PostgreSQL does not start again: ${said}`);
+        }
+      }
+    }
+    answer({ done: order });
+  }
+}
+
+let failed = false;
+const end = async (): Promise<void> => {
+  const last = setTimeout(() => server?.kill('SIGKILL'), 5_000);
+  // Fast: cuts connections and writes what it has.
+  await gone(server, durable ? 'SIGINT' : 'SIGQUIT');
+  clearTimeout(last);
+  process.exit(failed ? 1 : 0);
+};
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void end());
+// The one who asked may be gone already; then nobody hears the answer.
+process.stdout.on('error', () => undefined);
+try {
+  await keep();
+} catch (error) {
+  failed = true;
+  answer({ error: error instanceof Error ? error.message : String(error) });
+}
+await end();
