@@ -19,8 +19,6 @@ import { TurnEar } from './turn-ear.ts';
 export class Conversation {
   readonly agentId: string;
   readonly id: string;
-  /** Under which name what is being written is kept. */
-  readonly draftKey: string;
   readonly history: HistoryWindow;
   readonly #gone = new AbortController();
   readonly #state = signal<'loading' | 'new' | 'ready' | 'missing'>('loading');
@@ -32,18 +30,23 @@ export class Conversation {
   readonly #spoken = signal('');
   readonly #ear = new TurnEar();
   #heard: { readonly by: object; readonly event: StreamEvent }[] = [];
+  readonly #wasBegun: boolean;
   #isJoining = false;
 
   constructor(agentId: string, id: string, { isNew = false }: { readonly isNew?: boolean } = {}) {
     this.agentId = agentId;
     this.id = id;
     this.history = new HistoryWindow(() => this.remote, this.#gone.signal);
-    this.draftKey = isNew ? 'new' : id;
+    this.#wasBegun = isNew;
     if (isNew) this.#state.value = 'new';
   }
 
   get state(): ReadonlySignal<'loading' | 'new' | 'ready' | 'missing'> {
     return this.#state;
+  }
+  /** Under which name what is being written is kept: the next new session's until there is one. */
+  get draftKey(): string {
+    return this.#wasBegun && this.#state.value === 'new' ? 'new' : this.id;
   }
   get live(): ReadonlySignal<LiveTurn | undefined> {
     return this.#live;
