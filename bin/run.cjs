@@ -26,7 +26,7 @@ if ((only === '--version' || only === '-V') && others.length === 0) {
 /** The page is the one part that has to be built. Without the tools for it the server still serves its API. */
 async function buildPage() {
   try {
-    const { ensureWeb } = require('../scripts/build-web.ts');
+    const { ensureWeb } = await import('../scripts/build-web.ts');
     if (await ensureWeb()) process.stderr.write('The web page was built.\n');
   } catch (error) {
     process.stderr.write(`The web page could not be built: ${error.message}\n`);

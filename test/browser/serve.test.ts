@@ -13,6 +13,7 @@ test('`reprise serve` at a terminal prints a link; it opens the page signed in, 
     const command = [process.execPath, 'bin/reprise.cjs', 'serve', '--port', '0', '--home', home];
     await using terminal = new Terminal(command, { env: cliEnv(), columns: 200 });
     await terminal.until(/Open http\S+#token=\S+/);
+    expect(terminal.seen).not.toContain('could not be built');
     const [, link = ''] = /Open (http\S+#token=\S+)/.exec(terminal.seen) ?? [];
     await using opened = await openPage(browser, link);
     const { page, complaints } = opened;
