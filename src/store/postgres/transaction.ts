@@ -101,6 +101,8 @@ async function commit(client: pg.PoolClient, tx: Tx, resolveFate: () => Promise<
     const { command } = await client.query('COMMIT');
     // One that had failed before is rolled back by its commit.
     if (command === 'COMMIT') return true;
+    // What it was comes with the answer of the commit, and may be noted a moment later.
+    await tx.answered();
     throw tx.failure ?? new RepriseError('STORE_FAILED', 'the server rolled back', { outcome: 'none' });
   } catch (error) {
     if (!isLost(error)) throw tx.failure ?? error;

@@ -105,7 +105,11 @@ export class Tx implements Sql {
 
   /** Until everything that was sent has been answered. */
   async settled(): Promise<void> {
-    if (!this.#context.connections.settings.pooler) return;
+    if (this.#context.connections.settings.pooler) await this.answered();
+  }
+
+  /** Until the last answer has come, and with it whatever went wrong is known. */
+  async answered(): Promise<void> {
     await this.#last;
   }
 
