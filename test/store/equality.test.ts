@@ -4,13 +4,16 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openStore, type StoreKind } from '../../src/config/open.ts';
 import { entryIdForSeq } from '../../src/index.ts';
+import { freshDatabase } from '../support/postgres.ts';
 
 const HOSTILE = ['\u0000', '\ud800', '\u2028', '💬', '\u0085', '\r\n', '\ufeff', '{"__proto__":1}'];
 
 async function script(kind: StoreKind): Promise<Buffer> {
+  await using database = kind === 'postgres' ? await freshDatabase() : undefined;
+  const url = database === undefined ? {} : { url: database.url };
   const home = mkdtempSync(join(tmpdir(), 'reprise-equal-'));
   try {
-    await using store = await openStore({ kind, home, now: '2025-01-01T00:00:00.000Z' });
+    await using store = await openStore({ kind, home, ...url, now: '2025-01-01T00:00:00.000Z' });
     await store.create({ id: 's1', key: 'agent:main:main', cwd: '/project' });
     for (const content of HOSTILE)
       await store.append('s1', [{ type: 'message', message: { role: 'user', content } }], {
@@ -47,9 +50,9 @@ async function script(kind: StoreKind): Promise<Buffer> {
 }
 
 test('T24 the same operations give the same bytes on every store', async () => {
-  const [memory, sqlite, jsonl] = await Promise.all([script('memory'), script('sqlite'), script('jsonl')]);
+  const kinds = ['memory', 'sqlite', 'jsonl', 'postgres'] as const;
+  const [memory, ...others] = await Promise.all(kinds.map(script));
   expect(memory?.toString().split('\n').length).toBeGreaterThan(14);
   expect(memory?.toString().match(/"blob":"sha256:/g)).toHaveLength(2);
-  expect(sqlite?.equals(memory ?? Buffer.alloc(0))).toBe(true);
-  expect(jsonl?.equals(memory ?? Buffer.alloc(0))).toBe(true);
+  for (const other of others) expect(other.equals(memory ?? Buffer.alloc(0))).toBe(true);
 });

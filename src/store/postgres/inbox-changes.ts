@@ -63,6 +63,11 @@ export class InboxChanges {
  * counted as far. No transaction of this server can have such a number yet.
  */
 export async function forgetForeignXids(sql: Sql): Promise<void> {
+  const rows = await sql.query(
+    'SELECT 1 AS one FROM reprise.inbox WHERE changed_by >= pg_snapshot_xmax(pg_current_snapshot()) LIMIT 1',
+  );
+  // Written only where there is something to write: a database may be opened to be read.
+  if (rows.length === 0) return;
   await sql.query(
     "UPDATE reprise.inbox SET changed_by = '0' WHERE changed_by >= pg_snapshot_xmax(pg_current_snapshot())",
   );

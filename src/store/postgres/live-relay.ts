@@ -2,6 +2,7 @@ import type { JsonObject } from '../../transcript/json.ts';
 import { LiveHub } from '../control/live-hub.ts';
 import type { LiveEvent } from '../store.ts';
 import type { Connections } from './connections.ts';
+import type { ServerClock } from './server-clock.ts';
 import type { Wakes } from './wakes.ts';
 
 /** Running deltas are gathered for so long before they go to other nodes. */
@@ -16,6 +17,8 @@ const SWEEP_MS = 5_000;
 interface Outgoing {
   readonly id: string;
   readonly text: string;
+  /** When it was published at the latest, on the server's clock: whoever listened before must hear it. */
+  readonly at: number;
   missed: number;
 }
 
@@ -52,21 +55,20 @@ export class LiveRelay {
   readonly #seen: Map<string, number> = new Map();
   /** Since when each session is listened to, on the server's clock. */
   readonly #since: Map<string, number> = new Map();
-  /** The server's clock against ours. */
-  #offsetMs = 0;
+  readonly #clock: ServerClock;
 
-  constructor({ connections, wakes, engineId, closing, serverNow }: LiveRelayOptions) {
+  constructor({ connections, wakes, engineId, closing, clock }: LiveRelayOptions) {
     this.#hub = LiveHub.of(`postgres ${engineId}`);
     this.#connections = connections;
     this.#wakes = wakes;
     this.#engineId = engineId;
     this.#closing = closing;
-    this.#offsetMs = serverNow - Date.now();
+    this.#clock = clock;
   }
 
   publish(id: string, event: JsonObject): void {
     const text = this.#hub.publish(id, event);
-    this.#outgoing.push({ id, text, missed: 0 });
+    this.#outgoing.push({ id, text, at: this.#clock.latest, missed: 0 });
     this.#chars += text.length;
     while (this.#outgoing.length > MAX_WAITING || this.#chars > MAX_WAITING_CHARS) this.#letGo();
     this.#sending ??= this.#sendAll().finally(() => {
@@ -75,7 +77,7 @@ export class LiveRelay {
   }
 
   listen(id: string, signal: AbortSignal): AsyncIterable<LiveEvent> {
-    if (!this.#hub.sessions.includes(id)) this.#since.set(id, Date.now() + this.#offsetMs);
+    if (!this.#hub.sessions.includes(id)) this.#since.set(id, this.#clock.earliest);
     const events = this.#hub.listen(id, signal);
     this.#wakes.begin();
     this.#reading ??= this.#readAll().finally(() => {
@@ -109,15 +111,17 @@ export class LiveRelay {
       if (events.length === 0 || this.#closing.aborted) return;
       try {
         await this.#connections.query(
-          `INSERT INTO reprise.live_events (session_id, engine, event, missed)
-           SELECT u.id, $2, u.event, u.missed
-           FROM unnest($1::text[], $3::text[], $4::bigint[]) WITH ORDINALITY AS u (id, event, missed, place)
+          `INSERT INTO reprise.live_events (session_id, engine, event, missed, made_at)
+           SELECT u.id, $2, u.event, u.missed, to_timestamp(u.at / 1000)
+           FROM unnest($1::text[], $3::text[], $4::bigint[], $5::float8[])
+             WITH ORDINALITY AS u (id, event, missed, at, place)
            ORDER BY u.place`,
           [
             events.map(({ id }) => id),
             this.#engineId,
             events.map(({ text }) => text),
             events.map(({ missed }) => missed),
+            events.map(({ at }) => at),
           ],
         );
         this.#wakes.tellLive();
@@ -157,6 +161,7 @@ export class LiveRelay {
    */
   async #read(): Promise<void> {
     const listened = this.#hub.sessions;
+    const askedAt = Date.now();
     const rows = await this.#connections.query<Incoming>(
       `SELECT h.horizon, h.now_ms, e.session_id, e.number, e.engine, e.event, e.missed,
          (extract(epoch FROM e.made_at) * 1000)::float8 AS made_ms
@@ -167,6 +172,7 @@ export class LiveRelay {
        ORDER BY e.number`,
       [listened, this.#horizon, this.#engineId],
     );
+    const answeredAt = Date.now();
     const [first] = rows;
     if (first === undefined) return;
     for (const { session_id, number, engine, event, missed, made_ms } of rows) {
@@ -176,7 +182,7 @@ export class LiveRelay {
       if (made_ms >= (this.#since.get(session_id) ?? 0)) this.#hub.tell(session_id, event, missed);
     }
     this.#horizon = first.horizon;
-    this.#offsetMs = first.now_ms - Date.now();
+    this.#clock.learn(first.now_ms, askedAt, answeredAt);
     if (this.#seen.size <= MAX_WAITING) return;
     for (const key of this.#seen.keys())
       if (!listened.includes(key.slice(key.indexOf(' ') + 1))) this.#seen.delete(key);
@@ -189,6 +195,5 @@ export interface LiveRelayOptions {
   readonly engineId: string;
   /** Aborts when the store closes. */
   readonly closing: AbortSignal;
-  /** What the server's clock said a moment ago. */
-  readonly serverNow: number;
+  readonly clock: ServerClock;
 }

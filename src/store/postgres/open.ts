@@ -7,6 +7,7 @@ import { currentNode } from './holder.ts';
 import { migrate } from './migrate.ts';
 import { PostgresStore } from './postgres-store.ts';
 import { SearchIndexer } from './search-indexer.ts';
+import { ServerClock } from './server-clock.ts';
 import { type PostgresOptions, parsePostgresUrl } from './settings.ts';
 import type { News } from './transaction.ts';
 import { Wakes } from './wakes.ts';
@@ -42,6 +43,7 @@ export async function openPostgresStore({
   const engineId = randomUUID();
   const connections = new Connections(parsePostgresUrl(options));
   const wakes = new Wakes({ connections, engineId });
+  const clock = new ServerClock();
   const context = {
     connections,
     now: createClock(now),
@@ -53,8 +55,11 @@ export async function openPostgresStore({
   };
   let indexer: SearchIndexer | undefined;
   try {
+    const askedAt = Date.now();
     const [server] = await connections.query<ServerFacts>(FACTS);
     assertFit(server);
+    // The connection was made meanwhile, so this is a rough estimate; the first look for events makes it better.
+    clock.learn(server.now_ms, askedAt, Date.now());
     await migrate(context);
     connections.opened();
     const isOnDisk = server.fsync === 'on' && server.synchronous_commit !== 'off';
@@ -63,7 +68,7 @@ export async function openPostgresStore({
       context,
       wakes,
       indexer,
-      serverNow: server.now_ms,
+      clock,
       durability: isOnDisk ? 'disk' : 'os',
       ...(sessionCacheTtlMs !== undefined && { cacheTtlMs: sessionCacheTtlMs }),
     });

@@ -102,12 +102,6 @@ function meaningOf({ severity, code = '', message = '' }: PgFailure): Meaning {
   if (severity === undefined) return socketMeaning(code, message);
   const known = BY_STATE[code];
   if (known !== undefined) return known;
-  if (/pg_trgm/.test(message))
-    return {
-      code: 'STORE_FAILED',
-      what: 'the extension pg_trgm is missing',
-      next: 'Install the contrib package of the server, and as its administrator run: CREATE EXTENSION pg_trgm',
-    };
   if (/\brecovery\b/.test(message)) return readOnly();
   if (LOST_STATES.test(code)) return lost();
   return { code: 'STORE_FAILED', what: `SQLSTATE ${code}` };

@@ -50,6 +50,7 @@ import { getSession, lockSession, type SessionRow } from './rows.ts';
 import { countAll, exportSession, verifySessions } from './scan.ts';
 import { searchSessions } from './search.ts';
 import type { SearchIndexer } from './search-indexer.ts';
+import type { ServerClock } from './server-clock.ts';
 import {
   activateSession,
   deleteSession,
@@ -67,7 +68,7 @@ export interface PostgresStoreParts {
   readonly wakes: Wakes;
   readonly indexer: SearchIndexer;
   readonly durability: 'disk' | 'os';
-  readonly serverNow: number;
+  readonly clock: ServerClock;
   readonly cacheTtlMs?: number;
 }
 
@@ -90,7 +91,7 @@ export class PostgresStore implements Store {
   readonly #closing: AbortController;
 
   private constructor(
-    { context, wakes, indexer, durability, serverNow, cacheTtlMs }: PostgresStoreParts,
+    { context, wakes, indexer, durability, clock, cacheTtlMs }: PostgresStoreParts,
     inbox: Inbox,
     closing: AbortController,
   ) {
@@ -107,7 +108,7 @@ export class PostgresStore implements Store {
     });
     this.#leases = new LeaseKeeper(connections, self);
     const { engineId } = self;
-    this.#live = new LiveRelay({ connections, wakes, engineId, closing: closing.signal, serverNow });
+    this.#live = new LiveRelay({ connections, wakes, engineId, closing: closing.signal, clock });
     this.inbox = inbox;
     this.convlog = new PostgresConvlog(context);
     keepHouse(context, closing.signal);

@@ -23,8 +23,6 @@ export interface StoreContext {
 
 const MAX_TRIES = 6;
 const RETRY_MS = 4;
-/** How long a commit whose answer was lost is asked after. */
-const RESOLVE_MS = 5_000;
 const RESOLVE_PAUSE_MS = 25;
 
 /** What identifies a transaction to whoever asks later what became of it. */
@@ -74,7 +72,10 @@ async function once<T>(context: StoreContext, work: (tx: Tx) => Promise<T>): Pro
       isUsable = !isLost(failure) && (await rollback(tx));
       throw failure;
     }
-    isUsable = await commit(client, tx, () => resolve(connections, begun));
+    isUsable = await commit(client, tx, {
+      isPipelined: !pooler,
+      resolveFate: () => resolve(connections, begun),
+    });
     if (tx.news.sessions.size > 0 || tx.news.inboxes.size > 0) context.tell(tx.news);
     return value;
   } finally {
@@ -94,15 +95,23 @@ async function rollback(tx: Tx): Promise<boolean> {
 
 type Fate = 'committed' | 'aborted' | 'unknown';
 
+interface CommitOptions {
+  readonly isPipelined: boolean;
+  readonly resolveFate: () => Promise<Fate>;
+}
+
 /** True when the connection can be used again. Throws where the transaction has not happened, or nobody knows. */
-async function commit(client: pg.PoolClient, tx: Tx, resolveFate: () => Promise<Fate>): Promise<boolean> {
+async function commit(
+  client: pg.PoolClient,
+  tx: Tx,
+  { isPipelined, resolveFate }: CommitOptions,
+): Promise<boolean> {
   try {
-    await tx.settled();
+    if (!isPipelined) await tx.settled();
     const { command } = await client.query('COMMIT');
     // One that had failed before is rolled back by its commit.
     if (command === 'COMMIT') return true;
-    // What it was comes with the answer of the commit, and may be noted a moment later.
-    await tx.answered();
+    await tx.settled();
     throw tx.failure ?? new RepriseError('STORE_FAILED', 'the server rolled back', { outcome: 'none' });
   } catch (error) {
     if (!isLost(error)) throw tx.failure ?? error;
@@ -118,7 +127,8 @@ async function commit(client: pg.PoolClient, tx: Tx, resolveFate: () => Promise<
 async function resolve(connections: Connections, begun: Promise<Begun | undefined>): Promise<Fate> {
   const known = await begun.catch(() => undefined);
   if (known === undefined) return 'unknown';
-  const deadline = performance.now() + RESOLVE_MS;
+  // As long as we would wait for a server that is not there.
+  const deadline = performance.now() + connections.settings.connectTimeoutMs;
   while (performance.now() < deadline) {
     try {
       const [row] = await connections.query<{ status: string | null; timeline: string }>(

@@ -103,13 +103,8 @@ export class Tx implements Sql {
     }
   }
 
-  /** Until everything that was sent has been answered. */
+  /** Until everything that was sent has been answered, and what failed is known. */
   async settled(): Promise<void> {
-    if (this.#context.connections.settings.pooler) await this.answered();
-  }
-
-  /** Until the last answer has come, and with it whatever went wrong is known. */
-  async answered(): Promise<void> {
     await this.#last;
   }
 

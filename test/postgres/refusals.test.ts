@@ -1,0 +1,128 @@
+import { inspect } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { openStore } from '../../src/config/open.ts';
+import type { RepriseError } from '../../src/errors.ts';
+import { pgError } from '../../src/store/postgres/pg-error.ts';
+import { freshDatabase } from '../support/postgres.ts';
+import { query } from '../support/postgres-suite.ts';
+
+async function refusal(url: string): Promise<RepriseError> {
+  try {
+    await using _ = await openStore({ kind: 'postgres', url });
+  } catch (error) {
+    return error as RepriseError;
+  }
+  return expect.unreachable('it opened');
+}
+
+function changed(url: string, change: (url: URL) => void): string {
+  const other = new URL(url);
+  change(other);
+  return other.href;
+}
+
+describe('a store that cannot be opened says why and what to do', () => {
+  test('nobody listens there', async () => {
+    const { code, details } = await refusal('postgres://ada:secret@127.0.0.1:1/x');
+    expect(code).toBe('CONNECT_FAILED');
+    expect(details['next']).toContain('REPRISE_STORE_URL');
+  });
+
+  test('the user or the database is not known', async () => {
+    await using database = await freshDatabase();
+    const noUser = await refusal(changed(database.url, (url) => (url.username = 'nobody_here')));
+    expect(noUser).toMatchObject({ code: 'CONNECT_FAILED', outcome: 'none' });
+    const noDatabase = await refusal(changed(database.url, (url) => (url.pathname = '/nothing_here')));
+    expect(noDatabase.code).toBe('CONNECT_FAILED');
+    expect(noDatabase.details['next']).toContain('createdb');
+  });
+
+  test('the server has no connection left', async () => {
+    await using database = await freshDatabase();
+    const name = new URL(database.url).pathname.slice(1);
+    await query(database.url, `CREATE ROLE "${name}" LOGIN; ALTER ROLE "${name}" CONNECTION LIMIT 0`);
+    const { code, details } = await refusal(changed(database.url, (url) => (url.username = name)));
+    expect(code).toBe('STORE_BUSY');
+    expect(details['next']).toContain('pool_max');
+  });
+
+  test('no encrypted connection can be had', async () => {
+    await using database = await freshDatabase();
+    const { code, details } = await refusal(`${database.url}?sslmode=verify-full`);
+    expect(code).toBe('CONNECT_FAILED');
+    expect(details['next']).toContain('sslmode');
+  });
+
+  test('a newer version made the tables', async () => {
+    await using database = await freshDatabase();
+    await (await openStore({ kind: 'postgres', url: database.url }))[Symbol.asyncDispose]();
+    // One that old nodes can work with: they go on during a roll-out.
+    await query(database.url, 'UPDATE reprise.schema_version SET version = version + 1');
+    await (await openStore({ kind: 'postgres', url: database.url }))[Symbol.asyncDispose]();
+    await query(database.url, 'UPDATE reprise.schema_version SET oldest_reader = 1000');
+    expect(await refusal(database.url)).toMatchObject({ code: 'STORE_NEWER', outcome: 'none' });
+  });
+
+  test('a user who may not make tables', async () => {
+    await using database = await freshDatabase();
+    const name = new URL(database.url).pathname.slice(1);
+    await query(database.url, `CREATE ROLE "${name}" LOGIN`);
+    const { code, details } = await refusal(changed(database.url, (url) => (url.username = name)));
+    expect(code).toBe('STORE_FAILED');
+    expect(details['next']).toContain('CREATE');
+  });
+
+  test.each(['http://x/y', 'nothing', 'postgres://u:secret@h/db?pool_max=none'])('%s', async (url) => {
+    expect(await refusal(url)).toMatchObject({ code: 'INVALID_INPUT' });
+  });
+});
+
+test('a database that takes no writes can be read, and says so when it is written to', async () => {
+  await using database = await freshDatabase();
+  const name = new URL(database.url).pathname.slice(1);
+  await using writing = await openStore({ kind: 'postgres', url: database.url });
+  const { id } = await writing.create({ key: 'agent:main:main' });
+  await query(database.url, `ALTER DATABASE "${name}" SET default_transaction_read_only = on`);
+  await using reading = await openStore({ kind: 'postgres', url: database.url });
+  expect((await reading.get(id)).id).toBe(id);
+  const append = reading.append(id, [{ type: 'message', message: { role: 'user', content: 'x' } }]);
+  await expect(append).rejects.toMatchObject({ code: 'STORE_READ_ONLY', outcome: 'none' });
+});
+
+test('no error carries the password', async () => {
+  await using database = await freshDatabase();
+  const withPassword = (url: URL): void => {
+    url.password = 'pa55word';
+  };
+  const urls = [
+    'postgres://ada:pa55word@127.0.0.1:1/x',
+    'postgres://ada:pa55word@nowhere.invalid/x',
+    'postgres://ada:pa55word@[broken/x',
+    'mysql://ada:pa55word@h/x',
+    'postgres://ada:pa55word@h/x?pooler=maybe',
+    changed(database.url, (url) => {
+      withPassword(url);
+      url.username = 'nobody_here';
+    }),
+  ];
+  for (const url of urls) {
+    const error = await refusal(url);
+    expect(inspect(error, { depth: 10, showHidden: true })).not.toContain('pa55word');
+    expect(JSON.stringify(error.details)).not.toContain('pa55word');
+  }
+});
+
+test.each([
+  ['28P01', 'CONNECT_FAILED'],
+  ['53100', 'STORE_FULL'],
+  ['53300', 'STORE_BUSY'],
+  ['57014', 'STORE_BUSY'],
+  ['57P03', 'STORE_BUSY'],
+  ['25006', 'STORE_READ_ONLY'],
+  ['XX001', 'STORE_CORRUPT'],
+  ['57P01', 'STORE_FAILED'],
+])('what the server says by %s is %s', (state, code) => {
+  const error = pgError(Object.assign(new Error('said'), { code: state, severity: 'ERROR' }));
+  expect(error).toMatchObject({ code, outcome: 'none', details: { reason: state } });
+  expect(error.details['next']).toBeTypeOf('string');
+});

@@ -1,0 +1,80 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+
+/** What happens to the next commit that passes. */
+export type CommitFate = 'pass' | 'cut-before' | 'cut-after';
+
+export interface PostgresProxy extends AsyncDisposable {
+  readonly url: string;
+  /** `cut-before`: the server never hears of it. `cut-after`: the server does it, and the answer is lost. */
+  fate: CommitFate;
+  /** How often the fate was met. */
+  readonly cuts: number;
+  /** Nobody gets through, as if the network were gone; what is connected is cut. */
+  isClosed: boolean;
+}
+
+/** A simple query as it goes over the wire. */
+const COMMIT = Buffer.from('COMMIT\0');
+
+/** Between a store and its server: cuts connections at the one moment that matters. */
+export async function openPostgresProxy(target: string): Promise<PostgresProxy> {
+  const url = new URL(target);
+  const sockets = new Set<Socket>();
+  let isClosed = false;
+  let cuts = 0;
+  const server = createServer((client) => {
+    if (isClosed) return void client.destroy();
+    const upstream = connect(Number(url.port), url.hostname);
+    let isDoomed = false;
+    const cut = (): void => {
+      client.destroy();
+      upstream.destroy();
+    };
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('error', cut);
+      socket.on('close', () => {
+        sockets.delete(socket);
+        cut();
+      });
+    }
+    client.on('data', (chunk) => {
+      if (proxy.fate === 'pass' || !chunk.includes(COMMIT)) return void upstream.write(chunk);
+      cuts++;
+      const { fate } = proxy;
+      proxy.fate = 'pass';
+      if (fate === 'cut-before') return cut();
+      isDoomed = true;
+      upstream.write(chunk);
+    });
+    let answers = '';
+    upstream.on('data', (chunk) => {
+      if (!isDoomed) return void client.write(chunk);
+      answers += chunk.toString('latin1');
+      // Done there; nobody here will know.
+      if (answers.includes('COMMIT\0')) cut();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const own = new URL(target);
+  own.port = String((server.address() as AddressInfo).port);
+  const proxy: PostgresProxy = {
+    url: own.href,
+    fate: 'pass',
+    get cuts() {
+      return cuts;
+    },
+    get isClosed() {
+      return isClosed;
+    },
+    set isClosed(value) {
+      isClosed = value;
+      if (value) for (const socket of sockets) socket.destroy();
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  return proxy;
+}
