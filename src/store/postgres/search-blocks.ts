@@ -87,8 +87,8 @@ export async function indexSession(context: StoreContext, id: string): Promise<b
   );
   if (mark === undefined || mark.indexed_seq >= mark.seq) return true;
   const fresh = await sql.query<Line>(LINES, [id, mark.indexed_seq + 1, mark.seq, LINES_AT_ONCE]);
-  const last = fresh.at(-1)?.seq;
-  if (last === undefined) return true;
+  // Where lines are missing, which `verify` tells, there is nothing to wait for.
+  const last = fresh.at(-1)?.seq ?? mark.seq;
   const start = await joinFrom(sql, id, { fresh, indexedSeq: mark.indexed_seq });
   const earlier = start > mark.indexed_seq ? [] : await linesOf(sql, id, start, mark.indexed_seq);
   const blocks: Block[] = [];
