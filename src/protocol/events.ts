@@ -193,6 +193,8 @@ const usage = {
   reasoningTokens: maybe(count),
   cost: maybe(z.record(z.string(), z.number())),
 };
+export const tokenUsageSchema: z.ZodType<TokenUsage> = z.object(usage);
+
 const object = z.record(z.string(), z.unknown()) as unknown as z.ZodType<JsonObject>;
 const type = <T extends string>(name: T): { type: z.ZodLiteral<T> } => ({ type: z.literal(name) });
 

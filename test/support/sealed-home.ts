@@ -14,6 +14,8 @@ export interface SealedSession {
   readonly bytes?: number;
   /** A compaction at the end leaves so many messages in the context. */
   readonly keep?: number;
+  /** When all of it was said; by default at one moment of 2025. */
+  readonly at?: string;
   /** What a message says besides its number. */
   readonly say?: (number: number) => string;
 }
@@ -43,7 +45,7 @@ export async function takenIn(store: Store): Promise<void> {
  * by appending. A store that opens the home takes it in.
  */
 export function writeSealedSession(home: string, session: SealedSession): string {
-  const { id, agentId = 'main', messages, bytes = 1200, keep, say = () => '' } = session;
+  const { id, agentId = 'main', messages, bytes = 1200, keep, at = TIME, say = () => '' } = session;
   const { key = `agent:${agentId}:direct:${id}` } = session;
   const path = transcriptPath(home, id, agentId);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -59,7 +61,7 @@ export function writeSealedSession(home: string, session: SealedSession): string
     block = [];
     size = 0;
   };
-  const header = { type: 'session', version: 3, id, timestamp: TIME, cwd: '/', key };
+  const header = { type: 'session', version: 3, id, timestamp: at, cwd: '/', key };
   add(sealJson(JSON.stringify(header), { q: 1, e: 0, b: '1/1' }));
   for (let i = 0; i < messages; i++) {
     const q = i + 2;
@@ -69,23 +71,27 @@ export function writeSealedSession(home: string, session: SealedSession): string
         ? `{"role":"user","content":${text}}`
         : `{"role":"assistant","content":[{"type":"text","text":${text}}],${ANSWERED}}`;
     add(
-      sealJson(entryJson(q, `"type":"message"`, `"message":${message}`), { q, e: 0, b: place(i, messages) }),
+      sealJson(entryJson(q, at, `"type":"message"`, `"message":${message}`), {
+        q,
+        e: 0,
+        b: place(i, messages),
+      }),
     );
   }
   if (keep !== undefined) {
     const q = messages + 2;
     const kept = entryIdForSeq(q - keep);
     const body = `"summary":"what was said before","firstKeptEntryId":"${kept}","tokensBefore":1`;
-    add(sealJson(entryJson(q, `"type":"compaction"`, body), { q, e: 0, b: '1/1' }));
+    add(sealJson(entryJson(q, at, `"type":"compaction"`, body), { q, e: 0, b: '1/1' }));
   }
   writeSync(fd, block.join(''));
   closeSync(fd);
   return path;
 }
 
-function entryJson(q: number, type: string, body: string): string {
+function entryJson(q: number, at: string, type: string, body: string): string {
   const parent = q === 2 ? 'null' : `"${entryIdForSeq(q - 1)}"`;
-  return `{${type},"id":"${entryIdForSeq(q)}","parentId":${parent},"timestamp":"${TIME}",${body}}`;
+  return `{${type},"id":"${entryIdForSeq(q)}","parentId":${parent},"timestamp":"${at}",${body}}`;
 }
 
 /** Two lines to a turn; the last one of an odd number stands alone. */

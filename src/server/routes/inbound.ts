@@ -44,10 +44,11 @@ export function registerInbound(app: ServerApp, context: ServerContext): void {
       const isOwnKey = c.get('hasOwnKey') || body.messageId === undefined;
       // The channel's own id of a message is a better key than one that was made for this request.
       const key = isOwnKey ? { idempotencyKey: c.get('idempotencyKey') } : {};
-      const received = await reprise.receive({ ...body, ...key });
-      const { inboxId } = received;
+      const receive = (): ReturnType<typeof reprise.receive> => reprise.receive({ ...body, ...key });
       if (c.req.header('accept')?.includes('text/event-stream') === true)
-        return openStream(c, context, received);
+        return openStream(c, context, receive);
+      const received = await receive();
+      const { inboxId } = received;
       if (wait > 0) await endWithin(context, inboxId, wait * 1000, c.req.raw.signal);
       const answer: InboundAnswer = { ...received, ...inboxAnswer(inboxId, await reprise.inbox(inboxId)) };
       const isOver = wait > 0 && !OPEN.has(answer.status);

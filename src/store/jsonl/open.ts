@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { ControlStore } from '../control/control-store.ts';
-import { prepareHome } from '../control/home.ts';
+import { findHome, prepareHome } from '../control/home.ts';
 import type { Store } from '../store.ts';
 
 export interface JsonlStoreOptions {
@@ -10,6 +10,7 @@ export interface JsonlStoreOptions {
   readonly minFreeBytes?: number;
   readonly signals?: boolean;
   readonly sessionCacheTtlMs?: number;
+  readonly readOnly?: boolean;
 }
 
 /** The default: SQLite commits, JSONL tells. Transcripts are complete within milliseconds, synced within a second. */
@@ -17,11 +18,13 @@ export async function openJsonlStore({
   home,
   durability = 'disk',
   sessionCacheTtlMs,
+  readOnly = false,
   ...options
 }: JsonlStoreOptions): Promise<Store> {
-  const folder = await prepareHome(home);
+  const folder = await (readOnly ? findHome(home) : prepareHome(home));
   return ControlStore.open({
     ...options,
+    readOnly,
     path: join(folder, 'control.db'),
     home: folder,
     durability,

@@ -74,7 +74,7 @@ export async function acquireLease(
       details: { holder: held.holder, epoch: held.epoch },
     });
   }
-  row.epoch++;
+  row.epoch = Math.max(row.epoch, await tx.epochFloor()) + 1;
   row.lease_epoch = row.epoch;
   tx.touch(row);
   tx.run(

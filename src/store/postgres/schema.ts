@@ -203,7 +203,9 @@ CREATE UNLOGGED TABLE reprise.live_events (
 const SEARCH = `
 -- How far the index has a session. Beside the session's seq, so that no line can be left out, whoever commits when.
 ALTER TABLE reprise.sessions ADD COLUMN indexed_seq bigint NOT NULL DEFAULT 0;
-CREATE INDEX sessions_unindexed ON reprise.sessions (id) WHERE seq > indexed_seq;
+-- A column of its own: the seq in the index's condition would have every append write to all indexes of the table.
+ALTER TABLE reprise.sessions ADD COLUMN unindexed boolean NOT NULL GENERATED ALWAYS AS (seq > indexed_seq) STORED;
+CREATE INDEX sessions_unindexed ON reprise.sessions (id) WHERE unindexed;
 
 -- Pieces of the texts of some lines in a row; see search-grams.ts.
 CREATE TABLE reprise.search_blocks (
@@ -223,6 +225,13 @@ CREATE TABLE reprise.search_blocks (
 ALTER TABLE reprise.search_blocks ALTER COLUMN grams SET STORAGE EXTERNAL;
 CREATE INDEX search_grams ON reprise.search_blocks USING gin (grams);
 
+-- By the index, always: what it costs to unpack arrays is nothing a planner counts, and it would rather read them all.
+CREATE FUNCTION reprise.search_candidates(asked int4[])
+  RETURNS TABLE (session_id text, first_seq bigint, last_seq bigint, bytes bigint, oldest bigint, newest bigint)
+  LANGUAGE sql STABLE SET enable_seqscan = off AS $$
+    SELECT session_id, first_seq, last_seq, bytes, oldest, newest FROM reprise.search_blocks WHERE grams @> asked
+  $$;
+
 -- The one node that indexes now. It may die: by the server's clock its time is over soon.
 CREATE TABLE reprise.search_claim (
   one boolean PRIMARY KEY DEFAULT true CHECK (one),
@@ -231,11 +240,25 @@ CREATE TABLE reprise.search_claim (
 );
 `;
 
+/** Since version 3: a copy of another store into this one, while it is made and ever after. */
+const COPIES = `
+CREATE TABLE reprise.copies (
+  one boolean PRIMARY KEY DEFAULT true CHECK (one),
+  run text NOT NULL,
+  cursor text,
+  finished boolean NOT NULL DEFAULT false,
+  -- the highest one the source has told of, and the one below which nobody is granted a lease
+  epoch bigint NOT NULL DEFAULT 0,
+  epoch_floor bigint NOT NULL DEFAULT 0,
+  session text
+);
+`;
+
 /**
  * Forwards only. A step is never changed once it is out, and must leave everything as older nodes expect it: they go
  * on working while the new ones come up. So columns are added with a default, and nothing is renamed or dropped.
  */
-export const MIGRATIONS: readonly string[] = [CORE, SEARCH];
+export const MIGRATIONS: readonly string[] = [CORE, SEARCH, COPIES];
 
 /** The oldest program version that can work with a schema of the current version; raised by a step that breaks this. */
 export const OLDEST_READER = 1;

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { RepriseError } from '../../errors.ts';
+import { notFinished } from '../control/transfer-state.ts';
 import type { Connections } from './connections.ts';
 import type { NodeHolder } from './holder.ts';
 import { isCollision, isLost, pgError } from './pg-error.ts';
@@ -30,6 +31,15 @@ interface Begun {
   readonly xid: string;
   /** Of the server: in another one the same number may be somebody else's. */
   readonly life: string;
+  /** The copy into this database that is not finished. */
+  readonly copying?: string | null;
+  /** Nobody is granted a lease below it. */
+  readonly epoch_floor?: number | null;
+}
+
+export interface TransactionOptions {
+  /** Of the only one who may write while a copy is not finished. */
+  readonly isCopy?: boolean;
 }
 
 /**
@@ -40,16 +50,22 @@ interface Begun {
 const LIFE = `concat_ws(' ', substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8),
   extract(epoch FROM pg_postmaster_start_time()), extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()))`;
 const BEGUN = `SELECT pg_current_xact_id()::text AS xid, ${LIFE} AS life`;
+const BEGUN_HERE = `${BEGUN}, copying, epoch_floor FROM (VALUES (1)) AS one
+  LEFT JOIN (SELECT CASE WHEN NOT finished THEN run END AS copying, epoch_floor FROM reprise.copies) AS c ON true`;
 
 /**
  * Runs `work` in a transaction and commits. It may run several times: where transactions collide, and where the
  * connection is lost before the commit, nothing has happened and it is done again. Whatever it keeps outside `tx` must
  * not mind. A commit whose answer was lost is looked up; only where nobody can say is the outcome `unknown`.
  */
-export async function transaction<T>(context: StoreContext, work: (tx: Tx) => Promise<T>): Promise<T> {
+export async function transaction<T>(
+  context: StoreContext,
+  work: (tx: Tx) => Promise<T>,
+  options: TransactionOptions = {},
+): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
-      return await once(context, work);
+      return await once(context, work, options);
     } catch (error) {
       const isDead = isLost(error) && pgError(error).code === 'STORE_FAILED';
       if (!(isCollision(error) || isDead) || tries >= MAX_TRIES) throw context.connections.error(error);
@@ -58,7 +74,11 @@ export async function transaction<T>(context: StoreContext, work: (tx: Tx) => Pr
   }
 }
 
-async function once<T>(context: StoreContext, work: (tx: Tx) => Promise<T>): Promise<T> {
+async function once<T>(
+  context: StoreContext,
+  work: (tx: Tx) => Promise<T>,
+  { isCopy = false }: TransactionOptions,
+): Promise<T> {
   const { connections } = context;
   const client = await connections.take();
   let isUsable = false;
@@ -66,12 +86,17 @@ async function once<T>(context: StoreContext, work: (tx: Tx) => Promise<T>): Pro
     const tx = new Tx(client, context);
     const { pooler, statementTimeoutMs } = connections.settings;
     const limit = pooler ? `SET LOCAL statement_timeout = ${statementTimeoutMs};` : '';
-    const begun = tx.query<Begun>(`BEGIN; ${limit} ${BEGUN}`).then(([row]) => row);
-    // Of use only where the commit's own answer is lost.
+    const begun = tx
+      .query<Begun>(`BEGIN; ${limit} ${connections.isOpen ? BEGUN_HERE : BEGUN}`)
+      .then(([row]) => row);
     begun.catch(() => undefined);
+    tx.epochFloor = async () => (await begun)?.epoch_floor ?? 0;
     let value: T;
     try {
       value = await work(tx);
+      // Answered long ago, unless the work has waited for nothing.
+      const { copying } = (await begun) ?? {};
+      if (copying != null && !isCopy) throw notFinished(copying);
       tx.flush();
     } catch (error) {
       const failure = tx.failure ?? error;

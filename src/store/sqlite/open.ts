@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { ControlStore } from '../control/control-store.ts';
-import { prepareHome } from '../control/home.ts';
+import { findHome, prepareHome } from '../control/home.ts';
 import type { Store } from '../store.ts';
 
 export interface SqliteStoreOptions {
@@ -10,6 +10,7 @@ export interface SqliteStoreOptions {
   readonly minFreeBytes?: number;
   readonly signals?: boolean;
   readonly sessionCacheTtlMs?: number;
+  readonly readOnly?: boolean;
 }
 
 /** One file holds everything: the journal of the JSONL store, never emptied. */
@@ -17,11 +18,13 @@ export async function openSqliteStore({
   home,
   durability = 'disk',
   sessionCacheTtlMs,
+  readOnly = false,
   ...options
 }: SqliteStoreOptions): Promise<Store> {
-  const folder = await prepareHome(home);
+  const folder = await (readOnly ? findHome(home) : prepareHome(home));
   return ControlStore.open({
     ...options,
+    readOnly,
     path: join(folder, 'store.db'),
     durability,
     supports: { search: 'index', durability, shared: true, live: 'process' },
