@@ -7,6 +7,7 @@ import { estimateTasks } from './estimate.ts';
 import { Homes, SCALES, type Scale, scratchFolder } from './homes.ts';
 import { markdown, type Row, type Task } from './measure.ts';
 import { postgresTasks } from './postgres.ts';
+import { searchTasks } from './search.ts';
 import { streamTasks } from './sse.ts';
 import { startUpTasks } from './start-up.ts';
 import { writeTasks } from './store.ts';
@@ -46,6 +47,7 @@ async function bench(scale: Scale): Promise<void> {
       ...writeTasks(homes, scale),
       ...postgresTasks(scale),
       ...readTasks(homes, scale),
+      ...searchTasks(homes.folder, scale),
       ...acceptTasks(homes.folder, scale),
       ...streamTasks(),
       ...startUpTasks(homes, scale),

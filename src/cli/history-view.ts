@@ -1,3 +1,4 @@
+import { RepriseError } from '../errors.ts';
 import type { Entry, SessionHeader } from '../transcript/entry.ts';
 import { entryText } from '../transcript/entry-text.ts';
 import { isObject } from '../transcript/json.ts';
@@ -19,6 +20,8 @@ export interface HistoryRow {
   readonly timestamp: string;
   /** A summary stands for it in what a model is sent. */
   readonly compacted?: true;
+  /** It is the one that was asked for. */
+  readonly here?: true;
 }
 
 export interface HistoryView {
@@ -32,12 +35,16 @@ export interface HistoryView {
 export interface ViewOptions {
   readonly leaf: string | undefined;
   readonly limit: number | undefined;
+  /** The id of an entry, or its line: only what is around it. */
+  readonly at?: string | undefined;
 }
+
+const AROUND = 11;
 
 /** The conversation from its root to the leaf, originals of compacted parts included. */
 export function historyView(
   { header, entries, issues }: Transcript,
-  { leaf, limit }: ViewOptions,
+  { leaf, limit, at }: ViewOptions,
 ): HistoryView {
   const inContext = new Set(selectContext(entries, { leaf, issues }).entries);
   const tree = buildTree(entries);
@@ -47,7 +54,13 @@ export function historyView(
     const entry = entries[position];
     if (entry !== undefined) rows.push(toRow(entry, position + 2, inContext.has(entry)));
   }
-  const data = limit === undefined ? rows : rows.slice(-limit);
+  if (at !== undefined && !rows.some((row) => isAt(row, at))) {
+    // Said on a branch that was left.
+    const there = entries[Number(at) - 2]?.id ?? at;
+    if (leaf === undefined && tree.find(there) !== undefined)
+      return historyView({ header, entries, issues } as Transcript, { leaf: there, limit, at });
+  }
+  const data = at !== undefined ? around(rows, at, limit) : limit === undefined ? rows : rows.slice(-limit);
   return {
     session: header ?? null,
     data,
@@ -55,6 +68,21 @@ export function historyView(
     firstId: data[0]?.id ?? null,
     lastId: data.at(-1)?.id ?? null,
   };
+}
+
+function isAt({ id, seq }: HistoryRow, at: string): boolean {
+  return id === at || String(seq) === at;
+}
+
+/** As many rows as asked for, with the one in their middle. */
+export function around(rows: readonly HistoryRow[], at: string, limit: number = AROUND): HistoryRow[] {
+  const place = rows.findIndex((row) => isAt(row, at));
+  if (place === -1)
+    throw new RepriseError('NOT_FOUND', `no entry ${at} in this session`, {
+      details: { next: 'Give the id of an entry, or its line as "reprise search" says it.' },
+    });
+  const from = Math.max(0, place - Math.floor(limit / 2));
+  return rows.slice(from, from + limit).map((row) => (isAt(row, at) ? { ...row, here: true as const } : row));
 }
 
 /** A loss is no part of the conversation, and nobody should read on without knowing of it. */
@@ -109,8 +137,13 @@ export function* renderView(
   ];
   const title = [session?.id ?? 'no id', session?.key, ...about];
   yield style('bold', escapeForTerminal(title.filter(Boolean).join(' · ')));
-  if (hasMore) yield style('dim', '… older entries left out by --limit');
-  for (const row of data) yield* renderRow(row);
+  const isAround = data.some(({ here }) => here === true);
+  if (hasMore)
+    yield style('dim', isAround ? '… others left out by --at' : '… older entries left out by --limit');
+  for (const row of data) {
+    if (row.here === true) yield style('yellow', `\n▸ line ${row.seq}`);
+    yield* renderRow(row);
+  }
 }
 
 export function* renderRow(row: HistoryRow): Generator<string> {

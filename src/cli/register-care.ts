@@ -37,6 +37,7 @@ export function registerCare(program: Command): void {
     .command('doctor')
     .summary('what an operator would ask first')
     .description('what an operator would ask first: exit 0 when nothing wants a look')
+    .option('--rebuild-search', 'make the index of searches anew first')
     .action(async (options: Options) => {
       process.exitCode = await (await import('./commands/doctor.ts')).doctor(options);
     });

@@ -26,16 +26,24 @@ export function registerReads(program: Command): void {
 
   const search = program
     .command('search')
-    .description('find a text in all sessions, newest first')
+    .summary('find words in all sessions, newest first')
+    .description('find messages that hold all words, newest first; "words in quotes" stand together')
     .argument('<text...>')
     .option('--agent <id>', 'only in those of one agent')
+    .option('--channel <name>', 'only in those of one channel')
+    .option('--session <ref>', 'only in one session')
     .option(LIMIT, 'at most so many places', '20')
+    .option('--after <cursor>', 'older places than those of the page that named this')
     .option('--seconds <count>', 'how long to look at most', '5')
     .action(async (words: string[], options: Options) =>
       (await import('./commands/search.ts')).search(words.join(' '), options),
     );
   addGlobals(search, ['json', ...ANYWHERE]);
-  addExamples(search, ['reprise search red fox', 'reprise search invoice --seconds 60 --json']);
+  addExamples(search, [
+    'reprise search red fox',
+    `reprise search '"red fox"' --channel telegram`,
+    'reprise search invoice --seconds 60 --json',
+  ]);
 
   const show = program
     .command('show')
@@ -44,6 +52,7 @@ export function registerReads(program: Command): void {
     .argument('[ref|file]', `${REF}; or a .jsonl file: Reprise, pi v1 to v3, claw0, ZyHive, ZeroClaw rows`)
     .option('--format <api>', 'with --json: rebuilt API messages, "anthropic", "openai" or "ai-sdk"')
     .option('--leaf <entry>', 'stand at this entry instead of the last one')
+    .option('--at <entry>', 'only what is around this entry: its id, or its line as "search" says it')
     .option(LIMIT, 'only the last <count> entries')
     .action(async (target: string | undefined, options: Options) => {
       process.exitCode = await (await import('./commands/show.ts')).show(target, options);
@@ -51,6 +60,7 @@ export function registerReads(program: Command): void {
   addGlobals(show, ['json', ...ANYWHERE]);
   addExamples(show, [
     'reprise show @last',
+    'reprise show @last --at 42         around line 42',
     'reprise show chat.jsonl           a transcript of any dialect',
     'reprise show @last --json --format anthropic  what a model would be sent',
   ]);

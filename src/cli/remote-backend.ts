@@ -68,23 +68,26 @@ export class RemoteBackend implements Backend {
     };
   }
 
-  async history(session: SessionRecord, { leaf, limit }: ViewOptions): Promise<HistoryView> {
+  async history(session: SessionRecord, { leaf, limit, at }: ViewOptions): Promise<HistoryView> {
     if (leaf !== undefined)
       throw new RepriseError('INVALID_INPUT', '--leaf works on a home, not through a server', {
         details: { next: 'Leave it out, or run it where the home is.' },
       });
     const rows: HistoryRow[] = [];
     let hasMore = true;
-    while (hasMore && rows.length < (limit ?? Number.POSITIVE_INFINITY)) {
+    // What is around an entry may be anywhere.
+    const wanted = (at === undefined ? limit : undefined) ?? Number.POSITIVE_INFINITY;
+    while (hasMore && rows.length < wanted) {
       const before = rows[0]?.id;
-      const size = Math.min(PAGE, (limit ?? Number.POSITIVE_INFINITY) - rows.length);
+      const size = Math.min(PAGE, wanted - rows.length);
       const page = await this.#of(session).history({ limit: size, ...(before !== undefined && { before }) });
       rows.unshift(...page.data.map(toRow));
       hasMore = page.hasMore;
     }
     const { id, sessionKey: key } = session;
-    const ends = { firstId: rows[0]?.id ?? null, lastId: rows.at(-1)?.id ?? null };
-    return { session: { id, key }, data: rows, hasMore, ...ends };
+    const data = at === undefined ? rows : (await import('./history-view.ts')).around(rows, at, limit);
+    const ends = { firstId: data[0]?.id ?? null, lastId: data.at(-1)?.id ?? null };
+    return { session: { id, key }, data, hasMore: hasMore || data.length < rows.length, ...ends };
   }
 
   async last(session: SessionRecord, { limit, wanted }: LastOptions): Promise<readonly HistoryRow[]> {

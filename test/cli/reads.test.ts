@@ -97,9 +97,24 @@ describe('ls', () => {
 
 test('search finds who said something, with the place, and says when nobody did', { timeout }, () => {
   const { data, complete } = json('search', 'the', 'party');
-  expect(data).toEqual([{ id: 'group-1', seq: 2, name: 'Plan the party', snippet: 'Plan the party' }]);
+  expect(data).toMatchObject([
+    {
+      ...{ id: 'group-1', seq: 2, role: 'user', name: 'Plan the party', snippet: 'Plan the party' },
+      ...{
+        marks: [
+          [5, 8],
+          [9, 14],
+        ],
+        show: 'reprise show group-1 --at 2',
+      },
+    },
+  ]);
   expect(complete).toBe(true);
-  expect(run('search', 'party').stdout).toMatch(/Plan the party \(group-1, line 2\)\n +Plan the party/);
+  const { stdout, stderr } = run('search', 'party');
+  expect(stdout).toMatch(/Plan the party \(group-1, line 2\) {2}user, \d.*\n +Plan the party/);
+  expect(stderr).toContain('reprise show group-1 --at 2');
+  expect(run('show', 'group-1', '--at', '2').stdout).toMatch(/▸ line 2\n\nuser .*\nPlan the party/);
+  expect(run('show', 'group-1', '--at', '99')).toMatchObject({ status: 4 });
   expect(run('search', 'nobody said this')).toMatchObject({ status: 0, stdout: '' });
   expect(run('search', ' ')).toMatchObject({ status: 2 });
 });

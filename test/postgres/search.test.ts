@@ -44,7 +44,7 @@ function nodeOn(url: string): StoreContext {
 const user = (text: string): NewEntry => ({ type: 'message', message: { role: 'user', content: text } });
 
 const isIndexed = async (store: Store): Promise<boolean> => {
-  const { search } = await store.stats();
+  const { search } = await store.stats({ search: true });
   return search !== undefined && search.done === search.total;
 };
 

@@ -16,6 +16,8 @@ export interface SealedSession {
   readonly keep?: number;
   /** What a message says besides its number. */
   readonly say?: (number: number) => string;
+  /** When it was said; by default all at the same moment. */
+  readonly at?: (number: number) => string;
 }
 
 const BLOCK = 4 * 1024 * 1024;
@@ -43,7 +45,7 @@ export async function takenIn(store: Store): Promise<void> {
  * by appending. A store that opens the home takes it in.
  */
 export function writeSealedSession(home: string, session: SealedSession): string {
-  const { id, agentId = 'main', messages, bytes = 1200, keep, say = () => '' } = session;
+  const { id, agentId = 'main', messages, bytes = 1200, keep, say = () => '', at } = session;
   const { key = `agent:${agentId}:direct:${id}` } = session;
   const path = transcriptPath(home, id, agentId);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -69,7 +71,11 @@ export function writeSealedSession(home: string, session: SealedSession): string
         ? `{"role":"user","content":${text}}`
         : `{"role":"assistant","content":[{"type":"text","text":${text}}],${ANSWERED}}`;
     add(
-      sealJson(entryJson(q, `"type":"message"`, `"message":${message}`), { q, e: 0, b: place(i, messages) }),
+      sealJson(entryJson(q, `"type":"message"`, `"message":${message}`, at?.(i)), {
+        q,
+        e: 0,
+        b: place(i, messages),
+      }),
     );
   }
   if (keep !== undefined) {
@@ -83,9 +89,9 @@ export function writeSealedSession(home: string, session: SealedSession): string
   return path;
 }
 
-function entryJson(q: number, type: string, body: string): string {
+function entryJson(q: number, type: string, body: string, at: string = TIME): string {
   const parent = q === 2 ? 'null' : `"${entryIdForSeq(q - 1)}"`;
-  return `{${type},"id":"${entryIdForSeq(q)}","parentId":${parent},"timestamp":"${TIME}",${body}}`;
+  return `{${type},"id":"${entryIdForSeq(q)}","parentId":${parent},"timestamp":"${at}",${body}}`;
 }
 
 /** Two lines to a turn; the last one of an odd number stands alone. */

@@ -1,7 +1,13 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { DatabaseServer, DiskSpace, LeaseInfo, TranscriptProblem } from '../../store/store.ts';
+import type {
+  DatabaseServer,
+  DiskSpace,
+  LeaseInfo,
+  SearchIndexStats,
+  TranscriptProblem,
+} from '../../store/store.ts';
 import { isObject } from '../../transcript/json.ts';
 import { type Home, homeOf, openHomeAsItIs } from '../home.ts';
 import type { Options } from '../options.ts';
@@ -24,7 +30,8 @@ export async function doctor(options: Options): Promise<number> {
   const home = await homeOf(options);
   const { path, origin, kind } = home;
   const checks: Check[] = [{ name: 'node', ok: true, detail: process.version }];
-  if (kind === 'postgres') checks.push(...(await storeChecks(home)));
+  const rebuildSearch = options['rebuildSearch'] === true;
+  if (kind === 'postgres') checks.push(...(await storeChecks(home, rebuildSearch)));
   if (!existsSync(path)) {
     checks.push({
       name: 'home',
@@ -34,7 +41,7 @@ export async function doctor(options: Options): Promise<number> {
   } else {
     checks.push(await homeCheck(path, origin), await quarantineCheck(path), identityCheck());
     if (kind !== 'postgres' && existsSync(join(path, kind === 'jsonl' ? 'control.db' : 'store.db')))
-      checks.push(...(await storeChecks(home)));
+      checks.push(...(await storeChecks(home, rebuildSearch)));
     else checks.push(spaceCheck(await freeOn(path)));
     // Behind the store: opening it may be what salvages it.
     checks.push(...(await salvageChecks(path)));
@@ -123,9 +130,11 @@ function identityCheck(): Check {
   };
 }
 
-async function storeChecks(home: Home): Promise<Check[]> {
+async function storeChecks(home: Home, rebuildSearch: boolean): Promise<Check[]> {
   await using store = await openHomeAsItIs(home);
-  const { sessions, bytes, disk, server, rebuilding, behind, problems } = await store.stats();
+  if (rebuildSearch) await store.reindex();
+  const stats = await store.stats({ search: true });
+  const { sessions, bytes, disk, server, rebuilding, behind, problems, search } = stats;
   const held = await store.leases();
   const leases = held.filter(({ lockFile }) => lockFile === undefined);
   const locks = held.filter(({ lockFile }) => lockFile !== undefined);
@@ -149,6 +158,7 @@ async function storeChecks(home: Home): Promise<Check[]> {
           },
         ]),
     ...(server === undefined ? [transcriptsCheck(behind, problems)] : []),
+    ...(search === undefined ? [] : [searchCheck(search)]),
     {
       name: 'leases',
       ok: true,
@@ -189,6 +199,15 @@ function connectionsCheck({ connections, roundTripMs, notify }: DatabaseServer):
   if (used + pool <= max) return { name: 'connections', ok: true, detail };
   const next = 'Lower pool_max in the store URL, raise max_connections, or put a pooler in between.';
   return { name: 'connections', ok: false, detail, next };
+}
+
+/** Searches read what the index does not have, so that it is never wrong, only slow. */
+function searchCheck({ done, total, bytes, problem }: SearchIndexStats): Check {
+  const percent = total === 0 ? 100 : Math.floor((100 * done) / total);
+  const detail = `${percent} % of ${total.toLocaleString('en')} lines are indexed, ${mebibytes(bytes)}`;
+  if (problem === undefined) return { name: 'search', ok: true, detail };
+  const next = 'Searches read everything meanwhile. To make the index anew: reprise doctor --rebuild-search';
+  return { name: 'search', ok: false, detail: `${detail}; ${problem}`, next };
 }
 
 /** Lines are safe in the journal; what people and other tools read is behind. */

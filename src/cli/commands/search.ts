@@ -1,4 +1,5 @@
 import { RepriseError } from '../../errors.ts';
+import type { SearchHit, SearchQuery, SearchResult } from '../../store/store.ts';
 import { openBackend } from '../backend.ts';
 import { countOption, type Options, textOption } from '../options.ts';
 import { escapeForTerminal, print, printPage, say, style } from '../print.ts';
@@ -9,45 +10,72 @@ export async function search(text: string, options: Options): Promise<void> {
     throw new RepriseError('INVALID_INPUT', 'nothing to search for', {
       details: { next: 'Write: reprise search <text>' },
     });
-  const limit = countOption('--limit', options['limit']) ?? 20;
-  const seconds = countOption('--seconds', options['seconds']) ?? 5;
-  const agentId = textOption(options['agent']);
+  const ref = textOption(options['session']);
   await using backend = await openBackend(options);
-  const { hits, complete, names } = await backend.search({
-    text,
-    limit,
-    budgetMs: seconds * 1000,
-    ...(agentId !== undefined && { agentId }),
-  });
+  const inSession = ref === undefined ? {} : { sessionId: (await backend.find(ref)).id };
+  const { names, ...found } = await backend.search({ ...queryOf(text, options), ...inSession });
+  const { hits, next, complete, reason, index } = found;
   if (options['json'] === true) {
-    const data = hits.map((hit) => ({ ...hit, name: names.get(hit.id) ?? '' }));
+    const data = hits.map((hit) => ({ ...hit, name: names.get(hit.id) ?? '', show: showing(hit) }));
     printPage(data, {
-      hasMore: !complete || hits.length === limit,
+      hasMore: next !== null || !complete,
       lastId: hits.at(-1)?.id ?? null,
-      complete,
+      ...{ next, complete, reason, index },
     });
     return;
   }
-  for (const { id, seq, snippet } of hits) {
-    print(
-      `${escapeForTerminal(names.get(id) ?? '')} ${style('dim', `(${escapeForTerminal(id)}, line ${seq})`)}`,
-    );
-    print(`     ${marked(snippet, text)}`);
+  for (const hit of hits) {
+    const { id, seq, role, at } = hit;
+    const place = `(${escapeForTerminal(id)}, line ${seq})  ${role}, ${at.slice(0, 16).replace('T', ' ')}`;
+    print(`${escapeForTerminal(names.get(id) ?? '')} ${style('dim', place)}`);
+    print(`     ${marked(hit)}`);
   }
-  if (hits.length === 0) say(`nothing holds "${escapeForTerminal(text)}"`);
-  if (!complete) say('the time was over before everything was looked at; --seconds 60 looks longer');
-  else if (hits.length === limit) say('there may be more; --limit shows them');
+  const [first] = hits;
+  if (first === undefined) say(`nothing holds "${escapeForTerminal(text)}"`);
+  else say(style('dim', `to read on there: ${showing(first)}`));
+  for (const line of lacks(found)) say(line);
 }
 
-/** One line, with what was looked for in it. */
-function marked(snippet: string, text: string): string {
-  const line = snippet.replace(/\s+/g, ' ').trim();
-  const at = line.toLowerCase().indexOf(text.toLowerCase());
-  if (at === -1) return escapeForTerminal(line);
-  const end = at + text.length;
-  return (
-    escapeForTerminal(line.slice(0, at)) +
-    style('bold', escapeForTerminal(line.slice(at, end))) +
-    escapeForTerminal(line.slice(end))
-  );
+function queryOf(text: string, options: Options): SearchQuery {
+  const agentId = textOption(options['agent']);
+  const channel = textOption(options['channel']);
+  const after = textOption(options['after']);
+  return {
+    text,
+    limit: countOption('--limit', options['limit']) ?? 20,
+    budgetMs: (countOption('--seconds', options['seconds']) ?? 5) * 1000,
+    ...(agentId !== undefined && { agentId }),
+    ...(channel !== undefined && { channel }),
+    ...(after !== undefined && { after }),
+  };
+}
+
+/** What shows the place; ids have no character a shell would act on. */
+function showing({ id, seq }: SearchHit): string {
+  return `reprise show ${id} --at ${seq}`;
+}
+
+function lacks({ next, reason, index }: SearchResult): string[] {
+  const percent = index === undefined ? 0 : Math.floor((100 * index.done) / Math.max(1, index.total));
+  return [
+    ...(reason === 'indexing'
+      ? [`indexing ${percent} %: not everything was looked at; --seconds 60 looks longer`]
+      : []),
+    ...(reason === 'time'
+      ? ['the time was over before everything was looked at; --seconds 60 looks longer']
+      : []),
+    ...(next === null ? [] : [`there are more: --limit shows them, or --after ${next}`]),
+  ];
+}
+
+/** The snippet with what was looked for in it. */
+function marked({ snippet, marks }: SearchHit): string {
+  let line = '';
+  let done = 0;
+  for (const [from, to] of marks) {
+    line += escapeForTerminal(snippet.slice(done, from));
+    line += style(['bold', 'yellow'], escapeForTerminal(snippet.slice(from, to)));
+    done = to;
+  }
+  return (line + escapeForTerminal(snippet.slice(done))).trim();
 }

@@ -14,7 +14,11 @@ const CORRUPT_EXIT = 6;
 /** `reprise show [ref|file]`: a path, or the ref of a session in the home or on a server. */
 export async function show(target: string | undefined, options: Options): Promise<number> {
   const api = parseFormat(options['format']);
-  const view = { leaf: textOption(options['leaf']), limit: countOption('--limit', options['limit']) };
+  const view = {
+    leaf: textOption(options['leaf']),
+    limit: countOption('--limit', options['limit']),
+    at: textOption(options['at']),
+  };
   if (textOption(options['url']) !== undefined && !(target !== undefined && isFile(target)))
     return showRemote(target, options, view, api);
   const transcript = await open(target, options);

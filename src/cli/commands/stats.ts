@@ -40,7 +40,7 @@ export async function stats(options: Options): Promise<void> {
   await using store = await openHome(options);
   const sums = new Map<string, Row>();
   const sizes = new Map<string, Sizes>();
-  const total = (await store.stats()).sessions;
+  const { sessions: total, search } = await store.stats({ search: true });
   let done = 0;
   using progress = new Progress('reading sessions');
   for await (const record of sessions(store, agentId)) {
@@ -63,8 +63,17 @@ export async function stats(options: Options): Promise<void> {
   }
   const rows = [...sums.values()].filter(({ by }) => tables.includes(by)).sort(inOrder);
   const stored = [...sizes].map(([agent, size]) => ({ agent, ...size }));
-  if (options['json'] === true) printPage(rows, { lastId: rows.at(-1)?.name ?? null, sizes: stored });
-  else show(tables, rows, stored);
+  if (options['json'] === true) printPage(rows, { lastId: rows.at(-1)?.name ?? null, sizes: stored, search });
+  else {
+    show(tables, rows, stored);
+    if (search !== undefined)
+      print(
+        style(
+          'dim',
+          `${count(search.bytes)} bytes of index for searches, ${count(search.done)} of ${count(search.total)} lines`,
+        ),
+      );
+  }
 }
 
 async function* sessions(store: Store, agentId: string | undefined): AsyncGenerator<SessionRecord> {

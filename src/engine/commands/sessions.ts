@@ -83,14 +83,23 @@ async function nextSession({ reprise }: CommandContext, { agentId }: SessionReco
 
 export const search: CommandHandler = async (args, { reprise }) => {
   if (args === '') throw refuse('/search wants a text', 'Write: /search <text>');
-  const { hits, complete } = await reprise.store.search({ text: args, limit: MAX_HITS });
+  const { hits, next, reason, index } = await reprise.store.search({ text: args, limit: MAX_HITS });
   const lines: string[] = [];
-  for (const { id, seq, snippet } of hits) {
-    const record = await reprise.store.get(id);
-    lines.push(`${sessionName(record)} (${id}, line ${seq})\n     ${oneLine(snippet, SNIPPET_CHARS)}`);
+  for (const { id, seq, role, at, snippet } of hits) {
+    const place = `${id}, line ${seq}; ${role}, ${at.slice(0, 16).replace('T', ' ')}`;
+    lines.push(
+      `${sessionName(await reprise.store.get(id))} (${place})\n     ${oneLine(snippet, SNIPPET_CHARS)}`,
+    );
   }
-  if (lines.length === 0) lines.push(`Nothing holds "${args}".`);
-  if (!complete) lines.push('The time was over before everything was looked at; there may be more.');
+  const [first] = hits;
+  if (first === undefined) lines.push(`Nothing holds "${args}".`);
+  else lines.push(`To read on there: reprise show ${first.id} --at ${first.seq}`);
+  if (next !== null) lines.push(`There are more than ${MAX_HITS}; "reprise search" shows them.`);
+  if (reason === 'time') lines.push('The time was over before everything was looked at; there may be more.');
+  if (reason === 'indexing') {
+    const { done = 0, total = 1 } = index ?? {};
+    lines.push(`Indexing ${Math.floor((100 * done) / Math.max(1, total))} %: there may be more.`);
+  }
   return { text: lines.join('\n') };
 };
 

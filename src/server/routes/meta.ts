@@ -48,13 +48,15 @@ export function registerMeta(app: ServerApp, context: ServerContext): void {
     summary: 'How much there is, and how much runs and waits',
     answer: { schema: statsAnswer, description: 'Now' },
     run: async ({ c }) => {
-      const { sessions, bytes, behind, disk, rebuilding } = await reprise.store.stats();
+      const stats = await reprise.store.stats({ search: true });
+      const { sessions, bytes, behind, disk, rebuilding, search } = stats;
       return c.json({
         sessions,
         bytes,
         behind,
         ...(disk !== undefined && { disk }),
         ...(rebuilding !== undefined && { rebuilding }),
+        ...(search !== undefined && { search }),
         lanes: reprise.lanes(),
       });
     },

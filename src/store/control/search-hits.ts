@@ -51,11 +51,12 @@ export class SearchHits {
     if (this.#found.length > this.#limit + SPARE) this.#sort();
   }
 
-  /** Whether nothing said at this moment or before can be among the hits any more. */
-  isFullBefore(at: number): boolean {
+  /** Whether nothing at this place or behind it can be among the hits any more. */
+  isFullBefore(place: SearchPlace): boolean {
     if (this.#found.length <= this.#limit) return false;
     this.#sort();
-    return (this.#found[this.#limit]?.place.at ?? 0) > at;
+    const last = this.#found[this.#limit];
+    return last !== undefined && compareSearchPlaces(last.place, place) < 0;
   }
 
   result(lack?: SearchLack, index?: SearchProgress): SearchResult {

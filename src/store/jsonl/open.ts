@@ -10,6 +10,7 @@ export interface JsonlStoreOptions {
   readonly minFreeBytes?: number;
   readonly signals?: boolean;
   readonly sessionCacheTtlMs?: number;
+  readonly search?: 'index' | 'scan';
 }
 
 /** The default: SQLite commits, JSONL tells. Transcripts are complete within milliseconds, synced within a second. */
@@ -17,6 +18,7 @@ export async function openJsonlStore({
   home,
   durability = 'disk',
   sessionCacheTtlMs,
+  search = 'index',
   ...options
 }: JsonlStoreOptions): Promise<Store> {
   const folder = await prepareHome(home);
@@ -25,7 +27,7 @@ export async function openJsonlStore({
     path: join(folder, 'control.db'),
     home: folder,
     durability,
-    supports: { search: 'index', durability, shared: true, live: 'process' },
+    supports: { search, durability, shared: true, live: 'process' },
     ...(sessionCacheTtlMs !== undefined && { cacheTtlMs: sessionCacheTtlMs }),
   });
 }

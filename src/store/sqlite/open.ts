@@ -10,6 +10,7 @@ export interface SqliteStoreOptions {
   readonly minFreeBytes?: number;
   readonly signals?: boolean;
   readonly sessionCacheTtlMs?: number;
+  readonly search?: 'index' | 'scan';
 }
 
 /** One file holds everything: the journal of the JSONL store, never emptied. */
@@ -17,6 +18,7 @@ export async function openSqliteStore({
   home,
   durability = 'disk',
   sessionCacheTtlMs,
+  search = 'index',
   ...options
 }: SqliteStoreOptions): Promise<Store> {
   const folder = await prepareHome(home);
@@ -24,7 +26,7 @@ export async function openSqliteStore({
     ...options,
     path: join(folder, 'store.db'),
     durability,
-    supports: { search: 'index', durability, shared: true, live: 'process' },
+    supports: { search, durability, shared: true, live: 'process' },
     ...(sessionCacheTtlMs !== undefined && { cacheTtlMs: sessionCacheTtlMs }),
   });
 }
