@@ -1,9 +1,13 @@
 import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
+import { bundledThreads } from './test/support/bundled-threads.ts';
 
 const config: ViteUserConfig = defineConfig({
   // Node runs all of it as it is; lowered, `using` would need a helper module.
-  oxc: { target: 'esnext' },
+  oxc: { target: 'esnext', jsx: { runtime: 'automatic', importSource: 'preact' } },
+  resolve: { alias: { 'reprise/client': fileURLToPath(new URL('src/client/index.ts', import.meta.url)) } },
+  plugins: [await bundledThreads()],
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/interop/**'],
@@ -12,6 +16,8 @@ const config: ViteUserConfig = defineConfig({
     hookTimeout: 60_000,
     // Starts nothing until a test asks for it.
     globalSetup: 'test/support/postgres-setup.ts',
+    // Polls are waits, not measurements.
+    expect: { poll: { timeout: 20_000 } },
     // On two cores the default is one worker; much of the time is spent waiting for disks and processes.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     // Node strips types by WebAssembly in every thread, and V8 loses count of such code pages where the processor

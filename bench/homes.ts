@@ -82,6 +82,7 @@ export const LARGE = 'large';
 const WARM_MS = 45_000;
 /** Messages the context keeps in a bounded session. */
 export const WINDOW = 200;
+const FIRST_MS = Date.parse('2025-01-01T00:00:00Z');
 const BUILDERS = 16;
 const TMPFS = 0x01021994;
 /** Longer than the store waits before it syncs transcripts. */
@@ -130,7 +131,12 @@ export class Homes implements AsyncDisposable {
   /** So many sessions with one turn each, and one of `large` messages of 2 KB if that is more than none. */
   sessions(count: number, large = 0): Promise<Home> {
     return this.#once(`sessions-${count}-${large}`, (name) => {
-      const sessions = Array.from({ length: count }, (_, i) => ({ id: sessionId(i), messages: 2 }));
+      const sessions = Array.from({ length: count }, (_, i) => ({
+        id: sessionId(i),
+        messages: 2,
+        // A minute apart, as conversations are: at one moment all of them would be the newest.
+        at: new Date(FIRST_MS + i * 60_000).toISOString(),
+      }));
       return this.#write(name, [
         ...sessions,
         ...(large > 0 ? [{ id: LARGE, messages: large, bytes: 2048 }] : []),

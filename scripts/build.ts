@@ -1,6 +1,8 @@
-/** Compiles src/ to dist/ for publishing; development runs the sources. */
+/** Compiles src/ to dist/ and the page to dist/web for publishing; development runs the sources. */
 import { copyFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { buildWeb } from './build-web.ts';
+import { bundleCommand } from './bundle.ts';
 import { runSteps } from './steps.ts';
 
 rmSync('dist', { recursive: true, force: true });
@@ -10,3 +12,8 @@ runSteps([{ name: 'build', command: ['tsc', '-p', 'tsconfig.build.json'], budget
 for (const file of readdirSync('src', { recursive: true, encoding: 'utf8' })) {
   if (file.endsWith('.c')) copyFileSync(join('src', file), join('dist', file));
 }
+
+// Nobody imports the command: it is run, from files made for starting.
+rmSync(join('dist', 'cli'), { recursive: true });
+await bundleCommand(join('dist', 'command'));
+await buildWeb();

@@ -21,7 +21,10 @@ function suite(
 /** The conformance suite on each of our stores. */
 const STORE_SUITE = 'test/store/*-store.test.ts';
 const SURFACES = ['cli', 'server', 'client', 'config', 'interop-formats'].map((name) => `test/${name}`);
-const apart = ['test/crash', 'test/interop', 'test/simulation', 'test/engine', 'test/postgres', ...SURFACES];
+const apart = [
+  ...['test/crash', 'test/interop', 'test/simulation', 'test/engine', 'test/postgres', 'test/browser'],
+  ...SURFACES,
+];
 /** These alone need a PostgreSQL server, which the first of them starts. */
 const POSTGRES = ['test/postgres', 'test/store/postgres-store.test.ts'];
 const outside = [...apart.map((folder) => `${folder}/**`), STORE_SUITE].flatMap((pattern) => [
@@ -36,6 +39,7 @@ const suites = [
   suite('unit and property tests', 180, outside),
   suite('engine', 90, ['test/engine']),
   suite('surfaces', 150, [...SURFACES, ...WAITING]),
+  suite('browser', 120, ['test/browser', ...WAITING]),
   suite(
     'store suite',
     90,
@@ -48,6 +52,7 @@ const suites = [
 runSteps([
   { name: 'lint and format', command: ['biome', 'ci', '.'], budgetSeconds: 20 },
   { name: 'types', command: ['tsc', '--noEmit'], budgetSeconds: 30 },
+  { name: 'types of the page', command: ['tsc', '-p', 'web', '--noEmit'], budgetSeconds: 20 },
   { name: 'dead code', command: ['knip'], budgetSeconds: 20 },
   ...suites,
 ]);

@@ -1,8 +1,9 @@
 /**
  * Packs the package, installs it into an empty folder like any user would, and uses it there: the command,
- * both entry points, and their types.
+ * the entry points, their types, and the page of its server.
  */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -57,9 +58,25 @@ const bin = join(folder, 'node_modules/.bin/reprise');
 const chat = [bin, 'chat', '--home', join(folder, 'chat')];
 const said = execFileSync(process.execPath, chat, { encoding: 'utf8', input: 'hello' });
 expect('the chat', said, 'You said: "hello"');
+expect('ls', run(process.execPath, [bin, 'ls', '--home', join(folder, 'chat')]), 'hello');
 const sample = join(folder, 'node_modules/reprise/examples/transcripts/zyhive.jsonl');
 expect(
   'show',
   run(process.execPath, [bin, 'show', sample, '--json', '--format', 'openai']),
   '"role": "tool"',
 );
+
+const server = spawn(
+  process.execPath,
+  [bin, 'serve', '--port', '0', '--json', '--home', join(folder, 'served')],
+  {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  },
+);
+const [line] = (await once(server.stdout, 'data')) as [Buffer];
+const { url } = JSON.parse(line.toString()) as { url: string };
+const page = await (await fetch(url)).text();
+const [, script = 'none'] = /src="\.\/(assets\/index-[^"]+\.js)"/.exec(page) ?? [];
+expect('the page', (await fetch(`${url}/${script}`)).headers.get('content-type') ?? '', 'text/javascript');
+server.kill();
+await once(server, 'exit');

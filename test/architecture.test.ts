@@ -87,11 +87,32 @@ function violations(sources: Sources): string[] {
   return found;
 }
 
-function readSources(): Sources {
-  const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((file) =>
-    file.endsWith('.ts'),
+function readSources(folder = 'src'): Sources {
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
+    /\.tsx?$/.test(file),
   );
-  return new Map(files.map((file) => [file, readFileSync(join('src', file), 'utf8')]));
+  return new Map(files.map((file) => [file, readFileSync(join(folder, file), 'utf8')]));
+}
+
+const PAGE_PACKAGES =
+  /^(?:reprise\/client|preact(?:\/hooks)?|@preact\/signals|marked|highlight\.js\/lib\/.+)$/;
+/** Every way from a text to markup or script that a page has. */
+const MARKUP = /innerHTML|outerHTML|insertAdjacentHTML|document\.write|srcdoc|new Function|\beval\(/;
+
+/** The page sees the client and nothing else of the package, and makes nodes only (I-70). */
+function pageViolations(sources: Sources): string[] {
+  return [...sources].flatMap(([file, source]) => {
+    const imports = [...source.matchAll(IMPORT)].map(([, specifier = '']) => specifier);
+    const foreign = imports.filter((specifier) =>
+      specifier.startsWith('.')
+        ? relative('web/src', resolve('web/src', dirname(file), specifier)).startsWith('..')
+        : !PAGE_PACKAGES.test(specifier),
+    );
+    const found = foreign.map((specifier) => `${file}: the page may not import ${specifier}`);
+    // A comment may say that it is not done.
+    const code = source.replace(/\/\*[\s\S]*?\*\//g, '');
+    return MARKUP.test(code) ? [...found, `${file}: makes markup of a text`] : found;
+  });
 }
 
 describe('the house', () => {
@@ -134,12 +155,25 @@ describe('the house', () => {
     expect(violations(new Map([[file, source]]))).toEqual([]);
   });
 
+  test('the page keeps to the client and to nodes', () => {
+    const sources = readSources('web/src');
+    expect(sources.size).toBeGreaterThan(20);
+    expect(pageViolations(sources)).toEqual([]);
+    const planted = {
+      'a.ts': "import '../../src/engine/turn.ts';",
+      'b.ts': "import 'zod';",
+      'c.ts': 'x.innerHTML = y',
+    };
+    expect(pageViolations(new Map(Object.entries(planted)))).toHaveLength(3);
+  });
+
   test('docs/architecture.md names every room, stays short, and points only at files that exist', () => {
     const page = readFileSync('docs/architecture.md', 'utf8');
     expect(page.trimEnd().split('\n').length).toBeLessThanOrEqual(150);
     const rooms = readdirSync('src', { withFileTypes: true }).filter((entry) => entry.isDirectory());
     for (const { name } of rooms) expect(page).toContain(`${name}/`);
-    for (const [, file = ''] of page.matchAll(/\]\(\.\.\/([^)#]+)\)/g))
+    const pages = [page, readFileSync('docs/architecture-stores.md', 'utf8')].join('\n');
+    for (const [, file = ''] of pages.matchAll(/\]\(\.\.\/([^)#]+)\)/g))
       expect(existsSync(file), file).toBe(true);
   });
 });

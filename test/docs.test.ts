@@ -1,9 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import * as reprise from '../src/index.ts';
 import * as testing from '../src/testing/index.ts';
+import { cliEnv } from './support/cli-env.ts';
 
 const read = (file: string): string => readFileSync(file, 'utf8');
 const EXPORTED = new Set([
@@ -78,10 +80,14 @@ describe('README.md', () => {
       for (const [, file = ''] of page.matchAll(/\]\((?!http)([^)#]+)\)/g))
         expect(existsSync(file), file).toBe(true);
     }
+    const home = mkdtempSync(join(tmpdir(), 'reprise-readme-'));
+    const env = cliEnv({ REPRISE_HOME: home, HOME: home });
     for (const [, line = ''] of readme.matchAll(/^npm start -- ([^#\n]+)/gm)) {
-      const { status } = spawnSync(process.execPath, ['bin/reprise.cjs', ...line.trim().split(/\s+/)]);
+      const args = [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? '');
+      const { status } = spawnSync(process.execPath, ['bin/reprise.cjs', ...args], { env, input: '' });
       expect(status, line).toBe(0);
     }
+    rmSync(home, { recursive: true });
   });
 });
 

@@ -53,6 +53,9 @@ const EXAMPLES: Readonly<Record<string, (run: () => string) => void>> = {
       expect.stringMatching(/^ada 6 /),
       expect.stringMatching(/^bob 2 /),
     ]),
+  'http-client.ts': (run) => expect(run()).toMatch(/^You said: "My name is Ada\."[\s\S]*\ntrue\n$/),
+  'plain-fetch.ts': (run) =>
+    expect(run()).toBe('1 true true You said: "My name is Ada."\n2 true true You said: "My name is Ada."\n'),
   'ai-sdk-model.ts': (run) => expect(run()).toBe('Hello from the wire. (12 tokens in, 5 out)\n'),
 };
 

@@ -23,9 +23,13 @@ export interface CompactOptions {
 export type Compacted = Pick<CompactionEvent, 'tokensBefore' | 'tokensAfter' | 'coveredEntries'>;
 export type Preview = CompactionPreview;
 
-/** What the commands that also work through a server need of it; a home on this machine is the other one. */
-export interface Backend extends AsyncDisposable {
+/** What lists sessions and nothing else. */
+export interface Lister extends AsyncDisposable {
   list(query: ListQuery): Promise<SessionPage>;
+}
+
+/** What the commands that also work through a server need of it; a home on this machine is the other one. */
+export interface Backend extends Lister {
   find(ref: string, options?: RefOptions): Promise<SessionRecord>;
   search(query: SearchQuery): Promise<SearchResult & { readonly names: ReadonlyMap<string, string> }>;
   /** The conversation from its root, or the newest `limit` of it, oldest first. */
@@ -46,4 +50,10 @@ export async function openBackend(options: Options): Promise<Backend> {
   return url === undefined
     ? (await import('./local-backend.ts')).openLocalBackend(options)
     : (await import('./remote-backend.ts')).openRemoteBackend(url, options);
+}
+
+export async function openLister(options: Options): Promise<Lister> {
+  return textOption(options['url']) === undefined
+    ? (await import('./local-lister.ts')).openLocalLister(options)
+    : openBackend(options);
 }

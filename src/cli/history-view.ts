@@ -1,4 +1,5 @@
 import { RepriseError } from '../errors.ts';
+import { shownCalls } from '../transcript/content.ts';
 import type { Entry, SessionHeader } from '../transcript/entry.ts';
 import { entryText } from '../transcript/entry-text.ts';
 import { isObject } from '../transcript/json.ts';
@@ -16,7 +17,7 @@ export interface HistoryRow {
   readonly role: string;
   readonly text: string;
   readonly content?: unknown;
-  readonly toolCalls?: readonly { readonly id: unknown; readonly name: unknown; readonly input: unknown }[];
+  readonly toolCalls?: readonly { readonly id: string; readonly name: string; readonly input: unknown }[];
   readonly timestamp: string;
   /** A summary stands for it in what a model is sent. */
   readonly compacted?: true;
@@ -103,7 +104,7 @@ export function toRow(entry: Entry, seq: number, inContext: boolean): HistoryRow
   const row = { id, seq, role: type, text: '', timestamp };
   if (message === undefined) return { ...row, text: entryText(entry) };
   const content = message['content'];
-  const toolCalls = callsOf(content);
+  const toolCalls = shownCalls(content);
   return {
     ...row,
     role: String(message['role']),
@@ -112,16 +113,6 @@ export function toRow(entry: Entry, seq: number, inContext: boolean): HistoryRow
     ...(toolCalls.length > 0 && { toolCalls }),
     ...(!inContext && { compacted: true }),
   };
-}
-
-function callsOf(content: unknown): { id: unknown; name: unknown; input: unknown }[] {
-  if (!Array.isArray(content)) return [];
-  const calls: { id: unknown; name: unknown; input: unknown }[] = [];
-  for (const block of content) {
-    if (!isObject(block) || block['type'] !== 'toolCall') continue;
-    calls.push({ id: block['id'], name: block['name'], input: block['arguments'] });
-  }
-  return calls;
 }
 
 const MAX_RESULT_LINES = 12;

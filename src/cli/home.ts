@@ -10,8 +10,8 @@ import { escapeForTerminal, say } from './print.ts';
 import { Progress } from './progress.ts';
 
 /** Those that live in the home keep a file of their own there, by which they are known. */
-const KINDS = { jsonl: 'control.db', sqlite: 'store.db' } as const;
-type LocalKind = keyof typeof KINDS;
+export const KINDS = { jsonl: 'control.db', sqlite: 'store.db' } as const;
+export type LocalKind = keyof typeof KINDS;
 
 export interface Home {
   readonly path: string;

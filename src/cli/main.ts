@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { configureHelp } from './help.ts';
 import {
@@ -16,8 +15,10 @@ import { registerCare } from './register-care.ts';
 import { registerChanges } from './register-changes.ts';
 import { addChatOptions } from './register-chat.ts';
 import { registerConfig } from './register-config.ts';
+import { registerCopies } from './register-copies.ts';
 import { registerExport, registerImport } from './register-interop.ts';
 import { registerReads } from './register-reads.ts';
+import { packageVersion } from './version.ts';
 
 const USAGE_EXIT = 2;
 
@@ -34,20 +35,57 @@ export async function main(argv: readonly string[]): Promise<void> {
       process.exit(0);
     });
   }
-  const program = createProgram();
+  const program = createBare();
+  const words = withDefaultCommand(program, argv);
+  addCommands(program, commandIn(program, words.slice(2)));
   try {
-    await program.parseAsync(withDefaultCommand(program, argv));
+    await program.parseAsync(words);
   } catch (error) {
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : USAGE_EXIT;
     else process.exitCode = printError(error);
   }
 }
 
-/** Every command with its options; what a command does is loaded when it is run, so that all others stay quick. */
-export function createProgram(): Command {
+/**
+ * Every command with its options, or those of one part; what a command does is loaded when it is run, so that all
+ * others stay quick.
+ */
+export function createProgram(name?: string): Command {
+  const program = createBare();
+  addCommands(program, name);
+  return program;
+}
+
+interface Part {
+  /** Commands that can be run without the others being known. */
+  readonly names: readonly string[];
+  readonly register: (program: Command) => void;
+}
+
+const PARTS: readonly Part[] = [
+  { names: ['chat', 'serve'], register: registerTalk },
+  { names: ['ls', 'search', 'show', 'tail', 'explain', 'stats'], register: registerReads },
+  {
+    names: ['rename', 'fork', 'compact', 'undo', 'redo', 'stop', 'rm', 'restore', 'purge', 'prune'],
+    register: registerChanges,
+  },
+  { names: ['verify', 'repair', 'locks', 'doctor', 'path', 'demo'], register: registerCare },
+  { names: ['migrate', 'backup'], register: registerCopies },
+  { names: ['config'], register: registerConfig },
+  { names: ['export'], register: registerExport },
+  { names: ['import'], register: registerImport },
+];
+
+/** Making all of them takes longer than listing sessions, so a known name brings its own part only. */
+function addCommands(program: Command, name: string | undefined): void {
+  const own = PARTS.filter(({ names }) => name !== undefined && names.includes(name));
+  for (const { register } of own.length > 0 ? own : PARTS) register(program);
+}
+
+function createBare(): Command {
   const program = new Command('reprise')
     .description('Conversations that survive: a session engine for AI agents.')
-    .version(version(), '-V, --version')
+    .version(packageVersion(), '-V, --version')
     .usage('[options] [command]')
     .enablePositionalOptions()
     .exitOverride()
@@ -64,16 +102,13 @@ export function createProgram(): Command {
     'reprise demo                a home to play with',
   ]);
   declareGlobals(program);
+  return program;
+}
+
+function registerTalk(program: Command): void {
   program.commandsGroup('Talk:');
   registerChat(program);
   registerServe(program);
-  registerReads(program);
-  registerChanges(program);
-  registerCare(program);
-  registerConfig(program);
-  registerExport(program);
-  registerImport(program);
-  return program;
 }
 
 function registerChat(program: Command): void {
@@ -97,6 +132,18 @@ function registerServe(program: Command): void {
   addExamples(serve, ['reprise serve', 'reprise serve --port 0 --json']);
 }
 
+/** The word that names the command; undefined where an option asks for something else, such as help. */
+function commandIn(program: Command, words: readonly string[]): string | undefined {
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at] ?? '';
+    if (!word.startsWith('-')) return word;
+    const known = optionNamed(program.options, word);
+    if (known === undefined) return undefined;
+    if ((known.required || known.optional) && !word.includes('=')) at++;
+  }
+  return undefined;
+}
+
 /** Options without a command are those of the chat: `reprise`, `reprise -c`, `reprise --home here`. */
 function withDefaultCommand(program: Command, argv: readonly string[]): string[] {
   const [node = '', script = '', ...args] = argv;
@@ -110,11 +157,4 @@ function withDefaultCommand(program: Command, argv: readonly string[]): string[]
   }
   if (['-h', '--help', '-V', '--version'].includes(args[at] ?? '')) return [...argv];
   return [node, script, ...args.slice(0, at), 'chat', ...args.slice(at)];
-}
-
-function version(): string {
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-    version: string;
-  };
-  return version;
 }

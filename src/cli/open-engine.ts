@@ -1,5 +1,6 @@
 import type { ModelBook } from '../config/model-book.ts';
-import { modelBookFor, openConfigured } from '../config/open-configured.ts';
+import { modelBookFor } from '../config/model-book-for.ts';
+import { openConfigured } from '../config/open-configured.ts';
 import type { Config } from '../config/schema.ts';
 import type { Reprise } from '../engine/reprise.ts';
 import type { Store } from '../store/store.ts';

@@ -12,8 +12,6 @@ import type { Options } from './options.ts';
 import { escapeForTerminal, say } from './print.ts';
 
 const PAGE = 500;
-/** How long a follower waits before it looks again; the API has no stream of a whole session. */
-const LOOK_MS = 500;
 /** A person waits for the answer, so a server that is not there is said soon. */
 const RETRIES = 2;
 
@@ -94,14 +92,11 @@ export class RemoteBackend implements Backend {
     return (await this.history(session, { leaf: undefined, limit })).data.filter(wanted);
   }
 
-  /** By the last row it has: rows are never changed, so nothing is missed or told twice. */
-  async *follow(session: SessionRecord, { signal }: FollowOptions): AsyncGenerator<HistoryRow> {
-    let after = session.leaf ?? undefined;
-    while (!signal.aborted) {
-      const page = await this.#after(session, after);
-      for (const row of page) yield row;
-      after = page.at(-1)?.id ?? after;
-      if (page.length === 0) await pause(LOOK_MS, signal);
+  async *follow(session: SessionRecord, { afterSeq, signal }: FollowOptions): AsyncGenerator<HistoryRow> {
+    try {
+      for await (const row of this.#of(session).follow({ afterSeq, signal })) yield toRow(row);
+    } catch (error) {
+      if (!signal.aborted) throw error;
     }
   }
 
@@ -147,19 +142,6 @@ export class RemoteBackend implements Backend {
   #of({ id, agentId }: SessionRecord): ClientSession {
     return this.client.session(id, { agentId });
   }
-
-  async #after(session: SessionRecord, after: string | undefined): Promise<readonly HistoryRow[]> {
-    try {
-      const query = { limit: PAGE, ...(after !== undefined && { after }) };
-      return (await this.#of(session).history(query)).data.map(toRow);
-    } catch (error) {
-      // Taken back meanwhile: the conversation goes on from where it stands now.
-      if (!(error instanceof RepriseError) || error.code !== 'INVALID_INPUT' || after === undefined)
-        throw error;
-      const { session: now } = await this.#of(session).get();
-      return now.leaf === null ? [] : (await this.#of(session).history({ limit: 1 })).data.map(toRow);
-    }
-  }
 }
 
 const MAX_HITS = 200;
@@ -199,20 +181,6 @@ function toRow({ toolCalls, compacted, ...row }: WireRow): HistoryRow {
     }),
     ...(compacted === true && { compacted }),
   };
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener(
-      'abort',
-      () => {
-        clearTimeout(timer);
-        resolve();
-      },
-      { once: true },
-    );
-  });
 }
 
 export async function openRemoteBackend(url: string, options: Options): Promise<RemoteBackend> {

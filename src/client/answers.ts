@@ -38,6 +38,8 @@ export interface CommandAnswer {
   readonly text: string;
   /** Where to go on from now. */
   readonly sessionId?: string;
+  /** It said something: `stream` tells the turn. */
+  readonly inboxId?: string;
 }
 
 export interface ContextAnswer {
@@ -52,7 +54,27 @@ export interface ContextAnswer {
 export interface TotalsAnswer {
   readonly turns: number;
   readonly calls: number;
-  readonly usage: { readonly input: number; readonly output: number; readonly totalTokens: number };
+  readonly usage: {
+    readonly input: number;
+    readonly output: number;
+    readonly totalTokens: number;
+    readonly cost?: Readonly<Record<string, number>>;
+  };
+}
+
+export interface StatsAnswer {
+  readonly sessions: number;
+  readonly bytes: number;
+  readonly behind: number;
+  readonly disk?: { readonly freeBytes: number; readonly minFreeBytes: number };
+  readonly rebuilding?: { readonly done: number; readonly total: number };
+  readonly search?: {
+    readonly done: number;
+    readonly total: number;
+    readonly bytes: number;
+    readonly problem?: string;
+  };
+  readonly lanes: Readonly<Record<string, { readonly running: number; readonly waiting: number }>>;
 }
 
 export interface ExplainAnswer {

@@ -1,5 +1,7 @@
+import { RepriseError } from '../errors.ts';
 import type { ChatStatus, StopAnswer } from '../protocol/chat.ts';
-import type { HistoryPage, HistoryQuery } from '../protocol/records.ts';
+import type { FollowEvent } from '../protocol/follow.ts';
+import type { HistoryPage, HistoryQuery, HistoryRow } from '../protocol/records.ts';
 import type { SessionAnswer, SessionView } from '../protocol/sessions.ts';
 import type { CompactBody, ForkBody, UndoBody } from '../protocol/steps.ts';
 import type { TreePage, TreeQuery } from '../protocol/tree.ts';
@@ -22,6 +24,11 @@ export interface CallOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
+interface StopChoice {
+  readonly waiting?: boolean;
+  readonly running?: boolean;
+}
+
 export interface ChangeOptions extends CallOptions {
   /** The version it must still have (`etag` of `get`); PRECONDITION_FAILED where it changed since. */
   readonly ifMatch?: string | undefined;
@@ -33,6 +40,12 @@ export interface StreamOptions {
   readonly lastEventId?: string | undefined;
   /** The events of this message until its end. */
   readonly inboxId?: string | undefined;
+}
+
+export interface FollowOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** The last entry that is known; unset: from now on. */
+  readonly afterSeq?: number | undefined;
 }
 
 /** One session on a server. Nothing is asked for until something is called. */
@@ -88,6 +101,11 @@ export class ClientSession {
     return this.#post('fork', body, options);
   }
 
+  /** Goes on behind another entry, which the tree has; `redo` goes back. */
+  branch(entryId: string, options: CallOptions = {}): Promise<SessionAnswer> {
+    return this.#post('branch', { entryId }, options);
+  }
+
   undo(body: UndoBody = {}, options: CallOptions = {}): Promise<UndoAnswer> {
     return this.#post('undo', body, options);
   }
@@ -138,12 +156,15 @@ export class ClientSession {
     return this.#connection.json('GET', this.#chat('status'), { ...options, query });
   }
 
-  /** Ends the turn that runs; what was said so far is kept. With `waiting` messages that wait are cancelled too. */
-  stop(options: CallOptions & { readonly waiting?: boolean } = {}): Promise<StopAnswer> {
-    const { waiting = false, ...rest } = options;
+  /**
+   * Ends the turn that runs; what was said so far is kept. With `waiting` messages that wait are cancelled too, and
+   * without `running` only those.
+   */
+  stop(options: CallOptions & StopChoice = {}): Promise<StopAnswer> {
+    const { waiting = false, running = true, ...rest } = options;
     return this.#connection.json('POST', this.#chat('stop'), {
       ...rest,
-      body: { sessionId: this.id, waiting },
+      body: { sessionId: this.id, waiting, running },
     });
   }
 
@@ -156,6 +177,33 @@ export class ClientSession {
       lastEventId,
       open: ({ headers }) => this.#connection.send('GET', this.#chat('stream'), { query, headers, signal }),
     });
+  }
+
+  /**
+   * Every entry of any branch as it is stored, by whomever, until the signal aborts. A connection that breaks off is
+   * made again; only a server that cannot be reached ends it.
+   */
+  async *follow({ afterSeq, signal }: FollowOptions = {}): AsyncGenerator<HistoryRow, void, undefined> {
+    let lastEventId = afterSeq === undefined ? undefined : `${afterSeq}.0`;
+    for (let isThere = true; isThere; ) {
+      isThere = false;
+      const stream: ClientEventStream<FollowEvent> = new ClientEventStream({
+        connection: this.#connection,
+        signal,
+        lastEventId,
+        open: ({ headers }) => this.#connection.send('GET', this.#path('/follow'), { headers, signal }),
+      });
+      try {
+        for await (const event of stream) {
+          isThere = true;
+          if (event.type === 'row') yield event.row;
+          lastEventId = stream.lastEventId;
+        }
+      } catch (error) {
+        const isBroken = error instanceof RepriseError && error.code === 'CONNECT_FAILED';
+        if (!isBroken || !isThere) throw error;
+      }
+    }
   }
 
   #get<T>(path: string, options: RequestOptions): Promise<T> {

@@ -17,7 +17,9 @@ type Headers = Readonly<Record<string, string>>;
 const ENDS: ReadonlySet<string> = new Set(['done', 'error', 'idle']);
 
 /** Events of one message or session. It goes on by itself where the connection broke, until the end was heard. */
-export class ClientEventStream implements AsyncIterable<StreamEvent> {
+export class ClientEventStream<E extends { readonly type: string } = StreamEvent>
+  implements AsyncIterable<E>
+{
   readonly #options: EventStreamOptions;
   #lastEventId: string | undefined;
   #isRead = false;
@@ -33,7 +35,7 @@ export class ClientEventStream implements AsyncIterable<StreamEvent> {
   }
 
   /** Once: events that were read are gone. */
-  async *[Symbol.asyncIterator](): AsyncGenerator<StreamEvent, void, undefined> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<E, void, undefined> {
     if (this.#isRead) throw new RepriseError('INVALID_INPUT', 'a stream is read once');
     this.#isRead = true;
     const { connection, signal, open } = this.#options;
@@ -51,7 +53,7 @@ export class ClientEventStream implements AsyncIterable<StreamEvent> {
           }
           // Told again on every connection; once is enough.
           if (event.type === 'session' && session !== undefined) continue;
-          if (event.type === 'session') session = event;
+          if (isSession(event)) session = event;
           yield event;
           if (ENDS.has(event.type)) return;
         }
@@ -62,7 +64,7 @@ export class ClientEventStream implements AsyncIterable<StreamEvent> {
     }
   }
 
-  async *#read({ body, url }: Response): AsyncGenerator<{ id: string; event: StreamEvent }, void, undefined> {
+  async *#read({ body, url }: Response): AsyncGenerator<{ id: string; event: E }, void, undefined> {
     const reader = body?.getReader();
     if (reader === undefined) return;
     const parser = new SseParser();
@@ -70,7 +72,7 @@ export class ClientEventStream implements AsyncIterable<StreamEvent> {
       for (;;) {
         const { done, value } = await this.#unlessSilent(reader, url);
         if (done) return;
-        for (const { id, data } of parser.feed(value)) yield { id, event: parseEvent(data, url) };
+        for (const { id, data } of parser.feed(value)) yield { id, event: parseEvent<E>(data, url) };
       }
     } finally {
       await reader.cancel().catch(() => undefined); // broken already
@@ -107,11 +109,15 @@ export class ClientEventStream implements AsyncIterable<StreamEvent> {
   }
 }
 
-function parseEvent(data: string, url: string): StreamEvent {
+function isSession(event: { readonly type: string }): event is SessionFrame {
+  return event.type === 'session';
+}
+
+function parseEvent<E>(data: string, url: string): E {
   try {
     const event: unknown = JSON.parse(data);
     if (typeof event === 'object' && event !== null && 'type' in event && typeof event.type === 'string')
-      return event as StreamEvent;
+      return event as E;
   } catch {
     // Said below.
   }

@@ -5,7 +5,7 @@ import type { SessionFrame } from '../protocol/events.ts';
 import type { SearchQueryView } from '../protocol/meta.ts';
 import type { Page } from '../protocol/page.ts';
 import type { SessionList, SessionListQuery } from '../protocol/sessions.ts';
-import type { AgentView, ConversationList, ConversationPage, SearchAnswer } from './answers.ts';
+import type { AgentView, ConversationList, ConversationPage, SearchAnswer, StatsAnswer } from './answers.ts';
 import { agentPath, type CallOptions, ClientSession } from './client-session.ts';
 import { type ClientOptions, Connection, newKey } from './connection.ts';
 import { ClientEventStream } from './event-stream.ts';
@@ -104,7 +104,7 @@ export class Client {
     return this.#connection.json('GET', '/api/commands', options);
   }
 
-  stats(options: CallOptions = {}): Promise<Readonly<Record<string, unknown>>> {
+  stats(options: CallOptions = {}): Promise<StatsAnswer> {
     return this.#connection.json('GET', '/api/stats', options);
   }
 
@@ -150,10 +150,13 @@ export type {
   InboundRequest,
   InboxAnswer,
 } from '../protocol/chat.ts';
-export type { StreamEvent } from '../protocol/events.ts';
+export type { CommandView } from '../protocol/commands.ts';
+export type { StreamEvent, TokenUsage } from '../protocol/events.ts';
 export type { HistoryPage, HistoryRow } from '../protocol/records.ts';
-export type { SessionList, SessionView } from '../protocol/sessions.ts';
+export type { SessionList, SessionListQuery, SessionView } from '../protocol/sessions.ts';
+export type { TreeNode, TreePage } from '../protocol/tree.ts';
 export type {
+  AgentView,
   CommandAnswer,
   CompactAnswer,
   ContextAnswer,
@@ -165,10 +168,17 @@ export type {
   PinsAnswer,
   SearchAnswer,
   SearchHit,
+  StatsAnswer,
   TotalsAnswer,
   UndoAnswer,
 } from './answers.ts';
-export type { CallOptions, ChangeOptions, ClientSession, StreamOptions } from './client-session.ts';
+export type {
+  CallOptions,
+  ChangeOptions,
+  ClientSession,
+  FollowOptions,
+  StreamOptions,
+} from './client-session.ts';
 export type { ClientOptions } from './connection.ts';
 export type { ClientEventStream } from './event-stream.ts';
 export { SseParser } from './sse-parser.ts';

@@ -1,4 +1,5 @@
 import { RepriseError } from '../errors.ts';
+import type { SessionIndex } from '../store/session-index.ts';
 import type { Store } from '../store/store.ts';
 
 export type StoreKind = 'memory' | 'jsonl' | 'sqlite' | 'postgres';
@@ -30,6 +31,8 @@ export interface OpenStoreOptions {
   readonly sessionCacheTtlMs?: number;
   /** `scan`: no index is made, and a search reads everything. By default `index`, where the store has one. */
   readonly search?: 'index' | 'scan';
+  /** Nothing is written, not even what a store puts in order by itself; every write is `STORE_READ_ONLY`. */
+  readonly readOnly?: boolean;
 }
 
 /** The only place that names concrete stores. Backends are loaded when asked for. */
@@ -47,6 +50,20 @@ export async function openStore({ kind = 'jsonl', ...options }: OpenStoreOptions
         url: urlOf(options),
       });
   }
+}
+
+/**
+ * Lists of sessions without a store, for a program that asks and ends. Undefined where the index cannot be relied on by
+ * a look, or there is none: then `openStore` has the answer.
+ */
+export async function openIndex(options: {
+  readonly kind: StoreKind;
+  readonly home: string;
+}): Promise<SessionIndex | undefined> {
+  const { kind, home } = options;
+  if (kind === 'jsonl') return (await import('../store/jsonl/open-index.ts')).openJsonlIndex(home);
+  if (kind === 'sqlite') return (await import('../store/sqlite/open-index.ts')).openSqliteIndex(home);
+  return undefined;
 }
 
 function homeOf({ home }: OpenStoreOptions): string {

@@ -31,6 +31,10 @@ export interface LimitsConfig {
   readonly requestTimeoutMs?: number;
   readonly keepAliveMs?: number;
   readonly badTokens?: number;
+  readonly requestsPerMinute?: number;
+  readonly streams?: number;
+  readonly streamBufferBytes?: number;
+  readonly streamKeepAliveMs?: number;
   readonly graceMs?: number;
 }
 
@@ -240,6 +244,10 @@ const schema = part({
       requestTimeoutMs: ms,
       keepAliveMs: ms,
       badTokens: positive,
+      requestsPerMinute: positive,
+      streams: positive,
+      streamBufferBytes: positive,
+      streamKeepAliveMs: z.int().min(100).max(0x7fff_ffff),
       graceMs: ms,
     }),
   }),

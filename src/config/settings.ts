@@ -236,6 +236,22 @@ export const SETTINGS: readonly Setting[] = [
   { path: 'server.limits.requestTimeoutMs', otherwise: '60000', about: 'For the whole request to arrive.' },
   { path: 'server.limits.keepAliveMs', otherwise: '5000', about: 'How long an idle connection stays open.' },
   { path: 'server.limits.badTokens', otherwise: '30', about: 'Wrong tokens in a minute from one address.' },
+  {
+    path: 'server.limits.requestsPerMinute',
+    otherwise: '1200',
+    about: 'From one address, of requests without a good token.',
+  },
+  { path: 'server.limits.streams', otherwise: '800', about: 'Streams that are open at once.' },
+  {
+    path: 'server.limits.streamBufferBytes',
+    otherwise: '1 MiB',
+    about: 'How far a client may be behind its stream before it is cut off; it can resume.',
+  },
+  {
+    path: 'server.limits.streamKeepAliveMs',
+    otherwise: '15000',
+    about: 'How often a quiet stream says that it is there.',
+  },
   { path: 'server.limits.graceMs', otherwise: '7000', about: 'How long a stop waits for running turns.' },
   {
     path: 'log.level',

@@ -68,8 +68,8 @@ export interface EscapedMessage {
 
 const EVERYWHERE: readonly Surface[] = ['repl', 'web', 'http', 'channel'];
 const OWNER: readonly Surface[] = ['repl', 'web', 'http'];
-/** They answer with a message to send, which a surface has to stream. */
-const INTERACTIVE: readonly Surface[] = ['repl', 'web'];
+/** They answer with a message to send, which a channel cannot: it was its sender's to say. */
+const INTERACTIVE: readonly Surface[] = ['repl', 'web', 'http'];
 
 type Rest = Partial<Omit<CommandRow, 'name' | 'group' | 'help' | 'surfaces'>>;
 

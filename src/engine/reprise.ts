@@ -289,6 +289,11 @@ export class Reprise implements AsyncDisposable {
     return this.#context.options.lanes.stats();
   }
 
+  /** How many sessions this process has something of in memory: what they run, or that somebody holds them. */
+  sessionsInHand(): number {
+    return this.#runners.size;
+  }
+
   /** The agents that are configured; `main` always is. */
   agents(): readonly AgentInfo[] {
     const { agents = {}, model, profile } = this.#options;
@@ -335,7 +340,9 @@ export class Reprise implements AsyncDisposable {
   }
 
   #session(record: SessionRecord): Session {
-    return new Session(this.#context, this.#runners.hold(record.id), record);
+    const session = new Session(this.#context, this.#runners.hold(record.id), record);
+    this.#runners.letGoWith(session, record.id);
+    return session;
   }
 
   async #runCommand(
@@ -343,7 +350,8 @@ export class Reprise implements AsyncDisposable {
     sessionId: string,
   ): Promise<{ readonly name: string; readonly text: string }> {
     if ('unknown' in command) return { name: command.unknown, text: unknownCommandText(command) };
-    const session = this.#session(await this.store.get(sessionId));
+    const record = await this.store.get(sessionId);
+    const session = new Session(this.#context, this.#runners.hold(sessionId), record);
     const { modelByName } = this.#options;
     try {
       const named = modelByName === undefined ? {} : { modelByName };

@@ -22,6 +22,7 @@ export class Runners {
   readonly #runners: Map<string, SessionRunner> = new Map();
   /** How many have a session in their hands: its runner stays, for there must not be two. */
   readonly #holders: Map<string, number> = new Map();
+  readonly #lost: FinalizationRegistry<string> = new FinalizationRegistry((id) => this.letGo(id));
   #sweep: TimerHandle | undefined;
 
   constructor(options: RunnersOptions) {
@@ -35,7 +36,12 @@ export class Runners {
     void this.takeUp();
   }
 
-  /** For whoever keeps it: it stays as long as this engine. */
+  /** How many sessions have a runner here. */
+  get size(): number {
+    return this.#runners.size;
+  }
+
+  /** For whoever says `letGo` when it is not used any more; of those who do not, it stays as long as this engine. */
   hold(sessionId: string): SessionRunner {
     this.#holders.set(sessionId, (this.#holders.get(sessionId) ?? 0) + 1);
     return this.#runner(sessionId);
@@ -47,6 +53,15 @@ export class Runners {
     if (left > 0) this.#holders.set(sessionId, left);
     else this.#holders.delete(sessionId);
     this.#forget(sessionId);
+  }
+
+  /**
+   * Says `letGo` when nobody can reach the one that holds it any more: a server hands out an object for every request,
+   * and sees more sessions than it can keep in mind. Where sessions run only for those who hold them, what was held
+   * once stays: when memory is cleared must not decide what runs.
+   */
+  letGoWith(holder: object, sessionId: string): void {
+    if (this.#options.runs) this.#lost.register(holder, sessionId);
   }
 
   has(sessionId: string): boolean {
@@ -92,6 +107,8 @@ export class Runners {
         if (item.class === 'command' && now - Date.parse(item.createdAt) > COMMAND_MS)
           await this.#giveUp(item);
       for (const id of new Set(open.map(({ sessionId }) => sessionId))) this.wake(id);
+      // Those that were still at work when they were let go.
+      for (const id of this.#runners.keys()) this.#forget(id);
     } catch (error) {
       // A store that is busy or closing is asked again by the next sweep.
       if (!(error instanceof RepriseError)) throw error;

@@ -32,7 +32,7 @@ import { standingOf } from './standing.ts';
 import { type SessionTotals, totalsOf } from './totals.ts';
 import { type ContextView, makeView, type TokenSplit, viewContext } from './turn-context.ts';
 import { startTurn, type TurnStream } from './turn-stream.ts';
-import { type EntryStep, redoStep, type Step, undoStep } from './undo.ts';
+import { branchStep, type EntryStep, redoStep, type Step, undoStep } from './undo.ts';
 
 export interface SendOptions {
   readonly idempotencyKey?: string;
@@ -40,6 +40,12 @@ export interface SendOptions {
   readonly source?: string;
   /** Stops the turn: what arrived stays. A message whose turn had not begun is cancelled. */
   readonly signal?: AbortSignal;
+}
+
+export interface StopOptions {
+  readonly waiting?: boolean;
+  /** By default true. */
+  readonly running?: boolean;
 }
 
 export interface StopResult {
@@ -122,12 +128,12 @@ export class Session {
 
   /**
    * Stops the turn that runs, in whichever process; what arrived so far is kept. With `waiting` the messages that wait
-   * are cancelled too, and their senders told.
+   * are cancelled too, and their senders told; without `running` only those.
    */
-  async stop({ waiting = false }: { readonly waiting?: boolean } = {}): Promise<StopResult> {
+  async stop({ waiting = false, running: isTurn = true }: StopOptions = {}): Promise<StopResult> {
     const { inbox } = this.#context.store;
     const open = (await inbox.pending(this.id)).filter((item) => item.class !== 'command');
-    const running = open.filter(({ state }) => state === 'running');
+    const running = isTurn ? open.filter(({ state }) => state === 'running') : [];
     const cancelled = waiting ? open.filter(({ state }) => state === 'accepted') : [];
     for (const { inboxId } of cancelled) await inbox.settle(inboxId, 'cancelled', { reason: 'stopped' });
     for (const { inboxId } of running) await this.#stopItem(inboxId);
@@ -206,6 +212,11 @@ export class Session {
       if (step?.kind === 'compaction' && !anyway) await this.#assertFits(all, step);
       return step;
     });
+  }
+
+  /** Goes on behind another entry: a branch that was left. `redo` goes back to where it was. */
+  async branch(entryId: string): Promise<void> {
+    await this.#step('undo', async (all) => branchStep(all, entryId));
   }
 
   /** Takes the last undo back, as long as nothing was said since. */

@@ -1,8 +1,9 @@
 import { pinsInForce } from '../compaction/pins.ts';
 import { startsTurn } from '../compaction/safe-cut.ts';
 import { compactionStack, redoCompaction, undoCompaction } from '../compaction/undo.ts';
+import { RepriseError } from '../errors.ts';
 import type { NewEntry } from '../store/store.ts';
-import type { Entry } from '../transcript/entry.ts';
+import { type Entry, isSideEntry } from '../transcript/entry.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
 import { pathEntries } from '../transcript/tree.ts';
 
@@ -55,6 +56,17 @@ function undoEntryStep(all: readonly Entry[]): EntryStep | undefined {
   const before = path[lastTurn]?.parentId ?? null;
   const entry = { type: 'custom', customType: 'reprise.leaf', parentId: before, data: { undoes: leaf } };
   return { kind: 'turn', entry };
+}
+
+/** To another entry of the tree; undefined: the conversation stands there already. */
+export function branchStep(all: readonly Entry[], entryId: string): EntryStep | undefined {
+  const leaf = pathEntries(all).at(-1)?.id;
+  if (leaf === entryId) return undefined;
+  const target = all.find(({ id }) => id === entryId);
+  if (target === undefined || isSideEntry(target))
+    throw new RepriseError('NOT_FOUND', `no entry ${entryId} to go on from`, { details: { entry: entryId } });
+  const data = leaf === undefined ? {} : { undoes: leaf };
+  return { kind: 'turn', entry: { type: 'custom', customType: 'reprise.leaf', parentId: entryId, data } };
 }
 
 /** Takes back the last step that was not taken back yet, as long as nothing was said since. */

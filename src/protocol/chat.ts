@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { InboundMessage } from '../engine/inbound.ts';
 import type { InboxStatus } from '../engine/reprise.ts';
+import { redactText } from '../transcript/redact.ts';
 import { maybe } from './maybe.ts';
 
 type Image = NonNullable<InboundMessage['images']>[number];
@@ -122,6 +123,15 @@ const inboxFields = {
 };
 
 export const inboxAnswerSchema: z.ZodType<InboxAnswer> = z.object(inboxFields);
+
+/** Why it failed is told without what a provider may have repeated of a key (T87). */
+export function inboxAnswer(inboxId: string, { error, ...status }: InboxStatus): InboxAnswer {
+  return {
+    inboxId,
+    ...status,
+    ...(error !== undefined && { error: { ...error, message: redactText(error.message) } }),
+  };
+}
 
 /** A message that was taken in; with `wait` also what became of it meanwhile. */
 export interface InboundAnswer extends InboxAnswer {

@@ -22,6 +22,10 @@ export const commandAnswer: z.ZodType = z.object({
   name: z.string(),
   text: z.string(),
   sessionId: sessionIdSchema.optional().meta({ description: 'Where to go on from now.' }),
+  inboxId: z
+    .string()
+    .optional()
+    .meta({ description: 'It said something: GET …/chat/stream tells the turn.' }),
 });
 
 export type CommandView = Pick<CommandRow, 'name' | 'aliases' | 'args' | 'help' | 'group'> & {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { DoneEvent, ErrorEvent, TurnEvent } from '../engine/events.ts';
 import type { Usage } from '../transcript/entry.ts';
 import type { JsonObject } from '../transcript/json.ts';
+import { redactJson, redactText } from '../transcript/redact.ts';
 import { maybe } from './maybe.ts';
 
 /** What a stream tells, by `type`; a message's stream ends with exactly one `done` or `error`. */
@@ -128,15 +129,15 @@ export function toStreamEvent(event: TurnEvent, sessionId: string): StreamEvent 
         step: 'retry',
         attempt: event.attempt,
         delayMs: event.delayMs,
-        reason: event.reason,
+        reason: redactText(event.reason),
       };
     case 'overflow':
-      return { type: 'guard', step: 'overflow', attempt: event.attempt, reason: event.reason };
+      return { type: 'guard', step: 'overflow', attempt: event.attempt, reason: redactText(event.reason) };
     case 'context_truncated':
       return { type: 'guard', step: 'truncate', results: event.results, tokensSaved: event.tokensSaved };
     case 'compaction_failed': {
       const { tokensBefore, message } = event;
-      return { type: 'compaction_end', tokensBefore, tokensAfter: tokensBefore, error: message };
+      return { type: 'compaction_end', tokensBefore, tokensAfter: tokensBefore, error: redactText(message) };
     }
     case 'compaction': {
       const { tokensBefore, tokensAfter, reason, method, coveredEntries } = event;
@@ -154,7 +155,9 @@ export function toStreamEvent(event: TurnEvent, sessionId: string): StreamEvent 
 export function terminalFrame(event: DoneEvent | ErrorEvent, sessionId: string): DoneFrame | ErrorFrame {
   if (event.type === 'error') {
     const { code, message, details } = event;
-    return { type: 'error', sessionId, code, error: message, details };
+    // A provider may repeat the key it refuses (T87).
+    const told = { error: redactText(message), details: redactJson(details) as JsonObject };
+    return { type: 'error', sessionId, code, ...told };
   }
   const { turnId, text, usage, tokenEstimate } = event;
   return { type: 'done', sessionId, turnId, text, usage: tokenUsage(usage), tokenEstimate };
@@ -190,6 +193,8 @@ const usage = {
   reasoningTokens: maybe(count),
   cost: maybe(z.record(z.string(), z.number())),
 };
+export const tokenUsageSchema: z.ZodType<TokenUsage> = z.object(usage);
+
 const object = z.record(z.string(), z.unknown()) as unknown as z.ZodType<JsonObject>;
 const type = <T extends string>(name: T): { type: z.ZodLiteral<T> } => ({ type: z.literal(name) });
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ERROR_TABLE, RepriseError } from '../errors.ts';
+import { redactJson, redactText } from '../transcript/redact.ts';
 
 /** RFC 9457, with what programs need: `code` is stable, `error` is the same sentence as `detail`. */
 export interface Problem {
@@ -38,8 +39,10 @@ const MAX_INSTANCE = 200;
 const MAX_DETAILS_CHARS = 8192;
 
 export function problemOf(error: RepriseError, path: string): Problem {
-  const { code, message, details, retryable } = error;
+  const { code, details, retryable } = error;
   const status = statusOf(error);
+  // Whoever failed below may have repeated a secret (T87).
+  const message = redactText(error.message);
   return {
     type: `urn:reprise:error:${code}`,
     title: ERROR_TABLE[code].meaning,
@@ -64,7 +67,7 @@ function statusOf({ code, httpStatus }: RepriseError): number {
 function toldDetails(details: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   try {
     const text = JSON.stringify(details);
-    if (text.length <= MAX_DETAILS_CHARS) return JSON.parse(text) as Record<string, unknown>;
+    if (text.length <= MAX_DETAILS_CHARS) return redactJson(JSON.parse(text)) as Record<string, unknown>;
   } catch {
     // A cycle or a bigint in it: the code and the sentence say enough.
   }

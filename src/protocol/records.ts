@@ -1,9 +1,11 @@
 import { z } from 'zod';
-import type { Entry } from '../transcript/entry.ts';
+import { shownCalls } from '../transcript/content.ts';
+import type { Entry, Usage } from '../transcript/entry.ts';
 import { entryText } from '../transcript/entry-text.ts';
-import { isObject } from '../transcript/json.ts';
+import { isObject, type JsonObject } from '../transcript/json.ts';
 import { selectContext } from '../transcript/select.ts';
 import { pathEntries } from '../transcript/tree.ts';
+import { type TokenUsage, tokenUsage, tokenUsageSchema } from './events.ts';
 import { limitShape, type Page, pageShape } from './page.ts';
 import { type SessionView, sessionSchema } from './sessions.ts';
 
@@ -21,11 +23,23 @@ export interface HistoryRow {
   readonly timestamp: string;
   /** A summary stands for it in what a model is sent. */
   readonly compacted?: boolean | undefined;
+  /** Of an answer: `provider/model`, what it took, how it ended. */
+  readonly model?: string | undefined;
+  readonly usage?: TokenUsage | undefined;
+  readonly stopReason?: string | undefined;
+  readonly error?: string | undefined;
+  /** Of a tool's result. */
+  readonly toolCallId?: string | undefined;
+  readonly toolName?: string | undefined;
+  readonly isError?: boolean | undefined;
+  readonly durationMs?: number | undefined;
+  /** Of an entry that is no message: whatever else it says, as it is stored. */
+  readonly details?: JsonObject | undefined;
 }
 
 const toolCall = z.object({ id: z.string(), name: z.string(), input: z.unknown().optional() });
 
-const historyRowSchema: z.ZodType<HistoryRow> = z
+export const historyRowSchema: z.ZodType<HistoryRow> = z
   .object({
     id: z.string(),
     seq: z.int(),
@@ -35,6 +49,15 @@ const historyRowSchema: z.ZodType<HistoryRow> = z
     toolCalls: z.array(toolCall).optional(),
     timestamp: z.string(),
     compacted: z.boolean().optional(),
+    model: z.string().optional(),
+    usage: tokenUsageSchema.optional(),
+    stopReason: z.string().optional(),
+    error: z.string().optional(),
+    toolCallId: z.string().optional(),
+    toolName: z.string().optional(),
+    isError: z.boolean().optional(),
+    durationMs: z.number().optional(),
+    details: z.record(z.string(), z.unknown()).optional(),
   })
   .meta({ id: 'HistoryRow' });
 
@@ -51,16 +74,28 @@ export interface HistoryQuery {
   readonly limit: number;
   readonly after?: string | undefined;
   readonly before?: string | undefined;
+  readonly around?: string | undefined;
+  readonly marks?: boolean | undefined;
 }
 
 const entryId = z.string().min(1).max(256);
 
 /** Unset: the newest page. */
 export const historyQuery: z.ZodType<HistoryQuery> = z
-  .strictObject({ ...limitShape(200, 1000), after: entryId.optional(), before: entryId.optional() })
-  .refine(({ after, before }) => after === undefined || before === undefined, {
-    error: 'after or before, not both',
-  });
+  .strictObject({
+    ...limitShape(200, 1000),
+    after: entryId.optional(),
+    before: entryId.optional(),
+    around: entryId.optional().meta({ description: 'The id or seq of an entry in the middle of the page.' }),
+    marks: z
+      .stringbool()
+      .optional()
+      .meta({ description: 'Also how turns ended, and where somebody went back or began anew.' }),
+  })
+  .refine(
+    ({ after, before, around }) => [after, before, around].filter((given) => given !== undefined).length <= 1,
+    { error: 'one of after, before and around' },
+  );
 
 /** What is in the context now, by id, from the entries a store gives for it. */
 export function contextIds(tail: readonly Entry[]): ReadonlySet<string> {
@@ -76,9 +111,9 @@ export function historyRow(entry: Entry, seq: number, inContext: ReadonlySet<str
   const { id, timestamp, type } = entry;
   const message = isObject(entry['message']) ? entry['message'] : undefined;
   const row = { id, seq, role: type, text: '', timestamp };
-  if (message === undefined) return { ...row, text: entryText(entry) };
+  if (message === undefined) return { ...row, text: entryText(entry), details: otherFields(entry) };
   const { content } = message;
-  const toolCalls = callsOf(content);
+  const toolCalls = shownCalls(content);
   return {
     ...row,
     role: String(message['role']),
@@ -86,14 +121,48 @@ export function historyRow(entry: Entry, seq: number, inContext: ReadonlySet<str
     content,
     ...(toolCalls.length > 0 && { toolCalls }),
     ...(!inContext.has(id) && { compacted: true }),
+    ...messageFacts(message),
   };
 }
 
-function callsOf(content: unknown): { id: string; name: string; input: unknown }[] {
-  if (!Array.isArray(content)) return [];
-  return content.flatMap((block: unknown) => {
-    if (!isObject(block) || block['type'] !== 'toolCall') return [];
-    const { id, name, arguments: input } = block;
-    return [{ id: String(id), name: String(name), input }];
-  });
+const KNOWN: ReadonlySet<string> = new Set(['type', 'id', 'parentId', 'timestamp', 'seal', 'summary']);
+
+function otherFields(entry: Entry): JsonObject {
+  return Object.fromEntries(Object.entries(entry).filter(([name]) => !KNOWN.has(name)));
+}
+
+type Facts = Pick<
+  HistoryRow,
+  'model' | 'usage' | 'stopReason' | 'error' | 'toolCallId' | 'toolName' | 'isError' | 'durationMs'
+>;
+
+/** A file may say anything: what is not of its kind is left out. */
+function messageFacts(message: JsonObject): Facts {
+  const { role, provider, model, usage, stopReason, errorMessage, details } = message;
+  if (role === 'toolResult') {
+    const { toolCallId, toolName, isError } = message;
+    const took = isObject(details) ? details['durationMs'] : undefined;
+    return {
+      toolCallId: String(toolCallId),
+      toolName: String(toolName),
+      isError: isError === true,
+      ...(typeof took === 'number' && { durationMs: took }),
+    };
+  }
+  if (role !== 'assistant') return {};
+  const told = usageOf(usage);
+  return {
+    ...(typeof model === 'string' && {
+      model: typeof provider === 'string' ? `${provider}/${model}` : model,
+    }),
+    ...(told !== undefined && { usage: told }),
+    ...(typeof stopReason === 'string' && { stopReason }),
+    ...(typeof errorMessage === 'string' && { error: errorMessage }),
+  };
+}
+
+function usageOf(usage: unknown): TokenUsage | undefined {
+  if (!isObject(usage)) return undefined;
+  const told = tokenUsage({ cacheRead: 0, cacheWrite: 0, ...usage } as unknown as Usage);
+  return tokenUsageSchema.safeParse(told).success ? told : undefined;
 }

@@ -56,6 +56,10 @@ export const forkBody: z.ZodType<ForkBody> = z.strictObject({
   at: entryId.optional().meta({ description: 'The last entry of the copy; unset: all of it.' }),
 });
 
+export const branchBody: z.ZodType<PinBody> = z.strictObject({
+  entryId: entryId.meta({ description: 'The last entry of the branch to go on with; GET …/tree has them.' }),
+});
+
 export interface UndoBody {
   readonly anyway?: boolean | undefined;
 }

@@ -1,6 +1,7 @@
 import { contentText } from '../transcript/content.ts';
 import type { Entry, SessionHeader, Usage } from '../transcript/entry.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
+import { redactText } from '../transcript/redact.ts';
 import { type DoneFrame, type ErrorFrame, type StreamEvent, tokenUsage } from './events.ts';
 
 /** What a stored entry tells a stream, always the same for the same entry. */
@@ -90,7 +91,7 @@ export function endOfTurn(line: Line, sessionId: string): StoredEnd | undefined 
       type: 'error',
       sessionId,
       code: typeof code === 'string' ? code : 'ABORTED',
-      error: text,
+      error: redactText(text),
     } as const;
     return { ...names, frame };
   }

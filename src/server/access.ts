@@ -33,6 +33,7 @@ const SESSION_ROUTES: readonly string[] = [
   'DELETE ',
   'POST /compact',
   'POST /fork',
+  'POST /branch',
   'POST /undo',
   'POST /redo',
   'POST /pin',
@@ -44,6 +45,7 @@ const SESSION_ROUTES: readonly string[] = [
   'GET /context',
   'GET /tree',
   'GET /totals',
+  'GET /follow',
   'GET /explain/{turnId}',
 ];
 
@@ -55,7 +57,8 @@ export const SESSION_PATHS: readonly string[] = [
 
 export const ROUTES: readonly RouteRow[] = [
   // Liveness, and static files, which hold no data.
-  ...rows('anyone', 'GET /healthz', 'GET /', 'GET /docs', 'GET /docs/docs.js', 'GET /docs/docs.css'),
+  ...rows('anyone', 'GET /healthz', 'GET /', 'GET /assets/{file}'),
+  ...rows('anyone', 'GET /docs', 'GET /docs/docs.js', 'GET /docs/docs.css'),
   ...rows('owner', 'GET /readyz', 'GET /metrics', 'GET /openapi.json'),
   ...rows('owner', 'GET /api/agents', 'GET /api/commands', 'GET /api/stats', 'GET /api/search'),
   ...rows('owner', 'GET /api/sessions', 'GET /api/agents/{agentId}/sessions'),

@@ -23,6 +23,7 @@ import { registerSessionList } from './routes/session-list.ts';
 import { registerSessionLooks } from './routes/session-looks.ts';
 import { registerSessionSteps } from './routes/session-steps.ts';
 import { registerSession } from './routes/sessions.ts';
+import { StreamPlaces } from './sse/stream-places.ts';
 
 export interface AppOptions {
   readonly reprise: Reprise;
@@ -50,13 +51,15 @@ export function createApp(options: AppOptions): ServerApp {
     throw new RepriseError('CONFIG_INVALID', 'a server needs a token', {
       details: { field: 'server.token' },
     });
+  const limits = resolveLimits(config.limits);
   const context: ServerContext = {
     reprise,
     config,
     logger,
     metrics,
     closing,
-    limits: resolveLimits(config.limits),
+    limits,
+    places: new StreamPlaces(limits.streams),
     idempotency: new Idempotency(),
     modelByName: options.modelByName,
     version: options.version ?? '0.0.0',

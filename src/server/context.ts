@@ -4,6 +4,10 @@ import type { Reprise } from '../engine/reprise.ts';
 import type { Idempotency } from './idempotency.ts';
 import type { ServerLimits } from './limits.ts';
 import type { Metrics } from './metrics.ts';
+import type { StreamPlaces } from './sse/stream-places.ts';
+
+/** What comes without a channel was written by the owner. */
+export const OWN_CHANNEL = 'web';
 
 /** Where structured lines go; pino is one. Nothing that is given to it holds a token or what was said. */
 export interface Logger {
@@ -37,6 +41,7 @@ export interface ServerContext {
   readonly metrics: Metrics;
   /** What was answered to mutations that do not stream. Streams find their answer by the inbox row of the key. */
   readonly idempotency: Idempotency;
+  readonly places: StreamPlaces;
   /** Aborts when the server stops: streams end then, and their clients resume elsewhere or later. */
   readonly closing: AbortSignal;
   /** As the engine finds models by name; unset: none can be chosen here. */

@@ -24,6 +24,8 @@ export interface ServerLimits {
   readonly badTokens: number;
   /** Of one address, of requests without a good token; with one there is no such limit. */
   readonly requestsPerMinute: number;
+  /** Streams that are open at once; the rest of the connections is for questions. */
+  readonly streams: number;
   /** How long a stop waits for requests. */
   readonly graceMs: number;
   /** What may wait for a slow reader of a stream before it is let go. */
@@ -44,6 +46,7 @@ const DEFAULT_LIMITS: ServerLimits = {
   keepAliveMs: 5000,
   badTokens: 30,
   requestsPerMinute: 1200,
+  streams: 800,
   graceMs: 7000,
   streamBufferBytes: 1024 * 1024,
   streamKeepAliveMs: 15_000,

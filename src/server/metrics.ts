@@ -86,6 +86,7 @@ export class Metrics implements Disposable {
       this.set('reprise_lane_running', 'Turns that run, by lane.', running, { lane });
       this.set('reprise_lane_waiting', 'Turns that wait for a place, by lane.', waiting, { lane });
     }
+    this.set('reprise_sessions_in_hand', 'Sessions this process keeps in memory.', reprise.sessionsInHand());
     const open = await reprise.store.inbox.pending();
     for (const state of ['accepted', 'running'])
       this.set(

@@ -6,12 +6,12 @@ export const HOME_HTML = `<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Reprise</title>
-<link rel="stylesheet" href="/docs/docs.css">
+<link rel="stylesheet" href="docs/docs.css">
 </head>
 <body>
 <main>
 <h1>Reprise</h1>
-<p>The API runs here. <a href="/docs">/docs</a> shows what it can do; it asks for the token of this server.</p>
+<p>The API runs here; its page has not been built (npm run build:web). <a href="docs">docs</a> shows what it can do; it asks for the token of this server.</p>
 </main>
 </body>
 </html>
@@ -23,8 +23,8 @@ export const DOCS_HTML = `<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Reprise: the API</title>
-<link rel="stylesheet" href="/docs/docs.css">
-<script src="/docs/docs.js" defer></script>
+<link rel="stylesheet" href="docs/docs.css">
+<script src="docs/docs.js" defer></script>
 </head>
 <body>
 <main>
@@ -90,7 +90,7 @@ function operation(method, path, op) {
 async function show(token) {
   told.textContent = 'Reading …';
   place.replaceChildren();
-  const answer = await fetch('/openapi.json', { headers: { Authorization: 'Bearer ' + token } });
+  const answer = await fetch('openapi.json', { headers: { Authorization: 'Bearer ' + token } });
   const text = await answer.json();
   if (!answer.ok) { told.textContent = text.error || 'It was refused.'; return; }
   const groups = new Map();

@@ -41,9 +41,15 @@ export async function readPage(
   const tail = await store.tail(record.id);
   const inContext = contextIds(tail.entries.map(({ entry }) => entry as StoredEntry));
   const { lines, hasMore } =
-    (await findLines(walkBack(store, record), query)) ??
+    (await findLines(walkBack(store, record, { marks: query.marks }), query)) ??
     // Tools of others leave parents out; then the whole file says what hangs on what.
-    (await findLines(walkBack(store, record, pathIds(await readHistory(store, record.id))), query)) ??
+    (await findLines(
+      walkBack(store, record, {
+        marks: query.marks,
+        path: pathIds(await readHistory(store, record.id)),
+      }),
+      query,
+    )) ??
     noEntry(query);
   const rows = lines.map(({ entry, seq }): HistoryRow => historyRow(entry, seq, inContext));
   return { session: sessionView(record), ...pageOf(rows.reverse(), hasMore) };
@@ -54,7 +60,8 @@ async function findLines(
   walk: AsyncIterable<Line | 'broken'>,
   query: HistoryQuery,
 ): Promise<Found | undefined> {
-  const { limit, after, before } = query;
+  const { limit, after, before, around } = query;
+  if (around !== undefined) return linesAround(walk, around, limit);
   const lines: Line[] = [];
   let hasMore = false;
   let isBehind = before === undefined;
@@ -72,17 +79,41 @@ async function findLines(
   return after === undefined && isBehind ? { lines, hasMore } : undefined;
 }
 
-function noEntry({ after }: HistoryQuery): never {
+/** Half a page of newer ones at most, then older ones until it is full. */
+async function linesAround(
+  walk: AsyncIterable<Line | 'broken'>,
+  around: string,
+  limit: number,
+): Promise<Found | undefined> {
+  let lines: Line[] = [];
+  let isFound = false;
+  for await (const line of walk) {
+    if (line === 'broken') return undefined;
+    if (lines.length === limit && isFound) return { lines, hasMore: true };
+    lines.push(line);
+    if (line.entry.id === around || String(line.seq) === around) {
+      isFound = true;
+      lines = lines.slice(-Math.ceil(limit / 2));
+    } else if (!isFound && lines.length > limit) lines.shift();
+  }
+  return isFound ? { lines, hasMore: false } : undefined;
+}
+
+function noEntry({ after, around }: HistoryQuery): never {
+  const field = around !== undefined ? 'around' : after === undefined ? 'before' : 'after';
   throw new RepriseError('INVALID_INPUT', 'no entry of this conversation has that id', {
-    details: { field: after === undefined ? 'before' : 'after', next: 'Use firstId or lastId of a page.' },
+    details: { field, next: 'Use firstId or lastId of a page.' },
   });
 }
 
-/** From the leaf to the root. Reports of lost lines are told too, wherever they stand. */
+/** Facts beside the conversation that people who look at it want to see. */
+const MARKS: ReadonlySet<unknown> = new Set(['reprise.turn', 'reprise.reset', 'reprise.leaf']);
+
+/** From the leaf to the root. Reports of lost lines are told too, wherever they stand; marks where they hang on it. */
 async function* walkBack(
   store: Store,
   { id, leaf, lastSeq }: SessionRecord,
-  path?: ReadonlySet<string>,
+  { path, marks = false }: { readonly path?: ReadonlySet<string>; readonly marks?: boolean | undefined },
 ): AsyncGenerator<Line | 'broken'> {
   let wanted = leaf;
   for (let from = lastSeq; from >= 1; ) {
@@ -92,7 +123,9 @@ async function* walkBack(
       if (entry.type === 'session') continue;
       const line = entry as StoredEntry;
       const isOn = path === undefined ? line.id === wanted : path.has(line.id);
-      if (isOn || line['customType'] === 'reprise.lost') yield { entry: line, seq };
+      const hangs = path === undefined ? line.parentId === wanted : path.has(line.parentId ?? '');
+      const isMark = marks && hangs && MARKS.has(line['customType']);
+      if (isOn || isMark || line['customType'] === 'reprise.lost') yield { entry: line, seq };
       if (isOn) wanted = line.parentId;
     }
     from = (newestFirst.at(-1)?.seq ?? 1) - 1;

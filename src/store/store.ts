@@ -3,6 +3,7 @@
 import type { Entry, SessionHeader } from '../transcript/entry.ts';
 import type { JsonObject } from '../transcript/json.ts';
 import type { Convlog, ConvlogLine } from './convlog.ts';
+import type { Transfer } from './transfer.ts';
 
 /**
  * The port every store implements: append-only and small. There are no optional methods; what differs between
@@ -57,6 +58,9 @@ export interface Store extends AsyncDisposable {
   readonly inbox: Inbox;
 
   readonly convlog: Convlog;
+
+  /** For copies of the whole store. */
+  readonly transfer: Transfer;
 
   /** Appends a `reprise.settings` side entry; the record shows the merged result. */
   patch(id: string, settings: JsonObject): Promise<SessionRecord>;

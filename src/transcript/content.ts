@@ -23,6 +23,15 @@ export type ContentBlock =
     }
   | { readonly type: 'toolCall'; readonly block: JsonObject };
 
+/** The calls in a message's content, as people are shown them. */
+export function shownCalls(content: unknown): { id: string; name: string; input: unknown }[] {
+  return readBlocks(content).flatMap((block) => {
+    if (block.type !== 'toolCall') return [];
+    const { id, name, arguments: input } = block.block;
+    return [{ id: String(id), name: String(name), input }];
+  });
+}
+
 export function readBlocks(content: unknown): ContentBlock[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }];
   if (!Array.isArray(content)) return [];

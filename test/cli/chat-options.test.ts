@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openReprise } from '../../src/config/open-reprise.ts';
 import { openAnthropicServer, openOpenAiServer } from '../../src/testing/index.ts';
-import { type CliResult, runCli } from '../support/run-cli.ts';
+import { type Ran, runBeside } from '../support/command-line.ts';
 
 let home = '';
 beforeEach(() => {
@@ -19,8 +19,8 @@ interface RunOptions {
   readonly env?: NodeJS.ProcessEnv;
 }
 
-function reprise(args: readonly string[], { input, env }: RunOptions = {}): Promise<CliResult> {
-  return runCli(args, { env: { REPRISE_HOME: home, ...env }, ...(input !== undefined && { input }) });
+function reprise(args: readonly string[], { input, env }: RunOptions = {}): Promise<Ran> {
+  return runBeside(args, { env: { REPRISE_HOME: home, ...env }, ...(input !== undefined && { input }) });
 }
 
 const answer = (text: string): { blocks: { type: 'text'; text: string }[] } => ({

@@ -131,6 +131,18 @@ describe('the history checker', () => {
     expect(report).toMatchObject({ lost: 0, duplicated: 0, misplaced: 1 });
   });
 
+  test('knows by their places whether appends are in order that were acknowledged without numbers', () => {
+    const history = createHistory();
+    const first = history.begin({ session: 's', sizes: [10] });
+    history.settle(first.key, { n: 1, ok: true });
+    const second = history.begin({ session: 's', sizes: [10] });
+    history.settle(second.key, { n: 1, ok: true });
+    const both = [...entriesOf(first), ...entriesOf(second)];
+    expect(judge(history, numbered(both))).toMatchObject({ acknowledged: 2, findings: [] });
+    expect(judge(history, numbered(both.toReversed()))).toMatchObject({ misplaced: 1, lost: 0 });
+    expect(judge(history, numbered(both.slice(1)))).toMatchObject({ lost: 1, misplaced: 0 });
+  });
+
   test('does not mind what the store says about a session beside the conversation', () => {
     const [history, entries] = acknowledged([[10]]);
     const side = { type: 'custom', customType: 'reprise.settings' };

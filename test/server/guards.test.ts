@@ -180,6 +180,15 @@ describe('ids', () => {
     '%c0%af',
   ];
 
+  /** As a body says it; one that is no escape stays as it is. */
+  const spelled = (bad: string): string => {
+    try {
+      return decodeURIComponent(bad);
+    } catch {
+      return bad;
+    }
+  };
+
   test('that could be a path or a trick are 400 on every route, and touch no file (T60)', async () => {
     const home = await mkdtemp(join(tmpdir(), 'reprise-ids-'));
     const store = await openJsonlStore({ home: join(home, 'in') });
@@ -202,6 +211,20 @@ describe('ids', () => {
           expect(['INVALID_ID', 'INVALID_INPUT', 'METHOD_NOT_ALLOWED']).toContain(json.code);
         }
       }
+    }
+    const post = (path: string, body: object) => server.ask(path, { method: 'POST', body });
+    for (const bad of BAD) {
+      const name = spelled(bad);
+      const answers = {
+        agent: await post(`/api/agents/${bad}/chat`, { message: 'x' }),
+        chat: await post('/api/agents/main/chat', { message: 'x', sessionId: name }),
+        session: await post('/api/inbound', { text: 'x', channel: 'web', sessionId: name }),
+        inbound: await post('/api/inbound', { text: 'x', channel: 'web', agentId: name }),
+        stream: await server.ask(`/api/agents/main/chat/stream?sessionId=${bad}`),
+        stop: await post('/api/agents/main/chat/stop', { sessionId: name }),
+        export: await server.ask(`/api/agents/main/sessions/${bad}/tree`),
+      };
+      for (const [door, { status }] of Object.entries(answers)) expect(status, `${door} ${bad}`).toBe(400);
     }
     expect((await server.ask('/api/agents//sessions')).status).toBe(400);
     expect(await readdir(home)).toEqual(['in']);

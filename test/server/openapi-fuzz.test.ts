@@ -118,6 +118,8 @@ test('no operation of the document answers 5xx, whatever it is sent, and what it
   const { inboxId } = await server.reprise.receive({ channel: 'web', peer: 'ada', text: 'hello' });
   const seen = new Map<string, Set<number>>();
   for (const operation of operations) {
+    // It does not end; test/server/follow.test.ts.
+    if (operation.id.startsWith('followSession')) continue;
     await mend(server, sessionId);
     const [first = ''] = sessionId;
     const page = await server.ask(`/api/agents/main/sessions/${first}`);

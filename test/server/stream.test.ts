@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Tool } from '../../src/engine/tools/tool.ts';
+import { RepriseError } from '../../src/errors.ts';
 import { createScriptedModel } from '../../src/models/scripted/scripted-model.ts';
 import { streamEventSchema } from '../../src/protocol/events.ts';
 import { scripted } from '../support/engine.ts';
@@ -220,6 +221,31 @@ describe('a chat over HTTP', () => {
     expect(
       stored.filter(({ type }) => type.endsWith('_delta')).map((event) => 'text' in event && event.text),
     ).toEqual([odd, odd, odd + odd]);
+  });
+
+  test('T87 a failure that repeats a secret is told without it, by every door; what is stored stays', async () => {
+    const key = 'sk-ant-api03-0123456789abcdef';
+    const error = new RepriseError('MODEL_AUTH', `the key ${key} is wrong`, {
+      details: { header: `Authorization: Bearer ${key}`, model: 'm' },
+    });
+    await using at = await openServer(createScriptedModel([{ error }]));
+    const told = await allEvents(at.chat({ message: 'go', sessionId: 's' }));
+    expect(told.at(-1)).toMatchObject({
+      type: 'error',
+      code: 'MODEL_AUTH',
+      error: expect.stringContaining('*** is wrong'),
+      details: { model: 'm' },
+    });
+    const { inboxId } = told[0] as { inboxId: string };
+    const asked = await (await at.request(`/api/inbox/${inboxId}`)).text();
+    expect(asked).toContain('*** is wrong');
+    const again = await allEvents(
+      at.request('/api/agents/main/chat/stream?sessionId=s', { headers: { 'last-event-id': '2.0' } }),
+    );
+    expect(again.some(({ type }) => type === 'error')).toBe(true);
+    expect(JSON.stringify([told, asked, again])).not.toContain('0123456789abcdef');
+    const stored = JSON.stringify((await at.reprise.store.read('s')).entries);
+    expect(stored).toContain(key);
   });
 
   test('a command is answered in the stream and never reaches the model', async () => {

@@ -1,4 +1,7 @@
 import { EventEmitter } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+const THREAD = fileURLToPath(new URL('../../src/store/control/thread.ts', import.meta.url));
 
 /**
  * Stands in for `node:worker_threads` where a simulation asks a store a million short questions: the storage thread's
@@ -34,15 +37,15 @@ export let workerData: unknown;
 let loaded = 0;
 
 export class Worker extends Port {
-  constructor(file: URL, options: { readonly workerData: unknown }) {
+  constructor(_file: URL, options: { readonly workerData: unknown }) {
     super();
     const inside = new Port();
     inside.other = this;
     this.other = inside;
     parentPort = inside;
     workerData = structuredClone(options.workerData);
-    // Each time another name, so that it is run again.
-    void import(/* @vite-ignore */ `${file.pathname}?thread=${++loaded}`);
+    // The sources, so that they are mocked as well; each time another name, so that they are run again.
+    void import(/* @vite-ignore */ `${THREAD}?thread=${++loaded}`);
   }
 
   ref(): void {}

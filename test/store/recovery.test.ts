@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import { decodeLine } from '../../src/index.ts';
-import { refuseNetwork } from '../../src/store/control/home.ts';
+import { refuseNetwork } from '../../src/store/control/network-home.ts';
 import type { NewEntry, Store } from '../../src/store/store.ts';
 
 let home = '';

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
 import { openStore } from '../../src/config/open.ts';
 import { entryIdForSeq, RepriseError } from '../../src/index.ts';
-import { EPOCH_JUMP } from '../../src/store/control/adopt.ts';
+import { EPOCH_JUMP } from '../../src/store/control/identity.ts';
 import type { SessionRow } from '../../src/store/control/session-row.ts';
 import { TailCache } from '../../src/store/control/tail-cache.ts';
 import type { NewEntry, Store } from '../../src/store/store.ts';

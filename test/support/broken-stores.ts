@@ -633,7 +633,8 @@ function brokenLog(
   mistake: (right: PlainConvlog) => Partial<PlainConvlog>,
 ): BrokenStore {
   return broken(name, caughtBy, (store) => {
-    const make = (): PlainConvlog => new PlainConvlog(store.data.logged, store.options.now, () => {});
+    const make = (): PlainConvlog =>
+      new PlainConvlog(store.data.logged, store.options.now, { open: () => {}, writable: () => {} });
     return { convlog: Object.assign(make(), mistake(make())) };
   });
 }

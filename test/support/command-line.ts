@@ -30,6 +30,23 @@ export function reprise(args: readonly string[], { env = {}, ...options }: RunOp
   });
 }
 
+/** The same beside this process: servers of a test go on answering. */
+export async function runBeside(
+  args: readonly string[],
+  { env = {}, input = '', ...options }: RunOptions = {},
+): Promise<Ran> {
+  const child = spawn(process.execPath, [BIN, ...args], { env: { ...ENVIRONMENT, ...env }, ...options });
+  const said = { stdout: '', stderr: '' };
+  for (const where of ['stdout', 'stderr'] as const)
+    child[where].setEncoding('utf8').on('data', (text: string) => {
+      said[where] += text;
+    });
+  child.stdin.on('error', () => undefined); // one that ends early does not read to the end
+  child.stdin.end(input);
+  const [status] = (await once(child, 'close')) as [number | null];
+  return { status, ...said };
+}
+
 /** The real binary, still running. */
 export function start(args: readonly string[]): ChildProcessWithoutNullStreams {
   return spawn(process.execPath, [BIN, ...args], { env: ENVIRONMENT });

@@ -1,4 +1,5 @@
 import { exampleTranscripts } from '../../scripts/make-examples.ts';
+import { SseParser } from '../../src/client/sse-parser.ts';
 import {
   decodeLine,
   parseSessionKey,
@@ -6,6 +7,7 @@ import {
   RepriseError,
   rebuildHistory,
 } from '../../src/index.ts';
+import { makeFuzzFiles } from './fuzz-files.ts';
 
 /**
  * T68: mutates good input and feeds it to everything that reads bytes from outside. Only typed errors may come
@@ -26,12 +28,22 @@ export interface FuzzOptions {
 }
 
 const MAX_CALL_MS = 1000;
+/** Files cost a thousand times what bytes in memory do. */
+const ROUNDS_PER_FILE = 100;
+/** A disk may be slow; a loop without end is not over by then. */
+const MAX_FILE_MS = 30_000;
+const SHOWN = 4000;
 const KEYS = [
   'agent:main:main',
   'agent:main:telegram:work:direct:Bob%3A1:thread:7',
   'main:cli:user',
   'agent:a:cron:job:run:1',
   'global',
+];
+const FRAMES = [
+  'id: 1.2\ndata: {"type":"session","sessionId":"s","sessionKey":"agent:main:main"}\n\n',
+  ':\n\nid: 1.3\nevent: message\ndata: {"type":"text_delta",\ndata: "text":"é漢🙂"}\n\n',
+  '\ufeffretry: 5\r\ndata: a\r\n\r\ndata: b\r\r',
 ];
 const TOKENS = [
   '{',
@@ -55,51 +67,69 @@ const TOKENS = [
   '\ud800',
   'agent:',
   ':thread:',
+  'data: ',
+  'id: 9',
+  '\r\n\r\n',
   '[['.repeat(200),
 ];
 
-export function fuzz({ seed, rounds, until = Number.POSITIVE_INFINITY }: FuzzOptions): FuzzReport {
+export async function fuzz({
+  seed,
+  rounds,
+  until = Number.POSITIVE_INFINITY,
+}: FuzzOptions): Promise<FuzzReport> {
   const random = mulberry(seed);
+  using files = await makeFuzzFiles();
   const corpus = [...exampleTranscripts().values()].map((text) => Buffer.from(text));
   const lines = corpus
     .flatMap((file) => file.toString().trimEnd().split('\n'))
     .map((line) => Buffer.from(line));
   const keys = KEYS.map((key) => Buffer.from(key));
+  const frames = FRAMES.map((frame) => Buffer.from(frame));
   const outcomes = new Map<string, number>();
   const before = Object.getOwnPropertyNames(Object.prototype).join();
   let slowestMs = 0;
   let done = 0;
+  const meet = async (
+    name: string,
+    input: Buffer,
+    act: (input: Buffer) => string | Promise<string>,
+  ): Promise<void> => {
+    const start = performance.now();
+    const outcome = `${name} ${await outcomeOf(() => act(input))}`;
+    const took = performance.now() - start;
+    outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+    slowestMs = Math.max(slowestMs, took);
+    const max = name === 'index' || name === 'foreign' ? MAX_FILE_MS : MAX_CALL_MS;
+    if (took > max)
+      throw new Error(`${name} of round ${done} took ${took} ms: ${input.toString('base64', 0, SHOWN)}`);
+  };
   for (; done < rounds && performance.now() < until; done++) {
-    const inputs = {
-      line: mutate(pick(lines, random), random),
-      file: mutate(pick(corpus, random), random),
-      key: mutate(pick(keys, random), random),
-    };
-    for (const [name, act] of Object.entries({
-      line: () => decodeLine(inputs.line).kind,
-      file: () => {
-        const { entries } = parseTranscript(inputs.file);
-        return `${rebuildHistory(entries, { format: 'anthropic' }).length > 0 ? 'messages' : 'empty'}`;
-      },
-      key: () => parseSessionKey(inputs.key.toString()).kind,
-    })) {
-      const start = performance.now();
-      const outcome = `${name} ${outcomeOf(act)}`;
-      const took = performance.now() - start;
-      outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
-      slowestMs = Math.max(slowestMs, took);
-      if (took > MAX_CALL_MS)
-        throw new Error(`${name} took ${took} ms: ${inputs[name as keyof typeof inputs].toString('base64')}`);
-    }
+    await meet('line', mutate(pick(lines, random), random), (input) => decodeLine(input).kind);
+    await meet('file', mutate(pick(corpus, random), random), (input) => {
+      const { entries } = parseTranscript(input);
+      return rebuildHistory(entries, { format: 'anthropic' }).length > 0 ? 'messages' : 'empty';
+    });
+    await meet('key', mutate(pick(keys, random), random), (input) => parseSessionKey(input.toString()).kind);
+    const cut = random();
+    await meet('sse', mutate(pick(frames, random), random), (input) => {
+      const parser = new SseParser();
+      const at = Math.floor(cut * input.length);
+      const heard = [...parser.feed(input.subarray(0, at)), ...parser.feed(input.subarray(at))];
+      return heard.length > 0 ? 'messages' : 'nothing';
+    });
+    if (done % ROUNDS_PER_FILE !== 0) continue;
+    await meet('index', mutate(files.index, random), files.openIndex);
+    await meet('foreign', mutate(files.foreign, random), files.openForeign);
   }
   if (Object.getOwnPropertyNames(Object.prototype).join() !== before)
     throw new Error('Object.prototype has changed');
   return { rounds: done, slowestMs, outcomes };
 }
 
-function outcomeOf(act: () => string): string {
+async function outcomeOf(act: () => string | Promise<string>): Promise<string> {
   try {
-    return act();
+    return await act();
   } catch (error) {
     if (error instanceof RepriseError) return error.code;
     throw error;

@@ -119,6 +119,7 @@ export function ask(
       (response) => {
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', reject); // cut off in the middle
         response.on('end', () => {
           const said = Buffer.concat(chunks).toString();
           const isJson = /json/.test(response.headers['content-type'] ?? '');

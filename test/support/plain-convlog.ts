@@ -7,15 +7,21 @@ export class PlainConvlog implements port.Convlog {
   readonly lines: port.StoredConvlogLine[];
   readonly #now: () => string;
   readonly #open: () => void;
+  readonly #writable: () => void;
 
-  constructor(lines: port.StoredConvlogLine[], now: () => string, open: () => void) {
+  constructor(
+    lines: port.StoredConvlogLine[],
+    now: () => string,
+    { open, writable }: { readonly open: () => void; readonly writable: () => void },
+  ) {
     this.lines = lines;
     this.#now = now;
     this.#open = open;
+    this.#writable = writable;
   }
 
   async append(lines: readonly port.ConvlogLine[]): Promise<void> {
-    this.#open();
+    this.#writable();
     this.write(lines);
   }
 

@@ -13,6 +13,7 @@ import { normalizeSessionKey, parseSessionKey } from '../../src/keys/session-key
 import type { StoredConvlogLine } from '../../src/store/convlog.ts';
 import type * as port from '../../src/store/store.ts';
 import { LIVE_EVENT_BYTES } from '../../src/store/store.ts';
+import type { Transfer, TransferRecord } from '../../src/store/transfer.ts';
 import type { StoreUnderTest } from '../../src/testing/store-suite/index.ts';
 import { blobHash } from '../../src/transcript/blobs.ts';
 import { contentText } from '../../src/transcript/content.ts';
@@ -24,6 +25,7 @@ import { selectContext } from '../../src/transcript/select.ts';
 import { encodeWithBlobs, type PlainBlobs } from './plain-blobs.ts';
 import { PlainConvlog } from './plain-convlog.ts';
 import { plainSearch } from './plain-search.ts';
+import { type PlainCopy, PlainTransfer } from './plain-transfer.ts';
 
 export interface PlainOptions {
   /** ISO times; never runs backwards. */
@@ -57,6 +59,11 @@ export class PlainData {
   readonly inbound: Map<string, { readonly hash: string; readonly inboxId: string }> = new Map();
   /** Sessions whose inbox has changed, in order. */
   readonly changes: string[] = [];
+  /** What was told to those who copy this store, a list for each pass. */
+  readonly passes: TransferRecord[][] = [];
+  /** The copy that was made into this one. */
+  copy?: PlainCopy;
+  epochFloor = 0;
 }
 
 /** A listener and what it has not heard yet. */
@@ -112,6 +119,7 @@ export class PlainStore implements port.Store {
   readonly #ears = new Set<PlainEar>();
   #closed = false;
   readonly convlog: PlainConvlog;
+  readonly transfer: Transfer;
 
   readonly inbox: port.Inbox = {
     receive: async (inbound) => this.receive(inbound),
@@ -127,14 +135,16 @@ export class PlainStore implements port.Store {
   constructor(options: PlainOptions, data: PlainData) {
     this.options = options;
     this.data = data;
-    this.convlog = new PlainConvlog(data.logged, options.now, () => this.open());
+    const gates = { open: () => this.open(), writable: () => this.writable() };
+    this.convlog = new PlainConvlog(data.logged, options.now, gates);
+    this.transfer = new PlainTransfer(data, () => this.open());
   }
 
   /** For broken stores: what they lose on the way. */
   onReopen(): void {}
 
   async create(init: port.SessionInit): Promise<port.SessionRecord> {
-    this.open();
+    this.writable();
     const id = parseSessionId(init.id ?? this.options.newId());
     const key = normalizeSessionKey(init.key);
     if (init.activate === true) {
@@ -199,6 +209,7 @@ export class PlainStore implements port.Store {
   }
 
   land(session: PlainSession, entries: Entries, options: port.AppendOptions): port.AppendReceipt {
+    this.writable();
     const hash = hashOf(entries);
     const known = options.key === undefined ? undefined : session.keys.get(options.key);
     if (known !== undefined) {
@@ -257,7 +268,8 @@ export class PlainStore implements port.Store {
   }
 
   checkEpoch(session: PlainSession, entries: Entries, epoch: number | undefined): void {
-    if (epoch !== undefined && epoch !== session.epoch) throw fail('FENCED', `the epoch is ${session.epoch}`);
+    if (epoch !== undefined && (epoch !== session.epoch || session.holder === undefined))
+      throw fail('FENCED', `the epoch is ${session.epoch}`);
     if (epoch === undefined && session.holder !== undefined && entries.some(movesLeaf)) throw held(session);
   }
 
@@ -386,12 +398,13 @@ export class PlainStore implements port.Store {
       session = this.find(id);
     }
     if (session.deleted) throw fail('SESSION_DELETED', `${id} is deleted`);
+    this.writable();
     session.epoch = this.nextEpoch(session);
     return this.grant(session, { store: this, lost: new AbortController() });
   }
 
   nextEpoch(session: PlainSession): number {
-    return session.epoch + 1;
+    return Math.max(session.epoch, this.data.epochFloor) + 1;
   }
 
   private grant(session: PlainSession, holder: NonNullable<PlainSession['holder']>): port.Lease {
@@ -431,7 +444,7 @@ export class PlainStore implements port.Store {
 
   receive(inbound: port.Inbound): port.InboxReceipt {
     const { source, idempotencyKey, body, reset, log, class: kind = 'message', queue, group } = inbound;
-    this.open();
+    this.writable();
     if (log !== undefined) this.convlog.check(log);
     const key = normalizeSessionKey(inbound.sessionKey);
     assertStorable(body);
@@ -621,6 +634,7 @@ export class PlainStore implements port.Store {
   }
 
   async delete(id: string): Promise<port.SessionRecord> {
+    this.writable();
     const session = this.find(id);
     if (session.deleted) return this.record(session);
     for (const { inboxId } of this.pending({ sessionId: id }))
@@ -753,6 +767,12 @@ export class PlainStore implements port.Store {
       epoch,
       settings: selectContext(entries.slice(1)).settings,
     };
+  }
+
+  writable(): void {
+    this.open();
+    const { copy } = this.data;
+    if (copy !== undefined && !copy.finished) throw fail('STORE_READ_ONLY', 'a copy is not finished');
   }
 
   private open(): void {

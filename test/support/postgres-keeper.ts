@@ -1,6 +1,6 @@
 /**
  * A process that runs one PostgreSQL server for as long as its standard input is open: however whoever started it
- * ends, kill -9 included, the server ends too and its folder goes. Lines on the input are orders ("crash", "start"),
+ * ends, kill -9 included, the server ends too and its folder goes. Lines on the input are orders ("crash", "quit", "start"),
  * a line of JSON on the output answers each and the first start.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
@@ -102,6 +102,8 @@ async function keep(): Promise<void> {
   for await (const order of createInterface({ input: process.stdin })) {
     if (order === 'crash') {
       await gone(server, 'SIGKILL');
+    } else if (order === 'quit') {
+      await gone(server, 'SIGQUIT');
     } else if (order === 'start') {
       // The dead server's workers notice within moments that they are orphans; until then the memory is taken.
       while (!(await start(postgres, account, port))) {

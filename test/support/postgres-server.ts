@@ -7,6 +7,8 @@ export interface PostgresServer {
   readonly url: string;
   /** kill -9 of the server, as a machine that fails would. */
   crash(): Promise<void>;
+  /** Its own emergency brake: all its processes end at once and write nothing more. */
+  quit(): Promise<void>;
   /** Starts it again, on the same port and the same data. */
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -40,6 +42,7 @@ export async function startPostgres({
   return {
     url,
     crash: () => order('crash'),
+    quit: () => order('quit'),
     start: () => order('start'),
     async stop() {
       keeper.stdin.end();

@@ -11,15 +11,18 @@ const EMPTY = `DO $$ DECLARE names text; BEGIN
   IF names IS NOT NULL THEN EXECUTE 'TRUNCATE ' || names || ' RESTART IDENTITY'; END IF;
 END $$`;
 
-/** Cases of the suite on one database, emptied before each. `parameters` go into the URL. */
+/** Cases of the suite on a few databases, emptied before each. `parameters` go into the URL. */
 export function testPostgresStore(
   cases: readonly StoreCase[],
   parameters: Readonly<Record<string, string>> = {},
 ): void {
-  let database: FreshDatabase | undefined;
+  const databases: FreshDatabase[] = [];
+  /** By the case that runs: each store it asks for has a database of its own. */
+  let used = 0;
 
   async function open(): Promise<StoreUnderTest> {
-    database ??= await freshDatabase();
+    databases[used] ??= await freshDatabase();
+    const database = databases[used++] as FreshDatabase;
     await query(database.url, EMPTY);
     const url = new URL(database.url);
     for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
@@ -37,8 +40,14 @@ export function testPostgresStore(
     };
   }
 
-  afterAll(() => database?.[Symbol.asyncDispose]());
-  for (const storeCase of cases) test(storeCase.name, () => runStoreCase(storeCase, open));
+  afterAll(async () => {
+    for (const database of databases) await database[Symbol.asyncDispose]();
+  });
+  for (const storeCase of cases)
+    test(storeCase.name, () => {
+      used = 0;
+      return runStoreCase(storeCase, open);
+    });
 }
 
 export async function query(url: string, sql: string): Promise<pg.QueryResult> {

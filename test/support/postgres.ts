@@ -33,11 +33,16 @@ async function run(sql: string): Promise<void> {
   }
 }
 
-/** An empty database of this test's own, on the server of this run. */
-export async function freshDatabase(): Promise<FreshDatabase> {
+/** A database of this test's own on the server of this run: empty, or like another one that nobody uses now. */
+export async function freshDatabase({
+  like,
+}: {
+  readonly like?: FreshDatabase;
+} = {}): Promise<FreshDatabase> {
   const name = `reprise_test_${randomBytes(8).toString('hex')}`;
   // Nobody can be connected to template0, so that many tests may copy it at once.
-  await run(`CREATE DATABASE ${name} TEMPLATE template0`);
+  const template = like === undefined ? 'template0' : new URL(like.url).pathname.slice(1);
+  await run(`CREATE DATABASE ${name} TEMPLATE ${template}`);
   const url = new URL(await postgresUrl());
   url.pathname = `/${name}`;
   return {

@@ -14,10 +14,10 @@ export interface SealedSession {
   readonly bytes?: number;
   /** A compaction at the end leaves so many messages in the context. */
   readonly keep?: number;
+  /** When it was said, all of it or each; by default all at one moment of 2025. */
+  readonly at?: string | ((number: number) => string);
   /** What a message says besides its number. */
   readonly say?: (number: number) => string;
-  /** When it was said; by default all at the same moment. */
-  readonly at?: (number: number) => string;
 }
 
 const BLOCK = 4 * 1024 * 1024;
@@ -45,8 +45,9 @@ export async function takenIn(store: Store): Promise<void> {
  * by appending. A store that opens the home takes it in.
  */
 export function writeSealedSession(home: string, session: SealedSession): string {
-  const { id, agentId = 'main', messages, bytes = 1200, keep, say = () => '', at } = session;
+  const { id, agentId = 'main', messages, bytes = 1200, keep, at = TIME, say = () => '' } = session;
   const { key = `agent:${agentId}:direct:${id}` } = session;
+  const time = typeof at === 'string' ? at : TIME;
   const path = transcriptPath(home, id, agentId);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const fd = openSync(path, 'wx', 0o600);
@@ -61,7 +62,7 @@ export function writeSealedSession(home: string, session: SealedSession): string
     block = [];
     size = 0;
   };
-  const header = { type: 'session', version: 3, id, timestamp: TIME, cwd: '/', key };
+  const header = { type: 'session', version: 3, id, timestamp: time, cwd: '/', key };
   add(sealJson(JSON.stringify(header), { q: 1, e: 0, b: '1/1' }));
   for (let i = 0; i < messages; i++) {
     const q = i + 2;
@@ -71,25 +72,28 @@ export function writeSealedSession(home: string, session: SealedSession): string
         ? `{"role":"user","content":${text}}`
         : `{"role":"assistant","content":[{"type":"text","text":${text}}],${ANSWERED}}`;
     add(
-      sealJson(entryJson(q, `"type":"message"`, `"message":${message}`, at?.(i)), {
-        q,
-        e: 0,
-        b: place(i, messages),
-      }),
+      sealJson(
+        entryJson(q, typeof at === 'string' ? at : at(i), `"type":"message"`, `"message":${message}`),
+        {
+          q,
+          e: 0,
+          b: place(i, messages),
+        },
+      ),
     );
   }
   if (keep !== undefined) {
     const q = messages + 2;
     const kept = entryIdForSeq(q - keep);
     const body = `"summary":"what was said before","firstKeptEntryId":"${kept}","tokensBefore":1`;
-    add(sealJson(entryJson(q, `"type":"compaction"`, body), { q, e: 0, b: '1/1' }));
+    add(sealJson(entryJson(q, time, `"type":"compaction"`, body), { q, e: 0, b: '1/1' }));
   }
   writeSync(fd, block.join(''));
   closeSync(fd);
   return path;
 }
 
-function entryJson(q: number, type: string, body: string, at: string = TIME): string {
+function entryJson(q: number, at: string, type: string, body: string): string {
   const parent = q === 2 ? 'null' : `"${entryIdForSeq(q - 1)}"`;
   return `{${type},"id":"${entryIdForSeq(q)}","parentId":${parent},"timestamp":"${at}",${body}}`;
 }

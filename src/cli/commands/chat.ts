@@ -1,6 +1,7 @@
 import { type LoadedConfig, loadConfig } from '../../config/load.ts';
 import type { ModelBook } from '../../config/model-book.ts';
-import { modelBookFor, openConfigured } from '../../config/open-configured.ts';
+import { modelBookFor } from '../../config/model-book-for.ts';
+import { openConfigured } from '../../config/open-configured.ts';
 import type { Config } from '../../config/schema.ts';
 import type { Reprise } from '../../engine/reprise.ts';
 import { RepriseError } from '../../errors.ts';

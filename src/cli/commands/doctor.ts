@@ -29,8 +29,8 @@ const MAX_PROBLEMS = 5;
 export async function doctor(options: Options): Promise<number> {
   const home = await homeOf(options);
   const { path, origin, kind } = home;
-  const checks: Check[] = [{ name: 'node', ok: true, detail: process.version }];
   const rebuildSearch = options['rebuildSearch'] === true;
+  const checks: Check[] = [{ name: 'node', ok: true, detail: process.version }];
   if (kind === 'postgres') checks.push(...(await storeChecks(home, rebuildSearch)));
   if (!existsSync(path)) {
     checks.push({
@@ -168,6 +168,15 @@ async function storeChecks(home: Home, rebuildSearch: boolean): Promise<Check[]>
   ];
 }
 
+/** Searches read what the index does not have, so that it is never wrong, only slow. */
+function searchCheck({ done, total, bytes, problem }: SearchIndexStats): Check {
+  const percent = total === 0 ? 100 : Math.floor((100 * done) / total);
+  const detail = `${percent} % of ${total.toLocaleString('en')} lines are indexed, ${mebibytes(bytes)}`;
+  if (problem === undefined) return { name: 'search', ok: true, detail };
+  const next = 'Searches read everything meanwhile. To make the index anew: reprise doctor --rebuild-search';
+  return { name: 'search', ok: false, detail: `${detail}; ${problem}`, next };
+}
+
 /** What an acknowledged write survives, by what the server does before it acknowledges one. */
 function durabilityCheck({ version, commits, replicas, waitsFor }: DatabaseServer): Check {
   const name = 'durability';
@@ -199,15 +208,6 @@ function connectionsCheck({ connections, roundTripMs, notify }: DatabaseServer):
   if (used + pool <= max) return { name: 'connections', ok: true, detail };
   const next = 'Lower pool_max in the store URL, raise max_connections, or put a pooler in between.';
   return { name: 'connections', ok: false, detail, next };
-}
-
-/** Searches read what the index does not have, so that it is never wrong, only slow. */
-function searchCheck({ done, total, bytes, problem }: SearchIndexStats): Check {
-  const percent = total === 0 ? 100 : Math.floor((100 * done) / total);
-  const detail = `${percent} % of ${total.toLocaleString('en')} lines are indexed, ${mebibytes(bytes)}`;
-  if (problem === undefined) return { name: 'search', ok: true, detail };
-  const next = 'Searches read everything meanwhile. To make the index anew: reprise doctor --rebuild-search';
-  return { name: 'search', ok: false, detail: `${detail}; ${problem}`, next };
 }
 
 /** Lines are safe in the journal; what people and other tools read is behind. */

@@ -1,7 +1,7 @@
 import { sessionFacts, sessionName } from '../../engine/commands/session-line.ts';
 import { isListed } from '../../engine/ref.ts';
 import type { ListQuery, SessionRecord } from '../../store/store.ts';
-import { type Backend, openBackend } from '../backend.ts';
+import { type Lister, openLister } from '../backend.ts';
 import { countOption, type Options, textOption } from '../options.ts';
 import { escapeForTerminal, print, printPage, say, style } from '../print.ts';
 
@@ -20,15 +20,15 @@ export async function ls(text: string | undefined, options: Options): Promise<vo
     ...(channel !== undefined && { channel }),
     ...(kind !== undefined && { kind }),
   };
-  await using backend = await openBackend(options);
+  await using lister = await openLister(options);
   const query: ListQuery = { ...filter, status: isTrash ? 'deleted' : 'open' };
-  const { sessions, hasMore } = await listed(backend, query, limit, options['all'] === true);
+  const { sessions, hasMore } = await listed(lister, query, limit, options['all'] === true);
   if (options['json'] === true) {
     printPage(sessions, { hasMore, lastId: sessions.at(-1)?.id ?? null });
     return;
   }
   if (sessions.length === 0) say(isTrash ? 'nothing is in the trash' : 'no sessions');
-  const numbered = Object.keys(filter).length === 0 ? sessions : await firstPage(backend, query);
+  const numbered = Object.keys(filter).length === 0 ? sessions : await firstPage(lister, query);
   const numbers = new Map(numbered.filter(isListed).map(({ id }, i) => [id, i + 1]));
   const now = new Date();
   for (const session of sessions) print(line(numbers.get(session.id), session, now));
@@ -41,12 +41,12 @@ interface Listed {
 }
 
 /** The store knows no archived sessions apart, so pages are taken until enough are left of them. */
-async function listed(backend: Backend, query: ListQuery, limit: number, all: boolean): Promise<Listed> {
+async function listed(lister: Lister, query: ListQuery, limit: number, all: boolean): Promise<Listed> {
   const found: SessionRecord[] = [];
   for (let cursor: string | null | undefined; cursor !== null; ) {
     // Enough at once where few are archived; where many are, not a question for each of them.
     const page = { ...query, limit: cursor === undefined ? Math.min(PAGE, limit + 1) : PAGE };
-    const { sessions, cursor: next } = await backend.list(cursor === undefined ? page : { ...page, cursor });
+    const { sessions, cursor: next } = await lister.list(cursor === undefined ? page : { ...page, cursor });
     found.push(...(all ? sessions : sessions.filter(isListed)));
     if (found.length > limit) return { sessions: found.slice(0, limit), hasMore: true };
     cursor = next;
@@ -55,8 +55,8 @@ async function listed(backend: Backend, query: ListQuery, limit: number, all: bo
 }
 
 /** A number is a place in the whole list, so a filter leaves gaps; what is further down is named by its id. */
-async function firstPage(backend: Backend, { status }: ListQuery): Promise<readonly SessionRecord[]> {
-  return (await backend.list({ limit: PAGE, ...(status !== undefined && { status }) })).sessions;
+async function firstPage(lister: Lister, { status }: ListQuery): Promise<readonly SessionRecord[]> {
+  return (await lister.list({ limit: PAGE, ...(status !== undefined && { status }) })).sessions;
 }
 
 function line(number: number | undefined, record: SessionRecord, now: Date): string {

@@ -1,12 +1,13 @@
-import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { loadConfig } from '../../config/load.ts';
-import { createLogger } from '../../config/logger.ts';
-import { modelBookFor, openConfigured } from '../../config/open-configured.ts';
+import { modelBookFor } from '../../config/model-book-for.ts';
+import { openConfiguredStore } from '../../config/open-configured-store.ts';
 import type { Config } from '../../config/schema.ts';
 import type { Reprise } from '../../engine/reprise.ts';
 import type { Logger, ServerConfig } from '../../server/context.ts';
-import { type Served, serve } from '../../server/serve.ts';
+import type { Served } from '../../server/serve.ts';
 import { print, say } from '../print.ts';
+import { packageVersion } from '../version.ts';
 
 /** From the first signal to the end of the process, whatever runs. */
 const STOP_MS = 8000;
@@ -16,31 +17,47 @@ export async function serveHome(options: Readonly<Record<string, unknown>>): Pro
   const { config, warnings } = await loadConfig({ flags: options });
   for (const warning of warnings) say(warning);
   const models = modelBookFor(config);
-  const reprise = await openConfigured(config, { signals: true, models });
+  // First, so that a wrong name leaves nothing behind.
+  await models.load(config.model);
+  // The storage threads start while this one loads the server.
+  const opening = openConfiguredStore(config, { signals: true });
+  opening.catch(() => undefined); // told below
+  const { createLogger, openConfigured, serve } = await import('./serve-parts.ts');
   const logger = createLogger(config.log);
+  let engine: Reprise | undefined;
   let served: Served;
   try {
+    const reprise = await openConfigured(config, { store: await opening, models });
+    engine = reprise;
     served = await serve({
       reprise,
       config: serverConfig(config.server, options),
       logger,
       home: config.home,
       modelByName: (name) => models.get(name),
-      version: version(),
+      version: packageVersion(),
     });
   } catch (error) {
-    await reprise[Symbol.asyncDispose]();
+    await (engine ?? (await opening))[Symbol.asyncDispose]();
     throw error;
   }
+  const reprise = engine;
   const stopped = stopOnSignal(served, reprise, logger);
   const { url, tokenFile } = served;
   if (options['json'] === true) print(JSON.stringify({ url, tokenFile, pid: process.pid }));
   else {
     print(url);
     say(tokenFile === null ? 'The token is the one that was given.' : `The token is in ${tokenFile}.`);
-    say(`${url}/docs shows what it can do; Ctrl-C stops it.`);
+    // Only to a person: logs of a service are read by others.
+    if (process.stderr.isTTY && tokenFile !== null) say(`Open ${url}/#token=${await readToken(tokenFile)}`);
+    say(`${url} is a page to talk and look around, ${url}/docs the API; Ctrl-C stops it.`);
   }
   await stopped;
+}
+
+/** A fragment is seen by no server and no proxy, and the page takes it out of the address at once. */
+async function readToken(tokenFile: string): Promise<string> {
+  return encodeURIComponent((await readFile(tokenFile, 'utf8')).trim());
 }
 
 /** A flag stands above the environment: a file that was named is meant, whatever REPRISE_TOKEN says. */
@@ -79,9 +96,4 @@ function stopOnSignal(served: Served, reprise: Reprise, logger: Logger): Promise
     process.on('SIGTERM', stop);
     process.on('SIGINT', stop);
   });
-}
-
-function version(): string {
-  const text = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
 }

@@ -39,9 +39,20 @@ export async function replaceFile(
     if (!force && (await exists(path))) throw isThere(path);
     await make(temporary);
     await rename(temporary, path);
+    await syncFolder(dirname(path));
   } catch (error) {
     await rm(temporary, { force: true });
     throw asWriteError(error, path);
+  }
+}
+
+/** Or a power cut could take the name of a file that is safe itself. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
   }
 }
 

@@ -11,14 +11,11 @@ import {
 import { streamEventSchema } from '../../protocol/events.ts';
 import { type AgentParams, agentParams, sessionIdSchema } from '../../protocol/ids.ts';
 import { maybe } from '../../protocol/maybe.ts';
-import type { ServerApp, ServerContext } from '../context.ts';
+import { OWN_CHANNEL, type ServerApp, type ServerContext } from '../context.ts';
 import { findRecord, findSession } from '../find-session.ts';
 import { keyedId } from '../keyed-id.ts';
 import { addOperation } from '../operation.ts';
 import { eventLogs, openStream } from '../sse/open-stream.ts';
-
-/** What comes without a channel was written by the owner. */
-const OWN_CHANNEL = 'web';
 
 const ofSession: z.ZodType<{ sessionId: string }> = z.object({ sessionId: sessionIdSchema });
 const resume: z.ZodType = z.object({ 'last-event-id': z.string().optional() });
@@ -54,11 +51,7 @@ export function registerChat(app: ServerApp, context: ServerContext): void {
         channel: given ?? OWN_CHANNEL,
         agentId,
       };
-      const { inboxId, sessionId, sessionKey } = await reprise.receive(
-        { ...said, idempotencyKey },
-        { atOnce: true },
-      );
-      return openStream(c, context, { inboxId, sessionId, sessionKey });
+      return openStream(c, context, () => reprise.receive({ ...said, idempotencyKey }, { atOnce: true }));
     },
   });
 
@@ -73,13 +66,15 @@ export function registerChat(app: ServerApp, context: ServerContext): void {
     headers: resume,
     answer: { ...STREAM, description: 'Events; `idle` where nothing runs' },
     run: async ({ params, query: { sessionId: asked, inboxId }, c }) => {
-      const { id: sessionId, sessionKey } = await findRecord(context, { ...params, sessionId: asked });
-      const item = inboxId === undefined ? undefined : await reprise.store.inbox.get(inboxId);
-      if (item !== undefined && item.sessionId !== sessionId)
-        throw new RepriseError('NOT_FOUND', `no message ${inboxId} in this session`, {
-          details: { inboxId },
-        });
-      return openStream(c, context, { sessionId, sessionKey, inboxId });
+      return openStream(c, context, async () => {
+        const { id: sessionId, sessionKey } = await findRecord(context, { ...params, sessionId: asked });
+        const item = inboxId === undefined ? undefined : await reprise.store.inbox.get(inboxId);
+        if (item !== undefined && item.sessionId !== sessionId)
+          throw new RepriseError('NOT_FOUND', `no message ${inboxId} in this session`, {
+            details: { inboxId },
+          });
+        return { sessionId, sessionKey, inboxId };
+      });
     },
   });
 
@@ -108,13 +103,18 @@ export function registerChat(app: ServerApp, context: ServerContext): void {
     query: z.object({ sessionId: sessionIdSchema.optional() }),
     body: stopRequestSchema,
     answer: { schema: stopAnswerSchema, description: 'What was stopped' },
-    run: async ({ params, query, body: { sessionId: named = query.sessionId, waiting = false }, c }) => {
+    run: async ({
+      params,
+      query,
+      body: { sessionId: named = query.sessionId, waiting = false, running = true },
+      c,
+    }) => {
       if (named === undefined)
         throw new RepriseError('INVALID_INPUT', 'sessionId: which session is to be stopped', {
           details: { field: 'sessionId' },
         });
       const session = await findSession(context, { ...params, sessionId: named });
-      return c.json(await session.stop({ waiting }));
+      return c.json(await session.stop({ waiting, running }));
     },
   });
 }
@@ -122,11 +122,13 @@ export function registerChat(app: ServerApp, context: ServerContext): void {
 interface StopRequest {
   readonly sessionId?: string;
   readonly waiting?: boolean;
+  readonly running?: boolean;
 }
 
 const stopRequestSchema: z.ZodType<StopRequest> = z.strictObject({
   sessionId: maybe(sessionIdSchema),
   waiting: maybe(z.boolean()).meta({ description: 'Messages that wait are cancelled too.' }),
+  running: maybe(z.boolean()).meta({ description: 'False: the turn goes on.' }),
 });
 
 async function statusOf({ reprise }: ServerContext, sessionId: string): Promise<ChatStatus> {

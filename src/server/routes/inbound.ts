@@ -5,6 +5,7 @@ import {
   type InboundRequest,
   inboundAnswerSchema,
   inboundRequestSchema,
+  inboxAnswer,
   inboxAnswerSchema,
 } from '../../protocol/chat.ts';
 import type { ServerApp, ServerContext } from '../context.ts';
@@ -43,12 +44,13 @@ export function registerInbound(app: ServerApp, context: ServerContext): void {
       const isOwnKey = c.get('hasOwnKey') || body.messageId === undefined;
       // The channel's own id of a message is a better key than one that was made for this request.
       const key = isOwnKey ? { idempotencyKey: c.get('idempotencyKey') } : {};
-      const received = await reprise.receive({ ...body, ...key });
-      const { inboxId } = received;
+      const receive = (): ReturnType<typeof reprise.receive> => reprise.receive({ ...body, ...key });
       if (c.req.header('accept')?.includes('text/event-stream') === true)
-        return openStream(c, context, received);
+        return openStream(c, context, receive);
+      const received = await receive();
+      const { inboxId } = received;
       if (wait > 0) await endWithin(context, inboxId, wait * 1000, c.req.raw.signal);
-      const answer: InboundAnswer = { ...received, ...(await reprise.inbox(inboxId)) };
+      const answer: InboundAnswer = { ...received, ...inboxAnswer(inboxId, await reprise.inbox(inboxId)) };
       const isOver = wait > 0 && !OPEN.has(answer.status);
       return c.json(answer, isOver ? 200 : 202);
     },
@@ -62,7 +64,7 @@ export function registerInbound(app: ServerApp, context: ServerContext): void {
     summary: 'What became of a message',
     params: z.object({ inboxId: z.string() }),
     answer: { schema: inboxAnswerSchema, description: 'Its state, and its answer or error if it has ended' },
-    run: async ({ params: { inboxId }, c }) => c.json({ inboxId, ...(await reprise.inbox(inboxId)) }),
+    run: async ({ params: { inboxId }, c }) => c.json(inboxAnswer(inboxId, await reprise.inbox(inboxId))),
   });
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { readHistory } from '../../engine/read-history.ts';
+import { followEventSchema } from '../../protocol/follow.ts';
 import { agentIdSchema, type SessionParams, sessionIdSchema, sessionParams } from '../../protocol/ids.ts';
 import { pageOf } from '../../protocol/page.ts';
 import {
@@ -14,6 +15,7 @@ import { SESSION_PATHS } from '../access.ts';
 import type { ServerApp, ServerContext } from '../context.ts';
 import { findRecord, findSession, type Session } from '../find-session.ts';
 import { addOperation } from '../operation.ts';
+import { openFollow } from '../sse/open-stream.ts';
 
 const explainParams: z.ZodType<ExplainParams> = z.object({
   agentId: agentIdSchema,
@@ -64,6 +66,25 @@ export function registerSessionLooks(app: ServerApp, context: ServerContext): vo
       const { nodes, leaf } = treeNodes(await readHistory(context.reprise.store, id));
       return c.json({ ...pageOf(nodes.slice(-limit), nodes.length > limit), leaf });
     },
+  });
+  addOperation(app, {
+    method: 'get',
+    paths: on('follow'),
+    id: 'followSession',
+    tag,
+    summary: 'What is stored in a session from now on, or behind Last-Event-ID; it does not end by itself',
+    params: sessionParams,
+    headers: z.object({ 'last-event-id': z.string().optional() }),
+    answer: {
+      type: 'text/event-stream',
+      schema: followEventSchema,
+      description: '`session`, then a `row` for each entry of any branch',
+    },
+    run: ({ params, c }) =>
+      openFollow(c, context, async () => {
+        const { id: sessionId, sessionKey, lastSeq } = await findRecord(context, params);
+        return { sessionId, sessionKey, lastSeq };
+      }),
   });
   addOperation(app, {
     method: 'get',

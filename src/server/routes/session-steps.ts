@@ -3,6 +3,7 @@ import { type CommandBody, commandAnswer, commandBody } from '../../protocol/com
 import { type SessionParams, sessionParams } from '../../protocol/ids.ts';
 import { sessionAnswerSchema, sessionView } from '../../protocol/sessions.ts';
 import {
+  branchBody,
   compactAnswer,
   compactBody,
   forkBody,
@@ -74,6 +75,17 @@ export function registerSessionSteps(app: ServerApp, context: ServerContext): vo
       const made = await session.fork({ ...(at !== undefined && { at }), ...(id !== undefined && { id }) });
       return { session: sessionView(made) };
     },
+  );
+  step(
+    'branch',
+    'Goes on with another branch; redo goes back',
+    branchBody,
+    { schema: sessionAnswerSchema, description: 'The session as it is now' },
+    async (session, { entryId }) => {
+      await session.branch(entryId);
+      return afterStep(session, {});
+    },
+    true,
   );
   step(
     'undo',

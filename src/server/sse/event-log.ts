@@ -1,27 +1,25 @@
 import type { SessionEvent } from '../../engine/events.ts';
 import { isTerminalFrame, type StreamEvent, toStreamEvent } from '../../protocol/events.ts';
 import { type EventId, type Frame, runBase } from './frame.ts';
+import {
+  cutFront,
+  isSameKind,
+  join,
+  type LogRecord,
+  restOf,
+  sizeOf,
+  sizes,
+  type ToldRecord,
+} from './log-record.ts';
+import type { Ask, TurnPart } from './relay-message.ts';
 
 type TurnStart = Extract<SessionEvent['event'], { type: 'turn_start' }>;
 
-/** One or, where they are old, several deltas in one. */
-interface LogRecord {
-  readonly seq: number;
-  /** Of the first and the last event in it. */
-  readonly first: number;
-  readonly last: number;
-  readonly event: StreamEvent;
-  /** Of one event alone, which all who listen now are sent. */
-  readonly frame?: Frame;
-  readonly size: number;
-  /** How much was told up to its end. */
-  readonly told: number;
-  /** Where the text of each event in it ends; unset for one event. */
-  readonly ends?: readonly number[];
-}
-
 export interface LoggedTurn {
   readonly turnId: string;
+  /** Runs in this process; otherwise it is told by another, with the numbers it was given there. */
+  readonly isOwn: boolean;
+  readonly epoch: number;
   /** The last entry stored before it. */
   readonly startSeq: number;
   /** The number before its first event. */
@@ -33,7 +31,21 @@ export interface LoggedTurn {
   end?: number;
   /** Another took its place before it ended: its runner has lost the session. */
   isLost?: true;
+  /** Then: the number of the last event of it that is here. What follows is another turn's. */
+  lostAt?: number;
 }
+
+export interface ReadEvents {
+  readonly frames: readonly Frame[];
+  readonly told: number;
+}
+
+interface LatestRead {
+  readonly asked: readonly number[];
+  readonly answer: ReadEvents;
+}
+
+const NOTHING_READ: LatestRead = { asked: [Number.NaN], answer: { frames: [], told: 0 } };
 
 /** Fresh events are told one by one; behind so many they are put together. */
 const FRESH = 512;
@@ -41,8 +53,9 @@ const MERGED_CHARS = 16 * 1024;
 const MAX_TURNS = 64;
 
 /**
- * What the turns of one session told in this process, for clients that come late or come back. What is older than the
- * last stored entry may be forgotten when it becomes too much: the store has it.
+ * What the turns of one session told, here or in the process that ran them, for clients that come late or come back.
+ * Every process has the same events under the same numbers (I-55). What is older than the last stored entry may be
+ * forgotten when it becomes too much: the store has it.
  */
 export class SessionLog {
   readonly sessionId: string;
@@ -60,6 +73,7 @@ export class SessionLog {
   #size = 0;
   #told = 0;
   #latest: SessionEvent['event'] | undefined;
+  #latestRead: LatestRead = NOTHING_READ;
 
   constructor(sessionId: string, maxSize: number, onSize: (change: number) => void) {
     this.sessionId = sessionId;
@@ -73,11 +87,68 @@ export class SessionLog {
     for (const onNews of this.#waiting) onNews();
   }
 
-  /** Something of the turn under way was not heard: it is no use for anybody any more. */
+  /**
+   * What another process told. `gap`: something between this and what is here has not come yet; `old`: all of it is
+   * here, or has been passed.
+   */
+  absorb(part: TurnPart): 'told' | 'gap' | 'old' {
+    const current = this.#turns.at(-1);
+    const isSame = current?.turnId === part.turnId;
+    let outcome: 'told' | 'gap' | 'old' = 'old';
+    if (current === undefined || (isSame && current.isLost === true) || isNewer(part, current))
+      outcome = this.#beginElsewhere(part, current);
+    else if (isSame && !current.isOwn) outcome = this.#extend(current, part);
+    if (outcome === 'told') for (const onNews of this.#waiting) onNews();
+    return outcome;
+  }
+
+  /** Something another process told of the turn under way will not come any more: it is no use for anybody. */
   loseTurn(): void {
     const turn = this.#turns.at(-1);
-    if (turn !== undefined && turn.end === undefined) turn.isLost = true;
+    if (turn !== undefined && turn.end === undefined && !turn.isOwn) this.#lose(turn);
     for (const onNews of this.#waiting) onNews();
+  }
+
+  /** Up to where everything is here of the turns another process told; undefined: nothing is of use. */
+  get heard(): number | undefined {
+    const turn = this.#turns.at(-1);
+    return turn === undefined || turn.isLost === true ? undefined : this.#last;
+  }
+
+  /** Behind which number this process has what another asks for; undefined: it has nothing for it. */
+  answerFrom({ have, at, message }: Ask): number | undefined {
+    const own = this.#turns.filter(({ isOwn, isLost }) => isOwn && isLost !== true);
+    const isIn = ({ before, end = this.#last }: LoggedTurn, n = -1): boolean => before < n && n <= end;
+    if (have !== undefined && have >= this.#floor && own.some((turn) => isIn(turn, have))) return have;
+    const turn =
+      own.find((one) => isIn(one, at)) ??
+      own.findLast(({ members }) => message !== undefined && members.has(message)) ??
+      own.find(({ end }) => end === undefined);
+    return turn?.before;
+  }
+
+  /** What the turns of this process told behind a number, about `maxChars` in a part. */
+  *parts(after: number, maxChars: number): Generator<TurnPart, void, undefined> {
+    for (const { isOwn, isLost, members, end, ...turn } of [...this.#turns]) {
+      const until = end ?? this.#last;
+      if (!isOwn || isLost === true || until < after) continue;
+      const floor = Math.max(turn.before, Math.min(this.#floor, until));
+      // Whom it answers may have changed without a word.
+      if (until === after && end === undefined) yield { ...turn, members: [...members], floor, records: [] };
+      for (let from = Math.max(after, floor); from < until; ) {
+        const records: ToldRecord[] = [];
+        let chars = 0;
+        for (let at = this.#find(from); at < this.#records.length && chars < maxChars; at++) {
+          const record = this.#records[at] as LogRecord;
+          if (record.first > until) break;
+          records.push(toldOf(record.first <= from ? cutFront(record, from) : record));
+          chars += record.size;
+          from = record.last;
+        }
+        if (records.length === 0) break;
+        yield { ...turn, members: [...members], floor, records };
+      }
+    }
   }
 
   /** The newest turn that answers a message. */
@@ -123,6 +194,20 @@ export class SessionLog {
     return this.#waiting.size > 0;
   }
 
+  /** A turn of this process is under way, which nobody else could tell again. */
+  get isNeeded(): boolean {
+    return this.isOpen && this.#turns.at(-1)?.isOwn === true;
+  }
+
+  get newest(): LoggedTurn | undefined {
+    return this.#turns.at(-1);
+  }
+
+  /** The number of the last event. */
+  get last(): number {
+    return this.#last;
+  }
+
   get size(): number {
     return this.#size;
   }
@@ -132,12 +217,20 @@ export class SessionLog {
     return this.#told;
   }
 
-  /** The next events behind a number, about `maxChars` of them, and how much was told up to there. */
-  read(
-    after: number,
-    until: number,
-    maxChars: number,
-  ): { readonly frames: readonly Frame[]; readonly told: number } {
+  /**
+   * The next events behind a number, about `maxChars` of them, and how much was told up to there. All who are at the
+   * same place are given the same list, so that it is made and encoded once.
+   */
+  read(after: number, until: number, maxChars: number): ReadEvents {
+    const { asked } = this.#latestRead;
+    const question = [after, until, maxChars, this.#last] as const;
+    if (asked.every((value, i) => value === question[i])) return this.#latestRead.answer;
+    const answer = this.#read(after, until, maxChars);
+    this.#latestRead = { asked: question, answer };
+    return answer;
+  }
+
+  #read(after: number, until: number, maxChars: number): ReadEvents {
     const frames: Frame[] = [];
     let chars = 0;
     let told = 0;
@@ -154,13 +247,19 @@ export class SessionLog {
   /** Calls back whenever something is told, until it is ended. */
   watch(onNews: () => void): () => void {
     this.#waiting.add(onNews);
-    return () => this.#waiting.delete(onNews);
+    return () => {
+      this.#waiting.delete(onNews);
+      // Nobody else will ask for what was read last.
+      if (this.#waiting.size === 0) this.#latestRead = NOTHING_READ;
+    };
   }
 
   #hear(inboxId: string, epoch: number, event: SessionEvent['event']): void {
     const current = this.#turns.at(-1);
+    // A runner that has lost the session and does not know it yet.
+    if (current !== undefined && current.epoch > epoch) return;
     if (event.type === 'turn_start' && current?.turnId !== event.turnId) this.#begin(inboxId, epoch, event);
-    else if (current === undefined || current.end !== undefined || current.isLost === true) return;
+    else if (current?.isOwn !== true || current.end !== undefined || current.isLost === true) return;
     else if (event.type === 'turn_start' || event === this.#latest) {
       // The same again, for another message that is answered by the turn.
       if (!current.members.has(inboxId)) current.members.set(inboxId, this.#last);
@@ -169,28 +268,76 @@ export class SessionLog {
     this.#latest = event;
     if (event.type === 'entry' || event.type === 'compaction') this.#lastSeq = event.seq;
     const told = toStreamEvent(event, this.sessionId);
-    if (told !== undefined) this.#push(told);
+    const n = this.#last + 1;
+    if (told !== undefined) this.#push({ seq: this.#lastSeq, first: n, last: n, event: told });
   }
 
   #begin(inboxId: string, epoch: number, event: TurnStart): void {
-    const left = this.#turns.at(-1);
-    if (left !== undefined && left.end === undefined) left.isLost = true;
     this.#last = Math.max(this.#last, runBase(epoch));
     this.#lastSeq = event.seq;
     const { turnId, seq: startSeq } = event;
     const start = toStreamEvent(event, this.sessionId) as StreamEvent;
     const members = new Map([[inboxId, this.#last]]);
-    this.#turns.push({ turnId, startSeq, before: this.#last, start, members });
+    this.#add({ turnId, isOwn: true, epoch, startSeq, before: this.#last, start, members });
+  }
+
+  #beginElsewhere(part: TurnPart, current: LoggedTurn | undefined): 'told' | 'gap' | 'old' {
+    const { turnId, epoch, startSeq, before, floor, start, members, records } = part;
+    const isUnderWay = current !== undefined && current.end === undefined && current.isLost !== true;
+    // What is missing of the turn before it may still come. One of ours has lost the session.
+    if (records[0]?.first !== floor + 1 || (isUnderWay && !current.isOwn)) return 'gap';
+    // Its process counts anew or has forgotten a part, and what was told of it before is of no use.
+    if (before < this.#last || floor > before) this.#forgetUpTo(floor);
+    this.#last = floor;
+    this.#lastSeq = startSeq;
+    const turn = { turnId, isOwn: false, epoch, startSeq, before, start, members: new Map(members) };
+    this.#add(turn);
+    return this.#extend(turn, part);
+  }
+
+  #extend(turn: LoggedTurn, part: TurnPart): 'told' | 'gap' | 'old' {
+    let outcome: 'told' | 'old' = 'old';
+    for (const [inboxId, joined] of part.members)
+      if (!turn.members.has(inboxId)) {
+        turn.members.set(inboxId, joined);
+        outcome = 'told';
+      }
+    for (const record of part.records) {
+      if (record.last <= this.#last) continue;
+      if (turn.end !== undefined) break;
+      if (record.first > this.#last + 1) {
+        if (part.floor <= this.#last) return 'gap';
+        // The process it runs in has forgotten what is missing here.
+        this.#lose(turn);
+        return this.#beginElsewhere(part, turn);
+      }
+      this.#push(record.first <= this.#last ? cutFront(record, this.#last) : record);
+      outcome = 'told';
+    }
+    return outcome;
+  }
+
+  #add(turn: LoggedTurn): void {
+    const left = this.#turns.at(-1);
+    if (left !== undefined && left.end === undefined) this.#lose(left);
+    if (left?.turnId === turn.turnId) this.#turns.pop();
+    this.#turns.push(turn);
     if (this.#turns.length > MAX_TURNS) this.#turns.shift();
   }
 
-  #push(event: StreamEvent): void {
-    const n = ++this.#last;
-    const size = sizeOf(event);
+  #lose(turn: LoggedTurn): void {
+    turn.isLost = true;
+    turn.lostAt ??= turn.end ?? this.#last;
+  }
+
+  #push(told: ToldRecord): void {
+    const { seq, event, last: n } = told;
+    const size = sizeOf(event) + 8 * (told.ends?.length ?? 0);
+    this.#last = n;
+    this.#lastSeq = seq;
     this.#told += size;
-    const seq = this.#lastSeq;
-    const frame = { id: { seq, n }, event };
-    this.#records.push({ seq, first: n, last: n, event, frame, size, told: this.#told });
+    const frame = told.ends === undefined && { frame: { id: { seq, n }, event } };
+    this.#records.push({ ...told, ...frame, size, told: this.#told });
     this.#grow(size);
     const turn = this.#turns.at(-1);
     if (turn !== undefined && isTerminalFrame(event)) turn.end = n;
@@ -220,9 +367,21 @@ export class SessionLog {
 
   #forget(): void {
     const kept = this.#records.findIndex(({ seq }) => seq >= this.#lastSeq);
-    const gone = this.#records.splice(0, kept === -1 ? this.#records.length : kept);
+    const gone = this.#records[kept === -1 ? this.#records.length - 1 : kept - 1];
+    if (gone !== undefined) this.#drop(kept === -1 ? this.#records.length : kept, gone.last);
+  }
+
+  /** Nothing of what is here is of use any more. */
+  #forgetUpTo(floor: number): void {
+    this.#drop(this.#records.length, floor);
+    for (const turn of this.#turns) this.#lose(turn);
+    this.#turns = [];
+  }
+
+  #drop(count: number, floor: number): void {
+    const gone = this.#records.splice(0, count);
     this.#settled = Math.max(0, this.#settled - gone.length);
-    this.#floor = gone.at(-1)?.last ?? this.#floor;
+    this.#floor = floor;
     this.#grow(-sizes(gone));
   }
 
@@ -244,40 +403,13 @@ export class SessionLog {
   }
 }
 
-/** What is behind a number of several events in one. */
-function restOf({ seq, first, last, event, ends = [] }: LogRecord, after: number): Frame {
-  const seen = after - first;
-  const isPart = seen >= 0 && 'text' in event;
-  const rest = isPart ? ({ ...event, text: event.text.slice(ends[seen]) } as StreamEvent) : event;
-  return { id: { seq, n: last }, event: rest };
+/** Epochs rise with every lease; under one of them turns follow each other. */
+function isNewer(part: TurnPart, { turnId, epoch, startSeq, before }: LoggedTurn): boolean {
+  if (part.turnId === turnId) return false;
+  if (part.epoch !== epoch) return part.epoch > epoch;
+  return part.startSeq === startSeq ? part.before > before : part.startSeq > startSeq;
 }
 
-function isSameKind(a: LogRecord, b: LogRecord): boolean {
-  const { type } = a.event;
-  return (type === 'text_delta' || type === 'thinking_delta') && b.event.type === type && a.seq === b.seq;
-}
-
-function join(run: readonly LogRecord[]): LogRecord {
-  const [head] = run as [LogRecord];
-  const ends: number[] = [];
-  let end = 0;
-  const texts = run.map(({ event }) => ('text' in event ? event.text : ''));
-  for (const text of texts) {
-    end += text.length;
-    ends.push(end);
-  }
-  const event = { ...head.event, text: texts.join('') } as StreamEvent;
-  const { last, told } = run.at(-1) as LogRecord;
-  const size = sizeOf(event) + 8 * ends.length;
-  return { seq: head.seq, first: head.first, last, event, size, told, ends };
-}
-
-function sizes(records: readonly LogRecord[]): number {
-  return records.reduce((sum, { size }) => sum + size, 0);
-}
-
-/** About what a frame of it takes. */
-function sizeOf(event: StreamEvent): number {
-  if (event.type === 'text_delta' || event.type === 'thinking_delta') return event.text.length + 64;
-  return JSON.stringify(event).length + 64;
+function toldOf({ seq, first, last, event, ends }: ToldRecord): ToldRecord {
+  return { seq, first, last, event, ...(ends !== undefined && { ends }) };
 }

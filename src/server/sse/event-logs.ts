@@ -1,4 +1,5 @@
 import type { Reprise } from '../../engine/reprise.ts';
+import type { Need } from './ear.ts';
 import { SessionLog } from './event-log.ts';
 import { Relay } from './relay.ts';
 
@@ -13,7 +14,7 @@ const PER_SESSION = 4 * 1024 * 1024;
 const TOTAL = 64 * 1024 * 1024;
 const MAX_SESSIONS = 1024;
 
-/** The logs of the sessions that run or ran in this process; the ones that were used least lately are let go. */
+/** The logs of the sessions that run or ran in this process, or are heard in it; the ones that were used least lately are let go. */
 export class EventLogs implements Disposable {
   readonly #limits: Required<EventLogLimits>;
   readonly #logs: Map<string, SessionLog> = new Map();
@@ -25,18 +26,29 @@ export class EventLogs implements Disposable {
 
   constructor(reprise: Pick<Reprise, 'tap' | 'store'>, limits: EventLogLimits = {}) {
     this.#limits = { perSession: PER_SESSION, total: TOTAL, ...limits };
-    this.#relay = new Relay(reprise.store);
+    this.#relay = new Relay(reprise.store, (sessionId) => this.#logs.get(sessionId));
     this.#end = reprise.tap((event) => {
-      (this.#logs.get(event.sessionId) ?? this.of(event.sessionId)).take(event);
-      this.#relay.tell(event);
+      const log = this.#logs.get(event.sessionId) ?? this.of(event.sessionId);
+      log.take(event);
+      this.#relay.tell(log);
     });
+  }
+
+  /** Turns of other processes are told here as they are told there. */
+  get isShared(): boolean {
+    return this.#relay.isUsed;
+  }
+
+  /** Asks other processes for a turn that is not here; whoever listens hears of it when it comes. */
+  need(sessionId: string, need: Need): void {
+    this.#relay.need(sessionId, need);
   }
 
   /** The log of a session, also of what other processes tell meanwhile. */
   listen(sessionId: string, signal: AbortSignal): SessionLog {
     const log = this.of(sessionId);
     const hears = this.#hearing.get(log) ?? { count: 0, over: new AbortController() };
-    if (hears.count++ === 0) void this.#relay.hear(log, hears.over.signal);
+    if (hears.count++ === 0) this.#relay.hear(log, hears.over.signal);
     this.#hearing.set(log, hears);
     const leave = (): void => {
       if (--hears.count > 0) return;
@@ -70,7 +82,7 @@ export class EventLogs implements Disposable {
   #letGo(): void {
     for (const [sessionId, log] of this.#logs) {
       if (this.#logs.size <= MAX_SESSIONS && this.#size <= this.#limits.total) return;
-      if (log.isOpen || log.isWatched) continue;
+      if (log.isNeeded || log.isWatched) continue;
       this.#logs.delete(sessionId);
       this.#size -= log.size;
     }

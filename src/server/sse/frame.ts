@@ -10,9 +10,9 @@ export interface EventId {
   readonly n: number;
 }
 
-export interface Frame {
+export interface Frame<E extends object = StreamEvent> {
   readonly id: EventId;
-  readonly event: StreamEvent;
+  readonly event: E;
   /** As it is sent: made once for all who listen. */
   encoded?: string;
 }
@@ -40,18 +40,29 @@ export function parseEventId(text: string | undefined): EventId | undefined {
 const OTHER_BREAKS = /[\u0085\u2028\u2029]/g;
 
 /** JSON has no raw line breaks, and ids are digits: whatever an event says, it is one frame (T81). */
-export function encodeFrame(frame: Frame): string {
+export function encodeFrame(frame: Frame<object>): string {
   frame.encoded ??= encode(frame);
   return frame.encoded;
 }
 
-function encode({ id, event }: Frame): string {
+function encode({ id, event }: Frame<object>): string {
   const data = JSON.stringify(event).replace(OTHER_BREAKS, escaped);
   return `id: ${id.seq}.${id.n}\ndata: ${data}\n\n`;
 }
 
 function escaped(char: string): string {
   return `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
+
+const BATCHES: WeakMap<readonly Frame<object>[], Uint8Array> = new WeakMap();
+
+/** What one write takes: the same bytes for all who are sent the same list. */
+export function encodeBatch(frames: readonly Frame<object>[]): Uint8Array {
+  const known = BATCHES.get(frames);
+  if (known !== undefined) return known;
+  const bytes = Buffer.from(frames.map(encodeFrame).join(''));
+  BATCHES.set(frames, bytes);
+  return bytes;
 }
 
 export const KEEP_ALIVE = ':\n\n';

@@ -4,7 +4,8 @@ import type { ServerContext, ServerEnv } from '../context.ts';
 import { EventLogs } from './event-logs.ts';
 import { parseEventId } from './frame.ts';
 import { EventStream } from './resume.ts';
-import { sseBody } from './writer.ts';
+import { storedRows } from './stored-rows.ts';
+import { type SseSource, sseBody } from './writer.ts';
 
 /** One for each engine, however many apps are made of it; it lives as long as the engine does. */
 const logs: WeakMap<Reprise, EventLogs> = new WeakMap();
@@ -28,25 +29,67 @@ const HEADERS: Readonly<Record<string, string>> = {
   'X-Accel-Buffering': 'no',
 };
 
-/** Answers with the events of a message or a session, behind what `Last-Event-ID` says was had already. */
-export function openStream(
+/**
+ * Answers with the events of a message or a session, behind what `Last-Event-ID` says was had already. What has to be
+ * done first is done when there is a place for the stream.
+ */
+export async function openStream(
   c: Context<ServerEnv>,
-  { reprise, limits, closing, logger, metrics }: ServerContext,
-  { sessionId, sessionKey, inboxId }: StreamTarget,
+  context: ServerContext,
+  find: () => Promise<StreamTarget>,
+): Promise<Response> {
+  const { reprise, places } = context;
+  const leave = places.take();
+  try {
+    const { sessionId, sessionKey, inboxId } = await find();
+    return answerStream(c, context, leave, (signal) => {
+      return new EventStream({
+        reprise,
+        logs: eventLogs(reprise),
+        sessionId,
+        sessionKey,
+        ...(inboxId !== undefined && { inboxId }),
+        after: parseEventId(c.req.header('last-event-id')),
+        signal,
+      });
+    });
+  } catch (error) {
+    leave();
+    throw error;
+  }
+}
+
+/** Answers with what is stored in a session from now on, or behind an entry. */
+export async function openFollow(
+  c: Context<ServerEnv>,
+  context: ServerContext,
+  find: () => Promise<Pick<StreamTarget, 'sessionId' | 'sessionKey'> & { readonly lastSeq: number }>,
+): Promise<Response> {
+  const { reprise, places } = context;
+  const leave = places.take();
+  try {
+    const { lastSeq, ...about } = await find();
+    const after = parseEventId(c.req.header('last-event-id'))?.seq ?? lastSeq;
+    return answerStream(c, context, leave, (signal) => storedRows(reprise.store, about, after, signal));
+  } catch (error) {
+    leave();
+    throw error;
+  }
+}
+
+function answerStream(
+  c: Context<ServerEnv>,
+  { limits, closing, logger, metrics, places }: ServerContext,
+  leave: () => void,
+  open: (signal: AbortSignal) => SseSource,
 ): Response {
   const over = new AbortController();
   const signal = AbortSignal.any([over.signal, closing]);
-  const source = new EventStream({
-    reprise,
-    logs: eventLogs(reprise),
-    sessionId,
-    sessionKey,
-    ...(inboxId !== undefined && { inboxId }),
-    after: parseEventId(c.req.header('last-event-id')),
-    signal,
-  });
+  const source = open(signal);
   const requestId = c.get('requestId');
+  const count = (): void => metrics.set('reprise_streams', 'Streams that are open.', places.taken);
   metrics.add('reprise_streams_total', 'Streams that were opened.');
+  count();
   const body = sseBody({
     source,
     keepAliveMs: limits.streamKeepAliveMs,
@@ -59,7 +102,11 @@ export function openStream(
       );
       c.env?.outgoing?.destroy();
     },
-    onEnd: () => over.abort(),
+    onEnd: () => {
+      leave();
+      count();
+      over.abort();
+    },
     onFailure: (err) => logger.error({ requestId, err }, 'a stream broke off'),
   });
   return c.body(body, 200, HEADERS);

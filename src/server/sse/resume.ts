@@ -1,6 +1,7 @@
 import type { DoneEvent, ErrorEvent } from '../../engine/events.ts';
 import type { Reprise } from '../../engine/reprise.ts';
 import { isTerminalFrame, type StreamEvent, terminalFrame } from '../../protocol/events.ts';
+import { GAP_MS, type Need } from './ear.ts';
 import type { LoggedTurn, SessionLog } from './event-log.ts';
 import type { EventLogs } from './event-logs.ts';
 import { type EventId, type Frame, isLive } from './frame.ts';
@@ -22,6 +23,13 @@ export interface EventStreamOptions {
 /** A batch for one write. */
 const BATCH_CHARS = 48 * 1024;
 const GRACE_MS = 250;
+/** What another process told is waited for so long, for a client that comes in the middle of it. */
+const CATCH_UP_MS = 2000;
+const ASK_AGAIN_MS = 500;
+/** Older messages that have ended are told by what is stored. */
+const RECENT_MS = 600_000;
+/** Of messages that may have come into a turn. */
+const TAKEN: ReadonlySet<string> = new Set(['running', 'done', 'failed', 'interrupted', 'merged']);
 
 /**
  * The events of a message or a session, from the running turn where it runs here, and from the stored entries where it
@@ -30,12 +38,14 @@ const GRACE_MS = 250;
 export class EventStream {
   readonly #options: EventStreamOptions;
   readonly #log: SessionLog;
-  readonly #toldBefore: number;
+  #toldBefore: number;
   #sent = 0;
   #isNews = false;
   #wake: (() => void) | undefined;
   #end: DoneEvent | ErrorEvent | undefined;
   #isCut = false;
+  /** What other processes told of the message was asked for. */
+  #isCaughtUp = false;
 
   constructor(options: EventStreamOptions) {
     this.#options = options;
@@ -75,17 +85,24 @@ export class EventStream {
 
   /** Nothing runs: all that was told since. */
   async *#followed(after: EventId): AsyncGenerator<readonly Frame[], void, undefined> {
-    if (this.#log.turnAt(after) !== undefined) {
+    const { reprise, logs, sessionId } = this.#options;
+    const known = (): LoggedTurn | undefined => this.#log.turnAt(after);
+    // One that is not ours may have gone on while nobody listened here.
+    const isWhole = (): boolean => known()?.isOwn === true || known()?.end !== undefined;
+    if (isLive(after)) await this.#catchUp({ at: after.n }, isWhole);
+    let from = { seq: after.seq, n: isLive(after) ? 0 : after.n };
+    if (isWhole()) {
       for (let { n } = after; ; ) {
         const { frames } = this.#log.read(n, Number.POSITIVE_INFINITY, BATCH_CHARS);
-        if (frames.length === 0) return;
+        const last = frames.at(-1);
+        if (last === undefined) break;
         yield frames;
-        n = frames.at(-1)?.id.n ?? n;
+        n = last.id.n;
+        from = { seq: last.id.seq, n: 0 };
       }
-    }
-    if (isLive(after)) yield* this.#interrupted(after.seq);
-    const { reprise, sessionId } = this.#options;
-    const from = { seq: after.seq, n: isLive(after) ? 0 : after.n };
+      // Turns that ran elsewhere since then are told by their entries.
+      if (!logs.isShared) return;
+    } else if (isLive(after)) yield* this.#interrupted(after.seq);
     for await (const told of storedFrames(reprise.store, sessionId, from, Number.POSITIVE_INFINITY))
       if ('event' in told) yield [told];
   }
@@ -104,6 +121,7 @@ export class EventStream {
     const { reprise, sessionId, after, inboxId: asked } = this.#options;
     this.#listen(inboxId);
     if (after === undefined) return yield* this.#stored(inboxId, id, start !== undefined);
+    if (isLive(after)) await this.#catchUp({ at: after.n }, () => this.#log.turnAt(after) !== undefined);
     const known = this.#log.turnAt(after);
     if (known?.members.has(inboxId) === true) {
       const place = yield* this.#live(known, after);
@@ -134,6 +152,11 @@ export class EventStream {
       this.#isNews = false;
       // Looked at before the entries are: with the end of a message its last entry is stored.
       const ended = this.#end;
+      const waitsBehind = await this.#hearOf(inboxId);
+      if (waitsBehind !== undefined) {
+        if (await this.#wait(waitsBehind)) continue;
+        return;
+      }
       const turn = this.#log.turnOf(inboxId);
       const told = isOurs ? place.seq : Math.min(place.seq, turn?.startSeq ?? place.seq);
       const seam = turn?.isLost === true ? undefined : turn && this.#log.seam(turn, inboxId, told);
@@ -172,7 +195,7 @@ export class EventStream {
         return undefined;
       }
       const isGone = !this.#log.has(at.n);
-      const until = turn.end ?? Number.POSITIVE_INFINITY;
+      const until = turn.end ?? turn.lostAt ?? Number.POSITIVE_INFINITY;
       const { frames, told } = isGone ? GONE : this.#log.read(at.n, until, BATCH_CHARS);
       const last = frames.at(-1);
       if (last !== undefined) {
@@ -183,13 +206,52 @@ export class EventStream {
         continue;
       }
       // A row may say that its turn has ended a moment before the turn does.
-      const isLost = isGone || turn.isLost === true || (isOver && !(await this.#wait(undefined, GRACE_MS)));
+      const isLost = isGone || turn.isLost === true || (isOver && !(await this.#awaitRest(turn)));
       if (isLost) {
         yield* this.#interrupted(at.seq, undefined, turn.turnId);
         return { seq: at.seq, n: 0 };
       }
       if (!isOver && !(await this.#wait())) return undefined;
     }
+  }
+
+  async #awaitRest({ isOwn }: LoggedTurn): Promise<boolean> {
+    const { logs, sessionId } = this.#options;
+    if (!isOwn) logs.need(sessionId, {});
+    return await this.#wait(undefined, isOwn ? GRACE_MS : GAP_MS);
+  }
+
+  /**
+   * Waits until the turn that answers a message is here, where another process runs it. Answers with the last entry
+   * while the message waits for its turn: nothing that is stored up to there is of it.
+   */
+  async #hearOf(inboxId: string): Promise<number | undefined> {
+    const { logs, reprise, sessionId } = this.#options;
+    const isHere = (): boolean => this.#log.turnOf(inboxId) !== undefined;
+    if (!logs.isShared || this.#isCaughtUp || isHere()) return undefined;
+    const { lastSeq } = await reprise.store.get(sessionId);
+    const { state, class: kind, createdAt } = await reprise.store.inbox.get(inboxId);
+    if (state === 'accepted') return lastSeq;
+    this.#isCaughtUp = true;
+    const isRecent = state === 'running' || Date.now() - Date.parse(createdAt) < RECENT_MS;
+    if (kind !== 'command' && TAKEN.has(state) && isRecent) await this.#catchUp({ message: inboxId }, isHere);
+    return undefined;
+  }
+
+  /** Asks other processes for what they told, and waits a moment for it. */
+  async #catchUp(need: Need, isHere: () => boolean): Promise<void> {
+    const { logs, sessionId, signal } = this.#options;
+    if (!logs.isShared) return;
+    const until = performance.now() + CATCH_UP_MS;
+    while (!isHere() && !signal.aborted && !this.#isCut) {
+      const left = until - performance.now();
+      if (left <= 0) break;
+      this.#isNews = false;
+      logs.need(sessionId, need);
+      await this.#wait(undefined, Math.min(left, ASK_AGAIN_MS));
+    }
+    // It came at once, not because the client was slow.
+    this.#toldBefore = this.#log.told;
   }
 
   /** Whatever a client has of the answer under way, this much of it is kept. */

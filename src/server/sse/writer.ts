@@ -1,7 +1,7 @@
-import { encodeFrame, type Frame, KEEP_ALIVE } from './frame.ts';
+import { encodeBatch, type Frame, KEEP_ALIVE } from './frame.ts';
 
-export interface SseSource {
-  batches(): AsyncGenerator<readonly Frame[], void, undefined>;
+export interface SseSource<E extends object = object> {
+  batches(): AsyncGenerator<readonly Frame<E>[], void, undefined>;
   /** What was told and not read yet, in characters. */
   readonly lag: number;
 }
@@ -30,9 +30,8 @@ const STALLED_MS = 60_000;
  */
 export function sseBody(options: SseWriterOptions): ReadableStream<Uint8Array> {
   const { source, keepAliveMs, maxLag, signal, cut, onEnd, onFailure } = options;
-  const encoder = new TextEncoder();
   const batches = source.batches();
-  let next: Promise<IteratorResult<readonly Frame[], void>> | undefined;
+  let next: Promise<IteratorResult<readonly Frame<object>[], void>> | undefined;
   /** Since when the client has not asked for more. */
   let waitingSince: number | undefined;
   let isOver = false;
@@ -64,7 +63,7 @@ export function sseBody(options: SseWriterOptions): ReadableStream<Uint8Array> {
           cut();
           return BROKEN;
         });
-        if (told === undefined) controller.enqueue(encoder.encode(KEEP_ALIVE));
+        if (told === undefined) controller.enqueue(Buffer.from(KEEP_ALIVE));
         else {
           next = undefined;
           if (told.done === true) {
@@ -72,7 +71,7 @@ export function sseBody(options: SseWriterOptions): ReadableStream<Uint8Array> {
             controller.close();
             return;
           }
-          controller.enqueue(encoder.encode(told.value.map(encodeFrame).join('')));
+          controller.enqueue(encodeBatch(told.value));
         }
         waitingSince = performance.now();
       },
@@ -82,7 +81,7 @@ export function sseBody(options: SseWriterOptions): ReadableStream<Uint8Array> {
   );
 }
 
-const BROKEN: IteratorResult<readonly Frame[], void> = { done: true, value: undefined };
+const BROKEN: IteratorResult<readonly Frame<object>[], void> = { done: true, value: undefined };
 
 /** Undefined: nothing came for so long. */
 async function orQuiet<T>(next: Promise<T>, ms: number): Promise<T | undefined> {

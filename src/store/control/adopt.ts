@@ -1,7 +1,7 @@
 import { parseAgentId } from '../../keys/ids.ts';
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
 import { canonicalEntries } from '../../transcript/dialects/canonical.ts';
-import type { Entry } from '../../transcript/entry.ts';
+import type { Entry, Seal } from '../../transcript/entry.ts';
 import { entryIdForSeq } from '../../transcript/entry-id.ts';
 import { createHistoryRule, type PlacedRecord } from '../../transcript/history-rule.ts';
 import { IssueLog } from '../../transcript/issues.ts';
@@ -13,13 +13,18 @@ import { createLineSplitter } from '../../transcript/split-lines.ts';
 import type { Database } from './database.ts';
 import { factsOf } from './facts.ts';
 import { addMark, lastMark, MARK_BYTES } from './marks.ts';
-import { applyFacts, recentOf, type SessionRow, saveSession, seqFinder } from './session-row.ts';
+import {
+  applyFacts,
+  recentOf,
+  type SessionRow,
+  type SessionState,
+  saveSession,
+  seqFinder,
+} from './session-row.ts';
 import { readRange } from './transcript-files.ts';
 
 const CHUNK = 1024 * 1024;
 const LF = 10;
-/** Whoever wrote with an index we no longer have may have had any epoch up to this far above the file's. */
-export const EPOCH_JUMP = 1_000_000;
 
 export interface Adoption {
   /** Behind the last line that was taken in; what follows belongs to nobody yet: a torn append, a fragment, garbage. */
@@ -119,26 +124,7 @@ export function createAdopter(
     // Lines that are missing keep their numbers, so that the others keep theirs.
     const seq = row.seq + Math.max(1, seal.q - row.q);
     file(seq, placed);
-    row.q = seal.q;
-    row.epoch = Math.max(row.epoch, seal.e);
-    if (record['type'] === 'session') {
-      row.seq = seq;
-      return;
-    }
-    const { id, parentId, timestamp } = record as Entry;
-    applyFacts(row, factsOf(record), { id, parentId, seq, timestamp, seqOf });
-    adoptActivation(db, row, record);
-    const { k, h } = seal;
-    if (k === undefined || h === undefined) return;
-    const { i, n } = sealPlace(seal);
-    db.run(
-      'INSERT OR IGNORE INTO append_keys VALUES (?, ?, ?, ?, ?)',
-      row.id,
-      k,
-      h,
-      seq - i + 1,
-      seq - i + n,
-    );
+    adoptOwn(db, row, { record, seal, seq, seqOf });
   };
   const rule = createHistoryRule(
     accept,
@@ -201,6 +187,30 @@ export function createAdopter(
   };
 }
 
+interface OwnLine {
+  readonly record: JsonObject;
+  readonly seal: Seal;
+  readonly seq: number;
+  readonly seqOf: (id: string) => number | undefined;
+}
+
+/** What a sealed line says about its session: everything the index knows of one it can know again from its lines. */
+export function adoptOwn(db: Database, row: SessionRow, { record, seal, seq, seqOf }: OwnLine): void {
+  row.q = seal.q;
+  row.epoch = Math.max(row.epoch, seal.e);
+  if (record['type'] === 'session') {
+    row.seq = seq;
+    return;
+  }
+  const { id, parentId, timestamp } = record as Entry;
+  applyFacts(row, factsOf(record), { id, parentId, seq, timestamp, seqOf });
+  adoptActivation(db, row, record);
+  const { k, h } = seal;
+  if (k === undefined || h === undefined) return;
+  const { i, n } = sealPlace(seal);
+  db.run('INSERT OR IGNORE INTO append_keys VALUES (?, ?, ?, ?, ?)', row.id, k, h, seq - i + 1, seq - i + n);
+}
+
 /** Its own last word: nobody stands for a key from the trash. */
 export function leaveKeyIfDeleted(db: Database, { id, key, status }: SessionRow): void {
   if (status === 'deleted')
@@ -213,23 +223,44 @@ export function skipLine(db: Database, { id }: SessionRow, offset: number): void
 }
 
 /** One number per line, whatever it says. False for a record that is no entry of any dialect: it has none. */
-function adoptForeign(db: Database, row: SessionRow, record: JsonObject): boolean {
+export function adoptForeign(db: Database, row: SessionRow, record: JsonObject): boolean {
+  const seq = row.seq + 1;
+  const line = foreignLine(record, seq);
+  if (line === undefined) return false;
+  db.run('INSERT OR REPLACE INTO foreign_lines VALUES (?, ?, ?)', row.id, seq, line.id);
+  applyForeign(row, line, seqFinder(db, row));
+  return true;
+}
+
+/** A line of another tool, in our dialect. */
+export interface ForeignLine {
+  /** By which it is named from now on. */
+  readonly id: string;
+  readonly seq: number;
+  readonly entries: readonly Entry[];
+}
+
+export function foreignLine(record: JsonObject, seq: number): ForeignLine | undefined {
   const { entries } = canonicalEntries([{ record, seal: undefined, line: 0, offset: 0 }], new IssueLog());
   const last = entries.at(-1);
-  if (last === undefined) return false;
-  const seq = row.seq + 1;
+  if (last === undefined) return undefined;
   // Without an id of its own a line is called by its place, as when the whole file is read.
-  const lastId = typeof record['id'] === 'string' ? last.id : entryIdForSeq(seq);
-  db.run('INSERT OR REPLACE INTO foreign_lines VALUES (?, ?, ?)', row.id, seq, lastId);
-  const seqOf = seqFinder(db, row);
+  return { id: typeof record['id'] === 'string' ? last.id : entryIdForSeq(seq), seq, entries };
+}
+
+export function applyForeign(
+  row: SessionState,
+  { id, seq, entries }: ForeignLine,
+  seqOf: (id: string) => number | undefined,
+): void {
+  const last = entries.at(-1);
   for (const entry of entries) {
     const facts = factsOf(entry);
     const { parentId, timestamp } = entry;
-    applyFacts(row, facts, { id: entry === last ? lastId : entry.id, parentId, seq, timestamp, seqOf });
+    applyFacts(row, facts, { id: entry === last ? id : entry.id, parentId, seq, timestamp, seqOf });
     // Another tool moves its leaf with any line; ours is then where that line hangs.
     if (facts.side && parentId !== null && seqOf(parentId) !== undefined) row.leaf = parentId;
   }
-  return true;
 }
 
 /** The highest counter of a key wins, whichever file is read first. */

@@ -3,13 +3,13 @@ import {
   type Adoption as Adopted,
   type Adopter,
   createAdopter,
-  EPOCH_JUMP,
   leaveKeyIfDeleted,
   type UnfiledLine,
 } from './adopt.ts';
 import type { Database } from './database.ts';
+import type { Owner } from './folders.ts';
+import { EPOCH_JUMP } from './identity.ts';
 import { findSession, type SessionRow, saveSession } from './session-row.ts';
-import type { Owner } from './survey.ts';
 import {
   endLine,
   openPlain,

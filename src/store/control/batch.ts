@@ -60,6 +60,8 @@ export class Batch implements BatchContext {
   readonly #dirty: Set<SessionRow> = new Set();
   /** Rows as they were when an attempt under way first asked for them, outermost attempt first. */
   readonly #attempts: Map<SessionRow, SessionRow>[] = [];
+  /** Journal rows that were written at once. */
+  readonly #copied: FreshRow[] = [];
   #chars = 0;
 
   constructor({ db, self, now, source, rows, blobs, space, obstacle = () => undefined }: BatchContext) {
@@ -95,7 +97,16 @@ export class Batch implements BatchContext {
 
   /** The one copy of a session's row this batch works on. */
   session(id: string): SessionRow {
-    const row = this.rows.get(id);
+    return this.#watched(this.rows.get(id));
+  }
+
+  /** The same where there may be none, or one without lines. */
+  find(id: string): SessionRow | undefined {
+    const row = this.rows.find(id);
+    return row === undefined ? undefined : this.#watched(row);
+  }
+
+  #watched(row: SessionRow): SessionRow {
     for (const before of this.#attempts) if (!before.has(row)) before.set(row, { ...row });
     return row;
   }
@@ -108,10 +119,12 @@ export class Batch implements BatchContext {
     const before = new Map<SessionRow, SessionRow>();
     const lengths = new Map([...this.#lines].map(([id, { lines }]) => [id, lines.length]));
     const dirty = new Set(this.#dirty);
+    const copied = this.#copied.length;
     this.#attempts.push(before);
     try {
       return this.db.attempt(work);
     } catch (error) {
+      this.#copied.length = copied;
       for (const [id, { lines }] of [...this.#lines]) {
         const length = lengths.get(id);
         if (length === undefined) this.#lines.delete(id);
@@ -150,6 +163,16 @@ export class Batch implements BatchContext {
     else for (const line of lines) pending.lines.push(line);
   }
 
+  /** Lines that are sealed already, as they are. */
+  addBytes(
+    row: SessionRow,
+    { first, last, bytes }: { readonly first: number; readonly last: number; readonly bytes: Buffer },
+  ): void {
+    this.#dirty.add(row);
+    this.db.run('INSERT INTO journal VALUES (?, ?, ?, ?)', row.id, first, last, bytes);
+    this.#copied.push({ id: row.id, first_seq: first, last_seq: last, bytes });
+  }
+
   knownKey(sessionId: string, key: string): KnownKey | undefined {
     return this.db.row<KnownKey>(
       'SELECT key, hash, first_seq, last_seq FROM append_keys WHERE session_id = ? AND key = ?',
@@ -164,7 +187,7 @@ export class Batch implements BatchContext {
 
   /** Writes what the batch gathered; called once, before the commit. Answers with the new journal rows. */
   flush(): FreshRow[] {
-    const fresh: FreshRow[] = [];
+    const fresh: FreshRow[] = [...this.#copied];
     for (const { row, firstSeq, lines } of this.#lines.values()) {
       const bytes = Buffer.from(lines.join(''));
       this.db.run('INSERT INTO journal VALUES (?, ?, ?, ?)', row.id, firstSeq, row.seq, bytes);

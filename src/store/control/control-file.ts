@@ -1,9 +1,10 @@
 import { closeSync, existsSync, openSync, rmSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { RepriseError } from '../../errors.ts';
+import { noteName, salvagedName } from './beside.ts';
 import { BUSY_LIMIT_MS, Database } from './database.ts';
 import { keepPrivate } from './home.ts';
-import { meta } from './identity.ts';
+import { isSurveyed, meta } from './identity.ts';
 import { hasOurColumns, prepareSchema } from './migrate.ts';
 import type { ThreadOptions } from './protocol.ts';
 import { replaceBySalvaged } from './salvage-file.ts';
@@ -13,8 +14,8 @@ import { damage, isDamage, storeError } from './store-error.ts';
 
 export interface ControlFile {
   readonly db: Database;
-  /** Set: a newer version wrote it. It can be looked at, and this is the answer to every write. */
-  readonly newer?: RepriseError;
+  /** Set: it is only to be looked at, and this is the answer to every write. */
+  readonly refusal?: RepriseError;
 }
 
 export type ControlOptions = Pick<ThreadOptions, 'path' | 'home' | 'durability'>;
@@ -79,10 +80,6 @@ function codeOf(error: unknown): number | undefined {
   return (cause as { errcode?: number }).errcode;
 }
 
-/** Complete, and about to take the place of the damaged one. */
-const salvagedName = (path: string): string => `${path}.salvaged`;
-const noteName = (path: string): string => `${path}.damaged`;
-
 /** Somebody met damage: whoever opens next looks at every page before anybody relies on it. */
 export function noteDamage(path: string, error: unknown): void {
   if (path === ':memory:' || !isDamage(error)) return;
@@ -140,7 +137,7 @@ function openNewer({ path, durability }: ControlOptions, version: number): Contr
   );
   const db = new Database({ path, durability, readOnly: true, isFirst: true });
   try {
-    if (hasOurColumns(db)) return { db, newer };
+    if (hasOurColumns(db)) return { db, refusal: newer };
   } catch (error) {
     db.close();
     throw error;
@@ -151,6 +148,47 @@ function openNewer({ path, durability }: ControlOptions, version: number): Contr
     `control.db has schema ${version}, which this version cannot even read`,
     newer,
   );
+}
+
+/** For whoever must not change a byte of it: nothing is made, brought forward or salvaged. */
+export function openAsItIs({ path, home, durability }: ControlOptions): ControlFile {
+  if (!existsSync(path)) {
+    throw new RepriseError('NOT_FOUND', `there is no ${path}`, {
+      details: { next: 'Check the path; what was named is only read, never made.' },
+    });
+  }
+  const version = versionOf(path);
+  if (version > SCHEMA_VERSION) return openNewer({ path, durability }, version);
+  const db = new Database({ path, durability, readOnly: true, isFirst: true });
+  try {
+    if (version < SCHEMA_VERSION) throw unsettled(`${path} is of an older version`);
+    if (home !== undefined) assertSettled(db, path);
+    const details = { next: 'Open it without "readOnly" to write to it.' };
+    return {
+      db,
+      refusal: new RepriseError('STORE_READ_ONLY', 'the store was opened only to be read', { details }),
+    };
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** What only a writer can put in order: lines its files do not have yet, files it has not read yet. */
+function assertSettled(db: Database, path: string): void {
+  const open = [
+    'SELECT 1 FROM journal LIMIT 1',
+    'SELECT 1 FROM sessions WHERE seq = 0 LIMIT 1',
+    'SELECT 1 FROM convlog_chats WHERE unread = 1 LIMIT 1',
+  ];
+  if (!isSurveyed(db) || open.some((sql) => db.row(sql) !== undefined))
+    throw unsettled(`${path} has work left that its last process did not end, or is being written`);
+}
+
+function unsettled(message: string): RepriseError {
+  return new RepriseError('STORE_BUSY', message, {
+    details: { next: 'Run "reprise verify" on it once, which puts it in order, and try again.' },
+  });
 }
 
 /** One process at a time, by a lock of the OS: it dies with its process. */

@@ -33,6 +33,7 @@ import type {
   VerifyReport,
   WatchOptions,
 } from '../store.ts';
+import type { Transfer, TransferPage, TransferState } from '../transfer.ts';
 import { checkAppendOptions, checkChat, checkEntries, checkLog, checkObject } from './check-input.ts';
 import { ControlInbox, receiveRequest } from './control-inbox.ts';
 import { ControlLease } from './control-lease.ts';
@@ -73,6 +74,7 @@ export class ControlStore implements Store {
   readonly supports: StoreSupports;
   readonly inbox: ControlInbox;
   readonly convlog: Convlog;
+  readonly transfer: Transfer;
   readonly #writer: ThreadClient;
   readonly #reader: ThreadClient;
   readonly #leases: Map<string, ControlLease> = new Map();
@@ -97,6 +99,12 @@ export class ControlStore implements Store {
       append: async (lines) => this.#writer.call<void>('log', { log: checkLog(lines) }),
       list: async (query = {}) => this.#reader.call<ConvlogPage>('chats', query),
       read: async (chat, range = {}) => this.#look<ConvlogLinePage>('chat', { chat: checkChat(chat), range }),
+    };
+    this.transfer = {
+      read: async (cursor) => this.#look<TransferPage>('records', cursor === undefined ? {} : { cursor }),
+      write: async (records, note) => this.#writer.call<void>('transfer', { ...note, records }),
+      finish: async (run) => this.#writer.call<void>('finish', { run }),
+      state: async () => this.#look<TransferState>('copied', {}),
     };
   }
 
@@ -124,21 +132,22 @@ export class ControlStore implements Store {
         store?.handle({ event: 'changed', sessions: null });
       },
     });
-    await writer.ready;
+    // Both start side by side; the reader opens the database only when the writer has made it what it should be.
     const reader = inMemory
       ? writer
       : new ThreadClient({
           thread: () => ({ ...shared, role: 'reader' }),
+          after: writer.ready,
           onEvent,
           onRestart: () => undefined,
         });
     let inboxAt = 0;
     try {
-      await reader.ready;
+      await Promise.all([writer.ready, reader.ready]);
       ({ at: inboxAt } = await reader.call<InboxChanges>('changes', {}));
     } catch (error) {
       // Half a store is none: what was opened would hold its files and threads until the process ends.
-      await writer.close();
+      await Promise.all([reader.close(), writer.close()]);
       throw error;
     }
     const searching =

@@ -1,6 +1,7 @@
 import { chmodSync, closeSync, openSync, statSync } from 'node:fs';
 import { mkdir, realpath, stat, statfs } from 'node:fs/promises';
 import { RepriseError } from '../../errors.ts';
+import { refuseNetwork } from './network-home.ts';
 
 /** Makes the home folder, or says why it cannot be one; answers its real path. */
 export async function prepareHome(home: string): Promise<string> {
@@ -21,25 +22,22 @@ export async function prepareHome(home: string): Promise<string> {
   }
 }
 
+/** One that is only read is never made. */
+export async function findHome(home: string): Promise<string> {
+  try {
+    return await realpath(home);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new RepriseError('NOT_FOUND', `cannot open ${home}: ${code ?? String(error)}`, {
+      cause: error,
+      details: { next: 'Check the path.' },
+    });
+  }
+}
+
 function notAFolder(home: string): RepriseError {
   return new RepriseError('INVALID_INPUT', `${home} is not a folder`, {
     details: { next: 'Choose a folder; it is made if it does not exist.' },
-  });
-}
-
-/** By the magic number statfs gives: NFS, SMB and CIFS, AFS, Ceph, 9P, Coda, NCP. */
-const NETWORK_FILE_SYSTEMS: ReadonlySet<number> = new Set([
-  0x6969, 0x517b, 0xff534d42, 0xfe534d42, 0x5346414f, 0x00c36400, 0x01021997, 0x73757245, 0x564c,
-]);
-
-/** Locks and shared memory of SQLite do not hold across machines; two of them would each be the only writer. */
-export function refuseNetwork(home: string, fileSystem: number): void {
-  if (!NETWORK_FILE_SYSTEMS.has(fileSystem >>> 0)) return;
-  throw new RepriseError('INVALID_INPUT', `${home} is on a network file system`, {
-    details: {
-      fileSystem,
-      next: 'Choose a folder on a local disk; for many machines use a database server.',
-    },
   });
 }
 

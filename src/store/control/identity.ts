@@ -1,5 +1,7 @@
-import { EPOCH_JUMP } from './adopt.ts';
 import { type Database, identityOf } from './database.ts';
+
+/** Whoever wrote with an index we no longer have may have had any epoch up to this far above the file's. */
+export const EPOCH_JUMP = 1_000_000;
 
 /**
  * control.db knows its own device and inode. When they differ it was copied, restored or moved: whoever wrote since
@@ -15,11 +17,15 @@ export function claimIdentity(db: Database, path: string): void {
 
 /** Above every epoch the index knows, by a distance nobody can have covered unseen. */
 export function raiseEpochFloor(db: Database, highest = 0): void {
+  setMeta(db, 'epoch_floor', String(Math.max(highest, highestEpoch(db)) + EPOCH_JUMP));
+}
+
+/** No grant the index knows of was higher. */
+export function highestEpoch(db: Database): number {
   const known = db.row<{ epoch: number | null }>(
     'SELECT max(epoch) AS epoch FROM (SELECT epoch FROM sessions UNION ALL SELECT epoch FROM leases)',
   );
-  const floor = Math.max(highest, known?.epoch ?? 0, epochFloor(db)) + EPOCH_JUMP;
-  setMeta(db, 'epoch_floor', String(floor));
+  return Math.max(known?.epoch ?? 0, epochFloor(db));
 }
 
 /** No grant is below this. */
@@ -42,6 +48,6 @@ export function meta(db: Database, name: string): string | undefined {
   return db.row<{ value: string }>('SELECT value FROM meta NOT INDEXED WHERE name = ?', name)?.value;
 }
 
-function setMeta(db: Database, name: string, value: string): void {
+export function setMeta(db: Database, name: string, value: string): void {
   db.run('INSERT OR REPLACE INTO meta VALUES (?, ?)', name, value);
 }

@@ -92,6 +92,55 @@ export function pendingItems(db: Database, { sessionId, group }: PendingQuery): 
   return db.rows<InboxRow>(`SELECT * FROM inbox WHERE ${where} ORDER BY number`, ...values).map(toItem);
 }
 
+export interface NumberedItem {
+  readonly number: number;
+  readonly item: InboxItem;
+  /** About what it weighs. */
+  readonly bytes: number;
+}
+
+/** In whatever state, in the order they were accepted. */
+export function itemsAfter(
+  db: Database,
+  { after, to, limit }: { readonly after: number; readonly to: number; readonly limit: number },
+): NumberedItem[] {
+  return db
+    .rows<InboxRow & { readonly number: number }>(
+      'SELECT * FROM inbox WHERE number > ? AND number <= ? ORDER BY number LIMIT ?',
+      after,
+      to,
+      limit,
+    )
+    .map((row) => ({ number: row.number, item: toItem(row), bytes: row.body.length }));
+}
+
+/** A copy of an item of another store. What is the same already is left alone, so that nobody is woken for it. */
+export function saveItem(db: Database, item: InboxItem): void {
+  const { detail, carries } = item;
+  const values = [
+    item.state,
+    JSON.stringify(item.body),
+    detail === undefined ? null : JSON.stringify(detail),
+    item.attempts,
+    carries === undefined ? null : JSON.stringify(carries),
+  ];
+  db.run(
+    `INSERT INTO inbox (state, body, detail, attempts, carries, id, session_id, session_key, created_at, class, group_name)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET state = excluded.state, body = excluded.body, detail = excluded.detail,
+       attempts = excluded.attempts, carries = excluded.carries
+     WHERE (state, body, detail, attempts, carries) IS NOT
+       (excluded.state, excluded.body, excluded.detail, excluded.attempts, excluded.carries)`,
+    ...values,
+    item.inboxId,
+    item.sessionId,
+    item.sessionKey,
+    item.createdAt,
+    item.class,
+    item.group ?? null,
+  );
+}
+
 export interface InboxChanges {
   /** To be asked from the next time. */
   readonly at: number;

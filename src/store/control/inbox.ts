@@ -23,6 +23,7 @@ import {
   oldestRunning,
 } from './inbox-rows.ts';
 import { recipientOf } from './inbox-session.ts';
+import { keptForms } from './key-text.ts';
 import { liveLease } from './leases.ts';
 import { makeRoom, type Room } from './queue-cap.ts';
 
@@ -136,10 +137,10 @@ function knownMessage(
   { sessionKey, source, idempotencyKey }: InboundKey,
 ): KnownMessage | undefined {
   return db.row<KnownMessage>(
-    'SELECT hash, inbox_id FROM inbound_keys WHERE agent_id = ? AND source = ? AND key = ?',
+    'SELECT hash, inbox_id FROM inbound_keys WHERE agent_id = ? AND source IN (?, ?) AND key IN (?, ?)',
     agentOf(sessionKey),
-    source,
-    idempotencyKey,
+    ...keptForms(source),
+    ...keptForms(idempotencyKey),
   );
 }
 

@@ -13,10 +13,16 @@ export interface ThreadOptions {
   readonly minFreeBytes?: number;
   /** How long what a session's tail says is kept in memory after it was last asked for; 0 keeps nothing. */
   readonly cacheTtlMs?: number;
+  /** Nothing is written: no lock, no catching up, no index. */
+  readonly readOnly?: boolean;
   readonly engineId: string;
+  /** Whether it opens nothing before it is told `GO`. */
+  readonly waits?: boolean;
   /** Leases this engine holds: what a thread that takes the place of a dead one goes on beating. */
   readonly leases?: readonly HeldLease[];
 }
+
+export const GO = 'go';
 
 export interface HeldLease {
   readonly id: string;

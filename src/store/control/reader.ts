@@ -18,6 +18,7 @@ import type {
   StoreStats,
   VerifyReport,
 } from '../store.ts';
+import type { TransferPage, TransferState } from '../transfer.ts';
 import { sha256 } from './blobs.ts';
 import { listChats, readChat } from './convlog-looks.ts';
 import type { Database } from './database.ts';
@@ -33,6 +34,8 @@ import { searchPath, searchState } from './search-state.ts';
 import { getSession, type SessionRow, toRecord } from './session-row.ts';
 import type { Steps } from './steps.ts';
 import { DEFAULT_CACHE_TTL_MS, TailCache, type WarmTail } from './tail-cache.ts';
+import { readTransfer } from './transfer-read.ts';
+import { transferState } from './transfer-state.ts';
 
 /** A page, or the first part of one that is too much for one message. */
 export interface CheckedPage extends EntryPage {
@@ -182,6 +185,14 @@ export class Reader {
 
   verify({ id }: { readonly id?: string }): Steps<VerifyReport> {
     return verifySessions(this.#context, id);
+  }
+
+  records({ cursor }: { readonly cursor?: string }): Steps<TransferPage> {
+    return readTransfer(this.#context, cursor);
+  }
+
+  copied(): TransferState {
+    return this.#db.snapshot(() => transferState(this.#db));
   }
 
   #page(row: SessionRow, range: PageRange): CheckedPage {

@@ -26,6 +26,8 @@ export interface ScanContext {
   readonly source: LineSource;
   readonly blobs: BlobStore;
   readonly home?: HomeView | undefined;
+  /** Nobody brings index and files together while this store is open. */
+  readonly frozen?: boolean;
 }
 
 /** Reads every byte, of one session or of all, and believes none of them. */

@@ -151,12 +151,17 @@ export function restoreSession(batch: Batch, { id }: { readonly id: string }): S
 
 /** Everything of a deleted session goes but its id, which is never given again. */
 export function purgeSession(batch: Batch, { id }: { readonly id: string }): void {
-  const { db } = batch;
   const row = batch.session(id);
   if (row.status !== 'deleted') {
     const details = { id, next: 'Delete it first; purge destroys what delete keeps.' };
     throw new RepriseError('INVALID_INPUT', `session ${id} is not in the trash`, { details });
   }
+  removeSession(batch, row);
+}
+
+/** Its bytes, not its id. */
+export function removeSession(batch: Batch, row: SessionRow): void {
+  const { db } = batch;
   const tables = ['journal', 'append_keys', 'marks', 'foreign_lines', 'skipped_lines', 'leases', 'blobs'];
   for (const table of tables) {
     db.run(`DELETE FROM ${table} WHERE session_id = ?`, row.id);
@@ -164,7 +169,7 @@ export function purgeSession(batch: Batch, { id }: { readonly id: string }): voi
   // The rows stay without what was said: a message is accepted once, ever.
   db.run("UPDATE inbox SET body = '{}', detail = NULL WHERE session_id = ?", row.id);
   db.run('DELETE FROM sessions WHERE id = ?', row.id);
-  db.run('INSERT INTO purged VALUES (?)', row.id);
+  db.run('INSERT OR IGNORE INTO purged VALUES (?)', row.id);
   batch.drop(row);
 }
 

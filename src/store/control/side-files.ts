@@ -67,10 +67,12 @@ export class SideFiles {
 
   /** Connects to files that everybody shares, or throws when that was not possible in time. */
   open(connect: () => DatabaseSync, waitMs: number): DatabaseSync {
-    const deadline = performance.now() + waitMs;
+    // Nearly always the first try; a process that has not looked at a clock yet is spared loading one.
+    let deadline: number | undefined;
     for (;;) {
       const result = this.#tryOpen(connect);
       if (result instanceof DatabaseSync) return result;
+      deadline ??= performance.now() + waitMs;
       if (performance.now() >= deadline) throw result;
       nap();
     }
@@ -82,7 +84,7 @@ export class SideFiles {
     const before = idsAt(this.#path);
     if (this.#mine[0] !== undefined && before[0] !== this.#mine[0]) throw movedError('none');
     const { files, until } = this.#strangers;
-    const isStrange = performance.now() < until && birthsOf(this.#path) === files;
+    const isStrange = until > 0 && performance.now() < until && birthsOf(this.#path) === files;
     const areShared = !before.includes(NONE) && !isStrange;
     if (!areShared && this.#waitsForWriter) return stillInUse();
     let db: DatabaseSync | undefined;

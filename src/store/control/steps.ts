@@ -6,6 +6,14 @@ import { RepriseError } from '../../errors.ts';
  */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
+/** Where nobody else is waiting: all of it without a pause. */
+export function atOnce<T>(steps: Steps<T>): T {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
 interface Job {
   readonly steps: Steps<unknown>;
   readonly done: (value: unknown) => void;

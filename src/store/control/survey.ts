@@ -1,52 +1,15 @@
-import { closeSync, constants, fstatSync, openSync, readdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
-import { isSessionId, parseAgentId } from '../../keys/ids.ts';
+import { closeSync, constants, fstatSync, openSync, statSync } from 'node:fs';
 import { parseSessionKey } from '../../keys/session-key.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { decodeLine } from '../../transcript/line.ts';
 import { insertFromHeader } from './adopt.ts';
 import type { Database } from './database.ts';
+import { isStranger, type Owner } from './folders.ts';
 import { findIgnoringCase } from './session-row.ts';
 import { readRange, type TranscriptFiles } from './transcript-files.ts';
 
-/** What the folders of a home hold, learnt by names and sizes; files are opened only when the index does not know them. */
-
 /** Ours have at most 512 bytes; what is longer was not written by us. */
 const HEADER_BYTES = 4096;
-const EXTENSION = '.jsonl';
-
-export interface Owner {
-  readonly id: string;
-  readonly agentId: string;
-}
-
-export function agentsIn(home: string): string[] {
-  return entriesIn(join(home, 'agents'), true).filter(isAgentId);
-}
-
-export interface Folder {
-  readonly agentId: string;
-  /** Files the index does not know. */
-  readonly unknown: string[];
-  /** Files it knows, to be compared by size. */
-  readonly known: string[];
-}
-
-/** One folder by names alone; links and everything that is not a plain file are left out. */
-export function listFolder(db: Database, home: string, agentId: string): Folder {
-  const ids = new Set(
-    db
-      .rows<{ id: string }>('SELECT id FROM sessions WHERE agent_id = ?', agentId)
-      .map(({ id }) => id.toLowerCase()),
-  );
-  const folder: Folder = { agentId, unknown: [], known: [] };
-  for (const name of entriesIn(join(home, 'agents', agentId, 'sessions'), false)) {
-    const id = name.slice(0, -EXTENSION.length);
-    if (!name.endsWith(EXTENSION) || !isSessionId(id)) continue;
-    (ids.has(id.toLowerCase()) ? folder.known : folder.unknown).push(id);
-  }
-  return folder;
-}
 
 /** Inside a transaction: the header of a file the index does not know becomes a row without lines. */
 export function takeHeader(db: Database, files: TranscriptFiles, { id, agentId }: Owner): void {
@@ -58,10 +21,8 @@ export function takeHeader(db: Database, files: TranscriptFiles, { id, agentId }
     return;
   }
   const stat = statSync(path, { throwIfNoEntry: false });
-  if (stat === undefined) return;
+  if (stat === undefined || isStranger(db, { id, agentId }, stat)) return;
   const { size, mtimeMs } = stat;
-  const known = 'SELECT 1 FROM strangers WHERE agent_id = ? AND id = ? AND size = ? AND changed_ms = ?';
-  if (db.row(known, agentId, id, size, mtimeMs) !== undefined) return;
   const header = readHeader(path, id);
   if (header !== undefined) insertFromHeader(db, header, agentId);
   else db.run('INSERT OR REPLACE INTO strangers VALUES (?, ?, ?, ?)', agentId, id, size, mtimeMs);
@@ -87,25 +48,5 @@ function readHeader(path: string, id: string): JsonObject | undefined {
     return undefined;
   } finally {
     closeSync(fd);
-  }
-}
-
-function entriesIn(path: string, folders: boolean): string[] {
-  try {
-    return readdirSync(path, { withFileTypes: true })
-      .filter((entry) => (folders ? entry.isDirectory() : entry.isFile()))
-      .map(({ name }) => name);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
-  }
-}
-
-function isAgentId(id: string): boolean {
-  try {
-    return parseAgentId(id) === id;
-  } catch {
-    // A folder that is called like no agent is none of ours.
-    return false;
   }
 }

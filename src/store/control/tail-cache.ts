@@ -1,5 +1,5 @@
 import type { StoredEntry } from '../store.ts';
-import { EPOCH_JUMP } from './adopt.ts';
+import { EPOCH_JUMP } from './identity.ts';
 import type { FileStamp } from './line-source.ts';
 import type { SessionRow } from './session-row.ts';
 

@@ -1,6 +1,13 @@
 import { Worker } from 'node:worker_threads';
 import { RepriseError } from '../../errors.ts';
-import type { ThreadError, ThreadEvent, ThreadMessage, ThreadOptions, ThreadReply } from './protocol.ts';
+import {
+  GO,
+  type ThreadError,
+  type ThreadEvent,
+  type ThreadMessage,
+  type ThreadOptions,
+  type ThreadReply,
+} from './protocol.ts';
 import { storeError } from './store-error.ts';
 
 /** A thread that was told to end and does not is ended. */
@@ -20,6 +27,8 @@ export interface ThreadClientOptions {
   readonly file?: 'search-thread';
   /** Asked again for every thread that takes the place of a dead one. */
   readonly thread: () => ThreadOptions;
+  /** The first thread is started at once, and opens nothing before this has happened. */
+  readonly after?: Promise<void>;
   readonly onEvent: (event: ThreadEvent) => void;
   /** A new thread has taken the place of a dead one, or none will (`false`). */
   readonly onRestart: (isAlive: boolean) => void;
@@ -104,13 +113,19 @@ export class ThreadClient {
   #start(): Promise<void> {
     // A checkout runs the TypeScript file, a build its JavaScript. Flags of the process are not the thread's.
     const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-    const { file = 'thread' } = this.#options;
-    const options = this.#options.thread();
+    const { file = 'thread', thread, after } = this.#options;
+    const waits = after !== undefined && this.#number === 0 && !this.#opened;
+    const options: ThreadOptions = { ...thread(), waits };
     const worker = new Worker(new URL(`./${file}.${extension}`, import.meta.url), {
       workerData: options,
       execArgv: [],
     });
     this.#worker = worker;
+    if (waits)
+      after.then(
+        () => worker.postMessage(GO),
+        () => worker.terminate(),
+      );
     return new Promise((resolve, reject) => {
       let cause: unknown;
       worker.on('message', (message: ThreadMessage) => {

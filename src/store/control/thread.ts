@@ -6,11 +6,12 @@ import type { BatchContext } from './batch.ts';
 import { BlobFiles } from './blob-files.ts';
 import { blobRows } from './blobs.ts';
 import { createClock } from './clock.ts';
-import { type ControlFile, noteDamage, openControl } from './control-file.ts';
+import { type ControlFile, noteDamage, openAsItIs, openControl } from './control-file.ts';
 import { ConvlogCatchUp } from './convlog-catch-up.ts';
 import { ConvlogFiles } from './convlog-files.ts';
 import { ConvlogFollower } from './convlog-follower.ts';
 import { Database } from './database.ts';
+import { stampFolders } from './folder-stamps.ts';
 import { Follower } from './follower.ts';
 import { foreignLocksIn } from './foreign-lock.ts';
 import { FreeSpace } from './free-space.ts';
@@ -21,7 +22,13 @@ import { fileSource, journalSource } from './lines.ts';
 import { Looks } from './looks.ts';
 import { needsOf } from './needs.ts';
 import { OldBodies } from './old-bodies.ts';
-import type { ThreadEvent, ThreadOptions, ThreadReply, ThreadRequest } from './protocol.ts';
+import {
+  GO,
+  type ThreadEvent,
+  type ThreadOptions,
+  type ThreadReply,
+  type ThreadRequest,
+} from './protocol.ts';
 import { Reader } from './reader.ts';
 import { Rebuild } from './rebuild.ts';
 import { RowCache } from './row-cache.ts';
@@ -30,6 +37,7 @@ import { writeSessionsJson } from './sessions-json.ts';
 import { storeError } from './store-error.ts';
 import { describe, park } from './thread-talk.ts';
 import { standingAt, TranscriptFiles } from './transcript-files.ts';
+import { unfinishedCopy } from './transfer-state.ts';
 import { WRITE_OPS, type WriteOp, type WriteOutcome, Writer } from './writer.ts';
 
 /**
@@ -42,8 +50,12 @@ const POLL_MS = 100;
 
 function start(port: MessagePort, options: ThreadOptions): void {
   const { path, home, role, durability, engineId } = options;
-  const { db, newer }: ControlFile =
-    role === 'reader' ? { db: new Database({ path, durability, readOnly: true }) } : openControl(options);
+  const { db, refusal }: ControlFile =
+    role === 'reader'
+      ? { db: new Database({ path, durability, readOnly: true }) }
+      : options.readOnly === true
+        ? openAsItIs(options)
+        : openControl(options);
   const self = currentHolder(engineId);
   const files = home === undefined ? undefined : new TranscriptFiles(home);
   const source = files === undefined ? journalSource(db) : fileSource(db, files);
@@ -58,12 +70,13 @@ function start(port: MessagePort, options: ThreadOptions): void {
           problems: () => follower?.problems ?? [],
         };
   const { cacheTtlMs } = options;
-  const looks = new Looks(new Reader({ db, source, blobs, self, home: view, cacheTtlMs, path }));
+  const frozen = options.readOnly === true;
+  const looks = new Looks(new Reader({ db, source, blobs, self, home: view, cacheTtlMs, path, frozen }));
   const space = path === ':memory:' ? undefined : new FreeSpace(dirname(path), options.minFreeBytes);
   const tell = (event: ThreadEvent): void => port.postMessage(event);
   const replyTo = (n: number, outcome: WriteOutcome): ThreadReply => {
     if (outcome.ok) return { n, ok: true, value: outcome.value };
-    noteDamage(path, outcome.error);
+    if (options.readOnly !== true) noteDamage(path, outcome.error);
     return { n, ok: false, error: describe(outcome.error) };
   };
   const answer = (n: number, outcome: WriteOutcome): void =>
@@ -91,10 +104,10 @@ function start(port: MessagePort, options: ThreadOptions): void {
     return true;
   };
 
-  if (role === 'reader' || newer !== undefined) {
-    // A store of a newer version is looked at, never touched: nothing is followed, synced, rebuilt or indexed.
-    const timer = setInterval(newer === undefined ? () => db.tend() : watchOthers, POLL_MS);
-    if (newer !== undefined) tell({ event: 'rebuilt' });
+  if (role === 'reader' || refusal !== undefined) {
+    // A store of a newer version, or of somebody who asked for it, is looked at, never touched: nothing is followed, synced, rebuilt or indexed.
+    const timer = setInterval(refusal === undefined ? () => db.tend() : watchOthers, POLL_MS);
+    if (refusal !== undefined) tell({ event: 'rebuilt' });
     port.on('message', ({ n, op, args }: ThreadRequest) => {
       if (op === 'park') park(() => answer(n, DONE), args as Int32Array);
       else if (op === 'close') {
@@ -103,8 +116,8 @@ function start(port: MessagePort, options: ThreadOptions): void {
         db.close();
         answer(n, DONE);
         port.close();
-      } else if (newer === undefined || !(op in WRITE_OPS)) look(n, op, args);
-      else answer(n, op === 'damaged' ? DONE : { ok: false, error: newer });
+      } else if (refusal === undefined || !(op in WRITE_OPS)) look(n, op, args);
+      else answer(n, op === 'damaged' ? DONE : { ok: false, error: refusal });
     });
     return;
   }
@@ -141,7 +154,9 @@ function start(port: MessagePort, options: ThreadOptions): void {
     space?.look();
     void logs?.sync();
     try {
-      oldBodies.drop(options.now === undefined ? Date.now() : Date.parse(options.now));
+      // Of a copy only what is whole can be compared.
+      if (unfinishedCopy(db) === undefined)
+        oldBodies.drop(options.now === undefined ? Date.now() : Date.parse(options.now));
       if (follower === undefined) return;
       db.transaction(
         () => {
@@ -198,7 +213,10 @@ function start(port: MessagePort, options: ThreadOptions): void {
       logs?.close();
       files?.close();
       // Of half the sessions it would hide the others.
-      if (home !== undefined && isComplete && db.tend()) writeIndex(db, home);
+      if (home !== undefined && files !== undefined && isComplete && db.tend()) {
+        writeIndex(db, home);
+        rememberFolders(db, { home, files });
+      }
       writer.forgetCommits();
       letGoOfLeases(db, self);
       db.close();
@@ -241,6 +259,15 @@ function writeIndex(db: Database, home: string): void {
   }
 }
 
+/** A convenience too: without it the next list reads the names of all files. */
+function rememberFolders(db: Database, place: Parameters<typeof stampFolders>[1]): void {
+  try {
+    stampFolders(db, place);
+  } catch {
+    // Locked, full or failing: the store is closed all the same.
+  }
+}
+
 /** Bytes that are answered alone and have their buffer to themselves were made for it: they are given away, not copied. */
 function buffersOf(value: unknown): ArrayBuffer[] {
   const isAlone =
@@ -252,9 +279,22 @@ function buffersOf(value: unknown): ArrayBuffer[] {
 
 const port = parentPort;
 if (port === null) throw new RepriseError('INVALID_INPUT', 'this file runs as a worker thread');
-try {
-  start(port, workerData as ThreadOptions);
-  port.postMessage({ event: 'ready' } satisfies ThreadEvent);
-} catch (error) {
-  port.postMessage({ event: 'failed', error: describe(storeError(error)) } satisfies ThreadEvent);
+const options = workerData as ThreadOptions;
+
+function open(port: MessagePort): void {
+  try {
+    start(port, options);
+    port.postMessage({ event: 'ready' } satisfies ThreadEvent);
+  } catch (error) {
+    port.postMessage({ event: 'failed', error: describe(storeError(error)) } satisfies ThreadEvent);
+  }
 }
+
+if (options.waits === true) {
+  const wait = (message: unknown): void => {
+    if (message !== GO) return;
+    port.off('message', wait);
+    open(port);
+  };
+  port.on('message', wait);
+} else open(port);

@@ -19,6 +19,8 @@ import {
   restoreSession,
 } from './sessions.ts';
 import { storeError } from './store-error.ts';
+import { unfinishedCopy } from './transfer-state.ts';
+import { finishTransfer, writeTransfer } from './transfer-write.ts';
 
 /** Everything that changes the store. Each runs inside the transaction of a batch. */
 export const WRITE_OPS: Readonly<Record<WriteOp, (batch: Batch, args: never) => unknown>> = {
@@ -36,6 +38,8 @@ export const WRITE_OPS: Readonly<Record<WriteOp, (batch: Batch, args: never) => 
   take: takeItem,
   settle: settleItem,
   damaged: markDamaged,
+  transfer: writeTransfer,
+  finish: finishTransfer,
   log: (batch, { log }: { readonly log: readonly ConvlogLine[] }) => writeLog(batch, log),
 };
 
@@ -54,6 +58,8 @@ export type WriteOp =
   | 'take'
   | 'settle'
   | 'damaged'
+  | 'transfer'
+  | 'finish'
   | 'log';
 
 export interface WriteRequest {
@@ -68,6 +74,9 @@ export type WriteOutcome =
 
 /** What leaves the transcript of its session as it is. */
 const QUIET_OPS: ReadonlySet<WriteOp> = new Set(['create', 'purge', 'acquire', 'beat', 'release', 'take']);
+
+/** What may be done to a store while a copy into it is not finished. */
+const COPY_OPS: ReadonlySet<WriteOp> = new Set(['transfer', 'finish', 'damaged']);
 
 const MAX_BATCH = 256;
 /** After this long without a pause another process gets its turn. */
@@ -171,9 +180,14 @@ export class Writer {
         rows.begin();
         const batch = new Batch(this.#context);
         outcomes = [];
+        let refusal = unfinishedCopy(batch.db);
         for (const request of requests) {
           if (batch.isFull) break;
-          outcomes.push(runOne(batch, request));
+          const isCopy = COPY_OPS.has(request.op);
+          outcomes.push(
+            refusal === undefined || isCopy ? runOne(batch, request) : { ok: false, error: refusal },
+          );
+          if (isCopy) refusal = unfinishedCopy(batch.db);
         }
         purged = batch.purged;
         fresh = batch.flush();

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { ControlStore } from '../control/control-store.ts';
-import { prepareHome } from '../control/home.ts';
+import { findHome, prepareHome } from '../control/home.ts';
 import type { Store } from '../store.ts';
 
 export interface JsonlStoreOptions {
@@ -11,6 +11,7 @@ export interface JsonlStoreOptions {
   readonly signals?: boolean;
   readonly sessionCacheTtlMs?: number;
   readonly search?: 'index' | 'scan';
+  readonly readOnly?: boolean;
 }
 
 /** The default: SQLite commits, JSONL tells. Transcripts are complete within milliseconds, synced within a second. */
@@ -19,11 +20,13 @@ export async function openJsonlStore({
   durability = 'disk',
   sessionCacheTtlMs,
   search = 'index',
+  readOnly = false,
   ...options
 }: JsonlStoreOptions): Promise<Store> {
-  const folder = await prepareHome(home);
+  const folder = await (readOnly ? findHome(home) : prepareHome(home));
   return ControlStore.open({
     ...options,
+    readOnly,
     path: join(folder, 'control.db'),
     home: folder,
     durability,

@@ -1,5 +1,6 @@
 import { type ErrorCode, RepriseError } from '../../errors.ts';
 import type { ReceiveRequest } from '../control/inbox.ts';
+import { keyText } from '../control/key-text.ts';
 import type { ConvlogLine } from '../convlog.ts';
 import type { AppendReceipt, Settlement } from '../store.ts';
 import { type AppendRequest, append, type KnownKey } from './append.ts';
@@ -7,7 +8,6 @@ import { writeLog } from './convlog-rows.ts';
 import { receive, settleRows } from './inbox.ts';
 import { isHolder } from './leases.ts';
 import { lockAll, refuseUnknown, type SessionRow } from './rows.ts';
-import { keyText } from './text.ts';
 import { type StoreContext, transaction } from './transaction.ts';
 import type { Tx } from './tx.ts';
 

@@ -1,10 +1,10 @@
 import { RepriseError } from '../../errors.ts';
 import { encodeStorable } from '../../transcript/line.ts';
+import { keyText } from '../control/key-text.ts';
 import { bodyHash, movesLeaf } from '../control/seal-entries.ts';
 import type { AppendReceipt, NewEntry } from '../store.ts';
 import { isHolder, liveLease } from './leases.ts';
 import type { SessionRow } from './rows.ts';
-import { keyText } from './text.ts';
 import type { Tx } from './tx.ts';
 import { writeEntries } from './write-entries.ts';
 

@@ -49,6 +49,11 @@ export class Connections implements Sql, AsyncDisposable {
     this.#wasReached = true;
   }
 
+  /** Whether its tables are there. */
+  get isOpen(): boolean {
+    return this.#wasReached;
+  }
+
   error(error: unknown, outcome?: Outcome): RepriseError {
     const known = pgError(error, outcome);
     if (known.code !== 'CONNECT_FAILED' || !this.#wasReached) return known;

@@ -7,7 +7,7 @@ import {
   namesOf,
   toRow,
 } from '../control/convlog-rows.ts';
-import type { ConvlogLine } from '../convlog.ts';
+import type { ConvlogLine, StoredConvlogLine } from '../convlog.ts';
 import type { Sql } from './connections.ts';
 import type { Tx } from './tx.ts';
 
@@ -59,7 +59,10 @@ export async function findChat(sql: Sql, names: ChatNames): Promise<ChatRow | un
 }
 
 /** In the transaction of whatever was said: accepted and logged are one thing. */
-export async function writeLog(tx: Tx, lines: readonly ConvlogLine[]): Promise<void> {
+export async function writeLog(
+  tx: Tx,
+  lines: readonly (ConvlogLine & Partial<Pick<StoredConvlogLine, 'number'>>)[],
+): Promise<void> {
   if (lines.length === 0) return;
   const chats = await lockChats(tx, lines.map(namesOf));
   const rows: (LineRow & { readonly chat: number })[] = [];
@@ -67,7 +70,10 @@ export async function writeLog(tx: Tx, lines: readonly ConvlogLine[]): Promise<v
   for (const line of lines) {
     const chat = chats.get(hashOf(namesOf(line)));
     if (chat === undefined) continue;
-    const row = { chat: chat.chat, ...toRow(line, chat.last_number + 1, tx.now()) };
+    const { number = chat.last_number + 1 } = line;
+    // Of a copy: it is here already.
+    if (number <= chat.last_number) continue;
+    const row = { chat: chat.chat, ...toRow(line, number, line.ts ?? tx.now()) };
     addToChat(chat, row);
     rows.push(row);
     if (row.sender_id !== null)

@@ -7,6 +7,7 @@ import {
   type ReceiveRequest,
   sessionBusy,
 } from '../control/inbox.ts';
+import { keyText } from '../control/key-text.ts';
 import { DROPPED_DETAIL, planRoom, type Room } from '../control/queue-cap.ts';
 import type { InboundKey, InboxItem, InboxReceipt, QueueLimit, Settlement, TakeOptions } from '../store.ts';
 import type { Sql } from './connections.ts';
@@ -26,7 +27,6 @@ import {
 import { recipientOf } from './inbox-session.ts';
 import { isHolder, liveLease } from './leases.ts';
 import { lockSession } from './rows.ts';
-import { keyText } from './text.ts';
 import type { Tx } from './tx.ts';
 
 /**

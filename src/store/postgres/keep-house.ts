@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { transferState } from './copies.ts';
 import { dropOldBodies } from './old-bodies.ts';
 import type { StoreContext } from './transaction.ts';
 
@@ -11,6 +12,9 @@ export function keepHouse({ connections }: StoreContext, signal: AbortSignal): v
   const keep = async (): Promise<void> => {
     for (let pause = FIRST_MS; !signal.aborted; pause = EVERY_MS) {
       await delay(pause, undefined, { signal, ref: false });
+      // Of a copy only what is whole can be compared.
+      const { run } = await transferState(connections);
+      if (run?.finished === false) continue;
       while (!signal.aborted && (await dropOldBodies(connections, Date.now()))) await delay(FIRST_MS / 100);
     }
   };

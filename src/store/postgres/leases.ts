@@ -42,7 +42,9 @@ export function isHolder(row: SessionRow, epoch: number): boolean {
 function aliveIn(row: LeaseRow, self: NodeHolder): LiveLease | undefined {
   const holder = parseHolder(row.holder);
   const isOurs = holder.engineId === self.engineId;
-  if (!isOurs && (row.is_over || isDeadNeighbour(holder, self))) return undefined;
+  // Ours as well: what we hold we renew, or let go before its time is over. A row that nobody here knows of is left of
+  // a grant whose answer was lost.
+  if (row.is_over || (!isOurs && isDeadNeighbour(holder, self))) return undefined;
   return { epoch: row.epoch, holder };
 }
 
@@ -72,7 +74,7 @@ export async function acquireLease(
       details: { holder: held.holder, epoch: held.epoch },
     });
   }
-  row.epoch++;
+  row.epoch = Math.max(row.epoch, await tx.epochFloor()) + 1;
   row.lease_epoch = row.epoch;
   tx.touch(row);
   tx.run(

@@ -37,8 +37,10 @@ import type {
   VerifyReport,
   WatchOptions,
 } from '../store.ts';
+import type { Transfer } from '../transfer.ts';
 import { activeSession, canonicalKey } from './active.ts';
 import { AppendWriter } from './append-writer.ts';
+import { transferState } from './copies.ts';
 import { keepHouse } from './keep-house.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { acquireLease, listLeases, releaseLease, renewLease } from './leases.ts';
@@ -61,6 +63,8 @@ import {
   restoreSession,
 } from './sessions.ts';
 import { type StoreContext, transaction } from './transaction.ts';
+import { readTransfer } from './transfer-read.ts';
+import { finishTransfer, writeTransfer } from './transfer-write.ts';
 import type { Tx } from './tx.ts';
 import type { Wakes } from './wakes.ts';
 
@@ -83,6 +87,7 @@ export class PostgresStore implements Store {
   readonly supports: StoreSupports;
   readonly inbox: Inbox;
   readonly convlog: Convlog;
+  readonly transfer: Transfer;
   readonly #context: StoreContext;
   readonly #wakes: Wakes;
   readonly #writer: AppendWriter;
@@ -118,6 +123,13 @@ export class PostgresStore implements Store {
     this.#live = new LiveRelay({ connections, wakes, engineId, closing: closing.signal, clock });
     this.inbox = inbox;
     this.convlog = new PostgresConvlog(context);
+    this.transfer = {
+      read: (cursor) => readTransfer(connections, cursor),
+      write: (records, note) =>
+        transaction(context, (tx) => writeTransfer(tx, records, note), { isCopy: true }),
+      finish: (run) => transaction(context, (tx) => finishTransfer(tx, run), { isCopy: true }),
+      state: () => transferState(connections),
+    };
     keepHouse(context, closing.signal);
   }
 

@@ -240,11 +240,25 @@ CREATE TABLE reprise.search_claim (
 );
 `;
 
+/** Since version 3: a copy of another store into this one, while it is made and ever after. */
+const COPIES = `
+CREATE TABLE reprise.copies (
+  one boolean PRIMARY KEY DEFAULT true CHECK (one),
+  run text NOT NULL,
+  cursor text,
+  finished boolean NOT NULL DEFAULT false,
+  -- the highest one the source has told of, and the one below which nobody is granted a lease
+  epoch bigint NOT NULL DEFAULT 0,
+  epoch_floor bigint NOT NULL DEFAULT 0,
+  session text
+);
+`;
+
 /**
  * Forwards only. A step is never changed once it is out, and must leave everything as older nodes expect it: they go
  * on working while the new ones come up. So columns are added with a default, and nothing is renamed or dropped.
  */
-export const MIGRATIONS: readonly string[] = [CORE, SEARCH];
+export const MIGRATIONS: readonly string[] = [CORE, SEARCH, COPIES];
 
 /** The oldest program version that can work with a schema of the current version; raised by a step that breaks this. */
 export const OLDEST_READER = 1;

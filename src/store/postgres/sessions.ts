@@ -187,7 +187,12 @@ export async function purgeSession(tx: Tx, { id }: { readonly id: string }): Pro
     const details = { id, next: 'Delete it first; purge destroys what delete keeps.' };
     throw new RepriseError('INVALID_INPUT', `session ${id} is not in the trash`, { details });
   }
-  tx.drop(row);
+  await removeSession(tx, id);
+}
+
+/** Its bytes, not its id. */
+export async function removeSession(tx: Tx, id: string): Promise<void> {
+  tx.drop(await lockSession(tx, id));
   for (const table of ['lines', 'append_keys', 'blobs', 'leases', 'search_blocks'])
     tx.run(`DELETE FROM reprise.${table} WHERE session_id = $1`, [id]);
   // The rows stay without what was said: a message is accepted once, ever.

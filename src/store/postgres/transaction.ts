@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { RepriseError } from '../../errors.ts';
+import { notFinished } from '../control/transfer-state.ts';
 import type { Connections } from './connections.ts';
 import type { NodeHolder } from './holder.ts';
 import { isCollision, isLost, pgError } from './pg-error.ts';
@@ -28,22 +29,43 @@ const RESOLVE_PAUSE_MS = 25;
 /** What identifies a transaction to whoever asks later what became of it. */
 interface Begun {
   readonly xid: string;
-  /** Of the server: after a failover to another history the same number may be somebody else's. */
-  readonly timeline: string;
+  /** Of the server: in another one the same number may be somebody else's. */
+  readonly life: string;
+  /** The copy into this database that is not finished. */
+  readonly copying?: string | null;
+  /** Nobody is granted a lease below it. */
+  readonly epoch_floor?: number | null;
 }
 
-const TIMELINE = 'substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)';
-const BEGUN = `SELECT pg_current_xact_id()::text AS xid, ${TIMELINE} AS timeline`;
+export interface TransactionOptions {
+  /** Of the only one who may write while a copy is not finished. */
+  readonly isCopy?: boolean;
+}
+
+/**
+ * The history the server writes, when it was started, and when it last lost its statistics, which happens whenever it
+ * recovers from a crash. A number that was given out and not yet on disk is given out again after a crash, so that
+ * "committed" may then be said of somebody else's transaction.
+ */
+const LIFE = `concat_ws(' ', substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8),
+  extract(epoch FROM pg_postmaster_start_time()), extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()))`;
+const BEGUN = `SELECT pg_current_xact_id()::text AS xid, ${LIFE} AS life`;
+const BEGUN_HERE = `${BEGUN}, copying, epoch_floor FROM (VALUES (1)) AS one
+  LEFT JOIN (SELECT CASE WHEN NOT finished THEN run END AS copying, epoch_floor FROM reprise.copies) AS c ON true`;
 
 /**
  * Runs `work` in a transaction and commits. It may run several times: where transactions collide, and where the
  * connection is lost before the commit, nothing has happened and it is done again. Whatever it keeps outside `tx` must
  * not mind. A commit whose answer was lost is looked up; only where nobody can say is the outcome `unknown`.
  */
-export async function transaction<T>(context: StoreContext, work: (tx: Tx) => Promise<T>): Promise<T> {
+export async function transaction<T>(
+  context: StoreContext,
+  work: (tx: Tx) => Promise<T>,
+  options: TransactionOptions = {},
+): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
-      return await once(context, work);
+      return await once(context, work, options);
     } catch (error) {
       const isDead = isLost(error) && pgError(error).code === 'STORE_FAILED';
       if (!(isCollision(error) || isDead) || tries >= MAX_TRIES) throw context.connections.error(error);
@@ -52,7 +74,36 @@ export async function transaction<T>(context: StoreContext, work: (tx: Tx) => Pr
   }
 }
 
-async function once<T>(context: StoreContext, work: (tx: Tx) => Promise<T>): Promise<T> {
+async function once<T>(
+  context: StoreContext,
+  work: (tx: Tx) => Promise<T>,
+  options: TransactionOptions,
+): Promise<T> {
+  const { value, news, lost, begun } = await run(context, work, options);
+  if (lost !== undefined) {
+    const fate = await resolve(context.connections, begun);
+    // Done again by whoever retries: nothing has happened.
+    if (fate === 'aborted') throw lost;
+    if (fate === 'unknown') throw pgError(lost, 'unknown');
+  }
+  if (news.sessions.size > 0 || news.inboxes.size > 0) context.tell(news);
+  return value;
+}
+
+interface Run<T> {
+  readonly value: T;
+  readonly news: News;
+  readonly begun: Promise<Begun | undefined>;
+  /** Set where the commit was not answered: why. */
+  readonly lost?: unknown;
+}
+
+/** Its connection is given back in the end: whoever asks what became of a commit needs a place in the pool. */
+async function run<T>(
+  context: StoreContext,
+  work: (tx: Tx) => Promise<T>,
+  { isCopy = false }: TransactionOptions,
+): Promise<Run<T>> {
   const { connections } = context;
   const client = await connections.take();
   let isUsable = false;
@@ -60,24 +111,26 @@ async function once<T>(context: StoreContext, work: (tx: Tx) => Promise<T>): Pro
     const tx = new Tx(client, context);
     const { pooler, statementTimeoutMs } = connections.settings;
     const limit = pooler ? `SET LOCAL statement_timeout = ${statementTimeoutMs};` : '';
-    const begun = tx.query<Begun>(`BEGIN; ${limit} ${BEGUN}`).then(([row]) => row);
-    // Of use only where the commit's own answer is lost.
+    const begun = tx
+      .query<Begun>(`BEGIN; ${limit} ${connections.isOpen ? BEGUN_HERE : BEGUN}`)
+      .then(([row]) => row);
     begun.catch(() => undefined);
+    tx.epochFloor = async () => (await begun)?.epoch_floor ?? 0;
     let value: T;
     try {
       value = await work(tx);
+      // Answered long ago, unless the work has waited for nothing.
+      const { copying } = (await begun) ?? {};
+      if (copying != null && !isCopy) throw notFinished(copying);
       tx.flush();
     } catch (error) {
       const failure = tx.failure ?? error;
       isUsable = !isLost(failure) && (await rollback(tx));
       throw failure;
     }
-    isUsable = await commit(client, tx, {
-      isPipelined: !pooler,
-      resolveFate: () => resolve(connections, begun),
-    });
-    if (tx.news.sessions.size > 0 || tx.news.inboxes.size > 0) context.tell(tx.news);
-    return value;
+    const lost = await commit(client, tx, { isPipelined: !pooler });
+    isUsable = lost === undefined;
+    return { value, news: tx.news, begun, ...(lost !== undefined && { lost }) };
   } finally {
     client.release(!isUsable);
   }
@@ -95,31 +148,22 @@ async function rollback(tx: Tx): Promise<boolean> {
 
 type Fate = 'committed' | 'aborted' | 'unknown';
 
-interface CommitOptions {
-  readonly isPipelined: boolean;
-  readonly resolveFate: () => Promise<Fate>;
-}
-
-/** True when the connection can be used again. Throws where the transaction has not happened, or nobody knows. */
+/** Answers why, if nobody knows whether it has happened; throws where it has not. */
 async function commit(
   client: pg.PoolClient,
   tx: Tx,
-  { isPipelined, resolveFate }: CommitOptions,
-): Promise<boolean> {
+  { isPipelined }: { readonly isPipelined: boolean },
+): Promise<unknown> {
   try {
     if (!isPipelined) await tx.settled();
     const { command } = await client.query('COMMIT');
     // One that had failed before is rolled back by its commit.
-    if (command === 'COMMIT') return true;
+    if (command === 'COMMIT') return undefined;
     await tx.settled();
     throw tx.failure ?? new RepriseError('STORE_FAILED', 'the server rolled back', { outcome: 'none' });
   } catch (error) {
-    if (!isLost(error)) throw tx.failure ?? error;
-    const fate = await resolveFate();
-    if (fate === 'committed') return false;
-    // Done again by whoever retries: nothing has happened.
-    if (fate === 'aborted') throw error;
-    throw pgError(error, 'unknown');
+    if (isLost(error)) return error;
+    throw tx.failure ?? error;
   }
 }
 
@@ -131,11 +175,12 @@ async function resolve(connections: Connections, begun: Promise<Begun | undefine
   const deadline = performance.now() + connections.settings.connectTimeoutMs;
   while (performance.now() < deadline) {
     try {
-      const [row] = await connections.query<{ status: string | null; timeline: string }>(
-        `SELECT pg_xact_status($1::xid8) AS status, ${TIMELINE} AS timeline`,
-        [known.xid],
+      const [row] = await connections.query<{ status: string | null; same: boolean }>(
+        `SELECT life = $2 AS same, CASE WHEN life = $2 THEN pg_xact_status($1::xid8) END AS status
+         FROM (SELECT ${LIFE} AS life) AS now`,
+        [known.xid, known.life],
       );
-      if (row === undefined || row.timeline !== known.timeline) return 'unknown';
+      if (row?.same !== true) return 'unknown';
       if (row.status === 'committed' || row.status === 'aborted') return row.status;
     } catch {
       // The server may be on its way back.

@@ -20,6 +20,8 @@ export class Tx implements Sql {
   };
   /** Rows this transaction has locked, as it has changed them: the one copy to work on. */
   readonly sessions: Map<string, SessionRow> = new Map();
+  /** Nobody is granted a lease below it: those of a store this one was copied from. */
+  epochFloor: () => Promise<number> = async () => 0;
   readonly #dirty: Set<string> = new Set();
   #lines: LineRow[] = [];
   readonly #client: pg.PoolClient;

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { ControlStore } from '../control/control-store.ts';
-import { prepareHome } from '../control/home.ts';
+import { findHome, prepareHome } from '../control/home.ts';
 import type { Store } from '../store.ts';
 
 export interface SqliteStoreOptions {
@@ -11,6 +11,7 @@ export interface SqliteStoreOptions {
   readonly signals?: boolean;
   readonly sessionCacheTtlMs?: number;
   readonly search?: 'index' | 'scan';
+  readonly readOnly?: boolean;
 }
 
 /** One file holds everything: the journal of the JSONL store, never emptied. */
@@ -19,11 +20,13 @@ export async function openSqliteStore({
   durability = 'disk',
   sessionCacheTtlMs,
   search = 'index',
+  readOnly = false,
   ...options
 }: SqliteStoreOptions): Promise<Store> {
-  const folder = await prepareHome(home);
+  const folder = await (readOnly ? findHome(home) : prepareHome(home));
   return ControlStore.open({
     ...options,
+    readOnly,
     path: join(folder, 'store.db'),
     durability,
     supports: { search, durability, shared: true, live: 'process' },

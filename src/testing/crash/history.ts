@@ -13,7 +13,7 @@ export interface Attempt {
   readonly outcome: AttemptOutcome;
   /** Whether any try ended without an answer; a later retry may have settled it. */
   readonly wasUnknown: boolean;
-  /** What the store acknowledged. */
+  /** What the store acknowledged; unset where the answer names no numbers, as those of a server do. */
   readonly seqs?: { readonly first: number; readonly last: number };
   /** Logical times: who was answered before whom began. */
   readonly begun: number;
@@ -70,6 +70,9 @@ export function createHistory(): History {
         else if (attempt.outcome === 'unknown' && !attempt.wasUnknown) attempt.outcome = 'refused';
         return attempt;
       }
+      attempt.settled ??= tick;
+      attempt.outcome = 'ok';
+      if (answer['firstSeq'] === undefined) return attempt;
       const first = Number(answer['firstSeq']);
       const last = Number(answer['lastSeq']);
       const { seqs } = attempt;
@@ -77,9 +80,7 @@ export function createHistory(): History {
         contradictions.push(`${key}: acknowledged as ${seqs.first}-${seqs.last}, then as ${first}-${last}`);
         return attempt;
       }
-      attempt.outcome = 'ok';
       attempt.seqs = { first, last };
-      attempt.settled ??= tick;
       return attempt;
     },
     unknown: () => [...attempts.values()].filter(({ outcome }) => outcome === 'unknown'),

@@ -80,6 +80,7 @@ export function judgeHistory(
   for (const id of sessions.keys()) {
     judgeOrder(
       judged.filter(({ session }) => session === id),
+      places,
       report,
     );
   }
@@ -160,19 +161,26 @@ function judgeAttempt(attempt: Attempt, places: readonly (readonly number[])[], 
 }
 
 /** An append that began after another was acknowledged must come after it. */
-function judgeOrder(attempts: readonly Attempt[], report: Report): void {
+function judgeOrder(
+  attempts: readonly Attempt[],
+  places: ReadonlyMap<string, readonly (readonly number[])[]>,
+  report: Report,
+): void {
   const acknowledged = attempts.filter(({ outcome }) => outcome === 'ok');
   const begun = acknowledged.toSorted((a, b) => a.begun - b.begun);
   const settled = acknowledged.toSorted((a, b) => (a.settled ?? 0) - (b.settled ?? 0));
+  // Where it is said to be, or where it is: one that is nowhere has been told as lost.
+  const firstOf = ({ key, seqs }: Attempt): number | undefined => seqs?.first ?? places.get(key)?.[0]?.[0];
+  const lastOf = ({ key, seqs }: Attempt): number => seqs?.last ?? places.get(key)?.at(-1)?.[0] ?? 0;
   let next = 0;
   let highest = 0;
   for (const attempt of begun) {
     for (let it = settled[next]; it && (it.settled ?? 0) < attempt.begun; next++, it = settled[next]) {
-      highest = Math.max(highest, it.seqs?.last ?? 0);
+      highest = Math.max(highest, lastOf(it));
     }
-    if ((attempt.seqs?.first ?? 0) <= highest) {
-      const { session, key, seqs } = attempt;
-      report('misplaced', `${session}: ${key} at ${seqs?.first} began after ${highest} was acknowledged`);
-    }
+    const { session, key } = attempt;
+    const first = firstOf(attempt);
+    if (first !== undefined && first <= highest)
+      report('misplaced', `${session}: ${key} at ${first} began after ${highest} was acknowledged`);
   }
 }

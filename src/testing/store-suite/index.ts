@@ -23,9 +23,16 @@ import { searchPageCases } from './search-pages.ts';
 import { settingsCases } from './settings.ts';
 import type { StoreCase } from './store-case.ts';
 import { tailCases } from './tail.ts';
+import { transferCases } from './transfer.ts';
 import { watchCases } from './watch.ts';
 
-export { runStoreCase, type StoreArea, type StoreCase, type StoreUnderTest } from './store-case.ts';
+export {
+  type CaseStores,
+  runStoreCase,
+  type StoreArea,
+  type StoreCase,
+  type StoreUnderTest,
+} from './store-case.ts';
 
 /** What every store promises: `for (const c of storeCases) test(c.name, () => runStoreCase(c, open))`. */
 export const storeCases: readonly StoreCase[] = [
@@ -54,4 +61,5 @@ export const storeCases: readonly StoreCase[] = [
   ...blobCases,
   ...convlogCases,
   ...convlogListCases,
+  ...transferCases,
 ];

@@ -15,6 +15,7 @@ export type StoreArea =
   | 'export'
   | 'blobs'
   | 'convlog'
+  | 'transfer'
   | 'input';
 
 /** One thing a user may rely on, whatever store is behind it. Needs no test runner: `run` rejects where it fails. */
@@ -23,13 +24,19 @@ export interface StoreCase {
   /** The promise it keeps, e.g. "P1: an acknowledged append is never lost". */
   readonly promise: string;
   readonly area: StoreArea;
-  run(t: StoreUnderTest): Promise<void>;
+  run(t: CaseStores): Promise<void>;
 }
 
 export interface StoreUnderTest {
   readonly store: Store;
   /** Closes and opens the same data again; stores that keep nothing answer the same store. */
   reopen(): Promise<Store>;
+}
+
+/** What a case works with. */
+export interface CaseStores extends StoreUnderTest {
+  /** One more empty store of the same kind. */
+  another(): Promise<Store>;
 }
 
 /** Opens, runs, and closes whatever the case left open. Every case starts from an empty store. */
@@ -44,5 +51,6 @@ export async function runStoreCase(storeCase: StoreCase, open: () => Promise<Sto
     seen.add(store);
     return store;
   };
-  await storeCase.run({ store: opened.store, reopen });
+  const another = async (): Promise<Store> => stores.use((await open()).store);
+  await storeCase.run({ store: opened.store, reopen, another });
 }

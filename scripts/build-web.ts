@@ -1,0 +1,41 @@
+/**
+ * The web page, from web/ into dist/web. A checkout builds it when it is first served and when its sources are newer, so
+ * that `npm ci` needs no install script; the published package holds it built.
+ */
+import { existsSync, globSync, renameSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const out = join(root, 'dist/web');
+const SOURCES = ['web/**/*.*', 'src/client/*.ts', 'src/errors.ts', 'package-lock.json'];
+
+/** Builds where there is none, or an older one. Answers whether it did. */
+export async function ensureWeb(): Promise<boolean> {
+  const built = join(out, 'index.html');
+  const newest = Math.max(
+    ...globSync(SOURCES, { cwd: root }).map((file) => statSync(join(root, file)).mtimeMs),
+  );
+  if (existsSync(built) && statSync(built).mtimeMs >= newest) return false;
+  await buildWeb();
+  return true;
+}
+
+/** Aside and then in place of the old one: two that build at once, or a server that reads, never see a half. */
+export async function buildWeb(): Promise<void> {
+  const { build } = await import('vite');
+  const aside = `${out}-${process.pid}`;
+  await build({ configFile: join(root, 'web/vite.config.ts'), build: { outDir: aside } });
+  const old = `${aside}-old`;
+  if (existsSync(out)) renameSync(out, old);
+  try {
+    renameSync(aside, out);
+  } catch (error) {
+    // Somebody else was faster; theirs is as good.
+    if (!existsSync(join(out, 'index.html'))) throw error;
+    rmSync(aside, { recursive: true });
+  }
+  rmSync(old, { recursive: true, force: true });
+}
+
+if (import.meta.main) await buildWeb();

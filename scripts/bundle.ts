@@ -1,0 +1,112 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { build, type InlineConfig } from 'vite';
+
+/** Packages that are part of the command's own files: each costs a start tens of files. All others stay where npm puts them. */
+const BUNDLED = [
+  'commander',
+  'zod',
+  'hono',
+  '@hono/node-server',
+  '@hono/zod-openapi',
+  '@hono/zod-validator',
+  '@asteasolutions/zod-to-openapi',
+  'openapi3-ts',
+  'pino',
+];
+
+const NOTHING = '\0nothing';
+
+/** What every start needs, and what lists sessions: one file, so that the commonest question is answered soonest. */
+const FIRST = /src\/(?:cli\/(?:main|local-lister|commands\/ls)|store\/(?:jsonl|sqlite)\/open-index)\.ts$/;
+/** What opens a store, for those who need one. */
+const STORE = /src\/(?:cli\/commands\/serve|store\/jsonl\/open)\.ts$/;
+const SERVER = /src\/cli\/commands\/serve-parts\.ts$/;
+
+/**
+ * The command in few files, because finding and linking modules is most of its start. Each storage thread is
+ * one of its own: it shares nothing with the main thread but its name.
+ */
+export async function bundleCommand(outDir: string): Promise<void> {
+  const bundled = new Set<string>();
+  await bundle(outDir, { main: 'src/cli/main.ts' }, bundled, [
+    { name: 'first', test: FIRST, priority: 3 },
+    { name: 'store', test: STORE, priority: 2 },
+    { name: 'server', test: SERVER, priority: 1 },
+  ]);
+  for (const thread of ['thread', 'search-thread'])
+    await bundle(outDir, { [thread]: `src/store/control/${thread}.ts` }, bundled);
+  writeFileSync(join(outDir, 'package.json'), '{ "type": "commonjs" }\n');
+  writeFileSync(join(outDir, 'LICENSES.txt'), licensesOf(bundled));
+}
+
+type Groups = readonly { readonly name: string; readonly test: RegExp; readonly priority: number }[];
+
+async function bundle(
+  outDir: string,
+  input: Readonly<Record<string, string>>,
+  bundled: Set<string>,
+  groups?: Groups,
+): Promise<void> {
+  const config: InlineConfig = {
+    configFile: false,
+    publicDir: false,
+    logLevel: 'warn',
+    build: {
+      ssr: true,
+      target: 'node24',
+      outDir: resolve(outDir),
+      emptyOutDir: false,
+      minify: false,
+      rolldownOptions: {
+        input,
+        output: {
+          // An import of a built-in module touches everything it offers, which loads half of Node; a require does not.
+          format: 'cjs',
+          entryFileNames: '[name].js',
+          chunkFileNames: '[name]-[hash].js',
+          codeSplitting: groups === undefined ? false : { groups: [...groups] },
+        },
+      },
+    },
+    ssr: { target: 'node', noExternal: BUNDLED },
+    plugins: [
+      {
+        // commander starts programs for subcommands that are files, which none of ours is.
+        name: 'no-child-process',
+        enforce: 'pre',
+        resolveId: (id, importer) =>
+          id === 'node:child_process' && importer?.includes('/commander/') === true ? NOTHING : undefined,
+        load: (id) => (id === NOTHING ? 'export default {};' : undefined),
+      },
+      {
+        name: 'bundled-packages',
+        generateBundle: (_, files) => {
+          for (const file of Object.values(files))
+            for (const id of file.type === 'chunk' ? file.moduleIds : []) {
+              const [, name] = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(id) ?? [];
+              if (name !== undefined) bundled.add(name);
+            }
+        },
+      },
+    ],
+  };
+  await build(config);
+}
+
+/** Their licences ask to come along. */
+function licensesOf(packages: ReadonlySet<string>): string {
+  return [...packages]
+    .sort()
+    .map((name) => {
+      const folder = join('node_modules', name);
+      const file = readdirSync(folder).find((each) => /^licen[sc]e/i.test(each));
+      const { version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+        version: string;
+        license: string;
+      };
+      const text = file === undefined ? `License: ${license}\n` : readFileSync(join(folder, file), 'utf8');
+      return `${name} ${version}\n\n${text}`;
+    })
+    .join(`\n${'-'.repeat(78)}\n\n`);
+}

@@ -1,0 +1,144 @@
+import { count } from '../../engine/commands/command-context.ts';
+import { RepriseError } from '../../errors.ts';
+import { assertAtRest, assertMayBegin, migrateStore } from '../../interop/transfer/migrate-store.ts';
+import { digestRecords, recordsOf, type StoreDigest } from '../../interop/transfer/store-digest.ts';
+import type { Store } from '../../store/store.ts';
+import type { TransferState } from '../../store/transfer.ts';
+import { homeOf } from '../home.ts';
+import { type Options, textOption } from '../options.ts';
+import { escapeForTerminal, print, say } from '../print.ts';
+import { Progress } from '../progress.ts';
+import { isThere, openPlace, parsePlace, placeOf, type StorePlace, switchLines } from '../store-place.ts';
+
+/** As `verify` answers: something is not what it should be. */
+const DAMAGED_EXIT = 6;
+
+/** `reprise migrate`: the source is only read, the target must be empty or hold this very run. */
+export async function migrate(options: Options): Promise<number> {
+  const home = await homeOf(options);
+  const to = textOption(options['to']);
+  if (to === undefined)
+    throw new RepriseError('INVALID_INPUT', 'nobody said where the copy should go', {
+      details: { next: 'Add for example: --to sqlite, or --to jsonl:<folder>' },
+    });
+  const from = textOption(options['from']);
+  const source = from === undefined ? placeOf(home) : parsePlace(from, home);
+  const target = parsePlace(to, home);
+  if (source.name === target.name)
+    throw new RepriseError('INVALID_INPUT', `${source.name} is both source and target`, {
+      details: { next: 'Name another kind or folder with --to.' },
+    });
+  await using left = await openPlace(source, { readOnly: true });
+  const run = `migration of ${source.name}`;
+  if (options['dryRun'] === true)
+    return await planOnly(left, { source, target, run, json: options['json'] === true });
+  await using right = await openPlace(target, { readOnly: false });
+  const report = await migrateWithBar(left, right, run);
+  const { status, digest, differences } = report;
+  if (options['json'] === true) printJson({ status, source, target, digest, differences });
+  else if (status === 'differs')
+    say(`The copy in ${target.name} differs from its source and is not to be used:`);
+  else {
+    const what =
+      status === 'before' ? 'was copied before and is unchanged' : 'is copied, every checksum is equal';
+    print(`${source.name} ${what}: ${contents(digest)}`);
+    print(switchLines(target));
+    print('The old store is as it was. What is written to it from now on is not in the new one.');
+  }
+  for (const difference of differences) say(escapeForTerminal(`  ${difference}`));
+  return status === 'differs' || tellDamage(digest) ? DAMAGED_EXIT : 0;
+}
+
+async function migrateWithBar(
+  source: Store,
+  target: Store,
+  run: string,
+): Promise<Awaited<ReturnType<typeof migrateStore>>> {
+  using copying = new Progress('copying bytes');
+  using checking = new Progress('comparing bytes');
+  const bars = { copying, checking };
+  return migrateStore(source, target, {
+    run,
+    onProgress: (work, done, total) => bars[work].show(done, Math.max(done, total)),
+  });
+}
+
+interface Plan {
+  readonly source: StorePlace;
+  readonly target: StorePlace;
+  readonly run: string;
+  readonly json: boolean;
+}
+
+/** Reads everything, so that what would go wrong is known before. */
+async function planOnly(left: Store, { source, target, run, json }: Plan): Promise<number> {
+  await assertAtRest(left);
+  let state: TransferState = { empty: true };
+  if (isThere(target)) {
+    await using right = await openPlace(target, { readOnly: true });
+    state = await right.transfer.state();
+  }
+  const isFinished = state.run?.finished === true && state.run.run === run;
+  if (!isFinished) assertMayBegin(state, run);
+  using bar = new Progress('reading bytes');
+  const { bytes: total } = await left.stats();
+  const digest = await digestRecords(recordsOf(left), (done) => bar.show(done, Math.max(done, total)));
+  if (json) printJson({ status: 'planned', source, target, digest, differences: [] });
+  else {
+    const how = isFinished
+      ? 'was copied before'
+      : state.run === undefined
+        ? 'would be copied'
+        : 'would be gone on with';
+    print(`${source.name} ${how} to ${target.name}: ${contents(digest)}`);
+  }
+  return tellDamage(digest) ? DAMAGED_EXIT : 0;
+}
+
+export function contents({ sessions, bytes, blobs, items, convlog }: StoreDigest): string {
+  const parts = [
+    `${count(sessions.size)} sessions`,
+    `${count(items.count)} messages`,
+    `${count(blobs.count)} blobs`,
+    `${count(convlog.count)} lines of channels`,
+  ];
+  return `${parts.join(', ')}, ${count(bytes)} bytes`;
+}
+
+/** What the source had lost before anybody copied it. */
+export function tellDamage({ damage }: Pick<StoreDigest, 'damage'>): boolean {
+  for (const { session, detail } of damage) say(escapeForTerminal(`session ${session}: ${detail}`));
+  if (damage.length > 0)
+    say('What could not be read is not in the copy; "reprise repair" goes on without it.');
+  return damage.length > 0;
+}
+
+/** Counts and sums as JSON can say them. */
+export function digestJson(digest: StoreDigest): object {
+  const { sessions, bytes, blobs, items, inbound, keys, convlog, purged, damage } = digest;
+  return {
+    sessions: sessions.size,
+    bytes,
+    blobs: blobs.count,
+    messages: items.count,
+    messageKeys: inbound.count,
+    sessionKeys: keys.count,
+    convlogLines: convlog.count,
+    purged: purged.count,
+    damage: damage.map(({ session, detail }) => ({ session, detail })),
+  };
+}
+
+interface MigrateAnswer {
+  readonly status: string;
+  readonly source: StorePlace;
+  readonly target: StorePlace;
+  readonly digest: StoreDigest;
+  readonly differences: readonly string[];
+}
+
+function printJson({ status, source, target, digest, differences }: MigrateAnswer): void {
+  const data = [...digest.sessions].map(([id, { sha256 }]) => ({ id, sha256 }));
+  const answer = { status, source: source.name, target: target.name, ...digestJson(digest), differences };
+  print(JSON.stringify({ data, hasMore: false, lastId: data.at(-1)?.id ?? null, ...answer }, null, 2));
+}

@@ -1,0 +1,41 @@
+import { openIndex } from '../config/open.ts';
+import type { SessionIndex } from '../store/session-index.ts';
+import type { ListQuery, SessionPage, Store } from '../store/store.ts';
+import type { Lister } from './backend.ts';
+import { type Home, homeOf, openHomeWith } from './home.ts';
+import type { Options } from './options.ts';
+
+/** Lists by a look at the index where that can be relied on, and opens the store where it cannot. */
+class LocalLister implements Lister {
+  readonly #home: Home;
+  #index: SessionIndex | undefined;
+  #store: Store | undefined;
+
+  constructor(home: Home, index: SessionIndex | undefined) {
+    this.#home = home;
+    this.#index = index;
+  }
+
+  async list(query: ListQuery): Promise<SessionPage> {
+    const page = this.#index?.list(query);
+    if (page !== undefined) return page;
+    this.#leaveIndex();
+    this.#store ??= (await openHomeWith(this.#home)).store;
+    return this.#store.list(query);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#leaveIndex();
+    await this.#store?.[Symbol.asyncDispose]();
+  }
+
+  #leaveIndex(): void {
+    this.#index?.[Symbol.dispose]();
+    this.#index = undefined;
+  }
+}
+
+export async function openLocalLister(options: Options): Promise<Lister> {
+  const home = await homeOf(options);
+  return new LocalLister(home, await openIndex({ kind: home.kind, home: home.path }));
+}

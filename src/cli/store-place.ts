@@ -1,0 +1,86 @@
+import { existsSync, realpathSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { openStore } from '../config/open.ts';
+import { RepriseError } from '../errors.ts';
+import type { Store } from '../store/store.ts';
+import { type Home, KINDS, type LocalKind } from './home.ts';
+
+/** A store as it is named on the command line: `sqlite`, `jsonl:folder`, `postgres://…`. */
+export type StorePlace = LocalPlace | DatabasePlace;
+
+interface LocalPlace {
+  readonly kind: LocalKind;
+  readonly home: string;
+  /** One spelling for one place, without secrets. */
+  readonly name: string;
+}
+
+interface DatabasePlace {
+  readonly kind: 'postgres';
+  /** Holds the password. */
+  readonly url: string;
+  readonly name: string;
+}
+
+/** A kind alone means the home, or the database, that is configured. */
+export function parsePlace(text: string, home: Home): StorePlace {
+  if (/^postgres(?:ql)?:\/\//.test(text)) return databaseAt(text);
+  const [kind = '', ...rest] = text.split(':');
+  const folder = rest.join(':');
+  if (kind === 'postgres' && folder === '') return placeOf({ ...home, kind });
+  if (kind === 'jsonl' || kind === 'sqlite') return localAt(kind, folder === '' ? home.path : folder);
+  throw new RepriseError('INVALID_INPUT', `"${text.replace(/:\/\/.*/, '://…')}" names no store`, {
+    details: { next: 'Write jsonl, sqlite or postgres; jsonl:<folder> or sqlite:<folder>; or postgres://…' },
+  });
+}
+
+/** The store that is configured. */
+export function placeOf({ kind, path, config }: Home): StorePlace {
+  if (kind !== 'postgres') return localAt(kind, path);
+  const { url } = config.store;
+  if (url !== undefined) return databaseAt(url);
+  throw new RepriseError('INVALID_INPUT', 'the address of the database is not known', {
+    details: { next: 'Set REPRISE_STORE_URL, or write it out: postgres://user:password@host:5432/database' },
+  });
+}
+
+function localAt(kind: LocalKind, folder: string): LocalPlace {
+  const path = resolve(folder);
+  // Of a folder that is not there yet: as it was named.
+  const home = existsSync(path) ? realpathSync(path) : path;
+  return { kind, home, name: `${kind}:${home}` };
+}
+
+function databaseAt(url: string): DatabasePlace {
+  if (!URL.canParse(url)) {
+    throw new RepriseError('INVALID_INPUT', 'the address of the database is no URL', {
+      details: { next: 'It looks like postgres://user:password@host:5432/database.' },
+    });
+  }
+  const { hostname, port, pathname, searchParams } = new URL(url);
+  const host = hostname === '' ? (searchParams.get('host') ?? 'localhost') : hostname;
+  return { kind: 'postgres', url, name: `postgres://${host}:${port === '' ? '5432' : port}${pathname}` };
+}
+
+/** A database is shared by whoever has it, and reading changes nothing in it. */
+export function openPlace(place: StorePlace, { readOnly }: { readonly readOnly: boolean }): Promise<Store> {
+  const { kind } = place;
+  if (kind === 'postgres') return openStore({ kind, url: place.url });
+  return openStore({ kind, home: place.home, readOnly, signals: true });
+}
+
+/** Whether anything was ever kept there. Asked before opening, which would make it. */
+export function isThere(place: StorePlace): boolean {
+  if (place.kind === 'postgres') return true;
+  const { kind, home } = place;
+  return existsSync(join(home, KINDS[kind])) || (kind === 'jsonl' && existsSync(join(home, 'agents')));
+}
+
+/** What a person changes to use it. */
+export function switchLines(place: StorePlace): string {
+  const { kind } = place;
+  if (kind === 'postgres')
+    return 'To use it, set in the config file: "store":{"kind":"postgres"}\nand REPRISE_STORE_URL to its address, which has the password';
+  const settings = JSON.stringify({ home: place.home, store: { kind } }).slice(1, -1);
+  return `To use it, set in the config file: ${settings}\nor look into it first: reprise ls --home ${place.home} --store ${kind}`;
+}

@@ -1,0 +1,12 @@
+import type { Store } from '../store/store.ts';
+import { type OpenStoreOptions, openStore } from './open.ts';
+import type { Config } from './schema.ts';
+
+/** The store the configuration names; without `session.enabled` one that keeps nothing. */
+export function openConfiguredStore(
+  { home, store, session }: Pick<Config, 'home' | 'store' | 'session'>,
+  { signals = false }: Pick<OpenStoreOptions, 'signals'> = {},
+): Promise<Store> {
+  const { kind, ...rest } = store;
+  return openStore({ ...rest, kind: (session.enabled ?? true) ? kind : 'memory', home, signals });
+}

@@ -1,0 +1,124 @@
+import { RepriseError } from '../../errors.ts';
+import type { TransferRecord } from '../../store/transfer.ts';
+import { isObject, type JsonObject } from '../../transcript/json.ts';
+
+/**
+ * How records stand in a backup: JSON lines, so that `grep`, `jq` and `sha256sum` are enough to look into one. The lines
+ * of a transcript stand behind their record as they are stored; blobs are base64. The last line has the SHA-256 of
+ * all bytes before it.
+ */
+export const BACKUP_VERSION = 1;
+
+export interface BackupHeader {
+  readonly kind: 'backup';
+  readonly version: number;
+  readonly createdAt: string;
+}
+
+export interface BackupEnd {
+  readonly kind: 'end';
+  readonly records: number;
+  readonly sha256: string;
+}
+
+const LF = 10;
+const KINDS: ReadonlySet<unknown> = new Set<TransferRecord['kind']>([
+  'epoch',
+  'item',
+  'inbound',
+  'key',
+  'session',
+  'blob',
+  'lines',
+  'convlog',
+  'purged',
+  'damage',
+]);
+
+export function encodeRecord(record: TransferRecord): Uint8Array[] {
+  if (record.kind === 'blob') {
+    const { bytes, ...rest } = record;
+    const base64 = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64');
+    return [encodeJson({ ...rest, base64 })];
+  }
+  if (record.kind === 'lines') {
+    const { bytes, ...rest } = record;
+    return [encodeJson({ ...rest, count: countLines(bytes) }), bytes];
+  }
+  return [encodeJson(record)];
+}
+
+export function encodeJson(value: object): Buffer {
+  return Buffer.from(`${JSON.stringify(value)}\n`);
+}
+
+/** A line that is a record, or the beginning of one: `count` lines of a transcript follow. */
+export type ParsedRecord =
+  | { readonly record: TransferRecord }
+  | { readonly lines: { readonly session: string; readonly first: number; readonly count: number } }
+  | { readonly end: BackupEnd };
+
+export function parseRecord(line: Buffer, offset: number): ParsedRecord {
+  const value = parseJson(line, offset);
+  const { kind } = value;
+  if (kind === 'end') return { end: value as unknown as BackupEnd };
+  if (!KINDS.has(kind)) throw damaged(offset, `no record is called ${JSON.stringify(kind)}`);
+  if (kind === 'lines') {
+    const { session, first, count } = value;
+    if (typeof session !== 'string' || !isCount(first) || !isCount(count))
+      throw damaged(offset, 'lines of no session');
+    return { lines: { session, first, count } };
+  }
+  if (kind !== 'blob') return { record: value as unknown as TransferRecord };
+  const { session, hash, base64 } = value;
+  if (typeof session !== 'string' || typeof hash !== 'string' || typeof base64 !== 'string')
+    throw damaged(offset, 'a blob of no session');
+  return { record: { kind, session, hash, bytes: Buffer.from(base64, 'base64') } };
+}
+
+export function parseHeader(line: Buffer | undefined, path: string): BackupHeader {
+  let value: JsonObject = {};
+  try {
+    if (line !== undefined) value = parseJson(line, 0);
+  } catch {
+    // Said below: whatever it is, it does not begin as a backup does.
+  }
+  if (value['kind'] !== 'backup') {
+    throw new RepriseError('INVALID_INPUT', `${path} is not a backup of Reprise`, {
+      details: { next: 'Name a file that "reprise backup" has written.' },
+    });
+  }
+  const header = value as unknown as BackupHeader;
+  if (header.version === BACKUP_VERSION) return header;
+  throw new RepriseError(
+    'STORE_NEWER',
+    `${path} has version ${header.version}, this one knows ${BACKUP_VERSION}`,
+    {
+      details: { next: 'Use the Reprise that wrote it, or a newer one.' },
+    },
+  );
+}
+
+export function damaged(offset: number, detail: string): RepriseError {
+  return new RepriseError('STORE_CORRUPT', `the backup is damaged near byte ${offset}: ${detail}`, {
+    details: { offset, next: 'Use another copy of the file. Nothing was restored from this one.' },
+  });
+}
+
+function parseJson(line: Buffer, offset: number): JsonObject {
+  try {
+    const value: unknown = JSON.parse(line.toString());
+    if (isObject(value)) return value;
+  } catch {
+    // Torn or changed: said below.
+  }
+  throw damaged(offset, 'a line is no JSON object');
+}
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 1;
+
+function countLines(bytes: Uint8Array): number {
+  let count = 0;
+  for (let at = bytes.indexOf(LF); at !== -1; at = bytes.indexOf(LF, at + 1)) count++;
+  return count;
+}

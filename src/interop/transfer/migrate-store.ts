@@ -1,0 +1,132 @@
+import { RepriseError } from '../../errors.ts';
+import type { Store } from '../../store/store.ts';
+import type { TransferState } from '../../store/transfer.ts';
+import { differences, digestRecords, recordsOf, type StoreDigest } from './store-digest.ts';
+
+export interface MigrateOptions {
+  /** Names source and target, so that a run that was cut short is known again. */
+  readonly run: string;
+  /** Bytes of transcripts and blobs, as far as that can be known before. */
+  readonly onProgress?: (work: 'copying' | 'checking', done: number, total: number) => void;
+}
+
+export interface MigrateReport {
+  /** `before`: an earlier run has done it, and nothing has changed since. */
+  readonly status: 'done' | 'before' | 'differs';
+  readonly digest: StoreDigest;
+  readonly differences: readonly string[];
+}
+
+/** So often what somebody has written meanwhile is added. */
+const MAX_PASSES = 3;
+
+/**
+ * Copies a whole store into an empty one and compares both, record by record of the same order, before the copy may
+ * be used. The source is only read. A run that was cut short goes on from the last page its target has; what is
+ * written to the source meanwhile is added by another pass, and a source that does not rest is refused.
+ */
+export async function migrateStore(
+  source: Store,
+  target: Store,
+  { run, onProgress = () => undefined }: MigrateOptions,
+): Promise<MigrateReport> {
+  await assertAtRest(source);
+  const state = await target.transfer.state();
+  const { bytes: total } = await source.stats();
+  const check = (store: Store): Promise<StoreDigest> =>
+    digestRecords(recordsOf(store), (bytes) => onProgress('checking', bytes, total));
+  if (state.run?.finished === true && state.run.run === run) return compareFinished(source, target, check);
+  assertMayBegin(state, run);
+  let before: StoreDigest | undefined;
+  let cursor = state.run === undefined ? undefined : state.run.cursor;
+  for (let pass = 1; pass <= MAX_PASSES; pass++) {
+    await copyFrom(source, target, { run, cursor, onBytes: (bytes) => onProgress('copying', bytes, total) });
+    cursor = undefined;
+    const digest = await check(source);
+    const found = differences(digest, await check(target));
+    if (found.length === 0) {
+      await target.transfer.finish(run);
+      return { status: 'done', digest, differences: [] };
+    }
+    // A source that has not changed since the last pass is not what makes them differ.
+    if (before !== undefined && differences(before, digest).length === 0)
+      return { status: 'differs', digest, differences: found };
+    before = digest;
+  }
+  throw new RepriseError('STORE_BUSY', 'somebody writes to the source faster than it can be copied', {
+    details: { next: 'Stop what uses it and run the same command again: it goes on where it stopped.' },
+  });
+}
+
+/** Whoever holds a session goes on in the old store, and what he writes there would be in no other. */
+export async function assertAtRest(source: Store): Promise<void> {
+  const [held] = (await source.leases()).filter(({ alive }) => alive);
+  if (held !== undefined) {
+    const { pid } = held.holder;
+    throw new RepriseError(
+      'LEASE_HELD',
+      `session ${held.sessionId} of the source is being used${pid === undefined ? '' : ` by process ${String(pid)}`}`,
+      {
+        details: { holder: held.holder, next: 'Stop what uses it, see "reprise locks", and run this again.' },
+      },
+    );
+  }
+  await assertWhole(source);
+}
+
+/** Half a copy must not become the whole of another. */
+export async function assertWhole(source: Store): Promise<void> {
+  const { run } = await source.transfer.state();
+  if (run === undefined || run.finished) return;
+  throw new RepriseError('STORE_READ_ONLY', `a copy into this store is not finished: ${run.run}`, {
+    details: { next: 'Finish that copy first, by running its command again.' },
+  });
+}
+
+export function assertMayBegin({ empty, run: known }: TransferState, run: string): void {
+  if (known === undefined && empty) return;
+  if (known?.run === run && !known.finished) return;
+  const message =
+    known === undefined
+      ? 'the target has sessions already'
+      : `the target holds another ${known.finished ? 'copy' : 'copy that is not finished'}: ${known.run}`;
+  throw new RepriseError('INVALID_INPUT', message, {
+    details: { next: 'Name an empty folder or database. Nothing was changed.' },
+  });
+}
+
+interface CopyOptions {
+  readonly run: string;
+  /** Null: the pass before came to its end. */
+  readonly cursor: string | null | undefined;
+  readonly onBytes: (bytes: number) => void;
+}
+
+async function copyFrom(source: Store, target: Store, { run, cursor, onBytes }: CopyOptions): Promise<void> {
+  let bytes = 0;
+  for (let at = cursor; at !== null; ) {
+    const page = await source.transfer.read(at);
+    await target.transfer.write(page.records, { run, cursor: page.cursor });
+    for (const record of page.records) if ('bytes' in record) bytes += record.bytes.length;
+    onBytes(bytes);
+    at = page.cursor;
+  }
+}
+
+/** Messages may have aged since; what was said may not. */
+async function compareFinished(
+  source: Store,
+  target: Store,
+  check: (store: Store) => Promise<StoreDigest>,
+): Promise<MigrateReport> {
+  const digest = await check(source);
+  const there = await check(target);
+  const isSame = [...digest.sessions].every(([id, { sha256 }]) => there.sessions.get(id)?.sha256 === sha256);
+  if (isSame && there.sessions.size === digest.sessions.size)
+    return { status: 'before', digest, differences: [] };
+  throw new RepriseError(
+    'INVALID_INPUT',
+    'this migration was finished before, and the two stores have gone different ways since',
+    { details: { next: 'Use one of them. To copy again, name an empty folder or database.' } },
+  );
+}

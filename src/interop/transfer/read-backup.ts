@@ -1,0 +1,170 @@
+import { createHash } from 'node:crypto';
+import { type FileHandle, open } from 'node:fs/promises';
+import { RepriseError } from '../../errors.ts';
+import type { TransferRecord } from '../../store/transfer.ts';
+import { decodeLine } from '../../transcript/line.ts';
+import { createLineSplitter } from '../../transcript/split-lines.ts';
+import { type BackupEnd, type BackupHeader, damaged, parseHeader, parseRecord } from './backup-record.ts';
+import { digestRecords, type StoreDigest } from './store-digest.ts';
+
+const CHUNK = 1024 * 1024;
+/** A blob of the longest line there can be, as base64. */
+const MAX_LINE_BYTES = 32 * 1024 * 1024;
+const LF = Buffer.from('\n');
+
+export interface BackupRecord {
+  readonly record: TransferRecord;
+  /** Where the next one stands. */
+  readonly end: number;
+}
+
+export interface CheckedBackup extends BackupHeader {
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly digest: StoreDigest;
+}
+
+/** Reads all of a backup and believes none of it: the sum over the file, every seal, every blob. */
+export async function checkBackup(
+  path: string,
+  onProgress: (done: number, total: number) => void = () => undefined,
+): Promise<CheckedBackup> {
+  await using file = await openBackup(path);
+  const { size } = await file.handle.stat();
+  const hash = createHash('sha256');
+  let end: BackupEnd | undefined;
+  let records = 0;
+  const lines = readLines(file.handle, 0, {
+    onLine: (bytes, isLast) => {
+      if (!isLast) hash.update(bytes).update(LF);
+    },
+    onChunk: (at) => onProgress(at, size),
+  });
+  const first = await lines.next();
+  const header = parseHeader(first.done === true ? undefined : first.value.bytes, path);
+  const checked = async function* (): AsyncGenerator<TransferRecord> {
+    for await (const { record, end: at } of parse(lines, (found) => (end = found))) {
+      assertSound(record, at);
+      records++;
+      yield record;
+    }
+  };
+  const digest = await digestRecords(checked());
+  if (end === undefined) throw damaged(size, 'it ends too early');
+  const sha256 = hash.digest('hex');
+  if (sha256 !== end.sha256) throw damaged(size, 'its bytes are not those that were written');
+  if (records !== end.records) throw damaged(size, `it has ${records} records instead of ${end.records}`);
+  return { ...header, bytes: size, sha256, digest };
+}
+
+/** The records of a backup that was checked, from the start or from where an earlier reading ended. */
+export async function* readBackup(path: string, from?: number): AsyncGenerator<BackupRecord> {
+  await using file = await openBackup(path);
+  const lines = readLines(file.handle, from ?? 0);
+  if (from === undefined) await lines.next();
+  yield* parse(lines, () => undefined);
+}
+
+interface FileLine {
+  readonly bytes: Buffer;
+  readonly offset: number;
+}
+
+async function* parse(
+  lines: AsyncIterator<FileLine>,
+  onEnd: (end: BackupEnd) => void,
+): AsyncGenerator<BackupRecord> {
+  for (;;) {
+    const next = await lines.next();
+    if (next.done === true) return;
+    const { bytes, offset } = next.value;
+    const parsed = parseRecord(bytes, offset);
+    if ('end' in parsed) {
+      if ((await lines.next()).done !== true) throw damaged(offset, 'something stands behind its end');
+      onEnd(parsed.end);
+      return;
+    }
+    if ('record' in parsed) {
+      yield { record: parsed.record, end: offset + bytes.length + 1 };
+      continue;
+    }
+    const { session, first, count } = parsed.lines;
+    const parts: Buffer[] = [];
+    let end = offset + bytes.length + 1;
+    for (let i = 0; i < count; i++) {
+      const line = await lines.next();
+      if (line.done === true) throw damaged(end, 'it ends within a session');
+      parts.push(line.value.bytes, LF);
+      end = line.value.offset + line.value.bytes.length + 1;
+    }
+    yield { record: { kind: 'lines', session, first, bytes: Buffer.concat(parts) }, end };
+  }
+}
+
+function assertSound(record: TransferRecord, offset: number): void {
+  if (record.kind === 'blob' && createHash('sha256').update(record.bytes).digest('hex') !== record.hash)
+    throw damaged(offset, `a blob of session ${record.session} has other bytes`);
+  if (record.kind !== 'lines') return;
+  const bytes = Buffer.from(record.bytes.buffer, record.bytes.byteOffset, record.bytes.length);
+  let seq = record.first;
+  for (let start = 0; start < bytes.length; seq++) {
+    const end = bytes.indexOf(LF, start);
+    const decoded = decodeLine(bytes.subarray(start, end));
+    if (decoded.kind !== 'record' || decoded.seal === 'broken')
+      throw damaged(offset, `line ${seq} of session ${record.session} is not what was sealed`);
+    start = end + 1;
+  }
+}
+
+interface LineEvents {
+  readonly onLine?: (bytes: Buffer, isLast: boolean) => void;
+  readonly onChunk?: (offset: number) => void;
+}
+
+/** A chunk at a time, and no more of the file in memory than that and the line it ends in. */
+async function* readLines(
+  handle: FileHandle,
+  from: number,
+  { onLine = () => undefined, onChunk = () => undefined }: LineEvents = {},
+): AsyncGenerator<FileLine> {
+  const { size } = await handle.stat();
+  let waiting: FileLine[] = [];
+  const splitter = createLineSplitter(MAX_LINE_BYTES, ({ bytes, offset, length, terminated }) => {
+    if (!terminated) throw damaged(from + offset, 'it ends within a line');
+    if (length > MAX_LINE_BYTES) throw damaged(from + offset, 'a line is too long');
+    onLine(bytes, from + offset + length + 1 === size);
+    waiting.push({ bytes, offset: from + offset });
+  });
+  for (let at = from; at < size; ) {
+    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(CHUNK), 0, CHUNK, at);
+    if (bytesRead === 0) break;
+    at += bytesRead;
+    splitter.push(buffer.subarray(0, bytesRead));
+    if (at >= size) splitter.end();
+    onChunk(at);
+    const lines = waiting;
+    waiting = [];
+    yield* lines;
+  }
+}
+
+async function openBackup(path: string): Promise<{ handle: FileHandle } & AsyncDisposable> {
+  try {
+    const handle = await open(path, 'r');
+    if ((await handle.stat()).isFile()) return { handle, [Symbol.asyncDispose]: () => handle.close() };
+    await handle.close();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new RepriseError(
+      code === 'ENOENT' ? 'NOT_FOUND' : 'INVALID_INPUT',
+      `cannot read ${path}: ${code}`,
+      {
+        cause: error,
+        details: { next: 'Check the path of the backup.' },
+      },
+    );
+  }
+  throw new RepriseError('INVALID_INPUT', `${path} is not a file`, {
+    details: { next: 'Check the path of the backup.' },
+  });
+}

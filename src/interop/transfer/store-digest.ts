@@ -1,0 +1,210 @@
+import { createHash, type Hash } from 'node:crypto';
+import type { Store } from '../../store/store.ts';
+import type {
+  ConvlogRecord,
+  DamageRecord,
+  ItemRecord,
+  SessionCopy,
+  TransferRecord,
+} from '../../store/transfer.ts';
+
+/** Many things of one kind: how many, and a sum of their hashes that does not depend on their order. */
+export interface Tally {
+  readonly count: number;
+  readonly sum: bigint;
+}
+
+export interface SessionDigest {
+  /** SHA-256 of its canonical export. */
+  readonly sha256: string;
+  /** Everything else that is copied of it. */
+  readonly facts: string;
+}
+
+/** What a store holds, short enough to be compared with what another one holds. */
+export interface StoreDigest {
+  readonly sessions: ReadonlyMap<string, SessionDigest>;
+  /** Of transcripts and blobs. */
+  readonly bytes: number;
+  readonly blobs: Tally;
+  readonly items: Tally;
+  /** Without what was said in them: all that is left of those of a purged session. */
+  readonly itemStates: Tally;
+  readonly inbound: Tally;
+  readonly keys: Tally;
+  readonly convlog: Tally;
+  readonly purged: Tally;
+  /** Sessions that were told of and purged before the end. */
+  readonly purgedMeanwhile: number;
+  readonly damage: readonly DamageRecord[];
+}
+
+const MODULUS = 1n << 256n;
+
+class Sum implements Tally {
+  count = 0;
+  sum = 0n;
+
+  add(value: unknown): void {
+    this.count++;
+    const hash = createHash('sha256').update(JSON.stringify(value)).digest('hex');
+    this.sum = (this.sum + BigInt(`0x${hash}`)) % MODULUS;
+  }
+}
+
+/** Reads all records once, and keeps of each session two hashes. */
+export async function digestRecords(
+  records: AsyncIterable<TransferRecord>,
+  onBytes: (bytes: number) => void = () => undefined,
+): Promise<StoreDigest> {
+  const sessions = new Map<string, SessionDigest>();
+  const sums = {
+    blobs: new Map<string, Sum>(),
+    items: new Sum(),
+    itemStates: new Sum(),
+    inbound: new Sum(),
+    keys: new Sum(),
+    convlog: new Sum(),
+    purged: new Sum(),
+  };
+  /** Ids by their lower case, which is all that a purged one may be known by. */
+  const folded = new Map<string, readonly string[]>();
+  const damage: DamageRecord[] = [];
+  let bytes = 0;
+  let purgedMeanwhile = 0;
+  let open: { readonly id: string; readonly facts: string; readonly lines: Hash } | undefined;
+  const close = (): void => {
+    if (open !== undefined) sessions.set(open.id, { sha256: open.lines.digest('hex'), facts: open.facts });
+    open = undefined;
+  };
+  for await (const record of records) {
+    if (record.kind !== 'lines' && record.kind !== 'blob' && record.kind !== 'damage') close();
+    switch (record.kind) {
+      case 'session':
+        folded.set(record.id.toLowerCase(), [record.id]);
+        open = { id: record.id, facts: factsOf(record), lines: createHash('sha256') };
+        break;
+      case 'lines':
+        open?.lines.update(record.bytes);
+        bytes += record.bytes.length;
+        onBytes(bytes);
+        break;
+      case 'blob':
+        of(sums.blobs, record.session.toLowerCase()).add([record.session, record.hash]);
+        bytes += record.bytes.length;
+        onBytes(bytes);
+        break;
+      case 'item':
+        sums.items.add([sums.items.count, ...itemOf(record), record.item.body, record.item.detail]);
+        sums.itemStates.add([sums.itemStates.count, ...itemOf(record)]);
+        break;
+      case 'inbound':
+        sums.inbound.add([record.agentId, record.source, record.key, record.hash, record.inboxId]);
+        break;
+      case 'key':
+        sums.keys.add([record.key, record.sessionId, record.counter]);
+        break;
+      case 'convlog':
+        sums.convlog.add(lineOf(record));
+        break;
+      case 'purged':
+        sums.purged.add(record.id.toLowerCase());
+        sums.blobs.delete(record.id.toLowerCase());
+        for (const id of folded.get(record.id.toLowerCase()) ?? [])
+          if (sessions.delete(id)) purgedMeanwhile++;
+        break;
+      case 'damage':
+        damage.push(record);
+        break;
+      case 'epoch':
+        break;
+    }
+  }
+  close();
+  const { blobs, ...tallies } = sums;
+  return { sessions, bytes, blobs: total(blobs), ...tallies, purgedMeanwhile, damage };
+}
+
+export async function* recordsOf(store: Pick<Store, 'transfer'>): AsyncGenerator<TransferRecord> {
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const page = await store.transfer.read(cursor);
+    yield* page.records;
+    ({ cursor } = page);
+  }
+}
+
+/** What differs, in words; none for equal stores. Of a copy that was made while others wrote, what keys stand for may. */
+export function differences(
+  left: StoreDigest,
+  right: StoreDigest,
+  { whileWritten = false }: { readonly whileWritten?: boolean } = {},
+): string[] {
+  const found: string[] = [];
+  for (const [id, { sha256, facts }] of left.sessions) {
+    const other = right.sessions.get(id);
+    if (other === undefined) found.push(`session ${id} is missing`);
+    else if (other.sha256 !== sha256) found.push(`session ${id} has other lines`);
+    else if (other.facts !== facts) found.push(`session ${id} has another key, agent, parent, time or epoch`);
+  }
+  for (const id of right.sessions.keys()) if (!left.sessions.has(id)) found.push(`session ${id} is too many`);
+  const items = whileWritten && left.purgedMeanwhile > 0 ? 'itemStates' : 'items';
+  const tallies = [
+    'blobs',
+    items,
+    'inbound',
+    'convlog',
+    'purged',
+    ...(whileWritten ? [] : ['keys']),
+  ] as const;
+  for (const name of tallies as readonly (keyof typeof NAMES)[]) {
+    const [mine, other] = [left[name], right[name]];
+    if (mine.count !== other.count)
+      found.push(`there are ${other.count} ${NAMES[name]} instead of ${mine.count}`);
+    else if (mine.sum !== other.sum) found.push(`${NAMES[name]} differ`);
+  }
+  return found;
+}
+
+const NAMES = {
+  blobs: 'blobs',
+  items: 'messages',
+  itemStates: 'messages',
+  inbound: 'keys of messages',
+  keys: 'session keys',
+  convlog: 'lines of channels',
+  purged: 'purged ids',
+} as const;
+
+function of(sums: Map<string, Sum>, id: string): Sum {
+  const sum = sums.get(id) ?? new Sum();
+  sums.set(id, sum);
+  return sum;
+}
+
+function total(sums: ReadonlyMap<string, Sum>): Tally {
+  let count = 0;
+  let sum = 0n;
+  for (const each of sums.values()) {
+    count += each.count;
+    sum = (sum + each.sum) % MODULUS;
+  }
+  return { count, sum };
+}
+
+/** By name: the order in which a store fills its records means nothing. That it is damaged is told by itself. */
+function factsOf({ agentId, key, parentId, createdAt, epoch }: SessionCopy): string {
+  return JSON.stringify([agentId, key, parentId, createdAt, epoch]);
+}
+
+function itemOf({ item }: ItemRecord): unknown[] {
+  const { inboxId, sessionId, sessionKey, state, group, attempts, createdAt, carries } = item;
+  return [inboxId, sessionId, sessionKey, state, item.class, group, attempts, createdAt, carries];
+}
+
+function lineOf({ line }: ConvlogRecord): unknown[] {
+  const { agentId, channelType, channelId, number, ts, role, content, sender, sessionId, messageId } = line;
+  return [
+    [agentId, channelType, channelId, number, ts, role, content],
+    [sender?.id, sender?.name, sessionId, messageId],
+  ];
+}

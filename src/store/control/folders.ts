@@ -1,0 +1,67 @@
+import { readdirSync, type Stats } from 'node:fs';
+import { join } from 'node:path';
+import { isSessionId, parseAgentId } from '../../keys/ids.ts';
+import type { Database } from './database.ts';
+
+/** What the folders of a home hold, learnt by names alone; files are opened only when the index does not know them. */
+
+const EXTENSION = '.jsonl';
+
+export interface Owner {
+  readonly id: string;
+  readonly agentId: string;
+}
+
+export function agentsIn(home: string): string[] {
+  return entriesIn(join(home, 'agents'), true).filter(isAgentId);
+}
+
+export interface Folder {
+  readonly agentId: string;
+  /** Files the index does not know. */
+  readonly unknown: string[];
+  /** Files it knows, to be compared by size. */
+  readonly known: string[];
+}
+
+/** One folder by names alone; links and everything that is not a plain file are left out. */
+export function listFolder(db: Database, home: string, agentId: string): Folder {
+  const ids = new Set(
+    db
+      .rows<{ id: string }>('SELECT id FROM sessions WHERE agent_id = ?', agentId)
+      .map(({ id }) => id.toLowerCase()),
+  );
+  const folder: Folder = { agentId, unknown: [], known: [] };
+  for (const name of entriesIn(join(home, 'agents', agentId, 'sessions'), false)) {
+    const id = name.slice(0, -EXTENSION.length);
+    if (!name.endsWith(EXTENSION) || !isSessionId(id)) continue;
+    (ids.has(id.toLowerCase()) ? folder.known : folder.unknown).push(id);
+  }
+  return folder;
+}
+
+/** Whether somebody has looked into the file, as it is now, and found that it is none of ours. */
+export function isStranger(db: Database, { id, agentId }: Owner, { size, mtimeMs }: Stats): boolean {
+  const known = 'SELECT 1 FROM strangers WHERE agent_id = ? AND id = ? AND size = ? AND changed_ms = ?';
+  return db.row(known, agentId, id, size, mtimeMs) !== undefined;
+}
+
+function entriesIn(path: string, folders: boolean): string[] {
+  try {
+    return readdirSync(path, { withFileTypes: true })
+      .filter((entry) => (folders ? entry.isDirectory() : entry.isFile()))
+      .map(({ name }) => name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+function isAgentId(id: string): boolean {
+  try {
+    return parseAgentId(id) === id;
+  } catch {
+    // A folder that is called like no agent is none of ours.
+    return false;
+  }
+}

@@ -1,0 +1,97 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { scripted } from '../support/engine.ts';
+import { type OpenedServer, openServer, TOKEN } from '../support/server.ts';
+import { complaintsOf } from './support/axe.ts';
+import { openBrowser, openPage } from './support/browser.ts';
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await openBrowser();
+}, 120_000);
+afterAll(() => browser?.close());
+
+async function hear(at: OpenedServer, peer: string, name: string, ...texts: string[]): Promise<void> {
+  for (const text of texts) {
+    const body = { text, channel: 'telegram', peer, peerKind: 'direct', sender: { id: peer, name } };
+    const headers = { 'content-type': 'application/json' };
+    await (
+      await at.request('/api/inbound?wait=20', { method: 'POST', headers, body: JSON.stringify(body) })
+    ).text();
+  }
+}
+
+test('all channels are listed, found by channel, member and words, sorted, and read in a drawer', async () => {
+  await using at = await openServer(scripted(['At nine.', 'At noon.', 'Yes.', 'Bye.']), {
+    session: { dmScope: 'per-channel-peer' },
+  } as never);
+  await hear(at, '42', 'Ana', 'When does it open?', 'And on Sundays?');
+  await hear(at, '43', 'Bo', 'Is the <b>report</b> done?');
+  await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+  const { page, complaints } = opened;
+  await page.getByRole('link', { name: 'Chats' }).click();
+  const names = page.locator('.admin-table tbody td:first-child');
+  await expect.poll(() => names.allTextContents()).toEqual(['telegram 43', 'telegram 42']);
+  await page.getByRole('button', { name: 'Messages' }).click();
+  await expect.poll(() => names.allTextContents()).toEqual(['telegram 42', 'telegram 43']);
+  expect(await complaintsOf(page)).toEqual([]);
+  await page.getByLabel('Member').fill('bo');
+  await expect.poll(() => names.allTextContents()).toEqual(['telegram 43']);
+  await page.getByLabel('Member').fill('');
+  await page.getByLabel('Words that were said').fill('sundays');
+  await expect.poll(() => names.allTextContents()).toEqual(['telegram 42']);
+  await names.getByRole('button').click();
+  const drawer = page.getByRole('complementary', { name: 'telegram 42' });
+  await drawer.getByText('At noon.').waitFor();
+  expect(await drawer.locator('.said').allTextContents()).toEqual(['When does it open?', 'And on Sundays?']);
+  expect(await complaintsOf(page)).toEqual([]);
+  await page.keyboard.press('Escape');
+  await drawer.waitFor({ state: 'detached' });
+  expect(complaints).toEqual([]);
+});
+
+test('sessions are sorted by tokens, renamed, and deleted after a question; statistics say where the words went', async () => {
+  const usage = {
+    input: 500,
+    output: 100,
+    cacheRead: 0,
+    cacheWrite: 0,
+    totalTokens: 600,
+    cost: { total: 0.25 },
+  };
+  await using at = await openServer(
+    scripted([
+      { text: 'a long answer '.repeat(50), usage },
+      { text: 'short', usage },
+    ]),
+  );
+  await (await at.chat({ message: 'the big one', sessionId: 'big' })).text();
+  await (await at.chat({ message: 'the small one', sessionId: 'small' })).text();
+  await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+  const { page, complaints } = opened;
+  await page.goto(`${at.url}/#/chats`);
+  await page.getByRole('tab', { name: 'Sessions' }).click();
+  const names = page.locator('.admin-table tbody td:first-child');
+  await expect.poll(() => names.allTextContents()).toEqual(['the small one', 'the big one']);
+  await page.getByRole('button', { name: 'Tokens' }).click();
+  await names.getByRole('button', { name: 'the big one' }).click();
+  const drawer = page.locator('.drawer');
+  await drawer.getByText('a long answer').first().waitFor();
+  await drawer.getByRole('button', { name: 'Actions for this session' }).click();
+  await page.getByRole('menuitem', { name: 'Rename' }).click();
+  await drawer.getByLabel('Title').fill('Renamed');
+  await page.keyboard.press('Enter');
+  await drawer.getByRole('heading', { name: 'Renamed' }).waitFor();
+  await drawer.getByRole('button', { name: 'Actions for this session' }).click();
+  await page.getByRole('menuitem', { name: 'Move to trash' }).click();
+  await drawer.getByText('Really move “Renamed” to the trash?').waitFor();
+  expect((await at.reprise.store.get('big')).status).toBe('open');
+  await drawer.getByRole('button', { name: 'Move to trash' }).click();
+  await expect.poll(() => names.allTextContents()).toEqual(['the small one']);
+  expect((await at.reprise.store.get('big')).status).toBe('deleted');
+  await page.getByRole('link', { name: 'Statistics' }).click();
+  await page.locator('.charts').getByText('$0.25').waitFor();
+  expect(await page.locator('.bars').first().textContent()).toBe('main2');
+  expect(await complaintsOf(page)).toEqual([]);
+  expect(complaints).toEqual([]);
+});

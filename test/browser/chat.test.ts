@@ -1,0 +1,171 @@
+import type { Browser, Locator, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Tool } from '../../src/engine/tools/tool.ts';
+import { scripted } from '../support/engine.ts';
+import { pacedModel } from '../support/paced-model.ts';
+import { gate, openServer, TOKEN } from '../support/server.ts';
+import { openBrowser, openPage } from './support/browser.ts';
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await openBrowser();
+}, 120_000);
+afterAll(() => browser?.close());
+
+const field = (page: Page): Locator => page.getByLabel('Message', { exact: true });
+
+async function say(page: Page, text: string): Promise<void> {
+  await field(page).fill(text);
+  await page.keyboard.press('Enter');
+}
+
+describe('a chat in the browser', () => {
+  test('a message is sent, its answer streams, and both are there after a reload', async () => {
+    const model = pacedModel(['Hello ', '**there**', ', friend.']);
+    await using at = await openServer(model);
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page, complaints } = opened;
+    expect(page.url()).not.toContain(TOKEN);
+    await say(page, 'hi');
+    model.allow(2);
+    const answer = page.locator('.answer');
+    await answer.getByText('there').waitFor();
+    expect(await answer.locator('strong').textContent()).toBe('there');
+    expect(await answer.textContent()).not.toContain('friend');
+    model.allow(10);
+    await page.locator('.answer:not(.live)').waitFor();
+    await page.reload();
+    await page.locator('.answer strong').waitFor();
+    expect(await page.locator('.message.user .said').textContent()).toBe('hi');
+    expect(await page.locator('.message').count()).toBe(2);
+    expect(await page.locator('.session').count()).toBe(1);
+    expect(complaints).toEqual([]);
+  });
+
+  test('stop keeps what arrived; Shift+Enter is a new line, and the draft of each session stays', async () => {
+    const model = pacedModel(Array.from({ length: 50 }, (_, i) => `word${i} `));
+    await using at = await openServer(model);
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await field(page).fill('two');
+    await page.keyboard.press('Shift+Enter');
+    await page.keyboard.type('lines');
+    await page.keyboard.press('Enter');
+    model.allow(3);
+    await page.locator('.live').getByText('word2').waitFor();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    // Stopped between words: the model hears of it with its next one.
+    model.allow(1);
+    await page.locator('.answer:not(.live)').getByText('word2').waitFor();
+    await page.getByText('what arrived is kept').first().waitFor();
+    expect(await page.locator('.said').textContent()).toBe('two\nlines');
+    await field(page).fill('half a thought');
+    await page.getByRole('link', { name: 'New chat' }).last().click();
+    await expect.poll(() => field(page).inputValue()).toBe('');
+    await page.goBack();
+    await expect.poll(() => field(page).inputValue()).toBe('half a thought');
+  });
+
+  test('messages that wait are counted and can be cancelled while the answer goes on', async () => {
+    const { opened: opens, open } = gate();
+    await using at = await openServer(scripted([{ wait: opens, text: 'first answer' }, 'never asked for']), {
+      session: { queue: { mode: 'followup' } },
+    });
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await say(page, 'one');
+    await page.locator('.live').waitFor();
+    await say(page, 'two');
+    await say(page, 'three');
+    await page.getByText('2 waiting').waitFor();
+    await page.getByRole('button', { name: 'Cancel waiting messages' }).click();
+    await page.getByText('2 waiting').waitFor({ state: 'detached' });
+    open();
+    await page.locator('.answer:not(.live)').getByText('first answer').waitFor();
+    await expect.poll(() => page.locator('.message.user').count()).toBe(1);
+  });
+
+  test('a call and its result are one row; thinking is folded; facts of each answer are shown', async () => {
+    const tool: Tool = {
+      name: 'look_up',
+      description: 'Looks.',
+      inputSchema: { type: 'object', properties: { word: { type: 'string' } } },
+      safe: true,
+      run: async ({ word }) => `found ${String(word)}`,
+    };
+    const usage = {
+      input: 1200,
+      output: 340,
+      cacheRead: 0,
+      cacheWrite: 0,
+      totalTokens: 1540,
+      cost: { total: 0.5 },
+    };
+    const calls = [{ name: 'look_up', input: { word: 'tea' } }];
+    const model = scripted([
+      { thinking: { text: 'hm, tea' }, text: 'Let me see.', calls, usage },
+      { text: 'It is tea.', usage },
+    ]);
+    await using at = await openServer(model, { tools: [tool] });
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await say(page, 'what is it?');
+    await page.locator('.answer:not(.live)').getByText('It is tea.').waitFor();
+    const row = page.locator('details.tool');
+    expect(await row.count()).toBe(1);
+    expect(await row.locator('summary').textContent()).toMatch(/look_uptea.*ok/);
+    expect(await page.getByText('found tea').isVisible()).toBe(false);
+    await row.locator('summary').click();
+    expect(await page.getByText('found tea').isVisible()).toBe(true);
+    expect(await page.getByText('hm, tea').isVisible()).toBe(false);
+    expect(await page.locator('.facts').first().textContent()).toBe('1.2k → 340 · $0.50');
+  });
+
+  test('a message that joins a running turn is shown in its place, and the answer once', async () => {
+    const { opened: opens, open } = gate();
+    const tool: Tool = {
+      name: 'slow',
+      description: 'Waits.',
+      inputSchema: { type: 'object', properties: {} },
+      safe: true,
+      run: () => opens.then(() => 'done'),
+    };
+    await using at = await openServer(
+      scripted([{ text: 'before', calls: [{ name: 'slow' }] }, 'after both']),
+      {
+        tools: [tool],
+      },
+    );
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await say(page, 'first');
+    await page.locator('.live .tool').waitFor();
+    await say(page, 'second');
+    await page.locator('.said').getByText('second').waitFor();
+    open();
+    await page.locator('.answer:not(.live)').getByText('after both').waitFor();
+    await expect.poll(() => page.locator('.live').count()).toBe(0);
+    expect(await page.locator('.answer .markdown').allTextContents()).toEqual(['before', 'after both']);
+    await expect.poll(() => page.locator('.said').allTextContents()).toEqual(['first', 'second']);
+  });
+
+  test('a slash offers the commands; they are run, not said, and what they tell is shown', async () => {
+    const model = scripted(['hello']);
+    await using at = await openServer(model);
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await say(page, 'hi');
+    await page.locator('.answer:not(.live)').waitFor();
+    await field(page).fill('/');
+    await page.getByRole('option', { name: '/rename' }).waitFor();
+    await page.keyboard.type('rena');
+    await page.keyboard.press('Enter');
+    expect(await field(page).inputValue()).toBe('/rename ');
+    await page.keyboard.type('My plans');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'My plans' }).waitFor();
+    await say(page, '/history');
+    await page.getByRole('dialog').getByText('hello').waitFor();
+    expect(model.requests).toHaveLength(1);
+  });
+});

@@ -1,0 +1,181 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createOfflineModel } from '../../src/models/offline/offline-model.ts';
+import { scripted } from '../support/engine.ts';
+import { openServer, TOKEN } from '../support/server.ts';
+import { complaintsOf } from './support/axe.ts';
+import { openBrowser, openPage } from './support/browser.ts';
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await openBrowser();
+}, 120_000);
+afterAll(() => browser?.close());
+
+const ANSWER =
+  '# Head\n\nSome **text** with `code` and [a link](https://example.org).\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```ts\nconst x = 1; // note\n```\n\n- [x] done';
+
+describe('for everybody', () => {
+  test.each([
+    ['light', { colorScheme: 'light' }],
+    ['dark', { colorScheme: 'dark' }],
+    ['phone', { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }],
+  ] as const)('axe finds nothing to complain about: %s', async (_name, options) => {
+    const usage = { input: 10, output: 5, cacheRead: 0, cacheWrite: 0, totalTokens: 15 };
+    await using at = await openServer(scripted([{ thinking: { text: 'hm' }, text: ANSWER, usage }]));
+    await using opened = await openPage(browser, at.url, options);
+    const { page } = opened;
+    expect(await complaintsOf(page)).toEqual([]);
+    await page.getByLabel('Token').fill(TOKEN);
+    await page.keyboard.press('Enter');
+    await page.getByLabel('Message', { exact: true }).fill('hello');
+    await page.keyboard.press('Enter');
+    await page.locator('.answer:not(.live) figure.code span[class^=hl-]').first().waitFor();
+    expect(await complaintsOf(page)).toEqual([]);
+    const fits = await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth);
+    expect(fits).toBe(true);
+    await page.keyboard.press('Control+k');
+    await page.getByRole('dialog').waitFor();
+    expect(await complaintsOf(page)).toEqual([]);
+  });
+
+  test('with a keyboard alone: sign in, say something, open its menu, search and come back', async () => {
+    await using at = await openServer(createOfflineModel());
+    await using opened = await openPage(browser, at.url);
+    const { page } = opened;
+    const focused = (): Promise<string> =>
+      page.evaluate(
+        () => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.id ?? '',
+      );
+    await expect.poll(focused).toBe('token');
+    await page.keyboard.type(TOKEN);
+    await page.keyboard.press('Enter');
+    await expect.poll(focused).toBe('Message');
+    await page.keyboard.type('hello there');
+    await page.keyboard.press('Enter');
+    await page.locator('.answer:not(.live)').waitFor();
+    await expect.poll(focused).toBe('Message');
+    for (let i = 0; i < 20 && (await focused()) !== 'Actions for this message'; i++)
+      await page.keyboard.press('Shift+Tab');
+    expect(await focused()).toBe('Actions for this message');
+    await page.keyboard.press('Enter');
+    await page.getByRole('menu').waitFor();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Escape');
+    await page.getByRole('menu').waitFor({ state: 'hidden' });
+    expect(await focused()).toBe('Actions for this message');
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('hello');
+    await page.locator('.hits [role=option]').first().waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.keyboard.press('Alt+n');
+    await page.getByText('Say something to begin').waitFor();
+  });
+
+  test('an answer is told once to who cannot see it, when it has ended', async () => {
+    await using at = await openServer(scripted(['It is ready.']));
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await page.getByLabel('Message', { exact: true }).fill('go');
+    await page.keyboard.press('Enter');
+    await page
+      .locator('[role=status][aria-live=polite].offscreen')
+      .getByText('Answer: It is ready.')
+      .waitFor();
+  });
+
+  test('on a phone the list covers the page when asked, and closes when one is chosen', async () => {
+    await using at = await openServer(createOfflineModel());
+    await (await at.chat({ message: 'hello', sessionId: 'one' })).text();
+    const options = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`, options);
+    const { page } = opened;
+    await page.getByRole('button', { name: 'Sessions list' }).tap();
+    await page.locator('.session').tap();
+    await page.locator('.answer').waitFor();
+    await expect.poll(() => page.locator('.session').isVisible()).toBe(false);
+  });
+
+  test('in Chinese, and chosen again after a reload', async () => {
+    await using at = await openServer(createOfflineModel());
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`, { locale: 'zh-CN' });
+    await opened.page.getByText('说点什么开始吧').waitFor();
+    expect(await opened.page.getAttribute('html', 'lang')).toBe('zh');
+  });
+});
+
+test('behind a proxy under another path the page and its API work', async () => {
+  await using at = await openServer(scripted(['through the proxy']));
+  const { createServer, request } = await import('node:http');
+  const proxy = createServer((incoming, outgoing) => {
+    const path = (incoming.url ?? '').replace(/^\/tools\/reprise/, '');
+    if (path === incoming.url) {
+      outgoing.writeHead(404).end();
+      return;
+    }
+    const headers = { ...incoming.headers };
+    const onward = request(new URL(path, at.url), { method: incoming.method ?? 'GET', headers }, (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(outgoing);
+    });
+    incoming.pipe(onward);
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  try {
+    const { port } = proxy.address() as { port: number };
+    await using opened = await openPage(browser, `http://127.0.0.1:${port}/tools/reprise/#token=${TOKEN}`);
+    const { page, complaints } = opened;
+    await page.getByLabel('Message', { exact: true }).fill('hi');
+    await page.keyboard.press('Enter');
+    await page.locator('.answer:not(.live)').getByText('through the proxy').waitFor();
+    expect(complaints).toEqual([]);
+  } finally {
+    proxy.closeAllConnections();
+    proxy.close();
+  }
+});
+
+test('the page is small: 45 kB of script to begin with, 10 kB of style', () => {
+  const folder = 'dist/web/assets';
+  const read = (name: string): Buffer => readFileSync(`${folder}/${name}`);
+  const size = (name: string): number => gzipSync(read(name), { level: 9 }).length;
+  const sum = (names: Iterable<string>): number => [...names].reduce((all, name) => all + size(name), 0);
+  const names = readdirSync(folder);
+  const first = new Set(names.filter((name) => /^index-.*\.js$/.test(name)));
+  for (const name of first)
+    for (const [, needed = ''] of read(name)
+      .toString()
+      .matchAll(/(?:from|import)\s*["'`]\.\/([^"'`]+\.js)["'`]/g))
+      first.add(needed);
+  expect(sum(first)).toBeLessThan(45_000);
+  expect(sum(names.filter((name) => name.endsWith('.css')))).toBeLessThan(10_000);
+  // Markdown with the first conversation, colours with the first code, dialogs and other views when they are opened.
+  const later = names.filter((name) => name.endsWith('.js') && !first.has(name));
+  expect(later.length).toBeGreaterThan(3);
+  expect(sum(later.filter((name) => !name.startsWith('highlight')))).toBeLessThan(35_000);
+  expect(sum(later.filter((name) => name.startsWith('highlight')))).toBeLessThan(26_000);
+});
+
+test('its files are sent packed and kept for good by their names; nothing beside them is', async () => {
+  await using at = await openServer(scripted([]));
+  const index = await fetch(at.url);
+  expect(index.headers.get('cache-control')).toBe('no-cache');
+  const html = await index.text();
+  const [, script = ''] = /src="\.(\/assets\/[^"]+)"/.exec(html) ?? [];
+  const answer = await fetch(at.url + script);
+  expect(answer.headers.get('content-encoding')).toBe('gzip');
+  expect(answer.headers.get('cache-control')).toContain('immutable');
+  expect(answer.headers.get('content-security-policy')).toMatch(/script-src 'self';.*trusted-types 'none'/);
+  const plain = await fetch(at.url + script, { headers: { 'accept-encoding': 'identity' } });
+  expect(plain.headers.get('content-encoding')).toBeNull();
+  expect(await plain.text()).toBe(await answer.text());
+  for (const path of ['/assets/none.js', '/assets/..%2findex.html', '/index.html'])
+    expect((await fetch(at.url + path)).status, path).toBeGreaterThanOrEqual(400);
+});

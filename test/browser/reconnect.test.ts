@@ -1,0 +1,99 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { scripted } from '../support/engine.ts';
+import { openServer, TOKEN } from '../support/server.ts';
+import { killServer, ServerHome } from '../support/server-process.ts';
+import { openBrowser, openPage } from './support/browser.ts';
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await openBrowser();
+}, 120_000);
+afterAll(() => browser?.close());
+
+describe('I-71 whatever happens to the server', () => {
+  test('an answer that was cut off by a killed server goes on by itself, and is shown once', async () => {
+    using home = new ServerHome();
+    const first = await home.start(['one two three …']);
+    const port = Number(new URL(first.url).port);
+    await using opened = await openPage(browser, `${first.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await page.getByLabel('Message', { exact: true }).fill('count');
+    await page.keyboard.press('Enter');
+    await page.locator('.live').getByText('one two three').waitFor();
+    await killServer(first);
+    await page.getByText('Reconnecting').waitFor();
+    // Written while nobody answers: it is sent when somebody does.
+    await page.getByLabel('Message', { exact: true }).fill('and then?');
+    await page.keyboard.press('Enter');
+    await page.locator('.message.sending').waitFor();
+    await home.start(['one two three four five', 'six'], port);
+    await page.locator('.answer:not(.live)').getByText('six').waitFor();
+    await page.getByText('Connected').waitFor();
+    await expect.poll(() => page.locator('.live').count()).toBe(0);
+    const said = await page.locator('.message.user .said').allTextContents();
+    expect(said).toEqual(['count', 'and then?']);
+    const answers = (await page.locator('.answer .markdown').allTextContents()).join('|');
+    expect(answers.match(/five|six/g)).toEqual(['five', 'six']);
+    expect(await page.locator('.message.failed').count()).toBe(0);
+  });
+
+  test('what others say in the session appears by itself', async () => {
+    await using at = await openServer(scripted(['hello', 'from elsewhere']));
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await page.getByLabel('Message', { exact: true }).fill('hi');
+    await page.keyboard.press('Enter');
+    await page.locator('.answer:not(.live)').getByText('hello').waitFor();
+    const sessionId = page.url().split('/').at(-1);
+    await (await at.chat({ message: 'said in another tab', sessionId })).text();
+    await page.locator('.said').getByText('said in another tab').waitFor();
+    await page.locator('.answer:not(.live)').getByText('from elsewhere').waitFor();
+  });
+});
+
+describe('the token', () => {
+  test('a wrong one is refused in the form; the right one opens the page and is not in storage for good', async () => {
+    await using at = await openServer(scripted([]));
+    await using opened = await openPage(browser, at.url);
+    const { page, context } = opened;
+    await page.getByLabel('Token').fill('wrong');
+    await page.keyboard.press('Enter');
+    await page.getByRole('alert').getByText('not the one').waitFor();
+    await page.getByLabel('Token').fill(TOKEN);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByLabel('Message', { exact: true }).waitFor();
+    expect(await page.evaluate(() => JSON.stringify({ ...localStorage }))).not.toContain(TOKEN);
+    const other = await context.newPage();
+    await other.goto(at.url);
+    await other.getByLabel('Token').waitFor();
+    await other.getByLabel('Keep me signed in').check();
+    await other.getByLabel('Token').fill(TOKEN);
+    await other.keyboard.press('Enter');
+    await other.getByLabel('Message', { exact: true }).waitFor();
+    const third = await context.newPage();
+    await third.goto(at.url);
+    await third.getByLabel('Message', { exact: true }).waitFor();
+  });
+
+  test('one that was changed leads back to the form, and what was being written is still there', async () => {
+    const port = await freePort();
+    const before = await openServer(scripted(['hello']), {}, { port });
+    await using opened = await openPage(browser, `${before.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await page.getByLabel('Message', { exact: true }).fill('a long thought');
+    await before[Symbol.asyncDispose]();
+    const renewed = 'another-token-that-is-long-enough-too';
+    await using after = await openServer(scripted(['hello']), {}, { port, token: renewed });
+    expect(after.url).toBe(before.url);
+    await page.getByText('The token has changed').waitFor();
+    await page.getByLabel('Token').fill(renewed);
+    await page.keyboard.press('Enter');
+    await expect.poll(() => page.getByLabel('Message', { exact: true }).inputValue()).toBe('a long thought');
+  });
+});
+
+async function freePort(): Promise<number> {
+  await using probe = await openServer(scripted([]));
+  return Number(new URL(probe.url).port);
+}

@@ -1,0 +1,180 @@
+import type { Browser, Locator, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { scripted } from '../support/engine.ts';
+import { type OpenedServer, openServer, TOKEN } from '../support/server.ts';
+import { openBrowser, openPage } from './support/browser.ts';
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await openBrowser();
+}, 120_000);
+afterAll(() => browser?.close());
+
+const answers = (page: Page): Locator => page.locator('.answer:not(.live) .markdown');
+
+async function talk(at: OpenedServer, texts: readonly string[], sessionId = 's'): Promise<void> {
+  for (const message of texts) await (await at.chat({ message, sessionId })).text();
+}
+
+async function choose(page: Page, where: Locator, name: string): Promise<void> {
+  await where.hover();
+  await where.getByRole('button', { name: /^Actions/ }).click();
+  await page.getByRole('menuitem', { name }).click();
+}
+
+const head = (page: Page): Locator => page.locator('.chat-head');
+
+describe('everything can be seen and taken back', () => {
+  test('a summary is previewed, opens to what it says, what it lost and the originals, and is undone', async () => {
+    const long = 'Long words about many things. '.repeat(80);
+    const model = scripted(
+      [...Array.from({ length: 16 }, (_, i) => `answer ${i} ${long}`), 'A SUMMARY of it'],
+      20_000,
+    );
+    await using at = await openServer(model);
+    await talk(
+      at,
+      Array.from({ length: 16 }, (_, i) => `question ${i} about src/file-${i}.ts`),
+    );
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page, complaints } = opened;
+    await page.goto(`${at.url}/#/s/main/s`);
+    await answers(page).getByText('answer 15').waitFor();
+    await choose(page, head(page), 'Sum up');
+    await page.getByText(/\d+ entries \(.* tokens\) would be summed up/).waitFor();
+    await page.getByRole('button', { name: 'Sum up now' }).click();
+    await page.getByText(/It can be taken back/).waitFor();
+    await page.locator('.messages').press('Home');
+    const rule = page.locator('.fold');
+    await rule.getByText(/^\d+ messages → summary$/).waitFor();
+    expect(await page.locator('.messages').getByText('question 0 about').count()).toBe(0);
+    await rule.getByRole('button', { name: 'Summary' }).click();
+    await rule.getByText('A SUMMARY of it').waitFor();
+    await rule.getByRole('button', { name: 'Kept facts' }).click();
+    await rule.getByText('file-0.ts').first().waitFor();
+    await rule.getByRole('button', { name: 'Originals' }).click();
+    await page.locator('.said').getByText('question 0 about').waitFor();
+    await rule.getByRole('button', { name: 'Undo' }).click();
+    await page.locator('.fold').waitFor({ state: 'detached' });
+    await page.locator('.said').getByText('question 0 about').waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  test('another answer keeps the old one as a branch, and the tree leads back to it', async () => {
+    await using at = await openServer(scripted(['first answer', 'second answer', 'third answer']));
+    await talk(at, ['tell me']);
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await page.goto(`${at.url}/#/s/main/s`);
+    await answers(page).getByText('first answer').waitFor();
+    await choose(page, page.locator('.answer').last(), 'Answer again');
+    await answers(page).getByText('second answer').waitFor();
+    await expect.poll(() => answers(page).allTextContents()).toEqual(['second answer']);
+    await choose(page, page.locator('.message.user').last(), 'Edit');
+    await page.getByLabel('Message', { exact: true }).fill('tell me more');
+    await page.keyboard.press('Enter');
+    await answers(page).getByText('third answer').waitFor();
+    await expect.poll(() => page.locator('.said').allTextContents()).toEqual(['tell me more']);
+    await choose(page, head(page), 'Tree');
+    const lines = page.locator('.branches button');
+    await expect.poll(() => lines.count()).toBe(3);
+    await lines.first().click();
+    await expect.poll(() => answers(page).allTextContents()).toEqual(['first answer']);
+    await choose(page, page.locator('.answer').last(), 'What the model saw');
+    await page.getByRole('dialog').getByText('exactly what was sent').waitFor();
+  });
+
+  test('a session is renamed, copied, pinned, deleted and brought back', async () => {
+    await using at = await openServer(scripted(['an answer', 'another']));
+    await talk(at, ['keep this', 'and this']);
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await page.goto(`${at.url}/#/s/main/s`);
+    await answers(page).getByText('another').waitFor();
+    await choose(page, page.locator('.message.user').first(), 'Pin');
+    await page.locator('.message.user').first().getByText('pinned').waitFor();
+    await choose(page, head(page), 'Rename');
+    await page.getByLabel('Title').fill('The plan');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'The plan' }).waitFor();
+    await choose(page, page.locator('.answer').first(), 'Copy up to here');
+    await page.getByText('Goes on from another session').waitFor();
+    await expect.poll(() => answers(page).allTextContents()).toEqual(['an answer']);
+    await page.goBack();
+    await answers(page).getByText('another').waitFor();
+    await choose(page, head(page), 'Move to trash');
+    await page.locator('.banner').getByText('in the trash').waitFor();
+    expect(await page.getByLabel('Message', { exact: true }).isDisabled()).toBe(true);
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click();
+    await page.locator('.banner').getByText('in the trash').waitFor({ state: 'detached' });
+    await page.locator('.session').getByText('The plan').first().waitFor();
+  });
+});
+
+describe('however much there is', () => {
+  test('10,000 messages scroll with few of them drawn; a hit of the search opens at its message', async () => {
+    await using at = await openServer(scripted([]));
+    const { store } = at.reprise;
+    const { id } = await store.create({ id: 'big', key: 'agent:main:session:big' });
+    const entry = (i: number): object => ({
+      type: 'message',
+      message: {
+        role: i % 2 === 0 ? 'user' : 'assistant',
+        content: [{ type: 'text', text: `entry ${i} ${i === 4321 ? 'needle' : 'hay'}` }],
+      },
+    });
+    for (let from = 0; from < 10_000; from += 1000)
+      await store.append(id, Array.from({ length: 1000 }, (_, i) => entry(from + i)) as never);
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page, complaints } = opened;
+    await page.goto(`${at.url}/#/s/main/big`);
+    await page.getByText('entry 9999 hay').waitFor();
+    expect(await page.locator('.row .message').count()).toBeLessThan(80);
+    // Older pages come as they are scrolled to, and what is read stays where it is.
+    const box = page.locator('.messages');
+    for (let i = 0; i < 4; i++) {
+      const before = await page.locator('.said').first().textContent();
+      await box.press('Home');
+      await expect.poll(() => page.locator('.said').first().textContent()).not.toBe(before);
+    }
+    await page.getByRole('button', { name: 'Jump to latest' }).click();
+    await page.getByText('entry 9999 hay').waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByPlaceholder('Words that were said').fill('needle');
+    await page.locator('.hits mark').waitFor();
+    await page.keyboard.press('Enter');
+    await page.locator('.flash').getByText('entry 4321 needle').waitFor();
+    expect(page.url()).toContain('/big/');
+    expect(await page.locator('.row .message').count()).toBeLessThan(80);
+    await page.getByRole('button', { name: 'Jump to latest' }).click();
+    await page.getByText('entry 9999 hay').waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  test('thousands of sessions are listed in pages, and filtered as it is typed', async () => {
+    await using at = await openServer(scripted([]));
+    const COUNT = 1500;
+    for (let i = 0; i < COUNT; i++)
+      await at.reprise.store.create({
+        id: `n${i}`,
+        key: `agent:main:session:n${i}`,
+        settings: { label: `plan ${i}` },
+      });
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await page.locator('.session').first().waitFor();
+    expect(await page.locator('.session').count()).toBeLessThan(60);
+    const list = page.locator('.sessions');
+    const height = (): Promise<number> => list.evaluate((element) => element.scrollHeight);
+    const first = await height();
+    await list.press('End');
+    await expect.poll(height).toBeGreaterThan(first);
+    await page.getByLabel('Filter sessions').fill('plan 77');
+    await expect.poll(() => page.locator('.session .name').allTextContents()).toContain('plan 77');
+    await expect
+      .poll(async () =>
+        (await page.locator('.session .name').allTextContents()).every((name) => name.includes('plan 77')),
+      )
+      .toBe(true);
+  });
+});

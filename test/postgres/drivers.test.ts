@@ -1,0 +1,27 @@
+import { afterEach, beforeEach, describe } from 'vitest';
+import { openStore } from '../../src/config/open.ts';
+import type { DriverOptions } from '../../src/testing/crash/driver-process.ts';
+import { HOLDER_ENDS, testContention, testHolderEnds } from '../support/contention-suite.ts';
+import { testKills } from '../support/kill-suite.ts';
+import { type FreshDatabase, freshDatabase } from '../support/postgres.ts';
+
+const ROUNDS = Number(process.env['REPRISE_CRASH_ROUNDS'] ?? 4);
+
+let database: FreshDatabase;
+beforeEach(async () => {
+  database = await freshDatabase();
+  // Made before several processes start at once and wait for each other.
+  await (await openStore({ kind: 'postgres', url: database.url }))[Symbol.asyncDispose]();
+});
+afterEach(() => database[Symbol.asyncDispose]());
+
+const options = (): DriverOptions => ({ store: 'postgres', home: '', url: database.url });
+
+describe('processes on one database', () => {
+  testKills({ options, rounds: ROUNDS, records: 4 });
+  testContention(options);
+});
+
+describe('T41 a holder that ends in the middle', () => {
+  testHolderEnds(options, { ends: HOLDER_ENDS.slice(1, 2), signals: ['SIGKILL'] });
+});

@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'vitest';
+import type { StreamEvent } from '../../src/protocol/events.ts';
+import { Cluster, type ClusterNode } from '../support/cluster.ts';
+import { openPacedProvider } from '../support/paced-provider.ts';
+import { freshDatabase } from '../support/postgres.ts';
+import { allFrames, frames, type RawFrame, textOf } from '../support/server.ts';
+
+const isDelta = ({ event }: RawFrame): boolean => event.type === 'text_delta';
+const told = (all: readonly RawFrame[]): RawFrame[] =>
+  all.filter(({ event: { type } }) => !['session', 'queued', 'idle'].includes(type));
+const countOf = (type: StreamEvent['type'], all: readonly RawFrame[]): number =>
+  all.filter(({ event }) => event.type === type).length;
+const answerTo = (message: string, words: number): string =>
+  Array.from({ length: words }, (_, i) => `${message}${i} `).join('');
+
+function resume(node: ClusterNode, id?: string, inboxId?: string): Promise<Response> {
+  const headers = id === undefined ? {} : { 'last-event-id': id };
+  const of = inboxId === undefined ? '' : `&inboxId=${inboxId}`;
+  return node.request(`/api/agents/main/chat/stream?sessionId=s${of}`, { headers });
+}
+
+async function readSome(
+  response: Response | Promise<Response>,
+  isEnough: (all: readonly RawFrame[]) => boolean,
+): Promise<RawFrame[]> {
+  const all: RawFrame[] = [];
+  for await (const frame of frames(await response)) {
+    all.push(frame);
+    if (isEnough(all)) break;
+  }
+  return all;
+}
+
+const deltas =
+  (count: number) =>
+  (all: readonly RawFrame[]): boolean =>
+    all.filter(isDelta).length >= count;
+
+describe('servers on one PostgreSQL', { timeout: 180_000 }, () => {
+  test('any accepts, one runs, and all stream the same events; a client goes on at another', async () => {
+    await using database = await freshDatabase();
+    await using provider = await openPacedProvider(60);
+    await using cluster = new Cluster({
+      url: database.url,
+      model: 'openai-compatible:paced',
+      env: {
+        REPRISE_MODELS_OPENAI_COMPATIBLE_BASE_URL: provider.url,
+        REPRISE_SESSION_QUEUE: '{"mode":"followup"}',
+      },
+    });
+    const [first, second, third] = await Promise.all([cluster.start(), cluster.start(), cluster.start()]);
+    const here = await first.chat({ message: 'a', sessionId: 's' });
+    provider.allow(20);
+    const begun = await readSome(resume(second), deltas(20));
+    const joined = await readSome(resume(third), deltas(20));
+    expect(told(joined)).toEqual(told(begun));
+    // Accepted by a server that does not run it, behind what runs.
+    const queued = await third.chat({ message: 'b', sessionId: 's' });
+    const rest = resume(third, begun.at(-1)?.id, inboxIdOf(begun));
+    provider.allow(40);
+    const all = told(await allFrames(here));
+    expect(textOf(all.map(({ event }) => event))).toBe(answerTo('a', 60));
+    expect([...told(begun), ...told(await allFrames(rest))]).toEqual(all);
+    // The next one is heard where it was accepted as where it runs.
+    const heard = await allFrames(queued);
+    expect(heard.filter(isDelta)).toHaveLength(60);
+    expect(textOf(heard.map(({ event }) => event))).toBe(answerTo('b', 60));
+    const place = heard.findIndex(isDelta) + 10;
+    const again = await allFrames(resume(second, heard[place]?.id, inboxIdOf(heard)));
+    expect(told(again)).toEqual(told(heard.slice(place + 1)));
+    expect(provider.asked).toEqual(['a', 'b']);
+  });
+
+  test('one that is killed in a turn is replaced: its streams are told what was kept, and its queue goes on', async () => {
+    await using database = await freshDatabase();
+    await using provider = await openPacedProvider(10);
+    await using cluster = new Cluster({
+      url: database.url,
+      model: 'openai-compatible:paced',
+      env: {
+        REPRISE_MODELS_OPENAI_COMPATIBLE_BASE_URL: provider.url,
+        REPRISE_SESSION_QUEUE: '{"mode":"followup"}',
+      },
+    });
+    const [dies, stays] = await Promise.all([cluster.start(), cluster.start()]);
+    const begun = dies.chat({ message: 'a', sessionId: 's' });
+    provider.allow(5);
+    const had = await readSome(begun, deltas(5));
+    const queued = await dies.chat({ message: 'b', sessionId: 's' });
+    const queuedId = inboxIdOf(await readSome(queued, ({ length }) => length === 1));
+    const listens = await resume(stays, undefined, inboxIdOf(had));
+    const heard: RawFrame[] = [];
+    let isKilled = false;
+    for await (const frame of frames(listens)) {
+      heard.push(frame);
+      if (isKilled || heard.filter(isDelta).length < 5) continue;
+      isKilled = true;
+      await cluster.end(dies, 'SIGKILL');
+      provider.allow(5);
+    }
+    expect(told(heard).slice(0, 6)).toEqual(told(had).slice(0, 6));
+    expect(countOf('interrupted', heard)).toBe(1);
+    expect(textOf(heard.map(({ event }) => event))).toBe(answerTo('a', 10));
+    expect(countOf('done', heard)).toBe(1);
+    // Whoever was at the one that died goes on at the other.
+    const gone = await allFrames(resume(stays, had.at(-1)?.id, inboxIdOf(had)));
+    expect(textOf([...had, ...gone].map(({ event }) => event))).toBe(answerTo('a', 10));
+    expect(countOf('done', [...had, ...gone])).toBe(1);
+    const next = await allFrames(resume(stays, undefined, queuedId));
+    expect(textOf(next.map(({ event }) => event))).toBe(answerTo('b', 10));
+  });
+});
+
+function inboxIdOf(all: readonly RawFrame[]): string {
+  const [first] = all;
+  return first?.event.type === 'session' ? (first.event.inboxId ?? '') : '';
+}

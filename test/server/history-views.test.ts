@@ -1,0 +1,103 @@
+import { describe, expect, test } from 'vitest';
+import { createClient } from '../../src/client/index.ts';
+import type { Tool } from '../../src/engine/tools/tool.ts';
+import { scripted } from '../support/engine.ts';
+import { gate, type OpenedServer, openServer, TOKEN } from '../support/server.ts';
+
+const echo: Tool = {
+  name: 'echo',
+  description: 'Says it again.',
+  inputSchema: { type: 'object', properties: { text: { type: 'string' } } },
+  safe: true,
+  run: async ({ text }) => `echo: ${String(text)}`,
+};
+
+const clientOf = ({ url }: OpenedServer) => createClient({ url, token: TOKEN }).session('s');
+
+async function talk(at: OpenedServer, ...texts: string[]): Promise<void> {
+  for (const message of texts) await (await at.chat({ message, sessionId: 's' })).text();
+}
+
+describe('a history for people who look at it', () => {
+  test('rows say who answered, what it took, how a tool ended, and with marks how turns did', async () => {
+    const usage = { input: 10, output: 5, cacheRead: 100, cacheWrite: 7, totalTokens: 122 };
+    const calls = [{ name: 'echo', input: { text: 'x' } }];
+    await using at = await openServer(scripted([{ text: 'see', calls, usage }, 'done']), { tools: [echo] });
+    await talk(at, 'hi');
+    const session = clientOf(at);
+    const plain = await session.history();
+    expect(plain.data.map(({ role }) => role)).toEqual(['user', 'assistant', 'toolResult', 'assistant']);
+    expect(plain.data[1]).toMatchObject({
+      model: 'scripted/scripted',
+      stopReason: 'toolUse',
+      usage: { inputTokens: 117, outputTokens: 5 },
+    });
+    expect(plain.data[2]).toMatchObject({ toolCallId: 'call_0_0', toolName: 'echo', isError: false });
+    expect(plain.data[2]?.durationMs).toBeGreaterThanOrEqual(0);
+    const marked = await session.history({ marks: true });
+    expect(marked.data.at(-1)).toMatchObject({
+      role: 'custom',
+      details: { customType: 'reprise.turn', data: { status: 'done', turnId: expect.any(String) } },
+    });
+    expect(marked.data.slice(0, -1)).toEqual(plain.data);
+  });
+
+  test('a page around an entry, by id or number, has it in the middle; what is elsewhere is refused', async () => {
+    await using at = await openServer(scripted(Array.from({ length: 10 }, (_, i) => `answer ${i}`)));
+    await talk(at, ...Array.from({ length: 10 }, (_, i) => `question ${i}`));
+    const session = clientOf(at);
+    const { data: all } = await session.history();
+    const wanted = all[9];
+    for (const around of [wanted?.id, String(wanted?.seq)] as string[]) {
+      const { data, hasMore } = await session.history({ around, limit: 6 });
+      expect(data).toEqual(all.slice(6, 12));
+      expect(hasMore).toBe(true);
+    }
+    const whole = await session.history({ around: wanted?.id ?? '', limit: 100 });
+    expect(whole).toMatchObject({ data: all, hasMore: false });
+    await expect(session.history({ around: 'nothing' })).rejects.toMatchObject({ code: 'INVALID_INPUT' });
+    await expect(session.history({ around: 'x', after: 'y' })).rejects.toMatchObject({
+      code: 'INVALID_INPUT',
+    });
+  });
+});
+
+describe('what was left can be gone on with', () => {
+  test('/retry over HTTP says the message again and names its turn; branch goes back to the old answer', async () => {
+    await using at = await openServer(scripted(['first', 'second', 'third']));
+    await talk(at, '//slash');
+    const session = clientOf(at);
+    const old = (await session.history()).data.at(-1);
+    const { inboxId, name } = await session.command('/retry');
+    expect(name).toBe('retry');
+    for await (const event of session.stream({ inboxId }))
+      if (event.type === 'done') expect(event.text).toBe('second');
+    const texts = async (): Promise<string[]> => (await session.history()).data.map(({ text }) => text);
+    expect(await texts()).toEqual(['/slash', 'second']);
+    await session.branch(old?.id ?? '');
+    expect(await texts()).toEqual(['/slash', 'first']);
+    expect((await session.redo()).undone).toBe('turn');
+    expect(await texts()).toEqual(['/slash', 'second']);
+    await expect(session.branch('nothing')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await talk(at, 'more');
+    expect(await texts()).toEqual(['/slash', 'second', 'more', 'third']);
+  });
+
+  test('what waits is cancelled while what runs goes on', async () => {
+    const { opened, open } = gate();
+    await using at = await openServer(scripted([{ wait: opened, text: 'one' }]), {
+      session: { queue: { mode: 'followup' } },
+    });
+    const first = at.chat({ message: 'a', sessionId: 's' });
+    await (await first).body?.getReader().read();
+    const second = await at.chat({ message: 'b', sessionId: 's' });
+    expect(await clientOf(at).stop({ waiting: true, running: false })).toEqual({
+      stopped: false,
+      cancelled: 1,
+    });
+    expect(await second.text()).toContain('"type":"error"');
+    open();
+    await at.reprise.idle();
+    expect((await clientOf(at).history()).data.map(({ text }) => text)).toEqual(['a', 'one']);
+  });
+});

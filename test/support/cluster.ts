@@ -1,0 +1,102 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { type Client, createClient } from '../../src/client/index.ts';
+import { cliEnv } from './cli-env.ts';
+import { TOKEN } from './server.ts';
+
+export interface ClusterOptions {
+  /** Of the database all of them share. */
+  readonly url: string;
+  readonly model: string;
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+export interface ClusterNode {
+  readonly url: string;
+  readonly child: ChildProcess;
+  /** With the token, on this one. */
+  request(path: string, init?: RequestInit): Promise<Response>;
+  chat(body: object, headers?: Record<string, string>): Promise<Response>;
+}
+
+/** Real `reprise serve` processes on one database, with a token they share and a home each. */
+export class Cluster implements AsyncDisposable {
+  readonly #options: ClusterOptions;
+  readonly #folder: string = mkdtempSync(join(tmpdir(), 'reprise-nodes-'));
+  #nodes: ClusterNode[] = [];
+  #made = 0;
+  #turn = 0;
+
+  constructor(options: ClusterOptions) {
+    this.#options = options;
+  }
+
+  get nodes(): readonly ClusterNode[] {
+    return this.#nodes;
+  }
+
+  async start(): Promise<ClusterNode> {
+    const { url: database, model, env = {} } = this.#options;
+    const home = join(this.#folder, `node-${this.#made++}`);
+    const child = spawn(process.execPath, ['bin/reprise.cjs', 'serve', '--port', '0', '--json'], {
+      env: cliEnv({
+        REPRISE_HOME: home,
+        REPRISE_STORE: 'postgres',
+        REPRISE_STORE_URL: database,
+        REPRISE_TOKEN: TOKEN,
+        REPRISE_MODEL: model,
+        REPRISE_LOG_LEVEL: 'fatal',
+        ...env,
+      }),
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const gone = once(child, 'exit').then(() => Promise.reject(new Error('it did not start')));
+    const line = once(createInterface({ input: child.stdout }), 'line').then(([first]) => String(first));
+    gone.catch(() => undefined); // later on it may
+    const { url } = JSON.parse(await Promise.race([line, gone])) as { readonly url: string };
+    const request: ClusterNode['request'] = (path, { headers, ...init } = {}) =>
+      fetch(url + path, { ...init, headers: { authorization: `Bearer ${TOKEN}`, ...headers } });
+    const chat: ClusterNode['chat'] = (body, headers = {}) =>
+      request('/api/agents/main/chat', {
+        method: 'POST',
+        body: JSON.stringify(body),
+        headers: { 'content-type': 'application/json', ...headers },
+      });
+    const node = { url, child, request, chat };
+    this.#nodes.push(node);
+    return node;
+  }
+
+  /** Gone from the list before it is gone: as a balancer that was told. */
+  async end(node: ClusterNode, signal: NodeJS.Signals): Promise<number | null> {
+    this.#nodes = this.#nodes.filter((other) => other !== node);
+    const ended = once(node.child, 'exit') as Promise<[number | null]>;
+    node.child.kill(signal);
+    return (await ended)[0];
+  }
+
+  /** A client whose every request goes to another of the servers that are there. */
+  client(): Client {
+    return createClient({
+      url: 'http://balancer.invalid',
+      token: TOKEN,
+      retries: 100,
+      backoffMs: 20,
+      fetch: async (input, init) => {
+        const node = this.#nodes[this.#turn++ % this.#nodes.length];
+        if (node === undefined) throw new Error('no server is there');
+        const { pathname, search } = new URL(String(input));
+        return fetch(node.url + pathname + search, init);
+      },
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { child } of this.#nodes) child.kill('SIGKILL');
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,148 @@
+import fc from 'fast-check';
+import { Lexer } from 'marked';
+import { type ComponentChild, isValidElement } from 'preact';
+import { expect, test } from 'vitest';
+import { CodeBlock } from '../../web/src/markdown/code-block.tsx';
+import { highlight } from '../../web/src/markdown/highlight.ts';
+import { lexText } from '../../web/src/markdown/lexer.ts';
+import { block } from '../../web/src/markdown/nodes.tsx';
+import { safeLink } from '../../web/src/markdown/safe-link.ts';
+
+interface Shown {
+  readonly tags: readonly string[];
+  readonly props: readonly (readonly [tag: string, name: string, value: unknown])[];
+  readonly text: string;
+}
+
+/** Everything a tree of nodes would put into the page. */
+function shown(nodes: unknown): Shown {
+  const tags: string[] = [];
+  const props: [string, string, unknown][] = [];
+  let text = '';
+  const walk = (node: ComponentChild | ComponentChild[]): void => {
+    if (Array.isArray(node)) for (const child of node) walk(child);
+    else if (typeof node === 'string' || typeof node === 'number') text += node;
+    else if (isValidElement(node)) {
+      const { type } = node;
+      const { children, ...rest } = node.props as Record<string, unknown>;
+      if (type === CodeBlock) text += String(rest['code']);
+      else if (typeof type === 'string') {
+        tags.push(type);
+        for (const [name, value] of Object.entries(rest)) props.push([type, name, value]);
+      }
+      walk(children as ComponentChild);
+    }
+  };
+  walk(nodes as ComponentChild);
+  return { tags, props, text };
+}
+
+const render = (text: string): Shown => shown(lexText(Lexer.lex, text).map(block));
+
+const TAGS = new Set(
+  'p h2 ul ol li blockquote hr div table thead tbody tr th td strong em del code br a input'.split(' '),
+);
+const PROPS = new Set(
+  'class key href target rel title start type checked disabled aria-label role tabIndex data-align'.split(
+    ' ',
+  ),
+);
+
+const HOSTILE = [
+  '<img src=x onerror=alert(1)>',
+  '<script>alert(1)</script>',
+  '</script><svg onload=alert(1)>',
+  '[x](javascript:alert(1))',
+  '[x](JaVaScRiPt:alert(1))',
+  '[x](java\tscript:alert(1))',
+  '[x](&#106;avascript:alert(1))',
+  '[x](data:text/html,<script>alert(1)</script>)',
+  '[x](vbscript:x)',
+  '[x](//evil.example/a)',
+  '[x](https://good.example "onmouseover=alert(1)")',
+  '![x](javascript:alert(1))',
+  '![x](https://tracker.example/p.gif)',
+  '<javascript:alert(1)>',
+  '<https://a.example/">',
+  '[a]: javascript:alert(1)\n\n[a]',
+  '`<b>`',
+  '| <i>a | b |\n|---|---|\n| <b onclick=x> | c |',
+  '<!-- x --><iframe src="https://evil.example">',
+  '- [ ] <style>*{}</style>',
+];
+
+test.each(HOSTILE)('I-70 T79 %j becomes allowed nodes and text only', (text) => {
+  const { tags, props, text: said } = render(text);
+  for (const tag of tags) expect(TAGS).toContain(tag);
+  for (const [tag, name, value] of props) {
+    expect(PROPS, `${tag} ${name}`).toContain(name);
+    if (name === 'href') expect(String(value)).toMatch(/^(?:https?|mailto):/);
+  }
+  if (text.includes('<script>')) expect(said).toContain('alert(1)');
+});
+
+test('I-70 so does any mixture of them', () => {
+  const piece = fc.oneof(
+    fc.constantFrom(
+      ...HOSTILE,
+      '\n',
+      '\n\n',
+      '> ',
+      '- ',
+      '1. ',
+      '```',
+      '**',
+      '*',
+      '|',
+      '    ',
+      '&lt;',
+      '[',
+      '](',
+      ')',
+    ),
+    fc.string({ maxLength: 8 }),
+  );
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
+      const { tags, props } = render(pieces.join(''));
+      expect(tags.filter((tag) => !TAGS.has(tag))).toEqual([]);
+      expect(props.filter(([, name]) => !PROPS.has(name))).toEqual([]);
+      for (const [, name, value] of props)
+        if (name === 'href') expect(safeLink(String(value)), String(value)).toBe(value);
+    }),
+    { numRuns: Number(process.env['REPRISE_PROPERTY_RUNS'] ?? 300) },
+  );
+});
+
+test('what people write in answers has its shape', () => {
+  const { tags, text } = render(
+    '# A\n\nb **c** `d` <e>\n\n- x\n- y\n\n| h |\n|--:|\n| 1 |\n\n```ts\nlet f = 1 < 2;\n```',
+  );
+  expect(tags).toEqual([
+    'h2',
+    'p',
+    'strong',
+    'code',
+    'ul',
+    'li',
+    'li',
+    'div',
+    'table',
+    'thead',
+    'tr',
+    'th',
+    'tbody',
+    'tr',
+    'td',
+  ]);
+  expect(text).toContain('<e>');
+  expect(text).toContain('let f = 1 < 2;');
+});
+
+test('code has the same letters with colours as without', () => {
+  const code = ['const a = `<b>$', '{1}</b>`; // "x" & </script>\n'].join('');
+  const nodes = highlight(code, 'ts');
+  expect(shown(nodes).text).toBe(code);
+  expect(new Set(shown(nodes).tags)).toEqual(new Set(['span']));
+  expect(highlight(code, 'no-such-language')).toBeUndefined();
+});

@@ -1,0 +1,118 @@
+import type { JSX } from 'preact';
+import { cost, fullTime, shortCount, shortTime } from '../format.ts';
+import { Markdown } from '../markdown/markdown.tsx';
+import type { Conversation } from '../stores/conversation.ts';
+import { dialog } from '../stores/dialogs.ts';
+import { type AnswerItem, costOf } from '../stores/transcript-items.ts';
+import { t } from '../strings.ts';
+import { CopyButton } from '../ui/copy-button.tsx';
+import { Menu, type MenuEntry } from '../ui/menu.tsx';
+import { commonEntries, Pinned } from './message.tsx';
+import { sayAgain } from './steps.ts';
+import { Thinking } from './thinking.tsx';
+import { ToolRow } from './tool-row.tsx';
+
+export interface AnswerProps {
+  readonly conversation: Conversation;
+  readonly item: AnswerItem;
+}
+
+/** One call of the model: what it thought, said and asked for. */
+export function Answer({ conversation, item }: AnswerProps): JSX.Element {
+  const { row, tools, turn } = item;
+  const { thinking, text } = readContent(row.content, row.text);
+  const spent = costOf(row.usage);
+  const facts = [
+    row.usage === undefined
+      ? ''
+      : `${shortCount(row.usage.inputTokens)} → ${shortCount(row.usage.outputTokens)}`,
+    spent === undefined ? '' : cost(spent),
+  ].filter((fact) => fact !== '');
+  return (
+    <article class={row.compacted === true ? 'message answer compacted' : 'message answer'}>
+      <header>
+        <b>{modelName(row.model)}</b>
+        {conversation.pins.value.has(row.id) && <Pinned />}
+        <time dateTime={row.timestamp} title={fullTime(row.timestamp)}>
+          {shortTime(row.timestamp)}
+        </time>
+        {facts.length > 0 && (
+          <span
+            class="facts"
+            title={
+              row.usage && t('modelCost', row.model ?? '', row.usage.inputTokens, row.usage.outputTokens)
+            }
+          >
+            {facts.join(' · ')}
+          </span>
+        )}
+        <span class="actions">
+          {text !== '' && <CopyButton text={text} />}
+          <Menu label={t('actions')} entries={entries(conversation, item)} />
+        </span>
+      </header>
+      {thinking !== '' && <Thinking text={thinking} />}
+      {text !== '' && <Markdown text={text} />}
+      {tools.map((tool) => (
+        <ToolRow
+          key={tool.id}
+          name={tool.name}
+          input={tool.input}
+          isShortened={tool.isShortened}
+          isDead={turn !== undefined && tool.result === undefined}
+          result={
+            tool.result && {
+              text: tool.result.text,
+              isError: tool.result.isError === true,
+              durationMs: tool.result.durationMs,
+            }
+          }
+        />
+      ))}
+      {row.stopReason === 'aborted' && <p class="ended">{t('aborted')}</p>}
+      {row.stopReason === 'error' && <p class="ended wrong">{t('turnFailed', row.error ?? '')}</p>}
+    </article>
+  );
+}
+
+function entries(conversation: Conversation, { row, turn }: AnswerItem): MenuEntry[] {
+  const common = commonEntries(conversation, row);
+  if (turn === undefined || conversation.history.view.value?.status === 'deleted') return common;
+  const rows = conversation.history.rows.value;
+  const lastAnswer = rows.findLast(({ role }) => role === 'assistant');
+  const said = rows.findLast(({ role }) => role === 'user')?.text ?? '';
+  const again: MenuEntry[] =
+    lastAnswer?.id === row.id
+      ? [{ label: t('retry'), icon: 'retry', run: () => void sayAgain(conversation, said) }]
+      : [];
+  const explain: MenuEntry[] =
+    turn.turnId === ''
+      ? []
+      : [
+          {
+            label: t('explain'),
+            icon: 'eye',
+            run: () => {
+              dialog.value = { kind: 'explain', turnId: turn.turnId };
+            },
+          },
+        ];
+  return [...again, ...explain, ...common];
+}
+
+function modelName(model: string | undefined): string {
+  return model?.slice(model.lastIndexOf('/') + 1) ?? t('answer');
+}
+
+/** Thinking apart from what was said; other blocks have rows of their own. */
+function readContent(content: unknown, text: string): { readonly thinking: string; readonly text: string } {
+  if (!Array.isArray(content)) return { thinking: '', text };
+  const blocks = content.filter(
+    (block): block is Readonly<Record<string, unknown>> => typeof block === 'object' && block !== null,
+  );
+  const all = (type: string, field: string): string =>
+    blocks
+      .flatMap((block) => (block['type'] === type && typeof block[field] === 'string' ? [block[field]] : []))
+      .join('\n\n');
+  return { thinking: all('thinking', 'thinking'), text: all('text', 'text') };
+}

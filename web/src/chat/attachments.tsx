@@ -1,0 +1,53 @@
+import type { JSX } from 'preact';
+import type { Picture } from '../stores/pending.ts';
+import { t } from '../strings.ts';
+import { Icon } from '../ui/icon.tsx';
+
+export interface AttachmentsProps {
+  readonly pictures: readonly Picture[];
+  readonly onRemove: (name: string) => void;
+}
+
+export function Attachments({ pictures, onRemove }: AttachmentsProps): JSX.Element | null {
+  if (pictures.length === 0) return null;
+  return (
+    <ul class="attachments">
+      {pictures.map(({ name, data, mimeType }) => (
+        <li key={name}>
+          <img src={`data:${mimeType};base64,${data}`} alt={name} />
+          <button
+            type="button"
+            class="quiet small"
+            aria-label={t('removeImage', name)}
+            onClick={() => onRemove(name)}
+          >
+            <Icon name="close" />
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+let count = 0;
+
+/** Images among files, as the API takes them; other files are left out. */
+export async function readPictures(files: readonly File[]): Promise<Picture[]> {
+  const images = files.filter(({ type }) => type.startsWith('image/'));
+  return Promise.all(
+    images.map(async (file) => ({
+      name: `${++count} ${file.name}`,
+      mimeType: file.type,
+      data: await base64(file),
+    })),
+  );
+}
+
+function base64(file: File): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(String(reader.result).replace(/^data:[^,]*,/, ''));
+    reader.onerror = () => reject(reader.error);
+    reader.readAsDataURL(file);
+  });
+}

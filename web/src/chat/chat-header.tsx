@@ -1,0 +1,79 @@
+import type { JSX } from 'preact';
+import { isListOpen } from '../shell-state.ts';
+import type { Conversation } from '../stores/conversation.ts';
+import { dialog } from '../stores/dialogs.ts';
+import { go } from '../stores/route.ts';
+import { channelOf, nameOf } from '../stores/session-keys.ts';
+import { t } from '../strings.ts';
+import { Icon } from '../ui/icon.tsx';
+import { Menu, type MenuEntry } from '../ui/menu.tsx';
+import { ContextBar } from './context-bar.tsx';
+import { forkAt, redoStep, removeSession, restoreSession, undoStep } from './steps.ts';
+
+export function ChatHeader({ conversation }: { readonly conversation: Conversation }): JSX.Element {
+  const view = conversation.history.view.value;
+  const where = view === undefined ? undefined : channelOf(view);
+  const notes = [conversation.agentId, where ?? ''].filter((note) => note !== '' && note !== 'main');
+  return (
+    <header class="chat-head">
+      <button
+        type="button"
+        class="quiet only-narrow"
+        aria-label={t('menu')}
+        aria-expanded={isListOpen.value}
+        onClick={() => {
+          isListOpen.value = !isListOpen.value;
+        }}
+      >
+        <Icon name="menu" />
+      </button>
+      <div class="title">
+        <h1>{view === undefined ? t('newChat') : nameOf(view)}</h1>
+        {notes.length > 0 && <span class="notes">{notes.join(' · ')}</span>}
+      </div>
+      <ContextBar conversation={conversation} />
+      {view !== undefined && <Menu label={t('sessionActions')} entries={entries(conversation)} />}
+      {view?.status === 'deleted' && (
+        <p class="banner">
+          {t('inTrash')}
+          <button type="button" onClick={() => void restoreSession(conversation)}>
+            {t('restore')}
+          </button>
+        </p>
+      )}
+      {view?.corruptAt !== undefined && <p class="banner wrong">{t('damaged')}</p>}
+      {view?.parentId !== undefined && view.status !== 'deleted' && (
+        <p class="banner quiet">
+          {t('fromSession')}
+          <button
+            type="button"
+            class="link"
+            onClick={() => go({ view: 'session', agentId: view.agentId, sessionId: view.parentId ?? '' })}
+          >
+            {t('openParent')}
+          </button>
+        </p>
+      )}
+    </header>
+  );
+}
+
+function entries(conversation: Conversation): MenuEntry[] {
+  const { status } = conversation.history.view.value ?? {};
+  if (status === 'deleted')
+    return [{ label: t('restore'), icon: 'undo', run: () => void restoreSession(conversation) }];
+  const open =
+    (kind: 'rename' | 'tree' | 'compact'): (() => void) =>
+    () => {
+      dialog.value = { kind };
+    };
+  return [
+    { label: t('rename'), icon: 'edit', run: open('rename') },
+    { label: t('tree'), icon: 'tree', run: open('tree') },
+    { label: t('compact'), icon: 'fold', run: open('compact') },
+    { label: t('fork'), icon: 'fork', run: () => void forkAt(conversation) },
+    { label: t('undoTurn'), icon: 'undo', run: () => void undoStep(conversation) },
+    { label: t('redo'), icon: 'retry', run: () => void redoStep(conversation) },
+    { label: t('remove'), icon: 'trash', run: () => void removeSession(conversation), danger: true },
+  ];
+}

@@ -1,0 +1,36 @@
+import type { JSX } from 'preact';
+import type { Conversation } from '../stores/conversation.ts';
+import { t } from '../strings.ts';
+import { ChatHeader } from './chat-header.tsx';
+import { Composer } from './composer.tsx';
+import { Transcript } from './transcript.tsx';
+
+export function ChatView({ conversation }: { readonly conversation: Conversation }): JSX.Element {
+  const state = conversation.state.value;
+  const isEmpty = state === 'new' && conversation.pending.value.length === 0;
+  const view = conversation.history.view.value;
+  const isClosed = view?.status === 'deleted' || view?.corruptAt !== undefined;
+  return (
+    <section class="chat" aria-busy={state === 'loading'}>
+      <ChatHeader conversation={conversation} />
+      {state === 'missing' && <p class="empty">{t('notFound')}</p>}
+      {isEmpty && (
+        <div class="empty welcome">
+          <h2>{t('begin')}</h2>
+          <p>{t('beginHelp')}</p>
+        </div>
+      )}
+      {!isEmpty && state !== 'missing' && <Transcript conversation={conversation} />}
+      {state !== 'missing' && <Composer conversation={conversation} isClosed={isClosed} />}
+      <p class="offscreen" role="status" aria-live="polite">
+        {conversation.live.value === undefined ? announce(conversation.spoken.value) : t('replying')}
+      </p>
+    </section>
+  );
+}
+
+const SPOKEN_CHARS = 600;
+
+function announce(text: string): string {
+  return text === '' ? '' : t('replied', text.slice(0, SPOKEN_CHARS));
+}

@@ -1,0 +1,218 @@
+import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
+import type { JSX } from 'preact';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+import { attempt } from '../stores/api.ts';
+import { commands, isCommand, loadCommands, matchingCommands } from '../stores/commands.ts';
+import type { Conversation } from '../stores/conversation.ts';
+import { loadDraft, saveDraft } from '../stores/drafts.ts';
+import type { Picture } from '../stores/pending.ts';
+import { go } from '../stores/route.ts';
+import { t } from '../strings.ts';
+import { Icon } from '../ui/icon.tsx';
+import { Attachments, readPictures } from './attachments.tsx';
+import { editingOf } from './editing.ts';
+import { SlashMenu } from './slash-menu.tsx';
+import { runCommand, sayAgain } from './steps.ts';
+
+export interface ComposerProps {
+  readonly conversation: Conversation;
+  readonly isClosed: boolean;
+}
+
+export function Composer({ conversation, isClosed }: ComposerProps): JSX.Element {
+  const draftKey = conversation.state.value === 'new' ? 'new' : conversation.id;
+  const text = useSignal(loadDraft(draftKey));
+  const pictures = useSignal<readonly Picture[]>([]);
+  const chosen = useSignal(0);
+  const field = useRef<HTMLTextAreaElement>(null);
+  const editing = editingOf(conversation);
+  const offers = useComputed(() => matchingCommands(text.value, commands.value));
+  const isLive = conversation.live.value !== undefined;
+
+  const write = (value: string): void => {
+    text.value = value;
+    chosen.value = 0;
+    saveDraft(draftKey, value);
+    if (value.startsWith('/')) void loadCommands();
+  };
+  useSignalEffect(() => {
+    if (editing.value === undefined) return;
+    text.value = editing.value;
+    field.current?.focus();
+  });
+  useEffect(() => {
+    if (matchMedia('(pointer: fine)').matches) field.current?.focus();
+  }, []);
+  // As high as what was written, up to a bound the style sets.
+  useLayoutEffect(() => {
+    const element = field.current;
+    if (element === null) return;
+    element.style.height = 'auto';
+    element.style.height = `${element.scrollHeight}px`;
+  }, [text.value]);
+
+  const submit = async (): Promise<void> => {
+    const said = text.value;
+    if (said.trim() === '' && pictures.value.length === 0) return;
+    const isEdit = editing.value !== undefined;
+    const images = pictures.value;
+    text.value = '';
+    pictures.value = [];
+    if (isEdit) {
+      editing.value = undefined;
+      saveDraft(draftKey, '');
+      return sayAgain(conversation, said, said);
+    }
+    if (isCommand(said) && conversation.state.value === 'ready') {
+      saveDraft(draftKey, '');
+      if (!(await runCommand(conversation, said)) && text.value === '') write(said);
+      return;
+    }
+    // Kept under its session until the server has it.
+    saveDraft(draftKey, '');
+    saveDraft(conversation.id, said);
+    if (conversation.history.hasNewer.value) await attempt(() => conversation.history.loadLatest());
+    const isNew = conversation.state.value === 'new';
+    conversation.send(said, images);
+    if (isNew) go({ view: 'session', agentId: conversation.agentId, sessionId: conversation.id });
+  };
+
+  const pick = (name: string): void => {
+    write(`/${name} `);
+    field.current?.focus();
+  };
+
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.isComposing) return;
+    const list = offers.value ?? [];
+    if (list.length > 0) {
+      const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
+      if (step !== 0) {
+        event.preventDefault();
+        chosen.value = (chosen.value + step + list.length) % list.length;
+        return;
+      }
+      const offer = list[chosen.value];
+      const isWhole = list.some(({ name }) => `/${name}` === text.value);
+      if (offer !== undefined && (event.key === 'Tab' || (event.key === 'Enter' && !isWhole))) {
+        event.preventDefault();
+        pick(offer.name);
+        return;
+      }
+    }
+    if (event.key === 'Enter' && !event.shiftKey) {
+      event.preventDefault();
+      void submit();
+    } else if (event.key === 'Escape' && editing.value !== undefined) {
+      event.preventDefault();
+      editing.value = undefined;
+      write('');
+    } else if (event.key === 'ArrowUp' && text.value === '' && !isLive) {
+      const last = conversation.history.rows.value.findLast(({ role }) => role === 'user');
+      if (last !== undefined) {
+        event.preventDefault();
+        editing.value = last.text;
+      }
+    }
+  };
+  const addFiles = (files: FileList | null | undefined): void => {
+    if (files == null || files.length === 0) return;
+    void attempt(async () => {
+      pictures.value = [...pictures.value, ...(await readPictures([...files]))];
+    });
+  };
+  const waiting = conversation.queued.value;
+  const hasOffers = (offers.value?.length ?? 0) > 0;
+  return (
+    <form
+      class="composer"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void submit();
+      }}
+      onDragOver={(event) => event.preventDefault()}
+      onDrop={(event) => {
+        event.preventDefault();
+        addFiles(event.dataTransfer?.files);
+      }}
+    >
+      {waiting > 0 && (
+        <p class="queue">
+          {t('waiting', waiting)}
+          <button
+            type="button"
+            onClick={() => void attempt(() => conversation.cancelWaiting())}
+            aria-label={t('cancelWaiting')}
+          >
+            {t('cancel')}
+          </button>
+        </p>
+      )}
+      {editing.value !== undefined && (
+        <p class="queue">
+          {t('editing')}
+          <button
+            type="button"
+            onClick={() => {
+              editing.value = undefined;
+              write('');
+            }}
+          >
+            {t('cancel')}
+          </button>
+        </p>
+      )}
+      {hasOffers && <SlashMenu offers={offers.value ?? []} chosen={chosen.value} onPick={pick} />}
+      <Attachments
+        pictures={pictures.value}
+        onRemove={(name) => {
+          pictures.value = pictures.value.filter((one) => one.name !== name);
+        }}
+      />
+      <div class="line">
+        <label class="button quiet attach" title={t('attach')}>
+          <Icon name="image" />
+          <input
+            type="file"
+            accept="image/png,image/jpeg,image/gif,image/webp"
+            multiple
+            aria-label={t('attach')}
+            disabled={isClosed}
+            onChange={(event) => {
+              addFiles(event.currentTarget.files);
+              event.currentTarget.value = '';
+            }}
+          />
+        </label>
+        <textarea
+          ref={field}
+          rows={1}
+          aria-label={t('message')}
+          placeholder={t('writeHere')}
+          value={text.value}
+          disabled={isClosed}
+          aria-autocomplete="list"
+          aria-controls={hasOffers ? 'slash-menu' : undefined}
+          aria-activedescendant={hasOffers ? `slash-${chosen.value}` : undefined}
+          onInput={(event) => write(event.currentTarget.value)}
+          onKeyDown={onKeyDown}
+          onPaste={(event) => addFiles(event.clipboardData?.files)}
+        />
+        {isLive && (
+          <button
+            type="button"
+            class="stop"
+            aria-label={t('stop')}
+            title={`${t('stop')} (Esc)`}
+            onClick={() => void attempt(() => conversation.stop())}
+          >
+            <Icon name="stop" />
+          </button>
+        )}
+        <button type="submit" class="primary" aria-label={t('send')} title={t('send')} disabled={isClosed}>
+          <Icon name="send" />
+        </button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,49 @@
+import type { JSX } from 'preact';
+import { shortCount } from '../format.ts';
+import type { Conversation } from '../stores/conversation.ts';
+import { t } from '../strings.ts';
+import { contextParts } from './context-parts.ts';
+
+/** How full the context is and of what, with a mark where older messages begin to be summed up. */
+export function ContextBar({ conversation }: { readonly conversation: Conversation }): JSX.Element | null {
+  const report = conversation.context.value;
+  if (report === undefined) return null;
+  const { parts, mark } = contextParts(report);
+  const whole = report.window.tokens;
+  const title = t('contextOf', shortCount(report.tokens), shortCount(whole));
+  return (
+    <details class="context">
+      <summary title={title}>
+        <span class="bar" role="presentation">
+          {parts.map(({ name, share }) => (
+            <i key={name} class={`part ${name}`} style={{ width: `${share}%` }} />
+          ))}
+          <i class="budget" style={{ left: `${mark}%` }} />
+        </span>
+        <span class="offscreen">
+          {t('context')}: {title},
+        </span>
+        <span class="percent">{percent(report.tokens / whole)}</span>
+      </summary>
+      <div class="popped">
+        <p>{title}</p>
+        <dl>
+          {parts.map(({ name, tokens }) => (
+            <div key={name}>
+              <dt>
+                <i class={`part ${name}`} />
+                {name}
+              </dt>
+              <dd>{tokens.toLocaleString('en')}</dd>
+            </div>
+          ))}
+        </dl>
+        <p class="hint">{t('contextFull', shortCount(report.budget))}</p>
+      </div>
+    </details>
+  );
+}
+
+function percent(share: number): string {
+  return `${share < 0.1 ? (share * 100).toFixed(1) : Math.round(share * 100)}%`;
+}

@@ -1,0 +1,77 @@
+import { useSignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { useEffect } from 'preact/hooks';
+import type { ExplainAnswer } from 'reprise/client';
+import { duration, shortCount } from '../format.ts';
+import { attempt } from '../stores/api.ts';
+import type { Conversation } from '../stores/conversation.ts';
+import { t } from '../strings.ts';
+import { Dialog } from '../ui/dialog.tsx';
+
+export interface ExplainDialogProps {
+  readonly conversation: Conversation;
+  readonly turnId: string;
+}
+
+/** What the model was sent in each call of a turn, and whether that is proven. */
+export function ExplainDialog({ conversation, turnId }: ExplainDialogProps): JSX.Element {
+  const told = useSignal<ExplainAnswer | undefined>(undefined);
+  useEffect(() => {
+    void attempt(async () => {
+      told.value = await conversation.remote.explain(turnId);
+    });
+  }, [turnId]);
+  return (
+    <Dialog title={t('explain')} wide>
+      {told.value?.calls.map((call, i) => (
+        <Call key={i} number={i + 1} call={call} />
+      ))}
+    </Dialog>
+  );
+}
+
+function Call({
+  call,
+  number,
+}: {
+  readonly call: ExplainAnswer['calls'][number];
+  readonly number: number;
+}): JSX.Element {
+  const { model, tokens, messages, latencyMs, split, verified, cacheBreak, request, edits, compaction } =
+    call;
+  const parts = Object.entries((split ?? {}) as Readonly<Record<string, number>>).filter(
+    ([, part]) => part > 0,
+  );
+  return (
+    <section class="call">
+      <h3>
+        {t('explainCall', number)} · {String(model)} · {shortCount(Number(tokens))} {t('tokens')} ·{' '}
+        {duration(Number(latencyMs))}
+      </h3>
+      <p>
+        <span class={verified === true ? 'badge good' : 'badge'}>
+          {t(verified === true ? 'verified' : 'notVerified')}
+        </span>{' '}
+        {String(messages)} messages
+        {compaction != null && ` · ${t('summary')}`}
+        {Number(edits) > 0 && ` · ${t('shortened', Number(edits))}`}
+      </p>
+      {typeof cacheBreak === 'string' && <p class="hint">{t('cacheBreak', cacheBreak)}</p>}
+      <dl class="split">
+        {parts.map(([name, part]) => (
+          <div key={name}>
+            <dt>
+              <i class={`part ${name}`} />
+              {name}
+            </dt>
+            <dd>{part.toLocaleString('en')}</dd>
+          </div>
+        ))}
+      </dl>
+      <details>
+        <summary>JSON</summary>
+        <pre tabIndex={0}>{JSON.stringify(request, null, 2)}</pre>
+      </details>
+    </section>
+  );
+}

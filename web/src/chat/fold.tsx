@@ -1,0 +1,76 @@
+import { useSignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { shortCount } from '../format.ts';
+import { Markdown } from '../markdown/markdown.tsx';
+import type { Conversation } from '../stores/conversation.ts';
+import type { CompactionFacts } from '../stores/transcript-items.ts';
+import { t } from '../strings.ts';
+import { Icon } from '../ui/icon.tsx';
+import { undoCompaction } from './steps.ts';
+
+export interface FoldProps {
+  readonly conversation: Conversation;
+  readonly compaction: CompactionFacts;
+  readonly isOpen: boolean;
+  readonly onToggle: () => void;
+}
+
+/** Where a summary stands for what was said: what it says, what it lost, the originals, and the way back. */
+export function Fold({ conversation, compaction, isOpen, onToggle }: FoldProps): JSX.Element {
+  const shown = useSignal<'none' | 'summary' | 'recall'>('none');
+  const { coveredEntries, tokensBefore, tokensAfter, summary, recall, method } = compaction;
+  const toggle = (part: 'summary' | 'recall'): void => {
+    shown.value = shown.value === part ? 'none' : part;
+  };
+  return (
+    <section class="fold" aria-label={t('summary')}>
+      <div class="rule">
+        <span class="what">
+          <Icon name="fold" />
+          <b>{t('compactedLine', coveredEntries)}</b>
+          <span>{t('compactedTokens', shortCount(tokensBefore), shortCount(tokensAfter))}</span>
+          {method !== '' && <span class="badge">{method}</span>}
+        </span>
+        <span class="buttons">
+          <button type="button" aria-expanded={shown.value === 'summary'} onClick={() => toggle('summary')}>
+            {t('summary')}
+          </button>
+          {recall !== undefined && (
+            <button type="button" aria-expanded={shown.value === 'recall'} onClick={() => toggle('recall')}>
+              {t('recall')} {recall.found}/{recall.total}
+            </button>
+          )}
+          <button type="button" aria-expanded={isOpen} onClick={onToggle}>
+            {t('originals')}
+          </button>
+          <button type="button" onClick={() => void undoCompaction(conversation)}>
+            <Icon name="undo" />
+            {t('undo')}
+          </button>
+        </span>
+      </div>
+      {shown.value === 'summary' && (
+        <div class="opened">
+          <Markdown text={summary} />
+        </div>
+      )}
+      {shown.value === 'recall' && recall !== undefined && (
+        <div class="opened">
+          <p>{t('recallLine', recall.found, recall.total)}</p>
+          {recall.missing.length > 0 && (
+            <>
+              <p class="label">{t('recallMissing')}</p>
+              <ul>
+                {recall.missing.map((fact) => (
+                  <li key={fact}>
+                    <code>{fact}</code>
+                  </li>
+                ))}
+              </ul>
+            </>
+          )}
+        </div>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,73 @@
+import type { JSX } from 'preact';
+import type { Conversation } from '../stores/conversation.ts';
+import { dialog } from '../stores/dialogs.ts';
+import { go } from '../stores/route.ts';
+import type { Mark } from '../stores/transcript-items.ts';
+import { t } from '../strings.ts';
+import { redoStep } from './steps.ts';
+
+export interface MarkLineProps {
+  readonly conversation: Conversation;
+  readonly id: string;
+  readonly mark: Mark;
+}
+
+/** Something that happened beside what was said, as a rule across the transcript. */
+export function MarkLine({ conversation, id, mark }: MarkLineProps): JSX.Element {
+  const { agentId, history } = conversation;
+  // What was said since cannot be taken over.
+  const isLast = mark.kind === 'leaf' && history.rows.value.at(-1)?.id === id;
+  return (
+    <p class={`mark ${mark.kind}`}>
+      <span>{markText(mark)}</span>
+      {isLast && (
+        <button type="button" onClick={() => void redoStep(conversation)}>
+          {t('redo')}
+        </button>
+      )}
+      {mark.kind === 'leaf' && (
+        <button
+          type="button"
+          onClick={() => {
+            dialog.value = { kind: 'tree' };
+          }}
+        >
+          {t('branches')}
+        </button>
+      )}
+      {mark.kind === 'reset' && (
+        <button type="button" onClick={() => go({ view: 'session', agentId, sessionId: mark.next })}>
+          {t('openNext')}
+        </button>
+      )}
+      {mark.kind === 'turn' && mark.turn.turnId !== '' && (
+        <button
+          type="button"
+          onClick={() => {
+            dialog.value = { kind: 'explain', turnId: mark.turn.turnId };
+          }}
+        >
+          {t('explain')}
+        </button>
+      )}
+    </p>
+  );
+}
+
+function markText(mark: Mark): string {
+  switch (mark.kind) {
+    case 'undone':
+      return t('compactionUndone');
+    case 'shortened':
+      return t('shortened', mark.count);
+    case 'leaf':
+      return t('wentBack');
+    case 'reset':
+      return t('reset');
+    case 'lost':
+      return t('lost', mark.text);
+    case 'turn':
+      if (mark.turn.status === 'aborted') return t('aborted');
+      return mark.turn.status === 'error' ? t('turnFailed', mark.turn.error ?? '') : t('interrupted');
+  }
+}

@@ -1,0 +1,90 @@
+import type { JSX } from 'preact';
+import type { HistoryRow } from 'reprise/client';
+import { fullTime, shortTime } from '../format.ts';
+import { Markdown } from '../markdown/markdown.tsx';
+import type { Conversation } from '../stores/conversation.ts';
+import { formatRoute } from '../stores/route.ts';
+import { say } from '../stores/toasts.ts';
+import { t } from '../strings.ts';
+import { copyText } from '../ui/copy-text.ts';
+import { Icon } from '../ui/icon.tsx';
+import { Menu, type MenuEntry } from '../ui/menu.tsx';
+import { editingOf } from './editing.ts';
+import { Pictures } from './pictures.tsx';
+import { editInCopy, forkAt, togglePin } from './steps.ts';
+
+export interface MessageProps {
+  readonly conversation: Conversation;
+  readonly row: HistoryRow;
+}
+
+/** What a person said; also what a tool said whose call is not in sight, and notes. */
+export function Message({ conversation, row }: MessageProps): JSX.Element {
+  const isUser = row.role === 'user';
+  const isPinned = conversation.pins.value.has(row.id);
+  return (
+    <article class={`message ${isUser ? 'user' : 'other'}${row.compacted === true ? ' compacted' : ''}`}>
+      <header>
+        <b>{isUser ? t('you') : row.role}</b>
+        {isPinned && <Pinned />}
+        <time dateTime={row.timestamp} title={fullTime(row.timestamp)}>
+          {shortTime(row.timestamp)}
+        </time>
+        <span class="actions">
+          <Menu label={t('actions')} entries={entries(conversation, row)} />
+        </span>
+      </header>
+      {isUser ? <p class="said">{row.text}</p> : <Markdown text={row.text} />}
+      <Pictures content={row.content} />
+    </article>
+  );
+}
+
+export function Pinned(): JSX.Element {
+  return (
+    <span class="badge">
+      <Icon name="pin" />
+      {t('pinned')}
+    </span>
+  );
+}
+
+function entries(conversation: Conversation, row: HistoryRow): MenuEntry[] {
+  const common = commonEntries(conversation, row);
+  if (row.role !== 'user' || conversation.history.view.value?.status === 'deleted') return common;
+  return [{ label: t('edit'), icon: 'edit', run: () => edit(conversation, row) }, ...common];
+}
+
+/** The last one is said anew in place; an earlier one in a copy, because answers followed it. */
+function edit(conversation: Conversation, row: HistoryRow): void {
+  const rows = conversation.history.rows.value;
+  const messages = rows.filter(({ role }) => role === 'user');
+  if (messages.at(-1)?.id === row.id) {
+    editingOf(conversation).value = row.text;
+    return;
+  }
+  const before = rows[rows.findIndex(({ id }) => id === row.id) - 1];
+  const onPath = rows.slice(0, rows.indexOf(row)).findLast(({ role }) => role !== 'custom');
+  const at = onPath ?? before;
+  if (at !== undefined) void editInCopy(conversation, row, at.id);
+}
+
+/** What can be done with anything that was said. */
+export function commonEntries(conversation: Conversation, row: HistoryRow): MenuEntry[] {
+  const { agentId, id: sessionId } = conversation;
+  const link = (): string =>
+    new URL(formatRoute({ view: 'session', agentId, sessionId, entry: row.id }), location.href).href;
+  const told = (): void => say(t('copied'));
+  const isDeleted = conversation.history.view.value?.status === 'deleted';
+  const copies: MenuEntry[] = [
+    { label: t('copy'), icon: 'copy', run: () => void copyText(row.text).then(told) },
+    { label: t('copyLink'), icon: 'link', run: () => void copyText(link()).then(told) },
+  ];
+  if (isDeleted) return copies;
+  const isPinned = conversation.pins.value.has(row.id);
+  return [
+    ...copies,
+    { label: t(isPinned ? 'unpin' : 'pin'), icon: 'pin', run: () => void togglePin(conversation, row.id) },
+    { label: t('fork'), icon: 'fork', run: () => void forkAt(conversation, row.id) },
+  ];
+}

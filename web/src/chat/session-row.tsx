@@ -1,0 +1,36 @@
+import type { JSX } from 'preact';
+import type { SessionView } from 'reprise/client';
+import { fullTime, shortCount, shortTime } from '../format.ts';
+import { formatRoute, route } from '../stores/route.ts';
+import { channelOf, isJob, nameOf } from '../stores/session-keys.ts';
+import { t } from '../strings.ts';
+
+export function SessionRow({ session }: { readonly session: SessionView }): JSX.Element {
+  const { id, agentId, lastAt, messageCount, tokenEstimate, status, parentId } = session;
+  const at = route.value;
+  const isHere = at.view === 'session' && at.sessionId === id;
+  const channel = channelOf(session);
+  const notes = [
+    agentId === 'main' ? '' : agentId,
+    channel ?? '',
+    isJob(session) || parentId !== undefined ? '↳' : '',
+    status === 'deleted' ? t('trash') : '',
+    messageCount === 1 ? t('oneMessage') : t('messages', messageCount),
+    `${shortCount(tokenEstimate)} ${t('tokens')}`,
+  ].filter((note) => note !== '');
+  return (
+    <div role="listitem">
+      <a
+        class={isHere ? 'session here' : 'session'}
+        href={formatRoute({ view: 'session', agentId, sessionId: id })}
+        aria-current={isHere ? 'page' : undefined}
+      >
+        <span class="name">{nameOf(session)}</span>
+        <time dateTime={lastAt} title={fullTime(lastAt)}>
+          {shortTime(lastAt)}
+        </time>
+        <span class="notes">{notes.join(' · ')}</span>
+      </a>
+    </div>
+  );
+}

@@ -1,0 +1,102 @@
+import type { JSX } from 'preact';
+import { connection } from '../stores/api.ts';
+import { signOut } from '../stores/auth.ts';
+import { dialog } from '../stores/dialogs.ts';
+import { formatRoute } from '../stores/route.ts';
+import { facets, filterText, isListed, loadMore, NO_FACETS, sessions } from '../stores/sessions.ts';
+import { t } from '../strings.ts';
+import { Icon } from '../ui/icon.tsx';
+import { Menu } from '../ui/menu.tsx';
+import { VirtualList } from '../ui/virtual-list.tsx';
+import { Views } from '../views.tsx';
+import { FacetPanel } from './facet-panel.tsx';
+import { SessionRow } from './session-row.tsx';
+
+const ROW = 52;
+
+export function Sidebar(): JSX.Element {
+  const list = sessions.value;
+  return (
+    <nav class="sidebar" aria-label={t('sessions')}>
+      <header>
+        <a class="brand" href="#/" title={t('newChat')}>
+          Reprise
+        </a>
+        <button
+          type="button"
+          class="quiet"
+          aria-label={t('search')}
+          title={`${t('search')} (Ctrl K)`}
+          onClick={() => {
+            dialog.value = { kind: 'search' };
+          }}
+        >
+          <Icon name="search" />
+        </button>
+        <a
+          class="button primary"
+          href={formatRoute({ view: 'new' })}
+          aria-label={t('newChat')}
+          title={`${t('newChat')} (Alt N)`}
+        >
+          <Icon name="plus" />
+        </a>
+      </header>
+      <Views />
+      <div class="filters">
+        <input
+          id="filter"
+          type="search"
+          placeholder={t('filter')}
+          aria-label={t('filter')}
+          value={filterText.value}
+          onInput={(event) => {
+            filterText.value = event.currentTarget.value;
+          }}
+        />
+        <FacetPanel />
+      </div>
+      {list.length > 0 ? (
+        <VirtualList
+          items={list}
+          keyOf={({ id }) => id}
+          guess={() => ROW}
+          resetKey={JSON.stringify(facets.value)}
+          label={t('sessions')}
+          class="sessions"
+          onNearEnd={() => void loadMore()}
+          render={(session) => <SessionRow session={session} />}
+        />
+      ) : (
+        <p class="empty">
+          {isListed.value &&
+            t(filterText.value === '' && facets.value === NO_FACETS ? 'noSessions' : 'noMatch')}
+        </p>
+      )}
+      <footer>
+        <span class={`dot ${connection.value}`} />
+        <span role="status">{t(connection.value)}</span>
+        <Menu
+          label={t('more')}
+          entries={[
+            {
+              label: t('theme'),
+              icon: 'eye',
+              run: () => {
+                dialog.value = { kind: 'settings' };
+              },
+            },
+            {
+              label: t('keys'),
+              icon: 'keys',
+              run: () => {
+                dialog.value = { kind: 'keys' };
+              },
+            },
+            { label: t('signOut'), icon: 'out', run: signOut },
+          ]}
+        />
+      </footer>
+    </nav>
+  );
+}

@@ -1,0 +1,68 @@
+import type { JSX } from 'preact';
+import type { Conversation as Channel } from 'reprise/client';
+import { fullTime, shortTime } from '../format.ts';
+import { t } from '../strings.ts';
+import { type ChannelFilter, channelCursor, channelFilter, channels, moreChannels } from './channels.ts';
+import { Field } from './field.tsx';
+import { SortHead } from './sort-head.tsx';
+
+export function ChannelTable({ onOpen }: { readonly onOpen: (channel: Channel) => void }): JSX.Element {
+  const filter = channelFilter.value;
+  const change = (part: Partial<ChannelFilter>): void => {
+    channelFilter.value = { ...channelFilter.value, ...part };
+  };
+  const head = {
+    sort: filter.sort,
+    onSort: (sort: string) => change({ sort: sort as ChannelFilter['sort'] }),
+  };
+  return (
+    <>
+      <div class="admin-filters">
+        <Field
+          label={t('channel')}
+          value={filter.channelType}
+          onChange={(channelType) => change({ channelType })}
+        />
+        <Field label={t('member')} value={filter.member} onChange={(member) => change({ member })} />
+        <Field label={t('keyword')} value={filter.q} onChange={(q) => change({ q })} />
+      </div>
+      <div class="scroll admin-table" tabIndex={0} role="region" aria-label={t('channels')}>
+        <table>
+          <thead>
+            <tr>
+              <th>{t('channel')}</th>
+              <th>{t('members')}</th>
+              <th>{t('lastMessage')}</th>
+              <SortHead {...head} name="messages" label={t('messagesHead')} />
+              <SortHead {...head} name="time" label={t('lastHead')} />
+            </tr>
+          </thead>
+          <tbody>
+            {channels.value.map((channel) => (
+              <tr key={`${channel.agentId} ${channel.channelType} ${channel.channelId}`}>
+                <td>
+                  <button type="button" class="link" onClick={() => onOpen(channel)}>
+                    {channel.channelType} {channel.channelId}
+                  </button>
+                  {channel.agentId !== 'main' && <span class="notes"> {channel.agentId}</span>}
+                </td>
+                <td class="clip">{channel.members.map(({ name, id }) => name ?? id).join(', ')}</td>
+                <td class="clip">{channel.lastText}</td>
+                <td class="number">{channel.messages}</td>
+                <td class="number" title={fullTime(channel.lastAt)}>
+                  {shortTime(channel.lastAt)}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+        {channels.value.length === 0 && <p class="empty">{t('nothingHere')}</p>}
+        {channelCursor.value !== null && (
+          <button type="button" class="more" onClick={() => void moreChannels()}>
+            {t('loadMore')}
+          </button>
+        )}
+      </div>
+    </>
+  );
+}

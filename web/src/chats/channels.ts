@@ -1,0 +1,89 @@
+import { effect, type ReadonlySignal, signal } from '@preact/signals';
+import type { Conversation as Channel, ConversationLine } from 'reprise/client';
+import { attempt, client, isAbort } from '../stores/api.ts';
+
+/** What was said on the channels, and what is looked for in it. */
+export interface ChannelFilter {
+  readonly channelType: string;
+  readonly member: string;
+  readonly q: string;
+  readonly sort: 'time' | 'messages';
+}
+
+export const channelFilter = signal<ChannelFilter>({ channelType: '', member: '', q: '', sort: 'time' });
+
+const list = signal<readonly Channel[]>([]);
+const cursor = signal<string | null>(null);
+export const channels: ReadonlySignal<readonly Channel[]> = list;
+export const channelCursor: ReadonlySignal<string | null> = cursor;
+
+const TYPING_MS = 150;
+const PAGE = 100;
+
+function query(): {
+  limit: number;
+  channelType?: string;
+  member?: string;
+  q?: string;
+  sort: 'time' | 'messages';
+} {
+  const { channelType, member, q, sort } = channelFilter.value;
+  return {
+    limit: PAGE,
+    sort,
+    ...(channelType !== '' && { channelType }),
+    ...(member !== '' && { member }),
+    ...(q !== '' && { q }),
+  };
+}
+
+/** Follows the filter; answers with its end. */
+export function keepChannels(): () => void {
+  return effect(() => {
+    const wanted = query();
+    const stop = new AbortController();
+    const timer = setTimeout(() => {
+      void attempt(async () => {
+        try {
+          const page = await client.value.conversations(wanted, { signal: stop.signal });
+          list.value = page.data;
+          cursor.value = page.cursor;
+        } catch (error) {
+          if (!isAbort(error)) throw error;
+        }
+      });
+    }, TYPING_MS);
+    return () => {
+      clearTimeout(timer);
+      stop.abort(new DOMException('asked for something else', 'AbortError'));
+    };
+  });
+}
+
+export async function moreChannels(): Promise<void> {
+  const from = cursor.value;
+  if (from === null) return;
+  await attempt(async () => {
+    const page = await client.value.conversations({ ...query(), cursor: from });
+    list.value = [...list.value, ...page.data];
+    cursor.value = page.cursor;
+  });
+}
+
+export interface ChannelLines {
+  readonly lines: readonly ConversationLine[];
+  readonly hasMore: boolean;
+}
+
+/** The newest lines of a channel, or those before a line, oldest first. */
+export async function readChannel(
+  { agentId, channelType, channelId }: Channel,
+  before?: number,
+): Promise<ChannelLines> {
+  const page = await client.value.conversation(agentId, channelId, {
+    limit: PAGE,
+    channelType,
+    ...(before !== undefined && { before }),
+  });
+  return { lines: page.data, hasMore: page.hasMore };
+}

@@ -1,0 +1,68 @@
+import { useSignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { useEffect } from 'preact/hooks';
+import type { Conversation as Channel, SessionView } from 'reprise/client';
+import { isListOpen } from '../shell-state.ts';
+import { t } from '../strings.ts';
+import { Icon } from '../ui/icon.tsx';
+import { ChannelDrawer } from './channel-drawer.tsx';
+import { ChannelTable } from './channel-table.tsx';
+import { keepChannels } from './channels.ts';
+import { SessionDrawer } from './session-drawer.tsx';
+import { SessionTable } from './session-table.tsx';
+
+export type Shown =
+  | { readonly kind: 'channel'; readonly channel: Channel }
+  | { readonly kind: 'session'; readonly session: SessionView };
+
+/** For whoever looks after an engine: all that was said on the channels, and all sessions, to be read and put in order. */
+export function ChatsView(): JSX.Element {
+  const tab = useSignal<'channels' | 'sessions'>('channels');
+  const shown = useSignal<Shown | undefined>(undefined);
+  useEffect(() => keepChannels(), []);
+  const open = (what: Shown): void => {
+    shown.value = what;
+  };
+  const close = (): void => {
+    shown.value = undefined;
+  };
+  return (
+    <section class="admin">
+      <header class="chat-head">
+        <button
+          type="button"
+          class="quiet only-narrow"
+          aria-label={t('menu')}
+          onClick={() => {
+            isListOpen.value = true;
+          }}
+        >
+          <Icon name="menu" />
+        </button>
+        <h1>{t('chats')}</h1>
+        <div class="tabs" role="tablist">
+          {(['channels', 'sessions'] as const).map((name) => (
+            <button
+              key={name}
+              type="button"
+              role="tab"
+              aria-selected={tab.value === name}
+              onClick={() => {
+                tab.value = name;
+              }}
+            >
+              {t(name)}
+            </button>
+          ))}
+        </div>
+      </header>
+      {tab.value === 'channels' ? (
+        <ChannelTable onOpen={(channel) => open({ kind: 'channel', channel })} />
+      ) : (
+        <SessionTable onOpen={(session) => open({ kind: 'session', session })} />
+      )}
+      {shown.value?.kind === 'channel' && <ChannelDrawer channel={shown.value.channel} onClose={close} />}
+      {shown.value?.kind === 'session' && <SessionDrawer session={shown.value.session} onClose={close} />}
+    </section>
+  );
+}

@@ -1,0 +1,74 @@
+import { useComputed, useSignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import type { SessionView } from 'reprise/client';
+import { fullTime, shortCount, shortTime } from '../format.ts';
+import { channelOf, nameOf } from '../stores/session-keys.ts';
+import { filterText, hasMoreSessions, loadMore, sessions } from '../stores/sessions.ts';
+import { t } from '../strings.ts';
+import { Field } from './field.tsx';
+import { SortHead } from './sort-head.tsx';
+import { type SessionSort, sortSessions } from './sort-sessions.ts';
+
+/** The sessions of the list at the left, with its filters, in an order of one's own. */
+export function SessionTable({ onOpen }: { readonly onOpen: (session: SessionView) => void }): JSX.Element {
+  const sort = useSignal<SessionSort>('time');
+  const rows = useComputed(() => sortSessions(sessions.value, sort.value));
+  const head = {
+    sort: sort.value,
+    onSort: (name: string) => {
+      sort.value = name as SessionSort;
+    },
+  };
+  return (
+    <>
+      <div class="admin-filters">
+        <Field
+          label={t('filter')}
+          value={filterText.value}
+          onChange={(text) => {
+            filterText.value = text;
+          }}
+        />
+      </div>
+      <div class="scroll admin-table" tabIndex={0} role="region" aria-label={t('sessions')}>
+        <table>
+          <thead>
+            <tr>
+              <th>{t('title')}</th>
+              <th>{t('agent')}</th>
+              <th>{t('channel')}</th>
+              <SortHead {...head} name="messages" label={t('messagesHead')} />
+              <SortHead {...head} name="tokens" label={t('tokensHead')} />
+              <SortHead {...head} name="time" label={t('lastHead')} />
+            </tr>
+          </thead>
+          <tbody>
+            {rows.value.map((session) => (
+              <tr key={session.id}>
+                <td class="clip">
+                  <button type="button" class="link" onClick={() => onOpen(session)}>
+                    {nameOf(session)}
+                  </button>
+                </td>
+                <td>{session.agentId}</td>
+                <td>{channelOf(session) ?? ''}</td>
+                <td class="number">{session.messageCount}</td>
+                <td class="number" title={String(session.tokenEstimate)}>
+                  {shortCount(session.tokenEstimate)}
+                </td>
+                <td class="number" title={fullTime(session.lastAt)}>
+                  {shortTime(session.lastAt)}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+        {hasMoreSessions.value && (
+          <button type="button" class="more" onClick={() => void loadMore()}>
+            {t('loadMore')}
+          </button>
+        )}
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,142 @@
+import type { Token, Tokens } from 'marked';
+import type { ComponentChildren, JSX } from 'preact';
+import { CodeBlock } from './code-block.tsx';
+import { safeLink } from './safe-link.ts';
+
+function blocks(tokens: readonly Token[] | undefined): ComponentChildren {
+  return (tokens ?? []).map(block);
+}
+
+/** A block as nodes of the list below; what is not on it is the text it was. */
+export function block(token: Token): ComponentChildren {
+  switch (token.type) {
+    case 'space':
+    case 'def':
+      return null;
+    case 'heading':
+      return heading(token as Tokens.Heading);
+    case 'paragraph':
+      return <p>{inlines(token.tokens, token.raw)}</p>;
+    case 'text':
+      return token.tokens === undefined ? asWritten(token as Tokens.Text) : inlines(token.tokens, token.raw);
+    case 'code':
+      return <CodeBlock code={token.text} lang={(token as Tokens.Code).lang ?? ''} />;
+    case 'blockquote':
+      return <blockquote>{blocks(token.tokens)}</blockquote>;
+    case 'list':
+      return list(token as Tokens.List);
+    case 'table':
+      return table(token as Tokens.Table);
+    case 'hr':
+      return <hr />;
+    default:
+      // Raw HTML too: shown, never obeyed.
+      return <p class="raw">{token.raw}</p>;
+  }
+}
+
+/** Of one level for those who go from head to head: what was said may begin anywhere. */
+function heading({ depth, tokens, raw }: Tokens.Heading): JSX.Element {
+  return <h2 class={`depth-${Math.min(depth, 3)}`}>{inlines(tokens, raw)}</h2>;
+}
+
+function list({ ordered, start, items }: Tokens.List): JSX.Element {
+  const rows = items.map((item, i) => (
+    <li key={i} class={item.task ? 'task' : undefined}>
+      {item.task && (
+        <input
+          type="checkbox"
+          checked={item.checked === true}
+          disabled
+          aria-label={item.checked ? '☑' : '☐'}
+        />
+      )}
+      {item.tokens.map((token) => (token.type === 'checkbox' ? null : block(token)))}
+    </li>
+  ));
+  return ordered ? <ol start={start === '' ? 1 : Number(start)}>{rows}</ol> : <ul>{rows}</ul>;
+}
+
+function table({ header, rows, align }: Tokens.Table): JSX.Element {
+  const cell = (i: number): 'left' | 'right' | 'center' | undefined => align[i] ?? undefined;
+  return (
+    <div class="table" tabIndex={0} role="region" aria-label="table">
+      <table>
+        <thead>
+          <tr>
+            {header.map(({ tokens, text }, i) => (
+              <th key={i} data-align={cell(i)}>
+                {inlines(tokens, text)}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, y) => (
+            <tr key={y}>
+              {row.map(({ tokens, text }, i) => (
+                <td key={i} data-align={cell(i)}>
+                  {inlines(tokens, text)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function inlines(tokens: readonly Token[] | undefined, otherwise: string): ComponentChildren {
+  return tokens === undefined ? otherwise : tokens.map(inline);
+}
+
+function inline(token: Token): ComponentChildren {
+  switch (token.type) {
+    case 'text':
+      return token.tokens === undefined ? asWritten(token as Tokens.Text) : inlines(token.tokens, token.raw);
+    case 'escape':
+      return token.text;
+    case 'strong':
+      return <strong>{inlines(token.tokens, token.raw)}</strong>;
+    case 'em':
+      return <em>{inlines(token.tokens, token.raw)}</em>;
+    case 'del':
+      return <del>{inlines(token.tokens, token.raw)}</del>;
+    case 'codespan':
+      return <code>{token.text}</code>;
+    case 'br':
+      return <br />;
+    case 'link':
+      return link(token as Tokens.Link);
+    case 'checkbox':
+      return null;
+    default:
+      // Images of others are requests to others: the text says what was meant. HTML is text.
+      return token.raw;
+  }
+}
+
+function link({ href, tokens, text, raw }: Tokens.Link): ComponentChildren {
+  const safe = safeLink(href);
+  if (safe === undefined) return raw;
+  return (
+    <a href={safe} target="_blank" rel="noopener noreferrer nofollow" title={safe}>
+      {inlines(tokens, text)}
+    </a>
+  );
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  amp: '&',
+  lt: '<',
+  gt: '>',
+  quot: '"',
+  '#39': "'",
+  nbsp: '\u00a0',
+};
+
+/** As it was written, with the few names for characters that people use; it goes into a text node whatever it says. */
+function asWritten({ raw }: Tokens.Text): string {
+  return raw.replace(/&(amp|lt|gt|quot|#39|nbsp);/g, (whole, name: string) => ENTITIES[name] ?? whole);
+}

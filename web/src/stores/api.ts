@@ -1,0 +1,66 @@
+import { computed, type ReadonlySignal, signal } from '@preact/signals';
+import { type Client, createClient, RepriseError } from 'reprise/client';
+import { refuseToken, token } from './auth.ts';
+import { say } from './toasts.ts';
+
+/** Whether the server answers. */
+export const connection = signal<'online' | 'reconnecting'>('online');
+
+/** Beside the page, wherever a proxy put both. */
+function serverUrl(): string {
+  return new URL('.', location.href.split('#')[0]).href.replace(/\/$/, '');
+}
+
+/** Tries for ever: a person watches, and is told so. Nothing is done twice by it. */
+const FOREVER = Number.MAX_SAFE_INTEGER;
+
+export const client: ReadonlySignal<Client> = computed(() =>
+  createClient({ url: serverUrl(), token: token.value, retries: FOREVER, fetch: watchedFetch }),
+);
+
+/** For the form: answers at once whether a token is right. */
+export function probe(candidate: string): Promise<unknown> {
+  return createClient({ url: serverUrl(), token: candidate, retries: 1 }).agents();
+}
+
+const watchedFetch: typeof fetch = async (input, init) => {
+  try {
+    const response = await fetch(input, init);
+    connection.value = response.status === 502 || response.status === 503 ? 'reconnecting' : 'online';
+    return response;
+  } catch (error) {
+    if (init?.signal?.aborted !== true || isTimeout(init.signal)) connection.value = 'reconnecting';
+    throw error;
+  }
+};
+
+function isTimeout({ reason }: AbortSignal): boolean {
+  return reason instanceof DOMException && reason.name === 'TimeoutError';
+}
+
+export function isAbort(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'AbortError';
+}
+
+/** What a person reads of a failure; undefined: nothing, because they asked for it or are asked to sign in. */
+export function failureText(error: unknown): string | undefined {
+  if (isAbort(error)) return undefined;
+  if (!(error instanceof RepriseError)) return String(error);
+  if (error.code === 'UNAUTHORIZED') {
+    refuseToken(token.value);
+    return undefined;
+  }
+  const { next } = error.details;
+  return typeof next === 'string' ? `${error.message}. ${next}` : error.message;
+}
+
+/** Does something a person asked for, and tells them where it did not work. */
+export async function attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    const text = failureText(error);
+    if (text !== undefined) say(text, { kind: 'error' });
+    return undefined;
+  }
+}

@@ -1,0 +1,269 @@
+import { batch, type ReadonlySignal, signal } from '@preact/signals';
+import {
+  type ClientEventStream,
+  type ClientSession,
+  type ContextAnswer,
+  RepriseError,
+  type StreamEvent,
+} from 'reprise/client';
+import { client, failureText, isAbort } from './api.ts';
+import { saveDraft } from './drafts.ts';
+import { nextFrame } from './frames.ts';
+import { HistoryWindow } from './history.ts';
+import { hearEvent, type LiveTurn, liveText, NEW_TURN } from './live-turn.ts';
+import { changePending, type Pending, type Picture } from './pending.ts';
+import { say } from './toasts.ts';
+
+/** One open session: its history, the turn that runs, and what waits. Views read its signals and change nothing. */
+export class Conversation {
+  readonly agentId: string;
+  readonly id: string;
+  readonly history: HistoryWindow;
+  readonly #gone = new AbortController();
+  readonly #state = signal<'loading' | 'new' | 'ready' | 'missing'>('loading');
+  readonly #live = signal<LiveTurn | undefined>(undefined);
+  readonly #pending = signal<readonly Pending[]>([]);
+  readonly #queued = signal(0);
+  readonly #context = signal<ContextAnswer | undefined>(undefined);
+  readonly #pins = signal<ReadonlySet<string>>(new Set());
+  readonly #spoken = signal('');
+  /** The stream whose events make the live turn: several may tell of the same. */
+  #leader: object | undefined;
+  #heard: { readonly by: object; readonly event: StreamEvent }[] = [];
+  #isJoining = false;
+
+  constructor(agentId: string, id: string, { isNew = false }: { readonly isNew?: boolean } = {}) {
+    this.agentId = agentId;
+    this.id = id;
+    this.history = new HistoryWindow(() => this.remote, this.#gone.signal);
+    if (isNew) this.#state.value = 'new';
+  }
+
+  get state(): ReadonlySignal<'loading' | 'new' | 'ready' | 'missing'> {
+    return this.#state;
+  }
+  get live(): ReadonlySignal<LiveTurn | undefined> {
+    return this.#live;
+  }
+  get pending(): ReadonlySignal<readonly Pending[]> {
+    return this.#pending;
+  }
+  /** How many messages wait, also those of others. */
+  get queued(): ReadonlySignal<number> {
+    return this.#queued;
+  }
+  get context(): ReadonlySignal<ContextAnswer | undefined> {
+    return this.#context;
+  }
+  get pins(): ReadonlySignal<ReadonlySet<string>> {
+    return this.#pins;
+  }
+  /** The last answer that ended while somebody listened, for who cannot see it. */
+  get spoken(): ReadonlySignal<string> {
+    return this.#spoken;
+  }
+  get remote(): ClientSession {
+    return client.value.session(this.id, { agentId: this.agentId });
+  }
+  get isBusy(): boolean {
+    return this.#pending.value.some(({ state }) => state !== 'failed') || this.#live.value !== undefined;
+  }
+
+  /** Loads it, at an entry where one is named, and joins what runs. False: that entry is on another branch. */
+  async open(entry?: string): Promise<boolean> {
+    let isThere = true;
+    try {
+      if (entry === undefined) await this.history.loadLatest();
+      else isThere = await this.history.loadAround(entry);
+      this.#state.value = 'ready';
+      void this.refreshFacts();
+      void this.join();
+    } catch (error) {
+      if (error instanceof RepriseError && (error.code === 'SESSION_NOT_FOUND' || error.code === 'GONE'))
+        this.#state.value = 'missing';
+      else this.#tell(error);
+    }
+    return isThere;
+  }
+
+  close(): void {
+    this.#gone.abort();
+  }
+
+  send(text: string, images: readonly Picture[] = []): void {
+    const key = crypto.randomUUID?.() ?? String(Math.random());
+    this.#pending.value = [...this.#pending.value, { key, text, images, state: 'sending' }];
+    this.#transmit(key, text, images);
+  }
+
+  /** A message that was refused, as it was. */
+  sendAgain({ key, text, images }: Pending): void {
+    this.#pending.value = changePending(this.#pending.value, key, { state: 'sending' });
+    this.#transmit(key, text, images);
+  }
+
+  dropPending(key: string): void {
+    this.#pending.value = this.#pending.value.filter((one) => one.key !== key);
+  }
+
+  /** Listens to a message that was accepted already. */
+  follow(inboxId: string, text: string): void {
+    const key = inboxId;
+    this.#pending.value = [...this.#pending.value, { key, text, images: [], state: 'running', inboxId }];
+    void this.#pump(this.remote.stream({ inboxId, signal: this.#gone.signal }), key);
+  }
+
+  async stop(): Promise<void> {
+    await this.remote.stop();
+  }
+
+  async cancelWaiting(): Promise<void> {
+    await this.remote.stop({ waiting: true, running: false });
+    this.#queued.value = 0;
+  }
+
+  /** Somebody else may have said something, here or elsewhere. */
+  async catchUp(lastSeq: number): Promise<void> {
+    if (this.#state.value !== 'ready' || this.isBusy || this.history.hasNewer.value) return;
+    if (lastSeq <= (this.history.view.value?.lastSeq ?? 0)) return;
+    await this.history.catchUp();
+    void this.refreshFacts();
+    await this.join();
+  }
+
+  /** After a step that changed the history: everything anew. */
+  async reload(): Promise<void> {
+    await this.history.loadLatest();
+    await this.refreshFacts();
+  }
+
+  async refreshFacts(): Promise<void> {
+    if (this.history.view.value?.status === 'deleted') return;
+    try {
+      const options = { signal: this.#gone.signal };
+      const [context, pins] = await Promise.all([this.remote.context(options), this.remote.pins(options)]);
+      batch(() => {
+        this.#context.value = context;
+        this.#pins.value = new Set(pins.pins.map(({ entryId }) => entryId));
+      });
+    } catch (error) {
+      this.#tell(error);
+    }
+  }
+
+  /** Hears the turn that runs, from behind what is shown. */
+  async join(): Promise<void> {
+    if (this.#isJoining || this.#leader !== undefined || this.history.view.value?.status === 'deleted')
+      return;
+    this.#isJoining = true;
+    try {
+      const { status, queued } = await this.remote.status({ signal: this.#gone.signal });
+      this.#queued.value = queued;
+      const lastEventId = `${this.history.view.value?.lastSeq ?? 0}.0`;
+      if (status === 'generating' && this.#leader === undefined)
+        await this.#pump(this.remote.stream({ signal: this.#gone.signal, lastEventId }));
+    } catch (error) {
+      this.#tell(error);
+    } finally {
+      this.#isJoining = false;
+    }
+  }
+
+  #transmit(key: string, message: string, images: readonly Picture[]): void {
+    const pictures = images.map(({ data, mimeType }) => ({ data, mimeType }));
+    const request = { message, sessionId: this.id, ...(pictures.length > 0 && { images: pictures }) };
+    const options = { signal: this.#gone.signal, idempotencyKey: key };
+    void this.#pump(client.value.chat(this.agentId, request, options), key);
+  }
+
+  async #pump(stream: ClientEventStream, key?: string): Promise<void> {
+    const by = {};
+    try {
+      for await (const event of stream) this.#hear(by, event, key);
+    } catch (error) {
+      if (isAbort(error)) return;
+      const text = failureText(error);
+      if (key !== undefined)
+        this.#pending.value = changePending(this.#pending.value, key, { state: 'failed', error: text ?? '' });
+      else if (text !== undefined) say(text, { kind: 'error' });
+    }
+    await this.#settle(by, key);
+  }
+
+  #hear(by: object, event: StreamEvent, key: string | undefined): void {
+    if (event.type === 'session' && key !== undefined) {
+      const { inboxId } = event;
+      if (this.#state.value === 'new') this.#state.value = 'ready';
+      saveDraft(this.id, '');
+      this.#pending.value = changePending(this.#pending.value, key, {
+        state: 'running',
+        ...(inboxId !== undefined && { inboxId }),
+      });
+    } else if (event.type === 'queued') {
+      if (key !== undefined)
+        this.#pending.value = changePending(this.#pending.value, key, { state: 'waiting' });
+      this.#queued.value = Math.max(this.#queued.value, this.#waitingCount());
+    } else if (event.type === 'turn_start' && key !== undefined) {
+      this.#pending.value = changePending(this.#pending.value, key, { state: 'running' });
+      this.#queued.value = this.#waitingCount();
+    }
+    this.#heard.push({ by, event });
+    if (this.#heard.length === 1) nextFrame(() => this.#flush());
+  }
+
+  #waitingCount(): number {
+    return this.#pending.value.filter(({ state }) => state === 'waiting').length;
+  }
+
+  /** All that came since the last frame at once: a page cannot be drawn for every word. */
+  #flush(): void {
+    const heard = this.#heard;
+    this.#heard = [];
+    let live = this.#live.value;
+    for (const { by, event } of heard) {
+      if (event.type === 'session' || event.type === 'queued' || event.type === 'idle') continue;
+      if (this.#leader !== by) {
+        const isSame = live !== undefined && event.type === 'turn_start' && event.turnId === live.turnId;
+        if (this.#leader !== undefined && (event.type !== 'turn_start' || isSame)) continue;
+        this.#leader = by;
+        live = undefined;
+      }
+      live = hearEvent(live ?? NEW_TURN, event);
+    }
+    this.#live.value = live;
+  }
+
+  /** The history has it now: what was shown for it goes in the same frame. */
+  async #settle(by: object, key: string | undefined): Promise<void> {
+    this.#flush();
+    const wasLeader = this.#leader === by;
+    const spoken = wasLeader && this.#live.value !== undefined ? liveText(this.#live.value) : '';
+    const command = this.#live.value?.parts.find(
+      (part) => part.type === 'note' && part.note.kind === 'command',
+    );
+    if (wasLeader && command?.type === 'note' && command.note.kind === 'command') say(command.note.text);
+    const failure = wasLeader ? this.#live.value?.error : undefined;
+    try {
+      if (this.#state.value === 'ready') await this.history.catchUp();
+    } catch (error) {
+      this.#tell(error);
+    }
+    const isRefused = this.#pending.value.find((one) => one.key === key)?.state === 'failed';
+    batch(() => {
+      if (this.#leader === by) {
+        this.#leader = undefined;
+        this.#live.value = undefined;
+      }
+      if (key !== undefined && !isRefused) this.dropPending(key);
+      this.#queued.value = this.#waitingCount();
+      if (spoken !== '') this.#spoken.value = spoken;
+    });
+    if (failure !== undefined && failure.code !== 'ABORTED') say(failure.text, { kind: 'error' });
+    if (this.#state.value === 'ready') void this.refreshFacts();
+  }
+
+  #tell(error: unknown): void {
+    const text = failureText(error);
+    if (text !== undefined) say(text, { kind: 'error' });
+  }
+}

@@ -1,0 +1,14 @@
+import { signal } from '@preact/signals';
+
+/** What is open in front of the page; one at a time. */
+export type DialogState =
+  | { readonly kind: 'search' | 'keys' | 'compact' | 'tree' | 'rename' | 'settings' }
+  | { readonly kind: 'explain'; readonly turnId: string }
+  /** What a command answered, where it is more than a line. */
+  | { readonly kind: 'told'; readonly title: string; readonly text: string };
+
+export const dialog = signal<DialogState | undefined>(undefined);
+
+export function closeDialog(): void {
+  dialog.value = undefined;
+}

@@ -1,0 +1,129 @@
+import { batch, type ReadonlySignal, signal } from '@preact/signals';
+import {
+  type ClientSession,
+  type HistoryPage,
+  type HistoryRow,
+  RepriseError,
+  type SessionView,
+} from 'reprise/client';
+
+const PAGE = 200;
+const MAX_PAGE = 1000;
+
+/** The loaded part of a session's history: one stretch without gaps, which grows at either end. */
+export class HistoryWindow {
+  readonly #session: () => ClientSession;
+  readonly #signal: AbortSignal;
+  readonly #rows = signal<readonly HistoryRow[]>([]);
+  readonly #view = signal<SessionView | undefined>(undefined);
+  readonly #hasOlder = signal(false);
+  readonly #hasNewer = signal(false);
+  #isBusy = false;
+
+  constructor(session: () => ClientSession, abort: AbortSignal) {
+    this.#session = session;
+    this.#signal = abort;
+  }
+
+  get rows(): ReadonlySignal<readonly HistoryRow[]> {
+    return this.#rows;
+  }
+  get view(): ReadonlySignal<SessionView | undefined> {
+    return this.#view;
+  }
+  get hasOlder(): ReadonlySignal<boolean> {
+    return this.#hasOlder;
+  }
+  get hasNewer(): ReadonlySignal<boolean> {
+    return this.#hasNewer;
+  }
+
+  setView(view: SessionView): void {
+    this.#view.value = view;
+  }
+
+  /** The newest page; as long as what was shown before, so that nothing jumps. */
+  async loadLatest(): Promise<void> {
+    const limit = Math.min(MAX_PAGE, Math.max(PAGE, this.#rows.value.length));
+    const page = await this.#get({ limit });
+    batch(() => this.#replace(page, { hasOlder: page.hasMore, hasNewer: false }));
+  }
+
+  /** A page with an entry in its middle. False: it is not on this branch. */
+  async loadAround(entry: string): Promise<boolean> {
+    try {
+      const page = await this.#get({ limit: PAGE, around: entry });
+      const last = page.data.at(-1);
+      const newer = last === undefined ? undefined : await this.#get({ limit: 1, after: last.id });
+      const hasNewer = (newer?.data.length ?? 0) > 0;
+      batch(() => this.#replace(page, { hasOlder: page.hasMore, hasNewer }));
+      return true;
+    } catch (error) {
+      if (!(error instanceof RepriseError) || error.code !== 'INVALID_INPUT') throw error;
+      await this.loadLatest();
+      return false;
+    }
+  }
+
+  async loadOlder(): Promise<void> {
+    const [first] = this.#rows.value;
+    if (this.#isBusy || !this.#hasOlder.value || first === undefined) return;
+    await this.#once(async () => {
+      const page = await this.#get({ limit: PAGE, before: first.id });
+      if (this.#rows.value[0] !== first) return;
+      batch(() => {
+        this.#rows.value = [...page.data, ...this.#rows.value];
+        this.#hasOlder.value = page.hasMore;
+      });
+    });
+  }
+
+  async loadNewer(): Promise<void> {
+    if (!this.#isBusy && this.#hasNewer.value) await this.#once(() => this.#grow());
+  }
+
+  /** What was stored since. Where a summary came, or another branch, what is shown has changed too. */
+  async catchUp(): Promise<void> {
+    if (this.#hasNewer.value) return;
+    try {
+      do await this.#grow();
+      while (this.#hasNewer.value);
+    } catch (error) {
+      if (!(error instanceof RepriseError) || error.code !== 'INVALID_INPUT') throw error;
+      await this.loadLatest();
+    }
+  }
+
+  async #grow(): Promise<void> {
+    const last = this.#rows.value.at(-1);
+    if (last === undefined) return this.loadLatest();
+    const page = await this.#get({ limit: PAGE, after: last.id });
+    if (this.#rows.value.at(-1) !== last) return;
+    if (page.data.some(({ role }) => role === 'compaction')) return this.loadLatest();
+    batch(() => {
+      if (page.data.length > 0) this.#rows.value = [...this.#rows.value, ...page.data];
+      this.#hasNewer.value = page.hasMore;
+      this.#view.value = page.session;
+    });
+  }
+
+  #replace(page: HistoryPage, ends: { readonly hasOlder: boolean; readonly hasNewer: boolean }): void {
+    this.#rows.value = page.data;
+    this.#view.value = page.session;
+    this.#hasOlder.value = ends.hasOlder;
+    this.#hasNewer.value = ends.hasNewer;
+  }
+
+  #get(query: { limit: number; after?: string; before?: string; around?: string }): Promise<HistoryPage> {
+    return this.#session().history({ ...query, marks: true }, { signal: this.#signal });
+  }
+
+  async #once(work: () => Promise<void>): Promise<void> {
+    this.#isBusy = true;
+    try {
+      await work();
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import { effect, type ReadonlySignal, signal, untracked } from '@preact/signals';
+import { t } from './../strings.ts';
+import { token } from './auth.ts';
+import { Conversation } from './conversation.ts';
+import { route } from './route.ts';
+import { agents, sessions } from './sessions.ts';
+import { say } from './toasts.ts';
+
+const shown = signal<Conversation | undefined>(undefined);
+export const conversation: ReadonlySignal<Conversation | undefined> = shown;
+/** The entry that is to be in sight, until it is. */
+export const wantedEntry = signal<string | undefined>(undefined);
+
+/** Those with messages on their way live on while another one is shown. */
+const kept = new Map<string, Conversation>();
+
+function newSessionId(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(12));
+  return `web-${[...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`;
+}
+
+function find(agentId: string, id: string, entry: string | undefined): Conversation {
+  const known = kept.get(id);
+  if (known !== undefined) {
+    if (entry !== undefined) void show(known, entry);
+    else if (known.history.hasNewer.value) void known.open();
+    return known;
+  }
+  const made = new Conversation(agentId, id);
+  kept.set(id, made);
+  void show(made, entry);
+  return made;
+}
+
+async function show(made: Conversation, entry: string | undefined): Promise<void> {
+  const isLoaded = made.history.rows.value.some(({ id, seq }) => id === entry || String(seq) === entry);
+  const isThere = isLoaded || (await made.open(entry));
+  if (!isThere) say(t('notHere'));
+  else if (entry !== undefined) wantedEntry.value = entry;
+}
+
+/** Follows the route; answers with its end. */
+export function keepOpen(): () => void {
+  const stopRoute = effect(() => {
+    const at = route.value;
+    if (token.value === '') return;
+    untracked(() => {
+      const before = shown.value;
+      if (at.view === 'session') shown.value = find(at.agentId, at.sessionId, at.entry);
+      else if (at.view === 'new' && before?.state.value !== 'new') shown.value = begin();
+      for (const [id, other] of kept)
+        if (other !== shown.value && !other.isBusy) {
+          other.close();
+          kept.delete(id);
+        }
+    });
+  });
+  const stopNews = effect(() => {
+    const current = shown.value;
+    const listed = sessions.value.find(({ id }) => id === current?.id);
+    if (current !== undefined && listed !== undefined) untracked(() => void current.catchUp(listed.lastSeq));
+  });
+  const stopToken = effect(() => {
+    if (token.value !== '') return;
+    // Signed out: what is shown is nobody's any more. Drafts stay.
+    for (const [id, other] of kept) {
+      other.close();
+      kept.delete(id);
+    }
+    shown.value = undefined;
+  });
+  return () => {
+    stopRoute();
+    stopNews();
+    stopToken();
+  };
+}
+
+/** A session there is not yet: it is made by its first message, under an id the page chose. */
+function begin(): Conversation {
+  const made = new Conversation(untracked(() => agents.value[0]?.id) ?? 'main', newSessionId(), {
+    isNew: true,
+  });
+  kept.set(made.id, made);
+  return made;
+}

@@ -1,0 +1,23 @@
+export interface Picture {
+  readonly data: string;
+  readonly mimeType: string;
+  readonly name: string;
+}
+
+/** A message on its way: shown until the history has it. */
+export interface Pending {
+  readonly key: string;
+  readonly text: string;
+  readonly images: readonly Picture[];
+  readonly state: 'sending' | 'waiting' | 'running' | 'failed';
+  readonly inboxId?: string;
+  readonly error?: string;
+}
+
+export function changePending(
+  list: readonly Pending[],
+  key: string,
+  change: Partial<Omit<Pending, 'key'>>,
+): readonly Pending[] {
+  return list.map((one) => (one.key === key ? { ...one, ...change } : one));
+}

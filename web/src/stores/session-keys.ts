@@ -1,0 +1,20 @@
+import type { SessionView } from 'reprise/client';
+
+const JOB = /^agent:[^:]+:(?:subagent|cron|hook|acp):/;
+const CHANNEL = /^agent:[^:]+:([^:]+):(?:[^:]+:)?(?:direct|group|channel):/;
+
+/** Made by another session or a clock, not by a person. */
+export function isJob({ sessionKey }: Pick<SessionView, 'sessionKey'>): boolean {
+  return JOB.test(sessionKey);
+}
+
+/** Where its messages come from; undefined: from its owner. */
+export function channelOf({ sessionKey }: Pick<SessionView, 'sessionKey'>): string | undefined {
+  return CHANNEL.exec(sessionKey)?.[1];
+}
+
+/** What people call it. */
+export function nameOf({ label, title, id }: Pick<SessionView, 'label' | 'title' | 'id'>): string {
+  if (label !== undefined && label !== '') return label;
+  return title === '' ? id : title;
+}

@@ -1,0 +1,159 @@
+import { batch, computed, effect, type ReadonlySignal, signal, untracked } from '@preact/signals';
+import type { AgentView, SessionListQuery, SessionView } from 'reprise/client';
+import { attempt, client, failureText } from './api.ts';
+import { token } from './auth.ts';
+import { matchesText, mergeSessions } from './merge-sessions.ts';
+import { isJob } from './session-keys.ts';
+import { say } from './toasts.ts';
+
+export interface Facets {
+  readonly agentId: string;
+  readonly channel: string;
+  readonly kind: string;
+  readonly status: 'open' | 'deleted' | 'any';
+}
+
+export const NO_FACETS: Facets = { agentId: '', channel: '', kind: '', status: 'open' };
+
+export const filterText = signal('');
+export const facets = signal<Facets>(NO_FACETS);
+export const showJobs = signal(false);
+export const agents = signal<readonly AgentView[]>([]);
+
+const PAGE = 100;
+const POLL_MS = 3000;
+const TYPING_MS = 150;
+
+const loaded = signal<readonly SessionView[]>([]);
+const cursor = signal<string | null>(null);
+const isFirst = signal(true);
+let isLoading = false;
+let generation = 0;
+
+export const hasMoreSessions: ReadonlySignal<boolean> = computed(() => cursor.value !== null);
+/** False: the first answer has not come yet. */
+export const isListed: ReadonlySignal<boolean> = computed(() => !isFirst.value);
+export const sessions: ReadonlySignal<readonly SessionView[]> = computed(() =>
+  loaded.value.filter(
+    (session) =>
+      (showJobs.value || facets.value.kind !== '' || !isJob(session)) &&
+      matchesText(session, filterText.value),
+  ),
+);
+
+export function knownSession(id: string): SessionView | undefined {
+  return loaded.value.find((session) => session.id === id);
+}
+
+/** After something was done to it here: nobody waits for the next look. */
+export function putSession(session: SessionView): void {
+  const { status } = facets.value;
+  const fits = status === 'any' || session.status === status;
+  const rest = loaded.value.filter(({ id }) => id !== session.id);
+  loaded.value = fits ? mergeSessions(rest, [session]) : rest;
+}
+
+function query(): Partial<SessionListQuery> & { agentId?: string } {
+  const { agentId, channel, kind, status } = facets.value;
+  const q = filterText.value.trim();
+  return {
+    limit: PAGE,
+    status,
+    ...(agentId !== '' && { agentId }),
+    ...(channel !== '' && { channel }),
+    ...(kind !== '' && { kind }),
+    ...(q !== '' && { q }),
+  };
+}
+
+/** The next page, when the end of the list comes into sight. */
+export async function loadMore(): Promise<void> {
+  if (isLoading || cursor.value === null) return;
+  isLoading = true;
+  const mine = generation;
+  await attempt(async () => {
+    const page = await client.value.sessions({ ...query(), cursor: cursor.value ?? '' });
+    if (mine !== generation) return;
+    batch(() => {
+      loaded.value = mergeSessions(loaded.value, page.data);
+      cursor.value = page.cursor;
+    });
+  });
+  isLoading = false;
+}
+
+/** From the top, for other filters. What is shown stays until the answer is here. */
+async function reload(): Promise<void> {
+  const mine = ++generation;
+  isLoading = false;
+  await attempt(async () => {
+    const page = await client.value.sessions(query());
+    if (mine !== generation) return;
+    batch(() => {
+      loaded.value = page.data;
+      cursor.value = page.cursor;
+      isFirst.value = false;
+    });
+  });
+}
+
+/** What changed lately is at the top: one page tells. */
+async function refreshSessions(): Promise<void> {
+  const mine = generation;
+  try {
+    const page = await client.value.sessions(query());
+    if (mine !== generation) return;
+    const oldest = page.data.at(-1)?.lastAt ?? '';
+    const ids = new Set(page.data.map(({ id }) => id));
+    // Gone from where it would have to be: deleted, or renamed out of the filter.
+    const still = page.hasMore ? loaded.value.filter(({ id, lastAt }) => ids.has(id) || lastAt < oldest) : [];
+    batch(() => {
+      loaded.value = mergeSessions(still, page.data);
+      if (!page.hasMore) cursor.value = null;
+      isFirst.value = false;
+    });
+  } catch (error) {
+    const text = failureText(error);
+    if (text !== undefined) say(text, { kind: 'error' });
+  }
+}
+
+/** Keeps the list while somebody is signed in; answers with its end. */
+export function keepListing(): () => void {
+  let typing: ReturnType<typeof setTimeout> | undefined;
+  let isPolling = false;
+  const stopFilters = effect(() => {
+    const [text, chosen, signedIn] = [filterText.value, facets.value, token.value];
+    clearTimeout(typing);
+    if (signedIn === '') return;
+    const wait = text === '' || chosen === NO_FACETS ? 0 : TYPING_MS;
+    typing = setTimeout(
+      () => void reload(),
+      untracked(() => (isFirst.value ? 0 : Math.max(wait, text === '' ? 0 : TYPING_MS))),
+    );
+  });
+  const stopAgents = effect(() => {
+    if (token.value === '') return;
+    void untracked(() =>
+      attempt(async () => {
+        agents.value = (await client.value.agents()).data;
+      }),
+    );
+  });
+  const poll = async (): Promise<void> => {
+    if (isPolling || token.value === '' || document.hidden || isFirst.value) return;
+    isPolling = true;
+    await refreshSessions();
+    isPolling = false;
+  };
+  const timer = setInterval(() => void poll(), POLL_MS);
+  const onVisible = (): void => void poll();
+  document.addEventListener('visibilitychange', onVisible);
+  return () => {
+    stopFilters();
+    stopAgents();
+    clearTimeout(typing);
+    clearInterval(timer);
+    document.removeEventListener('visibilitychange', onVisible);
+  };
+}

@@ -1,0 +1,224 @@
+import type { HistoryRow, TokenUsage } from 'reprise/client';
+
+/** What the transcript shows, one after the other. `key` is stable while pages come and go. */
+export type Item =
+  | MessageItem
+  | AnswerItem
+  | FoldItem
+  | { readonly type: 'mark'; readonly key: string; readonly seq: number; readonly mark: Mark };
+
+export interface MessageItem {
+  readonly type: 'message';
+  readonly key: string;
+  readonly seq: number;
+  readonly row: HistoryRow;
+}
+
+export interface ToolUse {
+  readonly id: string;
+  readonly name: string;
+  readonly input: unknown;
+  readonly result?: HistoryRow;
+  /** The model is sent less of the result than is shown. */
+  readonly isShortened: boolean;
+}
+
+/** One answer of a model with the calls it made; their results stand with them. */
+export interface AnswerItem {
+  readonly type: 'answer';
+  readonly key: string;
+  readonly seq: number;
+  readonly row: HistoryRow;
+  readonly tools: readonly ToolUse[];
+  /** Set on the last answer of a turn. */
+  readonly turn?: TurnEnd;
+}
+
+export interface TurnEnd {
+  readonly turnId: string;
+  readonly status: string;
+  readonly error?: string;
+  readonly calls: number;
+}
+
+/** Originals a summary stands for. Closed they are one line. */
+export interface FoldItem {
+  readonly type: 'fold';
+  readonly key: string;
+  readonly seq: number;
+  readonly compaction: CompactionFacts;
+  readonly hidden: readonly Item[];
+}
+
+export interface CompactionFacts {
+  readonly id: string;
+  readonly summary: string;
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
+  readonly coveredEntries: number;
+  readonly method: string;
+  readonly recall?: { readonly total: number; readonly found: number; readonly missing: readonly string[] };
+}
+
+export type Mark =
+  | { readonly kind: 'undone' }
+  | { readonly kind: 'shortened'; readonly count: number }
+  | { readonly kind: 'leaf' }
+  | { readonly kind: 'reset'; readonly next: string }
+  | { readonly kind: 'lost'; readonly text: string }
+  | { readonly kind: 'turn'; readonly turn: TurnEnd };
+
+/** Rows of the history as items: results with their calls, what a summary stands for behind one line. */
+export function transcriptItems(rows: readonly HistoryRow[]): readonly Item[] {
+  const results = new Map(
+    rows.flatMap((row) => (row.toolCallId === undefined ? [] : [[row.toolCallId, row] as const])),
+  );
+  const shortened = new Set(
+    rows.flatMap((row) => {
+      const target = row.role === 'context_edit' ? row.details?.['targetId'] : undefined;
+      return typeof target === 'string' ? [target] : [];
+    }),
+  );
+  const told = new Set<string>();
+  const items: Item[] = [];
+  for (const row of rows) {
+    const item = itemOf(row, { results, shortened, told, items });
+    if (item !== undefined) items.push(item);
+  }
+  return foldCompacted(items, rows);
+}
+
+interface Seen {
+  readonly results: ReadonlyMap<string, HistoryRow>;
+  readonly shortened: ReadonlySet<string>;
+  /** Results that stand with their call. */
+  readonly told: Set<string>;
+  readonly items: Item[];
+}
+
+function itemOf(row: HistoryRow, seen: Seen): Item | undefined {
+  const { id: key, seq } = row;
+  switch (row.role) {
+    case 'assistant': {
+      const tools = (row.toolCalls ?? []).map(({ id, name, input }): ToolUse => {
+        const result = seen.results.get(id);
+        if (result !== undefined) seen.told.add(result.id);
+        const isShortened = result !== undefined && seen.shortened.has(result.id);
+        return { id, name, input, ...(result !== undefined && { result }), isShortened };
+      });
+      return { type: 'answer', key, seq, row, tools };
+    }
+    case 'toolResult':
+      return seen.told.has(row.id) ? undefined : { type: 'message', key, seq, row };
+    case 'compaction':
+      return isRecord(row.details?.['details']) && 'undoes' in row.details['details']
+        ? { type: 'mark', key, seq, mark: { kind: 'undone' } }
+        : undefined;
+    case 'context_edit': {
+      const last = seen.items.at(-1);
+      if (last?.type === 'mark' && last.mark.kind === 'shortened') {
+        seen.items.pop();
+        return { ...last, mark: { kind: 'shortened', count: last.mark.count + 1 } };
+      }
+      return { type: 'mark', key, seq, mark: { kind: 'shortened', count: 1 } };
+    }
+    case 'custom':
+      return markOf(row, seen);
+    case 'user':
+    case 'system':
+    case 'bashExecution':
+    case 'custom_message':
+    case 'branch_summary':
+      return { type: 'message', key, seq, row };
+    default:
+      return undefined; // settings and names: told elsewhere
+  }
+}
+
+function markOf(row: HistoryRow, { items }: Seen): Item | undefined {
+  const { id: key, seq, details } = row;
+  const data = isRecord(details?.['data']) ? details['data'] : {};
+  switch (details?.['customType']) {
+    case 'reprise.turn': {
+      const turn = turnEnd(data);
+      const last = items.at(-1);
+      if (last?.type === 'answer') {
+        items.pop();
+        items.push({ ...last, turn });
+        if (turn.status === 'done') return undefined;
+      }
+      return turn.status === 'done' ? undefined : { type: 'mark', key, seq, mark: { kind: 'turn', turn } };
+    }
+    case 'reprise.reset':
+      return typeof data['next'] === 'string'
+        ? { type: 'mark', key, seq, mark: { kind: 'reset', next: data['next'] } }
+        : undefined;
+    case 'reprise.leaf':
+      return 'undoes' in data ? { type: 'mark', key, seq, mark: { kind: 'leaf' } } : undefined;
+    case 'reprise.lost':
+      return { type: 'mark', key, seq, mark: { kind: 'lost', text: row.text } };
+    default:
+      return undefined;
+  }
+}
+
+function turnEnd(data: Readonly<Record<string, unknown>>): TurnEnd {
+  const { turnId, status, error, calls } = data;
+  const message = isRecord(error) && typeof error['message'] === 'string' ? error['message'] : undefined;
+  return {
+    turnId: typeof turnId === 'string' ? turnId : '',
+    status: String(status),
+    calls: Array.isArray(calls) ? calls.length : 0,
+    ...(message !== undefined && { error: message }),
+  };
+}
+
+/** The last compaction on the path is the one in force; an undo of it is a compaction too, and keeps everything. */
+function foldCompacted(items: readonly Item[], rows: readonly HistoryRow[]): readonly Item[] {
+  const row = rows.findLast(({ role }) => role === 'compaction');
+  const end = items.findLastIndex((item) => rowOf(item)?.compacted === true);
+  if (row === undefined || end === -1) return items;
+  const compaction = compactionFacts(row);
+  const hidden = items.slice(0, end + 1);
+  const fold: FoldItem = { type: 'fold', key: `fold-${row.id}`, seq: row.seq, compaction, hidden };
+  return [fold, ...items.slice(end + 1)];
+}
+
+export function rowOf(item: Item): HistoryRow | undefined {
+  return item.type === 'message' || item.type === 'answer' ? item.row : undefined;
+}
+
+function compactionFacts({ id, text, details = {} }: HistoryRow): CompactionFacts {
+  const more = isRecord(details['details']) ? details['details'] : {};
+  const { coveredEntries, method, recall } = more;
+  return {
+    id,
+    summary: text,
+    tokensBefore: count(details['tokensBefore']),
+    tokensAfter: count(details['tokensAfter']),
+    coveredEntries: count(coveredEntries),
+    method: typeof method === 'string' ? method : '',
+    ...(isRecord(recall) && {
+      recall: {
+        total: count(recall['total']),
+        found: count(recall['found']),
+        missing: Array.isArray(recall['missing']) ? recall['missing'].map(String) : [],
+      },
+    }),
+  };
+}
+
+function count(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) ? value : 0;
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** What a model call took, for one line. */
+export function costOf(usage: TokenUsage | undefined): number | undefined {
+  const parts = usage?.cost;
+  if (parts === undefined) return undefined;
+  return parts['total'] ?? Object.values(parts).reduce((sum, part) => sum + part, 0);
+}

@@ -1,0 +1,49 @@
+import type { ComponentChildren, JSX } from 'preact';
+import { useLayoutEffect, useRef } from 'preact/hooks';
+import { closeDialog } from '../stores/dialogs.ts';
+import { t } from '../strings.ts';
+import { Icon } from './icon.tsx';
+
+export interface DialogProps {
+  readonly title: string;
+  readonly children: ComponentChildren;
+  readonly wide?: boolean;
+  /** Without a head of its own: the title is for who cannot see it. */
+  readonly bare?: boolean;
+}
+
+/** The browser's own: it keeps the focus, gives it back, and Escape closes it. */
+export function Dialog({ title, children, wide = false, bare = false }: DialogProps): JSX.Element {
+  const element = useRef<HTMLDialogElement>(null);
+  useLayoutEffect(() => {
+    const box = element.current;
+    const before = document.activeElement;
+    box?.showModal();
+    return () => {
+      box?.close();
+      if (before instanceof HTMLElement) before.focus();
+    };
+  }, []);
+  return (
+    <dialog
+      ref={element}
+      class={wide ? 'wide' : undefined}
+      aria-label={title}
+      onClose={closeDialog}
+      onCancel={closeDialog}
+      onClick={(event) => {
+        if (event.target === element.current) closeDialog();
+      }}
+    >
+      {!bare && (
+        <header>
+          <h2>{title}</h2>
+          <button type="button" class="quiet" aria-label={t('close')} onClick={closeDialog}>
+            <Icon name="close" />
+          </button>
+        </header>
+      )}
+      <div class="inside">{children}</div>
+    </dialog>
+  );
+}

@@ -1,0 +1,26 @@
+import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { attempt } from '../stores/api.ts';
+
+type View = () => JSX.Element | null;
+
+const loaded = new Map<() => Promise<View>, View>();
+
+/** Soon, though nothing asks for it yet: whoever presses a key is already typing. */
+export async function preload(load: () => Promise<View>): Promise<void> {
+  loaded.set(load, await load());
+}
+
+/** A view whose code comes when it is first shown; afterwards it is there at once. */
+export function Later({ load }: { readonly load: () => Promise<View> }): JSX.Element | null {
+  const [View, setView] = useState<View | undefined>(() => loaded.get(load));
+  useEffect(() => {
+    if (View !== undefined) return;
+    void attempt(load).then((view) => {
+      if (view === undefined) return;
+      loaded.set(load, view);
+      setView(() => view);
+    });
+  }, [load]);
+  return View === undefined ? null : <View />;
+}

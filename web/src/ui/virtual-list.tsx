@@ -1,0 +1,220 @@
+import type { ComponentChildren, JSX } from 'preact';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { type Layout, layOut, rangeIn, rowAt } from './virtual-range.ts';
+
+export interface VirtualListProps<T> {
+  readonly items: readonly T[];
+  readonly keyOf: (item: T) => string;
+  readonly render: (item: T) => ComponentChildren;
+  /** Before a row was measured. */
+  readonly guess: (item: T) => number;
+  /** Another one begins at its end. */
+  readonly resetKey: string;
+  /** Whoever is at the end stays there when it grows. */
+  readonly sticksToEnd?: boolean;
+  /** Brings a row into sight, once. */
+  readonly wanted?: string | undefined;
+  readonly onWantedShown?: () => void;
+  readonly onNearStart?: () => void;
+  readonly onNearEnd?: () => void;
+  readonly onAtEnd?: (isAtEnd: boolean) => void;
+  readonly label: string;
+  readonly class?: string;
+  readonly role?: 'log' | 'list';
+  readonly handle?: { current: { toEnd(): void } | null };
+}
+
+const OVERSCAN = 800;
+const NEAR = 1200;
+const AT_END = 48;
+
+/**
+ * Draws only what is in sight. Rows have the heights they have; what is being read stays where it is, whatever is
+ * measured, loaded or added around it, and nobody but its reader moves it.
+ */
+export function VirtualList<T>(props: VirtualListProps<T>): JSX.Element {
+  const { items, keyOf, render, guess, resetKey, sticksToEnd = false, label, wanted } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const measured = useRef(0);
+  const heights = useRef(new Map<string, number>());
+  const sticks = useRef(sticksToEnd);
+  /** The row at the top edge, and where it was. */
+  const anchor = useRef<{ readonly key: string; readonly offset: number } | undefined>(undefined);
+  const lastTop = useRef(0);
+  const [, redraw] = useState(0);
+  const layout = useMemo(
+    () =>
+      layOut(items.length, (i) => {
+        const item = items[i] as T;
+        return heights.current.get(keyOf(item)) ?? guess(item);
+      }),
+    [items, measured.current],
+  );
+  const latest = useRef({ layout, items, props });
+  latest.current = { layout, items, props };
+  const { scrollTop = 0, clientHeight = 800 } = box.current ?? {};
+  const top = sticks.current && box.current !== null ? total(layout) - clientHeight : scrollTop;
+  const { start, end } = rangeIn(layout, top, clientHeight, OVERSCAN);
+  const observer = useRowSizes(heights, () => {
+    measured.current++;
+    redraw((n) => n + 1);
+  });
+
+  useLayoutEffect(() => {
+    sticks.current = sticksToEnd;
+    anchor.current = undefined;
+    if (!sticksToEnd && box.current !== null) box.current.scrollTop = 0;
+    redraw((n) => n + 1);
+  }, [resetKey]);
+
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (element === null) return;
+    if (wanted !== undefined) {
+      const at = items.findIndex((item) => keyOf(item) === wanted);
+      if (at !== -1) {
+        const offset = layout.offsets[at] ?? 0;
+        sticks.current = false;
+        anchor.current = { key: wanted, offset };
+        element.scrollTop = offset - Math.min(120, clientHeight / 4);
+        props.onWantedShown?.();
+      }
+    }
+    if (sticks.current) {
+      const end = element.scrollHeight - element.clientHeight;
+      if (Math.abs(element.scrollTop - end) > 1) element.scrollTop = end;
+    } else keepInPlace(element);
+    lastTop.current = element.scrollTop;
+  });
+
+  /** What grew above what is being read is scrolled over; nothing else ever moves the reader. */
+  const keepInPlace = (element: HTMLElement): void => {
+    if (anchor.current === undefined) return;
+    const { key, offset } = anchor.current;
+    const at = items.findIndex((item) => keyOf(item) === key);
+    const now = layout.offsets[at];
+    if (at === -1 || now === undefined || Math.abs(now - offset) < 0.5) return;
+    element.scrollTop += now - offset;
+    anchor.current = { key, offset: now };
+  };
+
+  const onScroll = (): void => {
+    const element = box.current;
+    if (element === null) return;
+    const { layout: now, items: rows, props: current } = latest.current;
+    const rest = element.scrollHeight - element.scrollTop - element.clientHeight;
+    if (sticksToEnd) {
+      // Going up lets go of the end at once, however slowly it begins.
+      const isUp = element.scrollTop < lastTop.current - 0.5 && rest > 1;
+      sticks.current = isUp ? false : sticks.current || rest <= AT_END;
+      current.onAtEnd?.(sticks.current || rest <= AT_END);
+    }
+    lastTop.current = element.scrollTop;
+    const at = rowAt(now, element.scrollTop);
+    const item = rows[at];
+    if (item !== undefined) anchor.current = { key: keyOf(item), offset: now.offsets[at] ?? 0 };
+    if (element.scrollTop < NEAR) current.onNearStart?.();
+    if (rest < NEAR) current.onNearEnd?.();
+    redraw((n) => n + 1);
+  };
+
+  useLayoutEffect(() => {
+    if (props.handle === undefined) return;
+    props.handle.current = {
+      toEnd: () => {
+        sticks.current = true;
+        anchor.current = undefined;
+        redraw((n) => n + 1);
+        props.onAtEnd?.(true);
+      },
+    };
+  });
+
+  useEffect(() => {
+    const element = box.current;
+    if (element === null) return undefined;
+    // The window may change its height: the end stays the end.
+    const sizes = new ResizeObserver(() => redraw((n) => n + 1));
+    sizes.observe(element);
+    return () => sizes.disconnect();
+  }, []);
+
+  useEffect(() => {
+    const element = box.current;
+    if (element === null || items.length === 0) return;
+    const { scrollHeight, scrollTop: at, clientHeight: height } = element;
+    if (at < NEAR && !sticks.current) props.onNearStart?.();
+    if (scrollHeight - at - height < NEAR) props.onNearEnd?.();
+  }, [items.length, resetKey]);
+
+  return (
+    <div
+      ref={box}
+      class={`scroll ${props.class ?? ''}`}
+      onScroll={onScroll}
+      tabIndex={0}
+      role={props.role ?? 'list'}
+      aria-label={label}
+      aria-live="off"
+    >
+      <div style={{ height: `${layout.offsets[start] ?? 0}px` }} aria-hidden="true" />
+      {items.slice(start, end).map((item) => (
+        <Row key={keyOf(item)} id={keyOf(item)} observer={observer}>
+          {render(item)}
+        </Row>
+      ))}
+      <div style={{ height: `${total(layout) - (layout.offsets[end] ?? 0)}px` }} aria-hidden="true" />
+    </div>
+  );
+}
+
+function total({ offsets }: Layout): number {
+  return offsets[offsets.length - 1] ?? 0;
+}
+
+interface RowProps {
+  readonly id: string;
+  readonly observer: ResizeObserver;
+  readonly children: ComponentChildren;
+}
+
+const ids = new WeakMap<Element, string>();
+
+function Row({ id, observer, children }: RowProps): JSX.Element {
+  const place = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const element = place.current;
+    if (element === null) return undefined;
+    ids.set(element, id);
+    observer.observe(element);
+    return () => observer.unobserve(element);
+  }, [id, observer]);
+  return (
+    <div ref={place} class="row" data-key={id}>
+      {children}
+    </div>
+  );
+}
+
+/** One observer for all rows; several that change in one frame are one redraw. */
+function useRowSizes(
+  heights: { readonly current: Map<string, number> },
+  onChange: () => void,
+): ResizeObserver {
+  const changed = useRef(onChange);
+  changed.current = onChange;
+  const observer = useRef<ResizeObserver | undefined>(undefined);
+  observer.current ??= new ResizeObserver((entries) => {
+    let isNew = false;
+    for (const { target } of entries) {
+      const key = ids.get(target);
+      const height = (target as HTMLElement).offsetHeight;
+      if (key === undefined || height === 0 || heights.current.get(key) === height) continue;
+      heights.current.set(key, height);
+      isNew = true;
+    }
+    if (isNew) changed.current();
+  });
+  useEffect(() => () => observer.current?.disconnect(), []);
+  return observer.current;
+}
