@@ -43,8 +43,8 @@ async function openIndexed(folder: string, messages: number): Promise<Searched> 
   for (let i = 0; i < SESSIONS; i++) {
     const say = (n: number): string =>
       (n * SESSIONS + i) % RARE === 0 ? `about zebrafish 明天的会议 ${n}` : `topic-${(n * 31 + i * 7) % 997}`;
-    const at = (n: number): string => new Date(START + (n * SESSIONS + i) * 1000).toISOString();
-    writeSealedSession(folder, { id: `s${i}`, messages: messages / SESSIONS, bytes: 1024, say, at });
+    const saidAt = (n: number): string => new Date(START + (n * SESSIONS + i) * 1000).toISOString();
+    writeSealedSession(folder, { id: `s${i}`, messages: messages / SESSIONS, bytes: 1024, say, saidAt });
   }
   const store = await openStore({ home: folder, durability: 'os' });
   await takenIn(store);

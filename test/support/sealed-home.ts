@@ -14,10 +14,12 @@ export interface SealedSession {
   readonly bytes?: number;
   /** A compaction at the end leaves so many messages in the context. */
   readonly keep?: number;
-  /** When it was said, all of it or each; by default all at one moment of 2025. */
-  readonly at?: string | ((number: number) => string);
+  /** When all of it was said; by default at one moment of 2025. */
+  readonly at?: string;
   /** What a message says besides its number. */
   readonly say?: (number: number) => string;
+  /** When each message was said, where not at one moment. */
+  readonly saidAt?: (number: number) => string;
 }
 
 const BLOCK = 4 * 1024 * 1024;
@@ -46,8 +48,8 @@ export async function takenIn(store: Store): Promise<void> {
  */
 export function writeSealedSession(home: string, session: SealedSession): string {
   const { id, agentId = 'main', messages, bytes = 1200, keep, at = TIME, say = () => '' } = session;
+  const { saidAt = () => at } = session;
   const { key = `agent:${agentId}:direct:${id}` } = session;
-  const time = typeof at === 'string' ? at : TIME;
   const path = transcriptPath(home, id, agentId);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const fd = openSync(path, 'wx', 0o600);
@@ -62,7 +64,7 @@ export function writeSealedSession(home: string, session: SealedSession): string
     block = [];
     size = 0;
   };
-  const header = { type: 'session', version: 3, id, timestamp: time, cwd: '/', key };
+  const header = { type: 'session', version: 3, id, timestamp: at, cwd: '/', key };
   add(sealJson(JSON.stringify(header), { q: 1, e: 0, b: '1/1' }));
   for (let i = 0; i < messages; i++) {
     const q = i + 2;
@@ -72,21 +74,18 @@ export function writeSealedSession(home: string, session: SealedSession): string
         ? `{"role":"user","content":${text}}`
         : `{"role":"assistant","content":[{"type":"text","text":${text}}],${ANSWERED}}`;
     add(
-      sealJson(
-        entryJson(q, typeof at === 'string' ? at : at(i), `"type":"message"`, `"message":${message}`),
-        {
-          q,
-          e: 0,
-          b: place(i, messages),
-        },
-      ),
+      sealJson(entryJson(q, saidAt(i), `"type":"message"`, `"message":${message}`), {
+        q,
+        e: 0,
+        b: place(i, messages),
+      }),
     );
   }
   if (keep !== undefined) {
     const q = messages + 2;
     const kept = entryIdForSeq(q - keep);
     const body = `"summary":"what was said before","firstKeptEntryId":"${kept}","tokensBefore":1`;
-    add(sealJson(entryJson(q, time, `"type":"compaction"`, body), { q, e: 0, b: '1/1' }));
+    add(sealJson(entryJson(q, at, `"type":"compaction"`, body), { q, e: 0, b: '1/1' }));
   }
   writeSync(fd, block.join(''));
   closeSync(fd);

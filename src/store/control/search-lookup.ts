@@ -66,7 +66,7 @@ function* fromIndex(lookup: Lookup): Steps<SearchLack | undefined> {
   for (const candidates of candidatesOf(lookup, gramQuery(words))) {
     const wanted = candidates.filter((one) => start === undefined || compareSearchPlaces(start, one) < 0);
     for (const run of runsOf(wanted)) {
-      if (hits.isFullBefore(run[0])) return undefined;
+      if (hits.isFullAt(run[0])) return undefined;
       if (isOpen(run[0].id)) judge(context, run, hits);
       if (performance.now() > deadline) return 'time';
       yield;

@@ -30,7 +30,8 @@ export async function openJsonlStore({
     path: join(folder, 'control.db'),
     home: folder,
     durability,
-    supports: { search, durability, shared: true, live: 'process' },
+    // An index would have to be written.
+    supports: { search: readOnly ? 'scan' : search, durability, shared: true, live: 'process' },
     ...(sessionCacheTtlMs !== undefined && { cacheTtlMs: sessionCacheTtlMs }),
   });
 }

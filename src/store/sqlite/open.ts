@@ -29,7 +29,8 @@ export async function openSqliteStore({
     readOnly,
     path: join(folder, 'store.db'),
     durability,
-    supports: { search, durability, shared: true, live: 'process' },
+    // An index would have to be written.
+    supports: { search: readOnly ? 'scan' : search, durability, shared: true, live: 'process' },
     ...(sessionCacheTtlMs !== undefined && { cacheTtlMs: sessionCacheTtlMs }),
   });
 }
