@@ -7,6 +7,7 @@ import { estimateTasks } from './estimate.ts';
 import { Homes, SCALES, type Scale, scratchFolder } from './homes.ts';
 import { markdown, type Row, type Task } from './measure.ts';
 import { postgresTasks } from './postgres.ts';
+import { postgresReadTasks } from './postgres-reads.ts';
 import { searchTasks } from './search.ts';
 import { streamTasks } from './sse.ts';
 import { startUpTasks } from './start-up.ts';
@@ -46,6 +47,7 @@ async function bench(scale: Scale): Promise<void> {
       ...estimateTasks(),
       ...writeTasks(homes, scale),
       ...postgresTasks(scale),
+      ...postgresReadTasks(scale),
       ...readTasks(homes, scale),
       ...searchTasks(homes.folder, scale),
       ...acceptTasks(homes.folder, scale),

@@ -1,11 +1,5 @@
 import { SearchHits } from '../control/search-hits.ts';
-import {
-  checkSearch,
-  parseSearchCursor,
-  SEARCH_BUDGET_MS,
-  type SearchPlace,
-  searchWords,
-} from '../search-query.ts';
+import { checkSearch, parseSearchCursor, SEARCH_BUDGET_MS, searchWords } from '../search-query.ts';
 import type { SearchProgress, SearchQuery, SearchResult } from '../store.ts';
 import type { Sql } from './connections.ts';
 import { boundedLines } from './long-lines.ts';
@@ -46,7 +40,7 @@ export async function searchSessions(sql: Sql, query: SearchQuery): Promise<Sear
   const ranges = await findRanges(sql, query, words);
   for (let at = 0; at < ranges.length; ) {
     const { newest = null } = ranges[at] ?? {};
-    if (newest !== null && hits.isFullBefore(before(newest))) return hits.result();
+    if (newest !== null && hits.isFullBefore(newest)) return hits.result();
     const some = together(ranges, at);
     const isWhole = await offerLines(sql, some, { hits, deadline });
     if (isWhole) at += some.length;
@@ -57,9 +51,6 @@ export async function searchSessions(sql: Sql, query: SearchQuery): Promise<Sear
   }
   return ranges.length < MAX_RANGES ? hits.result() : hits.result('time');
 }
-
-/** The place before everything that was said at a moment. */
-const before = (at: number): SearchPlace => ({ at, id: '\uffff', seq: Number.MAX_SAFE_INTEGER });
 
 /** What is not indexed first, then by the time of what was said last. */
 async function findRanges(sql: Sql, query: SearchQuery, words: readonly string[]): Promise<Range[]> {
