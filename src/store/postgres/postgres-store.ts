@@ -29,6 +29,7 @@ import type {
   SessionInit,
   SessionPage,
   SessionRecord,
+  StatsOptions,
   Store,
   StoredEntry,
   StoreStats,
@@ -70,7 +71,8 @@ import type { Wakes } from './wakes.ts';
 export interface PostgresStoreParts {
   readonly context: StoreContext;
   readonly wakes: Wakes;
-  readonly indexer: SearchIndexer;
+  /** Unset: nothing is indexed here, and searches read what no other node has indexed. */
+  readonly indexer: SearchIndexer | undefined;
   readonly durability: 'disk' | 'os';
   readonly clock: ServerClock;
   readonly cacheTtlMs?: number;
@@ -92,7 +94,7 @@ export class PostgresStore implements Store {
   readonly #lines: LineReader;
   readonly #leases: LeaseKeeper;
   readonly #live: LiveRelay;
-  readonly #indexer: SearchIndexer;
+  readonly #indexer: SearchIndexer | undefined;
   readonly #closing: AbortController;
 
   private constructor(
@@ -102,7 +104,12 @@ export class PostgresStore implements Store {
   ) {
     const { connections, self } = context;
     this.#closing = closing;
-    this.supports = { search: 'index', durability, shared: true, live: 'all' };
+    this.supports = {
+      search: indexer === undefined ? 'scan' : 'index',
+      durability,
+      shared: true,
+      live: 'all',
+    };
     this.#context = context;
     this.#wakes = wakes;
     this.#indexer = indexer;
@@ -285,15 +292,16 @@ export class PostgresStore implements Store {
   }
 
   async reindex(): Promise<void> {
-    return this.#indexer.reindex();
+    await this.#indexer?.reindex();
   }
 
   async verify(id?: string): Promise<VerifyReport> {
     return verifySessions(this.#context.connections, id === undefined ? undefined : parseSessionId(id));
   }
 
-  async stats(): Promise<StoreStats> {
-    return { ...(await countAll(this.#context.connections)), search: await this.#indexer.stats() };
+  async stats({ search = false }: StatsOptions = {}): Promise<StoreStats> {
+    const stats = await countAll(this.#context.connections);
+    return search && this.#indexer !== undefined ? { ...stats, search: await this.#indexer.stats() } : stats;
   }
 
   async exportSession(id: string): Promise<Uint8Array> {
@@ -305,7 +313,7 @@ export class PostgresStore implements Store {
     if (this.#closing.signal.aborted) return connections[Symbol.asyncDispose]();
     this.#closing.abort(new RepriseError('STORE_FAILED', 'the store is closed', { outcome: 'none' }));
     await this.#writer.idle();
-    await this.#indexer[Symbol.asyncDispose]();
+    await this.#indexer?.[Symbol.asyncDispose]();
     // Whoever sweeps next runs what waits.
     for (const lease of this.#leases.leases) await lease.release({ handOver: true }).catch(() => null);
     this.#leases.close();
