@@ -1,8 +1,9 @@
 import type { SessionEvent } from '../../engine/events.ts';
 import { isTerminalFrame, type StreamEvent, toStreamEvent } from '../../protocol/events.ts';
 import { type EventId, runBase } from './frame.ts';
+import type { ReadEvents } from './latest-read.ts';
 import { cutFront, type ToldRecord, toldOf } from './log-record.ts';
-import { LogRecords, type ReadEvents } from './log-records.ts';
+import { LogRecords } from './log-records.ts';
 import type { Ask, TurnPart } from './relay-message.ts';
 
 type TurnStart = Extract<SessionEvent['event'], { type: 'turn_start' }>;
