@@ -1,6 +1,7 @@
 import type { SessionEvent } from '../../engine/events.ts';
 import { isTerminalFrame, type StreamEvent, toStreamEvent } from '../../protocol/events.ts';
 import { type EventId, type Frame, runBase } from './frame.ts';
+import { LatestRead, type ReadEvents } from './latest-read.ts';
 import {
   cutFront,
   isSameKind,
@@ -10,6 +11,7 @@ import {
   sizeOf,
   sizes,
   type ToldRecord,
+  toldOf,
 } from './log-record.ts';
 import type { Ask, TurnPart } from './relay-message.ts';
 
@@ -35,18 +37,6 @@ export interface LoggedTurn {
   lostAt?: number;
 }
 
-export interface ReadEvents {
-  readonly frames: readonly Frame[];
-  readonly told: number;
-}
-
-interface LatestRead {
-  readonly asked: readonly number[];
-  readonly answer: ReadEvents;
-}
-
-const NOTHING_READ: LatestRead = { asked: [Number.NaN], answer: { frames: [], told: 0 } };
-
 /** Fresh events are told one by one; behind so many they are put together. */
 const FRESH = 512;
 const MERGED_CHARS = 16 * 1024;
@@ -62,6 +52,7 @@ export class SessionLog {
   readonly #maxSize: number;
   readonly #onSize: (change: number) => void;
   readonly #waiting: Set<() => void> = new Set();
+  readonly #latestRead: LatestRead = new LatestRead();
   #records: LogRecord[] = [];
   /** So many of the records are as they will stay. */
   #settled = 0;
@@ -73,7 +64,6 @@ export class SessionLog {
   #size = 0;
   #told = 0;
   #latest: SessionEvent['event'] | undefined;
-  #latestRead: LatestRead = NOTHING_READ;
 
   constructor(sessionId: string, maxSize: number, onSize: (change: number) => void) {
     this.sessionId = sessionId;
@@ -222,12 +212,7 @@ export class SessionLog {
    * same place are given the same list, so that it is made and encoded once.
    */
   read(after: number, until: number, maxChars: number): ReadEvents {
-    const { asked } = this.#latestRead;
-    const question = [after, until, maxChars, this.#last] as const;
-    if (asked.every((value, i) => value === question[i])) return this.#latestRead.answer;
-    const answer = this.#read(after, until, maxChars);
-    this.#latestRead = { asked: question, answer };
-    return answer;
+    return this.#latestRead.find([after, until, maxChars], () => this.#read(after, until, maxChars));
   }
 
   #read(after: number, until: number, maxChars: number): ReadEvents {
@@ -250,7 +235,7 @@ export class SessionLog {
     return () => {
       this.#waiting.delete(onNews);
       // Nobody else will ask for what was read last.
-      if (this.#waiting.size === 0) this.#latestRead = NOTHING_READ;
+      if (this.#waiting.size === 0) this.#latestRead.forget();
     };
   }
 
@@ -398,6 +383,7 @@ export class SessionLog {
   }
 
   #grow(change: number): void {
+    this.#latestRead.forget();
     this.#size += change;
     this.#onSize(change);
   }
@@ -408,8 +394,4 @@ function isNewer(part: TurnPart, { turnId, epoch, startSeq, before }: LoggedTurn
   if (part.turnId === turnId) return false;
   if (part.epoch !== epoch) return part.epoch > epoch;
   return part.startSeq === startSeq ? part.before > before : part.startSeq > startSeq;
-}
-
-function toldOf({ seq, first, last, event, ends }: ToldRecord): ToldRecord {
-  return { seq, first, last, event, ...(ends !== undefined && { ends }) };
 }
