@@ -181,7 +181,7 @@ export async function createSession(store: Store, number: number): Promise<void>
 }
 
 /** Compacts the session so that its context is the last messages only. */
-export async function boundContext({ store }: Home): Promise<void> {
+export async function boundContext({ store }: Pick<Home, 'store'>): Promise<void> {
   const { lastSeq } = await store.get(SESSION);
   const firstKeptEntryId = entryIdForSeq(lastSeq - WINDOW + 1);
   const summary = 'What was said before, in short.';
@@ -200,7 +200,7 @@ export async function windowBytes({ store, transcript }: Home): Promise<ByteRang
   return range;
 }
 
-async function inParallel(total: number, run: (number: number) => Promise<unknown>): Promise<void> {
+export async function inParallel(total: number, run: (number: number) => Promise<unknown>): Promise<void> {
   let next = 0;
   const work = async (): Promise<void> => {
     while (next < total) await run(next++);

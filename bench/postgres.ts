@@ -11,13 +11,14 @@ const CONNECTIONS = 10;
 /** What nobody can do with less: the same two lines in one statement, which is one round trip and one commit. */
 const INSERT = 'INSERT INTO raw_lines (session_id, seq, line) VALUES ($1, $2, $4), ($1, $3, $5)';
 
-interface Server extends AsyncDisposable {
+export interface Server extends AsyncDisposable {
+  readonly url: string;
   readonly store: Store;
   readonly pool: pg.Pool;
 }
 
 /** A server of this run's own, with fsync on, its store and a plain pool beside it. */
-async function openServer(): Promise<Server> {
+export async function openServer(): Promise<Server> {
   await using stack = new AsyncDisposableStack();
   const given = process.env['REPRISE_BENCH_POSTGRES_URL'];
   let url = given ?? '';
@@ -34,7 +35,7 @@ async function openServer(): Promise<Server> {
   const store = stack.use(await openStore({ kind: 'postgres', url }));
   for (let i = 0; i < CALLERS; i++) await createSession(store, i);
   const own = stack.move();
-  return { store, pool, [Symbol.asyncDispose]: () => own.disposeAsync() };
+  return { url, store, pool, [Symbol.asyncDispose]: () => own.disposeAsync() };
 }
 
 /** A turn as two rows, by a prepared statement. */

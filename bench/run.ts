@@ -7,6 +7,9 @@ import { estimateTasks } from './estimate.ts';
 import { Homes, SCALES, type Scale, scratchFolder } from './homes.ts';
 import { markdown, type Row, type Task } from './measure.ts';
 import { postgresTasks } from './postgres.ts';
+import { postgresReadTasks } from './postgres-reads.ts';
+import { searchTasks } from './search.ts';
+import { sessionMemoryTasks } from './session-memory.ts';
 import { streamTasks } from './sse.ts';
 import { startUpTasks } from './start-up.ts';
 import { writeTasks } from './store.ts';
@@ -45,9 +48,12 @@ async function bench(scale: Scale): Promise<void> {
       ...estimateTasks(),
       ...writeTasks(homes, scale),
       ...postgresTasks(scale),
+      ...postgresReadTasks(scale),
       ...readTasks(homes, scale),
+      ...searchTasks(homes.folder, scale),
       ...acceptTasks(homes.folder, scale),
       ...streamTasks(),
+      ...sessionMemoryTasks(),
       ...startUpTasks(homes, scale),
     ];
     for (const task of tasks.filter(isWanted)) rows.push(await measured(task));

@@ -10,6 +10,7 @@ import type { Model } from '../src/models/model.ts';
 import { usageOf } from '../src/models/usage.ts';
 import { serve } from '../src/server/serve.ts';
 import { openMemoryStore } from '../src/store/memory/open.ts';
+import { collect } from './collect.ts';
 import { openListeners } from './listeners.ts';
 import { makeRow, median, type Task } from './measure.ts';
 
@@ -212,11 +213,11 @@ async function heldWith(count: number): Promise<number> {
     count === 0
       ? undefined
       : await openListeners({ port, path, token: TOKEN, count, last: LAST, deaf: true });
-  globalThis.gc?.();
+  collect();
   begin();
   await told;
   for (let i = 0; i < 3; i++) await breathe();
-  globalThis.gc?.();
+  collect();
   const { heapUsed, external, arrayBuffers } = process.memoryUsage();
   leave();
   await deaf?.close();

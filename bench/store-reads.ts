@@ -37,7 +37,6 @@ export function readTasks(homes: Homes, scale: Scale): Task[] {
     windowGrowthTask(homes, scale, 'sqlite'),
     scanTask(homes, scale, scan),
     ...LISTS.map((query) => newestTask(homes, scale, sessions, query)),
-    searchTask(homes, scale),
     delayTask(homes, scale),
   ];
 }
@@ -143,19 +142,6 @@ function newestTask(homes: Homes, scale: Scale, sessions: number, query: ListQue
     const note = (values: { readonly ours: number }): string =>
       `${verdict(values.ours, PAGE_GOAL_MS)}: ${show(values.ours, 'ms')}, goal <= ${PAGE_GOAL_MS} ms`;
     return await compareSlices({ work, limit, ours, goal: 1.5, note }, scale.latency);
-  };
-  return { work, run };
-}
-
-/** No index yet: everything is read, but only what may hold the words is parsed. */
-function searchTask(homes: Homes, scale: Scale): Task {
-  const work = `search one session of ${count(scale.large)} messages of 2 KB for words nobody said (p50)`;
-  const run: Task['run'] = async () => {
-    const { store, transcript } = await homes.sessions(1, scale.large);
-    const range = wholeFile(transcript(LARGE));
-    const limit = latency('read and parse its file', () => readAndParse(range));
-    const ours = latency('search', () => store.search({ text: 'said by nobody', budgetMs: 600_000 }));
-    return await compareSlices({ work, limit, ours, goal: 1 }, scale.latency);
   };
   return { work, run };
 }

@@ -21,6 +21,9 @@ const NOTHING = '\0nothing';
 const FIRST = /src\/(?:cli\/(?:main|local-lister|commands\/ls)|store\/(?:jsonl|sqlite)\/open-index)\.ts$/;
 /** What opens a store, for those who need one. */
 const STORE = /src\/(?:cli\/commands\/serve|store\/jsonl\/open)\.ts$/;
+/** What is needed before the server is: in files of their own, or they would bring it along. */
+const MODEL = /src\/models\/offline\/offline-model\.ts$/;
+const SETTINGS = /src\/config\/check-settings\.ts$/;
 const SERVER = /src\/cli\/commands\/serve-parts\.ts$/;
 
 /**
@@ -32,7 +35,9 @@ export async function bundleCommand(outDir: string): Promise<void> {
   await bundle(outDir, { main: 'src/cli/main.ts' }, bundled, [
     { name: 'first', test: FIRST, priority: 3 },
     { name: 'store', test: STORE, priority: 2 },
-    { name: 'server', test: SERVER, priority: 1 },
+    { name: 'model', test: MODEL, priority: 1 },
+    { name: 'settings', test: SETTINGS, priority: 1 },
+    { name: 'server', test: SERVER, priority: 0 },
   ]);
   for (const thread of ['thread', 'search-thread'])
     await bundle(outDir, { [thread]: `src/store/control/${thread}.ts` }, bundled);

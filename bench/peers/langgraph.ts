@@ -7,6 +7,7 @@ import type { Store } from '../../src/store/store.ts';
 import { createSession, Homes, scratchFolder, sessionId } from '../homes.ts';
 import { type Arm, compareSlices, latency, markdown, type Row } from '../measure.ts';
 import { nextTurn } from '../payload.ts';
+import { openServer } from '../postgres.ts';
 
 /** What is used of LangGraph; it is installed only for this comparison. */
 type Saver = object;
@@ -34,7 +35,14 @@ const { END, MessagesAnnotation, START, StateGraph } = (await import(GRAPH)) as 
   readonly MessagesAnnotation: unknown;
   readonly StateGraph: new (state: unknown) => Graph;
 };
+const POSTGRES: string = '@langchain/langgraph-checkpoint-postgres';
 const { SqliteSaver } = (await import(SQLITE)) as { readonly SqliteSaver: new (db: unknown) => Saver };
+
+const { PostgresSaver } = (await import(POSTGRES)) as {
+  readonly PostgresSaver: {
+    fromConnString(url: string): Saver & { setup(): Promise<void>; end(): Promise<void> };
+  };
+};
 
 const results = join(import.meta.dirname, '..', 'results');
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
@@ -45,13 +53,21 @@ const TEXT = 'some words of a conversation about code, plans and what to do next
 mkdirSync(results, { recursive: true });
 const folder = scratchFolder(results);
 const rows: Row[] = [];
-let session = 1;
+// Behind those that a home or a server begins with.
+let session = 100;
 {
   await using homes = new Homes(folder);
   for (const length of LENGTHS) {
     const { store } = await homes.plain({ kind: 'sqlite' });
     await compareTurns({ name: 'sqlite', length, store, saver: openSqliteSaver(length) });
   }
+}
+{
+  await using server = await openServer();
+  const saver = PostgresSaver.fromConnString(server.url);
+  await saver.setup();
+  for (const length of LENGTHS) await compareTurns({ name: 'postgres', length, store: server.store, saver });
+  await saver.end();
 }
 const table = markdown(rows);
 writeFileSync(join(results, 'langgraph.md'), `${table}\n`);

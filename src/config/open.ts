@@ -29,6 +29,8 @@ export interface OpenStoreOptions {
   readonly signals?: boolean;
   /** How long the tail of a session stays in memory after its last use, in ms; by default 45,000, and 0 keeps none. */
   readonly sessionCacheTtlMs?: number;
+  /** `scan`: no index is made, and a search reads everything. By default `index`, where the store has one. */
+  readonly search?: 'index' | 'scan';
   /** Nothing is written, not even what a store puts in order by itself; every write is `STORE_READ_ONLY`. */
   readonly readOnly?: boolean;
 }

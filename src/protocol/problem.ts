@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import { ERROR_TABLE, RepriseError } from '../errors.ts';
 import { redactJson, redactText } from '../transcript/redact.ts';
 
@@ -16,21 +15,6 @@ export interface Problem {
   readonly outcome: 'none' | 'unknown';
   readonly details: Readonly<Record<string, unknown>>;
 }
-
-export const problemSchema: z.ZodType<Problem> = z
-  .object({
-    type: z.string(),
-    title: z.string(),
-    status: z.int(),
-    detail: z.string(),
-    instance: z.string(),
-    code: z.string(),
-    error: z.string(),
-    retryable: z.boolean(),
-    outcome: z.enum(['none', 'unknown']),
-    details: z.record(z.string(), z.unknown()),
-  })
-  .meta({ id: 'Problem' });
 
 export const PROBLEM_TYPE = 'application/problem+json';
 const MAX_INSTANCE = 200;

@@ -1,7 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import type { z } from 'zod';
-import { problemSchema } from '../protocol/problem.ts';
+import { problemSchema } from '../protocol/problem-schema.ts';
 import type { ServerApp, ServerEnv } from './context.ts';
 
 export interface OperationInput<P, Q, B> {

@@ -2,15 +2,12 @@ import { join } from 'node:path';
 import type { Reprise } from '../engine/reprise.ts';
 import { RepriseError } from '../errors.ts';
 import { createApp } from './app.ts';
+import { type Bound, placeOf } from './bind.ts';
 import type { Logger, ModelByName, ServerConfig } from './context.ts';
 import { isLoopback } from './guards.ts';
-import { resolveLimits } from './limits.ts';
 import { listen } from './listen.ts';
 import { Metrics } from './metrics.ts';
 import { loadTokenFile, parseToken } from './token-file.ts';
-
-const DEFAULT_HOST = '127.0.0.1';
-const DEFAULT_PORT = 4747;
 
 export interface ServeOptions {
   readonly reprise: Reprise;
@@ -20,6 +17,8 @@ export interface ServeOptions {
   readonly home?: string;
   readonly modelByName?: ModelByName;
   readonly version?: string;
+  /** A socket that listens already, where the configuration says. */
+  readonly bound?: Bound;
 }
 
 export interface Served {
@@ -38,9 +37,9 @@ export async function serve({
   home,
   modelByName,
   version,
+  bound,
 }: ServeOptions): Promise<Served> {
-  const { host = DEFAULT_HOST, port = DEFAULT_PORT } = config;
-  const limits = resolveLimits(config.limits);
+  const { host, port, limits } = placeOf(config);
   const { token, tokenFile } = await tokenOf({ ...config, host }, home);
   const closing = new AbortController();
   const metrics = new Metrics();
@@ -54,7 +53,7 @@ export async function serve({
     ...(modelByName !== undefined && { modelByName }),
     ...(version !== undefined && { version }),
   });
-  const { url, server } = await listen({ app, host, port, limits });
+  const { url, server } = await listen({ app, host, port, limits, bound });
   logger.info({ url, tokenFile }, 'listening');
   return {
     url,

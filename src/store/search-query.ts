@@ -3,7 +3,7 @@ import { foldCase, plainText } from './search-text.ts';
 import type { SearchQuery } from './store.ts';
 
 /** Longer ones are refused: nobody types them, and each word costs something. */
-export const SEARCH_QUERY_CHARS: number = 16 * 1024;
+const SEARCH_QUERY_CHARS = 16 * 1024;
 /** As long as a person would wait. */
 export const SEARCH_BUDGET_MS = 1000;
 export const SEARCH_LIMIT = 20;

@@ -12,9 +12,9 @@ export interface Searchable {
 }
 
 /** What stands behind so many characters of one message cannot be found: a bound for every index. */
-export const SEARCH_SAID_CHARS: number = 256 * 1024;
+const SEARCH_SAID_CHARS = 256 * 1024;
 /** Of what a tool answered only the beginning is of interest. */
-export const SEARCH_TOOL_CHARS: number = 16 * 1024;
+const SEARCH_TOOL_CHARS = 16 * 1024;
 
 const ROLES: Readonly<Record<string, SearchRole>> = {
   user: 'user',

@@ -409,12 +409,12 @@ export interface Inbox {
 
 /**
  * What is looked at: the text of messages of users and assistants, of tool results, summaries and notes, up to
- * `SEARCH_SAID_CHARS` characters each (`SEARCH_TOOL_CHARS` for tools). Not looked at: tool calls, thinking, settings, titles.
+ * 262,144 characters each (16,384 for tools). Not looked at: tool calls, thinking, settings, titles.
  */
 export interface SearchQuery {
   /**
    * Words parted by white space, all of which a text must hold, as parts of words too, ignoring case. Words in
-   * quotation marks stand together. At most `SEARCH_QUERY_CHARS`, or it is refused with `LIMIT_EXCEEDED`.
+   * quotation marks stand together. At most 16,384 characters, or it is refused with `LIMIT_EXCEEDED`.
    */
   readonly text: string;
   /** By default 20. */

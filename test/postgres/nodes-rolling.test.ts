@@ -4,7 +4,7 @@ import { Cluster } from '../support/cluster.ts';
 import { freshDatabase } from '../support/postgres.ts';
 import { textOf } from '../support/server.ts';
 
-const PEOPLE = 3;
+const PEOPLE = 2;
 const LEAST_MESSAGES = 6;
 
 test('a rolling restart under load loses nothing: each message is answered once, each stream ends once', {

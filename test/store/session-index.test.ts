@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import { openIndex, openStore } from '../../src/config/open.ts';
-import type { ListQuery, SessionPage } from '../../src/store/store.ts';
+import type { ListQuery, SessionPage, Store } from '../../src/store/store.ts';
 import { JsonlHome, say } from '../support/jsonl-home.ts';
 import { takenIn, transcriptPath, writeSealedSession } from '../support/sealed-home.ts';
 
@@ -155,6 +155,11 @@ describe('a look at the index', () => {
   });
 });
 
+/** Everything is read, and the sizes of all files are compared: before that nothing is remembered of folders. */
+async function compared(store: Store): Promise<void> {
+  await store.verify();
+}
+
 describe('a folder of many files', () => {
   const COUNT = 1000;
 
@@ -162,7 +167,7 @@ describe('a folder of many files', () => {
     await using home = new JsonlHome();
     for (let i = 0; i < COUNT; i++)
       writeSealedSession(home.path, { id: `many-${i}`, messages: 1, key: `agent:main:direct:${i}` });
-    await takenIn(await home.open());
+    await compared(await home.open());
     await home.close();
     const stamps = (): string => {
       using db = new DatabaseSync(join(home.path, 'control.db'));
@@ -180,7 +185,7 @@ describe('a folder of many files', () => {
     // The store takes in what the index has lost, and what it writes itself is remembered when it closes.
     const before = stamps();
     const store = await home.open();
-    await takenIn(store);
+    await compared(store);
     expect(await store.get('many-7')).toMatchObject({ messageCount: 1 });
     await store.create({ id: 'new', key: 'agent:main:main' });
     await home.close();

@@ -3,6 +3,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { RepriseError } from '../../src/index.ts';
 import { runStoreCase, storeCases } from '../../src/testing/store-suite/index.ts';
 import { brokenInboxes } from '../support/broken-inboxes.ts';
+import { brokenSearches } from '../support/broken-searches.ts';
 import { brokenStores } from '../support/broken-stores.ts';
 import { brokenTransfers } from '../support/broken-transfers.ts';
 import { openPlain } from '../support/plain-store.ts';
@@ -12,7 +13,7 @@ describe('a store that keeps every promise passes', () => {
 });
 
 describe('a store that breaks a promise is caught', () => {
-  const all = [...brokenStores, ...brokenInboxes, ...brokenTransfers];
+  const all = [...brokenStores, ...brokenInboxes, ...brokenTransfers, ...brokenSearches];
   let caught = 0;
 
   // Side by side: some are caught only by an answer that does not come.

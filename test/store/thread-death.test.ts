@@ -43,7 +43,8 @@ async function open(kind: StoreKind = 'jsonl'): Promise<Opened> {
   const home = mkdtempSync(join(tmpdir(), 'reprise-death-'));
   homes.push(home);
   const first = threads.length;
-  const store = await openStore({ kind, home, durability: 'os' });
+  // Without the thread that searches, which comes when it likes.
+  const store = await openStore({ kind, home, durability: 'os', search: 'scan' });
   await until('both threads to be seen', () => threads.length >= first + (kind === 'memory' ? 1 : 2));
   let [writer, reader] = threads.slice(first) as [Worker, Worker | undefined];
   const alive = (worker: Worker): boolean => worker.threadId !== -1;
@@ -221,4 +222,21 @@ test('memory: with its thread everything is gone, and every call says so instead
   await crash(opened.thread('writer'));
   for (const work of [store.get(id), store.append(id, [user('x')]), store.create({ key: 'agent:main:main' })])
     expect(await failureOf(work)).toMatchObject({ code: 'STORE_FAILED', outcome: 'none' });
+});
+
+test('a thread that searches dies: whoever waits is answered by another, and the next one finds the same', async () => {
+  const home = mkdtempSync(join(tmpdir(), 'reprise-death-'));
+  homes.push(home);
+  await using store = await openStore({ home, durability: 'os' });
+  const { id } = await store.create({ key: 'agent:main:main' });
+  await store.append(id, [user('a needle')]);
+  const first = threads.length;
+  const before = await store.search({ text: 'needle' });
+  expect(before.hits).toHaveLength(1);
+  await until('its thread to be seen', () => threads.length > first);
+  const searching = store.search({ text: 'needle' });
+  await crash(threads.at(-1) as Worker);
+  expect(await searching).toEqual(before);
+  expect(await store.search({ text: 'needle' })).toEqual(before);
+  expect(threads.length).toBeGreaterThan(first + 1);
 });

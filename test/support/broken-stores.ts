@@ -412,9 +412,6 @@ export const brokenStores: readonly BrokenStore[] = [
       },
     }),
   ),
-  broken('takes search words for a pattern', 'search takes its words literally', (_store, right) => ({
-    search: (query) => right.search({ ...query, text: query.text.replace(/[%_].*/, '') }),
-  })),
 
   // Large parts
   broken(

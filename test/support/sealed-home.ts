@@ -18,6 +18,8 @@ export interface SealedSession {
   readonly at?: string;
   /** What a message says besides its number. */
   readonly say?: (number: number) => string;
+  /** When each message was said, where not at one moment. */
+  readonly saidAt?: (number: number) => string;
 }
 
 const BLOCK = 4 * 1024 * 1024;
@@ -46,6 +48,7 @@ export async function takenIn(store: Store): Promise<void> {
  */
 export function writeSealedSession(home: string, session: SealedSession): string {
   const { id, agentId = 'main', messages, bytes = 1200, keep, at = TIME, say = () => '' } = session;
+  const { saidAt = () => at } = session;
   const { key = `agent:${agentId}:direct:${id}` } = session;
   const path = transcriptPath(home, id, agentId);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -71,7 +74,7 @@ export function writeSealedSession(home: string, session: SealedSession): string
         ? `{"role":"user","content":${text}}`
         : `{"role":"assistant","content":[{"type":"text","text":${text}}],${ANSWERED}}`;
     add(
-      sealJson(entryJson(q, at, `"type":"message"`, `"message":${message}`), {
+      sealJson(entryJson(q, saidAt(i), `"type":"message"`, `"message":${message}`), {
         q,
         e: 0,
         b: place(i, messages),

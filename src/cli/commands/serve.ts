@@ -4,6 +4,7 @@ import { modelBookFor } from '../../config/model-book-for.ts';
 import { openConfiguredStore } from '../../config/open-configured-store.ts';
 import type { Config } from '../../config/schema.ts';
 import type { Reprise } from '../../engine/reprise.ts';
+import { bind, placeOf } from '../../server/bind.ts';
 import type { Logger, ServerConfig } from '../../server/context.ts';
 import type { Served } from '../../server/serve.ts';
 import { print, say } from '../print.ts';
@@ -16,17 +17,22 @@ const STOP_MS = 8000;
 export async function serveHome(options: Readonly<Record<string, unknown>>): Promise<void> {
   const { config, warnings } = await loadConfig({ flags: options });
   for (const warning of warnings) say(warning);
+  // Requests are taken from now on, and wait. Nothing of a home is touched for a port that is taken or a wrong name.
+  const bound = await bind(placeOf(config.server));
   const models = modelBookFor(config);
-  // First, so that a wrong name leaves nothing behind.
-  await models.load(config.model);
+  await models.load(config.model).catch((error: unknown) => {
+    bound.server.close();
+    throw error;
+  });
   // The storage threads start while this one loads the server.
   const opening = openConfiguredStore(config, { signals: true });
   opening.catch(() => undefined); // told below
-  const { createLogger, openConfigured, serve } = await import('./serve-parts.ts');
-  const logger = createLogger(config.log);
   let engine: Reprise | undefined;
   let served: Served;
+  let logger: Logger;
   try {
+    const { createLogger, openConfigured, serve } = await import('./serve-parts.ts');
+    logger = createLogger(config.log);
     const reprise = await openConfigured(config, { store: await opening, models });
     engine = reprise;
     served = await serve({
@@ -36,8 +42,11 @@ export async function serveHome(options: Readonly<Record<string, unknown>>): Pro
       home: config.home,
       modelByName: (name) => models.get(name),
       version: packageVersion(),
+      bound,
     });
   } catch (error) {
+    bound.server.close();
+    bound.server.closeAllConnections();
     await (engine ?? (await opening))[Symbol.asyncDispose]();
     throw error;
   }

@@ -4,7 +4,7 @@ import type { Ask, TurnPart } from './relay-message.ts';
 export type Need = Pick<Ask, 'at' | 'message'>;
 
 /** What did not come for so long after it was asked for does not come: its process is gone. */
-export const GAP_MS = 2500;
+export const GAP_MS = 3500;
 /** A quiet turn is asked whether it told anything that was lost on the way, soon and then seldom. */
 const FIRST_LOOK_MS = 1000;
 const LAST_LOOK_MS = 10_000;

@@ -1,16 +1,8 @@
 import type { SessionEvent } from '../../engine/events.ts';
 import { isTerminalFrame, type StreamEvent, toStreamEvent } from '../../protocol/events.ts';
-import { type EventId, type Frame, runBase } from './frame.ts';
-import {
-  cutFront,
-  isSameKind,
-  join,
-  type LogRecord,
-  restOf,
-  sizeOf,
-  sizes,
-  type ToldRecord,
-} from './log-record.ts';
+import { type EventId, runBase } from './frame.ts';
+import { cutFront, type ToldRecord } from './log-record.ts';
+import { LogRecords, type ReadEvents } from './log-records.ts';
 import type { Ask, TurnPart } from './relay-message.ts';
 
 type TurnStart = Extract<SessionEvent['event'], { type: 'turn_start' }>;
@@ -35,21 +27,6 @@ export interface LoggedTurn {
   lostAt?: number;
 }
 
-export interface ReadEvents {
-  readonly frames: readonly Frame[];
-  readonly told: number;
-}
-
-interface LatestRead {
-  readonly asked: readonly number[];
-  readonly answer: ReadEvents;
-}
-
-const NOTHING_READ: LatestRead = { asked: [Number.NaN], answer: { frames: [], told: 0 } };
-
-/** Fresh events are told one by one; behind so many they are put together. */
-const FRESH = 512;
-const MERGED_CHARS = 16 * 1024;
 const MAX_TURNS = 64;
 
 /**
@@ -60,25 +37,19 @@ const MAX_TURNS = 64;
 export class SessionLog {
   readonly sessionId: string;
   readonly #maxSize: number;
-  readonly #onSize: (change: number) => void;
+  readonly #records: LogRecords;
   readonly #waiting: Set<() => void> = new Set();
-  #records: LogRecord[] = [];
-  /** So many of the records are as they will stay. */
-  #settled = 0;
   #turns: LoggedTurn[] = [];
   #last = 0;
   #lastSeq = 0;
   /** Everything up to here is forgotten. */
   #floor = 0;
-  #size = 0;
-  #told = 0;
   #latest: SessionEvent['event'] | undefined;
-  #latestRead: LatestRead = NOTHING_READ;
 
   constructor(sessionId: string, maxSize: number, onSize: (change: number) => void) {
     this.sessionId = sessionId;
     this.#maxSize = maxSize;
-    this.#onSize = onSize;
+    this.#records = new LogRecords(onSize);
   }
 
   take({ inboxId, epoch, event }: SessionEvent): void {
@@ -138,12 +109,11 @@ export class SessionLog {
       for (let from = Math.max(after, floor); from < until; ) {
         const records: ToldRecord[] = [];
         let chars = 0;
-        for (let at = this.#find(from); at < this.#records.length && chars < maxChars; at++) {
-          const record = this.#records[at] as LogRecord;
-          if (record.first > until) break;
+        for (const record of this.#records.between(from, until)) {
           records.push(toldOf(record.first <= from ? cutFront(record, from) : record));
-          chars += record.size;
           from = record.last;
+          chars += record.size;
+          if (chars >= maxChars) break;
         }
         if (records.length === 0) break;
         yield { ...turn, members: [...members], floor, records };
@@ -160,7 +130,7 @@ export class SessionLog {
   turnAt({ seq, n }: EventId): LoggedTurn | undefined {
     if (n < this.#floor || n > this.#last) return undefined;
     const turn = this.#turns.findLast(({ before, end }) => before < n && n <= (end ?? this.#last));
-    const record = this.#records[this.#find(n - 1)];
+    const record = this.#records.at(n);
     const isSame = n === this.#floor || (record !== undefined && record.first <= n && record.seq === seq);
     return isSame ? turn : undefined;
   }
@@ -176,13 +146,13 @@ export class SessionLog {
   seam({ startSeq, before, members, end }: LoggedTurn, inboxId: string, seq: number): EventId | undefined {
     const joined = members.get(inboxId) ?? before;
     if (seq <= startSeq && this.has(joined)) return { seq: startSeq, n: joined };
-    const next = this.#records.find((record) => record.seq >= seq && record.first > joined);
+    const next = this.#records.firstFrom(seq, joined);
     if (next === undefined || next.first > (end ?? next.first)) return undefined;
     return { seq: next.seq, n: next.first - 1 };
   }
 
   placeOf(n: number): EventId {
-    return { seq: this.#records[this.#find(n - 1)]?.seq ?? this.#lastSeq, n };
+    return { seq: this.#records.at(n)?.seq ?? this.#lastSeq, n };
   }
 
   get isOpen(): boolean {
@@ -209,39 +179,17 @@ export class SessionLog {
   }
 
   get size(): number {
-    return this.#size;
+    return this.#records.size;
   }
 
   /** How much was ever told: what a client has not been sent yet is a difference of two of these. */
   get told(): number {
-    return this.#told;
+    return this.#records.told;
   }
 
-  /**
-   * The next events behind a number, about `maxChars` of them, and how much was told up to there. All who are at the
-   * same place are given the same list, so that it is made and encoded once.
-   */
+  /** The next events behind a number, about `maxChars` of them. */
   read(after: number, until: number, maxChars: number): ReadEvents {
-    const { asked } = this.#latestRead;
-    const question = [after, until, maxChars, this.#last] as const;
-    if (asked.every((value, i) => value === question[i])) return this.#latestRead.answer;
-    const answer = this.#read(after, until, maxChars);
-    this.#latestRead = { asked: question, answer };
-    return answer;
-  }
-
-  #read(after: number, until: number, maxChars: number): ReadEvents {
-    const frames: Frame[] = [];
-    let chars = 0;
-    let told = 0;
-    for (let at = this.#find(after); at < this.#records.length && chars < maxChars; at++) {
-      const record = this.#records[at] as LogRecord;
-      if (record.first > until) break;
-      frames.push(record.frame ?? restOf(record, after));
-      chars += record.size;
-      told = record.told;
-    }
-    return { frames, told };
+    return this.#records.read(after, until, maxChars);
   }
 
   /** Calls back whenever something is told, until it is ended. */
@@ -249,8 +197,7 @@ export class SessionLog {
     this.#waiting.add(onNews);
     return () => {
       this.#waiting.delete(onNews);
-      // Nobody else will ask for what was read last.
-      if (this.#waiting.size === 0) this.#latestRead = NOTHING_READ;
+      if (this.#waiting.size === 0) this.#records.forgetRead();
     };
   }
 
@@ -331,75 +278,22 @@ export class SessionLog {
   }
 
   #push(told: ToldRecord): void {
-    const { seq, event, last: n } = told;
-    const size = sizeOf(event) + 8 * (told.ends?.length ?? 0);
-    this.#last = n;
-    this.#lastSeq = seq;
-    this.#told += size;
-    const frame = told.ends === undefined && { frame: { id: { seq, n }, event } };
-    this.#records.push({ ...told, ...frame, size, told: this.#told });
-    this.#grow(size);
+    this.#last = told.last;
+    this.#lastSeq = told.seq;
+    this.#records.push(told);
     const turn = this.#turns.at(-1);
-    if (turn !== undefined && isTerminalFrame(event)) turn.end = n;
-    if (this.#records.length - this.#settled >= 2 * FRESH) this.#merge();
-    if (this.#size > this.#maxSize) this.#forget();
-  }
-
-  /** Many small strings cost far more than what they say. */
-  #merge(): void {
-    const old = this.#records.slice(this.#settled, this.#settled + FRESH);
-    const merged: LogRecord[] = [];
-    for (let at = 0; at < old.length; ) {
-      const head = old[at] as LogRecord;
-      const run = [head];
-      let size = head.size;
-      for (let next = old[++at]; next !== undefined && isSameKind(head, next); next = old[++at]) {
-        if (size + next.size > MERGED_CHARS) break;
-        size += next.size;
-        run.push(next);
-      }
-      merged.push(run.length === 1 ? head : join(run));
-    }
-    this.#records.splice(this.#settled, FRESH, ...merged);
-    this.#settled += merged.length;
-    this.#grow(sizes(merged) - sizes(old));
-  }
-
-  #forget(): void {
-    const kept = this.#records.findIndex(({ seq }) => seq >= this.#lastSeq);
-    const gone = this.#records[kept === -1 ? this.#records.length - 1 : kept - 1];
-    if (gone !== undefined) this.#drop(kept === -1 ? this.#records.length : kept, gone.last);
+    if (turn !== undefined && isTerminalFrame(told.event)) turn.end = told.last;
+    // What was told since the last stored entry stays: nobody else has it.
+    if (this.#records.size > this.#maxSize)
+      this.#floor = this.#records.dropBefore(this.#lastSeq) ?? this.#floor;
   }
 
   /** Nothing of what is here is of use any more. */
   #forgetUpTo(floor: number): void {
-    this.#drop(this.#records.length, floor);
+    this.#records.dropAll();
+    this.#floor = floor;
     for (const turn of this.#turns) this.#lose(turn);
     this.#turns = [];
-  }
-
-  #drop(count: number, floor: number): void {
-    const gone = this.#records.splice(0, count);
-    this.#settled = Math.max(0, this.#settled - gone.length);
-    this.#floor = floor;
-    this.#grow(-sizes(gone));
-  }
-
-  /** Of the first record with something behind a number. */
-  #find(n: number): number {
-    let low = 0;
-    let high = this.#records.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.#records[middle] as LogRecord).last > n) high = middle;
-      else low = middle + 1;
-    }
-    return low;
-  }
-
-  #grow(change: number): void {
-    this.#size += change;
-    this.#onSize(change);
   }
 }
 

@@ -39,6 +39,11 @@ export class EventLogs implements Disposable {
     return this.#relay.isUsed;
   }
 
+  /** There may be somebody to ask. */
+  get hasPeers(): boolean {
+    return this.#relay.hasPeers;
+  }
+
   /** Asks other processes for a turn that is not here; whoever listens hears of it when it comes. */
   need(sessionId: string, need: Need): void {
     this.#relay.need(sessionId, need);

@@ -40,7 +40,7 @@ export function parseEventId(text: string | undefined): EventId | undefined {
 const OTHER_BREAKS = /[\u0085\u2028\u2029]/g;
 
 /** JSON has no raw line breaks, and ids are digits: whatever an event says, it is one frame (T81). */
-export function encodeFrame(frame: Frame<object>): string {
+function encodeFrame(frame: Frame<object>): string {
   frame.encoded ??= encode(frame);
   return frame.encoded;
 }

@@ -70,3 +70,8 @@ export function sizeOf(event: StreamEvent): number {
   if (event.type === 'text_delta' || event.type === 'thinking_delta') return event.text.length + 64;
   return JSON.stringify(event).length + 64;
 }
+
+/** Without what only its own log knows. */
+export function toldOf({ seq, first, last, event, ends }: ToldRecord): ToldRecord {
+  return { seq, first, last, event, ...(ends !== undefined && { ends }) };
+}

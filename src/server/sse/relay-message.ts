@@ -34,6 +34,8 @@ export interface Ask {
 export type RelayMessage =
   /** A process has begun to listen: whoever wants to hear of a session says so again. */
   | { readonly kind: 'hello' }
+  /** The answer to it. */
+  | { readonly kind: 'here' }
   | { readonly kind: 'ask'; readonly asks: readonly Ask[] }
   | { readonly kind: 'told'; readonly part: TurnPart }
   /** Of a message that is too long for one. */

@@ -17,6 +17,8 @@ const BURST_MS = 100;
 const WANTED_MS = 30_000;
 const MAX_WANTED = 10_000;
 const MAX_ASKS = 100;
+/** Who is there has said so by then. */
+const GREETING_MS = 5000;
 
 /**
  * Tells other processes on the same store what turns tell here, where the store can, and hears them. Only what was
@@ -37,6 +39,8 @@ export class Relay {
   readonly #asks: Map<string, Ask> = new Map();
   #timer: NodeJS.Timeout | undefined;
   #isSending = false;
+  readonly #startedAt: number = performance.now();
+  #hasHeard = false;
 
   constructor(store: Store, logOf: (sessionId: string) => SessionLog | undefined) {
     this.#store = store;
@@ -45,6 +49,11 @@ export class Relay {
     if (!this.isUsed) return;
     void this.#listen(NODES, new AbortController().signal, (message) => this.#asked(message));
     void this.#publish(NODES, { kind: 'hello' });
+  }
+
+  /** Whether there may be somebody to ask. Once heard of, others are counted on: they say nothing when they go. */
+  get hasPeers(): boolean {
+    return this.isUsed && (this.#hasHeard || performance.now() - this.#startedAt < GREETING_MS);
   }
 
   /** A turn of this process has told something. */
@@ -81,7 +90,10 @@ export class Relay {
   }
 
   #asked(message: RelayMessage): void {
-    if (message.kind === 'hello') for (const ear of this.#ears.values()) ear.ask();
+    if (message.kind === 'hello') {
+      void this.#publish(NODES, { kind: 'here' });
+      for (const ear of this.#ears.values()) ear.ask();
+    }
     if (message.kind !== 'ask') return;
     const until = performance.now() + WANTED_MS;
     for (const ask of message.asks) {
@@ -163,7 +175,9 @@ export class Relay {
     try {
       for await (const { event } of this.#store.live(sessionId, { signal })) {
         const told = reader.read(event);
-        if (told !== undefined && told.from !== this.#id) take(told.message);
+        if (told === undefined || told.from === this.#id) continue;
+        this.#hasHeard = true;
+        take(told.message);
       }
     } catch {
       // The store closes: everything else is told by the entries and the rows.

@@ -24,8 +24,8 @@ export interface EventStreamOptions {
 const BATCH_CHARS = 48 * 1024;
 const GRACE_MS = 250;
 /** What another process told is waited for so long, for a client that comes in the middle of it. */
-const CATCH_UP_MS = 2000;
-const ASK_AGAIN_MS = 500;
+const CATCH_UP_MS = 3000;
+const ASK_AGAIN_MS = 700;
 /** Older messages that have ended are told by what is stored. */
 const RECENT_MS = 600_000;
 /** Of messages that may have come into a turn. */
@@ -154,7 +154,7 @@ export class EventStream {
       const ended = this.#end;
       const waitsBehind = await this.#hearOf(inboxId);
       if (waitsBehind !== undefined) {
-        if (await this.#wait(waitsBehind)) continue;
+        if (await this.#waitForTurn(inboxId, waitsBehind)) continue;
         return;
       }
       const turn = this.#log.turnOf(inboxId);
@@ -228,7 +228,7 @@ export class EventStream {
   async #hearOf(inboxId: string): Promise<number | undefined> {
     const { logs, reprise, sessionId } = this.#options;
     const isHere = (): boolean => this.#log.turnOf(inboxId) !== undefined;
-    if (!logs.isShared || this.#isCaughtUp || isHere()) return undefined;
+    if (!logs.hasPeers || this.#isCaughtUp || isHere()) return undefined;
     const { lastSeq } = await reprise.store.get(sessionId);
     const { state, class: kind, createdAt } = await reprise.store.inbox.get(inboxId);
     if (state === 'accepted') return lastSeq;
@@ -238,10 +238,30 @@ export class EventStream {
     return undefined;
   }
 
+  /** However much is told of other turns meanwhile, the store is not asked again for it. */
+  async #waitForTurn(inboxId: string, afterSeq: number): Promise<boolean> {
+    const { reprise, sessionId } = this.#options;
+    const over = new AbortController();
+    let isStored = false;
+    const entries = reprise.store.watch(sessionId, { afterSeq, signal: over.signal });
+    void this.#watch(entries).then((isNews) => {
+      isStored = isNews;
+    });
+    try {
+      while (!isStored && this.#end === undefined && this.#log.turnOf(inboxId) === undefined) {
+        this.#isNews = false;
+        if (!(await this.#wait())) return false;
+      }
+      return true;
+    } finally {
+      over.abort();
+    }
+  }
+
   /** Asks other processes for what they told, and waits a moment for it. */
   async #catchUp(need: Need, isHere: () => boolean): Promise<void> {
     const { logs, sessionId, signal } = this.#options;
-    if (!logs.isShared) return;
+    if (!logs.hasPeers) return;
     const until = performance.now() + CATCH_UP_MS;
     while (!isHere() && !signal.aborted && !this.#isCut) {
       const left = until - performance.now();
@@ -337,15 +357,17 @@ export class EventStream {
     return this.#isNews && !signal.aborted && !this.#isCut;
   }
 
-  async #watch(entries: AsyncIterable<unknown>): Promise<void> {
+  /** True: something was stored. */
+  async #watch(entries: AsyncIterable<unknown>): Promise<boolean> {
     try {
       for await (const _ of entries) {
         this.#news();
-        return;
+        return true;
       }
     } catch {
       // The store closes, or is busy: the end of the message is told by its row.
     }
+    return false;
   }
 }
 

@@ -1,3 +1,5 @@
+/* Longer than files here should be: it is the port, method by method, and each is a line or two. */
+
 import { randomUUID } from 'node:crypto';
 import { RepriseError } from '../../errors.ts';
 import { parseSessionId } from '../../keys/ids.ts';

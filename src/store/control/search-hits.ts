@@ -53,9 +53,14 @@ export class SearchHits {
 
   /** Whether nothing said at this moment or before can be among the hits any more. */
   isFullBefore(at: number): boolean {
-    if (this.#found.length <= this.#limit) return false;
-    this.#sort();
-    return (this.#found[this.#limit]?.place.at ?? 0) > at;
+    const last = this.#oneTooMany();
+    return last !== undefined && last.at > at;
+  }
+
+  /** Whether nothing at this place or behind it can be among the hits any more. */
+  isFullAt(place: SearchPlace): boolean {
+    const last = this.#oneTooMany();
+    return last !== undefined && compareSearchPlaces(last, place) < 0;
   }
 
   result(lack?: SearchLack, index?: SearchProgress): SearchResult {
@@ -69,6 +74,12 @@ export class SearchHits {
       ...(lack !== undefined && { reason: lack }),
       ...(index !== undefined && index.done < index.total && { index }),
     };
+  }
+
+  #oneTooMany(): SearchPlace | undefined {
+    if (this.#found.length <= this.#limit) return undefined;
+    this.#sort();
+    return this.#found[this.#limit]?.place;
   }
 
   /** One more than asked for is kept: it tells that there are more. */

@@ -11,6 +11,7 @@ import type { Steps } from './steps.ts';
 /** Fewer are sorted by time; of more the newest are looked for one by one, which are soon found. */
 const FEW = 2000;
 const PER_STEP = 50;
+const PER_LOOK = 200;
 /** So many lines are one look at a transcript, about. */
 const RUN_LINES = 30;
 const LATEST = { at: Number.MAX_SAFE_INTEGER, doc: 0 };
@@ -65,7 +66,7 @@ function* fromIndex(lookup: Lookup): Steps<SearchLack | undefined> {
   for (const candidates of candidatesOf(lookup, gramQuery(words))) {
     const wanted = candidates.filter((one) => start === undefined || compareSearchPlaces(start, one) < 0);
     for (const run of runsOf(wanted)) {
-      if (hits.isFullBefore(run[0].at)) return undefined;
+      if (hits.isFullAt(run[0])) return undefined;
       if (isOpen(run[0].id)) judge(context, run, hits);
       if (performance.now() > deadline) return 'time';
       yield;
@@ -103,16 +104,26 @@ function* candidatesOf(
     return;
   }
   const first = query.after === undefined ? LATEST : { at: parseSearchCursor(query.after).at + 1, doc: 0 };
+  // Of the same moment: in order only when all of them are known.
+  let moment: Candidate[] = [];
+  const named = function* (): Generator<Candidate[], void> {
+    moment.sort(compareSearchPlaces);
+    for (let from = 0; from < moment.length; from += PER_STEP)
+      yield file.use(() => moment.slice(from, from + PER_STEP).filter(({ doc }) => index.has(grams, doc))) ??
+        [];
+    moment = [];
+  };
   for (let before: Pick<Candidate, 'at' | 'doc'> | undefined = first; before !== undefined; ) {
-    const place = before;
-    const page = file.use(() => {
-      const newest = index.newest(place, PER_STEP, sessionId);
-      return { last: newest.at(-1), found: newest.filter(({ doc }) => index.has(grams, doc)) };
-    });
-    if (page === undefined) return;
-    yield page.found;
-    before = page.last;
+    const place: Pick<Candidate, 'at' | 'doc'> = before;
+    const page: Candidate[] = file.use(() => index.newest(place, PER_LOOK, sessionId)) ?? [];
+    for (const one of page) {
+      if (one.at !== moment[0]?.at) yield* named();
+      moment.push(one);
+    }
+    before = page.at(-1);
+    yield [];
   }
+  yield* named();
 }
 
 function judge({ db, source }: IndexerContext, run: Run, hits: SearchHits): void {

@@ -58,7 +58,9 @@ export interface Scan {
 export function wantedBy(words: readonly string[]): (bytes: Buffer) => boolean {
   // White space may be written in any way, so the words of a phrase are looked for one by one.
   const filters = words.flatMap((word) => word.split(' ')).filter((word) => word !== '');
-  const wanted = [...new Set(filters)].map((word) => createTextFilter(word));
+  // The longest is the least likely.
+  const longestFirst = [...new Set(filters)].sort((a, b) => b.length - a.length);
+  const wanted = longestFirst.map((word) => createTextFilter(word));
   return (bytes) => wanted.every((filter) => filter(bytes));
 }
 

@@ -10,6 +10,7 @@ export interface JsonlStoreOptions {
   readonly minFreeBytes?: number;
   readonly signals?: boolean;
   readonly sessionCacheTtlMs?: number;
+  readonly search?: 'index' | 'scan';
   readonly readOnly?: boolean;
 }
 
@@ -18,6 +19,7 @@ export async function openJsonlStore({
   home,
   durability = 'disk',
   sessionCacheTtlMs,
+  search = 'index',
   readOnly = false,
   ...options
 }: JsonlStoreOptions): Promise<Store> {
@@ -28,7 +30,8 @@ export async function openJsonlStore({
     path: join(folder, 'control.db'),
     home: folder,
     durability,
-    supports: { search: 'index', durability, shared: true, live: 'process' },
+    // An index would have to be written.
+    supports: { search: readOnly ? 'scan' : search, durability, shared: true, live: 'process' },
     ...(sessionCacheTtlMs !== undefined && { cacheTtlMs: sessionCacheTtlMs }),
   });
 }

@@ -10,6 +10,7 @@ export interface SqliteStoreOptions {
   readonly minFreeBytes?: number;
   readonly signals?: boolean;
   readonly sessionCacheTtlMs?: number;
+  readonly search?: 'index' | 'scan';
   readonly readOnly?: boolean;
 }
 
@@ -18,6 +19,7 @@ export async function openSqliteStore({
   home,
   durability = 'disk',
   sessionCacheTtlMs,
+  search = 'index',
   readOnly = false,
   ...options
 }: SqliteStoreOptions): Promise<Store> {
@@ -27,7 +29,8 @@ export async function openSqliteStore({
     readOnly,
     path: join(folder, 'store.db'),
     durability,
-    supports: { search: 'index', durability, shared: true, live: 'process' },
+    // An index would have to be written.
+    supports: { search: readOnly ? 'scan' : search, durability, shared: true, live: 'process' },
     ...(sessionCacheTtlMs !== undefined && { cacheTtlMs: sessionCacheTtlMs }),
   });
 }

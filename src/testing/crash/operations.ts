@@ -176,6 +176,13 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operat
     },
   ],
   [
+    'reindex',
+    async ({ store }) => {
+      await store.reindex();
+      return {};
+    },
+  ],
+  [
     'verify',
     async ({ store }, command) => {
       const { id } = pick(command, { id: 'string' });

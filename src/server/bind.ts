@@ -1,0 +1,95 @@
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { RepriseError } from '../errors.ts';
+import { answerBadClient } from './bad-client.ts';
+import type { ServerConfig } from './context.ts';
+import { resolveLimits, type ServerLimits } from './limits.ts';
+
+const DEFAULT_HOST = '127.0.0.1';
+const DEFAULT_PORT = 4747;
+const CHECK_MS = 2000;
+const MAX_HEADERS = 100;
+
+export interface BindOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly limits: ServerLimits;
+}
+
+/** Where and how a server listens, by its configuration. */
+export function placeOf({ host = DEFAULT_HOST, port = DEFAULT_PORT, limits }: ServerConfig): BindOptions {
+  return { host, port, limits: resolveLimits(limits) };
+}
+
+/** A socket that takes requests. They wait until there is somebody to answer them. */
+export interface Bound {
+  readonly url: string;
+  readonly server: Server;
+  answer(listener: RequestListener): void;
+}
+
+/**
+ * Listens with the limits that hold before there is a request. It needs nothing of the program that answers, so a server
+ * takes connections while it still loads: who comes early waits a moment instead of being refused.
+ */
+export async function bind({ host, port, limits }: BindOptions): Promise<Bound> {
+  const { promise: ready, resolve: answer } = Promise.withResolvers<RequestListener>();
+  let listener: RequestListener | undefined;
+  const server = createServer(
+    {
+      maxHeaderSize: limits.headerBytes,
+      headersTimeout: limits.headersTimeoutMs,
+      requestTimeout: limits.requestTimeoutMs,
+      keepAliveTimeout: limits.keepAliveMs,
+      // By default it looks every 30 s, and a slow client stays as long.
+      connectionsCheckingInterval: Math.min(CHECK_MS, limits.headersTimeoutMs),
+      requireHostHeader: false,
+    },
+    (incoming, outgoing) => {
+      closeAfterRefusal(incoming.socket, outgoing);
+      if (listener === undefined) void ready.then((late) => late(incoming, outgoing));
+      else listener(incoming, outgoing);
+    },
+  );
+  server.maxHeadersCount = MAX_HEADERS;
+  server.maxConnections = limits.connections;
+  server.on('clientError', answerBadClient);
+  server.on('connect', (_request, socket) => answerBadClient({ code: 'CONNECT' }, socket as Socket));
+  server.on('upgrade', (_request, socket) => answerBadClient({ code: 'UPGRADE' }, socket as Socket));
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (cause: NodeJS.ErrnoException) => reject(cannotListen(host, port, cause)));
+    server.listen({ host, port }, resolve);
+  });
+  const { port: bound } = server.address() as AddressInfo;
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
+    server,
+    answer: (given) => {
+      listener = given;
+      answer(given);
+    },
+  };
+}
+
+/** A body that was refused is not waited for: so much may be read that the answer arrives, and no more. */
+function closeAfterRefusal(socket: Socket, outgoing: ServerResponse): void {
+  outgoing.once('finish', () => {
+    if (outgoing.statusCode === 413) socket.destroySoon();
+  });
+}
+
+function cannotListen(host: string, port: number, cause: NodeJS.ErrnoException): RepriseError {
+  const isTaken = cause.code === 'EADDRINUSE';
+  return new RepriseError(
+    'CONFIG_INVALID',
+    `cannot listen on ${host}:${port}: ${cause.code ?? cause.message}`,
+    {
+      details: {
+        next: isTaken
+          ? 'Another server has this port; name one with --port, or 0 for any.'
+          : 'Name another with --host.',
+      },
+      cause,
+    },
+  );
+}
