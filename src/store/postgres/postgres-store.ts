@@ -6,7 +6,7 @@ import type { JsonObject } from '../../transcript/json.ts';
 import { sha256 } from '../control/blobs.ts';
 import { checkAppendOptions, checkEntries, checkLog, checkObject } from '../control/check-input.ts';
 import { receiveRequest } from '../control/control-inbox.ts';
-import { ControlLease } from '../control/control-lease.ts';
+import { acquireInTime, ControlLease } from '../control/control-lease.ts';
 import { recordOf } from '../control/session-row.ts';
 import { uuidv7 } from '../control/uuid.ts';
 import type { Convlog } from '../convlog.ts';
@@ -80,7 +80,6 @@ export interface PostgresStoreParts {
 
 const DEFAULT_TTL_MS = 15_000;
 const DEFAULT_WAIT_MS = 10_000;
-const RETRY_MS = 50;
 
 /** The port on one database that many nodes share. */
 export class PostgresStore implements Store {
@@ -247,20 +246,13 @@ export class PostgresStore implements Store {
     { ttlMs = DEFAULT_TTL_MS, waitMs = DEFAULT_WAIT_MS }: LeaseOptions = {},
   ): Promise<Lease> {
     const sessionId = parseSessionId(id);
-    const deadline = performance.now() + waitMs;
-    for (;;) {
+    return acquireInTime(waitMs, async () => {
       const askedAt = performance.now();
-      try {
-        const epoch = await this.#write((tx) => acquireLease(tx, { id: sessionId, ttlMs }));
-        const lease = this.#leaseOf(sessionId, epoch, ttlMs);
-        this.#leases.keep(lease, askedAt);
-        return lease;
-      } catch (error) {
-        const isHeld = error instanceof RepriseError && error.code === 'LEASE_HELD';
-        if (!isHeld || performance.now() >= deadline) throw error;
-        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
-      }
-    }
+      const epoch = await this.#write((tx) => acquireLease(tx, { id: sessionId, ttlMs }));
+      const lease = this.#leaseOf(sessionId, epoch, ttlMs);
+      this.#leases.keep(lease, askedAt);
+      return lease;
+    });
   }
 
   async leases(): Promise<readonly LeaseInfo[]> {
