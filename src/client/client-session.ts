@@ -147,6 +147,11 @@ export class ClientSession {
     return this.#get('/tree', { ...options, query: { ...query } });
   }
 
+  /** What a block of the history names by `blob`: an image, or a tool's text. */
+  blob(name: string, options: CallOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#connection.bytes(this.#path(`/blobs/${encodeURIComponent(name)}`), options);
+  }
+
   explain(turnId: string, options: CallOptions = {}): Promise<ExplainAnswer> {
     return this.#get(`/explain/${encodeURIComponent(turnId)}`, options);
   }

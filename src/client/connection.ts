@@ -72,6 +72,12 @@ export class Connection {
     return (await this.#answer('GET', path, options, (response) => response.text())).value;
   }
 
+  async bytes(path: string, options: RequestOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
+    const read = async (response: Response): Promise<Uint8Array<ArrayBuffer>> =>
+      new Uint8Array(await response.arrayBuffer());
+    return (await this.#answer('GET', path, options, read)).value;
+  }
+
   /** One try. Throws CONNECT_FAILED where no answer came. */
   async send(method: string, path: string, options: RequestOptions): Promise<Response> {
     const { query = {}, body, headers = {}, signal, idempotencyKey } = options;

@@ -94,6 +94,17 @@ export interface ExplainParams {
   readonly turnId: string;
 }
 
+export interface BlobParams {
+  readonly agentId: string;
+  readonly sessionId: string;
+  readonly blob: string;
+}
+
+export const blobName: z.ZodType<string> = z
+  .string()
+  .regex(/^sha256:[0-9a-f]{64}$/)
+  .meta({ description: 'The `blob` of a block: sha256: and 64 hex digits' });
+
 /** What the engine found, as it says it; its request is long. */
 export const explainAnswer: z.ZodType = z.looseObject({
   turnId: z.string(),

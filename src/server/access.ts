@@ -47,6 +47,7 @@ const SESSION_ROUTES: readonly string[] = [
   'GET /totals',
   'GET /follow',
   'GET /explain/{turnId}',
+  'GET /blobs/{blob}',
 ];
 
 /** A session is found by its agent in two ways; both are the same route. */

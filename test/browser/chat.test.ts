@@ -149,6 +149,86 @@ describe('a chat in the browser', () => {
     await expect.poll(() => page.locator('.said').allTextContents()).toEqual(['first', 'second']);
   });
 
+  test('an image is sent with a message and shown again, also one that is kept beside its line', async () => {
+    await using at = await openServer(scripted(['small', 'large']));
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page, complaints } = opened;
+    const shown = (): Promise<number> =>
+      page.evaluate(
+        () =>
+          [...document.querySelectorAll<HTMLImageElement>('.pictures img')].filter(
+            ({ naturalWidth }) => naturalWidth > 0,
+          ).length,
+      );
+    for (const [i, side] of [8, 260].entries()) {
+      const png = await page.evaluate(async (size) => {
+        const canvas = new OffscreenCanvas(size, size);
+        const pen = canvas.getContext('2d');
+        // Noise, so that it cannot be packed small.
+        for (let x = 0; x < size; x++)
+          for (let y = 0; y < size; y++) {
+            if (pen !== null)
+              pen.fillStyle = `#${((x * 7919 + y * 104729 + x * y * 31) & 0xffffff).toString(16).padStart(6, '0')}`;
+            pen?.fillRect(x, y, 1, 1);
+          }
+        return [...new Uint8Array(await (await canvas.convertToBlob()).arrayBuffer())];
+      }, side);
+      await page
+        .getByLabel('Add images')
+        .setInputFiles({ name: 'a.png', mimeType: 'image/png', buffer: Buffer.from(png) });
+      await page.locator('.attachments img').waitFor();
+      await say(page, `look ${i}`);
+      await page
+        .locator('.answer:not(.live)')
+        .getByText(i === 0 ? 'small' : 'large')
+        .waitFor();
+      await expect.poll(shown).toBe(i + 1);
+    }
+    await page.reload();
+    await expect.poll(shown).toBe(2);
+    const { entries } = await at.reprise.store.read(page.url().split('/').at(-1) ?? '');
+    expect(JSON.stringify(entries)).toContain('"blob":"sha256:');
+    expect(complaints).toEqual([]);
+  });
+
+  test('who reads further up stays there while the answer grows, and comes back when they want to', async () => {
+    const model = pacedModel(Array.from({ length: 400 }, (_, i) => `line ${i}\n\n`));
+    await using at = await openServer(model);
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    const box = page.locator('.messages');
+    const place = (): Promise<{ top: number; rest: number }> =>
+      box.evaluate(({ scrollTop, scrollHeight, clientHeight }) => ({
+        top: scrollTop,
+        rest: scrollHeight - scrollTop - clientHeight,
+      }));
+    await say(page, 'count');
+    model.allow(100);
+    await page.getByText('line 99', { exact: true }).waitFor();
+    await expect.poll(async () => (await place()).rest).toBeLessThan(2);
+    await box.hover();
+    await page.mouse.wheel(0, -600);
+    await page.getByRole('button', { name: 'Jump to latest' }).waitFor();
+    await expect.poll(async () => (await place()).rest).toBeGreaterThan(500);
+    // A wheel rolls out.
+    let top = -1;
+    await expect
+      .poll(async () => {
+        const before = top;
+        ({ top } = await place());
+        return top - before;
+      })
+      .toBe(0);
+    model.allow(100);
+    await page.getByText('line 199', { exact: true }).waitFor({ state: 'attached' });
+    expect(Math.abs((await place()).top - top)).toBeLessThan(2);
+    await page.getByRole('button', { name: 'Jump to latest' }).click();
+    await expect.poll(async () => (await place()).rest).toBeLessThan(2);
+    model.allow(200);
+    await page.locator('.answer:not(.live)').getByText('line 399', { exact: true }).waitFor();
+    await expect.poll(async () => (await place()).rest).toBeLessThan(2);
+  });
+
   test('a slash offers the commands; they are run, not said, and what they tell is shown', async () => {
     const model = scripted(['hello']);
     await using at = await openServer(model);

@@ -84,12 +84,28 @@ describe('the token', () => {
     await page.getByLabel('Message', { exact: true }).fill('a long thought');
     await before[Symbol.asyncDispose]();
     const renewed = 'another-token-that-is-long-enough-too';
-    await using after = await openServer(scripted(['hello']), {}, { port, token: renewed });
-    expect(after.url).toBe(before.url);
-    await page.getByText('The token has changed').waitFor();
-    await page.getByLabel('Token').fill(renewed);
-    await page.keyboard.press('Enter');
-    await expect.poll(() => page.getByLabel('Message', { exact: true }).inputValue()).toBe('a long thought');
+    const field = page.getByLabel('Message', { exact: true });
+    const signIn = async (token: string): Promise<void> => {
+      await page.getByText('The token has changed').waitFor();
+      await page.getByLabel('Token').fill(token);
+      await page.keyboard.press('Enter');
+    };
+    const between = await openServer(scripted(['hello']), {}, { port, token: renewed });
+    expect(between.url).toBe(before.url);
+    await signIn(renewed);
+    await expect.poll(() => field.inputValue()).toBe('a long thought');
+    // Also what was sent to nobody.
+    await between[Symbol.asyncDispose]();
+    await page.getByText('Reconnecting').waitFor();
+    await field.press('Enter');
+    await page.locator('.message.sending').waitFor();
+    await using after = await openServer(scripted(['hello']), {}, { port });
+    await signIn(TOKEN);
+    await expect.poll(() => field.inputValue()).toBe('a long thought');
+    await field.press('Enter');
+    await page.locator('.answer:not(.live)').getByText('hello').waitFor();
+    expect(await page.locator('.said').allTextContents()).toEqual(['a long thought']);
+    expect((await after.reprise.sessions({ limit: 10 })).sessions).toHaveLength(1);
   });
 });
 

@@ -18,6 +18,7 @@ const FILLED: Readonly<Record<string, string>> = {
   '{turnId}': 't1',
   '{inboxId}': 'i1',
   '{channelId}': 'c1',
+  '{blob}': `sha256:${'0'.repeat(64)}`,
 };
 const pathOf = (pattern: string): string => pattern.replace(/\{\w+\}/g, (part) => FILLED[part] ?? 'x');
 

@@ -10,6 +10,7 @@ import { matchesText, mergeSessions } from '../../web/src/stores/merge-sessions.
 import { formatRoute, parseRoute, type Route } from '../../web/src/stores/route.ts';
 import { channelOf, isJob } from '../../web/src/stores/session-keys.ts';
 import { transcriptItems } from '../../web/src/stores/transcript-items.ts';
+import { TurnEar } from '../../web/src/stores/turn-ear.ts';
 import { layOut, rangeIn, rowAt } from '../../web/src/ui/virtual-range.ts';
 
 const row = (seq: number, role: string, more: Partial<HistoryRow> = {}): HistoryRow => ({
@@ -49,6 +50,35 @@ describe('an answer while it comes', () => {
     expect(liveText(kept)).toBe('lost and found');
     expect(hearEvent(kept, { type: 'turn_start', turnId: 'u', model: '' }).parts).toEqual([]);
     expect(hearEvent(kept, { type: 'from_the_future' } as unknown as StreamEvent)).toBe(kept);
+  });
+});
+
+describe('several streams of one turn', () => {
+  test('make one answer, whichever tells first, and the next turn makes its own', () => {
+    const ear = new TurnEar();
+    const [a, b, c] = [{}, {}, {}];
+    const start: StreamEvent = { type: 'turn_start', turnId: 't', model: '' };
+    const word = (text: string): StreamEvent => ({ type: 'text_delta', text });
+    for (const by of [a, b]) ear.hear(by, start);
+    for (const by of [b, a]) ear.hear(by, word('one '));
+    for (const by of [a, b]) ear.hear(by, word('two'));
+    expect(ear.turn && liveText(ear.turn)).toBe('one two');
+    ear.forget(b);
+    expect(ear.isListening).toBe(true);
+    ear.hear(c, { type: 'turn_start', turnId: 'u', model: '' });
+    ear.hear(c, word('three'));
+    ear.forget(a);
+    expect(ear.turn && liveText(ear.turn)).toBe('three');
+    ear.forget(c);
+    expect(ear.turn).toBeUndefined();
+  });
+
+  test('one that joins in the middle is heard without its beginning', () => {
+    const ear = new TurnEar();
+    ear.hear({}, { type: 'session', sessionId: 's', sessionKey: 'k' });
+    expect(ear.isListening).toBe(false);
+    ear.hear({}, { type: 'text_delta', text: 'half' });
+    expect(ear.turn && liveText(ear.turn)).toBe('half');
   });
 });
 

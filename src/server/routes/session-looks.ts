@@ -4,6 +4,8 @@ import { followEventSchema } from '../../protocol/follow.ts';
 import { agentIdSchema, type SessionParams, sessionIdSchema, sessionParams } from '../../protocol/ids.ts';
 import { pageOf } from '../../protocol/page.ts';
 import {
+  type BlobParams,
+  blobName,
   contextAnswer,
   type ExplainParams,
   explainAnswer,
@@ -21,6 +23,12 @@ const explainParams: z.ZodType<ExplainParams> = z.object({
   agentId: agentIdSchema,
   sessionId: sessionIdSchema,
   turnId: z.string().min(1).max(256).meta({ description: 'A turn id, or last' }),
+});
+
+const blobParams: z.ZodType<BlobParams> = z.object({
+  agentId: agentIdSchema,
+  sessionId: sessionIdSchema,
+  blob: blobName,
 });
 
 /** What can be seen of a session beside its history. */
@@ -65,6 +73,24 @@ export function registerSessionLooks(app: ServerApp, context: ServerContext): vo
       const { id } = await findRecord(context, params);
       const { nodes, leaf } = treeNodes(await readHistory(context.reprise.store, id));
       return c.json({ ...pageOf(nodes.slice(-limit), nodes.length > limit), leaf });
+    },
+  });
+  addOperation(app, {
+    method: 'get',
+    paths: on('blobs/{blob}'),
+    id: 'getBlob',
+    tag,
+    summary: 'The bytes of an image or a tool text that was too large for its line',
+    params: blobParams,
+    // Of no kind a browser would act on: whoever asked knows what its block says it is.
+    answer: { type: 'application/octet-stream', description: 'The bytes' },
+    run: async ({ params: { blob, ...params }, c }) => {
+      const { id } = await findRecord(context, params);
+      const bytes = await context.reprise.store.blob(id, blob);
+      return c.body(new Uint8Array(bytes), 200, {
+        'Content-Type': 'application/octet-stream',
+        'Content-Disposition': 'attachment',
+      });
     },
   });
   addOperation(app, {

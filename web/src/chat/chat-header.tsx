@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
 import { isListOpen } from '../shell-state.ts';
+import { connection } from '../stores/api.ts';
 import type { Conversation } from '../stores/conversation.ts';
 import { dialog } from '../stores/dialogs.ts';
 import { go } from '../stores/route.ts';
@@ -33,6 +34,11 @@ export function ChatHeader({ conversation }: { readonly conversation: Conversati
       </div>
       <ContextBar conversation={conversation} />
       {view !== undefined && <Menu label={t('sessionActions')} entries={entries(conversation)} />}
+      {connection.value === 'reconnecting' && (
+        <p class="banner only-narrow" role="status">
+          {t('notAnswering')}
+        </p>
+      )}
       {view?.status === 'deleted' && (
         <p class="banner">
           {t('inTrash')}
@@ -71,7 +77,7 @@ function entries(conversation: Conversation): MenuEntry[] {
     { label: t('rename'), icon: 'edit', run: open('rename') },
     { label: t('tree'), icon: 'tree', run: open('tree') },
     { label: t('compact'), icon: 'fold', run: open('compact') },
-    { label: t('fork'), icon: 'fork', run: () => void forkAt(conversation) },
+    { label: t('forkAll'), icon: 'fork', run: () => void forkAt(conversation) },
     { label: t('undoTurn'), icon: 'undo', run: () => void undoStep(conversation) },
     { label: t('redo'), icon: 'retry', run: () => void redoStep(conversation) },
     { label: t('remove'), icon: 'trash', run: () => void removeSession(conversation), danger: true },

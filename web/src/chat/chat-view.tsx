@@ -1,5 +1,7 @@
 import type { JSX } from 'preact';
 import type { Conversation } from '../stores/conversation.ts';
+import { chooseAgent } from '../stores/open-conversations.ts';
+import { agents } from '../stores/sessions.ts';
 import { t } from '../strings.ts';
 import { ChatHeader } from './chat-header.tsx';
 import { Composer } from './composer.tsx';
@@ -18,6 +20,21 @@ export function ChatView({ conversation }: { readonly conversation: Conversation
         <div class="empty welcome">
           <h2>{t('begin')}</h2>
           <p>{t('beginHelp')}</p>
+          {agents.value.length > 1 && (
+            <label class="choose">
+              {t('agent')}
+              <select
+                value={conversation.agentId}
+                onChange={(event) => chooseAgent(event.currentTarget.value)}
+              >
+                {agents.value.map(({ id, model }) => (
+                  <option key={id} value={id}>
+                    {id} · {model}
+                  </option>
+                ))}
+              </select>
+            </label>
+          )}
         </div>
       )}
       {!isEmpty && state !== 'missing' && <Transcript conversation={conversation} />}

@@ -20,7 +20,7 @@ export interface ComposerProps {
 }
 
 export function Composer({ conversation, isClosed }: ComposerProps): JSX.Element {
-  const draftKey = conversation.state.value === 'new' ? 'new' : conversation.id;
+  const { draftKey } = conversation;
   const text = useSignal(loadDraft(draftKey));
   const pictures = useSignal<readonly Picture[]>([]);
   const chosen = useSignal(0);

@@ -52,7 +52,7 @@ function Call({
         <span class={verified === true ? 'badge good' : 'badge'}>
           {t(verified === true ? 'verified' : 'notVerified')}
         </span>{' '}
-        {String(messages)} messages
+        {t('messages', Number(messages))}
         {compaction != null && ` · ${t('summary')}`}
         {Number(edits) > 0 && ` · ${t('shortened', Number(edits))}`}
       </p>

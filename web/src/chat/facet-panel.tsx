@@ -1,10 +1,9 @@
 import type { JSX } from 'preact';
-import { agents, type Facets, facets, NO_FACETS, showJobs } from '../stores/sessions.ts';
+import { agents, channelNames, type Facets, facets, NO_FACETS, showJobs } from '../stores/sessions.ts';
 import { t } from '../strings.ts';
 import { Icon } from '../ui/icon.tsx';
 
 const KINDS = ['main', 'session', 'direct', 'group', 'channel', 'subagent', 'cron', 'hook'];
-const CHANNELS = ['telegram', 'discord', 'slack', 'whatsapp', 'signal', 'web'];
 
 export function FacetPanel(): JSX.Element {
   const chosen = facets.value;
@@ -28,7 +27,7 @@ export function FacetPanel(): JSX.Element {
         <Choice
           label={t('channel')}
           value={chosen.channel}
-          options={CHANNELS}
+          options={channelNames.value}
           onChange={(channel) => change({ channel })}
         />
         <Choice label={t('kind')} value={chosen.kind} options={KINDS} onChange={(kind) => change({ kind })} />

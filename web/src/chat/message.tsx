@@ -35,7 +35,7 @@ export function Message({ conversation, row }: MessageProps): JSX.Element {
         </span>
       </header>
       {isUser ? <p class="said">{row.text}</p> : <Markdown text={row.text} />}
-      <Pictures content={row.content} />
+      <Pictures conversation={conversation} content={row.content} />
     </article>
   );
 }

@@ -1,26 +1,56 @@
+import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { attempt } from '../stores/api.ts';
+import type { Conversation } from '../stores/conversation.ts';
 import { t } from '../strings.ts';
 
 /** Kinds a browser only paints. */
 const PAINTED = /^image\/(?:png|jpeg|gif|webp|avif)$/;
 
-/** The images of a message. Only bytes that came with it: nothing is fetched from anywhere. */
-export function Pictures({ content }: { readonly content: unknown }): JSX.Element | null {
+export interface PicturesProps {
+  readonly conversation: Conversation;
+  readonly content: unknown;
+}
+
+/** The images of a message: bytes that came with it, or that the server keeps beside it. Nothing comes from elsewhere. */
+export function Pictures({ conversation, content }: PicturesProps): JSX.Element | null {
   if (!Array.isArray(content)) return null;
   const pictures = content.flatMap((block: unknown, i) => {
     if (typeof block !== 'object' || block === null) return [];
-    const { type, data, mimeType, blob, bytes } = block as Readonly<Record<string, unknown>>;
-    if (type === 'image' && typeof data === 'string' && PAINTED.test(String(mimeType)))
-      return [
-        <img key={i} src={`data:${String(mimeType)};base64,${data}`} alt={t('image')} loading="lazy" />,
-      ];
-    if (typeof blob === 'string' && String(mimeType).startsWith('image/'))
-      return [
-        <span key={i} class="badge">
-          {t('imageLarge', String(mimeType), Math.round(Number(bytes) / 1000))}
-        </span>,
-      ];
+    const { type, data, mimeType, blob } = block as Readonly<Record<string, unknown>>;
+    if (typeof mimeType !== 'string' || !PAINTED.test(mimeType)) return [];
+    if (type === 'image' && typeof data === 'string')
+      return [<img key={i} src={`data:${mimeType};base64,${data}`} alt={t('image')} loading="lazy" />];
+    if (typeof blob === 'string')
+      return [<StoredPicture key={i} conversation={conversation} blob={blob} mimeType={mimeType} />];
     return [];
   });
   return pictures.length === 0 ? null : <div class="pictures">{pictures}</div>;
+}
+
+interface StoredPictureProps {
+  readonly conversation: Conversation;
+  readonly blob: string;
+  readonly mimeType: string;
+}
+
+function StoredPicture({ conversation, blob, mimeType }: StoredPictureProps): JSX.Element {
+  const url = useSignal('');
+  useEffect(() => {
+    let isGone = false;
+    void attempt(async () => {
+      const bytes = await conversation.remote.blob(blob);
+      if (!isGone) url.value = URL.createObjectURL(new Blob([bytes], { type: mimeType }));
+    });
+    return () => {
+      isGone = true;
+      URL.revokeObjectURL(url.value);
+    };
+  }, [blob]);
+  return url.value === '' ? (
+    <span class="badge">{t('image')}</span>
+  ) : (
+    <img src={url.value} alt={t('image')} />
+  );
 }

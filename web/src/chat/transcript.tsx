@@ -8,6 +8,7 @@ import type { Pending } from '../stores/pending.ts';
 import { type Item, rowOf, transcriptItems } from '../stores/transcript-items.ts';
 import { t } from '../strings.ts';
 import { Icon } from '../ui/icon.tsx';
+import { memo } from '../ui/memo.ts';
 import { VirtualList } from '../ui/virtual-list.tsx';
 import { Answer } from './answer.tsx';
 import { Fold } from './fold.tsx';
@@ -20,6 +21,10 @@ type Line =
   | Item
   | { readonly type: 'pending'; readonly key: string; readonly pending: Pending }
   | { readonly type: 'live'; readonly key: string };
+
+/** Scrolling draws none of them again; what they read of signals still does. */
+const StillMessage = memo(Message, (a, b) => a.row === b.row && a.conversation === b.conversation);
+const StillAnswer = memo(Answer, (a, b) => a.item === b.item && a.conversation === b.conversation);
 
 /** What was said, from the oldest that is loaded to what is being said. */
 export function Transcript({ conversation }: { readonly conversation: Conversation }): JSX.Element {
@@ -45,9 +50,9 @@ export function Transcript({ conversation }: { readonly conversation: Conversati
   const draw = (line: Line): JSX.Element => {
     switch (line.type) {
       case 'message':
-        return <Message conversation={conversation} row={line.row} />;
+        return <StillMessage conversation={conversation} row={line.row} />;
       case 'answer':
-        return <Answer conversation={conversation} item={line} />;
+        return <StillAnswer conversation={conversation} item={line} />;
       case 'fold':
         return (
           <Fold

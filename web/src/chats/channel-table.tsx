@@ -32,7 +32,7 @@ export function ChannelTable({ onOpen }: { readonly onOpen: (channel: Channel) =
             <tr>
               <th>{t('channel')}</th>
               <th>{t('members')}</th>
-              <th>{t('lastMessage')}</th>
+              <th class="wide-only">{t('lastMessage')}</th>
               <SortHead {...head} name="messages" label={t('messagesHead')} />
               <SortHead {...head} name="time" label={t('lastHead')} />
             </tr>
@@ -47,7 +47,7 @@ export function ChannelTable({ onOpen }: { readonly onOpen: (channel: Channel) =
                   {channel.agentId !== 'main' && <span class="notes"> {channel.agentId}</span>}
                 </td>
                 <td class="clip">{channel.members.map(({ name, id }) => name ?? id).join(', ')}</td>
-                <td class="clip">{channel.lastText}</td>
+                <td class="clip wide-only">{channel.lastText}</td>
                 <td class="number">{channel.messages}</td>
                 <td class="number" title={fullTime(channel.lastAt)}>
                   {shortTime(channel.lastAt)}

@@ -35,8 +35,8 @@ export function SessionTable({ onOpen }: { readonly onOpen: (session: SessionVie
           <thead>
             <tr>
               <th>{t('title')}</th>
-              <th>{t('agent')}</th>
-              <th>{t('channel')}</th>
+              <th class="wide-only">{t('agent')}</th>
+              <th class="wide-only">{t('channel')}</th>
               <SortHead {...head} name="messages" label={t('messagesHead')} />
               <SortHead {...head} name="tokens" label={t('tokensHead')} />
               <SortHead {...head} name="time" label={t('lastHead')} />
@@ -50,8 +50,8 @@ export function SessionTable({ onOpen }: { readonly onOpen: (session: SessionVie
                     {nameOf(session)}
                   </button>
                 </td>
-                <td>{session.agentId}</td>
-                <td>{channelOf(session) ?? ''}</td>
+                <td class="wide-only">{session.agentId}</td>
+                <td class="wide-only">{channelOf(session) ?? ''}</td>
                 <td class="number">{session.messageCount}</td>
                 <td class="number" title={String(session.tokenEstimate)}>
                   {shortCount(session.tokenEstimate)}

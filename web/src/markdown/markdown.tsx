@@ -1,5 +1,6 @@
 import type { Token } from 'marked';
 import type { JSX } from 'preact';
+import { useMemo } from 'preact/hooks';
 import { memo } from '../ui/memo.ts';
 import { lexer, lexText } from './lexer.ts';
 import { block } from './nodes.tsx';
@@ -10,6 +11,7 @@ import { block } from './nodes.tsx';
  */
 export function Markdown({ text }: { readonly text: string }): JSX.Element {
   const lex = lexer.value;
+  const tokens = useMemo(() => (lex === undefined ? [] : lexText(lex, text)), [lex, text]);
   if (lex === undefined)
     return (
       <div class="markdown">
@@ -18,7 +20,7 @@ export function Markdown({ text }: { readonly text: string }): JSX.Element {
     );
   return (
     <div class="markdown">
-      {lexText(lex, text).map((token, i) => (
+      {tokens.map((token, i) => (
         // By place: while an answer grows only its last block changes.
         <Block key={i} raw={token.raw} token={token} />
       ))}

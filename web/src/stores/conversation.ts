@@ -7,17 +7,20 @@ import {
   type StreamEvent,
 } from 'reprise/client';
 import { client, failureText, isAbort } from './api.ts';
-import { saveDraft } from './drafts.ts';
+import { loadDraft, saveDraft } from './drafts.ts';
 import { nextFrame } from './frames.ts';
 import { HistoryWindow } from './history.ts';
-import { hearEvent, type LiveTurn, liveText, NEW_TURN } from './live-turn.ts';
+import { type LiveTurn, liveText } from './live-turn.ts';
 import { changePending, type Pending, type Picture } from './pending.ts';
 import { say } from './toasts.ts';
+import { TurnEar } from './turn-ear.ts';
 
 /** One open session: its history, the turn that runs, and what waits. Views read its signals and change nothing. */
 export class Conversation {
   readonly agentId: string;
   readonly id: string;
+  /** Under which name what is being written is kept. */
+  readonly draftKey: string;
   readonly history: HistoryWindow;
   readonly #gone = new AbortController();
   readonly #state = signal<'loading' | 'new' | 'ready' | 'missing'>('loading');
@@ -27,8 +30,7 @@ export class Conversation {
   readonly #context = signal<ContextAnswer | undefined>(undefined);
   readonly #pins = signal<ReadonlySet<string>>(new Set());
   readonly #spoken = signal('');
-  /** The stream whose events make the live turn: several may tell of the same. */
-  #leader: object | undefined;
+  readonly #ear = new TurnEar();
   #heard: { readonly by: object; readonly event: StreamEvent }[] = [];
   #isJoining = false;
 
@@ -36,6 +38,7 @@ export class Conversation {
     this.agentId = agentId;
     this.id = id;
     this.history = new HistoryWindow(() => this.remote, this.#gone.signal);
+    this.draftKey = isNew ? 'new' : id;
     if (isNew) this.#state.value = 'new';
   }
 
@@ -80,7 +83,8 @@ export class Conversation {
       void this.join();
     } catch (error) {
       if (error instanceof RepriseError && (error.code === 'SESSION_NOT_FOUND' || error.code === 'GONE'))
-        this.#state.value = 'missing';
+        // What was written for a session whose first message never arrived is still to be sent.
+        this.#state.value = loadDraft(this.id) === '' ? 'missing' : 'new';
       else this.#tell(error);
     }
     return isThere;
@@ -153,14 +157,13 @@ export class Conversation {
 
   /** Hears the turn that runs, from behind what is shown. */
   async join(): Promise<void> {
-    if (this.#isJoining || this.#leader !== undefined || this.history.view.value?.status === 'deleted')
-      return;
+    if (this.#isJoining || this.#ear.isListening || this.history.view.value?.status === 'deleted') return;
     this.#isJoining = true;
     try {
       const { status, queued } = await this.remote.status({ signal: this.#gone.signal });
       this.#queued.value = queued;
       const lastEventId = `${this.history.view.value?.lastSeq ?? 0}.0`;
-      if (status === 'generating' && this.#leader === undefined)
+      if (status === 'generating' && !this.#ear.isListening)
         await this.#pump(this.remote.stream({ signal: this.#gone.signal, lastEventId }));
     } catch (error) {
       this.#tell(error);
@@ -219,24 +222,14 @@ export class Conversation {
   #flush(): void {
     const heard = this.#heard;
     this.#heard = [];
-    let live = this.#live.value;
-    for (const { by, event } of heard) {
-      if (event.type === 'session' || event.type === 'queued' || event.type === 'idle') continue;
-      if (this.#leader !== by) {
-        const isSame = live !== undefined && event.type === 'turn_start' && event.turnId === live.turnId;
-        if (this.#leader !== undefined && (event.type !== 'turn_start' || isSame)) continue;
-        this.#leader = by;
-        live = undefined;
-      }
-      live = hearEvent(live ?? NEW_TURN, event);
-    }
-    this.#live.value = live;
+    for (const { by, event } of heard) this.#ear.hear(by, event);
+    this.#live.value = this.#ear.turn;
   }
 
   /** The history has it now: what was shown for it goes in the same frame. */
   async #settle(by: object, key: string | undefined): Promise<void> {
     this.#flush();
-    const wasLeader = this.#leader === by;
+    const wasLeader = this.#ear.isLeader(by);
     const spoken = wasLeader && this.#live.value !== undefined ? liveText(this.#live.value) : '';
     const command = this.#live.value?.parts.find(
       (part) => part.type === 'note' && part.note.kind === 'command',
@@ -250,10 +243,8 @@ export class Conversation {
     }
     const isRefused = this.#pending.value.find((one) => one.key === key)?.state === 'failed';
     batch(() => {
-      if (this.#leader === by) {
-        this.#leader = undefined;
-        this.#live.value = undefined;
-      }
+      this.#ear.forget(by);
+      this.#live.value = this.#ear.turn;
       if (key !== undefined && !isRefused) this.dropPending(key);
       this.#queued.value = this.#waitingCount();
       if (spoken !== '') this.#spoken.value = spoken;

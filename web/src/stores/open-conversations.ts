@@ -3,7 +3,7 @@ import { t } from './../strings.ts';
 import { token } from './auth.ts';
 import { Conversation } from './conversation.ts';
 import { route } from './route.ts';
-import { agents, sessions } from './sessions.ts';
+import { sessions } from './sessions.ts';
 import { say } from './toasts.ts';
 
 const shown = signal<Conversation | undefined>(undefined);
@@ -76,11 +76,15 @@ export function keepOpen(): () => void {
   };
 }
 
+/** Who is talked to in a new session. */
+export function chooseAgent(agentId: string): void {
+  if (shown.value?.state.value === 'new') kept.delete(shown.value.id);
+  shown.value = begin(agentId);
+}
+
 /** A session there is not yet: it is made by its first message, under an id the page chose. */
-function begin(): Conversation {
-  const made = new Conversation(untracked(() => agents.value[0]?.id) ?? 'main', newSessionId(), {
-    isNew: true,
-  });
+function begin(agentId = 'main'): Conversation {
+  const made = new Conversation(agentId, newSessionId(), { isNew: true });
   kept.set(made.id, made);
   return made;
 }

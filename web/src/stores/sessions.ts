@@ -3,7 +3,7 @@ import type { AgentView, SessionListQuery, SessionView } from 'reprise/client';
 import { attempt, client, failureText } from './api.ts';
 import { token } from './auth.ts';
 import { matchesText, mergeSessions } from './merge-sessions.ts';
-import { isJob } from './session-keys.ts';
+import { channelOf, isJob } from './session-keys.ts';
 import { say } from './toasts.ts';
 
 export interface Facets {
@@ -40,6 +40,13 @@ export const sessions: ReadonlySignal<readonly SessionView[]> = computed(() =>
       matchesText(session, filterText.value),
   ),
 );
+
+/** Those that were met so far; a filter of the server's names no others. */
+export const channelNames: ReadonlySignal<readonly string[]> = computed(() => {
+  const met = loaded.value.flatMap((session) => channelOf(session) ?? []);
+  const { channel } = facets.value;
+  return [...new Set(channel === '' ? met : [channel, ...met])].sort();
+});
 
 export function knownSession(id: string): SessionView | undefined {
   return loaded.value.find((session) => session.id === id);

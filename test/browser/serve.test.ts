@@ -1,0 +1,30 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { cliEnv } from '../support/cli-env.ts';
+import { Terminal } from '../support/terminal.ts';
+import { openBrowser, openPage } from './support/browser.ts';
+
+test('`reprise serve` at a terminal prints a link; it opens the page signed in, and the offline model answers', async () => {
+  const browser = await openBrowser();
+  const home = mkdtempSync(join(tmpdir(), 'reprise-page-'));
+  try {
+    const command = [process.execPath, 'bin/reprise.cjs', 'serve', '--port', '0', '--home', home];
+    await using terminal = new Terminal(command, { env: cliEnv(), columns: 200 });
+    await terminal.until(/Open http\S+#token=\S+/);
+    const [, link = ''] = /Open (http\S+#token=\S+)/.exec(terminal.seen) ?? [];
+    await using opened = await openPage(browser, link);
+    const { page, complaints } = opened;
+    await page.getByLabel('Message', { exact: true }).fill('hello');
+    await page.keyboard.press('Enter');
+    await page.locator('.answer:not(.live)').getByText('hello').waitFor();
+    expect(page.url()).not.toContain('token');
+    expect(complaints).toEqual([]);
+    terminal.type('\u0003');
+    await terminal.exit;
+  } finally {
+    await browser.close();
+    rmSync(home, { recursive: true, force: true });
+  }
+}, 120_000);
