@@ -1,11 +1,18 @@
-import { afterEach, beforeEach, describe } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeEach, describe } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import type { DriverOptions } from '../../src/testing/crash/driver-process.ts';
 import { HOLDER_ENDS, testContention, testHolderEnds } from '../support/contention-suite.ts';
 import { testKills } from '../support/kill-suite.ts';
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts';
 
-const ROUNDS = Number(process.env['REPRISE_CRASH_ROUNDS'] ?? 4);
+const ROUNDS = Number(process.env['REPRISE_CRASH_ROUNDS'] ?? 3);
+
+/** What one process has compiled the next ones need not: half of what it costs to start them. */
+const compiled = mkdtempSync(join(tmpdir(), 'reprise-compiled-'));
+afterAll(() => rmSync(compiled, { recursive: true, force: true }));
 
 let database: FreshDatabase;
 beforeEach(async () => {
@@ -15,11 +22,16 @@ beforeEach(async () => {
 });
 afterEach(() => database[Symbol.asyncDispose]());
 
-const options = (): DriverOptions => ({ store: 'postgres', home: '', url: database.url });
+const options = (): DriverOptions => ({
+  store: 'postgres',
+  home: '',
+  url: database.url,
+  env: { NODE_COMPILE_CACHE: compiled },
+});
 
 describe('processes on one database', () => {
   testKills({ options, rounds: ROUNDS, records: 4 });
-  testContention(options);
+  testContention(options, { messages: 100 });
 });
 
 describe('T41 a holder that ends in the middle', () => {

@@ -38,7 +38,8 @@ async function texts(store: Store, id: string): Promise<unknown[]> {
 
 test('a commit whose answer was lost is looked up: the append is answered, and written once', async () => {
   await using proxy = await openPostgresProxy(database.url);
-  await using store = await openThrough(proxy.url);
+  // With one connection: who asks what became of it must not wait for whom it happened to.
+  await using store = await openThrough(proxy.url, { pool_max: '1' });
   const { id } = await store.create({ key: 'agent:main:direct:lost-answer' });
   proxy.fate = 'cut-after';
   // Without a key: nobody but the server's own books can say.

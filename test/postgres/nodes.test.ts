@@ -1,7 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
-import { LIVE_EVENT_BYTES, type LiveEvent, type NewEntry, type Store } from '../../src/store/store.ts';
+import {
+  type AppendReceipt,
+  LIVE_EVENT_BYTES,
+  type LiveEvent,
+  type NewEntry,
+  type Store,
+} from '../../src/store/store.ts';
 import { readEntries, within } from '../../src/testing/store-suite/kit.ts';
 import { freshDatabase } from '../support/postgres.ts';
 import { query } from '../support/postgres-suite.ts';
@@ -91,6 +97,20 @@ test('many appends of two nodes to one session: no gap, none twice, each whole',
     expect(own).toEqual(Array.from({ length: 40 }, (_, i) => `${node}-${i}-a`));
   }
   expect((await one.verify()).status).toBe('clean');
+});
+
+test('appends that nobody waits for stay in the order they were asked for', async () => {
+  await using nodes = await openTwo();
+  const { one } = nodes;
+  const { id } = await one.create({ key: 'agent:main:main' });
+  const receipts: Promise<AppendReceipt>[] = [];
+  for (let i = 0; i < 60; i++) {
+    receipts.push(one.append(id, [user(`${i}`)]));
+    // Not in one breath, so that they are not simply one batch.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const seqs = (await Promise.all(receipts)).map(({ firstSeq }) => firstSeq);
+  expect(seqs).toEqual(Array.from({ length: 60 }, (_, i) => i + 2));
 });
 
 test('nodes that ask at once for the session of a key get the same one', async () => {

@@ -15,7 +15,10 @@ async function disposeAll(fleet: readonly DriverProcess[]): Promise<void> {
 }
 
 /** What leases and inboxes promise to processes that want the same at once; drivers are on the store of this test. */
-export function testContention(options: () => DriverOptions): void {
+export function testContention(
+  options: () => DriverOptions,
+  { messages = 300 }: { readonly messages?: number } = {},
+): void {
   test('T29, T30: six processes contend for one lease, a dead holder first: never two holders', async () => {
     await using dead = await startDriver(options());
     await must(dead, SESSION);
@@ -77,7 +80,7 @@ export function testContention(options: () => DriverOptions): void {
         }
       };
       expect(await runAll(holder)).toBe(1);
-      for (let n = 0; n < 300; n++) {
+      for (let n = 0; n < messages; n++) {
         const [released, put] = await Promise.all([
           must(holder, { op: 'release', id }),
           must(sender, { op: 'put', key: SESSION.key, body: { n }, idempotencyKey: randomUUID() }),
@@ -97,7 +100,7 @@ export function testContention(options: () => DriverOptions): void {
         }
       }
       await must(holder, { op: 'release', id });
-      told(`T30c ${options().store}: 300 messages, ${JSON.stringify(counts)}, stranded 0`);
+      told(`T30c ${options().store}: ${messages} messages, ${JSON.stringify(counts)}, stranded 0`);
       await stopFleet(fleet);
     } finally {
       await disposeAll(fleet);

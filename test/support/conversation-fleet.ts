@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { OpenStoreOptions } from '../../src/config/open.ts';
 import { openStore } from '../../src/config/open.ts';
+import type { Store } from '../../src/store/store.ts';
 import {
   type Answer,
   type DriverExit,
@@ -99,7 +100,7 @@ export class ConversationFleet implements AsyncDisposable {
     await Promise.all(this.#fleet.map((driver) => must(driver, { op: 'close' })));
     await using store = await openStore(storeOf(place));
     const { findings } = await judge(store, evidenceOf(place.home, messages));
-    return { findings, kills };
+    return { findings: [...findings, ...(await judgeFailures(store, messages))], kills };
   }
 
   /** How all of them ended. */
@@ -165,6 +166,18 @@ function storeOf({ store, home, url }: ConversationPlace): OpenStoreOptions {
 async function must(driver: DriverProcess, command: { readonly op: string }): Promise<void> {
   const answer = await driver.send(command);
   if (!answer.ok) throw new Error(`${command.op}: ${JSON.stringify(answer)}`);
+}
+
+/** The model fails sometimes, and that is all that may: whoever ran a session was alone with it. */
+async function judgeFailures(store: Store, messages: readonly Sent[]): Promise<string[]> {
+  const wrong: string[] = [];
+  for (const { delivery, receipts } of messages) {
+    if (receipts[0] === undefined) continue;
+    const { state, detail } = await store.inbox.get(receipts[0].inboxId);
+    if (state === 'failed' && detail?.['code'] !== 'MODEL_FAILED')
+      wrong.push(`${delivery.name} failed: ${JSON.stringify(detail)}`);
+  }
+  return wrong;
 }
 
 /** What the processes wrote down. Each model call of a process that lived on ended before another one began. */

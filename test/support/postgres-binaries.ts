@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { accessSync, chmodSync, constants, cpSync, readFileSync, symlinkSync } from 'node:fs';
+import { accessSync, chmodSync, constants, cpSync, existsSync, readFileSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 
@@ -33,10 +33,10 @@ function packageFolder(): string {
  * links, so a file lists them.
  */
 function completeLibraries(folder: string): void {
-  const list = JSON.parse(readFileSync(join(folder, 'native/pg-symlinks.json'), 'utf8')) as {
-    readonly source: string;
-    readonly target: string;
-  }[];
+  const file = join(folder, 'native/pg-symlinks.json');
+  // Some systems need none.
+  const text = existsSync(file) ? readFileSync(file, 'utf8') : '[]';
+  const list = JSON.parse(text) as { readonly source: string; readonly target: string }[];
   for (const { source, target } of list) {
     try {
       symlinkSync(relative(dirname(target), source), join(folder, target));

@@ -18,8 +18,8 @@ const MIX: readonly (readonly [Act, number])[] = [
 const MAX_OPEN = 3;
 const PAUSE_MS = 10;
 /** Before a server that is gone is asked again. */
-const DOWN_MS = 100;
-const PATIENCE_MS = 60_000;
+const DOWN_MS = 200;
+const PATIENCE_MS = 120_000;
 const OK: Answer = { n: null, ok: true };
 const UNKNOWN: Answer = { n: null, ok: false, outcome: 'unknown' };
 const REFUSED: Answer = { n: null, ok: false, outcome: 'none' };

@@ -1,8 +1,9 @@
 import type { SessionEvent } from '../../engine/events.ts';
 import { isTerminalFrame, type StreamEvent, toStreamEvent } from '../../protocol/events.ts';
 import { type EventId, runBase } from './frame.ts';
-import { cutFront, type ToldRecord } from './log-record.ts';
-import { LogRecords, type ReadEvents } from './log-records.ts';
+import type { ReadEvents } from './latest-read.ts';
+import { cutFront, type ToldRecord, toldOf } from './log-record.ts';
+import { LogRecords } from './log-records.ts';
 import type { Ask, TurnPart } from './relay-message.ts';
 
 type TurnStart = Extract<SessionEvent['event'], { type: 'turn_start' }>;
@@ -302,8 +303,4 @@ function isNewer(part: TurnPart, { turnId, epoch, startSeq, before }: LoggedTurn
   if (part.turnId === turnId) return false;
   if (part.epoch !== epoch) return part.epoch > epoch;
   return part.startSeq === startSeq ? part.before > before : part.startSeq > startSeq;
-}
-
-function toldOf({ seq, first, last, event, ends }: ToldRecord): ToldRecord {
-  return { seq, first, last, event, ...(ends !== undefined && { ends }) };
 }

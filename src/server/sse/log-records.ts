@@ -1,18 +1,6 @@
 import type { Frame } from './frame.ts';
+import { LatestRead, type ReadEvents } from './latest-read.ts';
 import { isSameKind, join, type LogRecord, restOf, sizeOf, sizes, type ToldRecord } from './log-record.ts';
-
-export interface ReadEvents {
-  readonly frames: readonly Frame[];
-  /** How much was told up to their end. */
-  readonly told: number;
-}
-
-interface LatestRead {
-  readonly asked: readonly number[];
-  readonly answer: ReadEvents;
-}
-
-const NOTHING_READ: LatestRead = { asked: [Number.NaN], answer: { frames: [], told: 0 } };
 
 /** Fresh events are told one by one; behind so many they are put together. */
 const FRESH = 512;
@@ -21,12 +9,12 @@ const MERGED_CHARS = 16 * 1024;
 /** The events of a log in the order of their numbers, and what they take. */
 export class LogRecords {
   readonly #onSize: (change: number) => void;
+  readonly #latestRead: LatestRead = new LatestRead();
   #records: LogRecord[] = [];
   /** So many of them are as they will stay. */
   #settled = 0;
   #size = 0;
   #told = 0;
-  #latestRead: LatestRead = NOTHING_READ;
 
   constructor(onSize: (change: number) => void) {
     this.#onSize = onSize;
@@ -48,7 +36,6 @@ export class LogRecords {
     const frame = ends === undefined && { frame: { id: { seq, n }, event } };
     this.#records.push({ ...told, ...frame, size, told: this.#told });
     this.#grow(size);
-    this.#latestRead = NOTHING_READ;
     if (this.#records.length - this.#settled >= 2 * FRESH) this.#merge();
   }
 
@@ -75,17 +62,13 @@ export class LogRecords {
    * The next behind a number, about `maxChars` of them. All who are at the same place are given the same list, so that
    * it is made and encoded once.
    */
-  read(...question: readonly [after: number, until: number, maxChars: number]): ReadEvents {
-    const { asked } = this.#latestRead;
-    if (asked.every((value, i) => value === question[i])) return this.#latestRead.answer;
-    const answer = this.#read(...question);
-    this.#latestRead = { asked: question, answer };
-    return answer;
+  read(after: number, until: number, maxChars: number): ReadEvents {
+    return this.#latestRead.find([after, until, maxChars], () => this.#read(after, until, maxChars));
   }
 
   /** Nobody else will ask for what was read last. */
   forgetRead(): void {
-    this.#latestRead = NOTHING_READ;
+    this.#latestRead.forget();
   }
 
   /** Those behind older entries; answers with the number of the last of them. */
@@ -114,7 +97,6 @@ export class LogRecords {
   #drop(count: number): number | undefined {
     const gone = this.#records.splice(0, count);
     this.#settled = Math.max(0, this.#settled - gone.length);
-    this.#latestRead = NOTHING_READ;
     this.#grow(-sizes(gone));
     return gone.at(-1)?.last;
   }
@@ -152,6 +134,7 @@ export class LogRecords {
   }
 
   #grow(change: number): void {
+    this.#latestRead.forget();
     this.#size += change;
     this.#onSize(change);
   }

@@ -12,6 +12,22 @@ export interface ControlLeaseOptions {
   readonly onOver: () => void;
 }
 
+const RETRY_MS = 50;
+
+/** Asks for as long as somebody else holds the session and there is time. */
+export async function acquireInTime<T>(waitMs: number, acquire: () => Promise<T>): Promise<T> {
+  const deadline = performance.now() + waitMs;
+  for (;;) {
+    try {
+      return await acquire();
+    } catch (error) {
+      const isHeld = error instanceof RepriseError && error.code === 'LEASE_HELD';
+      if (!isHeld || performance.now() >= deadline) throw error;
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    }
+  }
+}
+
 /** The right to run turns. The store keeps its heart beating; losing it aborts the signal. */
 export class ControlLease implements Lease {
   readonly sessionId: string;

@@ -38,7 +38,7 @@ import type {
 import type { Transfer, TransferPage, TransferState } from '../transfer.ts';
 import { checkAppendOptions, checkChat, checkEntries, checkLog, checkObject } from './check-input.ts';
 import { ControlInbox, receiveRequest } from './control-inbox.ts';
-import { ControlLease } from './control-lease.ts';
+import { acquireInTime, ControlLease } from './control-lease.ts';
 import type { InboxChanges } from './inbox-rows.ts';
 import { LiveHub } from './live-hub.ts';
 import type { HeldLease, ThreadEvent, ThreadOptions } from './protocol.ts';
@@ -67,7 +67,6 @@ interface ControlStoreParts {
 
 const DEFAULT_TTL_MS = 15_000;
 const DEFAULT_WAIT_MS = 10_000;
-const RETRY_MS = 50;
 /** So often in a row a watch reads again when its thread has died. */
 const MAX_READ_DEATHS = 3;
 
@@ -284,31 +283,22 @@ export class ControlStore implements Store {
     id: string,
     { ttlMs = DEFAULT_TTL_MS, waitMs = DEFAULT_WAIT_MS }: LeaseOptions = {},
   ): Promise<Lease> {
-    const deadline = performance.now() + waitMs;
-    for (;;) {
-      try {
-        const { epoch } = await this.#writer.call<{ epoch: number }>('acquire', {
-          id: parseSessionId(id),
-          ttlMs,
-        });
-        const name = `${id}:${epoch}`;
-        const onOver = (): void => void this.#leases.delete(name);
-        const lease = new ControlLease({
-          beat: () => this.#writer.call('beat', { id, epoch }),
-          release: (options) => this.#writer.call('release', { id, epoch, ...options }),
-          sessionId: id,
-          epoch,
-          ttlMs,
-          onOver,
-        });
-        this.#leases.set(name, lease);
-        return lease;
-      } catch (error) {
-        const isHeld = error instanceof RepriseError && error.code === 'LEASE_HELD';
-        if (!isHeld || performance.now() >= deadline) throw error;
-        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
-      }
-    }
+    const asked = { id: parseSessionId(id), ttlMs };
+    const { epoch } = await acquireInTime(waitMs, () =>
+      this.#writer.call<{ epoch: number }>('acquire', asked),
+    );
+    const name = `${id}:${epoch}`;
+    const onOver = (): void => void this.#leases.delete(name);
+    const lease = new ControlLease({
+      beat: () => this.#writer.call('beat', { id, epoch }),
+      release: (options) => this.#writer.call('release', { id, epoch, ...options }),
+      sessionId: id,
+      epoch,
+      ttlMs,
+      onOver,
+    });
+    this.#leases.set(name, lease);
+    return lease;
   }
 
   async leases(): Promise<readonly LeaseInfo[]> {

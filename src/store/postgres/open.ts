@@ -15,6 +15,7 @@ import { Wakes } from './wakes.ts';
 export interface PostgresStoreOptions extends PostgresOptions {
   readonly now?: string;
   readonly sessionCacheTtlMs?: number;
+  readonly search?: 'index' | 'scan';
 }
 
 /** The oldest server with everything we ask for. */
@@ -38,6 +39,7 @@ const FACTS = `SELECT current_setting('server_version_num')::int AS version,
 export async function openPostgresStore({
   now,
   sessionCacheTtlMs,
+  search = 'index',
   ...options
 }: PostgresStoreOptions): Promise<Store> {
   const engineId = randomUUID();
@@ -63,7 +65,7 @@ export async function openPostgresStore({
     await migrate(context);
     connections.opened();
     const isOnDisk = server.fsync === 'on' && server.synchronous_commit !== 'off';
-    indexer = new SearchIndexer({ context });
+    if (search === 'index') indexer = new SearchIndexer({ context });
     return await PostgresStore.open({
       context,
       wakes,

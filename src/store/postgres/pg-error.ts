@@ -120,7 +120,7 @@ function socketMeaning(code: string, message: string): Meaning {
     return {
       code: 'CONNECT_FAILED',
       what: 'no encrypted connection could be made',
-      next: 'Set sslmode in the store URL: disable, require, or verify-full with sslrootcert.',
+      next: 'Set sslmode in the store URL: disable, no-verify, or verify-full (with sslrootcert for an authority of your own).',
     };
   return lost();
 }

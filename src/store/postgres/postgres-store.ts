@@ -6,7 +6,7 @@ import type { JsonObject } from '../../transcript/json.ts';
 import { sha256 } from '../control/blobs.ts';
 import { checkAppendOptions, checkEntries, checkLog, checkObject } from '../control/check-input.ts';
 import { receiveRequest } from '../control/control-inbox.ts';
-import { ControlLease } from '../control/control-lease.ts';
+import { acquireInTime, ControlLease } from '../control/control-lease.ts';
 import { recordOf } from '../control/session-row.ts';
 import { uuidv7 } from '../control/uuid.ts';
 import type { Convlog } from '../convlog.ts';
@@ -29,6 +29,7 @@ import type {
   SessionInit,
   SessionPage,
   SessionRecord,
+  StatsOptions,
   Store,
   StoredEntry,
   StoreStats,
@@ -70,7 +71,8 @@ import type { Wakes } from './wakes.ts';
 export interface PostgresStoreParts {
   readonly context: StoreContext;
   readonly wakes: Wakes;
-  readonly indexer: SearchIndexer;
+  /** Unset: nothing is indexed here, and searches read what no other node has indexed. */
+  readonly indexer: SearchIndexer | undefined;
   readonly durability: 'disk' | 'os';
   readonly clock: ServerClock;
   readonly cacheTtlMs?: number;
@@ -78,7 +80,6 @@ export interface PostgresStoreParts {
 
 const DEFAULT_TTL_MS = 15_000;
 const DEFAULT_WAIT_MS = 10_000;
-const RETRY_MS = 50;
 
 /** The port on one database that many nodes share. */
 export class PostgresStore implements Store {
@@ -92,7 +93,7 @@ export class PostgresStore implements Store {
   readonly #lines: LineReader;
   readonly #leases: LeaseKeeper;
   readonly #live: LiveRelay;
-  readonly #indexer: SearchIndexer;
+  readonly #indexer: SearchIndexer | undefined;
   readonly #closing: AbortController;
 
   private constructor(
@@ -102,7 +103,12 @@ export class PostgresStore implements Store {
   ) {
     const { connections, self } = context;
     this.#closing = closing;
-    this.supports = { search: 'index', durability, shared: true, live: 'all' };
+    this.supports = {
+      search: indexer === undefined ? 'scan' : 'index',
+      durability,
+      shared: true,
+      live: 'all',
+    };
     this.#context = context;
     this.#wakes = wakes;
     this.#indexer = indexer;
@@ -240,20 +246,13 @@ export class PostgresStore implements Store {
     { ttlMs = DEFAULT_TTL_MS, waitMs = DEFAULT_WAIT_MS }: LeaseOptions = {},
   ): Promise<Lease> {
     const sessionId = parseSessionId(id);
-    const deadline = performance.now() + waitMs;
-    for (;;) {
+    return acquireInTime(waitMs, async () => {
       const askedAt = performance.now();
-      try {
-        const epoch = await this.#write((tx) => acquireLease(tx, { id: sessionId, ttlMs }));
-        const lease = this.#leaseOf(sessionId, epoch, ttlMs);
-        this.#leases.keep(lease, askedAt);
-        return lease;
-      } catch (error) {
-        const isHeld = error instanceof RepriseError && error.code === 'LEASE_HELD';
-        if (!isHeld || performance.now() >= deadline) throw error;
-        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
-      }
-    }
+      const epoch = await this.#write((tx) => acquireLease(tx, { id: sessionId, ttlMs }));
+      const lease = this.#leaseOf(sessionId, epoch, ttlMs);
+      this.#leases.keep(lease, askedAt);
+      return lease;
+    });
   }
 
   async leases(): Promise<readonly LeaseInfo[]> {
@@ -285,15 +284,16 @@ export class PostgresStore implements Store {
   }
 
   async reindex(): Promise<void> {
-    return this.#indexer.reindex();
+    await this.#indexer?.reindex();
   }
 
   async verify(id?: string): Promise<VerifyReport> {
     return verifySessions(this.#context.connections, id === undefined ? undefined : parseSessionId(id));
   }
 
-  async stats(): Promise<StoreStats> {
-    return { ...(await countAll(this.#context.connections)), search: await this.#indexer.stats() };
+  async stats({ search = false }: StatsOptions = {}): Promise<StoreStats> {
+    const stats = await countAll(this.#context.connections);
+    return search && this.#indexer !== undefined ? { ...stats, search: await this.#indexer.stats() } : stats;
   }
 
   async exportSession(id: string): Promise<Uint8Array> {
@@ -305,7 +305,7 @@ export class PostgresStore implements Store {
     if (this.#closing.signal.aborted) return connections[Symbol.asyncDispose]();
     this.#closing.abort(new RepriseError('STORE_FAILED', 'the store is closed', { outcome: 'none' }));
     await this.#writer.idle();
-    await this.#indexer[Symbol.asyncDispose]();
+    await this.#indexer?.[Symbol.asyncDispose]();
     // Whoever sweeps next runs what waits.
     for (const lease of this.#leases.leases) await lease.release({ handOver: true }).catch(() => null);
     this.#leases.close();

@@ -203,7 +203,9 @@ CREATE UNLOGGED TABLE reprise.live_events (
 const SEARCH = `
 -- How far the index has a session. Beside the session's seq, so that no line can be left out, whoever commits when.
 ALTER TABLE reprise.sessions ADD COLUMN indexed_seq bigint NOT NULL DEFAULT 0;
-CREATE INDEX sessions_unindexed ON reprise.sessions (id) WHERE seq > indexed_seq;
+-- A column of its own: the seq in the index's condition would have every append write to all indexes of the table.
+ALTER TABLE reprise.sessions ADD COLUMN unindexed boolean NOT NULL GENERATED ALWAYS AS (seq > indexed_seq) STORED;
+CREATE INDEX sessions_unindexed ON reprise.sessions (id) WHERE unindexed;
 
 -- Pieces of the texts of some lines in a row; see search-grams.ts.
 CREATE TABLE reprise.search_blocks (
@@ -222,6 +224,13 @@ CREATE TABLE reprise.search_blocks (
 -- hashes do not get smaller
 ALTER TABLE reprise.search_blocks ALTER COLUMN grams SET STORAGE EXTERNAL;
 CREATE INDEX search_grams ON reprise.search_blocks USING gin (grams);
+
+-- By the index, always: what it costs to unpack arrays is nothing a planner counts, and it would rather read them all.
+CREATE FUNCTION reprise.search_candidates(asked int4[])
+  RETURNS TABLE (session_id text, first_seq bigint, last_seq bigint, bytes bigint, oldest bigint, newest bigint)
+  LANGUAGE sql STABLE SET enable_seqscan = off AS $$
+    SELECT session_id, first_seq, last_seq, bytes, oldest, newest FROM reprise.search_blocks WHERE grams @> asked
+  $$;
 
 -- The one node that indexes now. It may die: by the server's clock its time is over soon.
 CREATE TABLE reprise.search_claim (

@@ -87,8 +87,8 @@ export async function indexSession(context: StoreContext, id: string): Promise<b
   );
   if (mark === undefined || mark.indexed_seq >= mark.seq) return true;
   const fresh = await sql.query<Line>(LINES, [id, mark.indexed_seq + 1, mark.seq, LINES_AT_ONCE]);
-  const last = fresh.at(-1)?.seq;
-  if (last === undefined) return true;
+  // Where lines are missing, which `verify` tells, there is nothing to wait for.
+  const last = fresh.at(-1)?.seq ?? mark.seq;
   const start = await joinFrom(sql, id, { fresh, indexedSeq: mark.indexed_seq });
   const earlier = start > mark.indexed_seq ? [] : await linesOf(sql, id, start, mark.indexed_seq);
   const blocks: Block[] = [];
@@ -173,7 +173,7 @@ async function save(
       tx.run('DELETE FROM reprise.search_blocks WHERE session_id = $1 AND first_seq >= $2', [id, start]);
       for (const { firstSeq, lastSeq, chars, bytes, oldest, newest, grams } of blocks) {
         if (chars === 0) continue;
-        tx.run(INSERT, [id, firstSeq, lastSeq, chars, bytes, oldest, newest, [...grams]]);
+        tx.run(INSERT, [id, firstSeq, lastSeq, chars, bytes, oldest, newest, `{${[...grams].join()}}`]);
       }
       const moved = await tx.query(MOVE, [id, from, to]);
       if (moved.length === 0) throw new RepriseError('STORE_BUSY', `another node has indexed session ${id}`);
@@ -191,11 +191,13 @@ const INSERT = `INSERT INTO reprise.search_blocks
 
 const MOVE = `UPDATE reprise.sessions SET indexed_seq = $3 WHERE id = $1 AND indexed_seq = $2 RETURNING 1 AS one`;
 
-/** Takes sessions out of the index; they are indexed anew like any that was never indexed. */
-export async function forgetIndexed(context: StoreContext, ids: readonly string[]): Promise<void> {
+/**
+ * Takes a session out of the index; it is indexed anew like any that never was. Blocks before the row, as everybody
+ * here: a block that comes in between goes when the first one is written.
+ */
+export async function forgetIndexed(context: StoreContext, id: string): Promise<void> {
   await transaction(context, async (tx) => {
-    tx.run('SELECT 1 AS one FROM reprise.sessions WHERE id = ANY($1) ORDER BY id FOR UPDATE', [ids]);
-    tx.run('DELETE FROM reprise.search_blocks WHERE session_id = ANY($1)', [ids]);
-    tx.run('UPDATE reprise.sessions SET indexed_seq = 0 WHERE id = ANY($1)', [ids]);
+    tx.run('DELETE FROM reprise.search_blocks WHERE session_id = $1', [id]);
+    tx.run('UPDATE reprise.sessions SET indexed_seq = 0 WHERE id = $1', [id]);
   });
 }

@@ -52,8 +52,10 @@ export class SearchIndexer implements AsyncDisposable {
   /** Throws everything away and makes it anew, session by session; what is not there yet is read by who searches. */
   async reindex(): Promise<void> {
     for await (const ids of this.#all('true')) {
-      await forgetIndexed(this.#context, ids);
-      for (const id of ids) while (!(await indexSession(this.#context, id)));
+      for (const id of ids) {
+        await forgetIndexed(this.#context, id);
+        while (!(await indexSession(this.#context, id)));
+      }
     }
   }
 
@@ -102,15 +104,23 @@ export class SearchIndexer implements AsyncDisposable {
   /** Once over all that have something new. True when nothing was, or another node does it. */
   async #sweep(): Promise<boolean> {
     let isClean = true;
-    for await (const ids of this.#all('seq > indexed_seq')) {
+    let failure: unknown;
+    for await (const ids of this.#all('unindexed')) {
       for (const id of ids) {
         if (this.#closing.signal.aborted) break;
         if (!(await this.#claim())) return true;
         isClean = false;
-        while (!this.#closing.signal.aborted && !(await indexSession(this.#context, id))) await this.#claim();
+        try {
+          while (!this.#closing.signal.aborted && !(await indexSession(this.#context, id)))
+            await this.#claim();
+        } catch (error) {
+          // One that cannot be indexed must not keep the others from it.
+          failure ??= error;
+        }
       }
     }
     if (!isClean) await this.#release();
+    if (failure !== undefined) throw failure;
     return isClean;
   }
 

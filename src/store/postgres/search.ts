@@ -65,11 +65,11 @@ async function findRanges(sql: Sql, query: SearchQuery, words: readonly string[]
   return sql.query<Range>(
     `SELECT id, first, last, bytes, newest FROM (
        SELECT s.id, s.indexed_seq + 1 AS first, s.seq AS last, s.bytes, NULL::bigint AS newest, s.last_at
-       FROM reprise.sessions AS s WHERE s.seq > s.indexed_seq AND ${where}
+       FROM reprise.sessions AS s WHERE s.unindexed AND ${where}
        UNION ALL
        SELECT b.session_id, b.first_seq, b.last_seq, b.bytes, b.newest, NULL
-       FROM reprise.search_blocks AS b JOIN reprise.sessions AS s ON s.id = b.session_id
-       WHERE b.grams @> $1::int4[] AND ${where} ${older}
+       FROM reprise.search_candidates($1::int4[]) AS b JOIN reprise.sessions AS s ON s.id = b.session_id
+       WHERE ${where} ${older}
      ) AS ranges ORDER BY newest DESC NULLS FIRST, last_at DESC, id DESC LIMIT ${MAX_RANGES}`,
     values,
   );

@@ -208,7 +208,7 @@ export function assertOpen({ id, status }: SessionRow): void {
 }
 
 /** As it will be when the transaction commits. */
-export async function recordFor(tx: Tx, row: SessionRow): Promise<SessionRecord> {
+async function recordFor(tx: Tx, row: SessionRow): Promise<SessionRecord> {
   return recordOf(row, (await activeSession(tx, row.key)) === row.id);
 }
 

@@ -28,6 +28,8 @@ const CONNECT_MS = 10_000;
 /** The names of our own options in a URL. */
 const OURS = ['pool_max', 'pooler', 'notify', 'advisory_locks', 'statement_timeout_ms', 'connect_timeout_ms'];
 
+const CHECKED: ReadonlySet<string> = new Set(['prefer', 'require', 'verify-ca']);
+
 /** The URL says how to get there and how to behave there; options that are given say it better. */
 export function parsePostgresUrl({ url, ...options }: PostgresOptions): PostgresSettings {
   // No cause: it would carry the URL, and with it the password.
@@ -40,6 +42,8 @@ export function parsePostgresUrl({ url, ...options }: PostgresOptions): Postgres
   const { searchParams } = parsed;
   const given = new Map(OURS.map((name) => [name, searchParams.get(name) ?? undefined]));
   for (const name of OURS) searchParams.delete(name);
+  // Whoever asks for encryption gets a server that is who it says; `pg` is about to change its mind on the others.
+  if (CHECKED.has(searchParams.get('sslmode') ?? '')) searchParams.set('sslmode', 'verify-full');
   const pooler = options.pooler ?? flag(given, 'pooler') ?? false;
   return {
     connectionString: parsed.href,

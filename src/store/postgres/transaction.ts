@@ -77,8 +77,33 @@ export async function transaction<T>(
 async function once<T>(
   context: StoreContext,
   work: (tx: Tx) => Promise<T>,
-  { isCopy = false }: TransactionOptions,
+  options: TransactionOptions,
 ): Promise<T> {
+  const { value, news, lost, begun } = await run(context, work, options);
+  if (lost !== undefined) {
+    const fate = await resolve(context.connections, begun);
+    // Done again by whoever retries: nothing has happened.
+    if (fate === 'aborted') throw lost;
+    if (fate === 'unknown') throw pgError(lost, 'unknown');
+  }
+  if (news.sessions.size > 0 || news.inboxes.size > 0) context.tell(news);
+  return value;
+}
+
+interface Run<T> {
+  readonly value: T;
+  readonly news: News;
+  readonly begun: Promise<Begun | undefined>;
+  /** Set where the commit was not answered: why. */
+  readonly lost?: unknown;
+}
+
+/** Its connection is given back in the end: whoever asks what became of a commit needs a place in the pool. */
+async function run<T>(
+  context: StoreContext,
+  work: (tx: Tx) => Promise<T>,
+  { isCopy = false }: TransactionOptions,
+): Promise<Run<T>> {
   const { connections } = context;
   const client = await connections.take();
   let isUsable = false;
@@ -103,12 +128,9 @@ async function once<T>(
       isUsable = !isLost(failure) && (await rollback(tx));
       throw failure;
     }
-    isUsable = await commit(client, tx, {
-      isPipelined: !pooler,
-      resolveFate: () => resolve(connections, begun),
-    });
-    if (tx.news.sessions.size > 0 || tx.news.inboxes.size > 0) context.tell(tx.news);
-    return value;
+    const lost = await commit(client, tx, { isPipelined: !pooler });
+    isUsable = lost === undefined;
+    return { value, news: tx.news, begun, ...(lost !== undefined && { lost }) };
   } finally {
     client.release(!isUsable);
   }
@@ -126,31 +148,22 @@ async function rollback(tx: Tx): Promise<boolean> {
 
 type Fate = 'committed' | 'aborted' | 'unknown';
 
-interface CommitOptions {
-  readonly isPipelined: boolean;
-  readonly resolveFate: () => Promise<Fate>;
-}
-
-/** True when the connection can be used again. Throws where the transaction has not happened, or nobody knows. */
+/** Answers why, if nobody knows whether it has happened; throws where it has not. */
 async function commit(
   client: pg.PoolClient,
   tx: Tx,
-  { isPipelined, resolveFate }: CommitOptions,
-): Promise<boolean> {
+  { isPipelined }: { readonly isPipelined: boolean },
+): Promise<unknown> {
   try {
     if (!isPipelined) await tx.settled();
     const { command } = await client.query('COMMIT');
     // One that had failed before is rolled back by its commit.
-    if (command === 'COMMIT') return true;
+    if (command === 'COMMIT') return undefined;
     await tx.settled();
     throw tx.failure ?? new RepriseError('STORE_FAILED', 'the server rolled back', { outcome: 'none' });
   } catch (error) {
-    if (!isLost(error)) throw tx.failure ?? error;
-    const fate = await resolveFate();
-    if (fate === 'committed') return false;
-    // Done again by whoever retries: nothing has happened.
-    if (fate === 'aborted') throw error;
-    throw pgError(error, 'unknown');
+    if (isLost(error)) return error;
+    throw tx.failure ?? error;
   }
 }
 
