@@ -4,7 +4,7 @@ import { type ComponentChild, isValidElement } from 'preact';
 import { expect, test } from 'vitest';
 import { CodeBlock } from '../../web/src/markdown/code-block.tsx';
 import { highlight } from '../../web/src/markdown/highlight.ts';
-import { lexText } from '../../web/src/markdown/lexer.ts';
+import { lexText, makeLex } from '../../web/src/markdown/lexer.ts';
 import { block } from '../../web/src/markdown/nodes.tsx';
 import { safeLink } from '../../web/src/markdown/safe-link.ts';
 
@@ -37,7 +37,8 @@ function shown(nodes: unknown): Shown {
   return { tags, props, text };
 }
 
-const render = (text: string): Shown => shown(lexText(Lexer.lex, text).map(block));
+const lex = makeLex(Lexer);
+const render = (text: string): Shown => shown(lexText(lex, text).map(block));
 
 const TAGS = new Set(
   'p h2 ul ol li blockquote hr div table thead tbody tr th td strong em del code br a input'.split(' '),
@@ -112,6 +113,22 @@ test('I-70 so does any mixture of them', () => {
     }),
     { numRuns: Number(process.env['REPRISE_PROPERTY_RUNS'] ?? 300) },
   );
+});
+
+test.each([
+  ['lists', '- '.repeat(800)],
+  ['quotes', '> '.repeat(1500)],
+  ['words', `${'*a '.repeat(400)}${'a* '.repeat(400)}`],
+  ['a cell', `| a |\n|---|\n| ${'*a '.repeat(400)}${'a* '.repeat(400)} |`],
+])('I-70 %s in each other deeper than a page can be drawn are the text they are', (_, text) => {
+  expect(render(`${text}x`)).toMatchObject({ tags: [], text: `${text}x` });
+});
+
+test('a paragraph of thousands of stars holds nobody up', () => {
+  const stars = '**a *b'.repeat(20_000);
+  const began = performance.now();
+  expect(render(stars)).toMatchObject({ tags: ['p'], text: stars });
+  expect(performance.now() - began).toBeLessThan(2000);
 });
 
 test('what people write in answers has its shape', () => {
