@@ -15,7 +15,7 @@ function serverUrl(): string {
 const FOREVER = Number.MAX_SAFE_INTEGER;
 
 export const client: ReadonlySignal<Client> = computed(() =>
-  createClient({ url: serverUrl(), token: token.value, retries: FOREVER, fetch: watchedFetch }),
+  createClient({ url: serverUrl(), token: token.value, retries: FOREVER, fetch: watchedFetch(token.value) }),
 );
 
 /** For the form: answers at once whether a token is right. */
@@ -23,16 +23,20 @@ export function probe(candidate: string): Promise<unknown> {
   return createClient({ url: serverUrl(), token: candidate, retries: 1 }).agents();
 }
 
-const watchedFetch: typeof fetch = async (input, init) => {
-  try {
-    const response = await fetch(input, init);
-    connection.value = response.status === 502 || response.status === 503 ? 'reconnecting' : 'online';
-    return response;
-  } catch (error) {
-    if (init?.signal?.aborted !== true || isTimeout(init.signal)) connection.value = 'reconnecting';
-    throw error;
-  }
-};
+/** What is refused is the token that was sent: a request may be tried again for longer than that one is held. */
+function watchedFetch(sent: string): typeof fetch {
+  return async (input, init) => {
+    try {
+      const response = await fetch(input, init);
+      connection.value = response.status === 502 || response.status === 503 ? 'reconnecting' : 'online';
+      if (response.status === 401) refuseToken(sent);
+      return response;
+    } catch (error) {
+      if (init?.signal?.aborted !== true || isTimeout(init.signal)) connection.value = 'reconnecting';
+      throw error;
+    }
+  };
+}
 
 function isTimeout({ reason }: AbortSignal): boolean {
   return reason instanceof DOMException && reason.name === 'TimeoutError';
@@ -46,10 +50,7 @@ export function isAbort(error: unknown): boolean {
 export function failureText(error: unknown): string | undefined {
   if (isAbort(error)) return undefined;
   if (!(error instanceof RepriseError)) return String(error);
-  if (error.code === 'UNAUTHORIZED') {
-    refuseToken(token.value);
-    return undefined;
-  }
+  if (error.code === 'UNAUTHORIZED') return undefined;
   const { next } = error.details;
   return typeof next === 'string' ? `${error.message}. ${next}` : error.message;
 }

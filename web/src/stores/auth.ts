@@ -5,7 +5,7 @@ const KEY = 'reprise.token';
 /** Empty: the form asks for it. */
 const held = signal('');
 /** Why the form is shown, beyond that there is no token yet. */
-export const signInReason = signal<'none' | 'wrong' | 'changed'>('none');
+export const signInReason = signal<'none' | 'changed'>('none');
 export const token: ReadonlySignal<string> = held;
 
 /**
@@ -17,7 +17,7 @@ export function loadToken(): void {
   if (given !== undefined) {
     const rest = location.hash.replace(/[#&]token=[^&]+/, '').replace(/^&/, '#');
     history.replaceState(null, '', `${location.pathname}${location.search}${rest}`);
-    setToken(decodeURIComponent(given), { keep: false });
+    setToken(decode(given), { keep: false });
     return;
   }
   held.value = sessionStorage.getItem(KEY) ?? localStorage.getItem(KEY) ?? '';
@@ -31,20 +31,29 @@ export function setToken(value: string, { keep }: { readonly keep: boolean }): v
 }
 
 /** The server refused it. What was written stays where it is. */
-export function refuseToken(refused: string, reason: 'wrong' | 'changed' = 'changed'): void {
-  // Another tab may have signed in anew meanwhile.
+export function refuseToken(refused: string): void {
+  // Another tab may have signed in anew meanwhile, and so may this one while an older request was on its way.
+  if (localStorage.getItem(KEY) === refused) localStorage.removeItem(KEY);
   if (held.value !== refused) return;
   forget();
-  signInReason.value = reason;
+  signInReason.value = 'changed';
 }
 
 export function signOut(): void {
+  localStorage.removeItem(KEY);
   forget();
   signInReason.value = 'none';
 }
 
 function forget(): void {
   sessionStorage.removeItem(KEY);
-  localStorage.removeItem(KEY);
   held.value = '';
+}
+
+function decode(given: string): string {
+  try {
+    return decodeURIComponent(given);
+  } catch {
+    return given; // a broken link: the server refuses it
+  }
 }
