@@ -93,7 +93,11 @@ export class Conversation {
     return isThere;
   }
 
+  /** What was not accepted is in the field for whoever opens it next, before what was written since. */
   close(): void {
+    const unsent = this.#pending.value.filter(({ inboxId }) => inboxId === undefined);
+    const texts = [...unsent.map(({ text }) => text), loadDraft(this.id)];
+    if (unsent.length > 0) saveDraft(this.id, [...new Set(texts)].filter((text) => text !== '').join('\n\n'));
     this.#gone.abort();
   }
 
@@ -200,7 +204,9 @@ export class Conversation {
     if (event.type === 'session' && key !== undefined) {
       const { inboxId } = event;
       if (this.#state.value === 'new') this.#state.value = 'ready';
-      saveDraft(this.id, '');
+      // What is in the field by now may be the next one.
+      const said = this.#pending.value.find((one) => one.key === key)?.text;
+      if (said === loadDraft(this.id)) saveDraft(this.id, '');
       this.#pending.value = changePending(this.#pending.value, key, {
         state: 'running',
         ...(inboxId !== undefined && { inboxId }),

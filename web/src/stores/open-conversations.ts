@@ -3,7 +3,7 @@ import { t } from './../strings.ts';
 import { token } from './auth.ts';
 import { Conversation } from './conversation.ts';
 import { route } from './route.ts';
-import { sessions } from './sessions.ts';
+import { knownSession } from './sessions.ts';
 import { say } from './toasts.ts';
 
 const shown = signal<Conversation | undefined>(undefined);
@@ -57,16 +57,18 @@ export function keepOpen(): () => void {
   });
   const stopNews = effect(() => {
     const current = shown.value;
-    const listed = sessions.value.find(({ id }) => id === current?.id);
+    const listed = current && knownSession(current.id);
     if (current !== undefined && listed !== undefined) untracked(() => void current.catchUp(listed.lastSeq));
   });
   const stopToken = effect(() => {
     if (token.value !== '') return;
     // Signed out: what is shown is nobody's any more. Drafts stay.
-    for (const [id, other] of kept) {
-      other.close();
-      kept.delete(id);
-    }
+    untracked(() => {
+      for (const [id, other] of kept) {
+        other.close();
+        kept.delete(id);
+      }
+    });
     shown.value = undefined;
   });
   return () => {
