@@ -82,7 +82,7 @@ function entries(conversation: Conversation, { row, turn }: AnswerItem): MenuEnt
   const lastAnswer = rows.findLast(({ role }) => role === 'assistant');
   const said = rows.findLast(({ role }) => role === 'user')?.text ?? '';
   const again: MenuEntry[] =
-    lastAnswer?.id === row.id
+    lastAnswer?.id === row.id && !conversation.history.hasNewer.value
       ? [{ label: t('retry'), icon: 'retry', run: () => void sayAgain(conversation, said) }]
       : [];
   const explain: MenuEntry[] =

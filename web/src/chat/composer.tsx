@@ -28,11 +28,13 @@ export function Composer({ conversation, isClosed }: ComposerProps): JSX.Element
   const editing = editingOf(conversation);
   const offers = useComputed(() => matchingCommands(text.value, commands.value));
   const isLive = conversation.live.value !== undefined;
+  const hasNewer = conversation.history.hasNewer.value;
 
   const write = (value: string): void => {
     text.value = value;
     chosen.value = 0;
-    saveDraft(draftKey, value);
+    // The draft waits until what is being changed was said or left.
+    if (editing.value === undefined) saveDraft(draftKey, value);
     if (value.startsWith('/')) void loadCommands();
   };
   useSignalEffect(() => {
@@ -51,18 +53,23 @@ export function Composer({ conversation, isClosed }: ComposerProps): JSX.Element
     element.style.height = `${element.scrollHeight}px`;
   }, [text.value]);
 
+  const endEditing = (): void => {
+    editing.value = undefined;
+    text.value = loadDraft(draftKey);
+  };
   const submit = async (): Promise<void> => {
     const said = text.value;
     if (said.trim() === '' && pictures.value.length === 0) return;
-    const isEdit = editing.value !== undefined;
+    if (editing.value !== undefined) {
+      if (said.trim() === '') return;
+      endEditing();
+      const isSaid = await sayAgain(conversation, said, said);
+      if (!isSaid && editing.value === undefined) editing.value = said;
+      return;
+    }
     const images = pictures.value;
     text.value = '';
     pictures.value = [];
-    if (isEdit) {
-      editing.value = undefined;
-      saveDraft(draftKey, '');
-      return sayAgain(conversation, said, said);
-    }
     if (isCommand(said) && conversation.state.value === 'ready') {
       saveDraft(draftKey, '');
       if (!(await runCommand(conversation, said)) && text.value === '') write(said);
@@ -71,7 +78,7 @@ export function Composer({ conversation, isClosed }: ComposerProps): JSX.Element
     // Kept under its session until the server has it.
     saveDraft(draftKey, '');
     saveDraft(conversation.id, said);
-    if (conversation.history.hasNewer.value) await attempt(() => conversation.history.loadLatest());
+    if (hasNewer) await attempt(() => conversation.history.loadLatest());
     const isNew = conversation.state.value === 'new';
     conversation.send(said, images);
     if (isNew) go({ view: 'session', agentId: conversation.agentId, sessionId: conversation.id });
@@ -105,9 +112,8 @@ export function Composer({ conversation, isClosed }: ComposerProps): JSX.Element
       void submit();
     } else if (event.key === 'Escape' && editing.value !== undefined) {
       event.preventDefault();
-      editing.value = undefined;
-      write('');
-    } else if (event.key === 'ArrowUp' && text.value === '' && !isLive) {
+      endEditing();
+    } else if (event.key === 'ArrowUp' && text.value === '' && !isLive && !hasNewer) {
       const last = conversation.history.rows.value.findLast(({ role }) => role === 'user');
       if (last !== undefined) {
         event.preventDefault();
@@ -151,13 +157,7 @@ export function Composer({ conversation, isClosed }: ComposerProps): JSX.Element
       {editing.value !== undefined && (
         <p class="queue">
           {t('editing')}
-          <button
-            type="button"
-            onClick={() => {
-              editing.value = undefined;
-              write('');
-            }}
-          >
+          <button type="button" onClick={endEditing}>
             {t('cancel')}
           </button>
         </p>

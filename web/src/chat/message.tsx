@@ -57,9 +57,10 @@ function entries(conversation: Conversation, row: HistoryRow): MenuEntry[] {
 
 /** The last one is said anew in place; an earlier one in a copy, because answers followed it. */
 function edit(conversation: Conversation, row: HistoryRow): void {
+  const { hasNewer } = conversation.history;
   const rows = conversation.history.rows.value;
-  const messages = rows.filter(({ role }) => role === 'user');
-  if (messages.at(-1)?.id === row.id) {
+  const last = rows.findLast(({ role }) => role === 'user');
+  if (last?.id === row.id && !hasNewer.value) {
     editingOf(conversation).value = row.text;
     return;
   }

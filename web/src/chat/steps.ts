@@ -99,14 +99,14 @@ export async function togglePin(conversation: Conversation, entryId: string): Pr
   });
 }
 
-/** The last message again, or in other words; what was there stays as a branch. */
-export async function sayAgain(conversation: Conversation, last: string, edited?: string): Promise<void> {
-  await attempt(async () => {
-    const command = edited === undefined ? '/retry' : `/edit ${edited}`;
-    const { inboxId } = await conversation.remote.command(command);
-    await conversation.history.loadLatest();
-    if (inboxId !== undefined) conversation.follow(inboxId, edited ?? last);
-  });
+/** The last message again, or in other words; what was there stays as a branch. False: it was refused. */
+export async function sayAgain(conversation: Conversation, last: string, edited?: string): Promise<boolean> {
+  const command = edited === undefined ? '/retry' : `/edit ${edited}`;
+  const answer = await attempt(() => conversation.remote.command(command));
+  if (answer === undefined) return false;
+  await attempt(() => conversation.history.loadLatest());
+  if (answer.inboxId !== undefined) conversation.follow(answer.inboxId, edited ?? last);
+  return true;
 }
 
 /** A line that begins with a slash, as it was typed. */
