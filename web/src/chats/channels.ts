@@ -65,6 +65,8 @@ export async function moreChannels(): Promise<void> {
   if (from === null) return;
   await attempt(async () => {
     const page = await client.value.conversations({ ...query(), cursor: from });
+    // Another question was asked meanwhile, or this one twice.
+    if (cursor.value !== from) return;
     list.value = [...list.value, ...page.data];
     cursor.value = page.cursor;
   });
