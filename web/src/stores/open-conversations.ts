@@ -35,6 +35,9 @@ function find(agentId: string, id: string, entry: string | undefined): Conversat
 async function show(made: Conversation, entry: string | undefined): Promise<void> {
   const isLoaded = made.history.rows.value.some(({ id, seq }) => id === entry || String(seq) === entry);
   const isThere = isLoaded || (await made.open(entry));
+  // Who has gone on meanwhile stays there: entries have the same ids in every session.
+  const at = route.value;
+  if (at.view !== 'session' || at.sessionId !== made.id || at.entry !== entry) return;
   if (!isThere) say(t('notHere'));
   else if (entry !== undefined) wantedEntry.value = entry;
 }
@@ -46,6 +49,7 @@ export function keepOpen(): () => void {
     if (token.value === '') return;
     untracked(() => {
       const before = shown.value;
+      wantedEntry.value = undefined;
       if (at.view === 'session') shown.value = find(at.agentId, at.sessionId, at.entry);
       else if (at.view === 'new' && before?.state.value !== 'new') shown.value = begin();
       for (const [id, other] of kept)
