@@ -3,6 +3,7 @@ import { shownCalls } from '../transcript/content.ts';
 import type { Entry, Usage } from '../transcript/entry.ts';
 import { entryText } from '../transcript/entry-text.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
+import { redactJson, redactText } from '../transcript/redact.ts';
 import { selectContext } from '../transcript/select.ts';
 import { pathEntries } from '../transcript/tree.ts';
 import { type TokenUsage, tokenUsage, tokenUsageSchema } from './events.ts';
@@ -128,7 +129,9 @@ export function historyRow(entry: Entry, seq: number, inContext: ReadonlySet<str
 const KNOWN: ReadonlySet<string> = new Set(['type', 'id', 'parentId', 'timestamp', 'seal', 'summary']);
 
 function otherFields(entry: Entry): JsonObject {
-  return Object.fromEntries(Object.entries(entry).filter(([name]) => !KNOWN.has(name)));
+  const fields = Object.fromEntries(Object.entries(entry).filter(([name]) => !KNOWN.has(name)));
+  // How a turn ended may repeat what a provider said of a key (T87).
+  return entry['customType'] === 'reprise.turn' ? (redactJson(fields) as JsonObject) : fields;
 }
 
 type Facts = Pick<
@@ -157,7 +160,7 @@ function messageFacts(message: JsonObject): Facts {
     }),
     ...(told !== undefined && { usage: told }),
     ...(typeof stopReason === 'string' && { stopReason }),
-    ...(typeof errorMessage === 'string' && { error: errorMessage }),
+    ...(typeof errorMessage === 'string' && { error: redactText(errorMessage) }),
   };
 }
 

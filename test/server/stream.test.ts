@@ -243,7 +243,9 @@ describe('a chat over HTTP', () => {
       at.request('/api/agents/main/chat/stream?sessionId=s', { headers: { 'last-event-id': '2.0' } }),
     );
     expect(again.some(({ type }) => type === 'error')).toBe(true);
-    expect(JSON.stringify([told, asked, again])).not.toContain('0123456789abcdef');
+    const history = await (await at.request('/api/agents/main/sessions/s?marks=true')).text();
+    expect(history).toContain('*** is wrong');
+    expect(JSON.stringify([told, asked, again, history])).not.toContain('0123456789abcdef');
     const stored = JSON.stringify((await at.reprise.store.read('s')).entries);
     expect(stored).toContain(key);
   });
