@@ -4,7 +4,7 @@ import { modelBookFor } from '../../config/model-book-for.ts';
 import { openConfiguredStore } from '../../config/open-configured-store.ts';
 import type { Config } from '../../config/schema.ts';
 import type { Reprise } from '../../engine/reprise.ts';
-import { bind, placeOf } from '../../server/bind.ts';
+import { type Bound, bind, placeOf } from '../../server/bind.ts';
 import type { Logger, ServerConfig } from '../../server/context.ts';
 import type { Served } from '../../server/serve.ts';
 import { print, say } from '../print.ts';
@@ -21,7 +21,7 @@ export async function serveHome(options: Readonly<Record<string, unknown>>): Pro
   const bound = await bind(placeOf(config.server));
   const models = modelBookFor(config);
   await models.load(config.model).catch((error: unknown) => {
-    bound.server.close();
+    leave(bound);
     throw error;
   });
   // The storage threads start while this one loads the server.
@@ -45,8 +45,7 @@ export async function serveHome(options: Readonly<Record<string, unknown>>): Pro
       bound,
     });
   } catch (error) {
-    bound.server.close();
-    bound.server.closeAllConnections();
+    leave(bound);
     await (engine ?? (await opening))[Symbol.asyncDispose]();
     throw error;
   }
@@ -62,6 +61,12 @@ export async function serveHome(options: Readonly<Record<string, unknown>>): Pro
     say(`${url} is a page to talk and look around, ${url}/docs the API; Ctrl-C stops it.`);
   }
   await stopped;
+}
+
+/** Who waits for an answer is told at once that there is none; open connections would keep the process. */
+function leave({ server }: Bound): void {
+  server.close();
+  server.closeAllConnections();
 }
 
 /** A fragment is seen by no server and no proxy, and the page takes it out of the address at once. */
