@@ -134,5 +134,5 @@ export function cors({ cors: configured }: ServerConfig): MiddlewareHandler<Serv
 function allowOrigin(c: Context<ServerEnv>, origin: string): void {
   c.header('Access-Control-Allow-Origin', origin);
   c.header('Access-Control-Expose-Headers', 'ETag, Idempotency-Key, Retry-After, X-Request-Id');
-  c.header('Vary', 'Origin');
+  c.header('Vary', 'Origin', { append: true });
 }
