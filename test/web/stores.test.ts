@@ -98,6 +98,19 @@ describe('a history as people see it', () => {
     expect(items[2]).toMatchObject({ turn: { turnId: 't', calls: 2 } });
   });
 
+  test('each call has its own result, also of a provider that counts its calls anew in every turn', () => {
+    const call = { toolCalls: [{ id: 'call_0', name: 'f', input: {} }] };
+    const items = transcriptItems([
+      row(1, 'assistant', call),
+      row(2, 'toolResult', { toolCallId: 'call_0' }),
+      row(3, 'assistant', call),
+      row(4, 'toolResult', { toolCallId: 'call_0' }),
+      row(5, 'assistant', call),
+    ]);
+    const results = items.map((item) => item.type === 'answer' && item.tools.map(({ result }) => result?.id));
+    expect(results).toEqual([['e2'], ['e4'], [undefined]]);
+  });
+
   test('a turn that did not end well, a shortened result, a step back and a reset are marked', () => {
     const custom = (seq: number, customType: string, data: object): HistoryRow =>
       row(seq, 'custom', { details: { customType, data } });

@@ -70,9 +70,7 @@ export type Mark =
 
 /** Rows of the history as items: results with their calls, what a summary stands for behind one line. */
 export function transcriptItems(rows: readonly HistoryRow[]): readonly Item[] {
-  const results = new Map(
-    rows.flatMap((row) => (row.toolCallId === undefined ? [] : [[row.toolCallId, row] as const])),
-  );
+  const results = Map.groupBy(rows, ({ toolCallId }) => toolCallId);
   const shortened = new Set(
     rows.flatMap((row) => {
       const target = row.role === 'context_edit' ? row.details?.['targetId'] : undefined;
@@ -89,7 +87,8 @@ export function transcriptItems(rows: readonly HistoryRow[]): readonly Item[] {
 }
 
 interface Seen {
-  readonly results: ReadonlyMap<string, HistoryRow>;
+  /** Some providers begin to count their calls anew in every turn. */
+  readonly results: ReadonlyMap<string | undefined, readonly HistoryRow[]>;
   readonly shortened: ReadonlySet<string>;
   /** Results that stand with their call. */
   readonly told: Set<string>;
@@ -101,7 +100,8 @@ function itemOf(row: HistoryRow, seen: Seen): Item | undefined {
   switch (row.role) {
     case 'assistant': {
       const tools = (row.toolCalls ?? []).map(({ id, name, input }): ToolUse => {
-        const result = seen.results.get(id);
+        const named = seen.results.get(id) ?? [];
+        const result = named.find((one) => one.seq > seq && !seen.told.has(one.id));
         if (result !== undefined) seen.told.add(result.id);
         const isShortened = result !== undefined && seen.shortened.has(result.id);
         return { id, name, input, ...(result !== undefined && { result }), isShortened };
