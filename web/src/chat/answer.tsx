@@ -81,8 +81,9 @@ function entries(conversation: Conversation, { row, turn }: AnswerItem): MenuEnt
   const rows = conversation.history.rows.value;
   const lastAnswer = rows.findLast(({ role }) => role === 'assistant');
   const said = rows.findLast(({ role }) => role === 'user')?.text ?? '';
+  const isLast = lastAnswer?.id === row.id && !conversation.history.hasNewer.value;
   const again: MenuEntry[] =
-    lastAnswer?.id === row.id && !conversation.history.hasNewer.value
+    isLast && !conversation.isReadOnly
       ? [{ label: t('retry'), icon: 'retry', run: () => void sayAgain(conversation, said) }]
       : [];
   const explain: MenuEntry[] =

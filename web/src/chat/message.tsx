@@ -51,7 +51,8 @@ export function Pinned(): JSX.Element {
 
 function entries(conversation: Conversation, row: HistoryRow): MenuEntry[] {
   const common = commonEntries(conversation, row);
-  if (row.role !== 'user' || conversation.history.view.value?.status === 'deleted') return common;
+  const isClosed = conversation.isReadOnly || conversation.history.view.value?.status === 'deleted';
+  if (row.role !== 'user' || isClosed) return common;
   return [{ label: t('edit'), icon: 'edit', run: () => edit(conversation, row) }, ...common];
 }
 

@@ -23,7 +23,7 @@ export interface SessionDrawerProps {
 /** To read, rename or delete, not to talk in. */
 export function SessionDrawer({ session, onClose }: SessionDrawerProps): JSX.Element {
   const { agentId, id } = session;
-  const [conversation] = useState(() => new Conversation(agentId, id));
+  const [conversation] = useState(() => new Conversation(agentId, id, { isReadOnly: true }));
   const asks = useSignal<'none' | 'rename' | 'delete'>('none');
   const title = useSignal(nameOf(session));
   useEffect(() => {

@@ -15,10 +15,17 @@ import { changePending, type Pending, type Picture } from './pending.ts';
 import { say } from './toasts.ts';
 import { TurnEar } from './turn-ear.ts';
 
+interface ConversationOptions {
+  readonly isNew?: boolean;
+  /** Nothing is said from where it is shown: there is no field. */
+  readonly isReadOnly?: boolean;
+}
+
 /** One open session: its history, the turn that runs, and what waits. Views read its signals and change nothing. */
 export class Conversation {
   readonly agentId: string;
   readonly id: string;
+  readonly isReadOnly: boolean;
   readonly history: HistoryWindow;
   readonly #gone = new AbortController();
   readonly #state = signal<'loading' | 'new' | 'ready' | 'missing'>('loading');
@@ -33,9 +40,10 @@ export class Conversation {
   readonly #wasBegun: boolean;
   #isJoining = false;
 
-  constructor(agentId: string, id: string, { isNew = false }: { readonly isNew?: boolean } = {}) {
+  constructor(agentId: string, id: string, { isNew = false, isReadOnly = false }: ConversationOptions = {}) {
     this.agentId = agentId;
     this.id = id;
+    this.isReadOnly = isReadOnly;
     this.history = new HistoryWindow(() => this.remote, this.#gone.signal);
     this.#wasBegun = isNew;
     if (isNew) this.#state.value = 'new';
