@@ -77,6 +77,11 @@ test('sessions are sorted by tokens, renamed, and deleted after a question; stat
   await names.getByRole('button', { name: 'the big one' }).click();
   const drawer = page.locator('.drawer');
   await drawer.getByText('a long answer').first().waitFor();
+  await drawer.locator('.answer').getByRole('button', { name: 'Actions for this message' }).click();
+  expect(await page.getByRole('menuitem', { name: 'Answer again' }).count()).toBe(0);
+  await page.getByRole('menuitem', { name: 'What the model saw' }).click();
+  await page.getByRole('dialog').getByText('Call 1').waitFor();
+  await page.keyboard.press('Escape');
   await drawer.getByRole('button', { name: 'Actions for this session' }).click();
   await page.getByRole('menuitem', { name: 'Rename' }).click();
   await drawer.getByLabel('Title').fill('Renamed');

@@ -94,7 +94,7 @@ function entries(conversation: Conversation, { row, turn }: AnswerItem): MenuEnt
             label: t('explain'),
             icon: 'eye',
             run: () => {
-              dialog.value = { kind: 'explain', turnId: turn.turnId };
+              dialog.value = { kind: 'explain', conversation, turnId: turn.turnId };
             },
           },
         ];

@@ -71,7 +71,7 @@ function entries(conversation: Conversation): MenuEntry[] {
   const open =
     (kind: 'rename' | 'tree' | 'compact'): (() => void) =>
     () => {
-      dialog.value = { kind };
+      dialog.value = { kind, conversation };
     };
   return [
     { label: t('rename'), icon: 'edit', run: open('rename') },

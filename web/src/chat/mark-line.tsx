@@ -29,7 +29,7 @@ export function MarkLine({ conversation, id, mark }: MarkLineProps): JSX.Element
         <button
           type="button"
           onClick={() => {
-            dialog.value = { kind: 'tree' };
+            dialog.value = { kind: 'tree', conversation };
           }}
         >
           {t('branches')}
@@ -44,7 +44,7 @@ export function MarkLine({ conversation, id, mark }: MarkLineProps): JSX.Element
         <button
           type="button"
           onClick={() => {
-            dialog.value = { kind: 'explain', turnId: mark.turn.turnId };
+            dialog.value = { kind: 'explain', conversation, turnId: mark.turn.turnId };
           }}
         >
           {t('explain')}

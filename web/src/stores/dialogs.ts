@@ -1,9 +1,11 @@
 import { signal } from '@preact/signals';
+import type { Conversation } from './conversation.ts';
 
 /** What is open in front of the page; one at a time. */
 export type DialogState =
-  | { readonly kind: 'search' | 'keys' | 'compact' | 'tree' | 'rename' | 'settings' }
-  | { readonly kind: 'explain'; readonly turnId: string }
+  | { readonly kind: 'search' | 'keys' | 'settings' }
+  | { readonly kind: 'compact' | 'tree' | 'rename'; readonly conversation: Conversation }
+  | { readonly kind: 'explain'; readonly conversation: Conversation; readonly turnId: string }
   /** What a command answered, where it is more than a line. */
   | { readonly kind: 'told'; readonly title: string; readonly text: string };
 

@@ -2,6 +2,7 @@ import { effect, type ReadonlySignal, signal, untracked } from '@preact/signals'
 import { t } from './../strings.ts';
 import { token } from './auth.ts';
 import { Conversation } from './conversation.ts';
+import { closeDialog } from './dialogs.ts';
 import { route } from './route.ts';
 import { knownSession } from './sessions.ts';
 import { say } from './toasts.ts';
@@ -74,6 +75,7 @@ export function keepOpen(): () => void {
       }
     });
     shown.value = undefined;
+    closeDialog();
   });
   return () => {
     stopRoute();
