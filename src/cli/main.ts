@@ -123,8 +123,10 @@ function registerChat(program: Command): void {
 function registerServe(program: Command): void {
   const serve = program
     .command('serve')
-    .summary('the sessions as an HTTP API')
-    .description('the sessions as an HTTP API, for this machine unless told otherwise')
+    .summary('the sessions as an HTTP API and a page')
+    .description(
+      'the sessions as an HTTP API and a page in a browser, for this machine unless told otherwise',
+    )
     .option('--host <address>', 'where to listen; beyond loopback a token has to be given')
     .option('--port <number>', '0 takes any that is free')
     .action(async (options: Options) => (await import('./commands/serve.ts')).serveHome(options));
