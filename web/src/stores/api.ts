@@ -14,25 +14,30 @@ function serverUrl(): string {
 /** Tries for ever: a person watches, and is told so. Nothing is done twice by it. */
 const FOREVER = Number.MAX_SAFE_INTEGER;
 
-export const client: ReadonlySignal<Client> = computed(() =>
-  createClient({ url: serverUrl(), token: token.value, retries: FOREVER, fetch: watchedFetch }),
-);
+export const client: ReadonlySignal<Client> = computed(() => {
+  const held = token.value;
+  return createClient({ url: serverUrl(), token: held, retries: FOREVER, fetch: watchedFetch(held) });
+});
 
 /** For the form: answers at once whether a token is right. */
 export function probe(candidate: string): Promise<unknown> {
   return createClient({ url: serverUrl(), token: candidate, retries: 1 }).agents();
 }
 
-const watchedFetch: typeof fetch = async (input, init) => {
-  try {
-    const response = await fetch(input, init);
-    connection.value = response.status === 502 || response.status === 503 ? 'reconnecting' : 'online';
-    return response;
-  } catch (error) {
-    if (init?.signal?.aborted !== true || isTimeout(init.signal)) connection.value = 'reconnecting';
-    throw error;
-  }
-};
+function watchedFetch(held: string): typeof fetch {
+  return async (input, init) => {
+    try {
+      const response = await fetch(input, init);
+      connection.value = response.status === 502 || response.status === 503 ? 'reconnecting' : 'online';
+      // The one it was sent with: an answer may come late, when somebody has signed in with another.
+      if (response.status === 401) refuseToken(held);
+      return response;
+    } catch (error) {
+      if (init?.signal?.aborted !== true || isTimeout(init.signal)) connection.value = 'reconnecting';
+      throw error;
+    }
+  };
+}
 
 function isTimeout({ reason }: AbortSignal): boolean {
   return reason instanceof DOMException && reason.name === 'TimeoutError';
@@ -46,10 +51,7 @@ export function isAbort(error: unknown): boolean {
 export function failureText(error: unknown): string | undefined {
   if (isAbort(error)) return undefined;
   if (!(error instanceof RepriseError)) return String(error);
-  if (error.code === 'UNAUTHORIZED') {
-    refuseToken(token.value);
-    return undefined;
-  }
+  if (error.code === 'UNAUTHORIZED') return undefined;
   const { next } = error.details;
   return typeof next === 'string' ? `${error.message}. ${next}` : error.message;
 }
