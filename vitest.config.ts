@@ -1,13 +1,13 @@
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
-import { bundledThreads } from './test/support/bundled-threads.ts';
+import { bundledPrograms } from './test/support/bundled-programs.ts';
 
 const config: ViteUserConfig = defineConfig({
   // Node runs all of it as it is; lowered, `using` would need a helper module.
   oxc: { target: 'esnext', jsx: { runtime: 'automatic', importSource: 'preact' } },
   resolve: { alias: { 'reprise/client': fileURLToPath(new URL('src/client/index.ts', import.meta.url)) } },
-  plugins: [await bundledThreads()],
+  plugins: [await bundledPrograms()],
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/interop/**'],
@@ -18,8 +18,8 @@ const config: ViteUserConfig = defineConfig({
     globalSetup: 'test/support/postgres-setup.ts',
     // Polls are waits, not measurements.
     expect: { poll: { timeout: 20_000 } },
-    // On two cores the default is one worker; much of the time is spent waiting for disks and processes.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // On two cores the default is one worker; a third of the time is spent waiting for disks and processes.
+    maxWorkers: Math.max(3, availableParallelism() - 1),
     // Node strips types by WebAssembly in every thread, and V8 loses count of such code pages where the processor
     // can protect them: thousands of short-lived threads end in a crash of V8 itself.
     execArgv: ['--no-memory-protection-keys'],

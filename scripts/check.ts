@@ -32,20 +32,20 @@ const outside = [...apart.map((folder) => `${folder}/**`), STORE_SUITE].flatMap(
   pattern,
 ]);
 
-/** A third of their time they wait for processes and disks, so one more may run. */
-const WAITING = [`--maxWorkers=${Math.max(3, availableParallelism() - 1)}`];
+/** Half of the time these wait for processes and disks, so one more may run. */
+const WAITING = [`--maxWorkers=${Math.max(4, availableParallelism() - 1)}`];
 
 const suites = [
   suite('unit and property tests', 180, outside),
   suite('engine', 90, ['test/engine']),
-  suite('surfaces', 150, [...SURFACES, ...WAITING]),
-  suite('browser', 120, ['test/browser', ...WAITING]),
+  suite('surfaces', 150, SURFACES),
+  suite('browser', 120, ['test/browser']),
   suite(
     'store suite',
     90,
     ['memory', 'sqlite', 'jsonl'].map((kind) => STORE_SUITE.replace('*', kind)),
   ),
-  suite('PostgreSQL', 180, [...POSTGRES, ...WAITING]),
+  suite('PostgreSQL', 180, POSTGRES),
   suite('simulation', 120, ['test/simulation']),
   suite('crash tests', 240, ['test/crash', ...WAITING]),
 ];

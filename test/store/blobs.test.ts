@@ -165,7 +165,8 @@ describe('the blobs of a jsonl session', () => {
     writeFileSync(file(), IMAGE);
     writeFileSync(join(sessions(), 's1.jsonl'), transcript);
     const again = await opened();
-    expect(readdirSync(sessions()).filter((name) => name.startsWith('s1'))).toEqual([]);
+    // Beside the work, so not before the store is open.
+    await expect.poll(() => readdirSync(sessions()).filter((name) => name.startsWith('s1'))).toEqual([]);
     await expect(again.blob('s1', hashOf(IMAGE))).rejects.toMatchObject({ code: 'GONE' });
   });
 

@@ -14,22 +14,23 @@ function serverUrl(): string {
 /** Tries for ever: a person watches, and is told so. Nothing is done twice by it. */
 const FOREVER = Number.MAX_SAFE_INTEGER;
 
-export const client: ReadonlySignal<Client> = computed(() =>
-  createClient({ url: serverUrl(), token: token.value, retries: FOREVER, fetch: watchedFetch(token.value) }),
-);
+export const client: ReadonlySignal<Client> = computed(() => {
+  const held = token.value;
+  return createClient({ url: serverUrl(), token: held, retries: FOREVER, fetch: watchedFetch(held) });
+});
 
 /** For the form: answers at once whether a token is right. */
 export function probe(candidate: string): Promise<unknown> {
   return createClient({ url: serverUrl(), token: candidate, retries: 1 }).agents();
 }
 
-/** What is refused is the token that was sent: a request may be tried again for longer than that one is held. */
-function watchedFetch(sent: string): typeof fetch {
+function watchedFetch(held: string): typeof fetch {
   return async (input, init) => {
     try {
       const response = await fetch(input, init);
       connection.value = response.status === 502 || response.status === 503 ? 'reconnecting' : 'online';
-      if (response.status === 401) refuseToken(sent);
+      // The one it was sent with: an answer may come late, when somebody has signed in with another.
+      if (response.status === 401) refuseToken(held);
       return response;
     } catch (error) {
       if (init?.signal?.aborted !== true || isTimeout(init.signal)) connection.value = 'reconnecting';
