@@ -17,6 +17,7 @@ export class SessionLane {
   #last: Promise<unknown> = Promise.resolve();
   #standing = 0;
   #lease: Lease | undefined;
+  #isLettingGo = false;
 
   constructor(options: LaneOptions) {
     this.#options = options;
@@ -29,6 +30,11 @@ export class SessionLane {
   /** Somebody stands in line, or the lease is kept for a message that waits. */
   get isHeld(): boolean {
     return this.#standing > 0 || this.#lease !== undefined;
+  }
+
+  /** Nothing is held, nor may come back because it could not be let go. */
+  get isAtRest(): boolean {
+    return !this.isHeld && !this.#isLettingGo;
   }
 
   /** A lease that was kept for a message nobody waits for any more. */
@@ -71,6 +77,7 @@ export class SessionLane {
     const lease = this.#lease;
     if (lease === undefined) return;
     this.#lease = undefined;
+    this.#isLettingGo = true;
     try {
       const waiting = await lease.release();
       if (waiting === null) return;
@@ -81,6 +88,8 @@ export class SessionLane {
       // Lost, or its store closed: there is nothing to give back. Otherwise it is still ours, and nobody else can
       // have the session until it is given back: the next in line does that.
       if (!lease.signal.aborted) this.#lease = lease;
+    } finally {
+      this.#isLettingGo = false;
     }
   }
 }

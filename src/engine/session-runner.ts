@@ -70,7 +70,7 @@ export class SessionRunner {
   /** Nothing runs, waits or is prepared here: nobody would miss this object. */
   get isIdle(): boolean {
     const isWaiting = this.#draining !== undefined || this.#debounce !== undefined;
-    return !isWaiting && !this.lane.isHeld && !this.background.isBusy;
+    return !isWaiting && this.lane.isAtRest && !this.background.isBusy;
   }
 
   /** True: a turn of this process was told to stop; with an id only one that answers that message. */
