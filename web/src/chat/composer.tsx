@@ -12,7 +12,7 @@ import { Icon } from '../ui/icon.tsx';
 import { Attachments, readPictures } from './attachments.tsx';
 import { editingOf } from './editing.ts';
 import { SlashMenu } from './slash-menu.tsx';
-import { runCommand, sayAgain } from './steps.ts';
+import { withSteps } from './steps-later.ts';
 
 export interface ComposerProps {
   readonly conversation: Conversation;
@@ -61,11 +61,12 @@ export function Composer({ conversation, isClosed }: ComposerProps): JSX.Element
     if (isEdit) {
       editing.value = undefined;
       saveDraft(draftKey, '');
-      return sayAgain(conversation, said, said);
+      return withSteps((steps) => steps.sayAgain(conversation, said, said));
     }
     if (isCommand(said) && conversation.state.value === 'ready') {
       saveDraft(draftKey, '');
-      if (!(await runCommand(conversation, said)) && text.value === '') write(said);
+      const isDone = await withSteps((steps) => steps.runCommand(conversation, said));
+      if (isDone !== true && text.value === '') write(said);
       return;
     }
     // Kept under its session until the server has it.
