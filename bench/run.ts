@@ -15,6 +15,7 @@ import { startUpTasks } from './start-up.ts';
 import { writeTasks } from './store.ts';
 import { readTasks } from './store-reads.ts';
 import { transcriptTasks } from './transcript.ts';
+import { webTasks } from './web.ts';
 
 const USAGE = `npm run bench -- [--only <part of a row's name>] [--quick | --large] [--json]
 
@@ -55,6 +56,7 @@ async function bench(scale: Scale): Promise<void> {
       ...streamTasks(),
       ...sessionMemoryTasks(),
       ...startUpTasks(homes, scale),
+      ...webTasks(homes.folder, scale),
     ];
     for (const task of tasks.filter(isWanted)) rows.push(await measured(task));
   }

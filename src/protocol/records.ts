@@ -108,7 +108,8 @@ export function pathIds(all: readonly Entry[]): ReadonlySet<string> {
   return new Set(pathEntries(all).map(({ id }) => id));
 }
 
-export function historyRow(entry: Entry, seq: number, inContext: ReadonlySet<string>): HistoryRow {
+/** Without `inContext` all of them are. */
+export function historyRow(entry: Entry, seq: number, inContext?: ReadonlySet<string>): HistoryRow {
   const { id, timestamp, type } = entry;
   const message = isObject(entry['message']) ? entry['message'] : undefined;
   const row = { id, seq, role: type, text: '', timestamp };
@@ -121,7 +122,7 @@ export function historyRow(entry: Entry, seq: number, inContext: ReadonlySet<str
     text: entryText(entry),
     content,
     ...(toolCalls.length > 0 && { toolCalls }),
-    ...(!inContext.has(id) && { compacted: true }),
+    ...(inContext?.has(id) === false && { compacted: true }),
     ...messageFacts(message),
   };
 }

@@ -38,19 +38,19 @@ export async function readPage(
   record: SessionRecord,
   query: HistoryQuery,
 ): Promise<HistoryPage> {
-  const tail = await store.tail(record.id);
-  const inContext = contextIds(tail.entries.map(({ entry }) => entry as StoredEntry));
+  const { marks } = query;
+  const passed = { compaction: false };
   const { lines, hasMore } =
-    (await findLines(walkBack(store, record, { marks: query.marks }), query)) ??
+    (await findLines(walkBack(store, record, { marks, passed }), query)) ??
     // Tools of others leave parents out; then the whole file says what hangs on what.
     (await findLines(
-      walkBack(store, record, {
-        marks: query.marks,
-        path: pathIds(await readHistory(store, record.id)),
-      }),
+      walkBack(store, record, { marks, passed, path: pathIds(await readHistory(store, record.id)) }),
       query,
     )) ??
     noEntry(query);
+  // Everything newer than the last summary is in the context; only where a page goes behind it the store is asked.
+  const tail = passed.compaction ? await store.tail(record.id) : undefined;
+  const inContext = tail && contextIds(tail.entries.map(({ entry }) => entry as StoredEntry));
   const rows = lines.map(({ entry, seq }): HistoryRow => historyRow(entry, seq, inContext));
   return { session: sessionView(record), ...pageOf(rows.reverse(), hasMore) };
 }
@@ -109,11 +109,18 @@ function noEntry({ after, around }: HistoryQuery): never {
 /** Facts beside the conversation that people who look at it want to see. */
 const MARKS: ReadonlySet<unknown> = new Set(['reprise.turn', 'reprise.reset', 'reprise.leaf']);
 
+interface WalkOptions {
+  readonly path?: ReadonlySet<string>;
+  readonly marks: boolean | undefined;
+  /** What the walk met on its way. */
+  readonly passed: { compaction: boolean };
+}
+
 /** From the leaf to the root. Reports of lost lines are told too, wherever they stand; marks where they hang on it. */
 async function* walkBack(
   store: Store,
   { id, leaf, lastSeq }: SessionRecord,
-  { path, marks = false }: { readonly path?: ReadonlySet<string>; readonly marks?: boolean | undefined },
+  { path, marks = false, passed }: WalkOptions,
 ): AsyncGenerator<Line | 'broken'> {
   let wanted = leaf;
   for (let from = lastSeq; from >= 1; ) {
@@ -125,6 +132,7 @@ async function* walkBack(
       const isOn = path === undefined ? line.id === wanted : path.has(line.id);
       const hangs = path === undefined ? line.parentId === wanted : path.has(line.parentId ?? '');
       const isMark = marks && hangs && MARKS.has(line['customType']);
+      if (isOn && line.type === 'compaction') passed.compaction = true;
       if (isOn || isMark || line['customType'] === 'reprise.lost') yield { entry: line, seq };
       if (isOn) wanted = line.parentId;
     }

@@ -142,13 +142,14 @@ test('behind a proxy under another path the page and its API work', async () => 
   }
 });
 
-test('the page is small: 45 kB of script to begin with, 10 kB of style', () => {
+test('the page is small: 45 kB of script to read and write, 10 kB of style, and the docs say how much is what', () => {
   const folder = 'dist/web/assets';
   const read = (name: string): Buffer => readFileSync(`${folder}/${name}`);
   const size = (name: string): number => gzipSync(read(name), { level: 9 }).length;
   const sum = (names: Iterable<string>): number => [...names].reduce((all, name) => all + size(name), 0);
   const names = readdirSync(folder);
-  const first = new Set(names.filter((name) => /^index-.*\.js$/.test(name)));
+  const first = new Set(names.filter((name) => /^(?:index|marked)[.-].*\.js$/.test(name)));
+  expect([...first].map(plainName).sort()).toEqual(['index', 'marked']);
   for (const name of first)
     for (const [, needed = ''] of read(name)
       .toString()
@@ -156,12 +157,22 @@ test('the page is small: 45 kB of script to begin with, 10 kB of style', () => {
       first.add(needed);
   expect(sum(first)).toBeLessThan(45_000);
   expect(sum(names.filter((name) => name.endsWith('.css')))).toBeLessThan(10_000);
-  // Markdown with the first conversation, colours with the first code, dialogs and other views when they are opened.
-  const later = names.filter((name) => name.endsWith('.js') && !first.has(name));
-  expect(later.length).toBeGreaterThan(3);
-  expect(sum(later.filter((name) => !name.startsWith('highlight')))).toBeLessThan(35_000);
-  expect(sum(later.filter((name) => name.startsWith('highlight')))).toBeLessThan(26_000);
+  const scripts = names.filter((name) => name.endsWith('.js'));
+  const page = readFileSync('docs/web.md', 'utf8');
+  const told = [...page.matchAll(/^\| `([\w-]+)` \| ([\d.]+) kB \|/gm)];
+  expect(told.map(([, name]) => name).sort()).toEqual(scripts.map(plainName).sort());
+  for (const [, name, kB] of told) {
+    const file = scripts.find((script) => plainName(script) === name) ?? '';
+    expect(Math.abs(size(file) / 1000 - Number(kB)), `${name}: ${size(file)}`).toBeLessThan(0.5);
+  }
+  const [, total] = /([\d.]+) kB in all/.exec(page) ?? [];
+  expect(Math.abs(sum(scripts) / 1000 - Number(total)), `all: ${sum(scripts)}`).toBeLessThan(2);
 });
+
+/** Without the sign of its version. */
+function plainName(file: string): string {
+  return file.replace(/-.{8}\.js$/, '').replace('.esm', '');
+}
 
 test('its files are sent packed and kept for good by their names; nothing beside them is', async () => {
   await using at = await openServer(scripted([]));

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { historyPageSchema } from '../../src/protocol/records.ts';
 import { openMemoryStore } from '../../src/store/memory/open.ts';
 import type { JsonObject } from '../../src/transcript/json.ts';
@@ -65,6 +65,17 @@ describe('a history over HTTP', () => {
       expect((await server.ask(`${path}?${query}`)).status, query).toBe(400);
   });
 
+  test('of a session that was never summed up is read by the page, however much its context holds', async () => {
+    await using server = await startServer();
+    const id = await talk(server.reprise, HI);
+    const tail = vi.spyOn(server.reprise.store, 'tail').mockRejectedValue(new Error('all of it'));
+    const { status, json } = await server.ask(`/api/agents/main/sessions/${id}?limit=4`);
+    tail.mockRestore();
+    expect(status).toBe(200);
+    expect(json.data).toHaveLength(4);
+    expect(json.data.some((row) => row['compacted'] === true)).toBe(false);
+  });
+
   test('keeps the originals of what was summed up, marked, and leaves out what was undone', async () => {
     await using server = await startServer(
       {},
@@ -88,6 +99,12 @@ describe('a history over HTTP', () => {
     );
     expect(after[0]).toMatchObject({ compacted: true });
     expect(after.find((row) => row['text'] === 'last words')).not.toHaveProperty('compacted');
+    // The same whatever the page: also one that ends before the summary, or begins behind it.
+    const marked = new Map(after.map((row) => [row.id, row['compacted']]));
+    for (const row of after.slice(1)) {
+      const { data } = (await server.ask(`${path}?limit=1&before=${row.id}`)).json;
+      expect(data.map(({ compacted }) => compacted)).toEqual(data.map((one) => marked.get(one.id)));
+    }
     expect((await server.ask(`${path}/undo`, { method: 'POST' })).json).toMatchObject({
       undone: 'compaction',
     });

@@ -1,6 +1,7 @@
 import { render } from 'preact';
 import { App } from './app.tsx';
 import { preloadDialogs } from './chat/dialogs.tsx';
+import { preloadSteps } from './chat/steps-later.ts';
 import { loadLexer } from './markdown/lexer.ts';
 import { loadToken } from './stores/auth.ts';
 import { keepOpen } from './stores/open-conversations.ts';
@@ -19,5 +20,5 @@ keepOpen();
 const place = document.getElementById('app');
 void loadLanguage().then(() => {
   if (place !== null) render(<App />, place);
-  void loadLexer().then(preloadDialogs);
+  void loadLexer().then(preloadSteps).then(preloadDialogs);
 });

@@ -3,8 +3,8 @@ import { useEffect } from 'preact/hooks';
 import { ChatView } from './chat/chat-view.tsx';
 import { Dialogs } from './chat/dialogs.tsx';
 import { Sidebar } from './chat/sidebar.tsx';
-import { listenToKeys } from './keys.ts';
 import { isListOpen } from './shell-state.ts';
+import { attempt } from './stores/api.ts';
 import { conversation } from './stores/open-conversations.ts';
 import { route } from './stores/route.ts';
 import { Later } from './ui/later.tsx';
@@ -15,7 +15,11 @@ const loadStats = (): Promise<() => JSX.Element> =>
   import('./stats/stats-view.tsx').then(({ StatsView }) => StatsView);
 
 export function Shell(): JSX.Element {
-  useEffect(() => listenToKeys(), []);
+  useEffect(() => {
+    // What the keys open comes as late as they do.
+    const listening = attempt(() => import('./keys.ts')).then((keys) => keys?.listenToKeys());
+    return () => void listening.then((stop) => stop?.());
+  }, []);
   const at = route.value;
   useEffect(() => {
     isListOpen.value = false;

@@ -1,13 +1,32 @@
-import { computed, signal } from '@preact/signals';
-import { EN, type StringName, type StringTable } from './strings-en.ts';
+import { signal } from '@preact/signals';
+import { EN } from './strings-en.ts';
+import type { EN_LATER } from './strings-en-later.ts';
 
 export type Language = 'en' | 'zh';
+export type FirstWords = Readonly<Record<keyof typeof EN, string>>;
+export type LaterWords = Readonly<Record<keyof typeof EN_LATER, string>>;
+export type StringName = keyof FirstWords | keyof LaterWords;
 
+interface Tables {
+  readonly first: () => Promise<FirstWords>;
+  readonly later: () => Promise<LaterWords>;
+}
+
+const TABLES: Readonly<Record<Language, Tables>> = {
+  en: {
+    first: async () => EN,
+    later: () => import('./strings-en-later.ts').then((table) => table.EN_LATER),
+  },
+  zh: {
+    first: () => import('./strings-zh.ts').then(({ ZH }) => ZH),
+    later: () => import('./strings-zh-later.ts').then((table) => table.ZH_LATER),
+  },
+};
 const KEY = 'reprise.language';
 
 export const language = signal<Language>('en');
-const zh = signal<StringTable | undefined>(undefined);
-const table = computed<StringTable>(() => (language.value === 'zh' ? (zh.value ?? EN) : EN));
+const words = signal<Readonly<Partial<Record<StringName, string>>>>(EN);
+let later: Promise<void> | undefined;
 
 /** What was chosen here, else what the browser prefers. */
 export async function loadLanguage(): Promise<void> {
@@ -20,8 +39,23 @@ export async function setLanguage(chosen: Language): Promise<void> {
   await useLanguage(chosen);
 }
 
-async function useLanguage(chosen: Language): Promise<void> {
-  if (chosen === 'zh') zh.value ??= (await import('./strings-zh.ts')).ZH;
+/** Before anything is shown or done whose code comes later: its words come with it. */
+export async function loadLaterWords(): Promise<void> {
+  const first = later;
+  later ??= useLanguage(language.value, { withLater: true });
+  try {
+    await later;
+  } catch (error) {
+    // The next who asks tries anew.
+    if (first === undefined) later = undefined;
+    throw error;
+  }
+}
+
+async function useLanguage(chosen: Language, { withLater = later !== undefined } = {}): Promise<void> {
+  const tables = TABLES[chosen];
+  const [first, rest] = await Promise.all([tables.first(), withLater ? tables.later() : undefined]);
+  words.value = { ...first, ...rest };
   language.value = chosen;
   document.documentElement.lang = chosen;
 }
@@ -29,5 +63,5 @@ async function useLanguage(chosen: Language): Promise<void> {
 /** In the language of the page; views that call it are drawn again when that changes. */
 export function t(name: StringName, ...parts: readonly (string | number)[]): string {
   let i = 0;
-  return table.value[name].replace(/\{\}/g, () => String(parts[i++] ?? ''));
+  return (words.value[name] ?? '').replace(/\{\}/g, () => String(parts[i++] ?? ''));
 }

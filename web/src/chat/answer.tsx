@@ -8,7 +8,7 @@ import { t } from '../strings.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { Menu, type MenuEntry } from '../ui/menu.tsx';
 import { commonEntries, Pinned } from './message.tsx';
-import { sayAgain } from './steps.ts';
+import { withSteps } from './steps-later.ts';
 import { Thinking } from './thinking.tsx';
 import { ToolRow } from './tool-row.tsx';
 
@@ -84,7 +84,13 @@ function entries(conversation: Conversation, { row, turn }: AnswerItem): MenuEnt
   const isLast = lastAnswer?.id === row.id && !conversation.history.hasNewer.value;
   const again: MenuEntry[] =
     isLast && !conversation.isReadOnly
-      ? [{ label: t('retry'), icon: 'retry', run: () => void sayAgain(conversation, said) }]
+      ? [
+          {
+            label: t('retry'),
+            icon: 'retry',
+            run: () => void withSteps((steps) => steps.sayAgain(conversation, said)),
+          },
+        ]
       : [];
   const explain: MenuEntry[] =
     turn.turnId === ''

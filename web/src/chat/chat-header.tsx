@@ -9,7 +9,7 @@ import { t } from '../strings.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Menu, type MenuEntry } from '../ui/menu.tsx';
 import { ContextBar } from './context-bar.tsx';
-import { forkAt, redoStep, removeSession, restoreSession, undoStep } from './steps.ts';
+import { withSteps } from './steps-later.ts';
 
 export function ChatHeader({ conversation }: { readonly conversation: Conversation }): JSX.Element {
   const view = conversation.history.view.value;
@@ -42,7 +42,7 @@ export function ChatHeader({ conversation }: { readonly conversation: Conversati
       {view?.status === 'deleted' && (
         <p class="banner">
           {t('inTrash')}
-          <button type="button" onClick={() => void restoreSession(conversation)}>
+          <button type="button" onClick={() => void withSteps((steps) => steps.restoreSession(conversation))}>
             {t('restore')}
           </button>
         </p>
@@ -67,7 +67,13 @@ export function ChatHeader({ conversation }: { readonly conversation: Conversati
 function entries(conversation: Conversation): MenuEntry[] {
   const { status } = conversation.history.view.value ?? {};
   if (status === 'deleted')
-    return [{ label: t('restore'), icon: 'undo', run: () => void restoreSession(conversation) }];
+    return [
+      {
+        label: t('restore'),
+        icon: 'undo',
+        run: () => void withSteps((steps) => steps.restoreSession(conversation)),
+      },
+    ];
   const open =
     (kind: 'rename' | 'tree' | 'compact'): (() => void) =>
     () => {
@@ -77,9 +83,18 @@ function entries(conversation: Conversation): MenuEntry[] {
     { label: t('rename'), icon: 'edit', run: open('rename') },
     { label: t('tree'), icon: 'tree', run: open('tree') },
     { label: t('compact'), icon: 'fold', run: open('compact') },
-    { label: t('forkAll'), icon: 'fork', run: () => void forkAt(conversation) },
-    { label: t('undoTurn'), icon: 'undo', run: () => void undoStep(conversation) },
-    { label: t('redo'), icon: 'retry', run: () => void redoStep(conversation) },
-    { label: t('remove'), icon: 'trash', run: () => void removeSession(conversation), danger: true },
+    { label: t('forkAll'), icon: 'fork', run: () => void withSteps((steps) => steps.forkAt(conversation)) },
+    {
+      label: t('undoTurn'),
+      icon: 'undo',
+      run: () => void withSteps((steps) => steps.undoStep(conversation)),
+    },
+    { label: t('redo'), icon: 'retry', run: () => void withSteps((steps) => steps.redoStep(conversation)) },
+    {
+      label: t('remove'),
+      icon: 'trash',
+      run: () => void withSteps((steps) => steps.removeSession(conversation)),
+      danger: true,
+    },
   ];
 }

@@ -12,7 +12,7 @@ import { Icon } from '../ui/icon.tsx';
 import { Attachments, readPictures } from './attachments.tsx';
 import { editingOf } from './editing.ts';
 import { SlashMenu } from './slash-menu.tsx';
-import { runCommand, sayAgain } from './steps.ts';
+import { withSteps } from './steps-later.ts';
 
 export interface ComposerProps {
   readonly conversation: Conversation;
@@ -63,8 +63,8 @@ export function Composer({ conversation, isClosed }: ComposerProps): JSX.Element
     if (editing.value !== undefined) {
       if (said.trim() === '') return;
       endEditing();
-      const isSaid = await sayAgain(conversation, said, said);
-      if (!isSaid && editing.value === undefined) editing.value = said;
+      const isSaid = await withSteps((steps) => steps.sayAgain(conversation, said, said));
+      if (isSaid !== true && editing.value === undefined) editing.value = said;
       return;
     }
     const images = pictures.value;
@@ -72,7 +72,8 @@ export function Composer({ conversation, isClosed }: ComposerProps): JSX.Element
     pictures.value = [];
     if (isCommand(said) && conversation.state.value === 'ready') {
       saveDraft(draftKey, '');
-      if (!(await runCommand(conversation, said)) && text.value === '') write(said);
+      const isDone = await withSteps((steps) => steps.runCommand(conversation, said));
+      if (isDone !== true && text.value === '') write(said);
       return;
     }
     // Kept under its session until the server has it.

@@ -6,7 +6,7 @@ import type { Conversation } from '../stores/conversation.ts';
 import type { CompactionFacts } from '../stores/transcript-items.ts';
 import { t } from '../strings.ts';
 import { Icon } from '../ui/icon.tsx';
-import { undoCompaction } from './steps.ts';
+import { withSteps } from './steps-later.ts';
 
 export interface FoldProps {
   readonly conversation: Conversation;
@@ -43,7 +43,7 @@ export function Fold({ conversation, compaction, isOpen, onToggle }: FoldProps):
           <button type="button" aria-expanded={isOpen} onClick={onToggle}>
             {t('originals')}
           </button>
-          <button type="button" onClick={() => void undoCompaction(conversation)}>
+          <button type="button" onClick={() => void withSteps((steps) => steps.undoCompaction(conversation))}>
             <Icon name="undo" />
             {t('undo')}
           </button>

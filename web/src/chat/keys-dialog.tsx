@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
+import type { StringName } from '../strings.ts';
 import { t } from '../strings.ts';
-import type { StringName } from '../strings-en.ts';
 import { Dialog } from '../ui/dialog.tsx';
 
 const KEYS: readonly (readonly [keys: string, does: StringName])[] = [

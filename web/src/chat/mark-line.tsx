@@ -4,7 +4,7 @@ import { dialog } from '../stores/dialogs.ts';
 import { go } from '../stores/route.ts';
 import type { Mark } from '../stores/transcript-items.ts';
 import { t } from '../strings.ts';
-import { redoStep } from './steps.ts';
+import { withSteps } from './steps-later.ts';
 
 export interface MarkLineProps {
   readonly conversation: Conversation;
@@ -21,7 +21,7 @@ export function MarkLine({ conversation, id, mark }: MarkLineProps): JSX.Element
     <p class={`mark ${mark.kind}`}>
       <span>{markText(mark)}</span>
       {isLast && (
-        <button type="button" onClick={() => void redoStep(conversation)}>
+        <button type="button" onClick={() => void withSteps((steps) => steps.redoStep(conversation))}>
           {t('redo')}
         </button>
       )}

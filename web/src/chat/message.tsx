@@ -11,7 +11,7 @@ import { Icon } from '../ui/icon.tsx';
 import { Menu, type MenuEntry } from '../ui/menu.tsx';
 import { editingOf } from './editing.ts';
 import { Pictures } from './pictures.tsx';
-import { editInCopy, forkAt, togglePin } from './steps.ts';
+import { withSteps } from './steps-later.ts';
 
 export interface MessageProps {
   readonly conversation: Conversation;
@@ -68,7 +68,7 @@ function edit(conversation: Conversation, row: HistoryRow): void {
   const before = rows[rows.findIndex(({ id }) => id === row.id) - 1];
   const onPath = rows.slice(0, rows.indexOf(row)).findLast(({ role }) => role !== 'custom');
   const at = onPath ?? before;
-  if (at !== undefined) void editInCopy(conversation, row, at.id);
+  if (at !== undefined) void withSteps((steps) => steps.editInCopy(conversation, row, at.id));
 }
 
 /** What can be done with anything that was said. */
@@ -86,7 +86,15 @@ export function commonEntries(conversation: Conversation, row: HistoryRow): Menu
   const isPinned = conversation.pins.value.has(row.id);
   return [
     ...copies,
-    { label: t(isPinned ? 'unpin' : 'pin'), icon: 'pin', run: () => void togglePin(conversation, row.id) },
-    { label: t('fork'), icon: 'fork', run: () => void forkAt(conversation, row.id) },
+    {
+      label: t(isPinned ? 'unpin' : 'pin'),
+      icon: 'pin',
+      run: () => void withSteps((steps) => steps.togglePin(conversation, row.id)),
+    },
+    {
+      label: t('fork'),
+      icon: 'fork',
+      run: () => void withSteps((steps) => steps.forkAt(conversation, row.id)),
+    },
   ];
 }

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { attempt } from '../stores/api.ts';
+import { loadLaterWords } from '../strings.ts';
 
 type View = () => JSX.Element | null;
 
@@ -8,7 +9,7 @@ const loaded = new Map<() => Promise<View>, View>();
 
 /** Soon, though nothing asks for it yet: whoever presses a key is already typing. */
 export async function preload(load: () => Promise<View>): Promise<void> {
-  loaded.set(load, await load());
+  loaded.set(load, await withWords(load));
 }
 
 /** A view whose code comes when it is first shown; afterwards it is there at once. */
@@ -16,11 +17,16 @@ export function Later({ load }: { readonly load: () => Promise<View> }): JSX.Ele
   const [View, setView] = useState<View | undefined>(() => loaded.get(load));
   useEffect(() => {
     if (View !== undefined) return;
-    void attempt(load).then((view) => {
+    void attempt(() => withWords(load)).then((view) => {
       if (view === undefined) return;
       loaded.set(load, view);
       setView(() => view);
     });
   }, [load]);
   return View === undefined ? null : <View />;
+}
+
+async function withWords(load: () => Promise<View>): Promise<View> {
+  const [view] = await Promise.all([load(), loadLaterWords()]);
+  return view;
 }
