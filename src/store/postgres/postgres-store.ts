@@ -222,6 +222,7 @@ export class PostgresStore implements Store {
       } catch (error) {
         // A watch outlives a server that is away for a while; the clock wakes it.
         if (this.#closing.signal.aborted || !isPassing(error)) throw error;
+        this.#wakes.lookAgain(id);
       }
       for (const stored of entries) {
         if (signal.aborted) return;
