@@ -72,9 +72,14 @@ export async function digestRecords(
   const damage: DamageRecord[] = [];
   let bytes = 0;
   let purgedMeanwhile = 0;
-  let open: { readonly id: string; readonly facts: string; readonly lines: Hash } | undefined;
+  let open:
+    | { readonly id: string; readonly facts: string; readonly lines: Hash; hasLines: boolean }
+    | undefined;
   const close = (): void => {
-    if (open !== undefined) sessions.set(open.id, { sha256: open.lines.digest('hex'), facts: open.facts });
+    if (open?.hasLines === true)
+      sessions.set(open.id, { sha256: open.lines.digest('hex'), facts: open.facts });
+    // Of one without a line that can be read nothing is copied; it is told as damage.
+    else if (open !== undefined) sums.blobs.delete(open.id.toLowerCase());
     open = undefined;
   };
   for await (const record of records) {
@@ -82,10 +87,11 @@ export async function digestRecords(
     switch (record.kind) {
       case 'session':
         folded.set(record.id.toLowerCase(), record.id);
-        open = { id: record.id, facts: factsOf(record), lines: createHash('sha256') };
+        open = { id: record.id, facts: factsOf(record), lines: createHash('sha256'), hasLines: false };
         break;
       case 'lines':
         open?.lines.update(record.bytes);
+        if (open !== undefined) open.hasLines = true;
         bytes += record.bytes.length;
         onBytes(bytes);
         break;
