@@ -2,7 +2,9 @@ import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import type { RepriseError } from '../../src/errors.ts';
+import { Connections } from '../../src/store/postgres/connections.ts';
 import { pgError } from '../../src/store/postgres/pg-error.ts';
+import { parsePostgresUrl } from '../../src/store/postgres/settings.ts';
 import { freshDatabase } from '../support/postgres.ts';
 import { query } from '../support/postgres-suite.ts';
 
@@ -125,4 +127,15 @@ test.each([
   const error = pgError(Object.assign(new Error('said'), { code: state, severity: 'ERROR' }));
   expect(error).toMatchObject({ code, outcome: 'none', details: { reason: state } });
   expect(error.details['next']).toBeTypeOf('string');
+});
+
+test('a commit of which nobody can say what became stays unknown, also where the network is gone', async () => {
+  await using connections = new Connections(parsePostgresUrl({ url: 'postgres://ada@127.0.0.1:1/x' }));
+  connections.opened();
+  const timedOut = Object.assign(new Error('read ETIMEDOUT'), { code: 'ETIMEDOUT' });
+  expect(connections.error(pgError(timedOut, 'unknown'))).toMatchObject({
+    code: 'STORE_FAILED',
+    outcome: 'unknown',
+  });
+  expect(connections.error(timedOut)).toMatchObject({ code: 'STORE_FAILED', outcome: 'none' });
 });

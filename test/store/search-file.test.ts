@@ -90,6 +90,23 @@ describe('an index', () => {
     await expectSame(searcher, all);
   });
 
+  test.each([
+    { failure: 'locked', errcode: 5 },
+    { failure: 'failing', errcode: 10 },
+  ])('I-66 that is $failure for a moment keeps nothing from being found', async ({ errcode }) => {
+    searcher.index();
+    const { file: index } = searcher;
+    const rows = index.rows.bind(index);
+    index.rows = <T>(
+      text: string,
+      ...values: Parameters<typeof rows> extends [string, ...infer V] ? V : []
+    ): T[] => {
+      if (!text.includes('MATCH')) return rows<T>(text, ...values);
+      throw Object.assign(new Error('not now'), { errcode });
+    };
+    await expectSame(searcher, all, SOME);
+  });
+
   test('of a newer version is left alone, and everything is read', async () => {
     searcher.index();
     searcher.close();
@@ -128,6 +145,25 @@ test('what is said, deleted and purged meanwhile is found, hidden and taken out'
   await expectSame(store, all);
   await expect.poll(() => isInFile('☃☄★') || isInFile('雪崩'), { timeout: 30_000 }).toBe(false);
 }, 60_000);
+
+test('a line that says it is of the future hides nothing that is said now', async () => {
+  const control = new DatabaseSync(join(home, 'control.db'));
+  const [first] = control.prepare('SELECT id, recent FROM sessions LIMIT 1').all() as {
+    id: string;
+    recent: string;
+  }[];
+  const set = control.prepare('UPDATE sessions SET recent = ? WHERE id = ?');
+  set.run('2999-01-01T00:00:00', first?.id ?? '');
+  const searcher = openSearcher(home);
+  await searcher.search({ text: 'x' });
+  await using store = await openStore({ home, durability: 'os' });
+  const { id } = await store.create({ key: 'agent:main:direct:future' });
+  await store.append(id, [say('kept ⚘⚘⚘ now')]);
+  expect((await searcher.search({ text: '⚘⚘⚘' })).hits).toHaveLength(1);
+  searcher.close();
+  set.run(first?.recent ?? '', first?.id ?? '');
+  control.close();
+});
 
 function sql(text: string): void {
   const db = new DatabaseSync(file());

@@ -133,6 +133,29 @@ describe('a backup', () => {
     }
   });
 
+  test('of a store that has lost a transcript is restored without it, and tells of it', async () => {
+    const home = at('lost');
+    const key = 'agent:main:direct:lost';
+    const ids: string[] = [];
+    {
+      await using store = await openStore({ home });
+      for (const [n, text] of ['kept', 'lost'].entries()) {
+        const { id } = await store.create({ key: n === 0 ? 'agent:main:direct:kept' : key, activate: true });
+        await store.append(id, [user(text)]);
+        ids.push(id);
+      }
+    }
+    const [kept = '', lost = ''] = ids;
+    rmSync(join(home, 'agents/main/sessions', `${lost}.jsonl`));
+    await using store = await openStore({ home });
+    const { digest } = await writeBackup(store, at('lost.jsonl'));
+    expect(digest.damage).toMatchObject([{ session: lost }]);
+    await using target = await openStore({ kind: 'memory' });
+    expect(await restoreBackup(at('lost.jsonl'), target)).toMatchObject({ status: 'done', differences: [] });
+    expect(await target.exportSession(kept)).toEqual(await store.exportSession(kept));
+    expect(await target.active(key)).toBeUndefined();
+  });
+
   test('that was cut or changed anywhere is refused, and nothing of it is restored', async () => {
     await using store = await openStore({ kind: 'memory' });
     for (let n = 0; n < 40; n++) await operate(store, n, n + 1);

@@ -17,7 +17,7 @@ export interface Tally {
 export interface SessionDigest {
   /** SHA-256 of its canonical export. */
   readonly sha256: string;
-  /** Everything else that is copied of it. */
+  /** SHA-256 of everything else that is copied of it; a key alone may have thousands of characters. */
   readonly facts: string;
 }
 
@@ -68,24 +68,30 @@ export async function digestRecords(
     purged: new Sum(),
   };
   /** Ids by their lower case, which is all that a purged one may be known by. */
-  const folded = new Map<string, readonly string[]>();
+  const folded = new Map<string, string>();
   const damage: DamageRecord[] = [];
   let bytes = 0;
   let purgedMeanwhile = 0;
-  let open: { readonly id: string; readonly facts: string; readonly lines: Hash } | undefined;
+  let open:
+    | { readonly id: string; readonly facts: string; readonly lines: Hash; hasLines: boolean }
+    | undefined;
   const close = (): void => {
-    if (open !== undefined) sessions.set(open.id, { sha256: open.lines.digest('hex'), facts: open.facts });
+    if (open?.hasLines === true)
+      sessions.set(open.id, { sha256: open.lines.digest('hex'), facts: open.facts });
+    // Of one without a line that can be read nothing is copied; it is told as damage.
+    else if (open !== undefined) sums.blobs.delete(open.id.toLowerCase());
     open = undefined;
   };
   for await (const record of records) {
     if (record.kind !== 'lines' && record.kind !== 'blob' && record.kind !== 'damage') close();
     switch (record.kind) {
       case 'session':
-        folded.set(record.id.toLowerCase(), [record.id]);
-        open = { id: record.id, facts: factsOf(record), lines: createHash('sha256') };
+        folded.set(record.id.toLowerCase(), record.id);
+        open = { id: record.id, facts: factsOf(record), lines: createHash('sha256'), hasLines: false };
         break;
       case 'lines':
         open?.lines.update(record.bytes);
+        if (open !== undefined) open.hasLines = true;
         bytes += record.bytes.length;
         onBytes(bytes);
         break;
@@ -110,8 +116,7 @@ export async function digestRecords(
       case 'purged':
         sums.purged.add(record.id.toLowerCase());
         sums.blobs.delete(record.id.toLowerCase());
-        for (const id of folded.get(record.id.toLowerCase()) ?? [])
-          if (sessions.delete(id)) purgedMeanwhile++;
+        if (sessions.delete(folded.get(record.id.toLowerCase()) ?? record.id)) purgedMeanwhile++;
         break;
       case 'damage':
         damage.push(record);
@@ -193,7 +198,8 @@ function total(sums: ReadonlyMap<string, Sum>): Tally {
 
 /** By name: the order in which a store fills its records means nothing. That it is damaged is told by itself. */
 function factsOf({ agentId, key, parentId, createdAt, epoch }: SessionCopy): string {
-  return JSON.stringify([agentId, key, parentId, createdAt, epoch]);
+  const facts = JSON.stringify([agentId, key, parentId, createdAt, epoch]);
+  return createHash('sha256').update(facts).digest('base64url');
 }
 
 function itemOf({ item }: ItemRecord): unknown[] {

@@ -89,9 +89,15 @@ export function parseCursor(cursor: string, sort: string): Place {
     const place = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
     const [order, by, chat, inside, before] = place;
     const isPlace = order === sort && Number.isSafeInteger(chat);
-    const isBy = chat === 0 || typeof by === (sort === 'time' ? 'string' : 'number');
-    if (isPlace && isBy && typeof inside === 'number' && typeof before === 'number')
-      return { by: by as string, chat: chat as number, inside: { chat: inside, before } };
+    // Whatever else a database would refuse is no place either.
+    const isTime = typeof by === 'string' && !by.includes('\0');
+    const isBy = chat === 0 || (sort === 'time' ? isTime : Number.isSafeInteger(by));
+    if (isPlace && isBy && Number.isSafeInteger(inside) && Number.isSafeInteger(before))
+      return {
+        by: by as string,
+        chat: chat as number,
+        inside: { chat: inside as number, before: before as number },
+      };
     if (isPlace && isBy && place.length === 3) return { by: by as string, chat: chat as number };
   } catch {
     // Not one of ours; said below.

@@ -59,12 +59,12 @@ export class LiveHub {
   /** Listens from now on, whenever the loop over it begins. */
   listen(id: string, signal: AbortSignal): AsyncIterableIterator<LiveEvent> {
     const listeners = this.#listeners.get(id) ?? new Set();
-    this.#listeners.set(id, listeners);
     const listener = new Listener(signal, () => {
       listeners.delete(listener);
       if (listeners.size === 0 && this.#listeners.get(id) === listeners) this.#listeners.delete(id);
     });
-    if (!listener.isOver) listeners.add(listener);
+    if (listener.isOver) return listener;
+    this.#listeners.set(id, listeners.add(listener));
     return listener;
   }
 }

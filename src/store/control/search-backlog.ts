@@ -39,6 +39,8 @@ export class Backlog {
   #era: string | undefined;
   #version = -1;
   #horizon = '';
+  /** Some had only their headers read, and may be of any age when they have lines. */
+  #hasUnread = false;
 
   constructor(db: Database, file: SearchFile, index: SearchIndex) {
     this.#db = db;
@@ -51,7 +53,7 @@ export class Backlog {
     const era = this.#file.use(() => this.#index.era());
     const version = this.#db.dataVersion();
     const isSame = era !== undefined && era === this.#era;
-    if (full || !isSame) this.#compareAll();
+    if (full || !isSame || this.#isAllRead()) this.#compareAll();
     else if (version !== this.#version) this.#compareRecent();
     this.#era = era;
     this.#version = version;
@@ -60,6 +62,13 @@ export class Backlog {
   /** Newest first. */
   due(): Due[] {
     return [...this.#due.values()].sort((a, b) => (a.recent < b.recent ? 1 : -1));
+  }
+
+  /** Open sessions as if nothing of them were indexed, newest first. */
+  all(): Due[] {
+    return this.#db.rows<Due>(
+      "SELECT id, 0 AS seq, seq AS last, recent FROM sessions WHERE status = 'open' AND seq > 0 ORDER BY recent DESC",
+    );
   }
 
   /** The newest that was not passed over. */
@@ -104,10 +113,16 @@ export class Backlog {
     else this.#due.set(id, { ...due, seq });
   }
 
+  /** Now, and not at the last look. */
+  #isAllRead(): boolean {
+    return this.#hasUnread && this.#db.row('SELECT 1 FROM sessions WHERE seq = 0 LIMIT 1') === undefined;
+  }
+
   #compareAll(): void {
     const marks = this.#file.use(() => this.#index.marks()) ?? new Map<string, number>();
     this.#due = new Map();
     this.#horizon = '';
+    this.#hasUnread = false;
     const rows = this.#db.rows<Row>('SELECT id, seq, status, recent FROM sessions');
     for (const row of rows) {
       this.#compare(row, marks.get(row.id) ?? 0);
@@ -137,10 +152,12 @@ export class Backlog {
     else this.#due.delete(id);
     const horizon = slipped(recent);
     if (horizon > this.#horizon) this.#horizon = horizon;
+    if (seq === 0) this.#hasUnread = true;
   }
 }
 
+/** A line of another tool may be of any day: one of the future must not hide what is said now. */
 function slipped(recent: string): string {
-  const ms = Date.parse(`${recent}Z`);
+  const ms = Math.min(Date.parse(`${recent}Z`), Date.now());
   return Number.isNaN(ms) ? '' : recentOf(new Date(Math.max(0, ms - SLIP_MS)).toISOString());
 }

@@ -23,6 +23,8 @@ interface Lookup extends Scan {
   readonly deadline: number;
   /** Whether hits of a session are wanted. */
   readonly isOpen: (id: string) => boolean;
+  /** Asks the index; undefined where it cannot answer now, which is remembered. */
+  readonly ask: <T>(work: () => T) => T | undefined;
 }
 
 /**
@@ -30,13 +32,19 @@ interface Lookup extends Scan {
  * index is. It only names lines; whether they hold the words is judged by reading them, as everywhere.
  */
 export function* searchIndexed(context: IndexerContext, query: SearchQuery): Steps<SearchResult> {
-  const { db, source, backlog } = context;
+  const { db, source, backlog, file } = context;
   const words = searchWords(query.text);
   const hits = new SearchHits(words, query);
   if (query.sessionId !== undefined) getSession(db, query.sessionId);
   if (words.length === 0) return hits.result();
+  let isDeaf = false;
+  const ask: Lookup['ask'] = (work) => {
+    const answer = file.use(work);
+    isDeaf ||= answer === undefined;
+    return answer;
+  };
   const lookup: Lookup = {
-    ...{ context, query, words, hits, db, source },
+    ...{ ask, context, query, words, hits, db, source },
     wanted: wantedBy(words),
     deadline: performance.now() + (query.budgetMs ?? SEARCH_BUDGET_MS),
     isOpen: openSessions(context, query),
@@ -51,6 +59,8 @@ export function* searchIndexed(context: IndexerContext, query: SearchQuery): Ste
     backlog.look();
     due = backlog.due();
   }
+  // However much of the sessions it has: it has not said where the words may be.
+  if (isDeaf) due = backlog.all();
   const lack = late ?? (yield* fromTails(lookup, due)) ?? unread(lookup);
   return lack === undefined ? hits.result() : hits.result(lack, backlog.progress());
 }
@@ -94,11 +104,11 @@ function* runsOf(candidates: readonly Candidate[]): Generator<Run, void> {
 }
 
 function* candidatesOf(
-  { context: { file, index }, query }: Lookup,
+  { context: { index }, query, ask }: Lookup,
   grams: ReturnType<typeof gramQuery>,
 ): Generator<Candidate[], void> {
   const { sessionId } = query;
-  const few = file.use(() => index.few(grams, FEW, sessionId)) ?? [];
+  const few = ask(() => index.few(grams, FEW, sessionId)) ?? [];
   if (few !== 'many') {
     yield few.sort(compareSearchPlaces);
     return;
@@ -109,13 +119,12 @@ function* candidatesOf(
   const named = function* (): Generator<Candidate[], void> {
     moment.sort(compareSearchPlaces);
     for (let from = 0; from < moment.length; from += PER_STEP)
-      yield file.use(() => moment.slice(from, from + PER_STEP).filter(({ doc }) => index.has(grams, doc))) ??
-        [];
+      yield ask(() => moment.slice(from, from + PER_STEP).filter(({ doc }) => index.has(grams, doc))) ?? [];
     moment = [];
   };
   for (let before: Pick<Candidate, 'at' | 'doc'> | undefined = first; before !== undefined; ) {
     const place: Pick<Candidate, 'at' | 'doc'> = before;
-    const page: Candidate[] = file.use(() => index.newest(place, PER_LOOK, sessionId)) ?? [];
+    const page: Candidate[] = ask(() => index.newest(place, PER_LOOK, sessionId)) ?? [];
     for (const one of page) {
       if (one.at !== moment[0]?.at) yield* named();
       moment.push(one);

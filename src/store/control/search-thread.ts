@@ -60,6 +60,8 @@ function start(port: MessagePort, options: ThreadOptions): void {
   let version = db.dataVersion();
   let changedAt = Number.NEGATIVE_INFINITY;
   let fullAt = performance.now();
+  /** Whether nothing has changed since all were compared. */
+  let isCompared = true;
   let told: string | undefined;
 
   const schedule = (ms: number): void => {
@@ -99,11 +101,14 @@ function start(port: MessagePort, options: ThreadOptions): void {
     const now = performance.now();
     try {
       const current = db.dataVersion();
-      if (current === version) return;
-      version = current;
-      changedAt = now;
-      if (now - fullAt < FULL_LOOK_MS) return;
+      if (current !== version) {
+        version = current;
+        changedAt = now;
+        isCompared = false;
+      }
+      if (isCompared || now - fullAt < FULL_LOOK_MS) return;
       fullAt = now;
+      isCompared = true;
       backlog.look({ full: true });
     } catch {
       // A connection that is being made anew cannot be asked; the next poll asks again.

@@ -91,6 +91,11 @@ export function finishTransfer({ db }: Batch, { run }: { readonly run: string })
   raiseEpochFloor(db, state.epoch);
   const { session: _, ...rest } = state;
   saveCopyState(db, { ...rest, finished: true });
+  // What keys stand for is told before the sessions: one that was purged or could not be read since has not come.
+  db.run(
+    `UPDATE active SET session_id = '' WHERE session_id <> ''
+     AND NOT EXISTS (SELECT 1 FROM sessions WHERE id = active.session_id)`,
+  );
 }
 
 function writeInbound({ db }: Batch, { agentId, source, key, hash, inboxId }: InboundRecord): void {

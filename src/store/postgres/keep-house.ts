@@ -12,12 +12,20 @@ export function keepHouse({ connections }: StoreContext, signal: AbortSignal): v
   const keep = async (): Promise<void> => {
     for (let pause = FIRST_MS; !signal.aborted; pause = EVERY_MS) {
       await delay(pause, undefined, { signal, ref: false });
-      // Of a copy only what is whole can be compared.
-      const { run } = await transferState(connections);
-      if (run?.finished === false) continue;
-      while (!signal.aborted && (await dropOldBodies(connections, Date.now()))) await delay(FIRST_MS / 100);
+      try {
+        await dropAll();
+      } catch {
+        // The server is away; the next time it may be there.
+      }
     }
   };
-  // Ended by the signal, or by a server that is away: then another node, or the next start, does it.
+  const dropAll = async (): Promise<void> => {
+    // Of a copy only what is whole can be compared.
+    const { run } = await transferState(connections);
+    if (run?.finished === false) return;
+    while (!signal.aborted && (await dropOldBodies(connections, Date.now())))
+      await delay(FIRST_MS / 100, undefined, { signal, ref: false });
+  };
+  // Ended by the signal.
   keep().catch(() => undefined);
 }

@@ -9,8 +9,11 @@ const COLUMNS = SESSION_COLUMNS.split(', ')
   .map((name) => `s.${name}`)
   .join(', ');
 /** Ignoring the case of ASCII, as every store does. */
-const TITLED = (n: number): string =>
-  `(strpos(lower(s.title), lower($${n})) > 0 OR strpos(lower(coalesce(s.label, '')), lower($${n})) > 0)`;
+const TITLED = (n: number): string => {
+  // Else a parameter is folded by the locale of the database, and the columns are not.
+  const sought = `lower($${n} COLLATE "C")`;
+  return `(strpos(lower(s.title), ${sought}) > 0 OR strpos(lower(coalesce(s.label, '')), ${sought}) > 0)`;
+};
 
 /** Newest first. A cursor is a place, not a count, so pages stay right while sessions come and go. */
 export async function listSessions(sql: Sql, query: ListQuery): Promise<SessionPage> {

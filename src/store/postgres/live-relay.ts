@@ -47,8 +47,10 @@ export class LiveRelay {
   #outgoing: Outgoing[] = [];
   #chars = 0;
   #sending: Promise<void> | undefined;
+  #isSending = false;
   #sweptAt = performance.now();
   #reading: Promise<void> | undefined;
+  #isReading = false;
   /** Transactions before this one had ended when it was read last; any other may still add an event. */
   #horizon = '0';
   /** The last event of each engine that was read. */
@@ -71,18 +73,19 @@ export class LiveRelay {
     this.#outgoing.push({ id, text, at: this.#clock.latest, missed: 0 });
     this.#chars += text.length;
     while (this.#outgoing.length > MAX_WAITING || this.#chars > MAX_WAITING_CHARS) this.#letGo();
-    this.#sending ??= this.#sendAll().finally(() => {
-      this.#sending = undefined;
-    });
+    if (this.#isSending) return;
+    this.#isSending = true;
+    this.#sending = this.#sendAll();
   }
 
   listen(id: string, signal: AbortSignal): AsyncIterable<LiveEvent> {
     if (!this.#hub.sessions.includes(id)) this.#since.set(id, this.#clock.earliest);
     const events = this.#hub.listen(id, signal);
     this.#wakes.begin();
-    this.#reading ??= this.#readAll().finally(() => {
-      this.#reading = undefined;
-    });
+    if (!this.#isReading) {
+      this.#isReading = true;
+      this.#reading = this.#readAll();
+    }
     return events;
   }
 
@@ -104,11 +107,12 @@ export class LiveRelay {
   /** One statement at a time, so that the events of a store are committed in the order of their numbers. */
   async #sendAll(): Promise<void> {
     while (this.#outgoing.length > 0) {
-      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS).unref());
+      // Who closes the store waits for it: a process that has nothing else to do must not end here.
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
       const events = this.#outgoing;
       this.#outgoing = [];
       this.#chars = 0;
-      if (events.length === 0 || this.#closing.aborted) return;
+      if (events.length === 0 || this.#closing.aborted) break;
       try {
         await this.#connections.query(
           `INSERT INTO reprise.live_events (session_id, engine, event, missed, made_at)
@@ -130,6 +134,8 @@ export class LiveRelay {
         // Best effort: nobody waits for events of a moment ago.
       }
     }
+    // In the same breath as the look at what waits: whatever comes next is sent again.
+    this.#isSending = false;
   }
 
   async #sweep(): Promise<void> {
@@ -152,7 +158,16 @@ export class LiveRelay {
       }
       await sleep.woken;
     }
-    for (const id of this.#since.keys()) if (!this.#hub.sessions.includes(id)) this.#since.delete(id);
+    // In the same breath as the look at who listens: whoever comes next is read for again.
+    this.#isReading = false;
+  }
+
+  /** What is known of sessions that nobody listens to any more. */
+  #forget(): void {
+    const listened = new Set(this.#hub.sessions);
+    for (const id of this.#since.keys()) if (!listened.has(id)) this.#since.delete(id);
+    for (const key of this.#seen.keys())
+      if (!listened.has(key.slice(key.indexOf(' ') + 1))) this.#seen.delete(key);
   }
 
   /**
@@ -183,9 +198,7 @@ export class LiveRelay {
     }
     this.#horizon = first.horizon;
     this.#clock.learn(first.now_ms, askedAt, answeredAt);
-    if (this.#seen.size <= MAX_WAITING) return;
-    for (const key of this.#seen.keys())
-      if (!listened.includes(key.slice(key.indexOf(' ') + 1))) this.#seen.delete(key);
+    if (this.#seen.size + this.#since.size > MAX_WAITING) this.#forget();
   }
 }
 

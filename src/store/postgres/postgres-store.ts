@@ -222,6 +222,7 @@ export class PostgresStore implements Store {
       } catch (error) {
         // A watch outlives a server that is away for a while; the clock wakes it.
         if (this.#closing.signal.aborted || !isPassing(error)) throw error;
+        this.#wakes.lookAgain(id);
       }
       for (const stored of entries) {
         if (signal.aborted) return;
@@ -306,8 +307,10 @@ export class PostgresStore implements Store {
     this.#closing.abort(new RepriseError('STORE_FAILED', 'the store is closed', { outcome: 'none' }));
     await this.#writer.idle();
     await this.#indexer?.[Symbol.asyncDispose]();
-    // Whoever sweeps next runs what waits.
-    for (const lease of this.#leases.leases) await lease.release({ handOver: true }).catch(() => null);
+    // Whoever sweeps next runs what waits. Side by side: a server that is away is waited for once, not for each.
+    await Promise.all(
+      this.#leases.leases.map((lease) => lease.release({ handOver: true }).catch(() => null)),
+    );
     this.#leases.close();
     await this.#live.close();
     await this.#wakes.close();

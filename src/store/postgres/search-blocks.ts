@@ -166,6 +166,7 @@ async function save(
   id: string,
   { start, blocks, from, to }: Indexed,
 ): Promise<boolean> {
+  let isTaken = false;
   try {
     await transaction(context, async (tx) => {
       // What a crash of the server takes back is indexed again.
@@ -176,11 +177,13 @@ async function save(
         tx.run(INSERT, [id, firstSeq, lastSeq, chars, bytes, oldest, newest, `{${[...grams].join()}}`]);
       }
       const moved = await tx.query(MOVE, [id, from, to]);
-      if (moved.length === 0) throw new RepriseError('STORE_BUSY', `another node has indexed session ${id}`);
+      isTaken = moved.length === 0;
+      if (isTaken) throw new RepriseError('STORE_BUSY', `another node has indexed session ${id}`);
     });
     return true;
   } catch (error) {
-    if (error instanceof RepriseError && error.code === 'STORE_BUSY') return false;
+    // A server that is busy is none of ours: tried again at once, for ever, it would be busier.
+    if (isTaken) return false;
     throw error;
   }
 }

@@ -15,7 +15,7 @@ export interface PostgresSettings {
 export interface PostgresOptions {
   /** `postgres://user:password@host:5432/database`, with options behind the question mark; docs/stores.md has them. */
   readonly url: string;
-  /** Whether other nodes are told of news (LISTEN, NOTIFY). Without it everybody looks once a second. */
+  /** Whether other nodes are told of news (LISTEN, NOTIFY). Without it everybody looks five times a second. */
   readonly notify?: boolean;
   readonly advisoryLocks?: boolean;
   /** Through a transaction pooler such as PgBouncer: without notify, advisory locks and prepared statements. */

@@ -87,6 +87,11 @@ export async function finishTransfer(tx: Tx, run: string): Promise<void> {
   saveCopy(tx, { ...rest, finished: true });
   const floor = Math.max(state.epoch, await highestEpoch(tx)) + EPOCH_JUMP;
   tx.run('UPDATE reprise.copies SET epoch_floor = $1', [floor]);
+  // What keys stand for is told before the sessions: one that was purged or could not be read since has not come.
+  tx.run(
+    `UPDATE reprise.active AS a SET session_id = '' WHERE session_id <> ''
+     AND NOT EXISTS (SELECT 1 FROM reprise.sessions AS s WHERE s.id = a.session_id)`,
+  );
 }
 
 function writeItem(tx: Tx, { item }: ItemRecord): void {

@@ -84,6 +84,11 @@ export class Wakes {
     this.#saySoon();
   }
 
+  /** Somebody who watches the session could not read: the next look by the clock wakes him, whatever it finds. */
+  lookAgain(id: string): void {
+    this.#seqs.delete(id);
+  }
+
   async close(): Promise<void> {
     clearInterval(this.#poll);
     clearTimeout(this.#timer);

@@ -62,6 +62,13 @@ export const convlogListCases: readonly StoreCase[] = [
         }
       }
       await refused(store.convlog.list({ cursor: 'from nowhere' }), 'INVALID_INPUT');
+      for (const place of [
+        ['time', '\u0000', 1],
+        ['time', '2026', 1, 1, 0.5],
+      ]) {
+        const cursor = Buffer.from(JSON.stringify(place)).toString('base64url');
+        await refused(store.convlog.list({ cursor }), 'INVALID_INPUT');
+      }
     },
   },
   {

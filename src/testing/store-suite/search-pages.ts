@@ -114,6 +114,7 @@ export const searchPageCases: readonly StoreCase[] = [
       await finds(store, { text: 'secret', channel: 'telegram' }, [[chat, 2]]);
       await finds(store, { text: 'secret', channel: 'discord' }, [[other, 2]]);
       await finds(store, { text: 'secret', channel: 'irc' }, []);
+      await finds(store, { text: 'secret', channel: 'irc\u0000' }, []);
       await finds(store, { text: 'word', sessionId: chat }, [
         [chat, 3],
         [chat, 2],

@@ -120,6 +120,23 @@ export const transferCases: readonly StoreCase[] = [
     },
   },
   {
+    name: 'a key whose session was purged while it was copied can be used again',
+    promise: 'I-67: what is gone from the source keeps nobody out of the copy',
+    area: 'transfer',
+    async run({ store, another }) {
+      const source = await another();
+      const { sessionId } = await source.inbox.receive(inbound('m1'));
+      const { records } = await source.transfer.read();
+      await source.delete(sessionId);
+      await source.purge(sessionId);
+      const gone: TransferRecord = { kind: 'purged', id: sessionId };
+      await store.transfer.write([...records, gone], { run: RUN, cursor: null });
+      await store.transfer.finish(RUN);
+      assert.equal(await store.active(KEY), undefined);
+      assert.notEqual((await store.inbox.receive(inbound('m2'))).sessionId, sessionId);
+    },
+  },
+  {
     name: 'nobody writes to a store while a copy into it is not finished',
     promise: 'P1: half a copy is never taken for all there is',
     area: 'transfer',
