@@ -45,6 +45,8 @@ export async function migrateStore(
     const digest = await check(source);
     const found = differences(digest, await check(target));
     if (found.length === 0) {
+      // Somebody who came meanwhile would write into a store that is about to be left.
+      await assertAtRest(source);
       await target.transfer.finish(run);
       return { status: 'done', digest, differences: [] };
     }

@@ -28,6 +28,8 @@ export class Database {
   #connections = 0;
   /** The files were found moved when nobody could be told. */
   #untold = false;
+  /** The last write met a file that may only be read. */
+  #wasRefused = false;
 
   constructor(options: DatabaseOptions) {
     const { path, readOnly = false, isFirst = false } = options;
@@ -83,6 +85,8 @@ export class Database {
       this.#untold = false;
       throw movedError('none');
     }
+    // A connection that sweeps made since may only read as well; SQLite says so as late as the first write.
+    if (!lazy && this.#wasRefused) this.close();
     // What can be done again need not wait for a store that is away.
     this.#ensureOpen(lazy ? 0 : BUSY_LIMIT_MS);
     if (lazy && this.#options.durability === 'disk') this.#db.exec('PRAGMA synchronous=NORMAL');
@@ -99,11 +103,15 @@ export class Database {
         throw this.#failure(error);
       }
       this.#commit();
+      this.#wasRefused = false;
       this.#assertPlace('unknown');
       return result;
     } catch (error) {
       // Whoever comes next is better served by a new connection.
-      if (error instanceof RepriseError && error.code === 'STORE_READ_ONLY') this.close();
+      if (error instanceof RepriseError && error.code === 'STORE_READ_ONLY') {
+        this.#wasRefused = true;
+        this.close();
+      }
       throw error;
     } finally {
       if (lazy && this.#options.durability === 'disk' && this.#db.isOpen)

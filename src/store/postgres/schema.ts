@@ -114,6 +114,8 @@ CREATE TABLE reprise.inbox (
 CREATE INDEX inbox_waiting ON reprise.inbox (session_id, number) WHERE state IN ('accepted', 'running');
 CREATE INDEX inbox_groups ON reprise.inbox (group_name, number) WHERE group_name IS NOT NULL AND state IN ('accepted', 'running');
 CREATE INDEX inbox_changes ON reprise.inbox (changed_by);
+-- for copies, which take rows of all sessions in the order they came
+CREATE INDEX inbox_numbers ON reprise.inbox (number);
 
 -- By the database itself, so that no statement can forget it. A row that begins to run is no news.
 CREATE FUNCTION reprise.note_change() RETURNS trigger LANGUAGE plpgsql AS $$
