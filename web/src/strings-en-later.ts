@@ -50,6 +50,8 @@ export const EN_LATER = {
   nothingHere: 'Nothing was said on any channel yet',
   openChat: 'Open in the chat',
   sortBy: 'Sort by {}',
+  listPart: 'The {} that were used last.',
+  sortPart: 'In this order are the {} that were used last; more may follow.',
   confirmDelete: 'Really move “{}” to the trash?',
   yesDelete: 'Move to trash',
   statSessions: 'Sessions',

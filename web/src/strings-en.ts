@@ -104,6 +104,8 @@ export const EN = {
   notFound: 'There is no such session',
   notHere: 'This message is on another branch of the conversation.',
   image: 'image',
+  printPart:
+    'Only the part of this conversation that was loaded is printed here; reprise export writes all of it.',
   replied: 'Answer: {}',
   replying: 'Answering',
   modelCost: '{} · in {} · out {}',

@@ -51,6 +51,8 @@ export const ZH_LATER: LaterWords = {
   nothingHere: '还没有任何渠道消息',
   openChat: '在聊天中打开',
   sortBy: '按{}排序',
+  listPart: '最近使用的 {} 个会话。',
+  sortPart: '仅对最近使用的 {} 个会话排序，后面可能还有。',
   confirmDelete: '确定将“{}”移到回收站？',
   yesDelete: '移到回收站',
   statSessions: '会话',

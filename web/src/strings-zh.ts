@@ -105,6 +105,7 @@ export const ZH: FirstWords = {
   notFound: '没有此会话',
   notHere: '此消息在对话的另一个分支上。',
   image: '图片',
+  printPart: '此处只打印已加载的部分；用 reprise export 可导出全部。',
   replied: '回答：{}',
   replying: '正在回答',
   modelCost: '{} · 输入 {} · 输出 {}',

@@ -74,6 +74,7 @@ export function Transcript({ conversation }: { readonly conversation: Conversati
   };
   return (
     <div class="transcript">
+      {(history.hasOlder.value || history.hasNewer.value) && <p class="only-print">{t('printPart')}</p>}
       <VirtualList
         items={lines.value}
         keyOf={({ key }) => key}

@@ -64,9 +64,12 @@ export function SessionTable({ onOpen }: { readonly onOpen: (session: SessionVie
           </tbody>
         </table>
         {hasMoreSessions.value && (
-          <button type="button" class="more" onClick={() => void loadMore()}>
-            {t('loadMore')}
-          </button>
+          <>
+            <p class="hint">{t(sort.value === 'time' ? 'listPart' : 'sortPart', rows.value.length)}</p>
+            <button type="button" class="more" onClick={() => void loadMore()}>
+              {t('loadMore')}
+            </button>
+          </>
         )}
       </div>
     </>

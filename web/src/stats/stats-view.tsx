@@ -9,7 +9,7 @@ import { formatRoute } from '../stores/route.ts';
 import { nameOf } from '../stores/session-keys.ts';
 import { t } from '../strings.ts';
 import { Icon } from '../ui/icon.tsx';
-import { type Bar, summarise } from './summary.ts';
+import { type Bar, shortBytes, summarise } from './summary.ts';
 
 const LOOKED_AT = 1000;
 
@@ -105,10 +105,10 @@ function Tiles({ stats }: { readonly stats: StatsAnswer }): JSX.Element {
   const sum = (part: 'running' | 'waiting'): number => lanes.reduce((all, lane) => all + lane[part], 0);
   const tiles: readonly (readonly [name: string, value: string])[] = [
     [t('statSessions'), stats.sessions.toLocaleString('en')],
-    [t('statBytes'), `${shortCount(stats.bytes)}B`],
+    [t('statBytes'), shortBytes(stats.bytes)],
     [t('statRunning'), String(sum('running'))],
     [t('statWaiting'), String(sum('waiting'))],
-    ...(stats.disk === undefined ? [] : [[t('statFree'), `${shortCount(stats.disk.freeBytes)}B`] as const]),
+    ...(stats.disk === undefined ? [] : [[t('statFree'), shortBytes(stats.disk.freeBytes)] as const]),
   ];
   return (
     <dl class="tiles">
@@ -156,16 +156,24 @@ function Bars({ bars }: { readonly bars: readonly Bar[] }): JSX.Element {
 
 function Columns({ bars }: { readonly bars: readonly Bar[] }): JSX.Element {
   const top = most(bars);
+  // A day, also when it is today.
+  const day = (bar: Bar | undefined): string => shortTime(bar?.name ?? '', new Date(0));
   return (
-    <ul class="columns">
-      {bars.map(({ name, value }) => (
-        <li key={name} title={`${shortTime(name)}: ${value}`}>
-          <i style={{ height: `${(value / top) * 100}%` }} />
-          <span class="offscreen">
-            {name}: {value}
-          </span>
-        </li>
-      ))}
-    </ul>
+    <>
+      <ul class="columns">
+        {bars.map(({ name, value }) => (
+          <li key={name} title={`${shortTime(name)}: ${value}`}>
+            <i style={{ height: `${(value / top) * 100}%` }} />
+            <span class="offscreen">
+              {name}: {value}
+            </span>
+          </li>
+        ))}
+      </ul>
+      <p class="ends" aria-hidden="true">
+        <span>{day(bars[0])}</span>
+        <span>{day(bars.at(-1))}</span>
+      </p>
+    </>
   );
 }

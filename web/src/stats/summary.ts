@@ -42,3 +42,13 @@ export function summarise(list: readonly SessionView[], now: Date): SessionSumma
     largest: list.toSorted((a, b) => b.tokenEstimate - a.tokenEstimate).slice(0, LARGEST),
   };
 }
+
+const UNITS = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
+
+/** As disks are sold: 79,712,000,000 is `80 GB`. */
+export function shortBytes(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  for (; value >= 999.5 && unit < UNITS.length - 1; unit++) value /= 1000;
+  return `${value < 9.95 && unit > 0 ? value.toFixed(1) : Math.round(value)} ${UNITS[unit]}`;
+}

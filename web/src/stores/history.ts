@@ -7,7 +7,8 @@ import {
   type SessionView,
 } from 'reprise/client';
 
-const PAGE = 200;
+/** A few screens: opening takes what is in sight and some more, whatever the length of the session. */
+const PAGE = 100;
 const MAX_PAGE = 1000;
 
 /** The loaded part of a session's history: one stretch without gaps, which grows at either end. */

@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from 'preact';
+import { type ComponentChildren, type JSX, options } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { type Layout, layOut, rangeIn, rowAt } from './virtual-range.ts';
 
@@ -54,7 +54,10 @@ export function VirtualList<T>(props: VirtualListProps<T>): JSX.Element {
   latest.current = { layout, items, props };
   const { scrollTop = 0, clientHeight = 800 } = box.current ?? {};
   const top = sticks.current && box.current !== null ? total(layout) - clientHeight : scrollTop;
-  const { start, end } = rangeIn(layout, top, clientHeight, OVERSCAN);
+  const isPrinted = useIsPrinted();
+  const { start, end } = isPrinted
+    ? { start: 0, end: items.length }
+    : rangeIn(layout, top, clientHeight, OVERSCAN);
   const observer = useRowSizes(heights, () => {
     measured.current++;
     redraw((n) => n + 1);
@@ -166,6 +169,26 @@ export function VirtualList<T>(props: VirtualListProps<T>): JSX.Element {
       <div style={{ height: `${total(layout) - (layout.offsets[end] ?? 0)}px` }} aria-hidden="true" />
     </div>
   );
+}
+
+/** On paper there is no scrolling: all rows are drawn, before the browser looks. */
+function useIsPrinted(): boolean {
+  const [is, set] = useState(false);
+  useEffect(() => {
+    const change = ({ type }: Event): void => {
+      const { debounceRendering } = options;
+      options.debounceRendering = (draw) => draw();
+      set(type === 'beforeprint');
+      options.debounceRendering = debounceRendering as typeof options.debounceRendering & {};
+    };
+    addEventListener('beforeprint', change);
+    addEventListener('afterprint', change);
+    return () => {
+      removeEventListener('beforeprint', change);
+      removeEventListener('afterprint', change);
+    };
+  }, []);
+  return is;
 }
 
 function total({ offsets }: Layout): number {
