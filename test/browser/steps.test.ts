@@ -1,6 +1,11 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openStore } from '../../src/config/open.ts';
 import { scripted } from '../support/engine.ts';
+import { takenIn, writeSealedSession } from '../support/sealed-home.ts';
 import { type OpenedServer, openServer, TOKEN } from '../support/server.ts';
 import { openBrowser, openPage } from './support/browser.ts';
 
@@ -130,6 +135,17 @@ describe('however much there is', () => {
     await page.goto(`${at.url}/#/s/main/big`);
     await page.getByText('entry 9999 hay').waitFor();
     expect(await page.locator('.row .message').count()).toBeLessThan(80);
+    // On paper is all that is loaded, and that this is not all there is.
+    const printed = await page.evaluate(() => {
+      const rows = (): number => document.querySelectorAll('.messages .message').length;
+      dispatchEvent(new Event('beforeprint'));
+      const onPaper = rows();
+      dispatchEvent(new Event('afterprint'));
+      return { onPaper, after: rows() };
+    });
+    expect(printed.onPaper).toBe(100);
+    expect(printed.after).toBeLessThan(80);
+    expect(await page.locator('.only-print').textContent()).toContain('reprise export');
     // Older pages come as they are scrolled to, and what is read stays where it is.
     const box = page.locator('.messages');
     for (let i = 0; i < 4; i++) {
@@ -151,30 +167,54 @@ describe('however much there is', () => {
     expect(complaints).toEqual([]);
   });
 
-  test('thousands of sessions are listed in pages, and filtered as it is typed', async () => {
-    await using at = await openServer(scripted([]));
-    const COUNT = 1500;
-    for (let i = 0; i < COUNT; i++)
-      await at.reprise.store.create({
-        id: `n${i}`,
-        key: `agent:main:session:n${i}`,
-        settings: { label: `plan ${i}` },
+  test('10,000 sessions are listed in pages with few of them drawn, and filtered as it is typed', async () => {
+    const home = mkdtempSync(join(tmpdir(), 'reprise-many-'));
+    try {
+      const first = Date.parse('2025-01-01T00:00:00Z');
+      for (let i = 0; i < 10_000; i++)
+        writeSealedSession(home, {
+          id: `n${i}`,
+          messages: 1,
+          bytes: 0,
+          say: () => `plan ${i}`,
+          at: new Date(first + i * 60_000).toISOString(),
+        });
+      const store = await openStore({ kind: 'jsonl', home, durability: 'os' });
+      await takenIn(store);
+      await using at = await openServer(scripted([]), { store });
+      await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+      const { page } = opened;
+      await page.locator('.session').first().waitFor();
+      const list = page.locator('.sessions');
+      const height = (): Promise<number> => list.evaluate((element) => element.scrollHeight);
+      await page.evaluate(() => {
+        const frames: number[] = [];
+        new PerformanceObserver((seen) =>
+          frames.push(...seen.getEntries().map((one) => one.duration)),
+        ).observe({ type: 'long-animation-frame', buffered: false });
+        Object.assign(window, { frames });
       });
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
-    const { page } = opened;
-    await page.locator('.session').first().waitFor();
-    expect(await page.locator('.session').count()).toBeLessThan(60);
-    const list = page.locator('.sessions');
-    const height = (): Promise<number> => list.evaluate((element) => element.scrollHeight);
-    const first = await height();
-    await list.press('End');
-    await expect.poll(height).toBeGreaterThan(first);
-    await page.getByLabel('Filter sessions').fill('plan 77');
-    await expect.poll(() => page.locator('.session .name').allTextContents()).toContain('plan 77');
-    await expect
-      .poll(async () =>
-        (await page.locator('.session .name').allTextContents()).every((name) => name.includes('plan 77')),
-      )
-      .toBe(true);
-  });
+      for (let i = 0; i < 12; i++) {
+        const before = await height();
+        await list.press('End');
+        await expect.poll(height).toBeGreaterThan(before);
+        expect(await page.locator('.session').count()).toBeLessThan(60);
+      }
+      const longest = await page.evaluate(() =>
+        Math.max(0, ...(window as unknown as { frames: number[] }).frames),
+      );
+      // A frame that draws what is in sight takes a few milliseconds; one that draws all would take this long.
+      expect(longest).toBeLessThan(2000);
+      await page.getByLabel('Filter sessions').fill('plan 77');
+      const names = (): Promise<string[]> => page.locator('.session .name').allTextContents();
+      await expect
+        .poll(async () => {
+          const shown = await names();
+          return shown.length > 0 && shown.every((name) => name.includes('plan 77'));
+        })
+        .toBe(true);
+    } finally {
+      rmSync(home, { recursive: true, force: true });
+    }
+  }, 120_000);
 });
