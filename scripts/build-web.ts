@@ -25,7 +25,15 @@ export async function ensureWeb(): Promise<boolean> {
 export async function buildWeb(): Promise<void> {
   const { build } = await import('vite');
   const aside = `${out}-${process.pid}`;
-  await build({ configFile: join(root, 'web/vite.config.ts'), build: { outDir: aside } });
+  // Vite believes who runs it: under a test runner it would build what is for developers.
+  const { NODE_ENV } = process.env;
+  process.env['NODE_ENV'] = 'production';
+  try {
+    await build({ configFile: join(root, 'web/vite.config.ts'), build: { outDir: aside } });
+  } finally {
+    if (NODE_ENV === undefined) delete process.env['NODE_ENV'];
+    else process.env['NODE_ENV'] = NODE_ENV;
+  }
   const old = `${aside}-old`;
   if (existsSync(out)) renameSync(out, old);
   try {
