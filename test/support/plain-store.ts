@@ -77,10 +77,12 @@ const MAX_WAITING = 500;
 
 export type Entries = readonly port.NewEntry[];
 
+/** Of all stores: an id of one is never that of another. */
+let ids = 0;
+
 /** A clock of four entries to the millisecond: stores meet equal times, and lists must cope. */
 function plainOptions(): PlainOptions {
   let ticks = 0;
-  let ids = 0;
   return {
     now: () => new Date(Date.UTC(2025, 0, 1) + Math.floor(++ticks / 4)).toISOString(),
     newId: () => `id-${String(++ids).padStart(6, '0')}`,
@@ -865,8 +867,13 @@ function matches(
     (kind === undefined || parts.kind === kind) &&
     (channel === undefined || ('channel' in parts && parts.channel === channel)) &&
     (parentId === undefined || record.parentId === parentId) &&
-    (text === undefined || record.title.toLowerCase().includes(text.toLowerCase()))
+    (text === undefined || folded(record.title).includes(folded(text)))
   );
+}
+
+/** Of letters beyond ASCII the case counts. */
+function folded(text: string): string {
+  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
 /** Where a record stands in a list; also the cursor behind it. */

@@ -62,6 +62,9 @@ export class PlainTransfer implements port.Transfer {
     if (copy.finished) return;
     const epochs = [...this.#data.sessions.values()].map(({ epoch }) => epoch);
     this.#data.epochFloor = Math.max(copy.epoch, this.#data.epochFloor, ...epochs) + JUMP;
+    // What was purged while it was copied keeps no key.
+    for (const [key, id] of this.#data.active)
+      if (this.#data.purged.has(id.toLowerCase())) this.#data.active.delete(key);
     copy.finished = true;
   }
 

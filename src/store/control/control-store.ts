@@ -368,8 +368,8 @@ export class ControlStore implements Store {
     this.#closing.abort(new RepriseError('STORE_FAILED', 'the store is closed', { outcome: 'none' }));
     for (const lease of [...this.#leases.values()]) await lease.release().catch(() => null);
     this.#leases.clear();
-    await this.#searching?.close();
-    if (this.#reader !== this.#writer) await this.#reader.close();
+    // Those that look end together, so that nobody's long look is waited for; the one that writes ends last.
+    await Promise.all([this.#searching?.close(), this.#reader === this.#writer || this.#reader.close()]);
     await this.#writer.close();
     this.#sleepers.wake(null);
   }
