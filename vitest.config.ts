@@ -18,8 +18,8 @@ const config: ViteUserConfig = defineConfig({
     globalSetup: 'test/support/postgres-setup.ts',
     // Polls are waits, not measurements.
     expect: { poll: { timeout: 20_000 } },
-    // On two cores the default is one worker; a third of the time is spent waiting for disks and processes.
-    maxWorkers: Math.max(3, availableParallelism() - 1),
+    // On two cores the default is one worker; half of the time is spent waiting for disks and processes.
+    maxWorkers: Math.max(4, availableParallelism() - 1),
     // Node strips types by WebAssembly in every thread, and V8 loses count of such code pages where the processor
     // can protect them: thousands of short-lived threads end in a crash of V8 itself.
     execArgv: ['--no-memory-protection-keys'],

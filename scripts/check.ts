@@ -1,6 +1,6 @@
 /** `npm run check`, which is what `npm test` runs: everything that must hold before anything lands. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { availableParallelism, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runSteps, type Step } from './steps.ts';
 
@@ -32,9 +32,6 @@ const outside = [...apart.map((folder) => `${folder}/**`), STORE_SUITE].flatMap(
   pattern,
 ]);
 
-/** Half of the time these wait for processes and disks, so one more may run. */
-const WAITING = [`--maxWorkers=${Math.max(4, availableParallelism() - 1)}`];
-
 const suites = [
   suite('unit and property tests', 180, outside),
   suite('engine', 90, ['test/engine']),
@@ -47,7 +44,7 @@ const suites = [
   ),
   suite('PostgreSQL', 180, POSTGRES),
   suite('simulation', 120, ['test/simulation']),
-  suite('crash tests', 240, ['test/crash', ...WAITING]),
+  suite('crash tests', 240, ['test/crash']),
 ];
 runSteps([
   { name: 'lint and format', command: ['biome', 'ci', '.'], budgetSeconds: 20 },
