@@ -1,7 +1,7 @@
 import { test } from 'vitest';
 import { serverRounds, serverStop } from '../support/server-rounds.ts';
 
-const ROUNDS = Number(process.env['REPRISE_CRASH_ROUNDS'] ?? 3);
+const ROUNDS = Number(process.env['REPRISE_CRASH_ROUNDS'] ?? 2);
 const SEED = Number(process.env['REPRISE_CRASH_SEED'] ?? 22);
 const look = (home: string) => ({ store: 'jsonl', home });
 
