@@ -1,12 +1,11 @@
 import type { JSX } from 'preact';
-import { isListOpen } from '../shell-state.ts';
 import { connection } from '../stores/api.ts';
 import type { Conversation } from '../stores/conversation.ts';
 import { dialog } from '../stores/dialogs.ts';
 import { go } from '../stores/route.ts';
 import { channelOf, nameOf } from '../stores/session-keys.ts';
 import { t } from '../strings.ts';
-import { Icon } from '../ui/icon.tsx';
+import { ListButton } from '../ui/list-button.tsx';
 import { Menu, type MenuEntry } from '../ui/menu.tsx';
 import { ContextBar } from './context-bar.tsx';
 import { withSteps } from './steps-later.ts';
@@ -17,17 +16,7 @@ export function ChatHeader({ conversation }: { readonly conversation: Conversati
   const notes = [conversation.agentId, where ?? ''].filter((note) => note !== '' && note !== 'main');
   return (
     <header class="chat-head">
-      <button
-        type="button"
-        class="quiet only-narrow"
-        aria-label={t('menu')}
-        aria-expanded={isListOpen.value}
-        onClick={() => {
-          isListOpen.value = !isListOpen.value;
-        }}
-      >
-        <Icon name="menu" />
-      </button>
+      <ListButton />
       <div class="title">
         <h1>{view === undefined ? t('newChat') : nameOf(view)}</h1>
         {notes.length > 0 && <span class="notes">{notes.join(' · ')}</span>}

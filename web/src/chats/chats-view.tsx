@@ -2,9 +2,8 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { Conversation as Channel, SessionView } from 'reprise/client';
-import { isListOpen } from '../shell-state.ts';
 import { t } from '../strings.ts';
-import { Icon } from '../ui/icon.tsx';
+import { ListButton } from '../ui/list-button.tsx';
 import { ChannelDrawer } from './channel-drawer.tsx';
 import { ChannelTable } from './channel-table.tsx';
 import { keepChannels } from './channels.ts';
@@ -29,16 +28,7 @@ export function ChatsView(): JSX.Element {
   return (
     <section class="admin">
       <header class="chat-head">
-        <button
-          type="button"
-          class="quiet only-narrow"
-          aria-label={t('menu')}
-          onClick={() => {
-            isListOpen.value = true;
-          }}
-        >
-          <Icon name="menu" />
-        </button>
+        <ListButton />
         <h1>{t('chats')}</h1>
         <div class="tabs" role="tablist">
           {(['channels', 'sessions'] as const).map((name) => (

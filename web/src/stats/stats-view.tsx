@@ -3,12 +3,11 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { SessionView, StatsAnswer, TotalsAnswer } from 'reprise/client';
 import { cost, shortCount, shortTime } from '../format.ts';
-import { isListOpen } from '../shell-state.ts';
 import { attempt, client } from '../stores/api.ts';
 import { formatRoute } from '../stores/route.ts';
 import { nameOf } from '../stores/session-keys.ts';
 import { t } from '../strings.ts';
-import { Icon } from '../ui/icon.tsx';
+import { ListButton } from '../ui/list-button.tsx';
 import { type Bar, shortBytes, summarise } from './summary.ts';
 
 const LOOKED_AT = 1000;
@@ -32,16 +31,7 @@ export function StatsView(): JSX.Element {
   return (
     <section class="admin">
       <header class="chat-head">
-        <button
-          type="button"
-          class="quiet only-narrow"
-          aria-label={t('menu')}
-          onClick={() => {
-            isListOpen.value = true;
-          }}
-        >
-          <Icon name="menu" />
-        </button>
+        <ListButton />
         <h1>{t('stats')}</h1>
       </header>
       <div class="scroll charts" tabIndex={0} role="region" aria-label={t('stats')}>

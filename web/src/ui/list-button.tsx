@@ -1,0 +1,21 @@
+import type { JSX } from 'preact';
+import { isListOpen } from '../shell-state.ts';
+import { t } from '../strings.ts';
+import { Icon } from './icon.tsx';
+
+/** Where the page is narrow, the list of sessions lies over it and is opened from every view. */
+export function ListButton(): JSX.Element {
+  return (
+    <button
+      type="button"
+      class="quiet only-narrow"
+      aria-label={t('menu')}
+      aria-expanded={isListOpen.value}
+      onClick={() => {
+        isListOpen.value = !isListOpen.value;
+      }}
+    >
+      <Icon name="menu" />
+    </button>
+  );
+}
