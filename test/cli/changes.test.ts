@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import { openReprise } from '../../src/config/open-reprise.ts';
+import { COMMAND } from '../support/bundled-command.ts';
 import { ENVIRONMENT, type Ran, reprise } from '../support/command-line.ts';
 import { hasTerminals, Terminal } from '../support/terminal.ts';
 
@@ -98,7 +99,7 @@ describe('the trash', () => {
     'rm asks on a terminal, lets a person choose, and no is no',
     { timeout },
     async () => {
-      const bin = [process.execPath, 'bin/reprise.cjs', 'rm', '--home', home];
+      const bin = [process.execPath, COMMAND, 'rm', '--home', home];
       {
         await using terminal = new Terminal([...bin, 'trip-1'], { env: ENVIRONMENT });
         await terminal.until(/Move "Plan trip-1"/);

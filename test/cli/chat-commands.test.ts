@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import type { SessionRecord } from '../../src/index.ts';
+import { COMMAND } from '../support/bundled-command.ts';
 import { cliEnv } from '../support/cli-env.ts';
 
 const KEY = 'agent:main:main';
@@ -23,16 +24,12 @@ interface Said {
 }
 
 function chat(lines: readonly string[], ...args: readonly string[]): Said {
-  return spawnSync(
-    process.execPath,
-    [join(process.cwd(), 'bin/reprise.cjs'), 'chat', '--home', home, ...args],
-    {
-      cwd: home,
-      encoding: 'utf8',
-      env,
-      input: `${lines.join('\n')}\n`,
-    },
-  );
+  return spawnSync(process.execPath, [COMMAND, 'chat', '--home', home, ...args], {
+    cwd: home,
+    encoding: 'utf8',
+    env,
+    input: `${lines.join('\n')}\n`,
+  });
 }
 
 async function sessions(): Promise<readonly SessionRecord[]> {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
+import { COMMAND } from '../support/bundled-command.ts';
 import { cliEnv } from '../support/cli-env.ts';
 
 let home = '';
@@ -21,7 +22,7 @@ interface Said {
 }
 
 function chat(lines: readonly string[], ...args: readonly string[]): Said {
-  return spawnSync(process.execPath, ['bin/reprise.cjs', 'chat', '--home', home, ...args], {
+  return spawnSync(process.execPath, [COMMAND, 'chat', '--home', home, ...args], {
     encoding: 'utf8',
     env,
     input: lines.join('\n'),
@@ -40,7 +41,7 @@ async function userTexts(): Promise<unknown[]> {
 
 describe('the chat', () => {
   test('without a command says where data lives, who answers and what to try, and ends with its input', () => {
-    const { status, stdout, stderr } = spawnSync(process.execPath, ['bin/reprise.cjs'], {
+    const { status, stdout, stderr } = spawnSync(process.execPath, [COMMAND], {
       encoding: 'utf8',
       env: { ...env, REPRISE_HOME: home },
       input: 'hello there',
@@ -155,7 +156,7 @@ function slowChat(): {
   exit: Promise<number | null>;
   seen: ReturnType<typeof collect>;
 } {
-  const args = ['bin/reprise.cjs', 'chat', '--home', home, '--model', 'offline:slow'];
+  const args = [COMMAND, 'chat', '--home', home, '--model', 'offline:slow'];
   const child = spawn(process.execPath, args, { env });
   const exit = new Promise<number | null>((resolve) => child.on('exit', resolve));
   return { child, exit, seen: collect(child) };

@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { registerConfig } from '../../src/cli/register-config.ts';
 import { SETTINGS } from '../../src/config/settings.ts';
+import { COMMAND } from '../support/bundled-command.ts';
 import { ConfigHome } from '../support/config-home.ts';
 
 interface Ran {
@@ -15,7 +16,7 @@ interface Ran {
 
 function reprise(home: ConfigHome, args: readonly string[], env: NodeJS.ProcessEnv = {}): Ran {
   const { PATH } = process.env;
-  const bin = resolve('bin/reprise.cjs');
+  const bin = COMMAND;
   return spawnSync(process.execPath, [bin, ...args], {
     encoding: 'utf8',
     cwd: home.cwd,

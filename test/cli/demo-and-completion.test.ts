@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cliPage } from '../../scripts/cli-doc.ts';
 import { openStore } from '../../src/config/open.ts';
+import { COMMAND } from '../support/bundled-command.ts';
 import { ENVIRONMENT, type Ran, reprise } from '../support/command-line.ts';
 
 const timeout = 180_000;
@@ -71,7 +72,7 @@ describe('completion', () => {
 
   test('the script for bash completes what was typed, and a title cannot run anything', { timeout }, () => {
     const program = join(folder, 'reprise');
-    writeFileSync(program, `#!/bin/sh\nexec "${process.execPath}" "${process.cwd()}/bin/reprise.cjs" "$@"\n`);
+    writeFileSync(program, `#!/bin/sh\nexec "${process.execPath}" "${COMMAND}" "$@"\n`);
     chmodSync(program, 0o700);
     const script = `source <(reprise completion bash)
 for typed in 'It\\ us' '"It us' "'It us" 'x' '"x' '"x$(touch pwned)'; do

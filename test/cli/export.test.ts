@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
+import { COMMAND } from '../support/bundled-command.ts';
 
 let folder = '';
 let home = '';
@@ -29,7 +30,7 @@ interface Ran {
 
 function reprise(at: string, ...args: readonly string[]): Ran {
   const { FORCE_COLOR: _, ...env } = process.env;
-  const command = ['bin/reprise.cjs', ...args, '--home', at];
+  const command = [COMMAND, ...args, '--home', at];
   return spawnSync(process.execPath, command, { encoding: 'utf8', env });
 }
 

@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
+import { COMMAND } from '../support/bundled-command.ts';
 
 /** Each command is a process of its own, and machines can be busy. */
 const timeout = 180_000;
@@ -39,7 +40,7 @@ afterAll(() => rmSync(home, { recursive: true }));
 
 function reprise(...args: readonly string[]): { status: number | null; stdout: string; stderr: string } {
   const { FORCE_COLOR: _, ...env } = process.env;
-  return spawnSync(process.execPath, ['bin/reprise.cjs', ...args, '--home', home], { encoding: 'utf8', env });
+  return spawnSync(process.execPath, [COMMAND, ...args, '--home', home], { encoding: 'utf8', env });
 }
 
 describe('a home from the command line', () => {
@@ -117,7 +118,7 @@ describe('a home from the command line', () => {
   }, async () => {
     const cut = mkdtempSync(join(tmpdir(), 'reprise-cut-'));
     const at = (...args: readonly string[]): { status: number | null; stdout: string } =>
-      spawnSync(process.execPath, ['bin/reprise.cjs', ...args, '--home', cut], { encoding: 'utf8' });
+      spawnSync(process.execPath, [COMMAND, ...args, '--home', cut], { encoding: 'utf8' });
     try {
       const file = join(cut, 'agents/main/sessions/s1.jsonl');
       {
@@ -160,11 +161,9 @@ describe('a home from the command line', () => {
       symlinkSync('/dev/null', file);
       await using store = await openStore({ kind: 'jsonl', home: linked });
       await store.create({ id: 's1', key: 'agent:main:main' });
-      const { status, stdout } = spawnSync(
-        process.execPath,
-        ['bin/reprise.cjs', 'doctor', '--home', linked],
-        { encoding: 'utf8' },
-      );
+      const { status, stdout } = spawnSync(process.execPath, [COMMAND, 'doctor', '--home', linked], {
+        encoding: 'utf8',
+      });
       expect(status).toBe(1);
       expect(stdout).toMatch(/look transcripts: 1 cannot be written: s1: ELOOP/);
     } finally {
@@ -185,7 +184,7 @@ describe('a home from the command line', () => {
     const hurt = `${home}-hurt`;
     cpSync(home, hurt, { recursive: true });
     const run = (command: string): ReturnType<typeof reprise> =>
-      spawnSync(process.execPath, ['bin/reprise.cjs', command, '--home', hurt], { encoding: 'utf8' });
+      spawnSync(process.execPath, [COMMAND, command, '--home', hurt], { encoding: 'utf8' });
     try {
       const bytes = readFileSync(join(hurt, 'control.db'));
       writeFileSync(join(hurt, 'control.db'), bytes.fill(0, 0, 4096));
@@ -202,11 +201,9 @@ describe('a home from the command line', () => {
   });
 
   test('a place without a home is an error, not an empty list', () => {
-    const { status, stderr } = spawnSync(
-      process.execPath,
-      ['bin/reprise.cjs', 'ls', '--home', join(home, 'nowhere')],
-      { encoding: 'utf8' },
-    );
+    const { status, stderr } = spawnSync(process.execPath, [COMMAND, 'ls', '--home', join(home, 'nowhere')], {
+      encoding: 'utf8',
+    });
     expect(status).toBe(4);
     expect(stderr).toContain('REPRISE_HOME');
   });

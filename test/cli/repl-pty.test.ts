@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import type { SessionRecord } from '../../src/index.ts';
+import { COMMAND } from '../support/bundled-command.ts';
 import { cliEnv } from '../support/cli-env.ts';
 import { hasTerminals, Terminal } from '../support/terminal.ts';
 
@@ -28,7 +29,7 @@ const paste = (text: string): string => `\u001b[200~${text}\u001b[201~`;
 const LONG = `say this: ${Array.from({ length: 120 }, (_, i) => `word${i}`).join(' ')}`;
 
 function reprise(...args: readonly string[]): Terminal {
-  const command = [process.execPath, join(process.cwd(), 'bin/reprise.cjs'), ...args];
+  const command = [process.execPath, COMMAND, ...args];
   return new Terminal(command, { env: cliEnv({ REPRISE_HOME: home, TERM: 'xterm' }), cwd: home });
 }
 
@@ -194,7 +195,7 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', { timeout: 120_000 },
   });
 
   test('Ctrl-C twice leaves, whatever runs, and gives the terminal back as it was', async () => {
-    const run = `"${process.execPath}" "${join(process.cwd(), 'bin/reprise.cjs')}" --model offline:slow`;
+    const run = `"${process.execPath}" "${COMMAND}" --model offline:slow`;
     await using terminal = new Terminal(['sh', '-c', `${run}; echo "code $?"; stty -a`], {
       env: cliEnv({ REPRISE_HOME: home, TERM: 'xterm' }),
       cwd: home,

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { exampleTranscripts } from '../../scripts/make-examples.ts';
+import { COMMAND } from '../support/bundled-command.ts';
 
 let folder = '';
 beforeAll(() => {
@@ -19,7 +20,7 @@ interface Run {
 
 function reprise(...args: readonly string[]): Run {
   const { FORCE_COLOR: _, ...env } = process.env;
-  return spawnSync(process.execPath, ['bin/reprise.cjs', ...args], { encoding: 'utf8', env });
+  return spawnSync(process.execPath, [COMMAND, ...args], { encoding: 'utf8', env });
 }
 
 function file(name: string, content: string | Buffer): string {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
+import { COMMAND } from '../support/bundled-command.ts';
 import { cliEnv } from '../support/cli-env.ts';
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts';
 
@@ -26,7 +27,7 @@ function reprise(...args: readonly string[]): { status: number | null; stdout: s
   // The server of the tests asks for none; it must not be shown all the same.
   url.password = 'pa55word';
   const env = cliEnv({ REPRISE_HOME: home, REPRISE_STORE: 'postgres', REPRISE_STORE_URL: url.href });
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['bin/reprise.cjs', ...args], {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [COMMAND, ...args], {
     encoding: 'utf8',
     env,
   });

@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { describe, expect, test } from 'vitest';
 import { openReprise } from '../../src/config/open-reprise.ts';
 import { openMemoryStore } from '../../src/store/memory/open.ts';
+import { COMMAND } from '../support/bundled-command.ts';
 import { type Answer, ask, startServer, TOKEN } from '../support/http.ts';
 
 interface Running {
@@ -22,7 +23,7 @@ async function start(args: readonly string[] = [], env: NodeJS.ProcessEnv = {}):
   const home = await mkdtemp(join(tmpdir(), 'reprise-serve-'));
   const child = spawn(
     process.execPath,
-    ['bin/reprise.cjs', 'serve', '--port', '0', '--json', '--home', home, ...args],
+    [COMMAND, 'serve', '--port', '0', '--json', '--home', home, ...args],
     {
       stdio: ['ignore', 'pipe', 'ignore'],
       env: { ...process.env, REPRISE_TOKEN: undefined, ...env },
@@ -145,7 +146,7 @@ describe('reprise serve', () => {
     const home = await mkdtemp(join(tmpdir(), 'reprise-serve-'));
     const child = spawn(
       process.execPath,
-      ['bin/reprise.cjs', 'serve', '--host', '0.0.0.0', '--port', '0', '--home', home],
+      [COMMAND, 'serve', '--host', '0.0.0.0', '--port', '0', '--home', home],
       {
         stdio: ['ignore', 'ignore', 'pipe'],
         env: { ...process.env, REPRISE_TOKEN: undefined },

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type Client, createClient } from '../../src/client/index.ts';
+import { COMMAND } from './bundled-command.ts';
 import { cliEnv } from './cli-env.ts';
 import { TOKEN } from './server.ts';
 
@@ -42,7 +43,7 @@ export class Cluster implements AsyncDisposable {
   async start(): Promise<ClusterNode> {
     const { url: database, model, env = {} } = this.#options;
     const home = join(this.#folder, `node-${this.#made++}`);
-    const child = spawn(process.execPath, ['bin/reprise.cjs', 'serve', '--port', '0', '--json'], {
+    const child = spawn(process.execPath, [COMMAND, 'serve', '--port', '0', '--json'], {
       env: cliEnv({
         REPRISE_HOME: home,
         REPRISE_STORE: 'postgres',

@@ -1,6 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { COMMAND } from './bundled-command.ts';
 import { cliEnv } from './cli-env.ts';
 
 /** What a test's command starts from: no colours, no home and no server of whoever runs it. */
@@ -18,11 +19,9 @@ export interface RunOptions {
   readonly cwd?: string;
 }
 
-const BIN = `${process.cwd()}/bin/reprise.cjs`;
-
 /** The real binary with pipes, to its end. */
 export function reprise(args: readonly string[], { env = {}, ...options }: RunOptions = {}): Ran {
-  return spawnSync(process.execPath, [BIN, ...args], {
+  return spawnSync(process.execPath, [COMMAND, ...args], {
     encoding: 'utf8',
     env: { ...ENVIRONMENT, ...env },
     maxBuffer: 64 * 1024 * 1024,
@@ -35,7 +34,7 @@ export async function runBeside(
   args: readonly string[],
   { env = {}, input = '', ...options }: RunOptions = {},
 ): Promise<Ran> {
-  const child = spawn(process.execPath, [BIN, ...args], { env: { ...ENVIRONMENT, ...env }, ...options });
+  const child = spawn(process.execPath, [COMMAND, ...args], { env: { ...ENVIRONMENT, ...env }, ...options });
   const said = { stdout: '', stderr: '' };
   for (const where of ['stdout', 'stderr'] as const)
     child[where].setEncoding('utf8').on('data', (text: string) => {
@@ -49,7 +48,7 @@ export async function runBeside(
 
 /** The real binary, still running. */
 export function start(args: readonly string[]): ChildProcessWithoutNullStreams {
-  return spawn(process.execPath, [BIN, ...args], { env: ENVIRONMENT });
+  return spawn(process.execPath, [COMMAND, ...args], { env: ENVIRONMENT });
 }
 
 /** A server of a home on any free port, as a script starts one. */

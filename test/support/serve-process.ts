@@ -5,11 +5,10 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
+import { COMMAND } from './bundled-command.ts';
 import { cliEnv } from './cli-env.ts';
 import { TOKEN } from './http.ts';
 
-const bin = fileURLToPath(new URL('../../bin/reprise.cjs', import.meta.url));
 /** Below those the system gives to callers: one of them would take the port while nobody listens. */
 const [LOWEST_PORT, PORTS] = [20_000, 10_000];
 
@@ -69,7 +68,7 @@ export class ServeProcess implements AsyncDisposable {
     const given = ['serve', '--port', String(this.port), '--json', '--home', this.home, ...args];
     // For both see how the crash kit starts its drivers.
     const flags = ['--no-maglev', '--no-memory-protection-keys'];
-    const child = spawn(process.execPath, [...flags, bin, ...given], {
+    const child = spawn(process.execPath, [...flags, COMMAND, ...given], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: cliEnv({ REPRISE_TOKEN: TOKEN, ...env }),
     });

@@ -1,6 +1,0 @@
-import { vi } from 'vitest';
-import { testSeeds } from './test-seeds.ts';
-
-vi.mock('node:worker_threads', () => import('./in-thread-worker.ts'));
-
-testSeeds(0, 2);
