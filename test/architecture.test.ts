@@ -12,7 +12,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   context: ['transcript'],
   compaction: ['transcript', 'context'],
   store: ['transcript', 'keys'],
-  'store/*': ['store', 'transcript', 'keys', 'store/control'],
+  'store/*': ['store', 'transcript', 'keys', 'store/control', 'store/common'],
   models: ['transcript'],
   'models/*': ['models', 'transcript', 'context'],
   engine: ['keys', 'transcript', 'context', 'compaction', 'store', 'models'],

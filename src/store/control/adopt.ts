@@ -10,8 +10,8 @@ import { DEFAULT_RECORD_LIMITS } from '../../transcript/limits.ts';
 import { decodeLine } from '../../transcript/line.ts';
 import { sealPlace } from '../../transcript/seal.ts';
 import { createLineSplitter } from '../../transcript/split-lines.ts';
+import { factsOf } from '../common/facts.ts';
 import type { Database } from './database.ts';
-import { factsOf } from './facts.ts';
 import { addMark, lastMark, MARK_BYTES } from './marks.ts';
 import {
   applyFacts,

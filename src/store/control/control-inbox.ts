@@ -1,5 +1,8 @@
 import { normalizeSessionKey } from '../../keys/session-key.ts';
 import type { JsonObject } from '../../transcript/json.ts';
+import { checkInbound, checkLogLine, checkObject } from '../common/check-input.ts';
+import { Sleepers } from '../common/sleepers.ts';
+import { uuidv7 } from '../common/uuid.ts';
 import type {
   Inbound,
   InboundKey,
@@ -11,12 +14,9 @@ import type {
   PendingQuery,
   TakeOptions,
 } from '../store.ts';
-import { checkInbound, checkLogLine, checkObject } from './check-input.ts';
 import type { ReceiveRequest } from './inbox.ts';
 import type { InboxChanges } from './inbox-rows.ts';
-import { Sleepers } from './sleepers.ts';
 import { isThreadDeath, type ThreadClient } from './thread-client.ts';
-import { uuidv7 } from './uuid.ts';
 
 export interface ControlInboxOptions {
   readonly writer: ThreadClient;

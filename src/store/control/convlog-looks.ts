@@ -1,15 +1,6 @@
 import type { SQLInputValue } from 'node:sqlite';
 import { RepriseError } from '../../errors.ts';
 import { escapeKeyPart } from '../../keys/escape.ts';
-import type {
-  ConvlogChat,
-  ConvlogChatRef,
-  ConvlogLinePage,
-  ConvlogPage,
-  ConvlogQuery,
-  ConvlogRange,
-  StoredConvlogLine,
-} from '../convlog.ts';
 import {
   CHATS_PER_STEP,
   chatOf,
@@ -28,7 +19,16 @@ import {
   parseCursor,
   START,
   sizeOf,
-} from './convlog-page.ts';
+} from '../common/convlog-page.ts';
+import type {
+  ConvlogChat,
+  ConvlogChatRef,
+  ConvlogLinePage,
+  ConvlogPage,
+  ConvlogQuery,
+  ConvlogRange,
+  StoredConvlogLine,
+} from '../convlog.ts';
 import {
   type ChatNames,
   type ChatRow,

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { RepriseError } from '../../errors.ts';
 import { parseSessionKey } from '../../keys/session-key.ts';
+import { keptForms } from '../common/key-text.ts';
+import { makeRoom, type Room } from '../common/queue-cap.ts';
 import type {
   Inbound,
   InboundKey,
@@ -23,9 +25,7 @@ import {
   oldestRunning,
 } from './inbox-rows.ts';
 import { recipientOf } from './inbox-session.ts';
-import { keptForms } from './key-text.ts';
 import { liveLease } from './leases.ts';
-import { makeRoom, type Room } from './queue-cap.ts';
 
 const OPEN_STATES: ReadonlySet<InboxState> = new Set(['accepted', 'running']);
 

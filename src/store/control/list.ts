@@ -1,7 +1,7 @@
 import type { SQLInputValue } from 'node:sqlite';
+import { formatCursor, pageSize, parseCursor, statusesOf } from '../common/list-cursor.ts';
 import type { ListQuery, SessionPage } from '../store.ts';
 import type { Database } from './database.ts';
-import { formatCursor, pageSize, parseCursor, statusesOf } from './list-cursor.ts';
 import { recentOf, type SessionRow, toRecord } from './session-row.ts';
 import type { Steps } from './steps.ts';
 

@@ -2,9 +2,9 @@ import { RepriseError } from '../../errors.ts';
 import { seqForEntryId } from '../../transcript/entry-id.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { patchSettings } from '../../transcript/settings.ts';
+import { type EntryFacts, titleFrom } from '../common/facts.ts';
 import type { SessionRecord, SessionStatus } from '../store.ts';
 import type { Database } from './database.ts';
-import { type EntryFacts, titleFrom } from './facts.ts';
 
 /** What every database keeps of a session in one row. */
 export interface SessionState {

@@ -2,6 +2,7 @@ import { RepriseError } from '../../errors.ts';
 import { parseAgentId, parseSessionId } from '../../keys/ids.ts';
 import { parseSessionKey } from '../../keys/session-key.ts';
 import { decodeLine } from '../../transcript/line.ts';
+import { keptKey } from '../common/key-text.ts';
 import type {
   BlobRecord,
   ConvlogRecord,
@@ -19,7 +20,6 @@ import { sha256 } from './blobs.ts';
 import { addLine, namesOf, openChat, saveChat, toRow } from './convlog-rows.ts';
 import { raiseEpochFloor } from './identity.ts';
 import { saveItem } from './inbox-rows.ts';
-import { keptKey } from './key-text.ts';
 import { findIgnoringCase, recentOf, type SessionRow, seqFinder } from './session-row.ts';
 import { removeSession } from './sessions.ts';
 import {

@@ -1,4 +1,6 @@
 import { RepriseError } from '../../errors.ts';
+import { keyText } from '../common/key-text.ts';
+import { DROPPED_DETAIL, planRoom, type Room } from '../common/queue-cap.ts';
 import {
   agentOf,
   groupFull,
@@ -7,8 +9,6 @@ import {
   type ReceiveRequest,
   sessionBusy,
 } from '../control/inbox.ts';
-import { keyText } from '../control/key-text.ts';
-import { DROPPED_DETAIL, planRoom, type Room } from '../control/queue-cap.ts';
 import type { InboundKey, InboxItem, InboxReceipt, QueueLimit, Settlement, TakeOptions } from '../store.ts';
 import type { Sql } from './connections.ts';
 import { writeLog } from './convlog-rows.ts';

@@ -1,4 +1,4 @@
-import { formatCursor, pageSize, parseCursor } from '../control/list-cursor.ts';
+import { formatCursor, pageSize, parseCursor } from '../common/list-cursor.ts';
 import { recentOf, recordOf } from '../control/session-row.ts';
 import type { ListQuery, SessionPage } from '../store.ts';
 import type { Sql } from './connections.ts';

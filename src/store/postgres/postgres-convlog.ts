@@ -1,6 +1,6 @@
 import { RepriseError } from '../../errors.ts';
 import { escapeKeyPart } from '../../keys/escape.ts';
-import { checkChat, checkLog } from '../control/check-input.ts';
+import { checkChat, checkLog } from '../common/check-input.ts';
 import {
   CHATS_PER_STEP,
   chatOf,
@@ -19,7 +19,7 @@ import {
   parseCursor,
   START,
   sizeOf,
-} from '../control/convlog-page.ts';
+} from '../common/convlog-page.ts';
 import { type LineRow, namesOf, toLine } from '../control/convlog-rows.ts';
 import type {
   Convlog,

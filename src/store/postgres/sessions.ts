@@ -2,7 +2,7 @@ import { RepriseError } from '../../errors.ts';
 import { parseSessionId } from '../../keys/ids.ts';
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
 import type { JsonObject } from '../../transcript/json.ts';
-import { activation, headerLine, settingsEntry } from '../control/session-lines.ts';
+import { activation, headerLine, settingsEntry } from '../common/session-lines.ts';
 import { recentOf, recordOf } from '../control/session-row.ts';
 import type { SessionInit, SessionRecord } from '../store.ts';
 import { type ActiveRow, activeSession, canonicalKey, lockKey, setActive } from './active.ts';

@@ -1,15 +1,15 @@
 import { unescapeKeyPart } from '../../keys/escape.ts';
 import { decodeLine } from '../../transcript/line.ts';
-import { sha256 } from '../control/blobs.ts';
-import { type LineRow, toLine } from '../control/convlog-rows.ts';
-import { type InboxRow, toItem } from '../control/inbox-rows.ts';
 import {
   type OpenSession,
   type Place,
   parseCursor,
   RecordPage,
   type SessionPlace,
-} from '../control/transfer-place.ts';
+} from '../common/transfer-place.ts';
+import { sha256 } from '../control/blobs.ts';
+import { type LineRow, toLine } from '../control/convlog-rows.ts';
+import { type InboxRow, toItem } from '../control/inbox-rows.ts';
 import type { TransferPage } from '../transfer.ts';
 import type { Sql } from './connections.ts';
 import { CHAT_COLUMNS, type ChatRow } from './convlog-rows.ts';

@@ -1,7 +1,7 @@
+import { EPOCH_JUMP } from '../control/identity.ts';
+import type { FileStamp } from '../control/line-source.ts';
+import type { SessionRow } from '../control/session-row.ts';
 import type { StoredEntry } from '../store.ts';
-import { EPOCH_JUMP } from './identity.ts';
-import type { FileStamp } from './line-source.ts';
-import type { SessionRow } from './session-row.ts';
 
 /** What tells whether kept entries are still those of the session. */
 type TailRow = Pick<SessionRow, 'id' | 'epoch' | 'corrupt_at' | 'file_size'>;

@@ -1,7 +1,7 @@
 import { RepriseError } from '../../errors.ts';
+import type { Database } from '../control/database.ts';
+import { queuedMessages } from '../control/inbox-rows.ts';
 import type { InboxItem, QueueLimit } from '../store.ts';
-import type { Database } from './database.ts';
-import { queuedMessages } from './inbox-rows.ts';
 
 export interface Room {
   readonly dropped: readonly string[];

@@ -1,8 +1,8 @@
 import { RepriseError } from '../../errors.ts';
 import { unescapeKeyPart } from '../../keys/escape.ts';
+import { type ChatRow, type LineRow, senderOf } from '../control/convlog-rows.ts';
+import { LOOK_BYTES } from '../control/line-source.ts';
 import { CONVLOG_MEMBERS, type ConvlogChat, type ConvlogSender } from '../convlog.ts';
-import { type ChatRow, type LineRow, senderOf } from './convlog-rows.ts';
-import { LOOK_BYTES } from './line-source.ts';
 
 /* What pages of the convlog have in common, whichever database they come from. */
 
