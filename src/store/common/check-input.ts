@@ -2,9 +2,9 @@ import { RepriseError } from '../../errors.ts';
 import { parseAgentId, parseSessionId } from '../../keys/ids.ts';
 import { assertStorable, isObject, type JsonObject } from '../../transcript/json.ts';
 import { DEFAULT_RECORD_LIMITS } from '../../transcript/limits.ts';
-import { encodeLogLine, isRole, isTime } from '../control/convlog-rows.ts';
 import type { ConvlogChatRef, ConvlogLine } from '../convlog.ts';
 import type { AppendOptions, Inbound, NewEntry } from '../store.ts';
+import { encodeLogLine, isRole, isTime } from './convlog-line.ts';
 
 /** On this side of the thread, because a structured clone would already have changed what cannot be stored. */
 export function checkEntries(entries: readonly NewEntry[]): void {

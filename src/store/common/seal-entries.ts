@@ -5,10 +5,10 @@ import { type Entry, isSideEntry } from '../../transcript/entry.ts';
 import { entryIdForSeq, longEntryIdForSeq } from '../../transcript/entry-id.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { encodeLine } from '../../transcript/line.ts';
-import { sha256 } from '../control/blobs.ts';
-import { applyFacts, type SessionState } from '../control/session-row.ts';
 import type { NewEntry } from '../store.ts';
 import { factsOf } from './facts.ts';
+import { applyFacts, type SessionState } from './session-state.ts';
+import { sha256 } from './sha256.ts';
 
 /** What is known of the session besides its row; asked only where an entry names another one, or a blob. */
 export interface SealContext {

@@ -7,6 +7,7 @@ import { normalizeSessionKey } from '../../keys/session-key.ts';
 import { blobHash } from '../../transcript/blobs.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { checkAppendOptions, checkChat, checkEntries, checkLog, checkObject } from '../common/check-input.ts';
+import { receiveRequest } from '../common/inbound.ts';
 import { LiveHub } from '../common/live-hub.ts';
 import { Sleepers } from '../common/sleepers.ts';
 import { acquireInTime, StoreLease } from '../common/store-lease.ts';
@@ -41,7 +42,7 @@ import type {
   WatchOptions,
 } from '../store.ts';
 import type { Transfer, TransferPage, TransferState } from '../transfer.ts';
-import { ControlInbox, receiveRequest } from './control-inbox.ts';
+import { ControlInbox } from './control-inbox.ts';
 import type { InboxChanges } from './inbox-rows.ts';
 import type { HeldLease, ThreadEvent, ThreadOptions } from './protocol.ts';
 import type { CheckedPage } from './reader.ts';

@@ -1,6 +1,7 @@
 import type { SQLInputValue } from 'node:sqlite';
 import { RepriseError } from '../../errors.ts';
 import { escapeKeyPart } from '../../keys/escape.ts';
+import { type ChatNames, type LineRow, namesOf, toLine } from '../common/convlog-line.ts';
 import {
   CHATS_PER_STEP,
   chatOf,
@@ -20,6 +21,7 @@ import {
   START,
   sizeOf,
 } from '../common/convlog-page.ts';
+import { LOOK_BYTES } from '../common/look-bytes.ts';
 import type {
   ConvlogChat,
   ConvlogChatRef,
@@ -29,18 +31,8 @@ import type {
   ConvlogRange,
   StoredConvlogLine,
 } from '../convlog.ts';
-import {
-  type ChatNames,
-  type ChatRow,
-  findChat,
-  type LineRow,
-  namesOf,
-  OF_CHAT,
-  toLine,
-  valuesOf,
-} from './convlog-rows.ts';
+import { type ChatRow, findChat, OF_CHAT, valuesOf } from './convlog-rows.ts';
 import type { Database } from './database.ts';
-import { LOOK_BYTES } from './line-source.ts';
 import type { Steps } from './steps.ts';
 
 /**

@@ -1,6 +1,7 @@
 import { RepriseError } from '../../errors.ts';
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
 import type { Holder } from '../common/holder.ts';
+import { sha256 } from '../common/sha256.ts';
 import { DEFAULT_CACHE_TTL_MS, TailCache, type WarmTail } from '../common/tail-cache.ts';
 import type { ConvlogChatRef, ConvlogLinePage, ConvlogPage, ConvlogQuery, ConvlogRange } from '../convlog.ts';
 import type {
@@ -21,7 +22,6 @@ import type {
   VerifyReport,
 } from '../store.ts';
 import type { TransferPage, TransferState } from '../transfer.ts';
-import { sha256 } from './blobs.ts';
 import { listChats, readChat } from './convlog-looks.ts';
 import type { Database } from './database.ts';
 import { knownItem } from './inbox.ts';

@@ -1,7 +1,8 @@
+import { type LineRow, toLine } from '../common/convlog-line.ts';
 import { textOfKept } from '../common/key-text.ts';
 import { type Place, parseCursor, RecordPage } from '../common/transfer-place.ts';
 import type { TransferPage } from '../transfer.ts';
-import { type ChatRow, type LineRow, OF_CHAT, toLine, valuesOf } from './convlog-rows.ts';
+import { type ChatRow, OF_CHAT, valuesOf } from './convlog-rows.ts';
 import type { Database } from './database.ts';
 import { highestEpoch } from './identity.ts';
 import { itemsAfter } from './inbox-rows.ts';

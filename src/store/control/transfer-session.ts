@@ -1,7 +1,7 @@
 import { RepriseError } from '../../errors.ts';
+import { sha256 } from '../common/sha256.ts';
 import type { OpenSession, RecordPage, SessionPlace } from '../common/transfer-place.ts';
 import type { LinesRecord } from '../transfer.ts';
-import { sha256 } from './blobs.ts';
 import type { StoredLine } from './line-source.ts';
 import type { ScanContext } from './scan.ts';
 import { findSession, type SessionRow } from './session-row.ts';

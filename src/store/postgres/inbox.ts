@@ -1,6 +1,4 @@
 import { RepriseError } from '../../errors.ts';
-import { keyText } from '../common/key-text.ts';
-import { DROPPED_DETAIL, planRoom, type Room } from '../common/queue-cap.ts';
 import {
   agentOf,
   groupFull,
@@ -8,7 +6,9 @@ import {
   keyReused,
   type ReceiveRequest,
   sessionBusy,
-} from '../control/inbox.ts';
+} from '../common/inbound.ts';
+import { keyText } from '../common/key-text.ts';
+import { DROPPED_DETAIL, planRoom, type Room } from '../common/queue-cap.ts';
 import type { InboundKey, InboxItem, InboxReceipt, QueueLimit, Settlement, TakeOptions } from '../store.ts';
 import type { Sql } from './connections.ts';
 import { writeLog } from './convlog-rows.ts';

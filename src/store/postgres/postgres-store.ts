@@ -4,11 +4,11 @@ import { normalizeSessionKey } from '../../keys/session-key.ts';
 import { blobHash } from '../../transcript/blobs.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { checkAppendOptions, checkEntries, checkLog, checkObject } from '../common/check-input.ts';
+import { receiveRequest } from '../common/inbound.ts';
+import { recordOf } from '../common/session-state.ts';
+import { sha256 } from '../common/sha256.ts';
 import { acquireInTime, StoreLease } from '../common/store-lease.ts';
 import { uuidv7 } from '../common/uuid.ts';
-import { sha256 } from '../control/blobs.ts';
-import { receiveRequest } from '../control/control-inbox.ts';
-import { recordOf } from '../control/session-row.ts';
 import type { Convlog } from '../convlog.ts';
 import type {
   ActivateOptions,

@@ -3,7 +3,7 @@ import { parseSessionId } from '../../keys/ids.ts';
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { activation, headerLine, settingsEntry } from '../common/session-lines.ts';
-import { recentOf, recordOf } from '../control/session-row.ts';
+import { recentOf, recordOf } from '../common/session-state.ts';
 import type { SessionInit, SessionRecord } from '../store.ts';
 import { type ActiveRow, activeSession, canonicalKey, lockKey, setActive } from './active.ts';
 import type { Sql } from './connections.ts';
