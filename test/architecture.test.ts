@@ -12,7 +12,10 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   context: ['transcript'],
   compaction: ['transcript', 'context'],
   store: ['transcript', 'keys'],
-  'store/*': ['store', 'transcript', 'keys', 'store/control'],
+  'store/common': ['store', 'transcript', 'keys'],
+  'store/control': ['store', 'transcript', 'keys', 'store/common'],
+  'store/postgres': ['store', 'transcript', 'keys', 'store/common'],
+  'store/*': ['store', 'transcript', 'keys', 'store/common', 'store/control'],
   models: ['transcript'],
   'models/*': ['models', 'transcript', 'context'],
   engine: ['keys', 'transcript', 'context', 'compaction', 'store', 'models'],
@@ -32,6 +35,13 @@ const EXTRA_DOORS: Readonly<Record<string, readonly string[]>> = {
   'testing/driver.ts': ['config'],
   // The scripted model is a backend like the others, and what users test with.
   'testing/index.ts': ['models/scripted'],
+};
+
+/** Databases, and the rooms that know them. */
+const DATABASES: Readonly<Record<string, readonly string[]>> = {
+  // Interop reads and writes the databases of ZeroClaw.
+  'node:sqlite': ['store/control', 'interop'],
+  pg: ['store/postgres'],
 };
 
 /** Rooms that depend on nothing but their arguments: no I/O, no clock, no randomness. */
@@ -74,6 +84,8 @@ function violations(sources: Sources): string[] {
       } else if (PURE_ROOMS.has(room) && !(specifier === 'node:zlib' && PURE_NODE_IMPORT.test(source))) {
         found.push(`${file}: a pure room imports ${specifier}`);
       }
+      if (DATABASES[specifier]?.includes(room) === false)
+        found.push(`${file}: ${room} may not know ${specifier}`);
     }
     if (PURE_ROOMS.has(room) && IMPURE.test(source))
       found.push(`${file}: a pure room reads its surroundings`);
@@ -133,6 +145,23 @@ describe('the house', () => {
       "import type { X } from '../sqlite/b.ts';",
       'store/jsonl may not import store/sqlite',
     ],
+    [
+      'store/postgres/a.ts',
+      "import { x } from '../control/database.ts';",
+      'store/postgres may not import store/control',
+    ],
+    [
+      'store/common/a.ts',
+      "import type { X } from '../control/database.ts';",
+      'store/common may not import store/control',
+    ],
+    [
+      'store/common/a.ts',
+      "import { DatabaseSync } from 'node:sqlite';",
+      'store/common may not know node:sqlite',
+    ],
+    ['store/common/a.ts', "import type pg from 'pg';", 'store/common may not know pg'],
+    ['store/sqlite/a.ts', "import type pg from 'pg';", 'store/sqlite may not know pg'],
     ['engine/a.ts', "const x = await import('../store/jsonl/b.ts');", 'engine may not import store/jsonl'],
     ['server/a.ts', "import '../config/open.ts';", 'server may not import config'],
     ['testing/a.ts', "import { openStore } from '../config/open.ts';", 'testing may not import config'],
@@ -147,6 +176,8 @@ describe('the house', () => {
 
   test.each([
     ['store/sqlite/a.ts', "import { x } from '../control/worker.ts';"],
+    ['store/control/a.ts', "import { x } from '../common/facts.ts';"],
+    ['store/postgres/a.ts', "import { x } from '../common/facts.ts';"],
     ['config/open.ts', "import { x } from '../store/jsonl/open.ts';"],
     ['testing/driver.ts', "import { openStore } from '../config/open.ts';"],
     ['testing/index.ts', "export { x } from '../models/scripted/scripted-model.ts';"],

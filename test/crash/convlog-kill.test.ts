@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { expect, test } from 'vitest';
-import { encodeLogLine } from '../../src/store/control/convlog-rows.ts';
+import { encodeLogLine } from '../../src/store/common/convlog-line.ts';
 import { startDriver } from '../../src/testing/crash/driver-process.ts';
 import { createRandom } from '../../src/testing/crash/random.ts';
 import { say, texts, useConvlogHome } from '../support/convlog-home.ts';

@@ -11,7 +11,7 @@ import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
-import { encodeLogLine } from '../../src/store/control/convlog-rows.ts';
+import { encodeLogLine } from '../../src/store/common/convlog-line.ts';
 import { CHAT, say, texts, until, useConvlogHome } from '../support/convlog-home.ts';
 
 const home = useConvlogHome();

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { recentOf } from '../../src/store/common/session-state.ts';
 import { Database } from '../../src/store/control/database.ts';
 import { listSessions } from '../../src/store/control/list.ts';
 import { prepareSchema } from '../../src/store/control/migrate.ts';
-import { recentOf } from '../../src/store/control/session-row.ts';
 import type { ListQuery, SessionPage } from '../../src/store/store.ts';
 
 interface Made {

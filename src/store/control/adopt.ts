@@ -1,26 +1,18 @@
 import { parseAgentId } from '../../keys/ids.ts';
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
-import { canonicalEntries } from '../../transcript/dialects/canonical.ts';
 import type { Entry, Seal } from '../../transcript/entry.ts';
-import { entryIdForSeq } from '../../transcript/entry-id.ts';
 import { createHistoryRule, type PlacedRecord } from '../../transcript/history-rule.ts';
-import { IssueLog } from '../../transcript/issues.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { DEFAULT_RECORD_LIMITS } from '../../transcript/limits.ts';
 import { decodeLine } from '../../transcript/line.ts';
 import { sealPlace } from '../../transcript/seal.ts';
 import { createLineSplitter } from '../../transcript/split-lines.ts';
+import { factsOf } from '../common/facts.ts';
+import { applyForeign, foreignLine } from '../common/foreign-line.ts';
+import { applyFacts, recentOf } from '../common/session-state.ts';
 import type { Database } from './database.ts';
-import { factsOf } from './facts.ts';
 import { addMark, lastMark, MARK_BYTES } from './marks.ts';
-import {
-  applyFacts,
-  recentOf,
-  type SessionRow,
-  type SessionState,
-  saveSession,
-  seqFinder,
-} from './session-row.ts';
+import { type SessionRow, saveSession, seqFinder } from './session-row.ts';
 import { readRange } from './transcript-files.ts';
 
 const CHUNK = 1024 * 1024;
@@ -230,37 +222,6 @@ export function adoptForeign(db: Database, row: SessionRow, record: JsonObject):
   db.run('INSERT OR REPLACE INTO foreign_lines VALUES (?, ?, ?)', row.id, seq, line.id);
   applyForeign(row, line, seqFinder(db, row));
   return true;
-}
-
-/** A line of another tool, in our dialect. */
-export interface ForeignLine {
-  /** By which it is named from now on. */
-  readonly id: string;
-  readonly seq: number;
-  readonly entries: readonly Entry[];
-}
-
-export function foreignLine(record: JsonObject, seq: number): ForeignLine | undefined {
-  const { entries } = canonicalEntries([{ record, seal: undefined, line: 0, offset: 0 }], new IssueLog());
-  const last = entries.at(-1);
-  if (last === undefined) return undefined;
-  // Without an id of its own a line is called by its place, as when the whole file is read.
-  return { id: typeof record['id'] === 'string' ? last.id : entryIdForSeq(seq), seq, entries };
-}
-
-export function applyForeign(
-  row: SessionState,
-  { id, seq, entries }: ForeignLine,
-  seqOf: (id: string) => number | undefined,
-): void {
-  const last = entries.at(-1);
-  for (const entry of entries) {
-    const facts = factsOf(entry);
-    const { parentId, timestamp } = entry;
-    applyFacts(row, facts, { id: entry === last ? id : entry.id, parentId, seq, timestamp, seqOf });
-    // Another tool moves its leaf with any line; ours is then where that line hangs.
-    if (facts.side && parentId !== null && seqOf(parentId) !== undefined) row.leaf = parentId;
-  }
 }
 
 /** The highest counter of a key wins, whichever file is read first. */

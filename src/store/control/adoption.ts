@@ -1,4 +1,5 @@
 import { closeSync, constants } from 'node:fs';
+import { EPOCH_JUMP } from '../common/epoch-jump.ts';
 import {
   type Adoption as Adopted,
   type Adopter,
@@ -8,7 +9,6 @@ import {
 } from './adopt.ts';
 import type { Database } from './database.ts';
 import type { Owner } from './folders.ts';
-import { EPOCH_JUMP } from './identity.ts';
 import { findSession, type SessionRow, saveSession } from './session-row.ts';
 import {
   endLine,

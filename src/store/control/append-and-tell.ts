@@ -1,8 +1,9 @@
 import { type ErrorCode, RepriseError } from '../../errors.ts';
+import type { ReceiveRequest } from '../common/inbound.ts';
 import type { AppendReceipt, Settlement } from '../store.ts';
 import { type AppendRequest, append, isHolder } from './append.ts';
 import type { Batch } from './batch.ts';
-import { type ReceiveRequest, receive, settleItem } from './inbox.ts';
+import { receive, settleItem } from './inbox.ts';
 
 export interface AppendAndTellRequest extends AppendRequest {
   readonly settle?: readonly Settlement[];

@@ -1,11 +1,11 @@
 import { RepriseError } from '../../errors.ts';
 import { type encodeLine, encodeStorable } from '../../transcript/line.ts';
+import { bodyHash, movesLeaf, sealEntries } from '../common/seal-entries.ts';
 import type { ConvlogLine } from '../convlog.ts';
 import type { AppendReceipt, NewEntry } from '../store.ts';
 import type { Batch } from './batch.ts';
 import { writeLog } from './convlog-rows.ts';
 import { liveLease } from './leases.ts';
-import { bodyHash, movesLeaf, sealEntries } from './seal-entries.ts';
 import { type SessionRow, seqFinder } from './session-row.ts';
 
 export interface AppendRequest {

@@ -1,10 +1,10 @@
 import type { RepriseError } from '../../errors.ts';
 import type { Entry } from '../../transcript/entry.ts';
+import type { Holder } from '../common/holder.ts';
 import type { BlobStore } from './blobs.ts';
 import type { Database } from './database.ts';
 import type { FreshRow } from './follower.ts';
 import type { FreeSpace } from './free-space.ts';
-import type { Holder } from './holder.ts';
 import type { LineSource } from './line-source.ts';
 import type { RowCache } from './row-cache.ts';
 import { type SessionRow, saveSession } from './session-row.ts';

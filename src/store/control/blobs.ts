@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { blobHash } from '../../transcript/blobs.ts';
+import { sha256 } from '../common/sha256.ts';
 import type { VerifyFinding } from '../store.ts';
 import type { Database } from './database.ts';
 import type { SessionRow } from './session-row.ts';
@@ -30,10 +30,6 @@ export function blobRows(db: Database): BlobStore {
         .rows<{ hash: string }>('SELECT hash FROM blobs WHERE session_id = ? ORDER BY hash', id)
         .map(({ hash }) => hash),
   };
-}
-
-export function sha256(bytes: Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('hex');
 }
 
 /** What the lines name against what is there. A stray is what a killed writer leaves; it harms nobody. */

@@ -1,5 +1,8 @@
 import { normalizeSessionKey } from '../../keys/session-key.ts';
 import type { JsonObject } from '../../transcript/json.ts';
+import { checkObject } from '../common/check-input.ts';
+import { receiveRequest } from '../common/inbound.ts';
+import { Sleepers } from '../common/sleepers.ts';
 import type {
   Inbound,
   InboundKey,
@@ -11,12 +14,8 @@ import type {
   PendingQuery,
   TakeOptions,
 } from '../store.ts';
-import { checkInbound, checkLogLine, checkObject } from './check-input.ts';
-import type { ReceiveRequest } from './inbox.ts';
 import type { InboxChanges } from './inbox-rows.ts';
-import { Sleepers } from './sleepers.ts';
 import { isThreadDeath, type ThreadClient } from './thread-client.ts';
-import { uuidv7 } from './uuid.ts';
 
 export interface ControlInboxOptions {
   readonly writer: ThreadClient;
@@ -115,12 +114,4 @@ export class ControlInbox implements Inbox {
       if (changes.sessions.length === 0) await sleep.woken;
     }
   }
-}
-
-/** A message as the writer takes it: checked on this side of the thread, and with ids for all it may make. */
-export function receiveRequest(inbound: Inbound): ReceiveRequest {
-  checkInbound(inbound);
-  const sessionKey = normalizeSessionKey(inbound.sessionKey);
-  const log = inbound.log === undefined ? {} : { log: checkLogLine(inbound.log) };
-  return { ...inbound, ...log, sessionKey, inboxId: uuidv7(), newSessionId: inbound.create?.id ?? uuidv7() };
 }

@@ -6,6 +6,12 @@ import { parseSessionId } from '../../keys/ids.ts';
 import { normalizeSessionKey } from '../../keys/session-key.ts';
 import { blobHash } from '../../transcript/blobs.ts';
 import type { JsonObject } from '../../transcript/json.ts';
+import { checkAppendOptions, checkChat, checkEntries, checkLog, checkObject } from '../common/check-input.ts';
+import { receiveRequest } from '../common/inbound.ts';
+import { LiveHub } from '../common/live-hub.ts';
+import { Sleepers } from '../common/sleepers.ts';
+import { acquireInTime, StoreLease } from '../common/store-lease.ts';
+import { uuidv7 } from '../common/uuid.ts';
 import type { Convlog, ConvlogLinePage, ConvlogPage } from '../convlog.ts';
 import { checkSearch } from '../search-query.ts';
 import type {
@@ -36,18 +42,13 @@ import type {
   WatchOptions,
 } from '../store.ts';
 import type { Transfer, TransferPage, TransferState } from '../transfer.ts';
-import { checkAppendOptions, checkChat, checkEntries, checkLog, checkObject } from './check-input.ts';
-import { ControlInbox, receiveRequest } from './control-inbox.ts';
-import { acquireInTime, ControlLease } from './control-lease.ts';
+import { ControlInbox } from './control-inbox.ts';
 import type { InboxChanges } from './inbox-rows.ts';
-import { LiveHub } from './live-hub.ts';
 import type { HeldLease, ThreadEvent, ThreadOptions } from './protocol.ts';
 import type { CheckedPage } from './reader.ts';
 import { SearchClient } from './search-client.ts';
-import { Sleepers } from './sleepers.ts';
 import { parkBeforeStop } from './stop-signal.ts';
 import { isThreadDeath, ThreadClient } from './thread-client.ts';
-import { uuidv7 } from './uuid.ts';
 
 export interface ControlStoreOptions extends Omit<ThreadOptions, 'role' | 'engineId' | 'leases'> {
   readonly supports: StoreSupports;
@@ -78,7 +79,7 @@ export class ControlStore implements Store {
   readonly transfer: Transfer;
   readonly #writer: ThreadClient;
   readonly #reader: ThreadClient;
-  readonly #leases: Map<string, ControlLease> = new Map();
+  readonly #leases: Map<string, StoreLease> = new Map();
   readonly #live: LiveHub;
   readonly #searching: SearchClient | undefined;
   readonly #closing: AbortController = new AbortController();
@@ -289,7 +290,7 @@ export class ControlStore implements Store {
     );
     const name = `${id}:${epoch}`;
     const onOver = (): void => void this.#leases.delete(name);
-    const lease = new ControlLease({
+    const lease = new StoreLease({
       beat: () => this.#writer.call('beat', { id, epoch }),
       release: (options) => this.#writer.call('release', { id, epoch, ...options }),
       sessionId: id,

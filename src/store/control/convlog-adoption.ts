@@ -1,23 +1,17 @@
 import { closeSync } from 'node:fs';
 import { DEFAULT_RECORD_LIMITS } from '../../transcript/limits.ts';
 import { createLineSplitter } from '../../transcript/split-lines.ts';
-import type { ConvlogFiles } from './convlog-files.ts';
 import {
-  addLine,
   type ChatNames,
-  type ChatRow,
-  countLine,
   decodeLogLine,
   encodeLogLine,
-  findChat,
   type LineRow,
   namesOf,
-  OF_CHAT,
-  saveChat,
   toLine,
   toRow,
-  valuesOf,
-} from './convlog-rows.ts';
+} from '../common/convlog-line.ts';
+import type { ConvlogFiles } from './convlog-files.ts';
+import { addLine, type ChatRow, countLine, findChat, OF_CHAT, saveChat, valuesOf } from './convlog-rows.ts';
 import type { Database } from './database.ts';
 import { openPlain, readRange, sizeOf } from './transcript-files.ts';
 

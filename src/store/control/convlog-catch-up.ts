@@ -2,11 +2,12 @@ import { closeSync, lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import { DEFAULT_RECORD_LIMITS } from '../../transcript/limits.ts';
 import { createLineSplitter } from '../../transcript/split-lines.ts';
+import { type ChatNames, decodeLogLine, namesOf } from '../common/convlog-line.ts';
 import type { ConvlogChatRef } from '../convlog.ts';
 import { ConvlogAdoption } from './convlog-adoption.ts';
 import type { ConvlogFiles } from './convlog-files.ts';
 import type { ConvlogFollower } from './convlog-follower.ts';
-import { type ChatNames, type ChatRow, decodeLogLine, findChat, namesOf, openChat } from './convlog-rows.ts';
+import { type ChatRow, findChat, openChat } from './convlog-rows.ts';
 import type { Database } from './database.ts';
 import { openPlain, readRange, sizeOf, standingAt } from './transcript-files.ts';
 

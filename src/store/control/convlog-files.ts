@@ -14,7 +14,7 @@ import {
 import { open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { escapeKeyPart, escapeUnit, unescapeKeyPart } from '../../keys/escape.ts';
-import type { ChatNames } from './convlog-rows.ts';
+import type { ChatNames } from '../common/convlog-line.ts';
 import { syncFolder } from './transcript-files.ts';
 
 const { O_RDWR, O_RDONLY, O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants;

@@ -1,8 +1,9 @@
 import { closeSync, fstatSync } from 'node:fs';
 import { DEFAULT_RECORD_LIMITS } from '../../transcript/limits.ts';
 import { createLineSplitter } from '../../transcript/split-lines.ts';
+import { encodeLogLine, type LineRow, toLine } from '../common/convlog-line.ts';
 import type { ConvlogFiles } from './convlog-files.ts';
-import { type ChatRow, encodeLogLine, type LineRow, OF_CHAT, toLine, valuesOf } from './convlog-rows.ts';
+import { type ChatRow, OF_CHAT, valuesOf } from './convlog-rows.ts';
 import type { Database } from './database.ts';
 import { changedMeanwhile, readRange, sizeOf, writeAll } from './transcript-files.ts';
 

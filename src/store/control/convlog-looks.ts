@@ -1,15 +1,7 @@
 import type { SQLInputValue } from 'node:sqlite';
 import { RepriseError } from '../../errors.ts';
 import { escapeKeyPart } from '../../keys/escape.ts';
-import type {
-  ConvlogChat,
-  ConvlogChatRef,
-  ConvlogLinePage,
-  ConvlogPage,
-  ConvlogQuery,
-  ConvlogRange,
-  StoredConvlogLine,
-} from '../convlog.ts';
+import { type ChatNames, type LineRow, namesOf, toLine } from '../common/convlog-line.ts';
 import {
   CHATS_PER_STEP,
   chatOf,
@@ -28,19 +20,19 @@ import {
   parseCursor,
   START,
   sizeOf,
-} from './convlog-page.ts';
-import {
-  type ChatNames,
-  type ChatRow,
-  findChat,
-  type LineRow,
-  namesOf,
-  OF_CHAT,
-  toLine,
-  valuesOf,
-} from './convlog-rows.ts';
+} from '../common/convlog-page.ts';
+import { LOOK_BYTES } from '../common/look-bytes.ts';
+import type {
+  ConvlogChat,
+  ConvlogChatRef,
+  ConvlogLinePage,
+  ConvlogPage,
+  ConvlogQuery,
+  ConvlogRange,
+  StoredConvlogLine,
+} from '../convlog.ts';
+import { type ChatRow, findChat, OF_CHAT, valuesOf } from './convlog-rows.ts';
 import type { Database } from './database.ts';
-import { LOOK_BYTES } from './line-source.ts';
 import type { Steps } from './steps.ts';
 
 /**

@@ -1,14 +1,5 @@
-import {
-  type ChatNames,
-  countLine,
-  isRole,
-  isTime,
-  type LineRow,
-  OF_CHAT,
-  openChat,
-  saveChat,
-  valuesOf,
-} from './convlog-rows.ts';
+import { type ChatNames, isRole, isTime, type LineRow } from '../common/convlog-line.ts';
+import { countLine, OF_CHAT, openChat, saveChat, valuesOf } from './convlog-rows.ts';
 import type { Database } from './database.ts';
 import type { Row } from './salvage-rows.ts';
 

@@ -3,8 +3,9 @@ import { createHistoryRule, type PlacedRecord } from '../../transcript/history-r
 import { DEFAULT_RECORD_LIMITS } from '../../transcript/limits.ts';
 import { decodeLine } from '../../transcript/line.ts';
 import { createLineSplitter } from '../../transcript/split-lines.ts';
+import { LOOK_BYTES } from '../common/look-bytes.ts';
 import type { Database } from './database.ts';
-import { type LinePage, type LineQuery, LOOK_BYTES, type StoredLine } from './line-source.ts';
+import type { LinePage, LineQuery, StoredLine } from './line-source.ts';
 import { MARK_BYTES, type Mark, markAfter, markAt, marksAfter, marksBefore } from './marks.ts';
 import type { SessionRow } from './session-row.ts';
 import { openPlain, readRange, type TranscriptFiles } from './transcript-files.ts';

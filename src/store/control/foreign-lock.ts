@@ -2,7 +2,7 @@ import { closeSync, lstatSync, readdirSync, type Stats } from 'node:fs';
 import { basename, join } from 'node:path';
 import { isSessionId } from '../../keys/ids.ts';
 import { isObject } from '../../transcript/json.ts';
-import { processStart } from './holder.ts';
+import { processStart } from '../common/holder.ts';
 import { openPlain, readRange } from './transcript-files.ts';
 
 /** `<transcript>.lock` of another tool: a pid, or `{"pid":…,"createdAt":…}`. We read it, and never write or remove it. */

@@ -1,11 +1,11 @@
 import { RepriseError } from '../../errors.ts';
 import { decodeLine } from '../../transcript/line.ts';
+import { EPOCH_JUMP } from '../common/epoch-jump.ts';
 import type { NewEntry } from '../store.ts';
 import { adoptLines, createAdopter, leaveKeyIfDeleted } from './adopt.ts';
 import { writeEntries } from './append.ts';
 import { Batch, type BatchContext } from './batch.ts';
 import type { Database } from './database.ts';
-import { EPOCH_JUMP } from './identity.ts';
 import { foreignSeqs, type SessionRow, saveSession, seqOfOwn } from './session-row.ts';
 import {
   changedMeanwhile,

@@ -1,7 +1,5 @@
+import { EPOCH_JUMP } from '../common/epoch-jump.ts';
 import { type Database, identityOf } from './database.ts';
-
-/** Whoever wrote with an index we no longer have may have had any epoch up to this far above the file's. */
-export const EPOCH_JUMP = 1_000_000;
 
 /**
  * control.db knows its own device and inode. When they differ it was copied, restored or moved: whoever wrote since

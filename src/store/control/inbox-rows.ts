@@ -1,22 +1,7 @@
 import { RepriseError } from '../../errors.ts';
-import type { JsonObject } from '../../transcript/json.ts';
-import type { InboxClass, InboxItem, InboxState, PendingQuery } from '../store.ts';
+import { type InboxRow, toItem } from '../common/inbox-item.ts';
+import type { InboxItem, InboxState, PendingQuery } from '../store.ts';
 import type { Database } from './database.ts';
-
-/** A row of `inbox`, whichever database has it. */
-export interface InboxRow {
-  readonly id: string;
-  readonly session_id: string;
-  readonly session_key: string;
-  readonly state: InboxState;
-  readonly body: string;
-  readonly detail: string | null;
-  readonly attempts: number;
-  readonly created_at: string;
-  readonly class: InboxClass;
-  readonly group_name: string | null;
-  readonly carries: string | null;
-}
 
 const OPEN = "state IN ('accepted', 'running')";
 
@@ -157,20 +142,4 @@ export function inboxChanges(db: Database, after: number | undefined): InboxChan
     after > at ? 0 : after,
   );
   return { at, sessions: rows.map(({ session_id }) => session_id) };
-}
-
-export function toItem(row: InboxRow): InboxItem {
-  return {
-    inboxId: row.id,
-    sessionId: row.session_id,
-    sessionKey: row.session_key,
-    state: row.state,
-    class: row.class,
-    ...(row.group_name !== null && { group: row.group_name }),
-    body: JSON.parse(row.body) as JsonObject,
-    attempts: row.attempts,
-    createdAt: row.created_at,
-    ...(row.detail !== null && { detail: JSON.parse(row.detail) as JsonObject }),
-    ...(row.carries !== null && { carries: JSON.parse(row.carries) as string[] }),
-  };
 }

@@ -1,17 +1,11 @@
 import { RepriseError } from '../../errors.ts';
-import { isObject, type JsonObject } from '../../transcript/json.ts';
+import type { JsonObject } from '../../transcript/json.ts';
 import { patchSettings } from '../../transcript/settings.ts';
-import type { InboxReceipt, Reset } from '../store.ts';
+import { carried, type ReceiveRequest, type Recipient } from '../common/inbound.ts';
 import { writeEntries } from './append.ts';
 import type { Batch } from './batch.ts';
-import type { ReceiveRequest } from './inbox.ts';
 import type { SessionRow } from './session-row.ts';
 import { activateSession, activeSession, createSession } from './sessions.ts';
-
-export interface Recipient {
-  readonly id: string;
-  readonly created?: NonNullable<InboxReceipt['created']>;
-}
 
 /** The session a message goes to; one is made where the key has none, or where a reset asks for another. */
 export function recipientOf(batch: Batch, request: ReceiveRequest): Recipient {
@@ -43,14 +37,6 @@ function makeSession(batch: Batch, request: ReceiveRequest, old?: SessionRow): R
   activateSession(batch, { key, id, ...(reset !== undefined && { reason: reset.reason }) });
   if (old !== undefined) leaveNote(batch, old, { next: id, reason: reset?.reason ?? '' });
   return { id, ...(isNew && { created: { replaced: old?.id ?? null } }) };
-}
-
-export function carried(
-  old: Pick<SessionRow, 'settings'>,
-  { forget = [] }: Partial<Reset> = {},
-): [string, unknown][] {
-  const settings: unknown = JSON.parse(old.settings);
-  return Object.entries(isObject(settings) ? settings : {}).filter(([name]) => !forget.includes(name));
 }
 
 /** Forwards as the parent id is backwards. A session that cannot be written must not keep its key from going on. */

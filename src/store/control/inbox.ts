@@ -1,13 +1,21 @@
-import { createHash } from 'node:crypto';
 import { RepriseError } from '../../errors.ts';
-import { parseSessionKey } from '../../keys/session-key.ts';
+import {
+  agentOf,
+  groupFull,
+  inboundHash,
+  keyReused,
+  type ReceiveRequest,
+  sessionBusy,
+} from '../common/inbound.ts';
+import { keptForms } from '../common/key-text.ts';
+import { DROPPED_DETAIL, planRoom, type Room } from '../common/queue-cap.ts';
 import type {
-  Inbound,
   InboundKey,
   InboxGroup,
   InboxItem,
   InboxReceipt,
   InboxState,
+  QueueLimit,
   Settlement,
   TakeOptions,
 } from '../store.ts';
@@ -21,19 +29,12 @@ import {
   hasOpenItem,
   oldestAccepted,
   oldestRunning,
+  queuedMessages,
 } from './inbox-rows.ts';
 import { recipientOf } from './inbox-session.ts';
-import { keptForms } from './key-text.ts';
 import { liveLease } from './leases.ts';
-import { makeRoom, type Room } from './queue-cap.ts';
 
 const OPEN_STATES: ReadonlySet<InboxState> = new Set(['accepted', 'running']);
-
-export interface ReceiveRequest extends Inbound {
-  readonly inboxId: string;
-  /** For a session this message may have to create. */
-  readonly newSessionId: string;
-}
 
 interface KnownMessage {
   readonly hash: string;
@@ -57,18 +58,6 @@ export function receive(
   }
   if (needsRoom) batch.space?.assertRoom();
   return batch.attempt(() => accept(batch, request, hash));
-}
-
-/** What a message with a known key has to be equal in. */
-export function inboundHash({ sessionKey, digest, body }: Inbound): string {
-  return createHash('sha256')
-    .update(JSON.stringify([sessionKey, digest ?? body]))
-    .digest('hex')
-    .slice(0, 16);
-}
-
-export function keyReused(key: string): RepriseError {
-  return new RepriseError('KEY_REUSED', `key ${key} was used with another message`, { details: { key } });
 }
 
 function accept(batch: Batch, request: ReceiveRequest, hash: string): InboxReceipt {
@@ -101,20 +90,17 @@ function accept(batch: Batch, request: ReceiveRequest, hash: string): InboxRecei
   return receiptOf(batch, { inboxId, sessionId: id, sessionKey }, facts);
 }
 
-export function sessionBusy(id: string): RepriseError {
-  return new RepriseError('SESSION_BUSY', `session ${id} has a message that waits or runs`, {
-    details: { id },
-  });
-}
-
 function assertGroupHasPlace(db: Database, { name, max }: InboxGroup): void {
   if (max !== undefined && countGroup(db, name) >= max) throw groupFull({ name, max });
 }
 
-export function groupFull({ name, max }: InboxGroup): RepriseError {
-  return new RepriseError('LIMIT_EXCEEDED', `group ${name} has ${max} messages that wait or run`, {
-    details: { limit: 'group', group: name, max },
-  });
+function makeRoom(db: Database, sessionId: string, limit: QueueLimit): Room {
+  const { dropped, carries, heir } = planRoom(sessionId, queuedMessages(db, sessionId), limit);
+  for (const inboxId of dropped)
+    db.run("UPDATE inbox SET state = 'dropped', detail = ? WHERE id = ?", DROPPED_DETAIL, inboxId);
+  if (heir !== undefined)
+    db.run('UPDATE inbox SET carries = ? WHERE id = ?', JSON.stringify(heir.carries), heir.inboxId);
+  return { dropped, carries };
 }
 
 function receiptOf(
@@ -124,12 +110,6 @@ function receiptOf(
 ): InboxReceipt {
   const held = liveLease(batch.db, sessionId, batch.self) !== undefined;
   return { inboxId, sessionId, sessionKey, held, ...facts };
-}
-
-/** Keys of messages are an agent's, whichever of its sessions they went to. */
-export function agentOf(sessionKey: string): string {
-  const parts = parseSessionKey(sessionKey);
-  return parts.kind === 'global' ? '' : parts.agentId;
 }
 
 function knownMessage(

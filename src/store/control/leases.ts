@@ -1,9 +1,9 @@
 import { RepriseError } from '../../errors.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
+import { type Holder, isCertainlyDead } from '../common/holder.ts';
 import type { InboxItem, LeaseInfo, ReleaseOptions } from '../store.ts';
 import type { Batch } from './batch.ts';
 import type { Database } from './database.ts';
-import { type Holder, isCertainlyDead } from './holder.ts';
 import { epochFloor } from './identity.ts';
 import { oldestAccepted } from './inbox-rows.ts';
 

@@ -1,4 +1,5 @@
 import type { Entry, SessionHeader } from '../../transcript/entry.ts';
+import type { FileStamp } from '../common/tail-cache.ts';
 import type { SessionRow } from './session-row.ts';
 
 /** A stored line without its LF. */
@@ -30,12 +31,6 @@ export interface LinePage {
   readonly isShort?: true;
 }
 
-export interface FileStamp {
-  readonly inode: number;
-  readonly size: number;
-  readonly changedAt: number;
-}
-
 /** Where the lines of a session can be read: its file as far as that follows, and the journal behind it. */
 export interface LineSource {
   /** What the transcript is like now; undefined where there is none. */
@@ -47,6 +42,3 @@ export interface LineSource {
    */
   chunks(row: SessionRow): Generator<Buffer, void>;
 }
-
-/** What one look reads: short enough to let others be answered soon, long enough to be worth a look. */
-export const LOOK_BYTES: number = 1024 * 1024;

@@ -1,14 +1,9 @@
 import type { Entry } from '../../transcript/entry.ts';
 import { decodeLine } from '../../transcript/line.ts';
+import { LOOK_BYTES } from '../common/look-bytes.ts';
 import type { Database } from './database.ts';
 import { fileChunks, fileLines } from './file-lines.ts';
-import {
-  type LinePage,
-  type LineQuery,
-  type LineSource,
-  LOOK_BYTES,
-  type StoredLine,
-} from './line-source.ts';
+import type { LinePage, LineQuery, LineSource, StoredLine } from './line-source.ts';
 import type { SessionRow } from './session-row.ts';
 import type { TranscriptFiles } from './transcript-files.ts';
 

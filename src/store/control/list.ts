@@ -1,8 +1,9 @@
 import type { SQLInputValue } from 'node:sqlite';
+import { formatCursor, pageSize, parseCursor, statusesOf } from '../common/list-cursor.ts';
+import { recentOf } from '../common/session-state.ts';
 import type { ListQuery, SessionPage } from '../store.ts';
 import type { Database } from './database.ts';
-import { formatCursor, pageSize, parseCursor, statusesOf } from './list-cursor.ts';
-import { recentOf, type SessionRow, toRecord } from './session-row.ts';
+import { type SessionRow, toRecord } from './session-row.ts';
 import type { Steps } from './steps.ts';
 
 /** Up to so many matches are gathered and sorted; more are met soon enough by going through all, newest first. */

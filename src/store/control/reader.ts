@@ -1,5 +1,8 @@
 import { RepriseError } from '../../errors.ts';
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
+import type { Holder } from '../common/holder.ts';
+import { sha256 } from '../common/sha256.ts';
+import { DEFAULT_CACHE_TTL_MS, TailCache, type WarmTail } from '../common/tail-cache.ts';
 import type { ConvlogChatRef, ConvlogLinePage, ConvlogPage, ConvlogQuery, ConvlogRange } from '../convlog.ts';
 import type {
   EntryPage,
@@ -19,10 +22,8 @@ import type {
   VerifyReport,
 } from '../store.ts';
 import type { TransferPage, TransferState } from '../transfer.ts';
-import { sha256 } from './blobs.ts';
 import { listChats, readChat } from './convlog-looks.ts';
 import type { Database } from './database.ts';
-import type { Holder } from './holder.ts';
 import { knownItem } from './inbox.ts';
 import { getItem, type InboxChanges, inboxChanges, pendingItems } from './inbox-rows.ts';
 import { listLeases } from './leases.ts';
@@ -33,7 +34,6 @@ import { searchSessions } from './search.ts';
 import { searchPath, searchState } from './search-state.ts';
 import { getSession, type SessionRow, toRecord } from './session-row.ts';
 import type { Steps } from './steps.ts';
-import { DEFAULT_CACHE_TTL_MS, TailCache, type WarmTail } from './tail-cache.ts';
 import { readTransfer } from './transfer-read.ts';
 import { transferState } from './transfer-state.ts';
 

@@ -1,8 +1,8 @@
+import { EPOCH_JUMP } from '../common/epoch-jump.ts';
 import { adoptLines, leaveKeyIfDeleted, skipLine } from './adopt.ts';
 import type { BatchContext } from './batch.ts';
 import { fragmentKind } from './fragment.ts';
 import { healTranscript } from './heal.ts';
-import { EPOCH_JUMP } from './identity.ts';
 import { type SessionRow, saveSession } from './session-row.ts';
 import {
   changedMeanwhile,

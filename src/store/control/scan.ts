@@ -1,7 +1,7 @@
+import { examineSession, finding, verdict } from '../common/examine.ts';
 import type { StoreStats, TranscriptProblem, VerifyFinding, VerifyReport } from '../store.ts';
 import { type BlobStore, verifyBlobs } from './blobs.ts';
 import type { Database } from './database.ts';
-import { examineSession, finding, verdict } from './examine.ts';
 import type { ForeignLock } from './foreign-lock.ts';
 import type { LineSource } from './line-source.ts';
 import { findSession, getSession, type SessionRow } from './session-row.ts';

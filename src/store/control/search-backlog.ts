@@ -1,8 +1,8 @@
+import { recentOf } from '../common/session-state.ts';
 import type { SearchProgress } from '../store.ts';
 import type { Database } from './database.ts';
 import type { SearchFile } from './search-file.ts';
 import type { SearchIndex } from './search-index.ts';
-import { recentOf } from './session-row.ts';
 
 /** A session with lines the index does not have. */
 export interface Due {

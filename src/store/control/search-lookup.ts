@@ -1,8 +1,8 @@
+import { SearchHits } from '../common/search-hits.ts';
 import { compareSearchPlaces, parseSearchCursor, SEARCH_BUDGET_MS, searchWords } from '../search-query.ts';
 import type { SearchLack, SearchQuery, SearchResult } from '../store.ts';
 import { type Scan, scanSession, sessionFilter, wantedBy } from './search.ts';
 import { gramQuery } from './search-grams.ts';
-import { SearchHits } from './search-hits.ts';
 import type { Candidate } from './search-index.ts';
 import type { IndexerContext } from './search-indexer.ts';
 import { findSession, getSession } from './session-row.ts';

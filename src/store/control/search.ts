@@ -1,9 +1,10 @@
+import { SearchHits } from '../common/search-hits.ts';
+import { recentOf } from '../common/session-state.ts';
 import { SEARCH_BUDGET_MS, searchWords } from '../search-query.ts';
 import type { SearchQuery, SearchResult } from '../store.ts';
 import type { Database } from './database.ts';
 import type { LineSource } from './line-source.ts';
-import { SearchHits } from './search-hits.ts';
-import { findSession, getSession, recentOf } from './session-row.ts';
+import { findSession, getSession } from './session-row.ts';
 import type { Steps } from './steps.ts';
 import { createTextFilter } from './text-filter.ts';
 

@@ -2,12 +2,12 @@ import { RepriseError } from '../../errors.ts';
 import { parseSessionId } from '../../keys/ids.ts';
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
 import type { JsonObject } from '../../transcript/json.ts';
+import { activation, headerLine, settingsEntry } from '../common/session-lines.ts';
 import type { SessionInit, SessionRecord } from '../store.ts';
 import { writeEntries } from './append.ts';
 import type { Batch } from './batch.ts';
 import type { Database } from './database.ts';
 import { cancelPending } from './inbox-rows.ts';
-import { activation, headerLine, settingsEntry } from './session-lines.ts';
 import { findIgnoringCase, type SessionRow, toRecord } from './session-row.ts';
 
 /** One step, so that two who ask for the session of a key at once get the same one. */

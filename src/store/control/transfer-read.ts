@@ -1,12 +1,13 @@
+import { type LineRow, toLine } from '../common/convlog-line.ts';
+import { textOfKept } from '../common/key-text.ts';
+import { type Place, parseCursor, RecordPage } from '../common/transfer-place.ts';
 import type { TransferPage } from '../transfer.ts';
-import { type ChatRow, type LineRow, OF_CHAT, toLine, valuesOf } from './convlog-rows.ts';
+import { type ChatRow, OF_CHAT, valuesOf } from './convlog-rows.ts';
 import type { Database } from './database.ts';
 import { highestEpoch } from './identity.ts';
 import { itemsAfter } from './inbox-rows.ts';
-import { textOfKept } from './key-text.ts';
 import type { ScanContext } from './scan.ts';
 import type { Steps } from './steps.ts';
-import { type Place, parseCursor, RecordPage } from './transfer-place.ts';
 import { readSessionCopy } from './transfer-session.ts';
 
 const ROWS_PER_STEP = 200;

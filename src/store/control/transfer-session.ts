@@ -1,10 +1,10 @@
 import { RepriseError } from '../../errors.ts';
+import { sha256 } from '../common/sha256.ts';
+import type { OpenSession, RecordPage, SessionPlace } from '../common/transfer-place.ts';
 import type { LinesRecord } from '../transfer.ts';
-import { sha256 } from './blobs.ts';
 import type { StoredLine } from './line-source.ts';
 import type { ScanContext } from './scan.ts';
 import { findSession, type SessionRow } from './session-row.ts';
-import type { OpenSession, RecordPage, SessionPlace } from './transfer-place.ts';
 
 const HASH = /^[0-9a-f]{64}$/;
 const LF = 10;

@@ -2,6 +2,11 @@ import { RepriseError } from '../../errors.ts';
 import { parseAgentId, parseSessionId } from '../../keys/ids.ts';
 import { parseSessionKey } from '../../keys/session-key.ts';
 import { decodeLine } from '../../transcript/line.ts';
+import { namesOf, toRow } from '../common/convlog-line.ts';
+import { assertRun, malformed, otherRun, sessionOf } from '../common/copy-state.ts';
+import { keptKey } from '../common/key-text.ts';
+import { recentOf } from '../common/session-state.ts';
+import { sha256 } from '../common/sha256.ts';
 import type {
   BlobRecord,
   ConvlogRecord,
@@ -15,22 +20,12 @@ import type {
 } from '../transfer.ts';
 import { adoptForeign, adoptOwn, leaveKeyIfDeleted } from './adopt.ts';
 import type { Batch } from './batch.ts';
-import { sha256 } from './blobs.ts';
-import { addLine, namesOf, openChat, saveChat, toRow } from './convlog-rows.ts';
+import { addLine, openChat, saveChat } from './convlog-rows.ts';
 import { raiseEpochFloor } from './identity.ts';
 import { saveItem } from './inbox-rows.ts';
-import { keptKey } from './key-text.ts';
-import { findIgnoringCase, recentOf, type SessionRow, seqFinder } from './session-row.ts';
+import { findIgnoringCase, type SessionRow, seqFinder } from './session-row.ts';
 import { removeSession } from './sessions.ts';
-import {
-  assertRun,
-  copyState,
-  malformed,
-  otherRun,
-  saveCopyState,
-  sessionOf,
-  transferState,
-} from './transfer-state.ts';
+import { copyState, saveCopyState, transferState } from './transfer-state.ts';
 
 const LF = 10;
 

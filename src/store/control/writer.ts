@@ -1,11 +1,12 @@
 import { RepriseError } from '../../errors.ts';
+import type { ReceiveRequest } from '../common/inbound.ts';
 import type { ConvlogLine } from '../convlog.ts';
 import { appendAndTell } from './append-and-tell.ts';
 import { Batch, type BatchContext } from './batch.ts';
 import { writeLog } from './convlog-rows.ts';
 import type { Database } from './database.ts';
 import type { Follower, FreshRow, Visit } from './follower.ts';
-import { type ReceiveRequest, receive, settleItem, takeItem } from './inbox.ts';
+import { receive, settleItem, takeItem } from './inbox.ts';
 import { acquireLease, beat, releaseLease } from './leases.ts';
 import type { SessionRow } from './session-row.ts';
 import {

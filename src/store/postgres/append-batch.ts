@@ -1,6 +1,6 @@
 import { type ErrorCode, RepriseError } from '../../errors.ts';
-import type { ReceiveRequest } from '../control/inbox.ts';
-import { keyText } from '../control/key-text.ts';
+import type { ReceiveRequest } from '../common/inbound.ts';
+import { keyText } from '../common/key-text.ts';
 import type { ConvlogLine } from '../convlog.ts';
 import type { AppendReceipt, Settlement } from '../store.ts';
 import { type AppendRequest, append, type KnownKey } from './append.ts';

@@ -1,7 +1,7 @@
 import { RepriseError } from '../../errors.ts';
 import { encodeStorable } from '../../transcript/line.ts';
-import { keyText } from '../control/key-text.ts';
-import { bodyHash, movesLeaf } from '../control/seal-entries.ts';
+import { keyText } from '../common/key-text.ts';
+import { bodyHash, movesLeaf } from '../common/seal-entries.ts';
 import type { AppendReceipt, NewEntry } from '../store.ts';
 import { isHolder, liveLease } from './leases.ts';
 import type { SessionRow } from './rows.ts';

@@ -2,20 +2,14 @@ import { createHash } from 'node:crypto';
 import {
   addToChat,
   type ChatNames,
-  type ChatRow as FileChatRow,
+  type ChatState,
   type LineRow,
   namesOf,
   toRow,
-} from '../control/convlog-rows.ts';
+} from '../common/convlog-line.ts';
 import type { ConvlogLine, StoredConvlogLine } from '../convlog.ts';
 import type { Sql } from './connections.ts';
 import type { Tx } from './tx.ts';
-
-/** A row of `convlog_chats`: what the other stores keep, without what is about files. */
-export type ChatRow = Omit<
-  FileChatRow,
-  'file_number' | 'file_size' | 'synced_number' | 'synced_size' | 'unread'
->;
 
 export const CHAT_COLUMNS =
   'chat, agent_id, channel_type, channel_id, messages, last_number, first_at, last_at, last_text';
@@ -50,8 +44,8 @@ function nameHash(...names: readonly string[]): string {
 const hashOf = ({ agent_id, channel_type, channel_id }: ChatNames): string =>
   nameHash(agent_id, channel_type, channel_id);
 
-export async function findChat(sql: Sql, names: ChatNames): Promise<ChatRow | undefined> {
-  const [row] = await sql.query<ChatRow>(
+export async function findChat(sql: Sql, names: ChatNames): Promise<ChatState | undefined> {
+  const [row] = await sql.query<ChatState>(
     `SELECT ${CHAT_COLUMNS} FROM reprise.convlog_chats WHERE name_hash = $1`,
     [hashOf(names)],
   );
@@ -93,7 +87,7 @@ export async function writeLog(
 }
 
 /** By their hashes, each locked until the transaction ends: numbers of lines are taken under that lock. */
-async function lockChats(tx: Tx, names: readonly ChatNames[]): Promise<Map<string, ChatRow>> {
+async function lockChats(tx: Tx, names: readonly ChatNames[]): Promise<Map<string, ChatState>> {
   const distinct = new Map(names.map((chat) => [hashOf(chat), chat]));
   const chats = [...distinct.values()];
   const hashes = [...distinct.keys()];
@@ -103,7 +97,7 @@ async function lockChats(tx: Tx, names: readonly ChatNames[]): Promise<Map<strin
     chats.map(({ channel_type }) => channel_type),
     chats.map(({ channel_id }) => channel_id),
   ]);
-  const rows = await tx.query<ChatRow & { name_hash: string }>(LOCK, [hashes]);
+  const rows = await tx.query<ChatState & { name_hash: string }>(LOCK, [hashes]);
   return new Map(rows.map(({ name_hash, ...row }) => [name_hash, row]));
 }
 

@@ -1,4 +1,4 @@
-import type { CopyState } from '../control/transfer-state.ts';
+import type { CopyState } from '../common/copy-state.ts';
 import type { SessionCopy, TransferState } from '../transfer.ts';
 import type { Sql } from './connections.ts';
 import type { Tx } from './tx.ts';

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { currentHolder, type Holder, isCertainlyDead } from '../control/holder.ts';
+import { currentHolder, type Holder, isCertainlyDead } from '../common/holder.ts';
 
 /** Who holds a lease, on which machine: for `reprise locks`, and to see at once that a neighbour has died. */
 export interface NodeHolder extends Holder {

@@ -1,6 +1,6 @@
 import { RepriseError } from '../../errors.ts';
 import { escapeKeyPart, unescapeKeyPart } from '../../keys/escape.ts';
-import { type InboxRow, toItem } from '../control/inbox-rows.ts';
+import { type InboxRow, toItem } from '../common/inbox-item.ts';
 import type { InboxItem, InboxState, PendingQuery } from '../store.ts';
 import type { Sql } from './connections.ts';
 import type { Tx } from './tx.ts';

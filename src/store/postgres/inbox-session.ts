@@ -1,8 +1,8 @@
 import { RepriseError } from '../../errors.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { patchSettings } from '../../transcript/settings.ts';
-import type { ReceiveRequest } from '../control/inbox.ts';
-import { carried, type Recipient } from '../control/inbox-session.ts';
+import type { ReceiveRequest } from '../common/inbound.ts';
+import { carried, type Recipient } from '../common/inbound.ts';
 import { type ActiveRow, lockKey } from './active.ts';
 import { lockSession, type SessionRow } from './rows.ts';
 import { activateRow, assertOpen, createSession } from './sessions.ts';

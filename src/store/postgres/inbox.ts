@@ -6,9 +6,9 @@ import {
   keyReused,
   type ReceiveRequest,
   sessionBusy,
-} from '../control/inbox.ts';
-import { keyText } from '../control/key-text.ts';
-import { DROPPED_DETAIL, planRoom, type Room } from '../control/queue-cap.ts';
+} from '../common/inbound.ts';
+import { keyText } from '../common/key-text.ts';
+import { DROPPED_DETAIL, planRoom, type Room } from '../common/queue-cap.ts';
 import type { InboundKey, InboxItem, InboxReceipt, QueueLimit, Settlement, TakeOptions } from '../store.ts';
 import type { Sql } from './connections.ts';
 import { writeLog } from './convlog-rows.ts';

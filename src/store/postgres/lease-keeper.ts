@@ -1,9 +1,9 @@
-import type { ControlLease } from '../control/control-lease.ts';
+import type { StoreLease } from '../common/store-lease.ts';
 import type { Sql } from './connections.ts';
 import type { NodeHolder } from './holder.ts';
 
 interface Kept {
-  readonly lease: ControlLease;
+  readonly lease: StoreLease;
   /** When the server was asked the last time it said yes, on our own clock. */
   provenAt: number;
   due: number;
@@ -33,11 +33,11 @@ export class LeaseKeeper {
     this.#holder = JSON.stringify(self);
   }
 
-  get leases(): readonly ControlLease[] {
+  get leases(): readonly StoreLease[] {
     return [...this.#kept.values()].map(({ lease }) => lease);
   }
 
-  keep(lease: ControlLease, provenAt: number): void {
+  keep(lease: StoreLease, provenAt: number): void {
     this.#kept.set(nameOf(lease), { lease, provenAt, due: provenAt + lease.ttlMs / 3 });
     this.#schedule();
   }

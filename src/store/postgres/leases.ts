@@ -1,6 +1,6 @@
 import { RepriseError } from '../../errors.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
-import type { Holder } from '../control/holder.ts';
+import type { Holder } from '../common/holder.ts';
 import type { InboxItem, LeaseInfo, ReleaseOptions } from '../store.ts';
 import type { Sql } from './connections.ts';
 import { isDeadNeighbour, type NodeHolder } from './holder.ts';

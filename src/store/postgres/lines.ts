@@ -1,7 +1,7 @@
 import { RepriseError } from '../../errors.ts';
 import type { Entry } from '../../transcript/entry.ts';
 import { decodeLine } from '../../transcript/line.ts';
-import { DEFAULT_CACHE_TTL_MS, TailCache, type WarmTail } from '../control/tail-cache.ts';
+import { DEFAULT_CACHE_TTL_MS, TailCache, type WarmTail } from '../common/tail-cache.ts';
 import type { EntryPage, ReadRange, StoredEntry } from '../store.ts';
 import type { Sql } from './connections.ts';
 import { getSession, type SessionRow } from './rows.ts';

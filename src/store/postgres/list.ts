@@ -1,5 +1,5 @@
-import { formatCursor, pageSize, parseCursor } from '../control/list-cursor.ts';
-import { recentOf, recordOf } from '../control/session-row.ts';
+import { formatCursor, pageSize, parseCursor } from '../common/list-cursor.ts';
+import { recentOf, recordOf } from '../common/session-state.ts';
 import type { ListQuery, SessionPage } from '../store.ts';
 import type { Sql } from './connections.ts';
 import { SESSION_COLUMNS, type SessionRow } from './rows.ts';

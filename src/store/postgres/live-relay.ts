@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../transcript/json.ts';
-import { LiveHub } from '../control/live-hub.ts';
+import { LiveHub } from '../common/live-hub.ts';
 import type { LiveEvent } from '../store.ts';
 import type { Connections } from './connections.ts';
 import type { ServerClock } from './server-clock.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { RepriseError } from '../../errors.ts';
-import { createClock } from '../control/clock.ts';
+import { createClock } from '../common/clock.ts';
 import type { Store } from '../store.ts';
 import { Connections } from './connections.ts';
 import { currentNode } from './holder.ts';

@@ -1,6 +1,7 @@
 import { RepriseError } from '../../errors.ts';
 import { escapeKeyPart } from '../../keys/escape.ts';
-import { checkChat, checkLog } from '../control/check-input.ts';
+import { checkChat, checkLog } from '../common/check-input.ts';
+import { type ChatState, type LineRow, namesOf, toLine } from '../common/convlog-line.ts';
 import {
   CHATS_PER_STEP,
   chatOf,
@@ -19,8 +20,7 @@ import {
   parseCursor,
   START,
   sizeOf,
-} from '../control/convlog-page.ts';
-import { type LineRow, namesOf, toLine } from '../control/convlog-rows.ts';
+} from '../common/convlog-page.ts';
 import type {
   Convlog,
   ConvlogChat,
@@ -33,7 +33,7 @@ import type {
   StoredConvlogLine,
 } from '../convlog.ts';
 import type { Sql } from './connections.ts';
-import { CHAT_COLUMNS, type ChatRow, findChat, writeLog } from './convlog-rows.ts';
+import { CHAT_COLUMNS, findChat, writeLog } from './convlog-rows.ts';
 import { boundedLines } from './long-lines.ts';
 import { type StoreContext, transaction } from './transaction.ts';
 
@@ -68,7 +68,7 @@ async function listChats(sql: Sql, query: ConvlogQuery): Promise<ConvlogPage> {
   const words = text.toLowerCase();
   const deadline = words === '' ? Number.POSITIVE_INFINITY : deadlineOf(query);
   let place = cursor === undefined ? START : parseCursor(cursor, sort);
-  const found: ChatRow[] = [];
+  const found: ChatState[] = [];
   const answer = async (next: Place | null, complete = true): Promise<ConvlogPage> => ({
     chats: await withMembers(sql, found),
     cursor: next === null ? null : formatCursor(next, sort),
@@ -93,7 +93,7 @@ async function listChats(sql: Sql, query: ConvlogQuery): Promise<ConvlogPage> {
   }
 }
 
-interface ChatHit extends ChatRow {
+interface ChatHit extends ChatState {
   readonly hit: boolean;
 }
 
@@ -128,7 +128,7 @@ async function chatsAfter(
   return { rows, isEnd: rows.length < most };
 }
 
-async function withMembers(sql: Sql, chats: readonly ChatRow[]): Promise<ConvlogChat[]> {
+async function withMembers(sql: Sql, chats: readonly ChatState[]): Promise<ConvlogChat[]> {
   if (chats.length === 0) return [];
   const rows = await sql.query<MemberRow & { readonly chat: number }>(
     `SELECT m.chat, m.sender_id, m.sender_name FROM unnest($1::bigint[]) AS asked (chat),

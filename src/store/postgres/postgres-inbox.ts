@@ -1,8 +1,8 @@
 import { normalizeSessionKey } from '../../keys/session-key.ts';
 import type { JsonObject } from '../../transcript/json.ts';
-import { checkObject } from '../control/check-input.ts';
-import { receiveRequest } from '../control/control-inbox.ts';
-import type { Sleepers } from '../control/sleepers.ts';
+import { checkObject } from '../common/check-input.ts';
+import { receiveRequest } from '../common/inbound.ts';
+import type { Sleepers } from '../common/sleepers.ts';
 import type {
   Inbound,
   InboundKey,

@@ -3,12 +3,12 @@ import { parseSessionId } from '../../keys/ids.ts';
 import { normalizeSessionKey } from '../../keys/session-key.ts';
 import { blobHash } from '../../transcript/blobs.ts';
 import type { JsonObject } from '../../transcript/json.ts';
-import { sha256 } from '../control/blobs.ts';
-import { checkAppendOptions, checkEntries, checkLog, checkObject } from '../control/check-input.ts';
-import { receiveRequest } from '../control/control-inbox.ts';
-import { acquireInTime, ControlLease } from '../control/control-lease.ts';
-import { recordOf } from '../control/session-row.ts';
-import { uuidv7 } from '../control/uuid.ts';
+import { checkAppendOptions, checkEntries, checkLog, checkObject } from '../common/check-input.ts';
+import { receiveRequest } from '../common/inbound.ts';
+import { recordOf } from '../common/session-state.ts';
+import { sha256 } from '../common/sha256.ts';
+import { acquireInTime, StoreLease } from '../common/store-lease.ts';
+import { uuidv7 } from '../common/uuid.ts';
 import type { Convlog } from '../convlog.ts';
 import type {
   ActivateOptions,
@@ -321,10 +321,10 @@ export class PostgresStore implements Store {
     return transaction(this.#context, work);
   }
 
-  #leaseOf(sessionId: string, epoch: number, ttlMs: number): ControlLease {
+  #leaseOf(sessionId: string, epoch: number, ttlMs: number): StoreLease {
     const { connections, self } = this.#context;
     const ref = { id: sessionId, epoch };
-    return new ControlLease({
+    return new StoreLease({
       beat: () => renewLease(connections, self, ref),
       release: (options) => this.#write((tx) => releaseLease(tx, { ...ref, ...options })),
       sessionId,

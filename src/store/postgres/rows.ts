@@ -1,5 +1,5 @@
 import { RepriseError } from '../../errors.ts';
-import { recentOf, type SessionState } from '../control/session-row.ts';
+import { recentOf, type SessionState } from '../common/session-state.ts';
 import type { Sql } from './connections.ts';
 import { plainText } from './text.ts';
 import type { Tx } from './tx.ts';

@@ -1,5 +1,5 @@
 import { blobHash } from '../../transcript/blobs.ts';
-import { examineSession, finding, verdict } from '../control/examine.ts';
+import { examineSession, finding, verdict } from '../common/examine.ts';
 import type { StoreStats, VerifyFinding, VerifyReport } from '../store.ts';
 import type { Connections, Sql } from './connections.ts';
 import { linesOf } from './lines.ts';

@@ -1,4 +1,4 @@
-import { SearchHits } from '../control/search-hits.ts';
+import { SearchHits } from '../common/search-hits.ts';
 import { checkSearch, parseSearchCursor, SEARCH_BUDGET_MS, searchWords } from '../search-query.ts';
 import type { SearchProgress, SearchQuery, SearchResult } from '../store.ts';
 import type { Sql } from './connections.ts';

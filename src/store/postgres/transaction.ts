@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { RepriseError } from '../../errors.ts';
-import { notFinished } from '../control/transfer-state.ts';
+import { notFinished } from '../common/copy-state.ts';
 import type { Connections } from './connections.ts';
 import type { NodeHolder } from './holder.ts';
 import { isCollision, isLost, pgError } from './pg-error.ts';

@@ -1,18 +1,18 @@
 import { unescapeKeyPart } from '../../keys/escape.ts';
 import { decodeLine } from '../../transcript/line.ts';
-import { sha256 } from '../control/blobs.ts';
-import { type LineRow, toLine } from '../control/convlog-rows.ts';
-import { type InboxRow, toItem } from '../control/inbox-rows.ts';
+import { type ChatState, type LineRow, toLine } from '../common/convlog-line.ts';
+import { type InboxRow, toItem } from '../common/inbox-item.ts';
+import { sha256 } from '../common/sha256.ts';
 import {
   type OpenSession,
   type Place,
   parseCursor,
   RecordPage,
   type SessionPlace,
-} from '../control/transfer-place.ts';
+} from '../common/transfer-place.ts';
 import type { TransferPage } from '../transfer.ts';
 import type { Sql } from './connections.ts';
-import { CHAT_COLUMNS, type ChatRow } from './convlog-rows.ts';
+import { CHAT_COLUMNS } from './convlog-rows.ts';
 import { highestEpoch } from './copies.ts';
 import { boundedLines } from './long-lines.ts';
 import { findSession, SESSION_COLUMNS, type SessionRow } from './rows.ts';
@@ -246,7 +246,7 @@ async function readConvlog(
   { chat, after }: Extract<Place, { at: 'convlog' }>,
   page: RecordPage,
 ): Promise<Place> {
-  const [row] = await sql.query<ChatRow>(
+  const [row] = await sql.query<ChatState>(
     `SELECT ${CHAT_COLUMNS} FROM reprise.convlog_chats WHERE chat >= $1 ORDER BY chat LIMIT 1`,
     [chat],
   );

@@ -2,9 +2,9 @@ import { RepriseError } from '../../errors.ts';
 import { escapeKeyPart } from '../../keys/escape.ts';
 import { parseSessionId } from '../../keys/ids.ts';
 import { parseSessionKey } from '../../keys/session-key.ts';
-import { sha256 } from '../control/blobs.ts';
-import { EPOCH_JUMP } from '../control/identity.ts';
-import { assertRun, type CopyState, malformed, otherRun, sessionOf } from '../control/transfer-state.ts';
+import { assertRun, type CopyState, malformed, otherRun, sessionOf } from '../common/copy-state.ts';
+import { EPOCH_JUMP } from '../common/epoch-jump.ts';
+import { sha256 } from '../common/sha256.ts';
 import type { StoredConvlogLine } from '../convlog.ts';
 import type {
   BlobRecord,

@@ -1,5 +1,5 @@
 import { isObject } from '../../transcript/json.ts';
-import { Sleepers } from '../control/sleepers.ts';
+import { Sleepers } from '../common/sleepers.ts';
 import type { Connections } from './connections.ts';
 import { Listener } from './listener.ts';
 import type { News } from './transaction.ts';

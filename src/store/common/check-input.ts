@@ -4,7 +4,7 @@ import { assertStorable, isObject, type JsonObject } from '../../transcript/json
 import { DEFAULT_RECORD_LIMITS } from '../../transcript/limits.ts';
 import type { ConvlogChatRef, ConvlogLine } from '../convlog.ts';
 import type { AppendOptions, Inbound, NewEntry } from '../store.ts';
-import { encodeLogLine, isRole, isTime } from './convlog-rows.ts';
+import { encodeLogLine, isRole, isTime } from './convlog-line.ts';
 
 /** On this side of the thread, because a structured clone would already have changed what cannot be stored. */
 export function checkEntries(entries: readonly NewEntry[]): void {

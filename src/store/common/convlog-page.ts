@@ -1,8 +1,8 @@
 import { RepriseError } from '../../errors.ts';
 import { unescapeKeyPart } from '../../keys/escape.ts';
 import { CONVLOG_MEMBERS, type ConvlogChat, type ConvlogSender } from '../convlog.ts';
-import { type ChatRow, type LineRow, senderOf } from './convlog-rows.ts';
-import { LOOK_BYTES } from './line-source.ts';
+import { type ChatState, type LineRow, senderOf } from './convlog-line.ts';
+import { LOOK_BYTES } from './look-bytes.ts';
 
 /* What pages of the convlog have in common, whichever database they come from. */
 
@@ -28,10 +28,7 @@ export interface Place {
 export const START: Place = { by: '', chat: 0 };
 
 /** What a row says of its chat. */
-export function chatOf(
-  row: Omit<ChatRow, 'file_number' | 'file_size' | 'synced_number' | 'synced_size' | 'unread'>,
-  members: readonly MemberRow[],
-): ConvlogChat {
+export function chatOf(row: ChatState, members: readonly MemberRow[]): ConvlogChat {
   return {
     agentId: row.agent_id,
     channelType: unescapeKeyPart(row.channel_type),

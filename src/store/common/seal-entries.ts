@@ -6,9 +6,9 @@ import { entryIdForSeq, longEntryIdForSeq } from '../../transcript/entry-id.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { encodeLine } from '../../transcript/line.ts';
 import type { NewEntry } from '../store.ts';
-import { sha256 } from './blobs.ts';
 import { factsOf } from './facts.ts';
-import { applyFacts, type SessionState } from './session-row.ts';
+import { applyFacts, type SessionState } from './session-state.ts';
+import { sha256 } from './sha256.ts';
 
 /** What is known of the session besides its row; asked only where an entry names another one, or a blob. */
 export interface SealContext {

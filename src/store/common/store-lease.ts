@@ -1,7 +1,7 @@
 import { RepriseError } from '../../errors.ts';
 import type { InboxItem, Lease, ReleaseOptions } from '../store.ts';
 
-export interface ControlLeaseOptions {
+export interface StoreLeaseOptions {
   /** Tells the store that the holder lives; false: it is no longer ours. */
   readonly beat: () => Promise<boolean>;
   readonly release: (options: ReleaseOptions) => Promise<InboxItem | null>;
@@ -29,17 +29,17 @@ export async function acquireInTime<T>(waitMs: number, acquire: () => Promise<T>
 }
 
 /** The right to run turns. The store keeps its heart beating; losing it aborts the signal. */
-export class ControlLease implements Lease {
+export class StoreLease implements Lease {
   readonly sessionId: string;
   readonly epoch: number;
   readonly ttlMs: number;
-  readonly #beat: ControlLeaseOptions['beat'];
-  readonly #release: ControlLeaseOptions['release'];
+  readonly #beat: StoreLeaseOptions['beat'];
+  readonly #release: StoreLeaseOptions['release'];
   readonly #controller: AbortController = new AbortController();
   readonly #onOver: () => void;
   #over = false;
 
-  constructor({ beat, release, sessionId, epoch, ttlMs, onOver }: ControlLeaseOptions) {
+  constructor({ beat, release, sessionId, epoch, ttlMs, onOver }: StoreLeaseOptions) {
     this.#beat = beat;
     this.#release = release;
     this.sessionId = sessionId;

@@ -1,6 +1,6 @@
 import { RepriseError } from '../../errors.ts';
 import type { ListQuery, SessionStatus } from '../store.ts';
-import type { SessionState } from './session-row.ts';
+import type { SessionState } from './session-state.ts';
 
 /* What lists of sessions have in common, whatever database they are read from. */
 

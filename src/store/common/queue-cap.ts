@@ -1,7 +1,5 @@
 import { RepriseError } from '../../errors.ts';
 import type { InboxItem, QueueLimit } from '../store.ts';
-import type { Database } from './database.ts';
-import { queuedMessages } from './inbox-rows.ts';
 
 export interface Room {
   readonly dropped: readonly string[];
@@ -15,19 +13,10 @@ export interface RoomPlan extends Room {
 }
 
 /**
- * Makes place for one more message under a cap: refuses it, or ends the oldest ones. With `summarize` each of those
- * goes on in the next one that waits, with all it carried itself, so that whoever runs that one can tell of them all.
+ * How place is made for one more message under a cap: it is refused, or the oldest of those that wait have to go. With
+ * `summarize` each of those goes on in the next one that waits, with all it carried itself, so that whoever runs that
+ * one can tell of them all.
  */
-export function makeRoom(db: Database, sessionId: string, limit: QueueLimit): Room {
-  const { dropped, carries, heir } = planRoom(sessionId, queuedMessages(db, sessionId), limit);
-  for (const inboxId of dropped)
-    db.run("UPDATE inbox SET state = 'dropped', detail = ? WHERE id = ?", DROPPED_DETAIL, inboxId);
-  if (heir !== undefined)
-    db.run('UPDATE inbox SET carries = ? WHERE id = ?', JSON.stringify(heir.carries), heir.inboxId);
-  return { dropped, carries };
-}
-
-/** Who has to go of those that wait, oldest first. */
 export function planRoom(
   sessionId: string,
   waiting: readonly InboxItem[],

@@ -1,10 +1,16 @@
 import type { StoredEntry } from '../store.ts';
-import { EPOCH_JUMP } from './identity.ts';
-import type { FileStamp } from './line-source.ts';
-import type { SessionRow } from './session-row.ts';
+import { EPOCH_JUMP } from './epoch-jump.ts';
+import type { SessionState } from './session-state.ts';
+
+/** What a file is like; a store without files has none. */
+export interface FileStamp {
+  readonly inode: number;
+  readonly size: number;
+  readonly changedAt: number;
+}
 
 /** What tells whether kept entries are still those of the session. */
-type TailRow = Pick<SessionRow, 'id' | 'epoch' | 'corrupt_at' | 'file_size'>;
+type TailRow = Pick<SessionState, 'id' | 'epoch' | 'corrupt_at'> & { readonly file_size: number };
 
 /** The entries of one session from one seq to another, as they were read. */
 export interface WarmTail {
