@@ -101,6 +101,46 @@ test('every invariant names a test that exists, and what cites a number cites on
   }
 });
 
+/** A promise, a scene or a hostile test; not the middle of a time, as in `T00:00`. */
+const CITED = /\b(?:P[1-9]|S\d{1,2}|T\d{2}[a-f]?)\b(?!:\d)/g;
+
+describe('docs/acceptance.md', () => {
+  const rows = [...read('docs/acceptance.md').matchAll(/^\| ([PST]\d+[a-f]?) \| (.+) \| (.+) \|$/gm)].map(
+    ([, id = '', what = '', proof = '']) => ({
+      id,
+      what,
+      files: [...proof.matchAll(/`([^`]+)`/g)].map(([, file = '']) => file),
+    }),
+  );
+  const listed = new Set(rows.map(({ id }) => id));
+  const cites = (source: string): Set<string> => new Set([...source.matchAll(CITED)].map(([id]) => id));
+
+  test('says of each id once what it means, and names files that exist and cite it', () => {
+    expect(rows.length).toBeGreaterThan(70);
+    expect(listed.size).toBe(rows.length);
+    for (const { id, files } of rows) {
+      expect(files, id).not.toEqual([]);
+      for (const file of files) {
+        expect(existsSync(file), `${id}: ${file}`).toBe(true);
+        expect(file, id).toMatch(/^(test|src\/testing)\//);
+        expect(cites(read(file)), `${file} cites ${id}`).toContain(id);
+      }
+    }
+  });
+
+  test('defines every id that is cited', () => {
+    const sources = ownFiles().filter((file) => /^(src|test|scripts|bench|docs)\/.*\.(ts|md)$/.test(file));
+    for (const file of sources.filter((file) => file !== 'test/docs.test.ts'))
+      for (const id of cites(read(file))) expect(listed, `${file} cites ${id}`).toContain(id);
+  });
+
+  test('would notice an id it does not define, and takes no time of day for one', () => {
+    expect([...cites('T87: never (P5), (T01b)')]).toEqual(['T87', 'P5', 'T01b']);
+    expect(listed).not.toContain('T99');
+    expect([...cites('from T00:00:00Z on')]).toEqual([]);
+  });
+});
+
 test('nothing we write names a machine or a place to download from', () => {
   const files = ownFiles();
   expect(files.length).toBeGreaterThan(80);

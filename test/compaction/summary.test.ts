@@ -86,7 +86,7 @@ describe('a summary', () => {
     ['throws', async () => Promise.reject(new Error('overloaded'))],
     ['answers nothing', async () => '  \n'],
     ['answers ten megabytes', async () => 'la '.repeat(3_500_000)],
-  ] as [string, Summarise][])('that %s gives way to a digest', async (_, summarise) => {
+  ] as [string, Summarise][])('T47 that %s gives way to a digest', async (_, summarise) => {
     for (const turns of [3, 60]) {
       const result = await summarizeWithFallback(options(history(turns), summarise));
       expect(result.method).toBe('digest');

@@ -134,7 +134,7 @@ function moody(
 
 const TURNS = Number(process.env['REPRISE_LONG_TURNS'] ?? 150);
 
-describe('a conversation that never ends', () => {
+describe('T47, P4 a conversation that never ends', () => {
   test.each([
     ['good', () => 'good'],
     [

@@ -96,7 +96,7 @@ test('a server that is away is no wrong address: nothing was written, and it goe
   expect(await texts(store, id)).toEqual(['back']);
 });
 
-test('T60 connections that are terminated under load lose nothing, double nothing, and are replaced', async () => {
+test('connections that are terminated under load lose nothing, double nothing, and are replaced', async () => {
   await using store = await openStore({ kind: 'postgres', url: database.url });
   const name = new URL(database.url).pathname.slice(1);
   const ids = await Promise.all(

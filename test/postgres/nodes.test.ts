@@ -37,7 +37,7 @@ describe.each([
   ['by notification', ''],
   ['by the clock, through a transaction pooler', '?pooler=true'],
 ])('two nodes hear of each other %s', (_, parameters) => {
-  test('T58 what one appends the other sees, in order, each once', async () => {
+  test('what one appends the other sees, in order, each once', async () => {
     await using nodes = await openTwo(parameters);
     const { one, two } = nodes;
     const { id } = await one.create({ key: 'agent:main:main' });

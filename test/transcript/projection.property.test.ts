@@ -27,7 +27,7 @@ const nextMessage = (entries: readonly Entry[]): Entry => ({
   message: { role: 'user', content: 'Please go on.' },
 });
 
-describe('any stored history', () => {
+describe('P4 any stored history', () => {
   test('becomes a request every provider accepts, the same bytes each time, and is left as it was', () => {
     const met = new Map<string, number>(CLASSES.map((name) => [name, 0]));
     let runs = 0;
