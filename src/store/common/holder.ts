@@ -1,4 +1,5 @@
 import { readFileSync, readlinkSync } from 'node:fs';
+import { isObject } from '../../transcript/json.ts';
 
 /** Who holds a lease: enough to tell a dead process from a live one, and a reused pid from its first owner. */
 export interface Holder {
@@ -11,6 +12,19 @@ export interface Holder {
 
 /** What Linux tells every program, whatever the kernel's own clock is. */
 const TICKS_PER_SECOND = 100;
+
+/** As a row has it. One that cannot be read is nobody we could call dead: only its silence frees the session. */
+export function parseHolder(text: string): Holder {
+  try {
+    const holder: unknown = JSON.parse(text);
+    if (isObject(holder)) return { ...UNKNOWN_HOLDER, ...holder };
+  } catch {
+    // Changed from outside; said below.
+  }
+  return UNKNOWN_HOLDER;
+}
+
+const UNKNOWN_HOLDER: Holder = { bootId: '', pidNamespace: '', pid: 0, startTime: '', engineId: '' };
 
 export function currentHolder(engineId: string): Holder {
   return {

@@ -1,11 +1,11 @@
 import { type ErrorCode, RepriseError } from '../../errors.ts';
 import type { ReceiveRequest } from '../common/inbound.ts';
 import type { AppendReceipt, Settlement } from '../store.ts';
-import { type AppendRequest, append, isHolder } from './append.ts';
+import { append, isHolder, type LoggedAppend } from './append.ts';
 import type { Batch } from './batch.ts';
 import { receive, settleItem } from './inbox.ts';
 
-export interface AppendAndTellRequest extends AppendRequest {
+export interface AppendAndTellRequest extends LoggedAppend {
   readonly settle?: readonly Settlement[];
   readonly deliver?: readonly ReceiveRequest[];
 }

@@ -1,5 +1,6 @@
 import type { RepriseError } from '../../errors.ts';
 import type { Entry } from '../../transcript/entry.ts';
+import type { KnownKey } from '../common/append-rule.ts';
 import type { Holder } from '../common/holder.ts';
 import type { BlobStore } from './blobs.ts';
 import type { Database } from './database.ts';
@@ -8,13 +9,6 @@ import type { FreeSpace } from './free-space.ts';
 import type { LineSource } from './line-source.ts';
 import type { RowCache } from './row-cache.ts';
 import { type SessionRow, saveSession } from './session-row.ts';
-
-export interface KnownKey {
-  readonly key: string;
-  readonly hash: string;
-  readonly first_seq: number;
-  readonly last_seq: number;
-}
 
 export interface BatchContext {
   readonly db: Database;
@@ -175,13 +169,13 @@ export class Batch implements BatchContext {
 
   knownKey(sessionId: string, key: string): KnownKey | undefined {
     return this.db.row<KnownKey>(
-      'SELECT key, hash, first_seq, last_seq FROM append_keys WHERE session_id = ? AND key = ?',
+      'SELECT hash, first_seq, last_seq FROM append_keys WHERE session_id = ? AND key = ?',
       sessionId,
       key,
     );
   }
 
-  rememberKey(sessionId: string, { key, hash, first_seq, last_seq }: KnownKey): void {
+  rememberKey(sessionId: string, key: string, { hash, first_seq, last_seq }: KnownKey): void {
     this.db.run('INSERT INTO append_keys VALUES (?, ?, ?, ?, ?)', sessionId, key, hash, first_seq, last_seq);
   }
 

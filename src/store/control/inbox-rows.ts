@@ -1,5 +1,5 @@
-import { RepriseError } from '../../errors.ts';
 import { type InboxRow, toItem } from '../common/inbox-item.ts';
+import { unknownItem } from '../common/refusals.ts';
 import type { InboxItem, InboxState, PendingQuery } from '../store.ts';
 import type { Database } from './database.ts';
 
@@ -15,8 +15,7 @@ export function cancelPending(db: Database, sessionId: string, reason: string): 
 
 export function getItem(db: Database, inboxId: string): InboxItem {
   const row = db.row<InboxRow>('SELECT * FROM inbox WHERE id = ?', inboxId);
-  if (row === undefined)
-    throw new RepriseError('NOT_FOUND', `no inbox item ${inboxId}`, { details: { inboxId } });
+  if (row === undefined) throw unknownItem(inboxId);
   return toItem(row);
 }
 

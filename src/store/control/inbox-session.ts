@@ -1,7 +1,7 @@
-import { RepriseError } from '../../errors.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { patchSettings } from '../../transcript/settings.ts';
 import { carried, type ReceiveRequest, type Recipient } from '../common/inbound.ts';
+import { assertHasKey, assertOpen, resetFindsSession } from '../common/refusals.ts';
 import { writeEntries } from './append.ts';
 import type { Batch } from './batch.ts';
 import type { SessionRow } from './session-row.ts';
@@ -21,10 +21,7 @@ export function recipientOf(batch: Batch, request: ReceiveRequest): Recipient {
 function makeSession(batch: Batch, request: ReceiveRequest, old?: SessionRow): Recipient {
   const { sessionKey: key, reset, create = {}, newSessionId: id } = request;
   const isNew = batch.rows.find(id) === undefined;
-  if (!isNew && old !== undefined)
-    throw new RepriseError('SESSION_EXISTS', `a reset makes a session, and ${id} exists`, {
-      details: { id },
-    });
+  if (!isNew && old !== undefined) throw resetFindsSession(id);
   const settings = new Map(old === undefined ? [] : carried(old, reset));
   patchSettings(settings, create.settings ?? {});
   const parentId = old?.id ?? create.parentId;
@@ -47,11 +44,7 @@ function leaveNote(batch: Batch, old: SessionRow, data: JsonObject): void {
 
 function namedSession(batch: Batch, id: string, key: string): string {
   const row = batch.session(id);
-  if (row.status === 'deleted')
-    throw new RepriseError('SESSION_DELETED', `session ${id} is in the trash`, { details: { id } });
-  if (row.key !== key)
-    throw new RepriseError('INVALID_INPUT', `session ${id} belongs to ${row.key}`, {
-      details: { key: row.key },
-    });
+  assertOpen(row);
+  assertHasKey(row, key);
   return row.id;
 }

@@ -1,4 +1,3 @@
-import { RepriseError } from '../../errors.ts';
 import {
   agentOf,
   groupFull,
@@ -9,6 +8,7 @@ import {
 } from '../common/inbound.ts';
 import { keptForms } from '../common/key-text.ts';
 import { DROPPED_DETAIL, planRoom, type Room } from '../common/queue-cap.ts';
+import { epochOver } from '../common/refusals.ts';
 import type {
   InboundKey,
   InboxGroup,
@@ -136,11 +136,7 @@ export function takeItem(
 ): InboxItem | null {
   const row = batch.session(id);
   const lease = batch.db.row<{ epoch: number }>('SELECT epoch FROM leases WHERE session_id = ?', row.id);
-  if (lease?.epoch !== epoch || row.epoch !== epoch) {
-    throw new RepriseError('FENCED', `epoch ${epoch} of session ${id} is over`, {
-      details: { epoch: row.epoch },
-    });
-  }
+  if (lease?.epoch !== epoch || row.epoch !== epoch) throw epochOver(row, epoch);
   const { db } = batch;
   const item =
     inboxId !== undefined

@@ -1,6 +1,6 @@
-import { RepriseError } from '../../errors.ts';
-import { isObject, type JsonObject } from '../../transcript/json.ts';
-import { type Holder, isCertainlyDead } from '../common/holder.ts';
+import type { JsonObject } from '../../transcript/json.ts';
+import { type Holder, isCertainlyDead, parseHolder } from '../common/holder.ts';
+import { assertOpen, type LiveLease, leaseHeld } from '../common/refusals.ts';
 import type { InboxItem, LeaseInfo, ReleaseOptions } from '../store.ts';
 import type { Batch } from './batch.ts';
 import type { Database } from './database.ts';
@@ -13,11 +13,6 @@ interface LeaseRow {
   readonly holder: string;
   readonly beat: number;
   readonly ttl_ms: number;
-}
-
-export interface LiveLease {
-  readonly epoch: number;
-  readonly holder: Holder;
 }
 
 /** Heartbeats seen of others: how long one has not changed, on our own clock. Nobody's wall clock is trusted. */
@@ -42,34 +37,16 @@ function isSilent(row: LeaseRow): boolean {
   return performance.now() - last.since > row.ttl_ms;
 }
 
-/** A holder that cannot be read is nobody we could call dead: only its silence frees the session. */
-function parseHolder(text: string): Holder {
-  try {
-    const holder: unknown = JSON.parse(text);
-    if (isObject(holder)) return { ...UNKNOWN_HOLDER, ...holder };
-  } catch {
-    // Damaged from outside; said below.
-  }
-  return UNKNOWN_HOLDER;
-}
-
-const UNKNOWN_HOLDER: Holder = { bootId: '', pidNamespace: '', pid: 0, startTime: '', engineId: '' };
-
 /** Every grant has a higher epoch than anything that was ever written (P5). */
 export function acquireLease(
   batch: Batch,
   { id, ttlMs }: { readonly id: string; readonly ttlMs: number },
 ): { epoch: number } {
   const row = batch.session(id);
-  if (row.status === 'deleted')
-    throw new RepriseError('SESSION_DELETED', `session ${id} is in the trash`, { details: { id } });
+  assertOpen(row);
   batch.assertWritable(row);
   const held = liveLease(batch.db, row.id, batch.self);
-  if (held !== undefined) {
-    throw new RepriseError('LEASE_HELD', `session ${id} is held by process ${held.holder.pid}`, {
-      details: { holder: held.holder, epoch: held.epoch },
-    });
-  }
+  if (held !== undefined) throw leaseHeld(id, held);
   batch.space?.assertRoom();
   row.epoch = Math.max(row.epoch, epochFloor(batch.db)) + 1;
   batch.touch(row);

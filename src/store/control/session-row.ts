@@ -1,5 +1,6 @@
 import { RepriseError } from '../../errors.ts';
 import { seqForEntryId } from '../../transcript/entry-id.ts';
+import { unknownSession } from '../common/refusals.ts';
 import { recentOf, recordOf, type SessionState } from '../common/session-state.ts';
 import type { SessionRecord } from '../store.ts';
 import type { Database } from './database.ts';
@@ -58,10 +59,11 @@ export function assertRead({ id, seq }: SessionRow): void {
 }
 
 export function refuseUnknown(db: Database, id: string): never {
-  if (db.row('SELECT 1 FROM purged WHERE id = ?', id) !== undefined) {
-    throw new RepriseError('GONE', `session ${id} was purged`, { details: { id } });
-  }
-  throw new RepriseError('SESSION_NOT_FOUND', `no session ${id}`, { details: { id } });
+  throw unknownSession(id, isPurged(db, id));
+}
+
+export function isPurged(db: Database, id: string): boolean {
+  return db.row('SELECT 1 FROM purged WHERE id = ?', id) !== undefined;
 }
 
 export function saveSession(db: Database, row: SessionRow): void {

@@ -2,13 +2,14 @@ import { RepriseError } from '../../errors.ts';
 import { parseSessionId } from '../../keys/ids.ts';
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
 import type { JsonObject } from '../../transcript/json.ts';
+import { assertHasKey, assertOpen, existsUnderOtherKey, idStaysTaken } from '../common/refusals.ts';
 import { activation, headerLine, settingsEntry } from '../common/session-lines.ts';
 import type { SessionInit, SessionRecord } from '../store.ts';
 import { writeEntries } from './append.ts';
 import type { Batch } from './batch.ts';
 import type { Database } from './database.ts';
 import { cancelPending } from './inbox-rows.ts';
-import { findIgnoringCase, type SessionRow, toRecord } from './session-row.ts';
+import { findIgnoringCase, isPurged, type SessionRow, toRecord } from './session-row.ts';
 
 /** One step, so that two who ask for the session of a key at once get the same one. */
 export function openSession(
@@ -40,13 +41,9 @@ export function createSession(batch: Batch, init: SessionInit & { readonly id: s
   const existing = findIgnoringCase(db, id);
   if (existing !== undefined) {
     if (existing.id === id && existing.key === key) return toRecord(db, batch.session(id));
-    throw new RepriseError('SESSION_EXISTS', `session ${id} exists under another key`, {
-      details: { id: existing.id, key: existing.key },
-    });
+    throw existsUnderOtherKey(id, existing);
   }
-  if (db.row('SELECT 1 FROM purged WHERE id = ?', id) !== undefined) {
-    throw new RepriseError('GONE', `session ${id} was purged; its id stays taken`, { details: { id } });
-  }
+  if (isPurged(db, id)) throw idStaysTaken(id);
   batch.space?.assertRoom();
   const agentId = parts.kind === 'global' ? 'main' : parts.agentId;
   const channel = 'channel' in parts ? parts.channel : undefined;
@@ -89,13 +86,8 @@ export function activateSession(batch: Batch, { key, id, reason }: ActivateReque
   const { db } = batch;
   const row = batch.session(id);
   const canonical = formatSessionKey(parseSessionKey(key));
-  if (row.status === 'deleted')
-    throw new RepriseError('SESSION_DELETED', `session ${id} is in the trash`, { details: { id } });
-  if (row.key !== canonical) {
-    throw new RepriseError('INVALID_INPUT', `session ${id} belongs to ${row.key}`, {
-      details: { key: row.key },
-    });
-  }
+  assertOpen(row);
+  assertHasKey(row, canonical);
   const current = db.row<{ session_id: string; counter: number }>(
     'SELECT * FROM active WHERE key = ?',
     canonical,
@@ -192,12 +184,4 @@ function hasDamage({ source }: Batch, row: SessionRow): boolean {
     from = to + 1;
   }
   return false;
-}
-
-function assertOpen(row: SessionRow): void {
-  if (row.status === 'deleted') {
-    throw new RepriseError('SESSION_DELETED', `session ${row.id} is in the trash`, {
-      details: { id: row.id },
-    });
-  }
 }

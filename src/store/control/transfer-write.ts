@@ -5,6 +5,7 @@ import { decodeLine } from '../../transcript/line.ts';
 import { namesOf, toRow } from '../common/convlog-line.ts';
 import { assertRun, malformed, otherRun, sessionOf } from '../common/copy-state.ts';
 import { keptKey } from '../common/key-text.ts';
+import { brokenSeal } from '../common/refusals.ts';
 import { recentOf } from '../common/session-state.ts';
 import { sha256 } from '../common/sha256.ts';
 import type {
@@ -193,9 +194,7 @@ interface NewLine {
 function takeLine({ db }: Batch, row: SessionRow, { line, seq, seqOf }: NewLine): void {
   const decoded = decodeLine(line);
   if (decoded.kind !== 'record' || decoded.seal === 'broken') {
-    throw new RepriseError('STORE_CORRUPT', `line ${seq} of session ${row.id} is not what was sealed`, {
-      details: { id: row.id, seq },
-    });
+    throw brokenSeal(row.id, seq);
   }
   const { record, seal } = decoded;
   if (seal !== undefined) adoptOwn(db, row, { record, seal, seq, seqOf });

@@ -1,9 +1,10 @@
 import { type ErrorCode, RepriseError } from '../../errors.ts';
+import type { AppendRequest, KnownKey } from '../common/append-rule.ts';
 import type { ReceiveRequest } from '../common/inbound.ts';
 import { keyText } from '../common/key-text.ts';
 import type { ConvlogLine } from '../convlog.ts';
 import type { AppendReceipt, Settlement } from '../store.ts';
-import { type AppendRequest, append, type KnownKey } from './append.ts';
+import { append } from './append.ts';
 import { writeLog } from './convlog-rows.ts';
 import { receive, settleRows } from './inbox.ts';
 import { isHolder } from './leases.ts';

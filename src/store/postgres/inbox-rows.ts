@@ -1,6 +1,6 @@
-import { RepriseError } from '../../errors.ts';
 import { escapeKeyPart, unescapeKeyPart } from '../../keys/escape.ts';
 import { type InboxRow, toItem } from '../common/inbox-item.ts';
+import { unknownItem } from '../common/refusals.ts';
 import type { InboxItem, InboxState, PendingQuery } from '../store.ts';
 import type { Sql } from './connections.ts';
 import type { Tx } from './tx.ts';
@@ -53,7 +53,7 @@ export async function getItem(sql: Sql, inboxId: string): Promise<InboxItem> {
 }
 
 function refuseUnknownItem(inboxId: string): never {
-  throw new RepriseError('NOT_FOUND', `no inbox item ${inboxId}`, { details: { inboxId } });
+  throw unknownItem(inboxId);
 }
 
 export async function oldestAccepted(sql: Sql, sessionId: string): Promise<InboxItem | null> {

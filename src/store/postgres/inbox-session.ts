@@ -1,11 +1,11 @@
-import { RepriseError } from '../../errors.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { patchSettings } from '../../transcript/settings.ts';
 import type { ReceiveRequest } from '../common/inbound.ts';
 import { carried, type Recipient } from '../common/inbound.ts';
+import { assertHasKey, assertOpen, resetFindsSession } from '../common/refusals.ts';
 import { type ActiveRow, lockKey } from './active.ts';
 import { lockSession, type SessionRow } from './rows.ts';
-import { activateRow, assertOpen, createSession } from './sessions.ts';
+import { activateRow, createSession } from './sessions.ts';
 import type { Tx } from './tx.ts';
 import { writeEntries } from './write-entries.ts';
 
@@ -37,10 +37,7 @@ async function makeSession(
     ...(parentId !== undefined && { parentId }),
     ...(settings.size > 0 && { settings: Object.fromEntries(settings) as JsonObject }),
   });
-  if (!isNew && old !== undefined)
-    throw new RepriseError('SESSION_EXISTS', `a reset makes a session, and ${row.id} exists`, {
-      details: { id: row.id },
-    });
+  if (!isNew && old !== undefined) throw resetFindsSession(row.id);
   assertOpen(row);
   await activateRow(tx, row, active, reset?.reason);
   if (old !== undefined) await leaveNote(tx, old, { next: row.id, reason: reset?.reason ?? '' });
@@ -56,9 +53,6 @@ async function leaveNote(tx: Tx, old: SessionRow, data: JsonObject): Promise<voi
 async function namedSession(tx: Tx, id: string, key: string): Promise<string> {
   const row = await lockSession(tx, id);
   assertOpen(row);
-  if (row.key !== key)
-    throw new RepriseError('INVALID_INPUT', `session ${id} belongs to ${row.key}`, {
-      details: { key: row.key },
-    });
+  assertHasKey(row, key);
   return row.id;
 }

@@ -9,6 +9,7 @@ import {
 } from '../common/inbound.ts';
 import { keyText } from '../common/key-text.ts';
 import { DROPPED_DETAIL, planRoom, type Room } from '../common/queue-cap.ts';
+import { epochOver } from '../common/refusals.ts';
 import type { InboundKey, InboxItem, InboxReceipt, QueueLimit, Settlement, TakeOptions } from '../store.ts';
 import type { Sql } from './connections.ts';
 import { writeLog } from './convlog-rows.ts';
@@ -131,11 +132,7 @@ export async function takeItem(
   { id, epoch, orphans = false, inboxId }: TakeOptions & { readonly id: string },
 ): Promise<InboxItem | null> {
   const row = await lockSession(tx, id);
-  if (!isHolder(row, epoch)) {
-    throw new RepriseError('FENCED', `epoch ${epoch} of session ${id} is over`, {
-      details: { epoch: row.epoch },
-    });
-  }
+  if (!isHolder(row, epoch)) throw epochOver(row, epoch);
   if (inboxId !== undefined) return takeOne(tx, row.id, inboxId);
   const orphan = orphans ? await takeOldest(tx, row.id, 'running') : null;
   return orphan ?? takeOldest(tx, row.id, 'accepted');

@@ -1,12 +1,11 @@
-import { RepriseError } from '../../errors.ts';
-import { isObject, type JsonObject } from '../../transcript/json.ts';
-import type { Holder } from '../common/holder.ts';
+import type { JsonObject } from '../../transcript/json.ts';
+import { parseHolder } from '../common/holder.ts';
+import { assertOpen, type LiveLease, leaseHeld } from '../common/refusals.ts';
 import type { InboxItem, LeaseInfo, ReleaseOptions } from '../store.ts';
 import type { Sql } from './connections.ts';
 import { isDeadNeighbour, type NodeHolder } from './holder.ts';
 import { oldestAccepted } from './inbox-rows.ts';
 import { lockAll, lockSession, type SessionRow } from './rows.ts';
-import { assertOpen } from './sessions.ts';
 import type { Tx } from './tx.ts';
 
 interface LeaseRow {
@@ -15,11 +14,6 @@ interface LeaseRow {
   readonly holder: string;
   /** By the server's clock. */
   readonly is_over: boolean;
-}
-
-export interface LiveLease {
-  readonly epoch: number;
-  readonly holder: Holder;
 }
 
 const COLUMNS = 'session_id, epoch, holder, expires_at <= clock_timestamp() AS is_over';
@@ -48,19 +42,6 @@ function aliveIn(row: LeaseRow, self: NodeHolder): LiveLease | undefined {
   return { epoch: row.epoch, holder };
 }
 
-/** A holder that cannot be read is nobody we could call dead: only the clock frees the session. */
-function parseHolder(text: string): Holder {
-  try {
-    const holder: unknown = JSON.parse(text);
-    if (isObject(holder)) return { ...UNKNOWN_HOLDER, ...holder };
-  } catch {
-    // Changed from outside; said below.
-  }
-  return UNKNOWN_HOLDER;
-}
-
-const UNKNOWN_HOLDER: Holder = { bootId: '', pidNamespace: '', pid: 0, startTime: '', engineId: '' };
-
 /** Every grant has a higher epoch than anything that was ever written (P5). */
 export async function acquireLease(
   tx: Tx,
@@ -69,11 +50,7 @@ export async function acquireLease(
   const row = await lockSession(tx, id);
   assertOpen(row);
   const held = await liveLease(tx, id);
-  if (held !== undefined) {
-    throw new RepriseError('LEASE_HELD', `session ${id} is held by process ${held.holder.pid}`, {
-      details: { holder: held.holder, epoch: held.epoch },
-    });
-  }
+  if (held !== undefined) throw leaseHeld(id, held);
   row.epoch = Math.max(row.epoch, await tx.epochFloor()) + 1;
   row.lease_epoch = row.epoch;
   tx.touch(row);

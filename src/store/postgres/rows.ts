@@ -1,4 +1,4 @@
-import { RepriseError } from '../../errors.ts';
+import { unknownSession } from '../common/refusals.ts';
 import { recentOf, type SessionState } from '../common/session-state.ts';
 import type { Sql } from './connections.ts';
 import { plainText } from './text.ts';
@@ -132,9 +132,7 @@ export async function isPurged(sql: Sql, id: string): Promise<boolean> {
 }
 
 export async function refuseUnknown(sql: Sql, id: string): Promise<never> {
-  if (await isPurged(sql, id))
-    throw new RepriseError('GONE', `session ${id} was purged`, { details: { id } });
-  throw new RepriseError('SESSION_NOT_FOUND', `no session ${id}`, { details: { id } });
+  throw unknownSession(id, await isPurged(sql, id));
 }
 
 /** False where the id is taken, in whatever case. Waits for somebody who is taking it just now. */

@@ -2,6 +2,7 @@ import { RepriseError } from '../../errors.ts';
 import { parseSessionId } from '../../keys/ids.ts';
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
 import type { JsonObject } from '../../transcript/json.ts';
+import { assertHasKey, assertOpen, existsUnderOtherKey, idStaysTaken } from '../common/refusals.ts';
 import { activation, headerLine, settingsEntry } from '../common/session-lines.ts';
 import { recentOf, recordOf } from '../common/session-state.ts';
 import type { SessionInit, SessionRecord } from '../store.ts';
@@ -39,9 +40,7 @@ export async function createSession(
   const key = formatSessionKey(parts);
   const existing = await findFolded(tx, id);
   if (existing !== undefined) return { row: await sameSession(tx, existing, { id, key }), isNew: false };
-  if (await isPurged(tx, id)) {
-    throw new RepriseError('GONE', `session ${id} was purged; its id stays taken`, { details: { id } });
-  }
+  if (await isPurged(tx, id)) throw idStaysTaken(id);
   const agentId = parts.kind === 'global' ? 'main' : parts.agentId;
   const timestamp = tx.now();
   const header = headerLine({
@@ -105,9 +104,7 @@ async function findFolded(sql: Sql, id: string): Promise<Named | undefined> {
 
 async function sameSession(tx: Tx, existing: Named, { id, key }: Named): Promise<SessionRow> {
   if (existing.id === id && existing.key === key) return lockSession(tx, id);
-  throw new RepriseError('SESSION_EXISTS', `session ${id} exists under another key`, {
-    details: { id: existing.id, key: existing.key },
-  });
+  throw existsUnderOtherKey(id, existing);
 }
 
 export interface ActivateRequest {
@@ -121,11 +118,7 @@ export async function activateSession(tx: Tx, { key, id, reason }: ActivateReque
   const active = await lockKey(tx, canonical);
   const row = await lockSession(tx, id);
   assertOpen(row);
-  if (row.key !== canonical) {
-    throw new RepriseError('INVALID_INPUT', `session ${id} belongs to ${row.key}`, {
-      details: { key: row.key },
-    });
-  }
+  assertHasKey(row, canonical);
   await activateRow(tx, row, active, reason);
   return recordFor(tx, row);
 }
@@ -200,11 +193,6 @@ export async function removeSession(tx: Tx, id: string): Promise<void> {
   tx.run('DELETE FROM reprise.sessions WHERE id = $1', [id]);
   tx.run('INSERT INTO reprise.purged (id) VALUES ($1) ON CONFLICT DO NOTHING', [id.toLowerCase()]);
   tx.news.sessions.add(id);
-}
-
-export function assertOpen({ id, status }: SessionRow): void {
-  if (status === 'deleted')
-    throw new RepriseError('SESSION_DELETED', `session ${id} is in the trash`, { details: { id } });
 }
 
 /** As it will be when the transaction commits. */

@@ -10,6 +10,7 @@ import { malformed } from '../common/copy-state.ts';
 import { factsOf } from '../common/facts.ts';
 import { applyForeign, type ForeignLine, foreignLine } from '../common/foreign-line.ts';
 import { keyText } from '../common/key-text.ts';
+import { brokenSeal } from '../common/refusals.ts';
 import { applyFacts, recentOf } from '../common/session-state.ts';
 import type { LinesRecord, SessionCopy } from '../transfer.ts';
 import { insertSession, type LineRow, lockAll, type SessionRow } from './rows.ts';
@@ -130,9 +131,7 @@ function* newLines(row: SessionRow, first: number, bytes: Buffer): Generator<New
 function newLine({ id }: SessionRow, seq: number, bytes: Buffer): NewLine {
   const decoded = decodeLine(bytes);
   if (decoded.kind !== 'record' || decoded.seal === 'broken') {
-    throw new RepriseError('STORE_CORRUPT', `line ${seq} of session ${id} is not what was sealed`, {
-      details: { id, seq },
-    });
+    throw brokenSeal(id, seq);
   }
   const { record, seal, badUtf8 } = decoded;
   if (badUtf8) {

@@ -1,0 +1,72 @@
+import { RepriseError } from '../../errors.ts';
+import type { Holder } from './holder.ts';
+import type { SessionState } from './session-state.ts';
+
+/* What every store says no to, in the same words and with the same details: callers act on them (P2). */
+
+export function assertOpen({ id, status }: Pick<SessionState, 'id' | 'status'>): void {
+  if (status === 'deleted')
+    throw new RepriseError('SESSION_DELETED', `session ${id} is in the trash`, { details: { id } });
+}
+
+export function assertHasKey({ id, key }: Pick<SessionState, 'id' | 'key'>, asked: string): void {
+  if (key !== asked)
+    throw new RepriseError('INVALID_INPUT', `session ${id} belongs to ${key}`, { details: { key } });
+}
+
+/** What was destroyed is never mistaken for what never was (P3). */
+export function unknownSession(id: string, isPurged: boolean): RepriseError {
+  return isPurged
+    ? new RepriseError('GONE', `session ${id} was purged`, { details: { id } })
+    : new RepriseError('SESSION_NOT_FOUND', `no session ${id}`, { details: { id } });
+}
+
+export function idStaysTaken(id: string): RepriseError {
+  return new RepriseError('GONE', `session ${id} was purged; its id stays taken`, { details: { id } });
+}
+
+export function existsUnderOtherKey(
+  id: string,
+  { id: existing, key }: Pick<SessionState, 'id' | 'key'>,
+): RepriseError {
+  return new RepriseError('SESSION_EXISTS', `session ${id} exists under another key`, {
+    details: { id: existing, key },
+  });
+}
+
+export function resetFindsSession(id: string): RepriseError {
+  return new RepriseError('SESSION_EXISTS', `a reset makes a session, and ${id} exists`, {
+    details: { id },
+  });
+}
+
+export function epochOver({ id, epoch }: Pick<SessionState, 'id' | 'epoch'>, asked: number): RepriseError {
+  return new RepriseError('FENCED', `epoch ${asked} of session ${id} is over`, { details: { epoch } });
+}
+
+export interface LiveLease {
+  readonly epoch: number;
+  readonly holder: Holder;
+}
+
+export function leaseHeld(id: string, { holder, epoch }: LiveLease): RepriseError {
+  return new RepriseError('LEASE_HELD', `session ${id} is held by process ${holder.pid}`, {
+    details: { holder, epoch },
+  });
+}
+
+/** For whoever appends without a lease while somebody runs a turn. */
+export function runnerHolds(id: string, { holder }: LiveLease): RepriseError {
+  return new RepriseError('LEASE_HELD', `another runner holds session ${id}`, { details: { holder } });
+}
+
+export function unknownItem(inboxId: string): RepriseError {
+  return new RepriseError('NOT_FOUND', `no inbox item ${inboxId}`, { details: { inboxId } });
+}
+
+/** Of a copy: its bytes are believed only where they are what was sealed. */
+export function brokenSeal(id: string, seq: number): RepriseError {
+  return new RepriseError('STORE_CORRUPT', `line ${seq} of session ${id} is not what was sealed`, {
+    details: { id, seq },
+  });
+}
