@@ -1,26 +1,19 @@
 import type { SQLInputValue } from 'node:sqlite';
-import { RepriseError } from '../../errors.ts';
 import { escapeKeyPart } from '../../keys/escape.ts';
-import { type ChatNames, type LineRow, namesOf, toLine } from '../common/convlog-line.ts';
+import { type ChatNames, type ChatState, type LineRow, namesOf } from '../common/convlog-line.ts';
+import { CHATS_PER_STEP, chatOf, MEMBER_ROWS, type MemberRow, type Place } from '../common/convlog-page.ts';
 import {
-  CHATS_PER_STEP,
-  chatOf,
-  deadlineOf,
-  formatCursor,
-  holds,
-  isBy,
-  LINES_PER_STEP,
-  MAX_CHATS,
-  MAX_LINES,
-  MAX_PAGE_CHARS,
-  MEMBER_ROWS,
-  type MemberRow,
-  PAGE,
-  type Place,
-  parseCursor,
-  START,
-  sizeOf,
-} from '../common/convlog-page.ts';
+  type Asking,
+  assertSpokenIn,
+  type ChatSeen,
+  type ConvlogAnswer,
+  type ConvlogQuestion,
+  findChats,
+  type LinesAsked,
+  parseRange,
+  type RowsFound,
+  readLines,
+} from '../common/convlog-search.ts';
 import { LOOK_BYTES } from '../common/look-bytes.ts';
 import type {
   ConvlogChat,
@@ -29,52 +22,38 @@ import type {
   ConvlogPage,
   ConvlogQuery,
   ConvlogRange,
-  StoredConvlogLine,
 } from '../convlog.ts';
-import { type ChatRow, findChat, OF_CHAT, valuesOf } from './convlog-rows.ts';
+import { findChat, OF_CHAT, valuesOf } from './convlog-rows.ts';
 import type { Database } from './database.ts';
 import type { Steps } from './steps.ts';
 
-/**
- * In the order of an index, a bounded number of chats in each step, whatever is looked for. A chat that is spoken in
- * meanwhile moves to the front, where the next first page shows it.
- */
 export function* listChats(db: Database, query: ConvlogQuery): Steps<ConvlogPage> {
-  const { limit = PAGE, text = '', sort = 'time', cursor } = query;
-  if (sort !== 'time' && sort !== 'messages')
-    throw new RepriseError('INVALID_INPUT', 'chats are sorted by time or messages');
-  const size = sizeOf(limit, MAX_CHATS);
-  const words = text.toLowerCase();
-  const deadline = words === '' ? Number.POSITIVE_INFINITY : deadlineOf(query);
-  let place = cursor === undefined ? START : parseCursor(cursor, sort);
-  const found: ChatRow[] = [];
-  const answer = (next: Place | null, complete = true): ConvlogPage => ({
-    chats: db.snapshot(() => found.map((row) => toChat(db, row))),
-    cursor: next === null ? null : formatCursor(next, sort),
-    complete,
-  });
-  for (;;) {
-    const { rows, isEnd } = chatsAfter(db, query, { place, count: words === '' ? size + 1 : CHATS_PER_STEP });
-    for (const row of rows) {
-      if (row.hit === 1) {
-        const before = place.inside?.chat === row.chat ? place.inside.before : Number.MAX_SAFE_INTEGER;
-        const held = words === '' || (yield* chatHolds(db, row, { words, before, deadline }));
-        if (typeof held === 'number')
-          return answer({ ...place, inside: { chat: row.chat, before: held } }, false);
-        // One more than asked for says that there is a next page.
-        if (held && found.length === size) return answer(place);
-        if (held) found.push(row);
-      }
-      place = { by: sort === 'time' ? row.last_at : row.messages, chat: row.chat };
-      if (performance.now() > deadline) return answer(place, false);
-    }
-    if (isEnd) return answer(null);
-    yield;
+  const { chats, ...rest } = yield* answering(db, findChats(query), query);
+  return { chats: db.snapshot(() => chats.map((row) => toChat(db, row))), ...rest };
+}
+
+export function* readChat(
+  db: Database,
+  { chat, range }: { readonly chat: ConvlogChatRef; readonly range: ConvlogRange },
+): Steps<ConvlogLinePage> {
+  const search = parseRange(range);
+  const found = assertSpokenIn(findChat(db, namesOf(chat)), chat);
+  return yield* answering(db, readLines(found, search));
+}
+
+/** Each question is a step of its own. */
+function* answering<T>(db: Database, asking: Asking<T>, query: ConvlogQuery = {}): Steps<T> {
+  for (let step = asking.next(); ; ) {
+    if (step.done === true) return step.value;
+    step = asking.next(answerTo(db, step.value, query));
+    if (step.done !== true) yield;
   }
 }
 
-interface ChatHit extends ChatRow {
-  readonly hit: number;
+function answerTo(db: Database, question: ConvlogQuestion, query: ConvlogQuery): ConvlogAnswer {
+  return question.ask === 'chats'
+    ? chatsAfter(db, query, question)
+    : linesFrom(db, question.chat, question.lines);
 }
 
 /** What no index finds is asked of each chat on the way, so that a step is never longer than its count. */
@@ -82,7 +61,7 @@ function chatsAfter(
   db: Database,
   { agentId, channelType, member, sort = 'time' }: ConvlogQuery,
   { place, count }: { readonly place: Place; readonly count: number },
-): { readonly rows: ChatHit[]; readonly isEnd: boolean } {
+): RowsFound<ChatSeen> {
   const column = sort === 'time' ? 'last_at' : 'messages';
   const where: string[] = ['messages > 0'];
   const hit: string[] = ['1'];
@@ -106,70 +85,21 @@ function chatsAfter(
   }
   const isNarrowed = hit.length > 1;
   const most = isNarrowed ? CHATS_PER_STEP : count;
-  const rows = db.rows<ChatHit>(
+  const rows = db.rows<ChatState & { readonly hit: number }>(
     `SELECT *, ${hit.join(' AND ')} AS hit FROM convlog_chats AS c WHERE ${where.join(' AND ')}
      ORDER BY ${column} DESC, chat DESC LIMIT ?`,
     ...values,
     most,
   );
-  return { rows, isEnd: rows.length < most };
-}
-
-/** Whether a line of the chat holds the words, the newest first; or before which line to go on when the time is over. */
-function* chatHolds(
-  db: Database,
-  names: ChatNames,
-  { words, before, deadline }: { readonly words: string; readonly before: number; readonly deadline: number },
-): Steps<boolean | number> {
-  for (let from = before; ; ) {
-    const { rows, isEnd } = linesFrom(db, names, { from, backward: true, count: LINES_PER_STEP });
-    if (rows.some(({ content }) => holds(content, words))) return true;
-    if (isEnd) return false;
-    from = (rows.at(-1)?.number ?? 1) - 1;
-    if (performance.now() > deadline) return from;
-    yield;
-  }
-}
-
-export function* readChat(
-  db: Database,
-  { chat, range }: { readonly chat: ConvlogChatRef; readonly range: ConvlogRange },
-): Steps<ConvlogLinePage> {
-  const { limit = PAGE, direction = 'forward', text = '', member } = range;
-  const backward = direction === 'backward';
-  const size = sizeOf(limit, MAX_LINES);
-  const words = text.toLowerCase();
-  const name = member === undefined ? undefined : escapeKeyPart(member);
-  const isFiltered = words !== '' || name !== undefined;
-  const deadline = isFiltered ? deadlineOf(range) : Number.POSITIVE_INFINITY;
-  const names = namesOf(chat);
-  if ((findChat(db, names)?.messages ?? 0) === 0)
-    throw new RepriseError('NOT_FOUND', 'nothing was said in such a chat', { details: { ...chat } });
-  const lines: StoredConvlogLine[] = [];
-  let chars = 0;
-  for (let from = range.from ?? (backward ? Number.MAX_SAFE_INTEGER : 1); ; ) {
-    const count = isFiltered ? LINES_PER_STEP : Math.min(LINES_PER_STEP, size - lines.length + 1);
-    const { rows, isEnd } = linesFrom(db, names, { from, backward, count });
-    for (const row of rows) {
-      if (name !== undefined && !isBy(row, name)) continue;
-      if (words !== '' && !holds(row.content, words)) continue;
-      if (lines.length === size || chars > MAX_PAGE_CHARS) return { lines, hasMore: true, next: row.number };
-      chars += row.content.length;
-      lines.push(toLine(names, row));
-    }
-    if (isEnd) return { lines, hasMore: false, next: null };
-    from = (rows.at(-1)?.number ?? from) + (backward ? -1 : 1);
-    if (performance.now() > deadline) return { lines, hasMore: true, next: from };
-    yield;
-  }
+  return { rows: rows.map((row) => ({ ...row, hit: row.hit === 1 })), isEnd: rows.length < most };
 }
 
 /** At most so many, and no more than one look should read: a line may be long. */
 function linesFrom(
   db: Database,
   names: ChatNames,
-  { from, backward, count }: { readonly from: number; readonly backward: boolean; readonly count: number },
-): { readonly rows: LineRow[]; readonly isEnd: boolean } {
+  { from, backward, count }: LinesAsked,
+): RowsFound<LineRow> {
   const [side, order] = backward ? ['<=', 'DESC'] : ['>=', 'ASC'];
   const found = db
     .sql(
@@ -186,7 +116,7 @@ function linesFrom(
   return { rows, isEnd: true };
 }
 
-function toChat(db: Database, row: ChatRow): ConvlogChat {
+function toChat(db: Database, row: ChatState): ConvlogChat {
   const members = db.rows<MemberRow>(
     `SELECT sender_id, sender_name FROM convlog_members WHERE chat = ? ORDER BY last_number DESC LIMIT ${MEMBER_ROWS}`,
     row.chat,

@@ -1,26 +1,17 @@
-import { RepriseError } from '../../errors.ts';
 import { escapeKeyPart } from '../../keys/escape.ts';
 import { checkChat, checkLog } from '../common/check-input.ts';
-import { type ChatState, type LineRow, namesOf, toLine } from '../common/convlog-line.ts';
+import { type ChatState, type LineRow, namesOf } from '../common/convlog-line.ts';
+import { CHATS_PER_STEP, chatOf, MEMBER_ROWS, type MemberRow, type Place } from '../common/convlog-page.ts';
 import {
-  CHATS_PER_STEP,
-  chatOf,
-  deadlineOf,
-  formatCursor,
-  holds,
-  isBy,
-  LINES_PER_STEP,
-  MAX_CHATS,
-  MAX_LINES,
-  MAX_PAGE_CHARS,
-  MEMBER_ROWS,
-  type MemberRow,
-  PAGE,
-  type Place,
-  parseCursor,
-  START,
-  sizeOf,
-} from '../common/convlog-page.ts';
+  type Asking,
+  assertSpokenIn,
+  type ChatSeen,
+  findChats,
+  type LinesAsked,
+  parseRange,
+  type RowsFound,
+  readLines,
+} from '../common/convlog-search.ts';
 import type {
   Convlog,
   ConvlogChat,
@@ -30,7 +21,6 @@ import type {
   ConvlogPage,
   ConvlogQuery,
   ConvlogRange,
-  StoredConvlogLine,
 } from '../convlog.ts';
 import type { Sql } from './connections.ts';
 import { CHAT_COLUMNS, findChat, writeLog } from './convlog-rows.ts';
@@ -59,51 +49,36 @@ export class PostgresConvlog implements Convlog {
   }
 }
 
-/** In the order of an index. A chat that is spoken in meanwhile moves to the front, where the next first page shows it. */
 async function listChats(sql: Sql, query: ConvlogQuery): Promise<ConvlogPage> {
-  const { limit = PAGE, text = '', sort = 'time', cursor } = query;
-  if (sort !== 'time' && sort !== 'messages')
-    throw new RepriseError('INVALID_INPUT', 'chats are sorted by time or messages');
-  const size = sizeOf(limit, MAX_CHATS);
-  const words = text.toLowerCase();
-  const deadline = words === '' ? Number.POSITIVE_INFINITY : deadlineOf(query);
-  let place = cursor === undefined ? START : parseCursor(cursor, sort);
-  const found: ChatState[] = [];
-  const answer = async (next: Place | null, complete = true): Promise<ConvlogPage> => ({
-    chats: await withMembers(sql, found),
-    cursor: next === null ? null : formatCursor(next, sort),
-    complete,
-  });
-  for (;;) {
-    const { rows, isEnd } = await chatsAfter(sql, query, place, words === '' ? size + 1 : CHATS_PER_STEP);
-    for (const row of rows) {
-      if (row.hit) {
-        const before = place.inside?.chat === row.chat ? place.inside.before : Number.MAX_SAFE_INTEGER;
-        const held = words === '' || (await chatHolds(sql, row.chat, { words, before, deadline }));
-        if (typeof held === 'number')
-          return answer({ ...place, inside: { chat: row.chat, before: held } }, false);
-        // One more than asked for says that there is a next page.
-        if (held && found.length === size) return answer(place);
-        if (held) found.push(row);
-      }
-      place = { by: sort === 'time' ? row.last_at : row.messages, chat: row.chat };
-      if (performance.now() > deadline) return answer(place, false);
-    }
-    if (isEnd) return answer(null);
-  }
+  const { chats, ...rest } = await answered(sql, findChats(query), query);
+  return { chats: await withMembers(sql, chats), ...rest };
 }
 
-interface ChatHit extends ChatState {
-  readonly hit: boolean;
+async function readChat(sql: Sql, chat: ConvlogChatRef, range: ConvlogRange): Promise<ConvlogLinePage> {
+  const search = parseRange(range);
+  const found = assertSpokenIn(await findChat(sql, namesOf(chat)), chat);
+  return answered(sql, readLines(found, search));
+}
+
+/** Each question is a statement of its own. */
+async function answered<T>(sql: Sql, asking: Asking<T>, query: ConvlogQuery = {}): Promise<T> {
+  for (let step = asking.next(); ; ) {
+    if (step.done === true) return step.value;
+    const { value: question } = step;
+    const rows =
+      question.ask === 'chats'
+        ? await chatsAfter(sql, query, question)
+        : await linesFrom(sql, question.chat.chat, question.lines);
+    step = asking.next(rows);
+  }
 }
 
 /** What no index finds is asked of each chat on the way, so that a statement is never longer than its count. */
 async function chatsAfter(
   sql: Sql,
   { agentId, channelType, member, sort = 'time' }: ConvlogQuery,
-  place: Place,
-  count: number,
-): Promise<{ readonly rows: ChatHit[]; readonly isEnd: boolean }> {
+  { place, count }: { readonly place: Place; readonly count: number },
+): Promise<RowsFound<ChatSeen>> {
   const column = sort === 'time' ? 'last_at' : 'messages';
   const values: unknown[] = [];
   const value = (asked: unknown): string => `$${values.push(asked)}`;
@@ -120,7 +95,7 @@ async function chatsAfter(
   if (agentId !== undefined) (sort === 'time' ? where : hit).push(`agent_id = ${value(agentId)}`);
   if (place.chat !== 0) where.push(`(${column}, chat) < (${value(place.by)}, ${value(place.chat)})`);
   const most = hit.length > 1 ? CHATS_PER_STEP : count;
-  const rows = await sql.query<ChatHit>(
+  const rows = await sql.query<ChatSeen>(
     `SELECT ${CHAT_COLUMNS}, ${hit.join(' AND ')} AS hit FROM reprise.convlog_chats AS c
      WHERE ${where.join(' AND ')} ORDER BY ${column} DESC, chat DESC LIMIT ${value(most)}`,
     values,
@@ -141,57 +116,12 @@ async function withMembers(sql: Sql, chats: readonly ChatState[]): Promise<Convl
   return chats.map((row) => chatOf(row, members.get(row.chat) ?? []));
 }
 
-/** Whether a line of the chat holds the words, the newest first; or before which line to go on when the time is over. */
-async function chatHolds(
-  sql: Sql,
-  chat: number,
-  { words, before, deadline }: { readonly words: string; readonly before: number; readonly deadline: number },
-): Promise<boolean | number> {
-  for (let from = before; ; ) {
-    const { rows, isEnd } = await linesFrom(sql, chat, { from, backward: true, count: LINES_PER_STEP });
-    if (rows.some(({ content }) => holds(content, words))) return true;
-    if (isEnd) return false;
-    from = (rows.at(-1)?.number ?? 1) - 1;
-    if (performance.now() > deadline) return from;
-  }
-}
-
-async function readChat(sql: Sql, chat: ConvlogChatRef, range: ConvlogRange): Promise<ConvlogLinePage> {
-  const { limit = PAGE, direction = 'forward', text = '', member } = range;
-  const backward = direction === 'backward';
-  const size = sizeOf(limit, MAX_LINES);
-  const words = text.toLowerCase();
-  const name = member === undefined ? undefined : escapeKeyPart(member);
-  const isFiltered = words !== '' || name !== undefined;
-  const deadline = isFiltered ? deadlineOf(range) : Number.POSITIVE_INFINITY;
-  const names = namesOf(chat);
-  const found = await findChat(sql, names);
-  if (found === undefined || found.messages === 0)
-    throw new RepriseError('NOT_FOUND', 'nothing was said in such a chat', { details: { ...chat } });
-  const lines: StoredConvlogLine[] = [];
-  let chars = 0;
-  for (let from = range.from ?? (backward ? Number.MAX_SAFE_INTEGER : 1); ; ) {
-    const count = isFiltered ? LINES_PER_STEP : Math.min(LINES_PER_STEP, size - lines.length + 1);
-    const { rows, isEnd } = await linesFrom(sql, found.chat, { from, backward, count });
-    for (const row of rows) {
-      if (name !== undefined && !isBy(row, name)) continue;
-      if (words !== '' && !holds(row.content, words)) continue;
-      if (lines.length === size || chars > MAX_PAGE_CHARS) return { lines, hasMore: true, next: row.number };
-      chars += row.content.length;
-      lines.push(toLine(names, row));
-    }
-    if (isEnd) return { lines, hasMore: false, next: null };
-    from = (rows.at(-1)?.number ?? from) + (backward ? -1 : 1);
-    if (performance.now() > deadline) return { lines, hasMore: true, next: from };
-  }
-}
-
 /** At most so many, and no more than one look should read: a line may be long. */
 async function linesFrom(
   sql: Sql,
   chat: number,
-  { from, backward, count }: { readonly from: number; readonly backward: boolean; readonly count: number },
-): Promise<{ readonly rows: LineRow[]; readonly isEnd: boolean }> {
+  { from, backward, count }: LinesAsked,
+): Promise<RowsFound<LineRow>> {
   const [side, order] = backward ? ['<=', 'DESC'] : ['>=', 'ASC'];
   const rows = await sql.query<LineRow & { readonly is_last: boolean }>(
     boundedLines({
