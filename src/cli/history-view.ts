@@ -1,24 +1,14 @@
 import { RepriseError } from '../errors.ts';
-import { shownCalls } from '../transcript/content.ts';
 import type { Entry, SessionHeader } from '../transcript/entry.ts';
-import { entryText } from '../transcript/entry-text.ts';
 import { isObject } from '../transcript/json.ts';
 import type { Transcript } from '../transcript/reader.ts';
 import { selectContext } from '../transcript/select.ts';
+import { type ShownEntry, shownEntry } from '../transcript/shown-entry.ts';
 import { buildTree, pathTo } from '../transcript/tree.ts';
 import { escapeForTerminal, style } from './print.ts';
 
 /** One row of a history, for people and for `--json`. */
-export interface HistoryRow {
-  readonly id: string;
-  /** Place in the file, the header being 1. */
-  readonly seq: number;
-  /** A message's role, else the type of the entry. */
-  readonly role: string;
-  readonly text: string;
-  readonly content?: unknown;
-  readonly toolCalls?: readonly { readonly id: string; readonly name: string; readonly input: unknown }[];
-  readonly timestamp: string;
+export interface HistoryRow extends ShownEntry {
   /** A summary stands for it in what a model is sent. */
   readonly compacted?: true;
   /** It is the one that was asked for. */
@@ -99,20 +89,8 @@ function withLosses(path: readonly number[], entries: readonly Entry[]): number[
 
 /** Of a stored entry; whether a model is still sent it is the caller's to know. */
 export function toRow(entry: Entry, seq: number, inContext: boolean): HistoryRow {
-  const { id, timestamp, type } = entry;
-  const message = isObject(entry['message']) ? entry['message'] : undefined;
-  const row = { id, seq, role: type, text: '', timestamp };
-  if (message === undefined) return { ...row, text: entryText(entry) };
-  const content = message['content'];
-  const toolCalls = shownCalls(content);
-  return {
-    ...row,
-    role: String(message['role']),
-    text: entryText(entry),
-    content,
-    ...(toolCalls.length > 0 && { toolCalls }),
-    ...(!inContext && { compacted: true }),
-  };
+  const isLeftOut = isObject(entry['message']) && !inContext;
+  return { ...shownEntry(entry, seq), ...(isLeftOut && { compacted: true }) };
 }
 
 const MAX_RESULT_LINES = 12;

@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import { shownCalls } from '../transcript/content.ts';
 import type { Entry, Usage } from '../transcript/entry.ts';
-import { entryText } from '../transcript/entry-text.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
 import { redactJson, redactText } from '../transcript/redact.ts';
 import { selectContext } from '../transcript/select.ts';
+import { shownEntry } from '../transcript/shown-entry.ts';
 import { pathEntries } from '../transcript/tree.ts';
 import { type TokenUsage, tokenUsage, tokenUsageSchema } from './events.ts';
 import { limitShape, type Page, pageShape } from './page.ts';
@@ -110,21 +109,11 @@ export function pathIds(all: readonly Entry[]): ReadonlySet<string> {
 
 /** Without `inContext` all of them are. */
 export function historyRow(entry: Entry, seq: number, inContext?: ReadonlySet<string>): HistoryRow {
-  const { id, timestamp, type } = entry;
-  const message = isObject(entry['message']) ? entry['message'] : undefined;
-  const row = { id, seq, role: type, text: '', timestamp };
-  if (message === undefined) return { ...row, text: entryText(entry), details: otherFields(entry) };
-  const { content } = message;
-  const toolCalls = shownCalls(content);
-  return {
-    ...row,
-    role: String(message['role']),
-    text: entryText(entry),
-    content,
-    ...(toolCalls.length > 0 && { toolCalls }),
-    ...(inContext?.has(id) === false && { compacted: true }),
-    ...messageFacts(message),
-  };
+  const row = shownEntry(entry, seq);
+  const { message } = entry;
+  if (!isObject(message)) return { ...row, details: otherFields(entry) };
+  const isLeftOut = inContext?.has(entry.id) === false;
+  return { ...row, ...(isLeftOut && { compacted: true }), ...messageFacts(message) };
 }
 
 const KNOWN: ReadonlySet<string> = new Set(['type', 'id', 'parentId', 'timestamp', 'seal', 'summary']);

@@ -1,0 +1,34 @@
+import { shownCalls } from './content.ts';
+import type { Entry } from './entry.ts';
+import { entryText } from './entry-text.ts';
+import { isObject } from './json.ts';
+
+/** One thing that was said or happened, as people are shown it: in a terminal and on a page. */
+export interface ShownEntry {
+  readonly id: string;
+  /** Place in the file, the header being 1. */
+  readonly seq: number;
+  /** A message's role, else the type of the entry. */
+  readonly role: string;
+  readonly text: string;
+  readonly timestamp: string;
+  readonly content?: unknown;
+  readonly toolCalls?: readonly { readonly id: string; readonly name: string; readonly input: unknown }[];
+}
+
+export function shownEntry(entry: Entry, seq: number): ShownEntry {
+  const { id, timestamp, type, message } = entry;
+  const text = entryText(entry);
+  if (!isObject(message)) return { id, seq, role: type, text, timestamp };
+  const { role, content } = message;
+  const toolCalls = shownCalls(content);
+  return {
+    id,
+    seq,
+    role: String(role),
+    text,
+    timestamp,
+    content,
+    ...(toolCalls.length > 0 && { toolCalls }),
+  };
+}
