@@ -542,4 +542,6 @@ export interface DatabaseServer {
   readonly connections: { readonly used: number; readonly max: number; readonly pool: number };
   /** Whether other nodes are told of news; if not, they look by the clock. */
   readonly notify: boolean;
+  /** It is a replica, or was set so: everything can be read, and nothing written. */
+  readonly readOnly: boolean;
 }

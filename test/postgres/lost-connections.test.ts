@@ -59,6 +59,16 @@ test('a commit that never arrived is done again, and written once', async () => 
   expect(await texts(store, id)).toEqual(['once']);
 });
 
+test('a server that panics at a commit may have done it: it is asked, and the append is answered and written once', async () => {
+  await using proxy = await openPostgresProxy(database.url);
+  await using store = await openThrough(proxy.url);
+  const { id } = await store.create({ key: 'agent:main:direct:panic' });
+  proxy.fate = 'panic-after';
+  expect(await store.append(id, [user('once')])).toEqual({ firstSeq: 2, lastSeq: 2 });
+  expect(proxy.cuts).toBe(1);
+  expect(await texts(store, id)).toEqual(['once']);
+});
+
 test('where nobody can say what became of a commit the outcome is unknown, and the key resolves it', async () => {
   await using proxy = await openPostgresProxy(database.url);
   await using store = await openThrough(proxy.url, { connect_timeout_ms: '200' });

@@ -3,6 +3,7 @@ import type { StreamEvent } from '../../src/protocol/events.ts';
 import { Cluster, type ClusterNode } from '../support/cluster.ts';
 import { openPacedProvider } from '../support/paced-provider.ts';
 import { freshDatabase } from '../support/postgres.ts';
+import { query } from '../support/postgres-suite.ts';
 import { allFrames, frames, type RawFrame, textOf } from '../support/server.ts';
 
 const isDelta = ({ event }: RawFrame): boolean => event.type === 'text_delta';
@@ -116,6 +117,58 @@ describe('servers on one PostgreSQL', { timeout: 180_000 }, () => {
     expect(countOf('done', [...had, ...gone])).toBe(1);
     const next = await allFrames(resume(stays, undefined, queuedId));
     expect(textOf(next.map(({ event }) => event))).toBe(answerTo('b', 10));
+  });
+
+  test('one on another machine that dies is replaced when the time of its lease is over, and not before', async () => {
+    await using database = await freshDatabase();
+    await using provider = await openPacedProvider(10);
+    await using cluster = new Cluster({
+      url: database.url,
+      model: 'openai-compatible:paced',
+      env: {
+        REPRISE_MODELS_OPENAI_COMPATIBLE_BASE_URL: provider.url,
+        REPRISE_SESSION_QUEUE: '{"mode":"followup"}',
+      },
+    });
+    const [dies, stays] = await Promise.all([
+      cluster.start({
+        NODE_OPTIONS: `--import ${new URL('../support/other-machine.ts', import.meta.url).href}`,
+      }),
+      cluster.start(),
+    ]);
+    const begun = dies.chat({ message: 'a', sessionId: 's' });
+    provider.allow(5);
+    const had = await readSome(begun, deltas(5));
+    const queued = await dies.chat({ message: 'b', sessionId: 's' });
+    const queuedId = inboxIdOf(await readSome(queued, ({ length }) => length === 1));
+    await cluster.end(dies, 'SIGKILL');
+    provider.allow(5);
+    const lease = async (columns: string): Promise<Record<string, unknown>> =>
+      (await query(database.url, `SELECT ${columns} FROM reprise.leases WHERE session_id = 's'`)).rows[0];
+    // Whatever it had, it has it for the time of a lease at the most. Here it is shorter, and the rest is the same.
+    expect(
+      await lease(`holder::json->>'host' AS host, ttl_ms,
+        expires_at BETWEEN clock_timestamp() AND clock_timestamp() + interval '15 seconds' AS runs`),
+    ).toEqual({ host: 'elsewhere', ttl_ms: '15000', runs: true });
+    await query(
+      database.url,
+      "UPDATE reprise.leases SET expires_at = clock_timestamp() + interval '2 seconds'",
+    );
+    const { holder, until } = await lease('holder, expires_at::text AS until');
+    for (let isTaken = false; !isTaken; ) {
+      const calls = provider.asked.length;
+      const now = await lease(`holder, clock_timestamp() >= '${until}' AS over`);
+      isTaken = now['holder'] !== holder;
+      // Nobody here could see that its process is gone.
+      if (isTaken || calls > 1) expect(now['over']).toBe(true);
+    }
+    const gone = await allFrames(resume(stays, had.at(-1)?.id, inboxIdOf(had)));
+    expect(textOf([...had, ...gone].map(({ event }) => event))).toBe(answerTo('a', 10));
+    expect(countOf('interrupted', gone)).toBe(1);
+    expect(countOf('done', [...had, ...gone])).toBe(1);
+    const next = await allFrames(resume(stays, undefined, queuedId));
+    expect(textOf(next.map(({ event }) => event))).toBe(answerTo('b', 10));
+    expect(provider.asked).toEqual(['a', 'a', 'b']);
   });
 });
 

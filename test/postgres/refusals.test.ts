@@ -5,7 +5,7 @@ import type { RepriseError } from '../../src/errors.ts';
 import { Connections } from '../../src/store/postgres/connections.ts';
 import { pgError } from '../../src/store/postgres/pg-error.ts';
 import { parsePostgresUrl } from '../../src/store/postgres/settings.ts';
-import { freshDatabase } from '../support/postgres.ts';
+import { freshDatabase, postgresUrl } from '../support/postgres.ts';
 import { query } from '../support/postgres-suite.ts';
 
 async function refusal(url: string): Promise<RepriseError> {
@@ -79,16 +79,30 @@ describe('a store that cannot be opened says why and what to do', () => {
   });
 });
 
-test('a database that takes no writes can be read, and says so when it is written to', async () => {
+test('a database that takes no writes can be read, says so when it is written to, and is written to when it can be', async () => {
   await using database = await freshDatabase();
   const name = new URL(database.url).pathname.slice(1);
   await using writing = await openStore({ kind: 'postgres', url: database.url });
   const { id } = await writing.create({ key: 'agent:main:main' });
   await query(database.url, `ALTER DATABASE "${name}" SET default_transaction_read_only = on`);
-  await using reading = await openStore({ kind: 'postgres', url: database.url });
+  // One connection, so that nobody gets another by chance.
+  await using reading = await openStore({ kind: 'postgres', url: `${database.url}?pool_max=1` });
   expect((await reading.get(id)).id).toBe(id);
-  const append = reading.append(id, [{ type: 'message', message: { role: 'user', content: 'x' } }]);
-  await expect(append).rejects.toMatchObject({ code: 'STORE_READ_ONLY', outcome: 'none' });
+  const append = (): Promise<unknown> =>
+    reading.append(id, [{ type: 'message', message: { role: 'user', content: 'x' } }], { key: 'k' });
+  await expect(append()).rejects.toMatchObject({ code: 'STORE_READ_ONLY', outcome: 'none' });
+  expect((await reading.stats()).server).toMatchObject({ readOnly: true });
+  // Connections that were made meanwhile stay as they are: the store has to let go of them.
+  await query(await postgresUrl(), `ALTER DATABASE "${name}" SET default_transaction_read_only = off`);
+  await expect
+    .poll(() =>
+      append().then(
+        () => 'done',
+        ({ code }) => code,
+      ),
+    )
+    .toBe('done');
+  expect((await reading.get(id)).lastSeq).toBe(2);
 });
 
 test('no error carries the password', async () => {

@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import type { Lease, Store } from '../../src/store/store.ts';
-import type { Answer } from '../../src/testing/crash/driver-process.ts';
-import { appendCommand, createHistory, type History } from '../../src/testing/crash/history.ts';
-import { assertClean, judgeHistory, type SeenEntry } from '../../src/testing/crash/judge.ts';
+import { createHistory } from '../../src/testing/crash/history.ts';
+import { assertClean } from '../../src/testing/crash/judge.ts';
 import { createRandom } from '../../src/testing/crash/random.ts';
-import { failure } from '../../src/testing/crash/serve.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres-server.ts';
+import { appendTo, judgeStore, readAll } from '../support/store-history.ts';
 
 const ROUNDS = Number(process.env['REPRISE_CRASH_ROUNDS'] ?? 2);
 const SESSIONS = ['s1', 's2', 's3'] as const;
@@ -26,29 +25,6 @@ afterAll(async () => {
   await server.stop();
 });
 
-async function append(store: Store, history: History, key: string): Promise<Answer> {
-  const attempt = history.attempts.get(key);
-  if (attempt === undefined) throw new RangeError(key);
-  const { id, messages } = appendCommand(attempt);
-  const entries = messages.map((message) => ({ type: 'message', message }));
-  const answer = await store.append(id, entries, { key }).then(
-    (receipt): Answer => ({ n: null, ok: true, ...receipt }),
-    (error: unknown) => ({ n: null, ...failure(error) }) as unknown as Answer,
-  );
-  history.settle(key, answer);
-  return answer;
-}
-
-async function readAll(store: Store, id: string): Promise<SeenEntry[]> {
-  const seen: SeenEntry[] = [];
-  for (let from = 1; ; ) {
-    const { entries, hasMore } = await store.read(id, { from, limit: 500 });
-    seen.push(...(entries as unknown as SeenEntry[]));
-    if (!hasMore) return seen;
-    from = (seen.at(-1)?.seq ?? 0) + 1;
-  }
-}
-
 test(
   'a server that is killed or ends itself in the middle of appends loses nothing it acknowledged; stores go on by themselves',
   async () => {
@@ -66,7 +42,7 @@ test(
       while (!isOver) {
         const sizes = Array.from({ length: random.integer(1, 3) }, () => random.skewed(50, 20_000));
         const { key } = history.begin({ session: random.pick(SESSIONS), sizes });
-        const { ok, code, outcome } = await append(store, history, key);
+        const { ok, code, outcome } = await appendTo(store, history, key);
         if (ok) acknowledged++;
         else outcomes.set(`${code} ${outcome}`, (outcomes.get(`${code} ${outcome}`) ?? 0) + 1);
       }
@@ -89,16 +65,12 @@ test(
     isOver = true;
     await Promise.all(writers);
     const unknown = history.unknown();
-    const judge = async (): Promise<ReturnType<typeof judgeHistory>> => {
-      const seen = await Promise.all(SESSIONS.map(async (id) => [id, await readAll(two, id)] as const));
-      return judgeHistory(history, new Map(seen));
-    };
-    assertClean(await judge());
+    assertClean(await judgeStore(two, history, SESSIONS));
     for (const { key } of unknown) {
-      const answer = await append(two, history, key);
+      const answer = await appendTo(two, history, key);
       expect(answer, key).toMatchObject({ ok: true });
     }
-    const report = await judge();
+    const report = await judgeStore(two, history, SESSIONS);
     console.log(
       `${ROUNDS} deaths of the server, ${unknown.length} unknown, ${JSON.stringify(Object.fromEntries(outcomes))}; ${report.line}`,
     );

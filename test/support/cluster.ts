@@ -14,6 +14,8 @@ export interface ClusterOptions {
   readonly url: string;
   readonly model: string;
   readonly env?: NodeJS.ProcessEnv;
+  /** Where their logs go; to whoever runs the tests, unless one reads them. */
+  readonly stderr?: 'pipe';
 }
 
 export interface ClusterNode {
@@ -40,8 +42,9 @@ export class Cluster implements AsyncDisposable {
     return this.#nodes;
   }
 
-  async start(): Promise<ClusterNode> {
-    const { url: database, model, env = {} } = this.#options;
+  /** `own`: variables of this one. */
+  async start(own: NodeJS.ProcessEnv = {}): Promise<ClusterNode> {
+    const { url: database, model, env = {}, stderr = 'inherit' } = this.#options;
     const home = join(this.#folder, `node-${this.#made++}`);
     const child = spawn(process.execPath, [COMMAND, 'serve', '--port', '0', '--json'], {
       env: cliEnv({
@@ -52,11 +55,14 @@ export class Cluster implements AsyncDisposable {
         REPRISE_MODEL: model,
         REPRISE_LOG_LEVEL: 'fatal',
         ...env,
+        ...own,
       }),
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['ignore', 'pipe', stderr],
     });
     const gone = once(child, 'exit').then(() => Promise.reject(new Error('it did not start')));
-    const line = once(createInterface({ input: child.stdout }), 'line').then(([first]) => String(first));
+    const line = once(createInterface({ input: child.stdout as NodeJS.ReadableStream }), 'line').then(
+      ([first]) => String(first),
+    );
     gone.catch(() => undefined); // later on it may
     const { url } = JSON.parse(await Promise.race([line, gone])) as { readonly url: string };
     const request: ClusterNode['request'] = (path, { headers, ...init } = {}) =>

@@ -11,13 +11,20 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { postgresBinaries, serverAccount } from './postgres-binaries.ts';
+import type { PostgresOptions } from './postgres-server.ts';
+import { copyAsStandby } from './postgres-standby.ts';
 
-const durable = process.argv[2] === 'durable';
+const {
+  durable = false,
+  settings: own = [],
+  disks,
+  standbyOf,
+} = JSON.parse(process.argv[2] ?? '{}') as PostgresOptions;
 const folder = mkdtempSync(join(tmpdir(), 'reprise-postgres-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 // Where the server runs as another account, that account must come this far.
 chmodSync(folder, 0o755);
-const data = join(folder, 'data');
+const data = join(disks?.data ?? folder, 'data');
 
 /**
  * The suites ask what a store does, not what a disk keeps: without fsync they run several times faster and nothing
@@ -31,6 +38,7 @@ const settings: readonly string[] = [
   'max_wal_size=2GB',
   'jit=off',
   ...(durable ? [] : ['fsync=off', 'full_page_writes=off', 'checkpoint_timeout=1h']),
+  ...own,
 ].flatMap((setting) => ['-c', setting]);
 
 let server: ChildProcess | undefined;
@@ -63,13 +71,17 @@ async function start(binary: string, account: object, port: number): Promise<boo
   child.on('exit', () => resolve(false));
   child.stderr?.on('data', (chunk: Buffer) => {
     said = (said + chunk.toString('utf8')).slice(-4_000);
-    if (said.includes('ready to accept connections')) resolve(true);
+    if (/ready to accept (?:read-only )?connections/.test(said)) resolve(true);
   });
   return promise;
 }
 
+function isRunning(child: ChildProcess | undefined): child is ChildProcess {
+  return child !== undefined && child.exitCode === null && child.signalCode === null;
+}
+
 async function gone(child: ChildProcess | undefined, signal: NodeJS.Signals): Promise<void> {
-  if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  if (!isRunning(child)) return;
   const { promise, resolve } = Promise.withResolvers<void>();
   child.once('exit', () => resolve());
   child.kill(signal);
@@ -81,15 +93,21 @@ const answer = (value: object): boolean => process.stdout.write(`${JSON.stringif
 async function keep(): Promise<void> {
   const account = serverAccount();
   const { initdb, postgres } = postgresBinaries(account, folder);
-  mkdirSync(data, { mode: 0o700 });
-  if ('uid' in account) chownSync(data, account.uid, account.gid);
-  // The builtin provider reads letters of every script the same way on every system.
-  const locale = ['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C', '--encoding=UTF8'];
-  await promisify(execFile)(
-    initdb,
-    ['-D', data, '-U', 'reprise', '--auth=trust', ...locale, '--no-sync', '--no-instructions'],
-    account,
-  );
+  for (const path of disks === undefined ? [data] : [data, join(disks.wal, 'wal')]) {
+    mkdirSync(path, { mode: 0o700 });
+    if ('uid' in account) chownSync(path, account.uid, account.gid);
+  }
+  if (standbyOf === undefined) {
+    // The builtin provider reads letters of every script the same way on every system.
+    const locale = ['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C', '--encoding=UTF8'];
+    // A small disk is full sooner with small segments.
+    const wal = disks === undefined ? [] : [`--waldir=${join(disks.wal, 'wal')}`, '--wal-segsize=1'];
+    await promisify(execFile)(
+      initdb,
+      ['-D', data, '-U', 'reprise', '--auth=trust', ...locale, ...wal, '--no-sync', '--no-instructions'],
+      account,
+    );
+  } else await copyAsStandby(standbyOf, data, account);
   let port = 0;
   // Between finding a free port and using it somebody else may have taken it.
   for (let tries = 0; ; tries++) {
@@ -104,7 +122,7 @@ async function keep(): Promise<void> {
       await gone(server, 'SIGKILL');
     } else if (order === 'quit') {
       await gone(server, 'SIGQUIT');
-    } else if (order === 'start') {
+    } else if (order === 'start' && !isRunning(server)) {
       // The dead server's workers notice within moments that they are orphans; until then the memory is taken.
       while (!(await start(postgres, account, port))) {
         if (!/pre-existing shared memory|lock file|could not bind/.test(said)) {

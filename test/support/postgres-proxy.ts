@@ -1,11 +1,14 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /** What happens to the next commit that passes. */
-export type CommitFate = 'pass' | 'cut-before' | 'cut-after';
+export type CommitFate = 'pass' | 'cut-before' | 'cut-after' | 'panic-after';
 
 export interface PostgresProxy extends AsyncDisposable {
   readonly url: string;
-  /** `cut-before`: the server never hears of it. `cut-after`: the server does it, and the answer is lost. */
+  /**
+   * `cut-before`: the server never hears of it. `cut-after`: the server does it, and the answer is lost. `panic-after`: the
+   * server does it, and its last words are those of one that has no disk left to write ahead.
+   */
   fate: CommitFate;
   /** How often the fate was met. */
   readonly cuts: number;
@@ -15,6 +18,25 @@ export interface PostgresProxy extends AsyncDisposable {
 
 /** A simple query as it goes over the wire. */
 const COMMIT = Buffer.from('COMMIT\0');
+/** The answer to it. */
+const COMMITTED = Buffer.from('C\0\0\0\x0bCOMMIT\0');
+
+/** The words of PostgreSQL, in another language than ours, as an error goes over the wire. */
+const PANIC = [
+  'SPANIK',
+  'C53100',
+  'Mkonnte nicht in Datei »pg_wal/xlogtemp.1« schreiben: No space left on device',
+]
+  .map((field) => `${field}\0`)
+  .join('');
+
+function panic(): Buffer {
+  const fields = Buffer.from(`${PANIC}\0`);
+  const head = Buffer.alloc(5);
+  head.write('E');
+  head.writeUInt32BE(fields.length + 4, 1);
+  return Buffer.concat([head, fields]);
+}
 
 /** Between a store and its server: cuts connections at the one moment that matters. */
 export async function openPostgresProxy(target: string): Promise<PostgresProxy> {
@@ -25,7 +47,7 @@ export async function openPostgresProxy(target: string): Promise<PostgresProxy> 
   const server = createServer((client) => {
     if (isClosed) return void client.destroy();
     const upstream = connect(Number(url.port), url.hostname);
-    let isDoomed = false;
+    let doom: CommitFate | undefined;
     const cut = (): void => {
       client.destroy();
       upstream.destroy();
@@ -44,15 +66,18 @@ export async function openPostgresProxy(target: string): Promise<PostgresProxy> 
       const { fate } = proxy;
       proxy.fate = 'pass';
       if (fate === 'cut-before') return cut();
-      isDoomed = true;
+      doom = fate;
       upstream.write(chunk);
     });
-    let answers = '';
+    let answers = Buffer.alloc(0);
     upstream.on('data', (chunk) => {
-      if (!isDoomed) return void client.write(chunk);
-      answers += chunk.toString('latin1');
+      if (doom === undefined) return void client.write(chunk);
+      answers = Buffer.concat([answers, chunk]);
+      const end = answers.indexOf(COMMITTED);
+      if (end === -1) return;
       // Done there; nobody here will know.
-      if (answers.includes('COMMIT\0')) cut();
+      if (doom === 'cut-after') return cut();
+      client.end(Buffer.concat([answers.subarray(0, end), panic()]), cut);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

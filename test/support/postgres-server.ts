@@ -9,20 +9,27 @@ export interface PostgresServer {
   crash(): Promise<void>;
   /** Its own emergency brake: all its processes end at once and write nothing more. */
   quit(): Promise<void>;
-  /** Starts it again, on the same port and the same data. */
+  /** Starts it again, on the same port and the same data; one that runs is left alone. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** A real PostgreSQL of this run's own. `durable`: with fsync, for tests that crash it. */
-export async function startPostgres({
-  durable = false,
-}: {
+export interface PostgresOptions {
+  /** With fsync, for tests that crash it. */
   readonly durable?: boolean;
-} = {}): Promise<PostgresServer> {
+  /** `name=value`, as the server's own command line has them. */
+  readonly settings?: readonly string[];
+  /** Folders that are disks of their own, for the data and for what is written ahead. */
+  readonly disks?: { readonly data: string; readonly wal: string };
+  /** The URL of a server of this machine that it follows, from a copy of now on. */
+  readonly standbyOf?: string;
+}
+
+/** A real PostgreSQL of this run's own. */
+export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
   const keeper = spawn(
     process.execPath,
-    [fileURLToPath(new URL('./postgres-keeper.ts', import.meta.url)), durable ? 'durable' : 'quick'],
+    [fileURLToPath(new URL('./postgres-keeper.ts', import.meta.url)), JSON.stringify(options)],
     // Away from the terminal's group, so that Ctrl-C does not kill it before it could clean up.
     { detached: true, stdio: ['pipe', 'pipe', 'inherit'] },
   );

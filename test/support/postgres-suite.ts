@@ -11,10 +11,11 @@ const EMPTY = `DO $$ DECLARE names text; BEGIN
   IF names IS NOT NULL THEN EXECUTE 'TRUNCATE ' || names || ' RESTART IDENTITY'; END IF;
 END $$`;
 
-/** Cases of the suite on a few databases, emptied before each. `parameters` go into the URL. */
+/** Cases of the suite on a few databases, emptied before each. `parameters` go into the URL that `through` leads to. */
 export function testPostgresStore(
   cases: readonly StoreCase[],
   parameters: Readonly<Record<string, string>> = {},
+  through: (url: string) => string = (url) => url,
 ): void {
   const databases: FreshDatabase[] = [];
   /** By the case that runs: each store it asks for has a database of its own. */
@@ -24,7 +25,7 @@ export function testPostgresStore(
     databases[used] ??= await freshDatabase();
     const database = databases[used++] as FreshDatabase;
     await query(database.url, EMPTY);
-    const url = new URL(database.url);
+    const url = new URL(through(database.url));
     for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
     const options: OpenStoreOptions = { kind: 'postgres', url: url.href };
     let store = await openStore(options);

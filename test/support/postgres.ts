@@ -18,7 +18,7 @@ async function askForServer(): Promise<string> {
 }
 
 /** The URL of this run's server, of its maintenance database. */
-function postgresUrl(): Promise<string> {
+export function postgresUrl(): Promise<string> {
   known ??= askForServer();
   return known;
 }

@@ -101,7 +101,8 @@ export class ServeProcess implements AsyncDisposable {
   }
 }
 
-async function freePort(): Promise<number> {
+/** For programs that cannot choose one themselves. */
+export async function freePort(): Promise<number> {
   for (;;) {
     const port = LOWEST_PORT + Math.floor(Math.random() * PORTS);
     const server = createServer();

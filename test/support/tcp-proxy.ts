@@ -12,7 +12,7 @@ interface Pair {
  * connections and never answers, breaks them, or is not there. Nothing passes twice or in another order.
  */
 export class TcpProxy implements AsyncDisposable {
-  readonly #target: { readonly host: string; readonly port: number };
+  #target: { readonly host: string; readonly port: number };
   readonly #pairs: Set<Pair> = new Set();
   readonly #held: Set<Way> = new Set();
   #server: Server;
@@ -37,6 +37,12 @@ export class TcpProxy implements AsyncDisposable {
     const other = new URL(url);
     other.port = String(this.#port);
     return other.href;
+  }
+
+  /** Who connects from now on comes to another server, as where a name has moved; connections that are there stay. */
+  lead(url: string): void {
+    const { hostname, port } = new URL(url);
+    this.#target = { host: hostname, port: Number(port) };
   }
 
   get connections(): number {

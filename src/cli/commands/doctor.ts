@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
+import { RepriseError } from '../../errors.ts';
 import type {
   DatabaseServer,
   DiskSpace,
@@ -31,7 +32,7 @@ export async function doctor(options: Options): Promise<number> {
   const { path, origin, kind } = home;
   const rebuildSearch = options['rebuildSearch'] === true;
   const checks: Check[] = [{ name: 'node', ok: true, detail: process.version }];
-  if (kind === 'postgres') checks.push(...(await storeChecks(home, rebuildSearch)));
+  if (kind === 'postgres') checks.push(...(await databaseChecks(home, rebuildSearch)));
   if (!existsSync(path)) {
     checks.push({
       name: 'home',
@@ -130,6 +131,18 @@ function identityCheck(): Check {
   };
 }
 
+/** A database that cannot be opened is what the operator wants to hear of, among the rest. */
+async function databaseChecks(home: Home, rebuildSearch: boolean): Promise<Check[]> {
+  try {
+    return await storeChecks(home, rebuildSearch);
+  } catch (error) {
+    if (!(error instanceof RepriseError)) throw error;
+    const { next } = error.details;
+    const detail = `${error.message} (${error.code})`;
+    return [{ name: 'store', ok: false, detail, ...(typeof next === 'string' && { next }) }];
+  }
+}
+
 async function storeChecks(home: Home, rebuildSearch: boolean): Promise<Check[]> {
   await using store = await openHomeAsItIs(home);
   if (rebuildSearch) await store.reindex();
@@ -178,9 +191,16 @@ function searchCheck({ done, total, bytes, problem }: SearchIndexStats): Check {
 }
 
 /** What an acknowledged write survives, by what the server does before it acknowledges one. */
-function durabilityCheck({ version, commits, replicas, waitsFor }: DatabaseServer): Check {
+function durabilityCheck({ version, commits, replicas, waitsFor, readOnly }: DatabaseServer): Check {
   const name = 'durability';
   const server = `PostgreSQL ${version}, synchronous_commit=${commits}`;
+  if (readOnly)
+    return {
+      name,
+      ok: false,
+      detail: `${server}: it takes no writes now`,
+      next: 'Point the store URL at the primary, or set default_transaction_read_only=off.',
+    };
   if (commits === 'off')
     return {
       name,

@@ -103,7 +103,9 @@ async function assertReady({ reprise, closing }: ServerContext): Promise<void> {
     timer = setTimeout(() => reject(new RepriseError('STORE_BUSY', 'the store does not answer')), READY_MS);
   });
   try {
-    const { disk } = await Promise.race([reprise.store.stats(), late]);
+    const { disk, server } = await Promise.race([reprise.store.stats(), late]);
+    if (server?.readOnly === true)
+      throw new RepriseError('STORE_READ_ONLY', 'the database server takes no writes');
     if (disk !== undefined && disk.freeBytes < disk.minFreeBytes)
       throw new RepriseError('STORE_FULL', 'the disk is below its free-space floor', {
         details: { ...disk },

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { type Outcome, RepriseError } from '../../errors.ts';
-import { isLost, pgError } from './pg-error.ts';
+import { isLost, isUseless, pgError } from './pg-error.ts';
 import type { PostgresSettings } from './settings.ts';
 
 /** Statements with `$1` parameters, one at a time. Columns are always named: a newer node may have added some. */
@@ -100,7 +100,7 @@ export class Connections implements Sql, AsyncDisposable {
       error = caught;
       throw caught;
     } finally {
-      client.release(error !== undefined && isLost(error));
+      client.release(error !== undefined && isUseless(error));
     }
   }
 

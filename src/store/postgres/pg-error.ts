@@ -1,78 +1,31 @@
-import { type ErrorCode, type Outcome, RepriseError } from '../../errors.ts';
-
-/** What `pg` throws: an answer of the server (it has a severity), or a failure of the socket. */
-interface PgFailure {
-  readonly code?: string;
-  readonly severity?: string;
-  readonly message?: string;
-}
-
-interface Meaning {
-  readonly code: ErrorCode;
-  readonly what: string;
-  readonly next?: string;
-}
-
-const FREE_CONNECTIONS =
-  'Raise max_connections of the server, lower "pool_max" in the URL, or put a pooler in between ("pooler=true").';
-const CHECK_URL = 'Check the store URL (REPRISE_STORE_URL): postgres://user:password@host:5432/database.';
-const TRY_AGAIN = 'Try again; no restart is needed.';
-
-/** SQLSTATEs that say by themselves what is wrong. */
-const BY_STATE: Readonly<Record<string, Meaning>> = {
-  '25006': readOnly(),
-  '28000': { code: 'CONNECT_FAILED', what: 'the server does not let this user in', next: CHECK_URL },
-  '28P01': { code: 'CONNECT_FAILED', what: 'the server refuses the user or the password', next: CHECK_URL },
-  '3D000': {
-    code: 'CONNECT_FAILED',
-    what: 'there is no such database',
-    next: 'Create it (createdb NAME), or correct the store URL; the tables are made by themselves.',
-  },
-  '40001': { code: 'STORE_BUSY', what: 'others kept changing the same rows', next: TRY_AGAIN },
-  '40P01': { code: 'STORE_BUSY', what: 'others kept locking the same rows', next: TRY_AGAIN },
-  '42501': {
-    code: 'STORE_FAILED',
-    what: 'the user of the store may not do this',
-    next: 'The user needs CREATE on the database, or a schema "reprise" of its own.',
-  },
-  '53100': {
-    code: 'STORE_FULL',
-    what: 'the disk of the database server is full',
-    next: 'Free some space on the server; then try again, no restart is needed.',
-  },
-  '53200': { code: 'STORE_BUSY', what: 'the database server is out of memory', next: TRY_AGAIN },
-  '53300': {
-    code: 'STORE_BUSY',
-    what: 'the database server has no connection left',
-    next: FREE_CONNECTIONS,
-  },
-  '55P03': { code: 'STORE_BUSY', what: 'a row stayed locked for too long', next: TRY_AGAIN },
-  '57014': { code: 'STORE_BUSY', what: 'the server ended a statement that took too long', next: TRY_AGAIN },
-  '57P03': { code: 'STORE_BUSY', what: 'the database server is starting or stopping', next: TRY_AGAIN },
-  XX001: damaged(),
-  XX002: damaged(),
-};
-
-/** Of the socket, before anybody answered. */
-const UNREACHABLE: ReadonlySet<string> = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ETIMEDOUT',
-  'ENOENT',
-]);
-/** How `pg` says it waited in vain; it has no codes of its own. */
-const WAITED_FOR_SERVER = /^timeout expired$|terminated due to connection timeout/;
-const WAITED_FOR_PLACE = /timeout exceeded when trying to connect/;
-const LOST_STATES = /^(?:08|57P0[125])/;
+import { type Outcome, RepriseError } from '../../errors.ts';
+import { isLostState, meaningOf, type PgFailure } from './pg-meaning.ts';
 
 /** The connection is gone: what was asked last may or may not have happened. */
 export function isLost(error: unknown): boolean {
   if (error instanceof RepriseError) return false;
   const { severity, code = '' } = error as PgFailure;
-  return severity === undefined || LOST_STATES.test(code);
+  return severity === undefined || isLostState(code);
+}
+
+/**
+ * The connection must not be used again: it is gone, or leads to a server that takes no writes. After a failover the same
+ * address leads to one that does, and only a new connection finds it.
+ */
+export function isUseless(error: unknown): boolean {
+  if (error instanceof RepriseError) return false;
+  return isLost(error) || meaningOf(error as PgFailure).code === 'STORE_READ_ONLY';
+}
+
+/** Of the answer to a commit: a rule was broken, the state was wrong, or others were faster. */
+const REFUSED_COMMITS = /^(?:23|25|40)/;
+
+/**
+ * Whether this answer to a commit means that nothing has happened. Others may be the last words of a server that panics
+ * after it wrote the commit: a full disk, a failed fsync. Their severity would tell, but in the language of the server.
+ */
+export function isRefusedCommit(error: unknown): boolean {
+  return REFUSED_COMMITS.test(sqlState(error));
 }
 
 /** Nothing has happened, and the same once more may succeed: two transactions got into each other's way. */
@@ -96,51 +49,4 @@ export function pgError(error: unknown, outcome: Outcome = 'none'): RepriseError
     outcome,
     details: { ...(reason !== '' && { reason }), ...(next !== undefined && { next }) },
   });
-}
-
-function meaningOf({ severity, code = '', message = '' }: PgFailure): Meaning {
-  if (severity === undefined) return socketMeaning(code, message);
-  const known = BY_STATE[code];
-  if (known !== undefined) return known;
-  if (/\brecovery\b/.test(message)) return readOnly();
-  if (LOST_STATES.test(code)) return lost();
-  return { code: 'STORE_FAILED', what: `SQLSTATE ${code}` };
-}
-
-function socketMeaning(code: string, message: string): Meaning {
-  if (WAITED_FOR_PLACE.test(message))
-    return { code: 'STORE_BUSY', what: 'all connections of the pool are in use', next: FREE_CONNECTIONS };
-  if (UNREACHABLE.has(code) || WAITED_FOR_SERVER.test(message))
-    return {
-      code: 'CONNECT_FAILED',
-      what: 'no database server answers there',
-      next: `Is the server running and reachable? ${CHECK_URL}`,
-    };
-  if (/\bSSL\b|certificate|self.signed/i.test(message) || code.startsWith('ERR_TLS') || code.includes('CERT'))
-    return {
-      code: 'CONNECT_FAILED',
-      what: 'no encrypted connection could be made',
-      next: 'Set sslmode in the store URL: disable, no-verify, or verify-full (with sslrootcert for an authority of your own).',
-    };
-  return lost();
-}
-
-function lost(): Meaning {
-  return { code: 'STORE_FAILED', what: 'the connection to the server was lost', next: TRY_AGAIN };
-}
-
-function readOnly(): Meaning {
-  return {
-    code: 'STORE_READ_ONLY',
-    what: 'the server takes no writes',
-    next: 'It is a replica, or set read-only: point the store URL at the primary.',
-  };
-}
-
-function damaged(): Meaning {
-  return {
-    code: 'STORE_CORRUPT',
-    what: 'the server found damaged data',
-    next: 'Restore the database from a backup; the server log names the file.',
-  };
 }

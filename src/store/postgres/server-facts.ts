@@ -9,6 +9,7 @@ interface FactRow {
   readonly waits_for: number;
   readonly used: number;
   readonly max: number;
+  readonly read_only: boolean;
 }
 
 /** Nobody but an administrator sees how far replicas are; that there are some, everybody does. */
@@ -17,12 +18,13 @@ const FACTS = `SELECT current_setting('server_version') AS version,
   (SELECT count(*) FROM pg_stat_replication) AS replicas,
   (SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')) AS waits_for,
   (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS used,
-  current_setting('max_connections')::bigint AS max`;
+  current_setting('max_connections')::bigint AS max,
+  current_setting('transaction_read_only') = 'on' AS read_only`;
 
 export async function serverFacts(connections: Connections): Promise<DatabaseServer | undefined> {
   const [row] = await connections.query<FactRow>(FACTS);
   if (row === undefined) return undefined;
-  const { version, commits, fsync, replicas, waits_for, used, max } = row;
+  const { version, commits, fsync, replicas, waits_for, used, max, read_only } = row;
   const asked = performance.now();
   await connections.query('SELECT 1 AS one');
   const { poolMax, notify } = connections.settings;
@@ -35,5 +37,6 @@ export async function serverFacts(connections: Connections): Promise<DatabaseSer
     // One more listens, where there is somebody to be told.
     connections: { used, max, pool: poolMax + (notify ? 1 : 0) },
     notify,
+    readOnly: read_only,
   };
 }

@@ -4,7 +4,7 @@ import { RepriseError } from '../../errors.ts';
 import { notFinished } from '../common/copy-state.ts';
 import type { Connections } from './connections.ts';
 import type { NodeHolder } from './holder.ts';
-import { isCollision, isLost, pgError } from './pg-error.ts';
+import { isCollision, isLost, isRefusedCommit, isUseless, pgError } from './pg-error.ts';
 import { Tx } from './tx.ts';
 
 /** What is new after a commit: ids of sessions with new lines, and of those whose inbox changed. */
@@ -125,7 +125,7 @@ async function run<T>(
       tx.flush();
     } catch (error) {
       const failure = tx.failure ?? error;
-      isUsable = !isLost(failure) && (await rollback(tx));
+      isUsable = !isUseless(failure) && (await rollback(tx));
       throw failure;
     }
     const lost = await commit(client, tx, { isPipelined: !pooler });
@@ -154,20 +154,23 @@ async function commit(
   tx: Tx,
   { isPipelined }: { readonly isPipelined: boolean },
 ): Promise<unknown> {
+  let command: string;
   try {
     if (!isPipelined) await tx.settled();
-    const { command } = await client.query('COMMIT');
-    // One that had failed before is rolled back by its commit.
-    if (command === 'COMMIT') return undefined;
-    await tx.settled();
-    throw tx.failure ?? new RepriseError('STORE_FAILED', 'the server rolled back', { outcome: 'none' });
+    ({ command } = await client.query('COMMIT'));
   } catch (error) {
-    if (isLost(error)) return error;
-    throw tx.failure ?? error;
+    // A statement that was refused takes its transaction with it, whatever became of the connection afterwards.
+    if (tx.failure !== undefined && !isLost(tx.failure)) throw tx.failure;
+    if (!isRefusedCommit(error)) return error;
+    throw error;
   }
+  // One that had failed before is rolled back by its commit.
+  if (command === 'COMMIT') return undefined;
+  await tx.settled();
+  throw tx.failure ?? new RepriseError('STORE_FAILED', 'the server rolled back', { outcome: 'none' });
 }
 
-/** What became of a transaction whose commit was not answered, by the server's own books. */
+/** What became of a transaction whose commit was not answered, or in the agony of a server, by the server's own books. */
 async function resolve(connections: Connections, begun: Promise<Begun | undefined>): Promise<Fate> {
   const known = await begun.catch(() => undefined);
   if (known === undefined) return 'unknown';

@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openStore } from '../../src/config/open.ts';
+import type { RepriseError } from '../../src/errors.ts';
+import type { Store } from '../../src/store/store.ts';
+import { createHistory } from '../../src/testing/crash/history.ts';
+import { assertClean } from '../../src/testing/crash/judge.ts';
+import { startServer } from '../support/http.ts';
+import { type PostgresServer, startPostgres } from '../support/postgres-server.ts';
+import { query } from '../support/postgres-suite.ts';
+import { appendTo, judgeStore, readAll } from '../support/store-history.ts';
+import { TcpProxy } from '../support/tcp-proxy.ts';
+
+const WRITERS = 4;
+const SESSIONS = ['s1', 's2'];
+
+let primary: PostgresServer;
+let standby: PostgresServer;
+beforeAll(async () => {
+  primary = await startPostgres();
+  await (await openStore({ kind: 'postgres', url: primary.url }))[Symbol.asyncDispose]();
+  standby = await startPostgres({ standbyOf: primary.url });
+  // From now on nothing is acknowledged that the standby does not have.
+  await query(primary.url, "ALTER SYSTEM SET synchronous_standby_names = '*'");
+  await query(primary.url, "ALTER SYSTEM SET synchronous_commit = 'remote_apply'");
+  await query(primary.url, 'SELECT pg_reload_conf()');
+});
+afterAll(async () => {
+  await standby?.stop();
+  await primary.stop();
+});
+
+test('a replica is refused as a store, with what to do', async () => {
+  const error = await openStore({ kind: 'postgres', url: standby.url }).catch(
+    (caught: RepriseError) => caught,
+  );
+  expect(error).toMatchObject({ code: 'STORE_READ_ONLY', outcome: 'none' });
+  expect((error as RepriseError).details['next']).toContain('primary');
+});
+
+test('a node goes on by itself when a replica takes the place of its server, with everything it acknowledged', async () => {
+  await expect
+    .poll(async () => (await query(primary.url, 'SELECT sync_state FROM pg_stat_replication')).rows)
+    .toEqual([{ sync_state: 'sync' }]);
+  await using address = await TcpProxy.before(primary.url);
+  const url = new URL(address.through(primary.url));
+  url.searchParams.set('connect_timeout_ms', '2000');
+  await using store = await openStore({ kind: 'postgres', url: url.href });
+  await using server = await startServer({}, { store: unclosed(store) });
+  const ready = async (): Promise<unknown> => {
+    const { status, json } = await server.ask('/readyz');
+    return status === 200 ? 200 : `${status} ${json.code}`;
+  };
+  for (const id of [...SESSIONS, 'held']) await store.create({ id, key: `agent:main:${id}` });
+  const lease = await store.lease('held', { ttlMs: 60_000 });
+  const history = createHistory();
+  let acknowledged = 0;
+  const codes = new Set<string>();
+  const over = new AbortController();
+  const writers = Array.from({ length: WRITERS }, async (_, i) => {
+    while (!over.signal.aborted) {
+      const { key } = history.begin({ session: SESSIONS[i % 2] ?? '', sizes: [200] });
+      const { ok, code, outcome } = await appendTo(store, history, key);
+      if (ok) acknowledged++;
+      else codes.add(`${code} ${outcome}`);
+    }
+  });
+  await expect.poll(() => acknowledged).toBeGreaterThan(20);
+  expect(await ready()).toBe(200);
+
+  await primary.crash();
+  address.lead(standby.url);
+  address.reset();
+  // It can be read, and says that it cannot be written.
+  await expect.poll(() => [...codes]).toContain('STORE_READ_ONLY none');
+  expect((await readAll(store, 'held')).length).toBe(1);
+  await expect.poll(ready).toBe('503 STORE_READ_ONLY');
+  await expect(store.lease('s1')).rejects.toMatchObject({ code: 'STORE_READ_ONLY', outcome: 'none' });
+
+  const before = acknowledged;
+  await query(standby.url, 'SELECT pg_promote()');
+  await expect.poll(() => acknowledged).toBeGreaterThan(before + 20);
+  over.abort();
+  await Promise.all(writers);
+  for (const { key } of history.unknown())
+    expect(await appendTo(store, history, key)).toMatchObject({ ok: true });
+  const report = await judgeStore(store, history, SESSIONS);
+  console.log(`${[...codes].join(', ')}; ${report.line}`);
+  assertClean(report);
+  expect(report.unknown).toBe(0);
+  await expect.poll(ready).toBe(200);
+  // What was held is still held, and by the same epoch.
+  await lease.renew();
+  const entry = { type: 'message', message: { role: 'user', content: 'still ours' } };
+  await store.append('held', [entry], { epoch: lease.epoch });
+  expect(await lease.release()).toBeNull();
+  expect((await store.verify()).status).toBe('clean');
+});
+
+/** The engine of a server closes its store; this one is closed by who opened it. */
+function unclosed(store: Store): Store {
+  return new Proxy(store, {
+    get: (_, name) => {
+      if (name === Symbol.asyncDispose) return async () => undefined;
+      const value: unknown = Reflect.get(store, name, store);
+      return typeof value === 'function' ? value.bind(store) : value;
+    },
+  });
+}

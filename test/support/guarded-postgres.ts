@@ -1,0 +1,112 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmodSync, chownSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { type PostgresServer, startPostgres } from './postgres-server.ts';
+
+/** What must be seen nowhere. */
+export const PASSWORD = 'pa55word-of-ada';
+
+export interface GuardedPostgres extends AsyncDisposable {
+  /** The URL of a user's database; by default of one who is let in with the password. */
+  url(change?: { readonly user?: string; readonly password?: string; readonly database?: string }): string;
+  /** As the administrator, who is always let in. */
+  admin(sql: string): Promise<pg.QueryResult>;
+  /** With a certificate for `localhost` and nothing else, or without TLS. */
+  setTls(isOn: boolean): Promise<void>;
+  /** Of the authority that signed it, and of another one. */
+  readonly authority: string;
+  readonly otherAuthority: string;
+}
+
+/** Why there can be no certificates here, or undefined. */
+export function cannotMakeCertificates(): string | undefined {
+  return spawnSync('openssl', ['version']).status === 0 ? undefined : 'needs openssl';
+}
+
+/** `ada` proves her password, `eve` is let in by TLS only, `mallory` not at all; databases are `app` and `other`. */
+const RULES = `host all reprise 127.0.0.1/32 trust
+host app mallory 127.0.0.1/32 reject
+hostssl app eve 127.0.0.1/32 scram-sha-256
+host app,missing ada,nobody_here 127.0.0.1/32 scram-sha-256
+`;
+
+/** A real server that asks who comes. */
+export async function openGuardedPostgres(): Promise<GuardedPostgres> {
+  const server = await startPostgres();
+  const folder = mkdtempSync(join(tmpdir(), 'reprise-guarded-'));
+  const admin = (sql: string): Promise<pg.QueryResult> => ask(server, sql);
+  const reload = async (): Promise<void> => {
+    // The server rereads in its own time; whoever connects afterwards sees when it did.
+    const loadedAt = async (): Promise<string> =>
+      String((await admin('SELECT pg_conf_load_time()::text AS at')).rows[0].at);
+    const before = await loadedAt();
+    await admin('SELECT pg_reload_conf()');
+    while ((await loadedAt()) === before);
+  };
+  const { rows } = await admin("SELECT current_setting('data_directory') AS data");
+  const data = String(rows[0].data);
+  for (const user of ['ada', 'eve', 'mallory'])
+    await admin(`CREATE ROLE ${user} LOGIN PASSWORD '${PASSWORD}'`);
+  await admin('CREATE DATABASE app OWNER ada');
+  await admin('CREATE DATABASE other OWNER ada');
+  writeFileSync(join(data, 'pg_hba.conf'), RULES);
+  await reload();
+  return {
+    url({ user = 'ada', password = PASSWORD, database = 'app' } = {}) {
+      const url = new URL(server.url);
+      Object.assign(url, { username: user, password, pathname: `/${database}` });
+      return url.href;
+    },
+    admin,
+    async setTls(isOn) {
+      if (isOn) {
+        makeCertificates(folder);
+        const { uid, gid } = statSync(data);
+        for (const name of ['server.crt', 'server.key']) {
+          // The server takes no key that others may read.
+          execFileSync('cp', [join(folder, name), join(data, name)]);
+          chmodSync(join(data, name), 0o600);
+          chownSync(join(data, name), uid, gid);
+        }
+      }
+      await admin(`ALTER SYSTEM SET ssl = ${isOn ? 'on' : 'off'}`);
+      await reload();
+    },
+    authority: join(folder, 'ca.crt'),
+    otherAuthority: join(folder, 'other.crt'),
+    async [Symbol.asyncDispose]() {
+      await server.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function ask({ url }: PostgresServer, sql: string): Promise<pg.QueryResult> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return await client.query(sql);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Two authorities, and a server's certificate by the first. */
+function makeCertificates(folder: string): void {
+  const run = (...args: readonly string[]): unknown =>
+    execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' });
+  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+  for (const name of ['ca', 'other'])
+    run(
+      ...['req', '-x509', ...newKey, '-keyout', `${name}.key`, '-out', `${name}.crt`],
+      ...['-days', '2', '-subj', `/CN=${name} of a test`],
+    );
+  run('req', ...newKey, '-keyout', 'server.key', '-out', 'server.csr', '-subj', '/CN=localhost');
+  writeFileSync(join(folder, 'names'), 'subjectAltName=DNS:localhost\n');
+  run(
+    ...['x509', '-req', '-in', 'server.csr', '-CA', 'ca.crt', '-CAkey', 'ca.key', '-CAcreateserial'],
+    ...['-days', '2', '-extfile', 'names', '-out', 'server.crt'],
+  );
+}
