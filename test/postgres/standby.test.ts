@@ -64,6 +64,12 @@ test('a node goes on by itself when a replica takes the place of its server, wit
       else codes.add(`${code} ${outcome}`);
     }
   });
+  const stop = async (): Promise<void> => {
+    over.abort();
+    await Promise.all(writers);
+  };
+  // Before the store is closed, however this ends.
+  await using _writers = { [Symbol.asyncDispose]: stop };
   await expect.poll(() => acknowledged).toBeGreaterThan(20);
   expect(await ready()).toBe(200);
 
@@ -79,8 +85,7 @@ test('a node goes on by itself when a replica takes the place of its server, wit
   const before = acknowledged;
   await query(standby.url, 'SELECT pg_promote()');
   await expect.poll(() => acknowledged).toBeGreaterThan(before + 20);
-  over.abort();
-  await Promise.all(writers);
+  await stop();
   for (const { key } of history.unknown())
     expect(await appendTo(store, history, key)).toMatchObject({ ok: true });
   const report = await judgeStore(store, history, SESSIONS);

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -59,6 +59,8 @@ export class RealProxy implements AsyncDisposable {
 
   static async before(kind: ProxyKind, target: string): Promise<RealProxy> {
     const folder = mkdtempSync(join(tmpdir(), `reprise-${kind}-`));
+    // Its workers are somebody else.
+    chmodSync(folder, 0o755);
     const port = await freePort();
     const file = join(folder, 'config');
     writeFileSync(file, configOf(kind, folder, port, target));
