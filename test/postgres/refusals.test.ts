@@ -74,8 +74,16 @@ describe('a store that cannot be opened says why and what to do', () => {
     expect(details['next']).toContain('CREATE');
   });
 
-  test.each(['http://x/y', 'nothing', 'postgres://u:secret@h/db?pool_max=none'])('%s', async (url) => {
-    expect(await refusal(url)).toMatchObject({ code: 'INVALID_INPUT' });
+  test.each([
+    'http://x/y',
+    'nothing',
+    'postgres://u:secret@h/db?pool_max=none',
+    'postgres://u:55/secret@h/db',
+    'postgres://u:%ffsecret@h/db',
+  ])('%s', async (url) => {
+    const error = await refusal(url);
+    expect(error).toMatchObject({ code: 'INVALID_INPUT' });
+    expect(inspect(error)).not.toContain('secret');
   });
 });
 

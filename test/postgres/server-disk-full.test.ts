@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +8,7 @@ import type { Store } from '../../src/store/store.ts';
 import type { Answer } from '../../src/testing/crash/driver-process.ts';
 import { createHistory, type History } from '../../src/testing/crash/history.ts';
 import { assertClean } from '../../src/testing/crash/judge.ts';
+import { type Answer as HttpAnswer, startServer } from '../support/http.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres-server.ts';
 import { query } from '../support/postgres-suite.ts';
 import { cannotMount, mountTmpfs } from '../support/store-faults.ts';
@@ -44,15 +46,15 @@ describe.skipIf(why !== undefined)(
       rmSync(folder, { recursive: true, force: true });
     });
 
-    /** Until nothing is left. */
-    function fill(disk: string): string {
+    /** Until nothing is left; with its end there is room again. */
+    function fill(disk: string): Disposable {
       const ballast = join(disk, 'ballast');
       try {
         for (;;) writeFileSync(ballast, Buffer.alloc(256 * 1024), { flag: 'a' });
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
       }
-      return ballast;
+      return { [Symbol.dispose]: () => rmSync(ballast, { force: true }) };
     }
 
     const said = ({ ok, code, outcome }: Answer): string => (ok ? 'ok' : `${code} ${outcome}`);
@@ -83,12 +85,21 @@ describe.skipIf(why !== undefined)(
       await using store = await openStore({ kind: 'postgres', url: `${server.url}?connect_timeout_ms=1000` });
       const history = createHistory();
       const ids = await makeSessions(store, 'tables');
+      await using http = await startServer({}, { store });
+      const chat = (message: string): Promise<HttpAnswer> =>
+        http.ask('/api/agents/main/chat', { method: 'POST', body: { message, sessionId: 'chat' } });
       const append = (): Promise<string[]> => appendAll(store, history, ids);
       for (let i = 0; i < 5; i++) expect(await append()).toEqual(['ok', 'ok', 'ok']);
-      const ballast = fill(disks.data);
+      expect((await chat('there is room')).status).toBe(200);
+      using full = fill(disks.data);
       expect(await untilRefused(3, append)).toEqual(new Set(['STORE_FULL none']));
       assertClean(await judgeStore(store, history, ids));
-      rmSync(ballast);
+      const { status, json } = await chat(randomBytes(200_000).toString('base64'));
+      expect([status, json.code]).toEqual([507, 'STORE_FULL']);
+      full[Symbol.dispose]();
+      expect((await chat('there is room again')).text).toContain('You said: \\"there is room again\\"');
+      const { data } = (await http.ask('/api/agents/main/sessions/chat')).json;
+      expect(data.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant']);
       for (let i = 0; i < 5; i++) expect(await append()).toEqual(['ok', 'ok', 'ok']);
       const report = await judgeStore(store, history, ids);
       console.log(`tables: ${report.line}`);
@@ -106,14 +117,14 @@ describe.skipIf(why !== undefined)(
         (await query(server.url, 'SELECT pg_stat_get_bgwriter_stat_reset_time()::text AS at')).rows[0].at;
       for (let i = 0; i < 5; i++) expect(await append()).toEqual(['ok', 'ok', 'ok']);
       const before = await life();
-      const ballast = fill(disks.wal);
+      using full = fill(disks.wal);
       const refused = await untilRefused(3, async () => {
         const answers = await append();
         // It has a few files in reserve: each is called full after a few appends, so that the disk soon matters.
         await query(server.url, 'SELECT pg_switch_wal()').catch(() => undefined);
         return answers;
       });
-      rmSync(ballast);
+      full[Symbol.dispose]();
       const isBack = async (): Promise<unknown> => {
         // It may have given up; then whoever looks after it starts it.
         await server.start();

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import type { RepriseError } from '../../src/errors.ts';
-import type { Store } from '../../src/store/store.ts';
 import { createHistory } from '../../src/testing/crash/history.ts';
 import { assertClean } from '../../src/testing/crash/judge.ts';
 import { startServer } from '../support/http.ts';
@@ -45,7 +44,7 @@ test('a node goes on by itself when a replica takes the place of its server, wit
   const url = new URL(address.through(primary.url));
   url.searchParams.set('connect_timeout_ms', '2000');
   await using store = await openStore({ kind: 'postgres', url: url.href });
-  await using server = await startServer({}, { store: unclosed(store) });
+  await using server = await startServer({}, { store });
   const ready = async (): Promise<unknown> => {
     const { status, json } = await server.ask('/readyz');
     return status === 200 ? 200 : `${status} ${json.code}`;
@@ -100,14 +99,3 @@ test('a node goes on by itself when a replica takes the place of its server, wit
   expect(await lease.release()).toBeNull();
   expect((await store.verify()).status).toBe('clean');
 });
-
-/** The engine of a server closes its store; this one is closed by who opened it. */
-function unclosed(store: Store): Store {
-  return new Proxy(store, {
-    get: (_, name) => {
-      if (name === Symbol.asyncDispose) return async () => undefined;
-      const value: unknown = Reflect.get(store, name, store);
-      return typeof value === 'function' ? value.bind(store) : value;
-    },
-  });
-}

@@ -33,9 +33,11 @@ const CHECKED: ReadonlySet<string> = new Set(['prefer', 'require', 'verify-ca'])
 /** The URL says how to get there and how to behave there; options that are given say it better. */
 export function parsePostgresUrl({ url, ...options }: PostgresOptions): PostgresSettings {
   // No cause: it would carry the URL, and with it the password.
-  if (!URL.canParse(url) || !/^postgres(?:ql)?:$/.test(new URL(url).protocol)) {
+  if (!isPostgresUrl(url)) {
     throw new RepriseError('INVALID_INPUT', 'the store URL is not one of PostgreSQL', {
-      details: { next: 'It looks like postgres://user:password@host:5432/database.' },
+      details: {
+        next: 'It looks like postgres://user:password@host:5432/database; @ : / ? # % in a password are written as %40 %3A %2F %3F %23 %25.',
+      },
     });
   }
   const parsed = new URL(url);
@@ -54,6 +56,18 @@ export function parsePostgresUrl({ url, ...options }: PostgresOptions): Postgres
     statementTimeoutMs: count(given, 'statement_timeout_ms') ?? STATEMENT_MS,
     connectTimeoutMs: count(given, 'connect_timeout_ms') ?? CONNECT_MS,
   };
+}
+
+/** An @ in its path is the end of a password with a slash in it, and half of it would be taken for the database. */
+function isPostgresUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, username, password, pathname } = new URL(text);
+  try {
+    for (const part of [username, password, pathname]) decodeURIComponent(part);
+  } catch {
+    return false; // an escape that is no letter of UTF-8
+  }
+  return /^postgres(?:ql)?:$/.test(protocol) && !pathname.includes('@');
 }
 
 type Given = ReadonlyMap<string, string | undefined>;
