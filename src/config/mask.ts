@@ -34,14 +34,15 @@ function ownSetting(path: string): ReturnType<typeof settingAt> {
 }
 
 /** `user:password@` where nobody can be sure that it is one: what is between the first colon and the last @. */
-const CREDENTIALS = /^((?:[a-z][a-z0-9+.-]*:\/\/)?[^\s:/@]*:)\S+@/i;
+const CREDENTIALS = /^((?:[a-z][a-z0-9+.-]*:\/\/)?[^\s:/@]*:(?!\/\/))\S+@/i;
 
 /** A database is found by its address; what opens it is in the user's part and in what follows the question mark. */
 function withoutPassword(text: string): string {
-  if (!text.includes('://') || !URL.canParse(text)) return text.replace(CREDENTIALS, `$1${MASK}@`);
+  const bare = text.replace(CREDENTIALS, `$1${MASK}@`);
+  if (!text.includes('://') || !URL.canParse(text)) return bare;
   const url = new URL(text);
   // A slash in the password ends the host for whoever reads addresses, and the rest would be shown as a path.
-  if (url.password === '' && url.pathname.includes('@')) return text.replace(CREDENTIALS, `$1${MASK}@`);
+  if (url.password === '' && bare !== text) return bare;
   if (url.password === '' && url.search === '' && url.username === '') return text;
   if (url.password !== '') url.password = MASK;
   else if (url.protocol.startsWith('http') && url.username !== '') url.username = MASK;

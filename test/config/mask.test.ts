@@ -9,7 +9,9 @@ test.each([
   ['postgres://ada:12/pa55@word@host/db', 'postgres://ada:********@host/db'],
   ['postgres://ada:pa#pa55word@host/db', 'postgres://ada:********@host/db'],
   ['ada:pa55word@host/db', 'ada:********@host/db'],
+  ['postgres://ada:12?pa55word@host/db', 'postgres://ada:********@host/db'],
   ['https://proxy:8080/v1', 'https://proxy:8080/v1'],
+  ['https://host/@scope/v1', 'https://host/@scope/v1'],
   ['claude@home', 'claude@home'],
 ])('of %s only what is no password is shown', (text, shown) => {
   expect(maskedValue('store.url', text)).toBe(shown);

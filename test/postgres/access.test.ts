@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,8 +6,8 @@ import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import { RepriseError } from '../../src/errors.ts';
-import { cliEnv } from '../support/cli-env.ts';
 import { Cluster } from '../support/cluster.ts';
+import { type Ran, runBeside } from '../support/command-line.ts';
 import {
   cannotMakeCertificates,
   type GuardedPostgres,
@@ -40,26 +39,14 @@ async function refusal(url: string): Promise<RepriseError | undefined> {
   }
 }
 
-interface Ran {
-  readonly args: string;
-  readonly status: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-async function reprise(url: string, ...args: readonly string[]): Promise<Ran> {
-  const child = spawn(process.execPath, ['bin/reprise.cjs', ...args], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: cliEnv({
-      REPRISE_HOME: home,
-      REPRISE_STORE: 'postgres',
-      REPRISE_STORE_URL: url,
-      REPRISE_LOG_LEVEL: 'trace',
-    }),
-  });
-  const status = new Promise<number | null>((resolve) => child.once('close', resolve));
-  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
-  return { args: args.join(' '), status: await status, stdout, stderr };
+async function reprise(url: string, ...args: readonly string[]): Promise<Ran & { readonly args: string }> {
+  const env = {
+    REPRISE_HOME: home,
+    REPRISE_STORE: 'postgres',
+    REPRISE_STORE_URL: url,
+    REPRISE_LOG_LEVEL: 'trace',
+  };
+  return { args: args.join(' '), ...(await runBeside(args, { env })) };
 }
 
 describe('a server that asks who comes', () => {

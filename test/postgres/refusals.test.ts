@@ -79,6 +79,7 @@ describe('a store that cannot be opened says why and what to do', () => {
     'nothing',
     'postgres://u:secret@h/db?pool_max=none',
     'postgres://u:55/secret@h/db',
+    'postgres://u:55?secret@h/db',
     'postgres://u:%ffsecret@h/db',
   ])('%s', async (url) => {
     const error = await refusal(url);

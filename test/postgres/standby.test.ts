@@ -3,6 +3,7 @@ import { openStore } from '../../src/config/open.ts';
 import type { RepriseError } from '../../src/errors.ts';
 import { createHistory } from '../../src/testing/crash/history.ts';
 import { assertClean } from '../../src/testing/crash/judge.ts';
+import { runBeside } from '../support/command-line.ts';
 import { startServer } from '../support/http.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres-server.ts';
 import { query } from '../support/postgres-suite.ts';
@@ -34,6 +35,15 @@ test('a replica is refused as a store, with what to do', async () => {
   );
   expect(error).toMatchObject({ code: 'STORE_READ_ONLY', outcome: 'none' });
   expect((error as RepriseError).details['next']).toContain('primary');
+  const env = { REPRISE_HOME: '/nonexistent', REPRISE_STORE: 'postgres', REPRISE_STORE_URL: standby.url };
+  const [list, doctor] = await Promise.all([
+    runBeside(['ls'], { env }),
+    runBeside(['doctor', '--json'], { env }),
+  ]);
+  expect([list.status, list.stdout]).toEqual([1, '']);
+  expect(list.stderr).toMatch(/is a replica.*\(STORE_READ_ONLY\)\n.*primary\.\n$/);
+  const { data } = JSON.parse(doctor.stdout) as { readonly data: readonly object[] };
+  expect(data).toContainEqual(expect.objectContaining({ name: 'store', ok: false }));
 });
 
 test('a node goes on by itself when a replica takes the place of its server, with everything it acknowledged', async () => {

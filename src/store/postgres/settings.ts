@@ -58,16 +58,17 @@ export function parsePostgresUrl({ url, ...options }: PostgresOptions): Postgres
   };
 }
 
-/** An @ in its path is the end of a password with a slash in it, and half of it would be taken for the database. */
+/** An @ behind the host is the end of a password with a slash in it, and half of it would be taken for the database. */
 function isPostgresUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
-  const { protocol, username, password, pathname } = new URL(text);
+  const { protocol, username, password, pathname, search, hash } = new URL(text);
   try {
     for (const part of [username, password, pathname]) decodeURIComponent(part);
   } catch {
     return false; // an escape that is no letter of UTF-8
   }
-  return /^postgres(?:ql)?:$/.test(protocol) && !pathname.includes('@');
+  const behind = username === '' && password === '' ? pathname + search + hash : pathname;
+  return /^postgres(?:ql)?:$/.test(protocol) && !behind.includes('@');
 }
 
 type Given = ReadonlyMap<string, string | undefined>;
