@@ -15,12 +15,11 @@ export function cannotPool(): string | undefined {
 export class PgBouncer implements AsyncDisposable {
   readonly #folder: string;
   readonly #port: number;
-  readonly #child: ChildProcess;
+  #child: ChildProcess | undefined;
 
-  private constructor(folder: string, port: number, child: ChildProcess) {
+  private constructor(folder: string, port: number) {
     this.#folder = folder;
     this.#port = port;
-    this.#child = child;
   }
 
   static async before(url: string): Promise<PgBouncer> {
@@ -45,14 +44,9 @@ max_client_conn = 500
 `,
     );
     chmodSync(folder, 0o755);
-    // It refuses to run as root, as the server does.
-    const child = spawn('pgbouncer', [join(folder, 'pgbouncer.ini')], {
-      ...serverAccount(),
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
-    const pooler = new PgBouncer(folder, port, child);
+    const pooler = new PgBouncer(folder, port);
     try {
-      await pooler.#ready();
+      await pooler.start();
       return pooler;
     } catch (error) {
       await pooler[Symbol.asyncDispose]();
@@ -67,21 +61,33 @@ max_client_conn = 500
     return own.href;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#child.exitCode === null && this.#child.signalCode === null) {
-      const gone = once(this.#child, 'exit');
-      this.#child.kill('SIGKILL');
-      await gone;
-    }
-    rmSync(this.#folder, { recursive: true, force: true });
-  }
-
-  async #ready(): Promise<void> {
+  /** After a kill, on the same port. */
+  async start(): Promise<void> {
+    // It refuses to run as root, as the server does.
+    const child = spawn('pgbouncer', [join(this.#folder, 'pgbouncer.ini')], {
+      ...serverAccount(),
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    this.#child = child;
     let said = '';
-    for await (const chunk of this.#child.stderr ?? []) {
+    for await (const chunk of child.stderr) {
       said += String(chunk);
       if (/process up/.test(said)) break;
     }
     if (!/process up/.test(said)) throw new Error(`PgBouncer does not start: ${said}`);
+  }
+
+  /** kill -9, with every connection that goes through it. */
+  async kill(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const gone = once(child, 'exit');
+    child.kill('SIGKILL');
+    await gone;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
+    rmSync(this.#folder, { recursive: true, force: true });
   }
 }
