@@ -147,7 +147,7 @@ describe.skipIf(noCertificates !== undefined)(
     const seen = async (address: string): Promise<unknown> => {
       await using _ = await openStore({ kind: 'postgres', url: address });
       const { rows } = await guarded.admin(
-        "SELECT bool_and(s.ssl) AS ssl FROM pg_stat_ssl s JOIN pg_stat_activity a USING (pid) WHERE usename IN ('eve', 'ada')",
+        "SELECT bool_and(s.ssl) AS ssl FROM pg_stat_ssl s JOIN pg_stat_activity a USING (pid) WHERE usename IN ('ada', 'eve', 'carol')",
       );
       return rows[0].ssl;
     };
@@ -165,7 +165,7 @@ describe.skipIf(noCertificates !== undefined)(
       beforeAll(async () => {
         await guarded.setTls(true);
         // The tables are hers.
-        await guarded.admin('GRANT ada TO eve');
+        await guarded.admin('GRANT ada TO eve, carol');
         expect(await refusal(guarded.url())).toBeUndefined();
       });
 
@@ -199,6 +199,14 @@ describe.skipIf(noCertificates !== undefined)(
           expect(name?.message).toContain('for another name');
         },
       );
+
+      test('lets in who shows a certificate, and nobody who should and does not', async () => {
+        const options = { sslmode: 'verify-full', sslrootcert: guarded.authority };
+        expect(await seen(url({ ...options, ...guarded.ofCarol }, { user: 'carol' }))).toBe(true);
+        const refused = await refusal(url(options, { user: 'carol' }));
+        expect(refused).toMatchObject({ code: 'CONNECT_FAILED', outcome: 'none' });
+        expect(refused?.message).toContain('valid client certificate');
+      });
 
       test('a file that is not there or no certificate is told as that', async () => {
         const missing = await refusal(url({ sslmode: 'verify-full', sslrootcert: '/nowhere/ca.pem' }));

@@ -18,6 +18,8 @@ export interface GuardedPostgres extends AsyncDisposable {
   /** Of the authority that signed it, and of another one. */
   readonly authority: string;
   readonly otherAuthority: string;
+  /** By the same authority, for who shows one herself. */
+  readonly ofCarol: { readonly sslcert: string; readonly sslkey: string };
 }
 
 /** Why there can be no certificates here, or undefined. */
@@ -25,10 +27,14 @@ export function cannotMakeCertificates(): string | undefined {
   return spawnSync('openssl', ['version']).status === 0 ? undefined : 'needs openssl';
 }
 
-/** `ada` proves her password, `eve` is let in by TLS only, `mallory` not at all; databases are `app` and `other`. */
+/**
+ * `ada` proves her password, `eve` does so by TLS only, `carol` shows a certificate, `mallory` is not let in at all; databases
+ * are `app` and `other`.
+ */
 const RULES = `host all reprise 127.0.0.1/32 trust
 host app mallory 127.0.0.1/32 reject
 hostssl app eve 127.0.0.1/32 scram-sha-256
+hostssl app carol 127.0.0.1/32 cert
 host app,missing ada,nobody_here 127.0.0.1/32 scram-sha-256
 `;
 
@@ -47,7 +53,7 @@ export async function openGuardedPostgres(): Promise<GuardedPostgres> {
   };
   const { rows } = await admin("SELECT current_setting('data_directory') AS data");
   const data = String(rows[0].data);
-  for (const user of ['ada', 'eve', 'mallory'])
+  for (const user of ['ada', 'eve', 'carol', 'mallory'])
     await admin(`CREATE ROLE ${user} LOGIN PASSWORD '${PASSWORD}'`);
   await admin('CREATE DATABASE app OWNER ada');
   await admin('CREATE DATABASE other OWNER ada');
@@ -64,17 +70,19 @@ export async function openGuardedPostgres(): Promise<GuardedPostgres> {
       if (isOn) {
         makeCertificates(folder);
         const { uid, gid } = statSync(data);
-        for (const name of ['server.crt', 'server.key']) {
+        for (const name of ['server.crt', 'server.key', 'ca.crt']) {
           // The server takes no key that others may read.
           execFileSync('cp', [join(folder, name), join(data, name)]);
           chmodSync(join(data, name), 0o600);
           chownSync(join(data, name), uid, gid);
         }
       }
+      await admin("ALTER SYSTEM SET ssl_ca_file = 'ca.crt'");
       await admin(`ALTER SYSTEM SET ssl = ${isOn ? 'on' : 'off'}`);
       await reload();
     },
     authority: join(folder, 'ca.crt'),
+    ofCarol: { sslcert: join(folder, 'carol.crt'), sslkey: join(folder, 'carol.key') },
     otherAuthority: join(folder, 'other.crt'),
     async [Symbol.asyncDispose]() {
       await server.stop();
@@ -93,7 +101,7 @@ async function ask({ url }: PostgresServer, sql: string): Promise<pg.QueryResult
   }
 }
 
-/** Two authorities, and a server's certificate by the first. */
+/** Two authorities, and by the first a certificate of the server and one of `carol`. */
 function makeCertificates(folder: string): void {
   const run = (...args: readonly string[]): unknown =>
     execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' });
@@ -103,10 +111,15 @@ function makeCertificates(folder: string): void {
       ...['req', '-x509', ...newKey, '-keyout', `${name}.key`, '-out', `${name}.crt`],
       ...['-days', '2', '-subj', `/CN=${name} of a test`],
     );
-  run('req', ...newKey, '-keyout', 'server.key', '-out', 'server.csr', '-subj', '/CN=localhost');
-  writeFileSync(join(folder, 'names'), 'subjectAltName=DNS:localhost\n');
-  run(
-    ...['x509', '-req', '-in', 'server.csr', '-CA', 'ca.crt', '-CAkey', 'ca.key', '-CAcreateserial'],
-    ...['-days', '2', '-extfile', 'names', '-out', 'server.crt'],
-  );
+  for (const [name, subject] of [
+    ['server', 'localhost'],
+    ['carol', 'carol'],
+  ] as const) {
+    run('req', ...newKey, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', `/CN=${subject}`);
+    writeFileSync(join(folder, 'names'), `subjectAltName=DNS:${subject}\n`);
+    run(
+      ...['x509', '-req', '-in', `${name}.csr`, '-CA', 'ca.crt', '-CAkey', 'ca.key', '-CAcreateserial'],
+      ...['-days', '2', '-extfile', 'names', '-out', `${name}.crt`],
+    );
+  }
 }
