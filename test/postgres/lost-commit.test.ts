@@ -2,6 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Connections } from '../../src/store/postgres/connections.ts';
 import { currentNode } from '../../src/store/postgres/holder.ts';
+import { ServerTimeline } from '../../src/store/postgres/server-timeline.ts';
 import { parsePostgresUrl } from '../../src/store/postgres/settings.ts';
 import { type StoreContext, transaction } from '../../src/store/postgres/transaction.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres-server.ts';
@@ -30,7 +31,13 @@ beforeEach(async () => {
 });
 
 function contextOf(connections: Connections): StoreContext {
-  return { connections, now: () => new Date().toISOString(), self: currentNode('e'), tell: () => undefined };
+  return {
+    connections,
+    now: () => new Date().toISOString(),
+    self: currentNode('e'),
+    tell: () => undefined,
+    timeline: new ServerTimeline(),
+  };
 }
 
 /** A transaction whose commit is trapped on its way, or whose answer is. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Connections } from '../../src/store/postgres/connections.ts';
 import { currentNode } from '../../src/store/postgres/holder.ts';
+import { ServerTimeline } from '../../src/store/postgres/server-timeline.ts';
 import { parsePostgresUrl } from '../../src/store/postgres/settings.ts';
 import type { StoreContext } from '../../src/store/postgres/transaction.ts';
 
@@ -8,5 +9,11 @@ import type { StoreContext } from '../../src/store/postgres/transaction.ts';
 export function nodeOn(url: string): StoreContext {
   const connections = new Connections(parsePostgresUrl({ url }));
   const now = (): string => new Date().toISOString();
-  return { connections, now, self: currentNode(randomUUID()), tell: () => undefined };
+  return {
+    connections,
+    now,
+    self: currentNode(randomUUID()),
+    tell: () => undefined,
+    timeline: new ServerTimeline(),
+  };
 }

@@ -22,12 +22,19 @@ export type OnDamage = (row: SessionRow, seq: number) => Promise<void>;
 export class LineReader {
   readonly #sql: Sql;
   readonly #onDamage: OnDamage;
-  readonly #warm: TailCache;
+  readonly #cacheTtlMs: number;
+  #warm: TailCache;
 
   constructor(sql: Sql, { onDamage, cacheTtlMs = DEFAULT_CACHE_TTL_MS }: LineReaderOptions) {
     this.#sql = sql;
     this.#onDamage = onDamage;
+    this.#cacheTtlMs = cacheTtlMs;
     this.#warm = new TailCache(cacheTtlMs);
+  }
+
+  /** The server has lost lines, and numbers and ids of theirs may be others' now. */
+  forgetAll(): void {
+    this.#warm = new TailCache(this.#cacheTtlMs);
   }
 
   async read(id: string, { from, limit = PAGE, direction = 'forward' }: ReadRange): Promise<EntryPage> {

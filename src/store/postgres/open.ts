@@ -8,6 +8,7 @@ import { migrate } from './migrate.ts';
 import { PostgresStore } from './postgres-store.ts';
 import { SearchIndexer } from './search-indexer.ts';
 import { ServerClock } from './server-clock.ts';
+import { ServerTimeline } from './server-timeline.ts';
 import { type PostgresOptions, parsePostgresUrl } from './settings.ts';
 import type { News } from './transaction.ts';
 import { Wakes } from './wakes.ts';
@@ -50,6 +51,7 @@ export async function openPostgresStore({
     connections,
     now: createClock(now),
     self: currentNode(engineId),
+    timeline: new ServerTimeline(),
     tell: (news: News) => {
       wakes.tell(news);
       if (news.sessions.size > 0) indexer?.wake();

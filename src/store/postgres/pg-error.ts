@@ -17,6 +17,12 @@ export function isUseless(error: unknown): boolean {
   return isLost(error) || meaningOf(error as PgFailure).code === 'STORE_READ_ONLY';
 }
 
+/** The server itself has refused a statement, and goes on: nobody else's failure and no last word. */
+export function isRefusal(error: unknown): boolean {
+  const state = sqlState(error);
+  return state !== '' && !isLostState(state);
+}
+
 /** Of the answer to a commit: a rule was broken, the state was wrong, or others were faster. */
 const REFUSED_COMMITS = /^(?:23|25|40)/;
 

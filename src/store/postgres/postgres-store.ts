@@ -117,6 +117,8 @@ export class PostgresStore implements Store {
       onDamage: (row, seq) => this.#noteDamage(row, seq),
       cacheTtlMs,
     });
+    // Whoever runs a turn asks for its lease first, and so knows of it before a history is read.
+    context.timeline.onChange(() => this.#lines.forgetAll());
     this.#leases = new LeaseKeeper(connections, self);
     const { engineId } = self;
     this.#live = new LiveRelay({ connections, wakes, engineId, closing: closing.signal, clock });

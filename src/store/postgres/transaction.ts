@@ -4,7 +4,8 @@ import { RepriseError } from '../../errors.ts';
 import { notFinished } from '../common/copy-state.ts';
 import type { Connections } from './connections.ts';
 import type { NodeHolder } from './holder.ts';
-import { isCollision, isLost, isRefusedCommit, isUseless, pgError } from './pg-error.ts';
+import { isCollision, isLost, isRefusal, isRefusedCommit, isUseless, pgError } from './pg-error.ts';
+import type { ServerTimeline } from './server-timeline.ts';
 import { Tx } from './tx.ts';
 
 /** What is new after a commit: ids of sessions with new lines, and of those whose inbox changed. */
@@ -20,6 +21,7 @@ export interface StoreContext {
   readonly self: NodeHolder;
   /** Called after a commit that has something new. */
   readonly tell: (news: News) => void;
+  readonly timeline: ServerTimeline;
 }
 
 const MAX_TRIES = 6;
@@ -120,7 +122,8 @@ async function run<T>(
     try {
       value = await work(tx);
       // Answered long ago, unless the work has waited for nothing.
-      const { copying } = (await begun) ?? {};
+      const { copying, life } = (await begun) ?? {};
+      if (life !== undefined) context.timeline.note(life);
       if (copying != null && !isCopy) throw notFinished(copying);
       tx.flush();
     } catch (error) {
@@ -160,7 +163,7 @@ async function commit(
     ({ command } = await client.query('COMMIT'));
   } catch (error) {
     // A statement that was refused takes its transaction with it, whatever became of the connection afterwards.
-    if (tx.failure !== undefined && !isLost(tx.failure)) throw tx.failure;
+    if (isRefusal(tx.failure)) throw tx.failure;
     if (!isRefusedCommit(error)) return error;
     throw error;
   }

@@ -1,0 +1,23 @@
+/** Of what a transaction is told of the server, the first part: the number of the history it writes, in hexadecimal. */
+const DIGITS = 8;
+
+/**
+ * Which history the server writes. A replica that takes the place of its server begins another one, and what it had not
+ * got is gone: the same numbers are then given to other lines, and nothing that was read before may be believed by them.
+ */
+export class ServerTimeline {
+  readonly #onChange: (() => void)[] = [];
+  #known: string | undefined;
+
+  onChange(listener: () => void): void {
+    this.#onChange.push(listener);
+  }
+
+  /** What a transaction was told when it began. */
+  note(life: string): void {
+    const timeline = life.slice(0, DIGITS);
+    if (timeline === this.#known) return;
+    if (this.#known !== undefined) for (const listener of this.#onChange) listener();
+    this.#known = timeline;
+  }
+}
