@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import type { RepriseError } from '../../src/errors.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { AppendOptions, Store } from '../../src/store/store.ts';
 import { createHistory } from '../../src/testing/crash/history.ts';
 import { assertClean } from '../../src/testing/crash/judge.ts';
 import { runBeside } from '../support/command-line.ts';
@@ -111,14 +111,14 @@ test('a node goes on by itself when a replica takes the place of its server, wit
   expect((await store.verify()).status).toBe('clean');
 });
 
-test('a node believes nothing it has read of a server whose replica had not got it', async () => {
+test('a node believes nothing it has read of a server whose replica had not got it, and holds nothing of it', async () => {
   // The one that was promoted, and one that stops following it.
   const [ahead, behind] = [standby, await startPostgres({ standbyOf: standby.url })];
   await using _behind = { [Symbol.asyncDispose]: () => behind.stop() };
   await using address = await TcpProxy.before(ahead.url);
   await using far = await openStore({ kind: 'postgres', url: address.through(ahead.url) });
-  const say = (store: Store, content: string): Promise<unknown> =>
-    store.append('told', [{ type: 'message', message: { role: 'user', content } }]);
+  const say = (store: Store, content: string, options: AppendOptions = {}): Promise<unknown> =>
+    store.append('told', [{ type: 'message', message: { role: 'user', content } }], options);
   const heard = async (store: Store): Promise<unknown[]> =>
     (await store.tail('told')).entries.map(
       ({ entry }) => (entry as { message?: { content?: unknown } }).message?.content,
@@ -136,7 +136,8 @@ test('a node believes nothing it has read of a server whose replica had not got 
   await query(behind.url, "ALTER SYSTEM SET primary_conninfo = ''");
   await query(behind.url, 'SELECT pg_reload_conf()');
   await expect.poll(replicas).toEqual([{ same: null }]);
-  await say(far, 'only one has it');
+  const lost = await far.lease('told');
+  await say(far, 'only one has it', { epoch: lost.epoch });
   expect(await heard(far)).toEqual(['both have it', 'only one has it']);
 
   await ahead.crash();
@@ -145,7 +146,11 @@ test('a node believes nothing it has read of a server whose replica had not got 
   await query(behind.url, 'SELECT pg_promote()');
   // Another node gives the same number, and with it the same id, to something else.
   await using near = await openStore({ kind: 'postgres', url: behind.url });
-  await say(near, 'said anew');
+  const held = await near.lease('told');
+  await say(near, 'said anew', { epoch: held.epoch });
+  // Nor does it hold what it was granted.
+  await expect(say(far, 'too late', { epoch: lost.epoch })).rejects.toMatchObject({ code: 'FENCED' });
+  await held.release();
   const lease = await far.lease('told');
   expect(await heard(far)).toEqual(['both have it', 'said anew']);
   await lease.release();

@@ -1,5 +1,15 @@
+import { EPOCH_JUMP } from '../common/epoch-jump.ts';
+
 /** Of what a transaction is told of the server, the first part: the number of the history it writes, in hexadecimal. */
 const DIGITS = 8;
+
+/**
+ * How many epochs nobody is granted in this history: those a server before it may have granted without a replica knowing.
+ * So no epoch is ever granted twice, and whoever holds one of a lost history is fenced like any other.
+ */
+export function skippedEpochs(life: string): number {
+  return (Number.parseInt(life.slice(0, DIGITS), 16) - 1) * EPOCH_JUMP;
+}
 
 /**
  * Which history the server writes. A replica that takes the place of its server begins another one, and what it had not

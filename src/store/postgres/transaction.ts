@@ -5,7 +5,7 @@ import { notFinished } from '../common/copy-state.ts';
 import type { Connections } from './connections.ts';
 import type { NodeHolder } from './holder.ts';
 import { isCollision, isLost, isRefusal, isRefusedCommit, isUseless, pgError } from './pg-error.ts';
-import type { ServerTimeline } from './server-timeline.ts';
+import { type ServerTimeline, skippedEpochs } from './server-timeline.ts';
 import { Tx } from './tx.ts';
 
 /** What is new after a commit: ids of sessions with new lines, and of those whose inbox changed. */
@@ -117,7 +117,10 @@ async function run<T>(
       .query<Begun>(`BEGIN; ${limit} ${connections.isOpen ? BEGUN_HERE : BEGUN}`)
       .then(([row]) => row);
     begun.catch(() => undefined);
-    tx.epochFloor = async () => (await begun)?.epoch_floor ?? 0;
+    tx.epochFloor = async () => {
+      const { epoch_floor, life } = (await begun) ?? {};
+      return (epoch_floor ?? 0) + (life === undefined ? 0 : skippedEpochs(life));
+    };
     let value: T;
     try {
       value = await work(tx);

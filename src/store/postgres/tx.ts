@@ -20,7 +20,7 @@ export class Tx implements Sql {
   };
   /** Rows this transaction has locked, as it has changed them: the one copy to work on. */
   readonly sessions: Map<string, SessionRow> = new Map();
-  /** Nobody is granted a lease below it: those of a store this one was copied from. */
+  /** Nobody is granted a lease below it: those of a store this one was copied from, and of a server it was a replica of. */
   epochFloor: () => Promise<number> = async () => 0;
   readonly #dirty: Set<string> = new Set();
   #lines: LineRow[] = [];
