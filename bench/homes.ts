@@ -29,6 +29,8 @@ export interface Scale {
   readonly large: number;
   /** Whose turns are under way while others are measured. */
   readonly busySessions: number;
+  /** How long clients are let loose on a server. */
+  readonly serverSeconds: number;
 }
 
 const FULL: Scale = {
@@ -39,6 +41,7 @@ const FULL: Scale = {
   scan: 10_000,
   large: 100_000,
   busySessions: 1_000,
+  serverSeconds: 60,
 };
 
 export const SCALES: Readonly<Record<'full' | 'quick' | 'large', Scale>> = {
@@ -51,6 +54,7 @@ export const SCALES: Readonly<Record<'full' | 'quick' | 'large', Scale>> = {
     scan: 2_000,
     large: 10_000,
     busySessions: 1_000,
+    serverSeconds: 10,
   },
   /** Takes minutes to fill. */
   large: { ...FULL, history: 1_000_000, sessions: 100_000, scan: 100_000 },

@@ -9,6 +9,7 @@ import { markdown, type Row, type Task } from './measure.ts';
 import { postgresTasks } from './postgres.ts';
 import { postgresReadTasks } from './postgres-reads.ts';
 import { searchTasks } from './search.ts';
+import { serverLoadTasks } from './server-load.ts';
 import { sessionMemoryTasks } from './session-memory.ts';
 import { streamTasks } from './sse.ts';
 import { startUpTasks } from './start-up.ts';
@@ -53,6 +54,7 @@ async function bench(scale: Scale): Promise<void> {
       ...readTasks(homes, scale),
       ...searchTasks(homes.folder, scale),
       ...acceptTasks(homes.folder, scale),
+      ...serverLoadTasks(scale),
       ...streamTasks(),
       ...sessionMemoryTasks(),
       ...startUpTasks(homes, scale),

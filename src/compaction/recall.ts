@@ -82,11 +82,22 @@ function openAsks(spoken: readonly SpokenEntry[]): Fact[] {
   const asks: Fact[] = [];
   for (const { speaker, text } of spoken) {
     if (speaker !== 'user') continue;
-    for (const match of text.slice(0, 4000).matchAll(/[^.!?。！？\n]{4,180}[?？]/g)) {
-      asks.push({ kind: 'ask', text: match[0].trim() });
-    }
+    for (const ask of questionsIn(text.slice(0, 4000))) asks.push({ kind: 'ask', text: ask });
   }
   return asks.slice(-10);
+}
+
+const SENTENCE_ENDS = /[.!?。！？\n]/g;
+const [MIN_ASK, MAX_ASK] = [4, 180];
+
+/** Sentence by sentence: a pattern for whole questions would begin anew at every letter of a text without any. */
+function* questionsIn(text: string): Generator<string> {
+  let begin = 0;
+  for (const { 0: mark, index } of text.matchAll(SENTENCE_ENDS)) {
+    const isAsk = (mark === '?' || mark === '？') && index - begin >= MIN_ASK;
+    if (isAsk) yield text.slice(Math.max(begin, index - MAX_ASK), index + 1).trim();
+    begin = index + 1;
+  }
 }
 
 /** Compared without regard to case and runs of white space; nothing else is forgiven. */

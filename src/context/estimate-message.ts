@@ -55,9 +55,28 @@ export function estimateMessagesTokens(messages: readonly object[]): number {
 
 /** A projected message, a message of an API, or a stored entry; an entry counts as what it contributes itself. */
 export function estimateTokens(message: object): number {
-  const { type, role, content, results, tool_calls } = message as JsonObject;
+  const { type, role } = message as JsonObject;
   if (typeof role !== 'string') return typeof type === 'string' ? estimateEntryTokens(message as Entry) : 0;
-  if (role === 'bashExecution') return shellTokens(message as JsonObject);
+  // What a caller may still change is counted again.
+  if (!isSettled(message as JsonObject)) return messageTokens(message as JsonObject);
+  let tokens = counted.get(message);
+  if (tokens === undefined) {
+    tokens = messageTokens(message as JsonObject);
+    counted.set(message, tokens);
+  }
+  return tokens;
+}
+
+function isSettled(message: JsonObject): boolean {
+  if (!Object.isFrozen(message)) return false;
+  return [message['content'], message['results'], message['tool_calls']].every(
+    (list) => !Array.isArray(list) || (Object.isFrozen(list) && list.every((part) => Object.isFrozen(part))),
+  );
+}
+
+function messageTokens(message: JsonObject): number {
+  const { role, content, results, tool_calls } = message;
+  if (role === 'bashExecution') return shellTokens(message);
   let tokens = MESSAGE_TOKENS + contentTokens(content);
   if (Array.isArray(results)) for (const result of results) tokens += resultTokens(result);
   if (Array.isArray(tool_calls)) for (const call of tool_calls) tokens += CALL_TOKENS + jsonTokens(call);

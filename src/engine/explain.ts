@@ -4,7 +4,8 @@ import type { ModelRequest } from '../models/model.ts';
 import type { Entry } from '../transcript/entry.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
 import type { CallManifest } from './manifest.ts';
-import { makeView, type RequestFrame, requestHash } from './turn-context.ts';
+import { requestHash } from './request-hash.ts';
+import { makeView, type RequestFrame } from './turn-context.ts';
 
 export interface ExplainedCall extends CallManifest {
   /** The request made again from the history. */

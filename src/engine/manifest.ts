@@ -1,6 +1,7 @@
 import type { FinishEvent } from '../models/model.ts';
 import type { Usage } from '../transcript/entry.ts';
-import { type ContextView, requestHash, type TokenSplit } from './turn-context.ts';
+import { requestHash } from './request-hash.ts';
+import type { ContextView, TokenSplit } from './turn-context.ts';
 
 /** What one call of the model saw, small enough to be kept for ever and enough to make the request again. */
 export interface CallManifest {

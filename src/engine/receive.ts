@@ -69,11 +69,14 @@ export class Receiver {
     const now = options.clock.now();
     const draft = this.#draft(message, route, now);
     const { sessionKey, source, idempotencyKey } = draft;
+    // Asked side by side: whoever waits here waits for the store, and both are looks.
+    const echo = ownOutput(store, route.agentId, message);
+    echo.catch(() => undefined); // told below, if anybody still wants to know
     // Answered as the first time, before anything that may have changed since is looked at.
     if (idempotencyKey !== undefined && (await store.inbox.known({ sessionKey, source, idempotencyKey })))
       return this.#told(await store.inbox.receive({ ...draft, body: bodyOf(message) }));
     this.#assertAllowed(message, route);
-    const own = await ownOutput(store, route.agentId, message);
+    const own = await echo;
     if (own !== undefined) return this.#ignore({ ...draft, body: bodyOf(message) }, own);
     if (message.system === true) return this.#accept(message, route, draft, { now, atOnce: true });
     const trigger = parseResetTrigger(message.text, route.options.resetTriggers);

@@ -44,7 +44,7 @@ import { type SubagentRun, Subagents } from './subagents.ts';
 import { policyOf } from './tool-policy.ts';
 import { createSessionTools } from './tools/session-tools.ts';
 import type { Tool } from './tools/tool.ts';
-import { awaitEnd, ended, endOf, startTurn, type TurnStream } from './turn-stream.ts';
+import { answeredBy, awaitEnd, endOf, startTurn, type TurnStream } from './turn-stream.ts';
 
 export interface RepriseOptions {
   readonly store: Store;
@@ -258,7 +258,7 @@ export class Reprise implements AsyncDisposable {
   async inbox(inboxId: string): Promise<InboxStatus> {
     const own = await this.store.inbox.get(inboxId);
     const { sessionId } = own;
-    const item = await ended(this.store, inboxId);
+    const item = await answeredBy(this.store, own);
     const merged = own === item ? {} : { mergedInto: item.inboxId };
     const { state: status } = own.state === 'merged' ? own : item;
     if (OPEN.has(item.state)) return { status, sessionId, ...merged };

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { Calibration } from '../context/calibration.ts';
 import { measureContext } from '../context/calibration.ts';
 import { countChars4 } from '../context/chars4.ts';
@@ -8,10 +7,11 @@ import type { Model, ModelRequest, ModelTool, ThinkingLevel } from '../models/mo
 import { loadBlobs } from '../store/load-blobs.ts';
 import { hydrateBlobs } from '../transcript/blobs.ts';
 import type { Entry } from '../transcript/entry.ts';
-import { project } from '../transcript/project.ts';
+import { projectSelection } from '../transcript/project.ts';
 import { type Selection, selectContext } from '../transcript/select.ts';
 import { pathEntries } from '../transcript/tree.ts';
 import type { Profile } from './profiles.ts';
+import { sharedMessages } from './shared-messages.ts';
 import type { TurnStore } from './turn-store.ts';
 
 /** Everything a request is made of besides the history. */
@@ -65,11 +65,12 @@ export async function viewContext(
 export function makeView(entries: readonly Entry[], frame: RequestFrame, leaf?: string | null): ContextView {
   const { model, system, tools, maxOutputTokens, profile, calibration } = frame;
   const selection = selectContext(entries, { leaf });
-  const { messages, thinkingLevel: before } = project(entries, {
+  const { messages: projected, thinkingLevel: before } = projectSelection(selection, {
     target: model.target,
     carrier: profile.carrier,
-    leaf,
   });
+  // Somewhere back in the history: nobody goes on from there.
+  const messages = leaf === undefined ? sharedMessages(selection.entries[0], projected) : projected;
   const thinkingLevel = frame.thinkingLevel ?? (before as ThinkingLevel | undefined);
   const split = splitTokens(selection, system, tools);
   const fixedTokens = split.system + split.tools;
@@ -118,9 +119,4 @@ function splitTokens(
     history,
     newest,
   };
-}
-
-/** Of exactly what is sent, so that `explain` can show that it has rebuilt the same request. */
-export function requestHash({ system = '', messages, tools = [] }: ModelRequest): string {
-  return createHash('sha256').update(JSON.stringify({ system, tools, messages })).digest('hex');
 }

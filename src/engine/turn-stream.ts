@@ -128,9 +128,10 @@ export async function awaitEnd(
   });
   const over = new AbortController();
   try {
-    const { sessionId, sessionKey } = await store.inbox.get(inboxId);
+    const own = await store.inbox.get(inboxId);
+    const { sessionId, sessionKey } = own;
     const receipt = { inboxId, sessionId, sessionKey, fresh: false, held: false, dropped: [] };
-    const item = await ended(store, inboxId);
+    const item = await answeredBy(store, own);
     if (!OPEN_STATES.has(item.state)) return endOf(item);
     const runHere = (): void => void run(receipt).catch(() => undefined); // what goes wrong is a state of the row
     runHere();
@@ -229,10 +230,13 @@ async function watchEnd(
 }
 
 /** The row that says how it ends: that of the message it was answered with, where it joined another. */
-export async function ended(store: Store, inboxId: string): Promise<InboxItem> {
-  const item = await store.inbox.get(inboxId);
+export async function answeredBy(store: Store, item: InboxItem): Promise<InboxItem> {
   const into = item.state === 'merged' ? item.detail?.['mergedInto'] : undefined;
-  return typeof into === 'string' ? await ended(store, into) : item;
+  return typeof into === 'string' ? await answeredBy(store, await store.inbox.get(into)) : item;
+}
+
+export async function ended(store: Store, inboxId: string): Promise<InboxItem> {
+  return await answeredBy(store, await store.inbox.get(inboxId));
 }
 
 /** How many are before it; where it is known to run next, nothing is told. */

@@ -106,6 +106,9 @@ export class Metrics implements Disposable {
         quantile,
       });
     this.#delay.reset();
+    const { user, system } = process.cpuUsage();
+    const spent = this.#family('process_cpu_seconds_total', 'Processor time of all threads.', 'counter');
+    spent.values.set('', (user + system) / 1e6);
     const { rss, heapUsed } = process.memoryUsage();
     this.set('process_resident_memory_bytes', 'Memory of the process.', rss);
     this.set('nodejs_heap_used_bytes', 'Heap in use.', heapUsed);

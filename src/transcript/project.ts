@@ -44,8 +44,15 @@ const HIDDEN_RESULT: readonly ContentBlock[] = [{ type: 'text', text: '[removed 
  * J7 in that everything is decided front to back, J8 in the carriers.
  */
 export function project(entries: readonly Entry[], options: ProjectOptions): Projection {
-  const { target, leaf, carrier = 'user', issues, hoistImages } = options;
-  const selection = selectContext(entries, { leaf, issues });
+  const { leaf, issues } = options;
+  return projectSelection(selectContext(entries, { leaf, issues }), options);
+}
+
+/** The same, for whoever has found out already what of it is context. */
+export function projectSelection(
+  selection: Selection,
+  { target, carrier = 'user', hoistImages }: Omit<ProjectOptions, 'leaf' | 'issues'>,
+): Projection {
   const { compaction, edits, model, thinkingLevel, settings } = selection;
   const conversation = new Conversation(target, { hoistImages });
   const judge = ownModelJudge(target, model);

@@ -160,6 +160,21 @@ describe('the recall report', () => {
     expect(texts.some((text) => text.endsWith('/net/retry.ts'))).toBe(true);
   });
 
+  test('a question is its own sentence, or the end of a long one, wherever it stands', () => {
+    const piece = fc.constantFrom('a', ' ', '.', '?', '？', '!', '\n', '。', 'cc', 'b'.repeat(60));
+    const asks = (text: string): string[] =>
+      findFacts([{ speaker: 'user', text } as Parameters<typeof findFacts>[0][number]])
+        .filter(({ kind }) => kind === 'ask')
+        .map((fact) => fact.text);
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
+        const text = pieces.join('');
+        const found = [...text.matchAll(/[^.!?。！？\n]{4,180}[?？]/g)].map(([ask]) => ask.trim());
+        expect(asks(text)).toEqual(found.slice(-10));
+      }),
+    );
+  });
+
   test('says exactly what the summary lost', () => {
     const summary = 'Fixing SRC/NET/retry.ts for OPS-4411. why does build 20931   fail?';
     const { missing, found, total } = recallReport(facts, summary);

@@ -16,6 +16,17 @@ const TEXT = 'The quick brown fox jumps over the lazy dog and runs away from the
 const CALL = { id: 'c1', name: 'read_file', arguments: { path: 'src/main.ts', limit: 200 } };
 
 describe('tokens of messages', () => {
+  test('a message that was changed since it was counted is counted as it is now', () => {
+    const message = Object.freeze({ role: 'user', content: [{ type: 'text', text: 'short' }] });
+    const before = estimateTokens(message);
+    message.content[0] = { type: 'text', text: TEXT };
+    expect(estimateTokens(message)).toBeGreaterThan(before);
+    Object.freeze(message.content);
+    const longer = estimateTokens(message);
+    Object.assign(message.content[0] ?? {}, { text: `${TEXT} ${TEXT}` });
+    expect(estimateTokens(message)).toBeGreaterThan(longer);
+  });
+
   test('an image counts by its pixels, at most what a provider keeps of it, and the most when nobody knows', () => {
     expect(estimateImageTokens(pngBase64(300, 250), 'image/png')).toBe(100);
     expect(estimateImageTokens(pngBase64(8000, 8000), 'image/png')).toBe(1600);

@@ -11,11 +11,9 @@ describe('a message of a channel', () => {
     const { inboxId, sessionId, sessionKey, fresh } = await at.reprise.receive(telegram('hi'));
     expect({ sessionKey, fresh }).toEqual({ sessionKey: 'agent:main:telegram:direct:ada', fresh: true });
     await at.reprise.idle();
-    expect(await at.reprise.inbox(inboxId)).toMatchObject({
-      status: 'done',
-      sessionId,
-      reply: { text: 'hello Ada' },
-    });
+    const became = await at.reprise.inbox(inboxId);
+    expect(became).toMatchObject({ status: 'done', sessionId, reply: { text: 'hello Ada' } });
+    expect(became).not.toHaveProperty('mergedInto');
   });
 
   test('can be followed to its end', async () => {

@@ -1,4 +1,4 @@
-import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import { type Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { connect } from 'node:net';
 import { Reprise, type RepriseOptions } from '../../src/engine/reprise.ts';
 import { createOfflineModel } from '../../src/models/offline/offline-model.ts';
@@ -41,6 +41,8 @@ export interface Ask {
   readonly body?: unknown;
   /** Null: none. */
   readonly token?: string | null;
+  /** Unset: a connection of its own, closed with the answer. */
+  readonly agent?: Agent;
 }
 
 export interface TestServer extends AsyncDisposable {
@@ -96,7 +98,7 @@ export async function startServer(
 export function ask(
   port: number,
   path: string,
-  { method = 'GET', headers = {}, body, token = TOKEN }: Ask = {},
+  { method = 'GET', headers = {}, body, token = TOKEN, agent }: Ask = {},
 ): Promise<Answer> {
   const text = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body);
   return new Promise((resolve, reject) => {
@@ -106,7 +108,7 @@ export function ask(
         port,
         path,
         method,
-        agent: false,
+        agent: agent ?? false,
         headers: {
           ...(token !== null && { Authorization: `Bearer ${token}` }),
           ...(text !== undefined && {
@@ -120,21 +122,36 @@ export function ask(
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
         response.on('error', reject); // cut off in the middle
-        response.on('end', () => {
-          const said = Buffer.concat(chunks).toString();
-          const isJson = /json/.test(response.headers['content-type'] ?? '');
-          resolve({
-            status: response.statusCode ?? 0,
-            headers: response.headers,
-            text: said,
-            json: isJson && said !== '' ? JSON.parse(said) : undefined,
-          });
-        });
+        response.on('end', () => resolve(new HttpAnswer(response.statusCode ?? 0, response.headers, chunks)));
       },
     );
     request.on('error', reject);
     request.end(text);
   });
+}
+
+/** Read as far as somebody asks: whoever only counts answers does not pay for what they say. */
+class HttpAnswer implements Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly #chunks: readonly Buffer[];
+  #json: Told | undefined;
+
+  constructor(status: number, headers: IncomingHttpHeaders, chunks: readonly Buffer[]) {
+    this.status = status;
+    this.headers = headers;
+    this.#chunks = chunks;
+  }
+
+  get text(): string {
+    return Buffer.concat(this.#chunks).toString();
+  }
+
+  get json(): Told {
+    const isJson = /json/.test(this.headers['content-type'] ?? '') && this.#chunks.length > 0;
+    this.#json ??= isJson ? (JSON.parse(this.text) as Told) : undefined;
+    return this.#json as Told;
+  }
 }
 
 /** Bytes as they are, and whatever comes back until the other side closes. */

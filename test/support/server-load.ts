@@ -1,3 +1,4 @@
+import { Agent, get } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Client, createClient, RepriseError } from '../../src/client/index.ts';
 import type { Answer } from '../../src/testing/crash/driver-process.ts';
@@ -16,6 +17,9 @@ const MIX: readonly (readonly [Act, number])[] = [
 ];
 /** Messages a client has open at a time: all of them together fit into the queue of a session. */
 const MAX_OPEN = 3;
+/** So much of the end of a stream is kept to read its last event in. */
+const LAST_CHARS = 64 * 1024;
+const JOINED_FRAMES = 20;
 const PAUSE_MS = 10;
 /** Before a server that is gone is asked again. */
 const DOWN_MS = 200;
@@ -33,6 +37,11 @@ export interface ServerLoadOptions {
   readonly clients?: number;
 }
 
+interface Heard {
+  readonly status: number;
+  readonly last: string;
+}
+
 /** What somebody was told about a message, to be compared with what is stored. */
 export interface ToldMessage {
   readonly sessionId: string;
@@ -44,6 +53,10 @@ export interface ToldMessage {
  * Clients of one server that may be killed at any time: each says things by both doors, reads, lists and listens.
  * Everything that was said stands in a history as the server answered it; an answer that did not come is asked for
  * again with the same key.
+ *
+ * None of them pauses: whoever is answered does the next thing at once, on the connection it has. The only wait is for
+ * the oldest of its messages when `MAX_OPEN` are unanswered, and that is a stream until its end, not a row of questions.
+ * What is read and listed is received whole and counted, but not parsed: it is the server that is measured.
  */
 export class ServerLoad {
   readonly history: History = createHistory();
@@ -66,6 +79,8 @@ export class ServerLoad {
     landed: 0,
   };
   readonly #options: ServerLoadOptions;
+  /** By session: the last key that was accepted. */
+  readonly #taken: Map<string, string> = new Map();
   readonly #client: Client;
   readonly #running: Promise<void>;
   #isStopping = false;
@@ -106,33 +121,37 @@ export class ServerLoad {
     // Few share a session, so that the messages they have open fit into its queue.
     const sessionId = sessions[at % sessions.length] ?? sessions[0];
     const open: string[] = [];
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     try {
       while (!this.#isStopping) {
         const act = choose(random);
         if (act === 'append' || act === 'chat') {
           const attempt = this.history.begin({ session: sessionId, sizes: [random.skewed(20, 20_000)] });
-          if (act === 'append') open.push(await this.#append(attempt, random));
+          if (act === 'append') open.push(await this.#append(attempt, random, agent));
           else await this.#chat(attempt);
-        } else await this.#do(act, sessionId, random);
-        while (open.length >= MAX_OPEN) await this.#ended(open.shift() ?? '');
+        } else await this.#do(act, sessionId, random, agent);
+        while (open.length >= MAX_OPEN) await this.#ended(open.shift() ?? '', sessionId, agent);
       }
-      for (const inboxId of open) await this.#ended(inboxId);
+      for (const inboxId of open) await this.#ended(inboxId, sessionId, agent);
     } catch (error) {
       this.errors.push(String(error));
+    } finally {
+      agent.destroy();
     }
   }
 
   /** Durable when it is answered, and only then; until somebody says so it is sent again. */
-  async #append(attempt: Attempt, random: Random): Promise<string> {
+  async #append(attempt: Attempt, random: Random, agent: Agent): Promise<string> {
     const { key, session } = attempt;
     const mode = random.chance(0.1) ? 'reject' : 'followup';
     const body = { text: textOf(attempt, 0), channel: 'web', sessionId: session, queue: mode };
     const deadline = performance.now() + PATIENCE_MS;
     for (let tries = 1; ; tries++) {
       const began = performance.now();
-      const answer = await this.#ask('/api/inbound', { method: 'POST', body, headers: keyed(key) });
+      const answer = await this.#ask('/api/inbound', { method: 'POST', body, headers: keyed(key), agent });
       if (answer?.status === 202 || answer?.status === 200) {
         this.history.settle(key, OK);
+        this.#taken.set(session, key);
         this.counts.append++;
         if (tries > 1 && answer.json['fresh'] === false) this.counts.landed++;
         if (tries === 1) this.appendMs.push(performance.now() - began);
@@ -172,15 +191,15 @@ export class ServerLoad {
     this.told.set(inboxId, { sessionId: session, text, ends });
   }
 
-  async #do(act: Act, sessionId: string, random: Random): Promise<void> {
-    if (act === 'refused') return this.#refused(sessionId);
-    if (act === 'join') return this.#join(sessionId);
+  async #do(act: Act, sessionId: string, random: Random, agent: Agent): Promise<void> {
+    if (act === 'refused') return this.#refused(sessionId, agent);
+    if (act === 'join') return this.#join(sessionId, agent);
     const limit = random.integer(1, 200);
     const path =
       act === 'list'
         ? `/api/sessions?limit=${limit}`
         : `/api/agents/main/sessions/${sessionId}?limit=${limit}`;
-    const answer = await this.#ask(path);
+    const answer = await this.#ask(path, { agent });
     if (answer === undefined) return;
     this.counts[act]++;
     // Nobody has spoken to it yet.
@@ -189,46 +208,73 @@ export class ServerLoad {
   }
 
   /** Listens for a while, as a page does that is opened and closed again. */
-  async #join(sessionId: string): Promise<void> {
-    const path = `/api/agents/main/chat/stream?sessionId=${sessionId}`;
-    try {
-      const response = await fetch(`http://127.0.0.1:${this.#options.port}${path}`, {
-        headers: { authorization: `Bearer ${TOKEN}`, accept: 'text/event-stream' },
-        signal: AbortSignal.timeout(PATIENCE_MS),
-      });
-      if (response.status !== 200 && response.status !== 404) this.errors.push(`join: ${response.status}`);
-      this.counts.join++;
-      let frames = 0;
-      for await (const _ of response.body ?? []) if (++frames > 20) break;
-    } catch {
-      this.counts.lost++; // killed meanwhile
-    }
+  async #join(sessionId: string, agent: Agent): Promise<void> {
+    const heard = await this.#listen(`sessionId=${sessionId}`, { agent, frames: JOINED_FRAMES });
+    if (heard === undefined) return;
+    this.counts.join++;
+    if (heard.status !== 200 && heard.status !== 404) this.errors.push(`join: ${heard.status} ${heard.last}`);
   }
 
   /** Another text under a key that is taken: it must never be found. */
-  async #refused(sessionId: string): Promise<void> {
-    const [taken] = [...this.history.attempts.values()]
-      .filter(({ session, outcome }) => session === sessionId && outcome === 'ok')
-      .slice(-1);
+  async #refused(sessionId: string, agent: Agent): Promise<void> {
+    const taken = this.#taken.get(sessionId);
     if (taken === undefined) return;
     const attempt = this.history.begin({ session: sessionId, sizes: [40] });
     this.history.settle(attempt.key, REFUSED);
     const body = { text: textOf(attempt, 0), channel: 'web', sessionId, queue: 'followup' };
-    const answer = await this.#ask('/api/inbound', { method: 'POST', body, headers: keyed(taken.key) });
+    const answer = await this.#ask('/api/inbound', { method: 'POST', body, headers: keyed(taken), agent });
     if (answer === undefined) return;
     this.counts.refused++;
     if (answer.status !== 422) this.errors.push(`a key used twice: ${answer.status} ${answer.text}`);
   }
 
-  async #ended(inboxId: string): Promise<void> {
+  /** Until its end was heard; a stream that breaks off is opened again. */
+  async #ended(inboxId: string, sessionId: string, agent: Agent): Promise<void> {
     if (inboxId === '') return;
-    for (const deadline = performance.now() + PATIENCE_MS; ; await wait(PAUSE_MS)) {
-      const answer = await this.#ask(`/api/inbox/${inboxId}`);
-      const status = answer?.json['status'];
-      if (status === 'done') return;
-      if (answer !== undefined && status !== 'accepted' && status !== 'running')
-        throw new RepriseError('STORE_FAILED', `${inboxId} is ${answer.status} ${answer.text}`);
+    for (const deadline = performance.now() + PATIENCE_MS; ; ) {
+      const heard = await this.#listen(`sessionId=${sessionId}&inboxId=${inboxId}`, { agent });
+      if (heard?.last.includes('"type":"done"') === true) return;
+      if (heard !== undefined && (heard.status !== 200 || heard.last.includes('"type":"error"')))
+        throw new RepriseError('STORE_FAILED', `${inboxId} is ${heard.status} ${heard.last}`);
       if (performance.now() > deadline) throw new Error(`${inboxId} has no end in ${PATIENCE_MS} ms`);
+    }
+  }
+
+  /** The last event of a stream, read to its end or for so many frames; undefined: it broke off. */
+  async #listen(
+    query: string,
+    { agent, frames }: { agent: Agent; frames?: number },
+  ): Promise<Heard | undefined> {
+    const path = `/api/agents/main/chat/stream?${query}`;
+    const headers = { authorization: `Bearer ${TOKEN}`, accept: 'text/event-stream' };
+    try {
+      return await new Promise<Heard>((resolve, reject) => {
+        const request = get(
+          { host: '127.0.0.1', port: this.#options.port, path, agent, headers },
+          (response) => {
+            let [last, left] = ['', frames ?? Number.POSITIVE_INFINITY];
+            const end = (): void => resolve({ status: response.statusCode ?? 0, last });
+            response.setEncoding('utf8').on('data', (text: string) => {
+              last = (last + text).slice(-LAST_CHARS);
+              left -= text.split('\n\n').length - 1;
+              if (left > 0) return;
+              end();
+              request.destroy();
+            });
+            response.on('end', () => {
+              last = last.trimEnd();
+              last = last.slice(last.lastIndexOf('\n\n') + 1);
+              end();
+            });
+            response.on('error', reject);
+          },
+        );
+        request.on('error', reject);
+      });
+    } catch {
+      this.counts.lost++; // killed meanwhile
+      await wait(DOWN_MS);
+      return undefined;
     }
   }
 
@@ -236,7 +282,7 @@ export class ServerLoad {
   async #ask(path: string, options: Parameters<typeof ask>[2] = {}): Promise<HttpAnswer | undefined> {
     try {
       const answer = await ask(this.#options.port, path, options);
-      return answer.json?.['outcome'] === 'unknown' ? undefined : answer;
+      return answer.status === 503 && answer.json['outcome'] === 'unknown' ? undefined : answer;
     } catch {
       this.counts.lost++; // the server was killed, or is not there yet
       await wait(DOWN_MS);

@@ -48,9 +48,14 @@ export function registerInbound(app: ServerApp, context: ServerContext): void {
       if (c.req.header('accept')?.includes('text/event-stream') === true)
         return openStream(c, context, receive);
       const received = await receive();
-      const { inboxId } = received;
+      const { inboxId, sessionId, fresh, command, ignored } = received;
       if (wait > 0) await endWithin(context, inboxId, wait * 1000, c.req.raw.signal);
-      const answer: InboundAnswer = { ...received, ...inboxAnswer(inboxId, await reprise.inbox(inboxId)) };
+      // What was accepted a moment ago and is not waited for is that, whatever its row says by now.
+      const isJustTaken = wait === 0 && fresh && command === undefined && ignored === undefined;
+      const status = isJustTaken
+        ? ({ status: 'accepted', sessionId } as const)
+        : await reprise.inbox(inboxId);
+      const answer: InboundAnswer = { ...received, ...inboxAnswer(inboxId, status) };
       const isOver = wait > 0 && !OPEN.has(answer.status);
       return c.json(answer, isOver ? 200 : 202);
     },

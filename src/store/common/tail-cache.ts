@@ -12,22 +12,27 @@ export interface FileStamp {
 /** What tells whether kept entries are still those of the session. */
 type TailRow = Pick<SessionState, 'id' | 'epoch' | 'corrupt_at'> & { readonly file_size: number };
 
-/** The entries of one session from one seq to another, as they were read. */
-export interface WarmTail {
+/** The lines of one session from one seq to another. */
+export interface Tail {
   readonly from: number;
   readonly to: number;
-  readonly entries: readonly StoredEntry[];
-  /** Of their lines. */
   readonly bytes: number;
 }
 
-interface Kept extends WarmTail {
+/** As they were read. */
+export interface WarmTail extends Tail {
+  readonly entries: readonly StoredEntry[];
+}
+
+interface Stamped {
   /** Of the transcript when it was as recorded, and the size recorded then. */
   readonly stamp: FileStamp | undefined;
   readonly fileSize: number;
   readonly epoch: number;
   readonly usedAt: number;
 }
+
+type Kept<T> = T & Stamped;
 
 export const DEFAULT_CACHE_TTL_MS = 45_000;
 const MAX_BYTES = 64 * 1024 * 1024;
@@ -36,10 +41,10 @@ const MAX_BYTES = 64 * 1024 * 1024;
  * Keeps what `tail` read for sessions in use. Time only makes it forget: an entry never changes once it has a
  * seq and its epoch goes on, so what is kept is right for as long as the row says the same seqs and the file is the one it was read from.
  */
-export class TailCache {
+export class TailCache<T extends Tail = WarmTail> {
   readonly #ttlMs: number;
   /** Least recently used first. */
-  readonly #kept: Map<string, Kept> = new Map();
+  readonly #kept: Map<string, Kept<T>> = new Map();
   #bytes = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -48,7 +53,7 @@ export class TailCache {
   }
 
   /** What is kept of this session, if its transcript is still the one it was read from. */
-  find(row: TailRow, stamp: FileStamp | undefined): WarmTail | undefined {
+  find(row: TailRow, stamp: FileStamp | undefined): T | undefined {
     const kept = this.#kept.get(row.id);
     if (kept === undefined) return undefined;
     // A jump of the epoch tells of lines that were lost: their numbers were given again.
@@ -58,7 +63,7 @@ export class TailCache {
     return undefined;
   }
 
-  keep(row: TailRow, tail: WarmTail, stamp: FileStamp | undefined): void {
+  keep(row: TailRow, tail: T, stamp: FileStamp | undefined): void {
     const isRecorded = stamp?.size === row.file_size;
     const before = this.#kept.get(row.id);
     this.forget(row.id);
@@ -102,7 +107,7 @@ export class TailCache {
 }
 
 /** A file that grew as its row says is the same file; one that is another, was cut, or changed in place is not. */
-function isSameFile({ stamp: kept, fileSize }: Kept, row: TailRow, now: FileStamp | undefined): boolean {
+function isSameFile({ stamp: kept, fileSize }: Stamped, row: TailRow, now: FileStamp | undefined): boolean {
   if (kept === undefined || now === undefined) return (now?.size ?? 0) >= row.file_size;
   if (now.inode !== kept.inode || now.size < row.file_size) return false;
   return now.size !== fileSize || now.changedAt === kept.changedAt;

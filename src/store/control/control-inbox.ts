@@ -111,7 +111,8 @@ export class ControlInbox implements Inbox {
         if (signal.aborted) return;
         yield id;
       }
-      if (changes.sessions.length === 0) await sleep.woken;
+      // Asleep since before the look: whatever it did not see has woken us by now, or will.
+      await sleep.woken;
     }
   }
 }

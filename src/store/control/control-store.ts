@@ -10,6 +10,7 @@ import { checkAppendOptions, checkChat, checkEntries, checkLog, checkObject } fr
 import { receiveRequest } from '../common/inbound.ts';
 import { LiveHub } from '../common/live-hub.ts';
 import { Sleepers } from '../common/sleepers.ts';
+import { DEFAULT_CACHE_TTL_MS } from '../common/tail-cache.ts';
 import { acquireInTime, StoreLease } from '../common/store-lease.ts';
 import { uuidv7 } from '../common/uuid.ts';
 import type { Convlog, ConvlogLinePage, ConvlogPage } from '../convlog.ts';
@@ -44,8 +45,9 @@ import type {
 import type { Transfer, TransferPage, TransferState } from '../transfer.ts';
 import { ControlInbox } from './control-inbox.ts';
 import type { InboxChanges } from './inbox-rows.ts';
+import { KeptTails } from './kept-tails.ts';
 import type { HeldLease, ThreadEvent, ThreadOptions } from './protocol.ts';
-import type { CheckedPage } from './reader.ts';
+import type { CheckedPage, ShownTail, TailPage } from './reader.ts';
 import { SearchClient } from './search-client.ts';
 import { parkBeforeStop } from './stop-signal.ts';
 import { isThreadDeath, ThreadClient } from './thread-client.ts';
@@ -64,6 +66,7 @@ interface ControlStoreParts {
   readonly rebuilding: boolean;
   readonly inboxAt: number;
   readonly searching: SearchClient | undefined;
+  readonly tails: KeptTails;
 }
 
 const DEFAULT_TTL_MS = 15_000;
@@ -79,6 +82,7 @@ export class ControlStore implements Store {
   readonly transfer: Transfer;
   readonly #writer: ThreadClient;
   readonly #reader: ThreadClient;
+  readonly #tails: KeptTails;
   readonly #leases: Map<string, StoreLease> = new Map();
   readonly #live: LiveHub;
   readonly #searching: SearchClient | undefined;
@@ -89,9 +93,11 @@ export class ControlStore implements Store {
   /** Until told otherwise: the reader may not know yet what the transcripts say. */
   #rebuilding: boolean;
 
-  private constructor({ writer, reader, supports, path, rebuilding, inboxAt, searching }: ControlStoreParts) {
+  private constructor(parts: ControlStoreParts) {
+    const { writer, reader, supports, path, rebuilding, inboxAt, searching, tails } = parts;
     this.#writer = writer;
     this.#reader = reader;
+    this.#tails = tails;
     this.supports = supports;
     this.#searching = searching;
     this.#live = LiveHub.of(path);
@@ -154,8 +160,9 @@ export class ControlStore implements Store {
     }
     const searching =
       supports.search === 'index' ? new SearchClient(() => ({ ...shared, role: 'searcher' })) : undefined;
-    const { path } = options;
-    store = new ControlStore({ writer, reader, supports, path, rebuilding, inboxAt, searching });
+    const { path, cacheTtlMs = DEFAULT_CACHE_TTL_MS } = options;
+    const tails = new KeptTails(cacheTtlMs);
+    store = new ControlStore({ writer, reader, supports, path, rebuilding, inboxAt, searching, tails });
     writer.unref();
     reader.unref();
     if (signals && supports.shared) store.#unpark = parkBeforeStop(store);
@@ -236,7 +243,9 @@ export class ControlStore implements Store {
   }
 
   async tail(id: string): Promise<EntryPage> {
-    return this.#checked(id, await this.#look<CheckedPage>('tail', { id: parseSessionId(id) }));
+    const asked = { id: parseSessionId(id) };
+    const look = (shown?: ShownTail) => this.#look<TailPage>('tail', { ...asked, shown });
+    return this.#checked(id, await this.#tails.complete(id, look));
   }
 
   async read(id: string, range: ReadRange = {}): Promise<EntryPage> {

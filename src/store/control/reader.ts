@@ -1,8 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { RepriseError } from '../../errors.ts';
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
 import type { Holder } from '../common/holder.ts';
 import { sha256 } from '../common/sha256.ts';
-import { DEFAULT_CACHE_TTL_MS, TailCache, type WarmTail } from '../common/tail-cache.ts';
+import { DEFAULT_CACHE_TTL_MS, type Tail, TailCache } from '../common/tail-cache.ts';
 import type { ConvlogChatRef, ConvlogLinePage, ConvlogPage, ConvlogQuery, ConvlogRange } from '../convlog.ts';
 import type {
   EntryPage,
@@ -51,7 +52,27 @@ export interface PageRange {
   readonly backward: boolean;
 }
 
+/**
+ * What may be kept of a tail on the other side of the thread. The mark is new whenever what was given before may not be
+ * right any more, so whoever shows the one in force needs only what came since.
+ */
+export interface MarkedTail extends Tail {
+  readonly mark: string;
+  /** The lines up to here are those that were shown; the page has the others. */
+  readonly after: number;
+}
+
+export type ShownTail = Pick<MarkedTail, 'mark' | 'from' | 'to'>;
+
+/** A tail, or what it has behind what the asker keeps. */
+export interface TailPage extends CheckedPage {
+  /** Unset: nothing of this session is to be kept. */
+  readonly tail?: MarkedTail;
+}
+
 const PAGE = 200;
+/** About what it takes to remember that a tail was given. */
+const NOTE_BYTES = 512;
 
 export interface ReaderContext extends ScanContext {
   readonly self: Holder;
@@ -68,13 +89,13 @@ export class Reader {
   readonly #db: Database;
   readonly #source: LineSource;
   readonly #context: ReaderContext;
-  readonly #warm: TailCache;
+  readonly #given: TailCache<Tail & { readonly mark: string }>;
 
   constructor(context: ReaderContext) {
     this.#db = context.db;
     this.#source = context.source;
     this.#context = context;
-    this.#warm = new TailCache(context.cacheTtlMs ?? DEFAULT_CACHE_TTL_MS);
+    this.#given = new TailCache(context.cacheTtlMs ?? DEFAULT_CACHE_TTL_MS);
   }
 
   get({ id }: { readonly id: string }): SessionRecord {
@@ -94,10 +115,10 @@ export class Reader {
     return listSessions(this.#db, query);
   }
 
-  tail({ id }: { readonly id: string }): CheckedPage {
+  tail({ id, shown }: { readonly id: string; readonly shown?: ShownTail | undefined }): TailPage {
     return this.#db.snapshot(() => {
       const row = getSession(this.#db, id);
-      return this.#tail(row, Math.max(2, row.context_seq));
+      return this.#tail(row, Math.max(2, row.context_seq), shown);
     });
   }
 
@@ -202,35 +223,32 @@ export class Reader {
     return checkedPage(row, range, page);
   }
 
-  /** From what is kept and what has been appended since; all of it is kept for the next time. */
-  #tail(row: SessionRow, from: number): CheckedPage {
+  /** Of what the asker has only its name is kept here: the lines are in memory once. */
+  #tail(row: SessionRow, from: number, shown: ShownTail | undefined): TailPage {
     const to = row.seq;
     const stamp = this.#source.stamp(row);
-    const warm = this.#warm.find(row, stamp);
-    const isOfUse = warm !== undefined && warm.from <= from && warm.to <= to;
-    const known: WarmTail = isOfUse ? warm : { from, to: from - 1, entries: [], bytes: 0 };
-    let { entries, bytes } = known;
-    if (known.from < from) {
-      // The context begins later now; what it no longer needs weighed its share.
-      const needed = entries.filter(({ seq }) => seq >= from);
-      bytes = Math.ceil((bytes * needed.length) / Math.max(1, entries.length));
-      entries = needed;
+    const given = this.#given.find(row, stamp);
+    const mark = given !== undefined && given.to <= to ? given.mark : undefined;
+    const isRight = shown !== undefined && shown.mark === mark && shown.from <= from && shown.to <= to;
+    const after = isRight ? Math.max(from - 1, shown.to) : from - 1;
+    const rest = { from: after + 1, to };
+    const page: LinePage = rest.from > to ? { lines: [], ...rest } : this.#source.lines(row, rest);
+    const isWhole = page.damagedAt === undefined && page.isShort === undefined;
+    if (page.to < to || !isWhole || row.corrupt_at !== null) {
+      // Too much for one look, or not whole: answered piece by piece, with what is wrong, and not kept.
+      this.#given.forget(row.id);
+      const range = { from, to, backward: false };
+      return rest.from === from ? checkedPage(row, range, page) : this.#page(row, range);
     }
-    const start = Math.max(from, known.to + 1);
-    if (start <= to) {
-      const page = this.#source.lines(row, { from: start, to });
-      const isWhole = page.damagedAt === undefined && page.isShort === undefined;
-      if (page.to < to || !isWhole || row.corrupt_at !== null) {
-        // Too much for one look, or not whole: answered piece by piece, with what is wrong, and not kept.
-        this.#warm.forget(row.id);
-        const range = { from, to, backward: false };
-        return start === from ? checkedPage(row, range, page) : this.#page(row, range);
-      }
-      entries = [...entries, ...entriesOf(page)];
-      bytes += page.lines.reduce((sum, line) => sum + line.bytes.length, 0);
-    }
-    this.#warm.keep(row, { from, to, entries, bytes }, stamp);
-    return { entries, lastSeq: to, hasMore: false };
+    const tail = {
+      from,
+      to,
+      after,
+      mark: mark ?? randomUUID(),
+      bytes: page.lines.reduce((sum, line) => sum + line.bytes.length, 0),
+    };
+    this.#given.keep(row, { from, to, mark: tail.mark, bytes: NOTE_BYTES }, stamp);
+    return { entries: entriesOf(page), lastSeq: to, hasMore: false, tail };
   }
 }
 
