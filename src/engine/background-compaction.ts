@@ -10,6 +10,9 @@ import type { SessionRunner } from './session-runner.ts';
 import { standingOf } from './standing.ts';
 import { viewContext } from './turn-context.ts';
 
+/** What a turn finds and what a look behind it finds differ by less than this: one is estimated before, one reported. */
+const WORTH_A_LOOK = 0.7;
+
 /**
  * Summarises on a fixed snapshot while the conversation goes on. The result is appended between two calls of the
  * model, or at once when nobody speaks; what landed meanwhile stays, because only the covered part is replaced.
@@ -29,11 +32,11 @@ export class BackgroundCompaction {
     return this.#work !== undefined;
   }
 
-  /** After a turn: starts when the context is nearly full and nothing is under way. */
-  consider(): void {
+  /** After a turn that left about so many tokens: starts when the context is nearly full and nothing is under way. */
+  consider(tokens: number): void {
     const { backgroundAt } = this.#context.options;
     if (backgroundAt === undefined || this.#work !== undefined || this.#ready !== undefined) return;
-    this.#work = this.#prepare(backgroundAt)
+    this.#work = this.#prepare(backgroundAt, tokens)
       .catch((error: unknown) => {
         // Nobody asked for it and nothing depends on it: the guard compacts when it must.
         if (!(error instanceof RepriseError)) throw error;
@@ -60,15 +63,19 @@ export class BackgroundCompaction {
     if (event !== undefined) emit(event);
   }
 
-  async #prepare(at: number): Promise<void> {
+  async #prepare(at: number, tokens: number): Promise<void> {
     const { store, hub, options } = this.#context;
     const { sessionId, breaker, lane } = this.#runner;
     const record = await store.get(sessionId);
     const frame = this.#runner.frame(record);
-    const view = await viewContext(store, sessionId, frame);
     const window = this.#context.usableWindow(frame.model, record);
     const { budget } = contextBudget(window, frame.maxOutputTokens);
-    const isDue = view.counted > triggerTokens(frame.profile.trigger, window);
+    const trigger = triggerTokens(frame.profile.trigger, window);
+    // Far from it, by what the turn itself found: the context is not made once more to find the same.
+    const isFar = tokens < Math.min(budget * at, trigger) * WORTH_A_LOOK;
+    if (isFar && frame.profile.estimator !== 'chars4') return;
+    const view = await viewContext(store, sessionId, frame);
+    const isDue = view.counted > trigger;
     if (!isDue && view.tokens < budget * at) return;
     const summarise = breaker.summariser(frame.model, options.summaryTimeoutMs);
     // A digest costs nothing, so there is no reason to make one before it is needed.

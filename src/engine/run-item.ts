@@ -44,7 +44,7 @@ export async function runItem(run: ItemRun, next: Company): Promise<void> {
     const end = await answer(run, next);
     if (!turn.isWritten) await settle(run, { end });
     turn.emit({ type: 'done', ...end });
-    runner.background.consider();
+    runner.background.consider(end.tokenEstimate);
   } catch (error) {
     const failure = error instanceof RepriseError ? error : unexpected(error);
     // Whoever took over tells how it ends. An append may be refused before the lease is known to be lost.
@@ -94,8 +94,9 @@ async function answer(run: ItemRun, { before, after }: Company): Promise<TurnEnd
   const newcomers = (rows: readonly InboxItem[]): InboxItem[] =>
     leftBehind(rows, turn).length > 0 ? [] : joinable(rows);
   const { model } = frame;
-  // Others may have stored something since, or the try before this one.
-  const { lastSeq: seq } = await store.get(sessionId);
+  // Those that joined have stored something since, or the try before this one.
+  const isAlone = lead.attempts === 1 && after.length === 0;
+  const seq = isAlone ? lastSeq : (await store.get(sessionId)).lastSeq;
   turn.emit({ type: 'turn_start', turnId, model: `${model.provider}:${model.id}`, seq });
   const emit = (event: TurnEvent): void => {
     if (isTold(record.settings, event)) turn.emit(event);

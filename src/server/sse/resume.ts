@@ -177,7 +177,10 @@ export class EventStream {
         if (lost === undefined) return;
         [place, isOurs] = [lost, true];
       } else if (ended !== undefined) return yield await this.#told(inboxId, ended, isOurs);
-      else if (!(await this.#wait(seen))) return;
+      else if (
+        isOurs || turn !== undefined ? !(await this.#wait(seen)) : !(await this.#waitForTurn(inboxId, seen))
+      )
+        return;
     }
   }
 
@@ -238,17 +241,18 @@ export class EventStream {
     return undefined;
   }
 
-  /** However much is told of other turns meanwhile, the store is not asked again for it. */
+  /**
+   * Until a message that waits for its turn is in one: the turn tells so where it runs here, its words in the history
+   * where it does not. However much is told and stored of other turns meanwhile, nothing is asked for again.
+   */
   async #waitForTurn(inboxId: string, afterSeq: number): Promise<boolean> {
     const { reprise, sessionId } = this.#options;
     const over = new AbortController();
-    let isStored = false;
+    const found = { isStored: false };
     const entries = reprise.store.watch(sessionId, { afterSeq, signal: over.signal });
-    void this.#watch(entries).then((isNews) => {
-      isStored = isNews;
-    });
+    void this.#watch(entries, ({ entry }) => entry.seal?.k === inboxId, found);
     try {
-      while (!isStored && this.#end === undefined && this.#log.turnOf(inboxId) === undefined) {
+      while (!found.isStored && this.#end === undefined && this.#log.turnOf(inboxId) === undefined) {
         this.#isNews = false;
         if (!(await this.#wait())) return false;
       }
@@ -291,6 +295,9 @@ export class EventStream {
   /** Whether a turn that was led by one message has answered another. */
   async #isEnd(lead: string, inboxId: string): Promise<boolean> {
     if (lead === inboxId) return true;
+    const turn = this.#log.turnOf(lead);
+    // One that ended here knows whom it answered.
+    if (turn?.isOwn === true && turn.end !== undefined) return turn.members.has(inboxId);
     const { mergedInto } = await this.#options.reprise.inbox(inboxId);
     return mergedInto === lead;
   }
@@ -343,7 +350,7 @@ export class EventStream {
     const { reprise, sessionId, signal } = this.#options;
     const over = afterSeq === undefined ? undefined : new AbortController();
     if (over !== undefined && afterSeq !== undefined)
-      void this.#watch(reprise.store.watch(sessionId, { afterSeq, signal: over.signal }));
+      void this.#watch(reprise.store.watch(sessionId, { afterSeq, signal: over.signal }), () => true);
     const timer = ms === undefined ? undefined : setTimeout(() => this.#wake?.(), ms);
     if (!this.#isNews && !signal.aborted && !this.#isCut)
       await new Promise<void>((resolve) => {
@@ -357,18 +364,25 @@ export class EventStream {
     return this.#isNews && !signal.aborted && !this.#isCut;
   }
 
-  /** True: something was stored. */
-  async #watch(entries: AsyncIterable<unknown>): Promise<boolean> {
+  /** Tells of the first entry that is wanted. */
+  async #watch(
+    entries: ReturnType<Reprise['store']['watch']>,
+    isWanted: (stored: StoredEntry) => boolean,
+    found = { isStored: false },
+  ): Promise<void> {
     try {
-      for await (const _ of entries) {
+      for await (const stored of entries) {
+        if (!isWanted(stored)) continue;
+        found.isStored = true;
         this.#news();
-        return true;
+        return;
       }
     } catch {
       // The store closes, or is busy: the end of the message is told by its row.
     }
-    return false;
   }
 }
+
+type StoredEntry = Awaited<ReturnType<Reprise['store']['read']>>['entries'][number];
 
 const GONE = { frames: [] as readonly Frame[], told: 0 };

@@ -12,7 +12,9 @@ import type { EventId, Frame } from './frame.ts';
 type Store = Reprise['store'];
 type Stored = Awaited<ReturnType<Store['read']>>['entries'][number];
 
-const PAGE = 200;
+/** What is looked for stands near, nearly always: a look that has to go on takes more at a time. */
+const [FIRST_PAGE, PAGE] = [8, 200];
+const larger = (page: number): number => Math.min(PAGE, page * 5);
 
 export interface StoredFrame extends Frame {
   readonly seq: number;
@@ -74,8 +76,9 @@ async function* entriesFrom(
   from: number,
   until: number,
 ): AsyncGenerator<Stored, void, undefined> {
-  for (let next = from; next <= until; ) {
-    const { entries, hasMore } = await store.read(sessionId, { from: next, limit: PAGE });
+  for (let [next, page] = [from, FIRST_PAGE]; next <= until; page = larger(page)) {
+    const limit = Math.min(page, until - next + 1);
+    const { entries, hasMore } = await store.read(sessionId, { from: next, limit });
     for (const stored of entries) {
       if (stored.seq > until) return;
       yield stored;
@@ -91,8 +94,9 @@ async function* entriesBefore(
   sessionId: string,
   from?: number,
 ): AsyncGenerator<Stored, void, undefined> {
-  for (let next = from; next === undefined || next >= 1; ) {
-    const range = { limit: PAGE, direction: 'backward', ...(next !== undefined && { from: next }) } as const;
+  let next = from;
+  for (let limit = FIRST_PAGE; next === undefined || next >= 1; limit = larger(limit)) {
+    const range = { limit, direction: 'backward', ...(next !== undefined && { from: next }) } as const;
     const { entries, hasMore } = await store.read(sessionId, range);
     const newestFirst = [...entries].sort((a, b) => b.seq - a.seq);
     yield* newestFirst;

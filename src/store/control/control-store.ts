@@ -262,21 +262,21 @@ export class ControlStore implements Store {
     while (!signal.aborted) {
       // Asleep before looking: what is committed in between wakes us.
       using sleep = this.#sleepers.sleep(id, signal);
-      let entries: readonly StoredEntry[];
+      let page: EntryPage;
       try {
-        ({ entries } = await this.read(id, { from: seen + 1 }));
+        page = await this.read(id, { from: seen + 1 });
         deaths = 0;
       } catch (error) {
         // A watch outlives a storage thread, unless it is what kills it.
         if (!isThreadDeath(error) || ++deaths > MAX_READ_DEATHS) throw error;
         continue;
       }
-      for (const stored of entries) {
+      for (const stored of page.entries) {
         if (signal.aborted) return;
         seen = stored.seq;
         yield stored;
       }
-      if (entries.length === 0) await sleep.woken;
+      if (!page.hasMore || page.entries.length === 0) await sleep.woken;
     }
   }
 
