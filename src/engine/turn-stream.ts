@@ -39,6 +39,8 @@ export interface TurnStreamOptions {
 const LOOK_MS = 1000;
 /** Here the hub is faster by nature; a moment's grace lets it say the same with all its events. */
 const GRACE_MS = 200;
+/** Without a reason of its own each abort makes an exception that nobody reads, with a stack. */
+const OVER = 'over';
 const OPEN_STATES: ReadonlySet<string> = new Set(['accepted', 'running']);
 
 /** Starts at once, whether or not anybody reads: a turn does not depend on its listeners. */
@@ -96,7 +98,7 @@ async function follow(
     // A look that found the store closed says less than that this engine is.
     throw closed.aborted && isClosedStore(error) ? closedError(receipt) : error;
   } finally {
-    poll.abort();
+    poll.abort(OVER);
     signal?.removeEventListener('abort', onAbort);
     subscription.close();
     events.end();
@@ -146,7 +148,7 @@ export async function awaitEnd(
       whenClosed(signal === undefined ? closed : AbortSignal.any([closed, signal]), over.signal, receipt),
     ]);
   } finally {
-    over.abort();
+    over.abort(OVER);
     subscription.close();
   }
 }
@@ -215,7 +217,7 @@ async function watchEnd(
     const either = AbortSignal.any([signal, look.signal]);
     const change = isTold() ? new Promise<void>(() => undefined) : news.next(sessionId, either);
     await Promise.race([change, pause(clock, LOOK_MS, either)]);
-    look.abort();
+    look.abort(OVER);
     if (signal.aborted) return await new Promise<never>(() => undefined);
     const item = await ended(store, inboxId).catch(() => undefined); // asked again: a store may be busy
     if (item === undefined) continue;

@@ -14,6 +14,8 @@ import { sessionView } from '../protocol/sessions.ts';
 import type { SessionRecord } from './find-session.ts';
 
 const LINES = 200;
+/** Of the lines of a conversation about two in three are on its path; the others say how its turns went. */
+const LINES_PER_ROW = 1.5;
 
 type Store = Reprise['store'];
 type StoredEntry = Parameters<typeof historyRow>[0];
@@ -38,13 +40,16 @@ export async function readPage(
   record: SessionRecord,
   query: HistoryQuery,
 ): Promise<HistoryPage> {
-  const { marks } = query;
+  const { marks, limit, after, around } = query;
   const passed = { compaction: false };
+  // The newest rows are near; of what is looked for by its id nobody knows how far it is.
+  const isNear = after === undefined && around === undefined;
+  const first = isNear ? Math.min(LINES, Math.ceil((limit + 1) * LINES_PER_ROW)) : LINES;
   const { lines, hasMore } =
-    (await findLines(walkBack(store, record, { marks, passed }), query)) ??
+    (await findLines(walkBack(store, record, { marks, passed, first }), query)) ??
     // Tools of others leave parents out; then the whole file says what hangs on what.
     (await findLines(
-      walkBack(store, record, { marks, passed, path: pathIds(await readHistory(store, record.id)) }),
+      walkBack(store, record, { marks, passed, first, path: pathIds(await readHistory(store, record.id)) }),
       query,
     )) ??
     noEntry(query);
@@ -114,17 +119,19 @@ interface WalkOptions {
   readonly marks: boolean | undefined;
   /** What the walk met on its way. */
   readonly passed: { compaction: boolean };
+  /** So many lines are read at first. */
+  readonly first: number;
 }
 
 /** From the leaf to the root. Reports of lost lines are told too, wherever they stand; marks where they hang on it. */
 async function* walkBack(
   store: Store,
   { id, leaf, lastSeq }: SessionRecord,
-  { path, marks = false, passed }: WalkOptions,
+  { path, marks = false, passed, first }: WalkOptions,
 ): AsyncGenerator<Line | 'broken'> {
   let wanted = leaf;
-  for (let from = lastSeq; from >= 1; ) {
-    const { entries } = await store.read(id, { from, limit: LINES, direction: 'backward' });
+  for (let [from, limit] = [lastSeq, first]; from >= 1; limit = LINES) {
+    const { entries } = await store.read(id, { from, limit, direction: 'backward' });
     const newestFirst = [...entries].sort((a, b) => b.seq - a.seq);
     for (const { entry, seq } of newestFirst) {
       if (entry.type === 'session') continue;

@@ -23,6 +23,8 @@ export interface EventStreamOptions {
 /** A batch for one write. */
 const BATCH_CHARS = 48 * 1024;
 const GRACE_MS = 250;
+/** Without a reason of its own each abort makes an exception that nobody reads, with a stack. */
+const OVER = 'over';
 /** What another process told is waited for so long, for a client that comes in the middle of it. */
 const CATCH_UP_MS = 3000;
 const ASK_AGAIN_MS = 700;
@@ -258,7 +260,7 @@ export class EventStream {
       }
       return true;
     } finally {
-      over.abort();
+      over.abort(OVER);
     }
   }
 
@@ -358,7 +360,7 @@ export class EventStream {
       });
     this.#wake = undefined;
     clearTimeout(timer);
-    over?.abort();
+    over?.abort(OVER);
     // What else is told in this moment goes into the same write.
     await new Promise((resolve) => setImmediate(resolve));
     return this.#isNews && !signal.aborted && !this.#isCut;
