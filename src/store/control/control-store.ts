@@ -10,8 +10,8 @@ import { checkAppendOptions, checkChat, checkEntries, checkLog, checkObject } fr
 import { receiveRequest } from '../common/inbound.ts';
 import { LiveHub } from '../common/live-hub.ts';
 import { Sleepers } from '../common/sleepers.ts';
-import { DEFAULT_CACHE_TTL_MS } from '../common/tail-cache.ts';
 import { acquireInTime, StoreLease } from '../common/store-lease.ts';
+import { DEFAULT_CACHE_TTL_MS } from '../common/tail-cache.ts';
 import { uuidv7 } from '../common/uuid.ts';
 import type { Convlog, ConvlogLinePage, ConvlogPage } from '../convlog.ts';
 import { checkSearch } from '../search-query.ts';
@@ -47,10 +47,11 @@ import { ControlInbox } from './control-inbox.ts';
 import type { InboxChanges } from './inbox-rows.ts';
 import { KeptTails } from './kept-tails.ts';
 import type { HeldLease, ThreadEvent, ThreadOptions } from './protocol.ts';
-import type { CheckedPage, ShownTail, TailPage } from './reader.ts';
+import type { CheckedPage, PageRange, ShownTail, TailPage } from './reader.ts';
 import { SearchClient } from './search-client.ts';
 import { parkBeforeStop } from './stop-signal.ts';
 import { isThreadDeath, ThreadClient } from './thread-client.ts';
+import { wholePage } from './whole-page.ts';
 
 export interface ControlStoreOptions extends Omit<ThreadOptions, 'role' | 'engineId' | 'leases'> {
   readonly supports: StoreSupports;
@@ -243,8 +244,7 @@ export class ControlStore implements Store {
   }
 
   async tail(id: string): Promise<EntryPage> {
-    const asked = { id: parseSessionId(id) };
-    const look = (shown?: ShownTail) => this.#look<TailPage>('tail', { ...asked, shown });
+    const look = (shown?: ShownTail) => this.#look<TailPage>('tail', { id: parseSessionId(id), shown });
     return this.#checked(id, await this.#tails.complete(id, look));
   }
 
@@ -392,17 +392,9 @@ export class ControlStore implements Store {
 
   /** Whoever meets damage tells the writer, so that nobody appends behind it. */
   async #checked(id: string, first: CheckedPage): Promise<EntryPage> {
-    const { lastSeq, hasMore } = first;
-    let { damagedAt } = first;
-    const entries = [...first.entries];
-    // A long page comes in parts, so that neither thread is kept from everything else by one message.
-    for (let { rest } = first; rest !== undefined; ) {
-      const part: CheckedPage = await this.#reader.call('more', { id, ...rest });
-      for (const stored of part.entries) entries.push(stored);
-      damagedAt ??= part.damagedAt;
-      rest = part.rest;
-    }
+    const more = (rest: PageRange) => this.#reader.call<CheckedPage>('more', { id, ...rest });
+    const { page, damagedAt } = await wholePage(first, more);
     if (damagedAt !== undefined) await this.#writer.call('damaged', { id, offset: damagedAt });
-    return { entries, lastSeq, hasMore };
+    return page;
   }
 }

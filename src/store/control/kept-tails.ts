@@ -1,5 +1,5 @@
-import type { CheckedPage, MarkedTail, ShownTail, TailPage } from './reader.ts';
 import { TailCache, type WarmTail } from '../common/tail-cache.ts';
+import type { CheckedPage, MarkedTail, ShownTail, TailPage } from './reader.ts';
 
 interface KeptTail extends WarmTail {
   readonly mark: string;
