@@ -16,11 +16,11 @@ export function serverLoadTasks({ serverSeconds: seconds }: Scale): Task[] {
     const run = async (): Promise<Row> => {
       report ??= soakServer({ seed: 91, seconds, clients: CLIENTS });
       const found = await report;
-      const { findings, cpuPerMessage, clientCpuPerMessage, history } = found;
+      const { findings, cpuPerMessage, clientCpuPerMessage, clientLoopP99, history } = found;
       if (findings.length > 0) throw new Error(findings.slice(0, 5).join('\n'));
       const note =
         `${history.acknowledged} messages answered; each takes the server ${show(cpuPerMessage, 'ms')} ` +
-        `of processor time, and the clients ${show(clientCpuPerMessage, 'ms')}`;
+        `of processor time, and the clients ${show(clientCpuPerMessage, 'ms')}, whose own loop was ${show(clientLoopP99, 'ms')} late`;
       const values = { limitValue: goal, oursValue: value(found) };
       return makeRow({ work, limit: 'allowed', ...values, unit: 'ms', goal: 1, note });
     };

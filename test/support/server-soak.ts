@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { HistoryReport } from '../../src/testing/crash/judge.ts';
 import { ask } from './http.ts';
@@ -17,6 +18,8 @@ export interface SoakReport {
   readonly history: HistoryReport;
   readonly appendP99: number;
   readonly loopP99: number;
+  /** The same of the clients, who have little to do: what of it is the machine's. */
+  readonly clientLoopP99: number;
   /** Processor time of the server, all its threads, for each message that was taken in and answered. */
   readonly cpuPerMessage: number;
   /** The same of those that load it, who share its machine. */
@@ -34,11 +37,14 @@ export async function soakServer({ seed, seconds, clients = 16 }: SoakOptions): 
   // The delay is that since the last look, and starting is slow.
   const before = (await ask(server.port, '/metrics')).text;
   const spent = process.cpuUsage();
+  const late = monitorEventLoopDelay({ resolution: 20 });
+  late.enable();
   const load = new ServerLoad({ port: server.port, sessions: SESSIONS, seed, clients });
   await wait(seconds * 1000);
   await load.stop();
   const after = (await ask(server.port, '/metrics')).text;
   const { user, system } = process.cpuUsage(spent);
+  late.disable();
   const exit = await server.end('SIGTERM');
   const { report, findings } = await judgeServer({ store: 'jsonl', home: server.home }, load, SESSIONS);
   const appendP99 = percentile(load.appendMs, 0.99);
@@ -58,11 +64,12 @@ export async function soakServer({ seed, seconds, clients = 16 }: SoakOptions): 
     history: report,
     appendP99,
     loopP99,
+    clientLoopP99: late.percentile(99) / 1e6,
     cpuPerMessage: perMessage(cpu),
     clientCpuPerMessage: perMessage((user + system) / 1000),
     line:
       `seed ${seed}: ${clients} clients, ${seconds} s, ${JSON.stringify(counts)}; ${report.line}; append ` +
-      `p50 ${percentile(load.appendMs, 0.5).toFixed(1)} p99 ${appendP99.toFixed(1)} ms, loop p99 ${loopP99.toFixed(1)} ms, ` +
+      `p50 ${percentile(load.appendMs, 0.5).toFixed(1)} p99 ${appendP99.toFixed(1)} ms, loop p99 ${loopP99.toFixed(1)} ms (of the clients ${(late.percentile(99) / 1e6).toFixed(1)}), ` +
       `processor ${perMessage(cpu).toFixed(2)} ms per message, of the clients ${perMessage((user + system) / 1000).toFixed(2)} ms`,
   };
 }
