@@ -5,6 +5,7 @@ import { isSilentOverflow } from '../models/overflow.ts';
 import type { Lease, NewEntry } from '../store/store.ts';
 import type { AssistantMessage, Usage } from '../transcript/entry.ts';
 import type { JsonObject } from '../transcript/json.ts';
+import { AnswerLimit } from './answer-limit.ts';
 import type { DoneEvent, TurnEvent } from './events.ts';
 import type { ContextGuard } from './guard.ts';
 import { type CallManifest, manifestOf } from './manifest.ts';
@@ -115,9 +116,11 @@ export class Turn {
     const { emit, frame, signal, sessionId } = this.#options;
     const { model } = frame();
     const events = model.stream({ ...request, cacheKey: sessionId }, { signal });
-    for await (const event of untilAborted(events, signal)) {
-      answer.take(event);
-      switch (event.type) {
+    const limit = new AnswerLimit();
+    for await (const given of untilAborted(events, signal)) {
+      const { taken: event, error } = limit.weigh(given);
+      if (event !== undefined) answer.take(event);
+      switch (event?.type) {
         case 'text_delta':
         case 'thinking_delta':
           emit({ type: event.type, text: event.text });
@@ -126,12 +129,14 @@ export class Turn {
           emit({ type: 'retry', attempt: event.attempt, delayMs: event.delayMs, reason: event.reason });
           break;
         case 'tool_call':
+        case undefined:
           break;
         case 'finish':
           return event;
         default:
           event satisfies never;
       }
+      if (error !== undefined) throw error;
     }
     throw new RepriseError('MODEL_FAILED', 'the stream ended without a finish event');
   }

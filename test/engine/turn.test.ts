@@ -187,6 +187,17 @@ describe('a turn', () => {
     await expect(at.session.send('loop').result).rejects.toMatchObject({ code: 'LIMIT_EXCEEDED' });
     expect((await at.session.send('enough').result).text).toBe('done');
   });
+
+  test('whose answer no line could hold keeps as much as fits, ends in an error, and the session goes on', async () => {
+    const text = '\u0001'.repeat(2_500_000);
+    await using at = await openEngine(scripted([{ text }, 'Shorter.'], 10_000_000));
+    expect((await say(at.session, 'hi')).at(-1)).toMatchObject({ type: 'error', code: 'LIMIT_EXCEEDED' });
+    const [answer, end] = (await entriesOf(at.session)).slice(-2);
+    const message = answer?.['message'] as { content: { text: string }[] } | undefined;
+    expect(message?.content[0]?.text.length).toBe(2_000_000);
+    expect(end).toMatchObject({ customType: 'reprise.turn', data: { status: 'error' } });
+    expect((await at.session.send('less').result).text).toBe('Shorter.');
+  });
 });
 
 test('tokens and cost add up over the turns of a session', async () => {
