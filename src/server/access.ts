@@ -93,6 +93,12 @@ export function routeOf(method: string, path: string): RouteRow | undefined {
   return MATCHERS.find(({ route, matches }) => route.method === wanted && matches.test(path))?.route;
 }
 
+/** Whether a row of the table needs no token, by its pattern. */
+export function isForAnyone(method: string, pattern: string): boolean {
+  const row = ROUTES.find((route) => route.method === method.toUpperCase() && route.pattern === pattern);
+  return row?.who === 'anyone';
+}
+
 /** What a path can be asked with; empty: nothing is there. */
 export function methodsOf(path: string): string[] {
   return MATCHERS.filter(({ matches }) => matches.test(path)).map(({ route }) => route.method);
