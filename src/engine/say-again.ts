@@ -34,7 +34,7 @@ export interface SayAgainPlace {
 
 /**
  * Takes the last message back and accepts it anew, on a branch of its own, in one transaction: whatever dies meanwhile,
- * both have happened or neither, and whoever asks again with the same key gets the message of the first time.
+ * both have happened or neither, and whoever asks again with the same key gets the message of the first time (I-59).
  */
 export async function sayAgain(place: SayAgainPlace, options: SayAgainOptions): Promise<InboxReceipt> {
   const { store, lane, record } = place;

@@ -4,8 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { RemoteBackend } from '../../src/cli/remote-backend.ts';
+import { createClient } from '../../src/client/index.ts';
 import { openReprise } from '../../src/config/open-reprise.ts';
+import type { NewEntry } from '../../src/index.ts';
+import { createOfflineModel } from '../../src/models/offline/offline-model.ts';
 import { type Ran, reprise, type Server, start, startServer } from '../support/command-line.ts';
+import { openServer, TOKEN } from '../support/server.ts';
 
 const timeout = 180_000;
 
@@ -44,6 +49,34 @@ test('lists, shows and searches what a server has, by the same refs', { timeout 
   expect(run(['show', 'agent:main:main', '-n', '1', '--json']).stdout).toContain('"hasMore": true');
   expect(run(['search', 'red fox', '-n', '1']).stdout).toMatch(/my name is Ada .*\n.*red fox/);
   expect(run(['show', 'nobody'])).toMatchObject({ status: 4 });
+  expect(run(['search', 'fox', '--seconds', '9'])).toMatchObject({
+    status: 2,
+    stderr: expect.stringMatching(/--seconds works on a home[^\n]*\n[^\n]*--session/),
+  });
+});
+
+test('what is around an entry is one page of a server, however long the history is', async () => {
+  await using long = await openServer(createOfflineModel());
+  const { store } = long.reprise;
+  await store.create({ id: 'long', key: 'agent:main:session:long' });
+  const said = (i: number): object => ({ type: 'message', message: { role: 'user', content: `line ${i}` } });
+  await store.append('long', Array.from({ length: 1200 }, (_, i) => said(i + 2)) as NewEntry[]);
+  const asked: string[] = [];
+  const counting: typeof fetch = (input, init) => {
+    asked.push(String(input));
+    return fetch(input, init);
+  };
+  const backend = new RemoteBackend(createClient({ url: long.url, token: TOKEN, fetch: counting }));
+  const session = await backend.find('long');
+  const before = asked.length;
+  const view = await backend.history(session, { leaf: undefined, limit: undefined, at: '300' });
+  expect(asked.length - before).toBe(1);
+  expect(view.data.map(({ seq }) => seq)).toEqual(Array.from({ length: 11 }, (_, i) => 295 + i));
+  expect(view.data.filter(({ here }) => here)).toMatchObject([{ seq: 300, text: 'line 300' }]);
+  expect(view).toMatchObject({ hasMore: true, firstId: view.data[0]?.id, lastId: view.data.at(-1)?.id });
+  await expect(backend.history(session, { leaf: undefined, limit: 3, at: '9999' })).rejects.toMatchObject({
+    code: 'NOT_FOUND',
+  });
 });
 
 test('a chat goes on where it stopped, with commands, and one question begins a session', { timeout }, () => {

@@ -123,7 +123,9 @@ describe.each([
       status: 'done',
       reply: { text: 'the second answer' },
     });
-    expect((await saidIn(store)).users).toEqual(['hello', text]);
+    const { users, leaf } = await saidIn(store);
+    expect(users).toEqual(['hello', text]);
+    expect(leaf).toContain('the second answer');
   });
 });
 

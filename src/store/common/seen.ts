@@ -1,7 +1,7 @@
 import { RepriseError } from '../../errors.ts';
 import type { ChangeOptions, SeenSession } from '../store.ts';
 
-/** For the transaction that is about to change a session: throws unless it is as its caller has seen it. */
+/** For the transaction that is about to change a session: throws unless it is as its caller has seen it (I-59). */
 export function assertSeen(now: SeenSession, { ifSeen }: ChangeOptions): void {
   if (ifSeen === undefined) return;
   const { lastSeq, active, status } = now;
