@@ -66,10 +66,10 @@ export function isAt({ id, seq }: HistoryRow, at: string): boolean {
   return id === at || String(seq) === at;
 }
 
-export function noEntryAt(at: string): RepriseError {
-  return new RepriseError('NOT_FOUND', `no entry ${at} in this session`, {
-    details: { next: 'Give the id of an entry, or its line as "reprise search" says it.' },
-  });
+const AT_HELP = 'Give the id of an entry, or its line as "reprise search" says it.';
+
+export function noEntryAt(at: string, next: string = AT_HELP): RepriseError {
+  return new RepriseError('NOT_FOUND', `no entry ${at} in this session`, { details: { next } });
 }
 
 /** As many rows as asked for, with the one in their middle. */

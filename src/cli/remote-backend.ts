@@ -101,7 +101,9 @@ export class RemoteBackend implements Backend {
       return viewOf(session, rows, hasMore);
     } catch (error) {
       const isMissing = error instanceof RepriseError && error.details['field'] === 'around';
-      throw isMissing ? noEntryAt(at) : error;
+      throw isMissing
+        ? noEntryAt(at, 'A branch that was left is shown where the home is, not through a server.')
+        : error;
     }
   }
 

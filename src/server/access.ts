@@ -111,7 +111,7 @@ export function decideAccess(route: RouteRow | undefined, principal: Principal |
   if (principal === undefined)
     throw new RepriseError('UNAUTHORIZED', 'this needs a token', {
       details: {
-        next: 'Send "Authorization: Bearer <token>"; the server told at its start where the token is.',
+        next: 'Send it in the header Authorization, behind "Bearer"; the server told at its start where it is.',
       },
     });
   switch (principal.kind) {

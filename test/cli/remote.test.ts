@@ -92,6 +92,18 @@ test('a chat goes on where it stopped, with commands, and one question begins a 
   expect(run(['stop', 'shed']).stderr).toContain('Nothing is running');
 });
 
+test('what is said again is answered here, and what began with a slash reaches the model', { timeout }, () => {
+  const { stdout, stderr } = run(
+    ['chat', '--new'],
+    'my boat is the Halcyon\n/edit my boat is the Argo\n//slash\nwhat is my boat?\n/retry\n',
+  );
+  expect(stdout.match(/your boat is the Argo/g)).toHaveLength(2);
+  expect(stdout).toContain('"my boat is the Argo"');
+  expect(stdout).toContain('"/slash"');
+  expect(stderr).toMatch(/Said anew[\s\S]*Once more/);
+  expect(run(['-p', '/what is this?'], '').stdout).toContain('/what is this?');
+});
+
 test('tail -f tells what is said on the server', { timeout }, async () => {
   const { url, tokenFile } = server;
   const child = start(['tail', '-f', 'other', '--json', '-n', '1', '--url', url, '--token-file', tokenFile]);

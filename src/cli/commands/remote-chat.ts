@@ -68,7 +68,7 @@ class RemoteChat {
     process.on('SIGINT', () => stop.abort());
     const isJson = this.#options['json'] === true;
     const isLines = isJson && this.#options['stream'] === true;
-    const end = await this.#turn(text, (event) => {
+    const end = await this.#hear(this.#send(text), (event) => {
       if (isLines) print(JSON.stringify(event));
       else if (!isJson) show(event);
     });
@@ -115,16 +115,27 @@ class RemoteChat {
 
   async #say(text: string): Promise<void> {
     this.#begin();
-    await this.#turn(text, show);
+    await this.#hear(this.#send(text), show);
     print('');
+  }
+
+  /** As text it was typed, and as text it goes: the server would take a slash for a command of its own. */
+  #send(text: string): AsyncIterable<StreamEvent> {
+    const message = text.startsWith('/') ? `/${text}` : text;
+    return this.#backend.client.chat(this.#agentId, { message, ...this.#target });
   }
 
   async #command(name: string, command: string): Promise<void> {
     const sessionId = await this.#sessionId();
     const session = this.#backend.client.session(sessionId, { agentId: this.#agentId });
-    const { text, sessionId: next } = await session.command(command);
+    const { text, sessionId: next, inboxId } = await session.command(command);
     (findCommand(name)?.data === true ? print : say)(escapeForTerminal(text));
     if (next !== undefined) this.#target = { sessionId: next };
+    if (inboxId === undefined) return;
+    // What was said for the person is answered here.
+    this.#begin();
+    await this.#hear(session.stream({ inboxId }), show);
+    print('');
   }
 
   async #sessionId(): Promise<string> {
@@ -142,7 +153,7 @@ class RemoteChat {
   }
 
   /** Leaving a stream does not stop the turn, so an interrupt says so to the server first. */
-  async #turn(text: string, take: (event: StreamEvent) => void): Promise<StreamEvent> {
+  async #hear(events: AsyncIterable<StreamEvent>, take: (event: StreamEvent) => void): Promise<StreamEvent> {
     const { client } = this.#backend;
     const stop = this.#running?.signal;
     const halt = async (): Promise<void> => {
@@ -152,7 +163,7 @@ class RemoteChat {
     const onAbort = (): void => void halt().catch(() => undefined); // it may have ended meanwhile
     stop?.addEventListener('abort', onAbort, { once: true });
     try {
-      for await (const event of client.chat(this.#agentId, { message: text, ...this.#target })) {
+      for await (const event of events) {
         if (event.type === 'session') this.#target = { sessionId: event.sessionId };
         if (event.type === 'error') throw failure(event);
         take(event);
