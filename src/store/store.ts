@@ -188,7 +188,8 @@ export interface AppendOptions {
   readonly settle?: readonly Settlement[];
   /**
    * In the same transaction: messages for other sessions (a child's result for its parent), or for this one (what is
-   * said again in the place of what the append takes back). Each needs an idempotency key, so that a retry accepts it once. One for a session that is deleted or gone is passed over.
+   * said again in the place of what the append takes back). Each needs an idempotency key, so that a retry accepts it
+   * once. One for a session that is deleted or gone is passed over.
    */
   readonly deliver?: readonly Inbound[];
   /** Written to the convlog in the same transaction; not when the key was known. */
