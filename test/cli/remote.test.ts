@@ -9,8 +9,10 @@ import { createClient } from '../../src/client/index.ts';
 import { openReprise } from '../../src/config/open-reprise.ts';
 import type { NewEntry } from '../../src/index.ts';
 import { createOfflineModel } from '../../src/models/offline/offline-model.ts';
+import { cliEnv } from '../support/cli-env.ts';
 import { type Ran, reprise, type Server, start, startServer } from '../support/command-line.ts';
 import { openServer, TOKEN } from '../support/server.ts';
+import { hasTerminals, Terminal } from '../support/terminal.ts';
 
 const timeout = 180_000;
 
@@ -27,6 +29,11 @@ beforeAll(async () => {
       key: 'agent:helper:session:other',
       settings: { label: 'shed' },
     });
+    for (const [id, model] of [
+      ['chosen', 'offline:slow'],
+      ['elsewhere', 'nobody:knows'],
+    ] as const)
+      await engine.store.create({ id, key: `agent:main:session:${id}`, settings: { model } });
     await engine.store.append('other', [{ type: 'message', message: { role: 'user', content: 'paint it' } }]);
   }
   server = await startServer(home);
@@ -92,7 +99,9 @@ test('a chat goes on where it stopped, with commands, and one question begins a 
   expect(run(['stop', 'shed']).stderr).toContain('Nothing is running');
 });
 
-test('what is said again is answered here, and what began with a slash reaches the model', { timeout }, () => {
+test('what is said again is answered here, and what began with a slash reaches the model', {
+  timeout,
+}, () => {
   const { stdout, stderr } = run(
     ['chat', '--new'],
     'my boat is the Halcyon\n/edit my boat is the Argo\n//slash\nwhat is my boat?\n/retry\n',
@@ -102,6 +111,59 @@ test('what is said again is answered here, and what began with a slash reaches t
   expect(stdout).toContain('"/slash"');
   expect(stderr).toMatch(/Said anew[\s\S]*Once more/);
   expect(run(['-p', '/what is this?'], '').stdout).toContain('/what is this?');
+});
+
+test.skipIf(!hasTerminals())(
+  'at a terminal it is the same chat: a paste is one message, Tab knows the sessions, Ctrl-C stops the answer',
+  { timeout },
+  async () => {
+    const command = [process.execPath, join(process.cwd(), 'bin/reprise.cjs'), 'chat', '--new', 'afar'];
+    const env = { REPRISE_URL: server.url, REPRISE_TOKEN_FILE: server.tokenFile, TERM: 'xterm' };
+    await using terminal = new Terminal(command, {
+      env: cliEnv({ ...env, HOME: join(home, 'nobody') }),
+      cwd: home,
+    });
+    await terminal.prompt();
+    terminal.type('/help\r');
+    await terminal.until(/\/retry .*ask the last message again/);
+    terminal.type('/context\r');
+    await terminal.until(/nothing was said here yet/);
+    terminal.type('\u001b[200~first\nsecond\u001b[201~\r');
+    await terminal.until(/You said: "first\s+second"/);
+    terminal.type('/model offline:slow\r');
+    await terminal.until(/Model: offline:slow/);
+    terminal.type(`say ${'word '.repeat(100)}\r`);
+    await terminal.until(/You said: "say word word/);
+    terminal.type('\u0003');
+    await terminal.until(/\(stopped; what arrived is kept\)/);
+    await terminal.prompt();
+    terminal.type('/switch she\t');
+    await terminal.until(/^> \/switch shed/m);
+    terminal.type('\r');
+    await terminal.until(/Now in "shed": /);
+    terminal.type('/delete\r');
+    await terminal.until(/trash\? \[y\/N\]/);
+    terminal.type('n\r');
+    await terminal.until(/Nothing was deleted/);
+    terminal.type('/quit\r');
+    expect(await terminal.exit).toBe(0);
+    const { data } = JSON.parse(run(['show', 'afar', '--json']).stdout) as { data: { text: string }[] };
+    expect(data[0]).toMatchObject({ role: 'user', text: 'first\nsecond' });
+  },
+);
+
+test('a server asks the model a session names; one that it cannot ask keeps nobody waiting', {
+  timeout,
+}, () => {
+  for (const [id, model] of [
+    ['chosen', 'offline:slow'],
+    ['elsewhere', 'offline:offline'],
+  ] as const) {
+    const { stdout } = run(['-p', 'hi', '-s', id, '--json', '--stream'], '');
+    expect(stdout).toContain(`"type":"turn_start","turnId":`);
+    expect(stdout).toContain(`"model":"${model}"`);
+    expect(stdout).toContain('"type":"done"');
+  }
 });
 
 test('tail -f tells what is said on the server', { timeout }, async () => {
