@@ -215,7 +215,9 @@ test('--help fits a screen, examples first, for all commands and for each', { ti
   }
 });
 
-test('every command begins its help with examples, and a slip in its words names that help', { timeout }, () => {
+test('every command begins its help with examples, and a slip in its words names that help', {
+  timeout,
+}, () => {
   const shown = createProgram().commands.filter((command) => !command.name().startsWith('__'));
   expect(shown.length).toBeGreaterThan(25);
   for (const command of shown) expect(examplesOf(command), command.name()).not.toEqual([]);
