@@ -2,6 +2,7 @@
  * The web page, from web/ into dist/web. A checkout builds it when it is first served and when its sources are newer, so
  * that `npm ci` needs no install script; the published package holds it built.
  */
+import { randomUUID } from 'node:crypto';
 import { existsSync, globSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -24,26 +25,43 @@ export async function ensureWeb(): Promise<boolean> {
 /** Aside and then in place of the old one: two that build at once, or a server that reads, never see a half. */
 export async function buildWeb(): Promise<void> {
   const { build } = await import('vite');
-  const aside = `${out}-${process.pid}`;
+  const aside = `${out}-${randomUUID()}`;
   // Vite believes who runs it: under a test runner it would build what is for developers.
   const { NODE_ENV } = process.env;
   process.env['NODE_ENV'] = 'production';
   try {
     await build({ configFile: join(root, 'web/vite.config.ts'), build: { outDir: aside } });
+    replaceFolder(out, aside);
   } finally {
+    rmSync(aside, { recursive: true, force: true });
     if (NODE_ENV === undefined) delete process.env['NODE_ENV'];
     else process.env['NODE_ENV'] = NODE_ENV;
   }
-  const old = `${aside}-old`;
-  if (existsSync(out)) renameSync(out, old);
-  try {
-    renameSync(aside, out);
-  } catch (error) {
-    // Somebody else was faster; theirs is as good.
-    if (!existsSync(join(out, 'index.html'))) throw error;
-    rmSync(aside, { recursive: true });
+}
+
+/** So often somebody else may put theirs in place between our two steps. */
+const MAX_TRIES = 100;
+
+/** A folder cannot be renamed onto one that has files, so the old one goes first; whoever else does the same is as good. */
+export function replaceFolder(target: string, aside: string): void {
+  for (let tries = 1; ; tries++) {
+    const old = `${aside}-old-${tries}`;
+    try {
+      renameSync(target, old);
+    } catch (error) {
+      // There was none, or somebody else has just moved it.
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    }
+    try {
+      renameSync(aside, target);
+      return;
+    } catch (error) {
+      const { code = '' } = error as NodeJS.ErrnoException;
+      if ((code !== 'ENOTEMPTY' && code !== 'EEXIST') || tries === MAX_TRIES) throw error;
+    } finally {
+      rmSync(old, { recursive: true, force: true });
+    }
   }
-  rmSync(old, { recursive: true, force: true });
 }
 
 if (import.meta.main) await buildWeb();

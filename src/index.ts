@@ -142,6 +142,7 @@ export type {
   CompactionEvent,
   CompactRequest,
   ContextReport,
+  SendAgainOptions,
   SendOptions,
   Session,
   UndoResult,
@@ -149,6 +150,7 @@ export type {
 export type { SessionOptions } from './engine/session-options.ts';
 export type { QueueSettings, SessionSettings } from './engine/session-settings.ts';
 export type { SpawnRequest, SpawnResult } from './engine/spawn-request.ts';
+export type { StopOptions, StopResult } from './engine/stop-session.ts';
 export type { Cleanup, RunStatus } from './engine/subagent-run.ts';
 export type { SubagentRun } from './engine/subagents.ts';
 export type { SessionReachName } from './engine/tool-policy.ts';
@@ -230,6 +232,7 @@ export type {
   ActivateOptions,
   AppendOptions,
   AppendReceipt,
+  ChangeOptions,
   DiskSpace,
   EntryPage,
   Inbound,
@@ -249,6 +252,7 @@ export type {
   LiveOptions,
   NewEntry,
   NewSession,
+  PatchOptions,
   PendingQuery,
   QueueLimit,
   ReadRange,
@@ -262,6 +266,7 @@ export type {
   SearchQuery,
   SearchResult,
   SearchRole,
+  SeenSession,
   SessionInit,
   SessionPage,
   SessionRecord,

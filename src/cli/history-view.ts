@@ -30,7 +30,7 @@ export interface ViewOptions {
   readonly at?: string | undefined;
 }
 
-const AROUND = 11;
+export const AROUND = 11;
 
 /** The conversation from its root to the leaf, originals of compacted parts included. */
 export function historyView(
@@ -61,17 +61,21 @@ export function historyView(
   };
 }
 
-function isAt({ id, seq }: HistoryRow, at: string): boolean {
+/** Whether it is the entry of that id, or at that line. */
+export function isAt({ id, seq }: HistoryRow, at: string): boolean {
   return id === at || String(seq) === at;
 }
 
+const AT_HELP = 'Give the id of an entry, or its line as "reprise search" says it.';
+
+export function noEntryAt(at: string, next: string = AT_HELP): RepriseError {
+  return new RepriseError('NOT_FOUND', `no entry ${at} in this session`, { details: { next } });
+}
+
 /** As many rows as asked for, with the one in their middle. */
-export function around(rows: readonly HistoryRow[], at: string, limit: number = AROUND): HistoryRow[] {
+function around(rows: readonly HistoryRow[], at: string, limit: number = AROUND): HistoryRow[] {
   const place = rows.findIndex((row) => isAt(row, at));
-  if (place === -1)
-    throw new RepriseError('NOT_FOUND', `no entry ${at} in this session`, {
-      details: { next: 'Give the id of an entry, or its line as "reprise search" says it.' },
-    });
+  if (place === -1) throw noEntryAt(at);
   const from = Math.max(0, place - Math.floor(limit / 2));
   return rows.slice(from, from + limit).map((row) => (isAt(row, at) ? { ...row, here: true as const } : row));
 }

@@ -80,6 +80,14 @@ const PARTS: readonly Part[] = [
 function addCommands(program: Command, name: string | undefined): void {
   const own = PARTS.filter(({ names }) => name !== undefined && names.includes(name));
   for (const { register } of own.length > 0 ? own : PARTS) register(program);
+  for (const command of program.commands) sayWhereHelpIs(command, program.name());
+}
+
+/** A slip in the words of a command is explained by the help of that command. */
+function sayWhereHelpIs(command: Command, above: string): void {
+  const name = `${above} ${command.name()}`;
+  command.showHelpAfterError(`Run "${name} --help" for what it takes.`);
+  for (const part of command.commands) sayWhereHelpIs(part, name);
 }
 
 function createBare(): Command {
@@ -118,6 +126,12 @@ function registerChat(program: Command): void {
       ? (await import('./commands/chat.ts')).chat(options)
       : (await import('./commands/remote-chat.ts')).remoteChat(options),
   );
+  addExamples(chat, [
+    'reprise                       the last session, where it stopped',
+    'reprise --new garden          a new one, with a label',
+    'reprise -r tomatoes           pick one by its name',
+    'git diff | reprise -p "what changed?"',
+  ]);
 }
 
 function registerServe(program: Command): void {

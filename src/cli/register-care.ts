@@ -32,6 +32,7 @@ export function registerCare(program: Command): void {
     .description('who holds which session')
     .action(async (options: Options) => (await home()).locks(options));
   addGlobals(locks, ['json', ...LOCAL]);
+  addExamples(locks, ['reprise locks', 'reprise locks --json']);
 
   const doctor = program
     .command('doctor')
@@ -42,6 +43,7 @@ export function registerCare(program: Command): void {
       process.exitCode = await (await import('./commands/doctor.ts')).doctor(options);
     });
   addGlobals(doctor, ['json', ...LOCAL]);
+  addExamples(doctor, ['reprise doctor', 'reprise doctor --rebuild-search']);
 
   const path = program
     .command('path')

@@ -68,7 +68,7 @@ export function registerChanges(program: Command): void {
     .summary('stop the running turn; what arrived is kept')
     .description('stop the running turn, in whichever process; what arrived is kept')
     .argument(...REF)
-    .option('--waiting', 'cancel the messages that wait as well')
+    .option('--waiting', 'cancel the messages that wait and stop its subagents as well')
     .action(async (ref: string, options: Options) => (await steps()).stop(ref, options));
   addGlobals(stop, ['json', ...ANYWHERE]);
   addExamples(stop, ['reprise stop @last', 'reprise stop garden --waiting']);

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { addExamples } from './options.ts';
 
 type Options = Readonly<Record<string, unknown>>;
 
@@ -26,6 +27,7 @@ export function registerConfig(program: Command): void {
     .option('--json', 'print JSON instead of text');
   for (const [flags, about] of FLAGS) command.option(flags, about);
   command.action(async (options: Options) => (await config()).showConfig(options));
+  addExamples(command, ['reprise config', 'REPRISE_PORT=8080 reprise config --json', 'reprise config trust']);
   command
     .command('trust')
     .description('let reprise.config.json of this folder set everything, until it changes')

@@ -9,7 +9,10 @@ export function registerExport(program: Command): void {
     .argument('[ref]', 'a session: id, name, key, the start of one, @last, @-2 or a list number')
     .option('--all', 'every session; needs --out')
     .option('--format <name>', 'v3 (the default), markdown, html, anthropic, openai or json')
-    .option('--profile <tool>', 'the whole layout of claw0, claw0-classic, zeroclaw, clawdbot or zyhive')
+    .option(
+      '--profile <tool>',
+      'all in the layout of claw0, claw0-classic, zeroclaw, clawdbot or zyhive; needs --out',
+    )
     .option('--out <path>', 'a file, or a folder for several; unset: stdout')
     .option('--redact', 'mask keys, tokens and passwords')
     .option('--full', 'everything that was said, not what a model would be sent now')
@@ -19,7 +22,11 @@ export function registerExport(program: Command): void {
       (await import('./commands/export.ts')).exportSessions(ref, options),
     );
   addGlobals(command, ['json', ...LOCAL]);
-  addExamples(command, ['reprise export @last --format markdown', 'reprise export --all --out backup']);
+  addExamples(command, [
+    'reprise export @last --format markdown',
+    'reprise export --all --out backup',
+    'reprise export --profile clawdbot --out ./openclaw',
+  ]);
 }
 
 export function registerImport(program: Command): void {
@@ -35,5 +42,5 @@ export function registerImport(program: Command): void {
       process.exitCode = await (await import('./commands/import.ts')).importSessions(path, options);
     });
   addGlobals(command, ['json', ...LOCAL]);
-  addExamples(command, ['reprise import chat.jsonl --dry-run']);
+  addExamples(command, ['reprise import chat.jsonl --dry-run', 'reprise import ~/.openclaw --yes']);
 }

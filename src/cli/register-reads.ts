@@ -34,7 +34,7 @@ export function registerReads(program: Command): void {
     .option('--session <ref>', 'only in one session')
     .option(LIMIT, 'at most so many places', '20')
     .option('--after <cursor>', 'older places than those of the page that named this')
-    .option('--seconds <count>', 'how long to look at most', '5')
+    .option('--seconds <count>', 'how long to look at most (default: 5); not through a server')
     .action(async (words: string[], options: Options) =>
       (await import('./commands/search.ts')).search(words.join(' '), options),
     );

@@ -3,11 +3,19 @@ import { join } from 'node:path';
 import { type Client, type ClientSession, createClient } from '../client/index.ts';
 import { loadConfig } from '../config/load.ts';
 import { type RefOptions, resolveRef } from '../engine/ref.ts';
-import type { StopResult, UndoResult } from '../engine/session.ts';
+import type { UndoResult } from '../engine/session.ts';
+import type { StopResult } from '../engine/stop-session.ts';
 import { RepriseError } from '../errors.ts';
 import type { ListQuery, SearchQuery, SessionPage, SessionRecord, Store } from '../store/store.ts';
 import type { Backend, Compacted, CompactOptions, FollowOptions, LastOptions, Preview } from './backend.ts';
-import type { HistoryRow, HistoryView, ViewOptions } from './history-view.ts';
+import {
+  AROUND,
+  type HistoryRow,
+  type HistoryView,
+  isAt,
+  noEntryAt,
+  type ViewOptions,
+} from './history-view.ts';
 import type { Options } from './options.ts';
 import { escapeForTerminal, say } from './print.ts';
 
@@ -71,10 +79,10 @@ export class RemoteBackend implements Backend {
       throw new RepriseError('INVALID_INPUT', '--leaf works on a home, not through a server', {
         details: { next: 'Leave it out, or run it where the home is.' },
       });
+    if (at !== undefined) return this.#around(session, at, limit);
     const rows: HistoryRow[] = [];
     let hasMore = true;
-    // What is around an entry may be anywhere.
-    const wanted = (at === undefined ? limit : undefined) ?? Number.POSITIVE_INFINITY;
+    const wanted = limit ?? Number.POSITIVE_INFINITY;
     while (hasMore && rows.length < wanted) {
       const before = rows[0]?.id;
       const size = Math.min(PAGE, wanted - rows.length);
@@ -82,10 +90,21 @@ export class RemoteBackend implements Backend {
       rows.unshift(...page.data.map(toRow));
       hasMore = page.hasMore;
     }
-    const { id, sessionKey: key } = session;
-    const data = at === undefined ? rows : (await import('./history-view.ts')).around(rows, at, limit);
-    const ends = { firstId: data[0]?.id ?? null, lastId: data.at(-1)?.id ?? null };
-    return { session: { id, key }, data, hasMore: hasMore || data.length < rows.length, ...ends };
+    return viewOf(session, rows, hasMore);
+  }
+
+  /** The server finds the place, so that a long history is not fetched for a few lines of it. */
+  async #around(session: SessionRecord, at: string, limit: number = AROUND): Promise<HistoryView> {
+    try {
+      const { data, hasMore } = await this.#of(session).history({ around: at, limit: Math.min(limit, PAGE) });
+      const rows = data.map(toRow).map((row) => (isAt(row, at) ? { ...row, here: true as const } : row));
+      return viewOf(session, rows, hasMore);
+    } catch (error) {
+      const isMissing = error instanceof RepriseError && error.details['field'] === 'around';
+      throw isMissing
+        ? noEntryAt(at, 'A branch that was left is shown where the home is, not through a server.')
+        : error;
+    }
   }
 
   async last(session: SessionRecord, { limit, wanted }: LastOptions): Promise<readonly HistoryRow[]> {
@@ -118,8 +137,8 @@ export class RemoteBackend implements Backend {
   }
 
   async stop(session: SessionRecord, { waiting }: { readonly waiting: boolean }): Promise<StopResult> {
-    const { stopped, cancelled } = await this.#of(session).stop({ waiting });
-    return { stopped, cancelled };
+    const { stopped, cancelled, children } = await this.#of(session).stop({ waiting });
+    return { stopped, cancelled, children };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -172,6 +191,15 @@ type WireRow = Omit<HistoryRow, 'compacted' | 'toolCalls'> & {
     | undefined;
   readonly compacted?: boolean | undefined;
 };
+
+function viewOf(
+  { id, sessionKey: key }: SessionRecord,
+  data: readonly HistoryRow[],
+  hasMore: boolean,
+): HistoryView {
+  const ends = { firstId: data[0]?.id ?? null, lastId: data.at(-1)?.id ?? null };
+  return { session: { id, key }, data, hasMore, ...ends };
+}
 
 function toRow({ toolCalls, compacted, ...row }: WireRow): HistoryRow {
   return {

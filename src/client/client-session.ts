@@ -27,6 +27,7 @@ export interface CallOptions {
 interface StopChoice {
   readonly waiting?: boolean;
   readonly running?: boolean;
+  readonly children?: boolean;
 }
 
 export interface ChangeOptions extends CallOptions {
@@ -163,13 +164,14 @@ export class ClientSession {
 
   /**
    * Ends the turn that runs; what was said so far is kept. With `waiting` messages that wait are cancelled too, and
-   * without `running` only those.
+   * without `running` only those. With `children` tasks it gave to subagents end as well, by
+   * default together with both.
    */
   stop(options: CallOptions & StopChoice = {}): Promise<StopAnswer> {
-    const { waiting = false, running = true, ...rest } = options;
+    const { waiting = false, running = true, children, ...rest } = options;
     return this.#connection.json('POST', this.#chat('stop'), {
       ...rest,
-      body: { sessionId: this.id, waiting, running },
+      body: { sessionId: this.id, waiting, running, ...(children !== undefined && { children }) },
     });
   }
 

@@ -35,6 +35,7 @@ export async function openConfigured(config: Config, options: OpenConfiguredOpti
       store: opened,
       model,
       modelByName: (name) => models.get(name),
+      loadModel: (name) => models.load(name),
       agents: resolved,
       session: sessionOptions,
       compaction: config.compaction,

@@ -106,7 +106,7 @@ export const COMMANDS: readonly CommandRow[] = [
   own('conversation', 'redo', 'bring back what /undo took'),
   typed('conversation', 'retry', 'ask the last message again; the old answer stays as a branch'),
   typed('conversation', 'edit', 'say the last message in other words', { args: '<text>' }),
-  own('conversation', 'stop', 'stop the running turn; what arrived is kept'),
+  own('conversation', 'stop', 'stop the turn, what waits and the children; what arrived is kept'),
   owner('sessions', 'sessions', 'recent sessions; * marks the current one', {
     aliases: ['list', 'ls'],
     args: '[filter]',

@@ -51,6 +51,8 @@ export interface RepriseOptions {
   readonly model: Model;
   /** A model named by a session's `model` setting. */
   readonly modelByName?: (name: string) => Model | undefined;
+  /** Called before a turn whose session names a model, so that `modelByName` has it then. Where it fails, another answers. */
+  readonly loadModel?: (name: string) => Promise<unknown>;
   /** A cap on the window. */
   readonly contextTokens?: number;
   readonly agents?: Agents;
@@ -120,6 +122,7 @@ export class Reprise implements AsyncDisposable {
       store,
       hub: new Hub(),
       modelFor: (record) => this.#modelFor(record),
+      loadModelFor: (record) => this.#loadModelFor(record),
       toolsFor: (record) =>
         agentTools(agentOptions(agents, record.agentId), record, { given: tools, sessionTools }),
       systemFor: (record) =>
@@ -331,12 +334,17 @@ export class Reprise implements AsyncDisposable {
 
   #modelFor({ agentId, settings }: SessionRecord): Model {
     const { agents = {}, model, modelByName } = this.#options;
-    const { model: given, modelOverride, providerOverride } = settings;
-    // Older systems name provider and model apart.
-    const isApart = typeof providerOverride === 'string' && typeof modelOverride === 'string';
-    const chosen = given ?? (isApart ? `${providerOverride}:${modelOverride}` : modelOverride);
-    const named = typeof chosen === 'string' ? modelByName?.(chosen) : undefined;
+    const chosen = chosenModel(settings);
+    const named = chosen === undefined ? undefined : modelByName?.(chosen);
     return named ?? agentOptions(agents, agentId).model ?? model;
+  }
+
+  async #loadModelFor({ settings }: SessionRecord): Promise<void> {
+    const { modelByName, loadModel } = this.#options;
+    const chosen = chosenModel(settings);
+    if (chosen === undefined || modelByName?.(chosen) !== undefined) return;
+    // A name of another system, or a key that is not here: nobody waits for an answer in vain because of it.
+    await loadModel?.(chosen).catch(() => undefined);
   }
 
   #session(record: SessionRecord): Session {
@@ -370,6 +378,17 @@ export class Reprise implements AsyncDisposable {
       () => undefined,
     );
   }
+}
+
+/** Older systems name provider and model apart. */
+function chosenModel({
+  model,
+  modelOverride,
+  providerOverride,
+}: SessionRecord['settings']): string | undefined {
+  const isApart = typeof providerOverride === 'string' && typeof modelOverride === 'string';
+  const chosen = model ?? (isApart ? `${providerOverride}:${modelOverride}` : modelOverride);
+  return typeof chosen === 'string' ? chosen : undefined;
 }
 
 function replyOf({ text, usageLine }: DoneEvent): NonNullable<InboxStatus['reply']> {

@@ -62,6 +62,7 @@ async function answer(run: ItemRun, { before, after }: Company): Promise<TurnEnd
   const { sessionId } = runner;
   const record = await store.get(sessionId);
   await forkIfThread(run, record);
+  await options.loadModelFor(record);
   const frame = runner.frame(record);
   const turnStore = openTurnStore({
     store,

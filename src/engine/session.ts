@@ -4,9 +4,16 @@ import { contextBudget } from '../context/budget.ts';
 import { estimateTextTokens } from '../context/estimate.ts';
 import type { ContextWindowGuard } from '../context/window.ts';
 import { RepriseError } from '../errors.ts';
-import { copyHistory } from '../store/copy-history.ts';
 import { loadBlobs } from '../store/load-blobs.ts';
-import type { EntryPage, Lease, ReadRange, SessionRecord, StoredEntry } from '../store/store.ts';
+import type {
+  ChangeOptions,
+  EntryPage,
+  InboxReceipt,
+  Lease,
+  ReadRange,
+  SessionRecord,
+  StoredEntry,
+} from '../store/store.ts';
 import { hydrateBlobs } from '../transcript/blobs.ts';
 import { contentText } from '../transcript/content.ts';
 import type { Entry } from '../transcript/entry.ts';
@@ -22,13 +29,16 @@ import {
 import type { EngineContext } from './engine-context.ts';
 import type { GuardEvent } from './events.ts';
 import { type Explanation, explainTurn } from './explain.ts';
+import { forkSession } from './fork-session.ts';
 import { compactionLimits } from './guard.ts';
 import { bodyOf, type UserInput, withTicket } from './inbound.ts';
 import { readHistory } from './read-history.ts';
+import { type SayAgainOptions, sayAgain } from './say-again.ts';
 import type { SessionRunner } from './session-runner.ts';
 import type { QueueSettings } from './session-settings.ts';
 import { parseSettingsPatch } from './settings-patch.ts';
 import { standingOf } from './standing.ts';
+import { type StopOptions, type StopResult, stopSession } from './stop-session.ts';
 import { type SessionTotals, totalsOf } from './totals.ts';
 import { type ContextView, makeView, type TokenSplit, viewContext } from './turn-context.ts';
 import { startTurn, type TurnStream } from './turn-stream.ts';
@@ -42,17 +52,8 @@ export interface SendOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface StopOptions {
-  readonly waiting?: boolean;
-  /** By default true. */
-  readonly running?: boolean;
-}
-
-export interface StopResult {
-  /** Whether a turn ran. */
-  readonly stopped: boolean;
-  /** How many messages waited and will not be answered. */
-  readonly cancelled: number;
+export interface SendAgainOptions extends SayAgainOptions {
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface ContextReport {
@@ -102,42 +103,38 @@ export class Session {
     input: string | UserInput,
     { idempotencyKey, source = 'library', signal }: SendOptions = {},
   ): TurnStream {
-    const { store, hub, news, closed, options } = this.#context;
-    const { clock } = options;
-    return startTurn({
-      store,
-      hub,
-      news,
-      clock,
-      signal,
-      closed: closed.signal,
-      accept: async () => {
-        this.#context.assertOpen();
-        const said = bodyOf(input);
-        const { mode, cap, drop } = options.queueFor(await this.record());
-        // Nobody waits for a second sentence of whoever is at the keyboard.
-        const body = withTicket(said, { mode, debounceMs: 0, at: clock.now().getTime() });
-        const keyed = idempotencyKey === undefined ? {} : { idempotencyKey, digest: JSON.stringify(said) };
-        const inbound = { sessionKey: this.key, sessionId: this.id, source, body, queue: { cap, drop } };
-        return store.inbox.receive({ ...inbound, ...keyed });
-      },
-      run: () => this.#runner.wake(),
-      stop: ({ inboxId }) => this.#stopItem(inboxId),
+    const { store, options } = this.#context;
+    return this.#start(signal, async () => {
+      const said = bodyOf(input);
+      const { mode, cap, drop } = options.queueFor(await this.record());
+      // Nobody waits for a second sentence of whoever is at the keyboard.
+      const body = withTicket(said, { mode, debounceMs: 0, at: options.clock.now().getTime() });
+      const keyed = idempotencyKey === undefined ? {} : { idempotencyKey, digest: JSON.stringify(said) };
+      const inbound = { sessionKey: this.key, sessionId: this.id, source, body, queue: { cap, drop } };
+      return store.inbox.receive({ ...inbound, ...keyed });
+    });
+  }
+
+  /** The last message once more, or in other words; what was there stays as a branch. */
+  sendAgain({ signal, ...again }: SendAgainOptions = {}): TurnStream {
+    const { store, options } = this.#context;
+    return this.#start(signal, async () => {
+      const record = await this.record();
+      const queue = options.queueFor(record);
+      const { lane } = this.#runner;
+      return sayAgain({ store, lane, record, queue, now: options.clock.now() }, again);
     });
   }
 
   /**
    * Stops the turn that runs, in whichever process; what arrived so far is kept. With `waiting` the messages that wait
-   * are cancelled too, and their senders told; without `running` only those.
+   * are cancelled too, and their senders told; without `running` only those. With `children` the tasks it gave away end
+   * as well, so that no result of theirs makes it speak again.
    */
-  async stop({ waiting = false, running: isTurn = true }: StopOptions = {}): Promise<StopResult> {
-    const { inbox } = this.#context.store;
-    const open = (await inbox.pending(this.id)).filter((item) => item.class !== 'command');
-    const running = isTurn ? open.filter(({ state }) => state === 'running') : [];
-    const cancelled = waiting ? open.filter(({ state }) => state === 'accepted') : [];
-    for (const { inboxId } of cancelled) await inbox.settle(inboxId, 'cancelled', { reason: 'stopped' });
-    for (const { inboxId } of running) await this.#stopItem(inboxId);
-    return { stopped: running.length > 0, cancelled: cancelled.length };
+  async stop(options: StopOptions = {}): Promise<StopResult> {
+    const { store, options: engine } = this.#context;
+    const now = engine.clock.now();
+    return stopSession({ store, now, stopItem: (inboxId) => this.#stopItem(inboxId) }, this.id, options);
   }
 
   /** What happens to messages that come while it works, by its settings and the configuration. */
@@ -159,14 +156,14 @@ export class Session {
   }
 
   /** Settings by their names, null takes one back; `title` names the conversation for good. */
-  async patch({ title, ...settings }: JsonObject): Promise<SessionRecord> {
+  async patch({ title, ...settings }: JsonObject, options: ChangeOptions = {}): Promise<SessionRecord> {
     const { store } = this.#context;
     const parsed = parseSettingsPatch(settings);
     if (title !== undefined && (typeof title !== 'string' || title.trim() === ''))
       throw new RepriseError('INVALID_INPUT', 'title is a text', { details: { field: 'title' } });
+    if (title === undefined && Object.keys(parsed).length === 0) return this.record();
     // What a person calls it stands before what is made of the first words said, whichever came first.
-    if (title !== undefined) await store.append(this.id, [{ type: 'session_info', name: title }]);
-    return Object.keys(parsed).length === 0 ? this.record() : store.patch(this.id, parsed);
+    return store.patch(this.id, parsed, { ...options, ...(title !== undefined && { title }) });
   }
 
   /** Tokens and cost of every turn so far, those of branches that were left included: they were paid for. */
@@ -270,19 +267,7 @@ export class Session {
     readonly at?: string;
     readonly id?: string;
   } = {}): Promise<SessionRecord> {
-    const { store } = this.#context;
-    const all = await this.#all();
-    const path = at === undefined ? pathEntries(all) : pathEntries(all, at);
-    const { agentId, settings } = await this.record();
-    const key = `agent:${agentId}:session:${id}`;
-    const made = await store.create({ id, key, parentId: this.id, settings });
-    try {
-      await copyHistory(store, made.id, path, { blobsFrom: { store, id: this.id } });
-    } catch (error) {
-      // More was said here since the first try: the copy is as it was then.
-      if (!(error instanceof RepriseError) || error.code !== 'KEY_REUSED') throw error;
-    }
-    return store.get(made.id);
+    return forkSession(this.#context.store, await this.record(), { at, id });
   }
 
   /** What the model saw in a turn and why; unset: the last one. */
@@ -291,6 +276,24 @@ export class Session {
     const all = await this.#all();
     const whole = hydrateBlobs(all, await loadBlobs(this.#context.store, this.id, all));
     return explainTurn(whole, { frame, turnId });
+  }
+
+  #start(signal: AbortSignal | undefined, accept: () => Promise<InboxReceipt>): TurnStream {
+    const { store, hub, news, closed, options } = this.#context;
+    return startTurn({
+      store,
+      hub,
+      news,
+      clock: options.clock,
+      signal,
+      closed: closed.signal,
+      accept: async () => {
+        this.#context.assertOpen();
+        return accept();
+      },
+      run: () => this.#runner.wake(),
+      stop: ({ inboxId }) => this.#stopItem(inboxId),
+    });
   }
 
   async #stopItem(inboxId: string): Promise<void> {

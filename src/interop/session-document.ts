@@ -11,6 +11,7 @@ export interface SessionDocument {
   readonly id: string;
   readonly agentId: string;
   readonly key: string;
+  /** What people call it: the title somebody gave it, else its label, else its first words. */
   readonly title: string;
   readonly settings: JsonObject;
   /** Whether the key stands for this session. */
@@ -27,7 +28,7 @@ export interface SessionDocument {
 }
 
 export async function loadDocument(store: Store, record: SessionRecord): Promise<SessionDocument> {
-  const { id, agentId, sessionKey, title, settings, active, messageCount, tokenEstimate } = record;
+  const { id, agentId, sessionKey, label, title, settings, active, messageCount, tokenEstimate } = record;
   const { header, entries, corruptAt } = parseTranscript(await store.exportSession(id), { sessionId: id });
   const whole = hydrateBlobs(entries, await loadBlobs(store, id, entries));
   const said = whole.filter(({ type }) => type === 'message').map(entryTime);
@@ -36,7 +37,7 @@ export async function loadDocument(store: Store, record: SessionRecord): Promise
     id,
     agentId,
     key: sessionKey,
-    title,
+    title: whole.some(({ type }) => type === 'session_info') ? title : (label ?? title),
     settings: chosen,
     active,
     messageCount,

@@ -91,11 +91,14 @@ export const chatStatusSchema: z.ZodType<ChatStatus> = z.object({
 export interface StopAnswer {
   readonly stopped: boolean;
   readonly cancelled: number;
+  /** Tasks of children, and of theirs, that were stopped with it. */
+  readonly children: number;
 }
 
 export const stopAnswerSchema: z.ZodType<StopAnswer> = z.object({
   stopped: z.boolean(),
   cancelled: z.int(),
+  children: z.int(),
 });
 
 /** What became of an accepted message. */

@@ -93,6 +93,12 @@ export function routeOf(method: string, path: string): RouteRow | undefined {
   return MATCHERS.find(({ route, matches }) => route.method === wanted && matches.test(path))?.route;
 }
 
+/** Whether a row of the table needs no token, by its pattern. */
+export function isForAnyone(method: string, pattern: string): boolean {
+  const row = ROUTES.find((route) => route.method === method.toUpperCase() && route.pattern === pattern);
+  return row?.who === 'anyone';
+}
+
 /** What a path can be asked with; empty: nothing is there. */
 export function methodsOf(path: string): string[] {
   return MATCHERS.filter(({ matches }) => matches.test(path)).map(({ route }) => route.method);
@@ -105,7 +111,7 @@ export function decideAccess(route: RouteRow | undefined, principal: Principal |
   if (principal === undefined)
     throw new RepriseError('UNAUTHORIZED', 'this needs a token', {
       details: {
-        next: 'Send "Authorization: Bearer <token>"; the server told at its start where the token is.',
+        next: 'Send it in the header Authorization, behind "Bearer"; the server told at its start where it is.',
       },
     });
   switch (principal.kind) {

@@ -57,7 +57,8 @@ export async function bind({ host, port, limits }: BindOptions): Promise<Bound> 
   server.on('connect', (_request, socket) => answerBadClient({ code: 'CONNECT' }, socket as Socket));
   server.on('upgrade', (_request, socket) => answerBadClient({ code: 'UPGRADE' }, socket as Socket));
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (cause: NodeJS.ErrnoException) => reject(cannotListen(host, port, cause)));
+    // Not `once`: a server that cannot take one more connection (EMFILE) says it here too, and goes on with those it has.
+    server.on('error', (cause: NodeJS.ErrnoException) => reject(cannotListen(host, port, cause)));
     server.listen({ host, port }, resolve);
   });
   const { port: bound } = server.address() as AddressInfo;

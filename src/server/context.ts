@@ -73,6 +73,8 @@ export interface ServerEnv {
     principal: Principal | undefined;
     /** It failed and may have been done all the same. */
     isUnknown?: boolean;
+    /** What it does is found again by its key: whatever became of the first try, a second one is safe. */
+    isRepeatable?: boolean;
   };
 }
 

@@ -14,31 +14,34 @@ export function matches(header: string, etag: string): boolean {
   return header.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag);
 }
 
-/** Throws unless the record is still the one the caller has seen. */
-export function checkIfMatch(c: Context<ServerEnv>, record: SessionView): void {
+/** What a change is to be done to; unset `ifSeen`: whatever it is by then. */
+export type Condition<R> = { readonly ifSeen?: R };
+
+/**
+ * Does a change to the record the caller has seen, or throws. The store decides in its own transaction, so it is exact
+ * for any number of servers on one store. Where somebody came between the look and the change, it is looked again.
+ */
+export async function ifMatching<R extends SessionView, T>(
+  c: Context<ServerEnv>,
+  look: () => Promise<R>,
+  change: (condition: Condition<R>) => Promise<T>,
+): Promise<T> {
   const header = c.req.header('if-match');
-  if (header === undefined || matches(header, etagOf(record))) return;
+  for (;;) {
+    const record = await look();
+    if (header === undefined || header.trim() === '*') return change({});
+    assertMatches(header, record);
+    try {
+      return await change({ ifSeen: record });
+    } catch (error) {
+      if (!(error instanceof RepriseError) || error.code !== 'PRECONDITION_FAILED') throw error;
+    }
+  }
+}
+
+function assertMatches(header: string, record: SessionView): void {
+  if (matches(header, etagOf(record))) return;
   throw new RepriseError('PRECONDITION_FAILED', 'the session has changed since', {
     details: { etag: etagOf(record), next: 'Read it again, then decide again.' },
   });
-}
-
-/**
- * One at a time for each session, so that of two requests with the same If-Match one fails. Other processes on the same
- * home are not held up: a change of theirs between the look and the write goes unseen, and nothing is lost by it.
- */
-export class Turnstile {
-  readonly #last: Map<string, Promise<unknown>> = new Map();
-
-  async run<T>(id: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#last.get(id) ?? Promise.resolve();
-    const mine = before.then(work, work);
-    const settled = mine.catch(() => undefined); // told to its own caller
-    this.#last.set(id, settled);
-    try {
-      return await mine;
-    } finally {
-      if (this.#last.get(id) === settled) this.#last.delete(id);
-    }
-  }
 }

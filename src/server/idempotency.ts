@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { MiddlewareHandler } from 'hono';
+import type { Context, MiddlewareHandler } from 'hono';
 import { RepriseError } from '../errors.ts';
 import { routeOf } from './access.ts';
 import type { ServerEnv } from './context.ts';
@@ -107,10 +107,7 @@ export function idempotent(answers: Idempotency): MiddlewareHandler<ServerEnv> {
     }
     try {
       await next();
-      answers.end(
-        key,
-        isFinal(method, c.res.status, c.get('isUnknown') === true) ? await keep(c.res) : undefined,
-      );
+      answers.end(key, isFinal(c) ? await keep(c.res) : undefined);
     } catch (error) {
       answers.end(key);
       throw error;
@@ -121,11 +118,13 @@ export function idempotent(answers: Idempotency): MiddlewareHandler<ServerEnv> {
 
 /**
  * What a retry should hear again: done, or refused for what was asked. What may go better next time is tried again.
- * After a POST whose outcome is unknown only a look tells; PATCH and DELETE can be done twice.
+ * After a POST whose outcome is unknown only a look tells, unless its work is found by its key; PATCH and DELETE can be
+ * done twice.
  */
-function isFinal(method: string, status: number, isUnknown: boolean): boolean {
+function isFinal(c: Context<ServerEnv>): boolean {
+  const { status } = c.res;
   if (status < 300 || status === 400 || status === 404 || status === 410 || status === 422) return true;
-  return method === 'POST' && isUnknown;
+  return c.req.method === 'POST' && c.get('isUnknown') === true && c.get('isRepeatable') !== true;
 }
 
 async function keep(response: Response): Promise<Answer> {

@@ -2,6 +2,7 @@ import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import type { z } from 'zod';
 import { problemSchema } from '../protocol/problem-schema.ts';
+import { isForAnyone } from './access.ts';
 import type { ServerApp, ServerEnv } from './context.ts';
 
 export interface OperationInput<P, Q, B> {
@@ -35,8 +36,6 @@ export interface Operation<P, Q, B> {
   readonly run: (input: OperationInput<P, Q, B>) => Promise<Response> | Response;
 }
 
-const NO_TOKEN: ReadonlySet<string> = new Set(['/', '/healthz', '/docs']);
-
 /** Adds it to the app and to the document. Input is checked by its schemas; what is refused never reaches `run`. */
 export function addOperation<P = unknown, Q = unknown, B = unknown>(
   app: ServerApp,
@@ -63,7 +62,7 @@ export function addOperation<P = unknown, Q = unknown, B = unknown>(
       operationId: i === 0 ? id : `${id}${i + 1}`,
       tags: [tag],
       summary,
-      security: NO_TOKEN.has(path) ? [] : [{ bearer: [] }],
+      security: isForAnyone(method, path) ? [] : [{ bearer: [] }],
       request: {
         ...(params !== undefined && { params: params as unknown as z.ZodObject }),
         ...(query !== undefined && { query: query as unknown as z.ZodObject }),

@@ -1,9 +1,9 @@
+import type { Context } from 'hono';
 import { parseCommand, unknownCommandText } from '../engine/commands.ts';
-import type { UserInput } from '../engine/inbound.ts';
 import { runCommand } from '../engine/run-command.ts';
 import { RepriseError } from '../errors.ts';
 import type { CommandBody } from '../protocol/commands.ts';
-import { OWN_CHANNEL, type ServerContext } from './context.ts';
+import { OWN_CHANNEL, type ServerContext, type ServerEnv } from './context.ts';
 import type { Session } from './find-session.ts';
 
 /** One line of the command table. What it cannot do is a problem with the code the command gave. */
@@ -11,6 +11,7 @@ export async function runHttpCommand(
   { reprise, modelByName }: ServerContext,
   session: Session,
   { command: line, confirm = false }: CommandBody,
+  c: Context<ServerEnv>,
 ): Promise<object> {
   const command = parseCommand(line, { surface: 'http' });
   const next = 'GET /api/commands lists what there is.';
@@ -20,34 +21,22 @@ export async function runHttpCommand(
     });
   if ('unknown' in command)
     throw new RepriseError('NOT_FOUND', unknownCommandText(command), { details: { next } });
-  const { name, text, sessionId, code, send } = await runCommand(command, {
+  if (command.name === 'retry' || command.name === 'edit') c.set('isRepeatable', true);
+  const { name, text, sessionId, code, turn } = await runCommand(command, {
     reprise,
     session,
     surface: 'http',
+    request: { idempotencyKey: c.get('idempotencyKey'), channel: OWN_CHANNEL },
     ...(confirm && { confirm: async () => true }),
     ...(modelByName !== undefined && { modelByName }),
   });
   if (code !== undefined) throw new RepriseError(code, text, { details: { command: name, next } });
-  const said = send === undefined ? {} : await sayAgain(reprise, session, send);
-  return { name, text, ...(sessionId !== undefined && { sessionId }), ...said };
-}
-
-/** Accepted when this answers; whoever wants to hear the turn joins it by its id. */
-async function sayAgain(
-  reprise: ServerContext['reprise'],
-  { id: sessionId }: Session,
-  { text, images = [], context }: UserInput,
-): Promise<{ readonly inboxId: string }> {
-  const { inboxId } = await reprise.receive(
-    {
-      sessionId,
-      channel: OWN_CHANNEL,
-      // As text it came, and as text it goes: a message that began with a slash was escaped then too.
-      text: text.startsWith('/') ? `/${text}` : text,
-      ...(images.length > 0 && { images }),
-      ...(context !== undefined && { context }),
-    },
-    { atOnce: true },
-  );
-  return { inboxId };
+  // Whoever wants to hear the turn joins it by the id of its message.
+  const inboxId = (await turn?.accepted)?.inboxId;
+  return {
+    name,
+    text,
+    ...(sessionId !== undefined && { sessionId }),
+    ...(inboxId !== undefined && { inboxId }),
+  };
 }

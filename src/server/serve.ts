@@ -54,6 +54,7 @@ export async function serve({
     ...(version !== undefined && { version }),
   });
   const { url, server } = await listen({ app, host, port, limits, bound });
+  server.on('error', (err) => logger.error({ err }, 'could not take a connection'));
   logger.info({ url, tokenFile }, 'listening');
   return {
     url,

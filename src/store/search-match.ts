@@ -1,4 +1,4 @@
-import { foldCase, plainText } from './search-text.ts';
+import { flatText, foldCase } from './search-text.ts';
 
 /** A piece of the text around what was found. */
 export interface SearchMatch {
@@ -13,7 +13,7 @@ const LOW_SURROGATE = /[\udc00-\udfff]/;
 
 /** Whether all words stand in a text, and where: the one judge of it, whatever an index thought. */
 export function matchSearch(text: string, words: readonly string[]): SearchMatch | undefined {
-  const line = plainText(text);
+  const line = flatText(text);
   const folded = foldCase(line);
   let first = Number.POSITIVE_INFINITY;
   for (const word of words) {

@@ -1,5 +1,5 @@
 import { RepriseError } from '../errors.ts';
-import { foldCase, plainText } from './search-text.ts';
+import { flatText, foldCase } from './search-text.ts';
 import type { SearchQuery } from './store.ts';
 
 /** Longer ones are refused: nobody types them, and each word costs something. */
@@ -28,7 +28,7 @@ export function searchWords(text: string): string[] {
     if (close === -1) hasClosing = false;
     const phrase = close === undefined || close === -1 ? '' : text.slice(at + 1, close).trim();
     const end = phrase === '' ? wordEnd(text, at) : (close ?? 0) + 1;
-    words.add(foldCase(plainText(phrase === '' ? text.slice(at, end) : phrase)));
+    words.add(foldCase(flatText(phrase === '' ? text.slice(at, end) : phrase)));
     at = end;
   }
   return [...words];

@@ -51,7 +51,7 @@ function millisecondsOf(timestamp: unknown): number {
 }
 
 /** One line of well-formed text: any white space is a space, and a half of a character is none. */
-export function plainText(text: string): string {
+export function flatText(text: string): string {
   return text.toWellFormed().replace(/\s+/g, ' ');
 }
 

@@ -62,14 +62,14 @@ export interface Store extends AsyncDisposable {
   /** For copies of the whole store. */
   readonly transfer: Transfer;
 
-  /** Appends a `reprise.settings` side entry; the record shows the merged result. */
-  patch(id: string, settings: JsonObject): Promise<SessionRecord>;
+  /** Appends a `reprise.settings` side entry, and one for a title; the record shows the merged result. */
+  patch(id: string, settings: JsonObject, options?: PatchOptions): Promise<SessionRecord>;
 
   /** A tombstone: fences a runner, cancels pending items, frees the key. */
-  delete(id: string): Promise<SessionRecord>;
-  restore(id: string): Promise<SessionRecord>;
+  delete(id: string, options?: ChangeOptions): Promise<SessionRecord>;
+  restore(id: string, options?: ChangeOptions): Promise<SessionRecord>;
   /** Removes the bytes of a deleted session for good; its id stays taken. */
-  purge(id: string): Promise<void>;
+  purge(id: string, options?: ChangeOptions): Promise<void>;
 
   /** The newest messages first that hold all words of a text, ignoring case. Deleted sessions are left out. */
   search(query: SearchQuery): Promise<SearchResult>;
@@ -135,6 +135,22 @@ export interface SessionRecord {
   readonly corruptAt?: number;
 }
 
+/** What of a record tells whether anything in it has changed: all the rest comes from its lines. */
+export type SeenSession = Pick<SessionRecord, 'lastSeq' | 'active' | 'status'>;
+
+export interface ChangeOptions {
+  /**
+   * Only if the session is still as the caller has seen it, else `PRECONDITION_FAILED`. Decided in the transaction that
+   * writes and before everything else: of any number who have seen the same, in any processes, one gets through.
+   */
+  readonly ifSeen?: SeenSession;
+}
+
+export interface PatchOptions extends ChangeOptions {
+  /** What people call the conversation, written in the same step; with empty settings it is all that is written. */
+  readonly title?: string;
+}
+
 export interface ListQuery {
   readonly limit?: number;
   readonly cursor?: string;
@@ -171,8 +187,9 @@ export interface AppendOptions {
   /** In the same transaction, also on a retry with a known key: items that end with this append. A final state stays. */
   readonly settle?: readonly Settlement[];
   /**
-   * In the same transaction: messages for other sessions (a child's result for its parent). Each needs an
-   * idempotency key, so that a retry accepts it once. One for a session that is deleted or gone is passed over.
+   * In the same transaction: messages for other sessions (a child's result for its parent), or for this one (what is
+   * said again in the place of what the append takes back). Each needs an idempotency key, so that a retry accepts it
+   * once. One for a session that is deleted or gone is passed over.
    */
   readonly deliver?: readonly Inbound[];
   /** Written to the convlog in the same transaction; not when the key was known. */

@@ -115,8 +115,9 @@ describe('which session a chat goes on in', { timeout: 180_000 }, () => {
 
   test('--new begins one, with a label; two that name different ones are a mistake', async () => {
     await reprise([], { input: 'hello' });
-    const { stdout } = await reprise(['--new', 'garden'], { input: '/status' });
+    const { stdout, stderr } = await reprise(['--new', 'garden'], { input: '/status' });
     expect(stdout).toMatch(/^garden\n/);
+    expect(stderr).toMatch(/^A new session: "garden"\.$/m);
     expect((await reprise([], { input: '/status' })).stdout).toMatch(/^garden\n/);
     const both = await reprise(['-c', '--new']);
     expect(both).toMatchObject({

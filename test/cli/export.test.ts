@@ -59,6 +59,7 @@ test.each([
   [['export', 'first', '--all'], 'say which session'],
   [['export', '--all'], 'need a folder'],
   [['export', 'first', '--profile', 'claw0'], 'need a folder'],
+  [['export', '--profile', 'claw0'], 'need a folder'],
   [['export', 'first', '--format', 'pdf'], 'no format "pdf"'],
   [['export', '--all', '--profile', 'nonsense', '--out', 'x'], 'no profile "nonsense"'],
 ])(
@@ -75,7 +76,7 @@ test.each([
 
 test('a layout is written out and brought into another home, looked at first', () => {
   const out = join(folder, 'clawdbot');
-  const written = reprise(home, 'export', '--all', '--profile', 'clawdbot', '--out', out, '--json');
+  const written = reprise(home, 'export', '--profile', 'clawdbot', '--out', out, '--json');
   expect(JSON.parse(written.stdout)).toMatchObject({ profile: 'clawdbot', files: 3 });
   expect(readdirSync(join(out, 'agents', 'main', 'sessions')).sort()).toEqual([
     'first.jsonl',

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createProgram } from '../../src/cli/main.ts';
+import { examplesOf } from '../../src/cli/options.ts';
 import { openStore } from '../../src/config/open.ts';
 import { openReprise } from '../../src/config/open-reprise.ts';
 import { type Ran, reprise, start } from '../support/command-line.ts';
@@ -210,5 +212,23 @@ test('--help fits a screen, examples first, for all commands and for each', { ti
     const lines = page.trimEnd().split('\n');
     expect(lines.length).toBeLessThanOrEqual(48);
     for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(80);
+  }
+});
+
+test('every command begins its help with examples, and a slip in its words names that help', {
+  timeout,
+}, () => {
+  const shown = createProgram().commands.filter((command) => !command.name().startsWith('__'));
+  expect(shown.length).toBeGreaterThan(25);
+  for (const command of shown) expect(examplesOf(command), command.name()).not.toEqual([]);
+  for (const [args, help] of [
+    [['ls', '--wat'], 'reprise ls --help'],
+    [['search'], 'reprise search --help'],
+    [['config', 'trust', '--now'], 'reprise config trust --help'],
+    [['nonsense'], 'reprise --help'],
+  ] as const) {
+    const { status, stderr } = reprise(args);
+    expect(status).toBe(2);
+    expect(stderr).toContain(`Run "${help}" for`);
   }
 });

@@ -4,8 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { RemoteBackend } from '../../src/cli/remote-backend.ts';
+import { createClient } from '../../src/client/index.ts';
 import { openReprise } from '../../src/config/open-reprise.ts';
+import type { NewEntry } from '../../src/index.ts';
+import { createOfflineModel } from '../../src/models/offline/offline-model.ts';
+import { cliEnv } from '../support/cli-env.ts';
 import { type Ran, reprise, type Server, start, startServer } from '../support/command-line.ts';
+import { openServer, TOKEN } from '../support/server.ts';
+import { hasTerminals, Terminal } from '../support/terminal.ts';
 
 const timeout = 180_000;
 
@@ -22,6 +29,11 @@ beforeAll(async () => {
       key: 'agent:helper:session:other',
       settings: { label: 'shed' },
     });
+    for (const [id, model] of [
+      ['chosen', 'offline:slow'],
+      ['elsewhere', 'nobody:knows'],
+    ] as const)
+      await engine.store.create({ id, key: `agent:main:session:${id}`, settings: { model } });
     await engine.store.append('other', [{ type: 'message', message: { role: 'user', content: 'paint it' } }]);
   }
   server = await startServer(home);
@@ -44,6 +56,34 @@ test('lists, shows and searches what a server has, by the same refs', { timeout 
   expect(run(['show', 'agent:main:main', '-n', '1', '--json']).stdout).toContain('"hasMore": true');
   expect(run(['search', 'red fox', '-n', '1']).stdout).toMatch(/my name is Ada .*\n.*red fox/);
   expect(run(['show', 'nobody'])).toMatchObject({ status: 4 });
+  expect(run(['search', 'fox', '--seconds', '9'])).toMatchObject({
+    status: 2,
+    stderr: expect.stringMatching(/--seconds works on a home[^\n]*\n[^\n]*--session/),
+  });
+});
+
+test('what is around an entry is one page of a server, however long the history is', async () => {
+  await using long = await openServer(createOfflineModel());
+  const { store } = long.reprise;
+  await store.create({ id: 'long', key: 'agent:main:session:long' });
+  const said = (i: number): object => ({ type: 'message', message: { role: 'user', content: `line ${i}` } });
+  await store.append('long', Array.from({ length: 1200 }, (_, i) => said(i + 2)) as NewEntry[]);
+  const asked: string[] = [];
+  const counting: typeof fetch = (input, init) => {
+    asked.push(String(input));
+    return fetch(input, init);
+  };
+  const backend = new RemoteBackend(createClient({ url: long.url, token: TOKEN, fetch: counting }));
+  const session = await backend.find('long');
+  const before = asked.length;
+  const view = await backend.history(session, { leaf: undefined, limit: undefined, at: '300' });
+  expect(asked.length - before).toBe(1);
+  expect(view.data.map(({ seq }) => seq)).toEqual(Array.from({ length: 11 }, (_, i) => 295 + i));
+  expect(view.data.filter(({ here }) => here)).toMatchObject([{ seq: 300, text: 'line 300' }]);
+  expect(view).toMatchObject({ hasMore: true, firstId: view.data[0]?.id, lastId: view.data.at(-1)?.id });
+  await expect(backend.history(session, { leaf: undefined, limit: 3, at: '9999' })).rejects.toMatchObject({
+    code: 'NOT_FOUND',
+  });
 });
 
 test('a chat goes on where it stopped, with commands, and one question begins a session', { timeout }, () => {
@@ -57,6 +97,73 @@ test('a chat goes on where it stopped, with commands, and one question begins a 
   expect(run(['undo', 'agent:main:main', '--json']).stdout).toBe('{"undone":"turn"}\n');
   expect(run(['compact', 'shed', '--dry-run']).stdout).toContain('Nothing to gain');
   expect(run(['stop', 'shed']).stderr).toContain('Nothing is running');
+});
+
+test('what is said again is answered here, and what began with a slash reaches the model', {
+  timeout,
+}, () => {
+  const { stdout, stderr } = run(
+    ['chat', '--new'],
+    'my boat is the Halcyon\n/edit my boat is the Argo\n//slash\nwhat is my boat?\n/retry\n',
+  );
+  expect(stdout.match(/your boat is the Argo/g)).toHaveLength(2);
+  expect(stdout).toContain('"my boat is the Argo"');
+  expect(stdout).toContain('"/slash"');
+  expect(stderr).toMatch(/Said anew[\s\S]*Once more/);
+  expect(run(['-p', '/what is this?'], '').stdout).toContain('/what is this?');
+});
+
+test.skipIf(!hasTerminals())(
+  'at a terminal it is the same chat: a paste is one message, Tab knows the sessions, Ctrl-C stops the answer',
+  { timeout },
+  async () => {
+    const command = [process.execPath, join(process.cwd(), 'bin/reprise.cjs'), 'chat', '--new', 'afar'];
+    const env = { REPRISE_URL: server.url, REPRISE_TOKEN_FILE: server.tokenFile, TERM: 'xterm' };
+    await using terminal = new Terminal(command, {
+      env: cliEnv({ ...env, HOME: join(home, 'nobody') }),
+      cwd: home,
+    });
+    await terminal.prompt();
+    terminal.type('/help\r');
+    await terminal.until(/\/retry .*ask the last message again/);
+    terminal.type('/context\r');
+    await terminal.until(/nothing was said here yet/);
+    terminal.type('\u001b[200~first\nsecond\u001b[201~\r');
+    await terminal.until(/You said: "first\s+second"/);
+    terminal.type('/model offline:slow\r');
+    await terminal.until(/Model: offline:slow/);
+    terminal.type(`say ${'word '.repeat(100)}\r`);
+    await terminal.until(/You said: "say word word/);
+    terminal.type('\u0003');
+    await terminal.until(/\(stopped; what arrived is kept\)/);
+    await terminal.prompt();
+    terminal.type('/switch she\t');
+    await terminal.until(/^> \/switch shed/m);
+    terminal.type('\r');
+    await terminal.until(/Now in "shed": /);
+    terminal.type('/delete\r');
+    await terminal.until(/trash\? \[y\/N\]/);
+    terminal.type('n\r');
+    await terminal.until(/Nothing was deleted/);
+    terminal.type('/quit\r');
+    expect(await terminal.exit).toBe(0);
+    const { data } = JSON.parse(run(['show', 'afar', '--json']).stdout) as { data: { text: string }[] };
+    expect(data[0]).toMatchObject({ role: 'user', text: 'first\nsecond' });
+  },
+);
+
+test('a server asks the model a session names; one that it cannot ask keeps nobody waiting', {
+  timeout,
+}, () => {
+  for (const [id, model] of [
+    ['chosen', 'offline:slow'],
+    ['elsewhere', 'offline:offline'],
+  ] as const) {
+    const { stdout } = run(['-p', 'hi', '-s', id, '--json', '--stream'], '');
+    expect(stdout).toContain(`"type":"turn_start","turnId":`);
+    expect(stdout).toContain(`"model":"${model}"`);
+    expect(stdout).toContain('"type":"done"');
+  }
 });
 
 test('tail -f tells what is said on the server', { timeout }, async () => {

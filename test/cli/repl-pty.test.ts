@@ -19,6 +19,8 @@ const ALT_ENTER = '\u001b\r';
 const CTRL_C = '\u0003';
 const CTRL_D = '\u0004';
 const CTRL_R = '\u0012';
+const CTRL_G = '\u0007';
+const BACKSPACE = '\u007f';
 const ESCAPE = '\u001b';
 const UP = '\u001b[A';
 const LEFT = '\u001b[D';
@@ -134,7 +136,16 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', { timeout: 120_000 },
     terminal.type(UP + UP);
     await terminal.until(/^> two␤lines$/m);
     terminal.type(`${CTRL_C}red${CTRL_R}`);
-    await terminal.until(/^> the red fox$/m);
+    await terminal.until(/^search "red": the red fox$/m);
+    terminal.type(CTRL_G);
+    await terminal.until(/^> red$/m);
+    // As in a shell: first the key, then the words, letter by letter.
+    terminal.type(`${CTRL_C}${CTRL_R}linex`);
+    await terminal.until(/^search "linex": two␤lines$/m);
+    terminal.type(`${BACKSPACE.repeat(5)}e`);
+    await terminal.until(/^search "e": two␤lines$/m);
+    terminal.type(CTRL_R);
+    await terminal.until(/^search "e": the red fox$/m);
     await line(terminal, '');
     await leave(terminal);
     expect(await said()).toEqual(['the red fox', 'two\nlines', 'the red fox']);

@@ -130,9 +130,8 @@ describe('going back', () => {
       context: 'the house is blue',
     };
     await at.session.send(input).result;
-    const { send } = await run(at, '/retry');
-    expect(send).toEqual(input);
-    expect((await at.session.send(send ?? '').result).text).toBe('Blue.');
+    const { turn } = await run(at, '/retry');
+    expect((await turn?.result)?.text).toBe('Blue.');
     expect(at.model.requests[1]).toEqual(at.model.requests[0]);
     const lines = (await run(at, '/tree')).text.split('\n');
     expect(lines.map((line) => line.replace(/\[.*\]/, '[]'))).toEqual([
@@ -146,8 +145,8 @@ describe('going back', () => {
     await using at = await openEngine(createOfflineModel({ contextWindow: 40_000 }));
     await talk(at.session, 6);
     expect(await run(at, '/edit')).toMatchObject({ code: 'INVALID_INPUT' });
-    expect((await run(at, '/edit note 6 was wrong')).send).toEqual({ text: 'note 6 was wrong' });
-    expect((await run(at, '/history 1')).text).toContain('assistant');
+    await (await run(at, '/edit note 6 was wrong')).turn?.result;
+    expect((await run(at, '/history 2')).text).toMatch(/note 6 was wrong[\s\S]*assistant/);
     await run(at, '/compact');
     expect((await run(at, '/retry')).code).toBe('LEAF_MOVED');
     expect((await at.session.context()).split.summary).toBeGreaterThan(0);

@@ -130,6 +130,18 @@ describe.each(CASES)('sessions written for $layout and read back', (held) => {
     }
   });
 
+  test('keep the label of a session nobody gave a title, so that its list looks the same', async () => {
+    const source = await freshStore();
+    await source.create({ id: '0123456789ab', key: 'agent:main:session:x', settings: { label: 'garden' } });
+    await source.append('0123456789ab', [
+      { type: 'message', message: { role: 'user', content: 'my password is swordfish' } },
+    ]);
+    const copy = await freshStore();
+    await importFrom(copy, await writeLayout(source, held.layout));
+    const { label, title } = await copy.get('0123456789ab');
+    expect(label ?? title).toBe('garden');
+  });
+
   test('keep what the layout has a place for, and nothing else', async () => {
     const { source, copy } = await scene();
     const id = held.id('main-1');

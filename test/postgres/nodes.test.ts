@@ -185,3 +185,19 @@ test('a small pool serves many callers, and a store that closes leaves no connec
   for (let n = rows[0].n as number; n > 0; n = (await query(database.url, count)).rows[0].n as number)
     await delay(10);
 });
+
+test('of two nodes that have seen the same session one changes it, however often they try at once (I-59)', async () => {
+  await using nodes = await openTwo();
+  const { one, two } = nodes;
+  const { id } = await one.create({ key: 'agent:main:main' });
+  for (let round = 0; round < 20; round++) {
+    const seen = await (round % 2 === 0 ? one : two).get(id);
+    const tries = await Promise.allSettled(
+      [one, two, one, two].map((store, i) => store.patch(id, { by: `${round}-${i}` }, { ifSeen: seen })),
+    );
+    expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    for (const tried of tries)
+      if (tried.status === 'rejected') expect(tried.reason).toMatchObject({ code: 'PRECONDITION_FAILED' });
+    expect((await one.get(id)).lastSeq).toBe(seen.lastSeq + 1);
+  }
+});

@@ -71,6 +71,8 @@ describe('the token', () => {
         refused++;
         expect(answer.status, `${method} ${pattern}`).toBe(401);
         expect(answer.headers['www-authenticate']).toContain('Bearer');
+        // What a person is told to send is not taken for a secret of somebody.
+        expect(answer.json.details['next']).toMatch(/Bearer[^*]*$/);
         bodies.add(answer.text);
       }
       if (who === 'anyone') continue;

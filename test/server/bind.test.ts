@@ -1,7 +1,12 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
+import { Reprise } from '../../src/engine/reprise.ts';
+import { createOfflineModel } from '../../src/models/offline/offline-model.ts';
 import { type Bound, bind, placeOf } from '../../src/server/bind.ts';
+import { serve } from '../../src/server/serve.ts';
+import { openMemoryStore } from '../../src/store/memory/open.ts';
+import { TOKEN } from '../support/http.ts';
 
 async function open(): Promise<Bound & AsyncDisposable> {
   const bound = await bind(placeOf({ port: 0 }));
@@ -38,4 +43,20 @@ test('what is no HTTP is refused before there is anybody to answer', async () =>
   for await (const chunk of socket) text += String(chunk);
   expect(text).toMatch(/^HTTP\/1\.1 400 /);
   expect(text).toContain('application/problem+json');
+});
+
+test('a socket that cannot take one more connection goes on with those it has, and says so', async () => {
+  const bound = await bind(placeOf({ port: 0 }));
+  const full = Object.assign(new Error('accept EMFILE'), { code: 'EMFILE' });
+  // Before there is anybody to tell, and after.
+  for (let i = 0; i < 3; i++) bound.server.emit('error', full);
+  const errors: object[] = [];
+  const logger = { info() {}, warn() {}, error: (fields: object) => void errors.push(fields) };
+  const store = await openMemoryStore({});
+  await using reprise = new Reprise({ store, model: createOfflineModel() });
+  const served = await serve({ reprise, config: { token: TOKEN }, logger, bound });
+  bound.server.emit('error', full);
+  expect(errors).toEqual([{ err: full }]);
+  expect((await fetch(`${served.url}/healthz`)).status).toBe(200);
+  await served.close();
 });

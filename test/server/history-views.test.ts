@@ -94,6 +94,7 @@ describe('what was left can be gone on with', () => {
     expect(await clientOf(at).stop({ waiting: true, running: false })).toEqual({
       stopped: false,
       cancelled: 1,
+      children: 0,
     });
     expect(await second.text()).toContain('"type":"error"');
     open();

@@ -33,6 +33,8 @@ describe('the API', () => {
     expect(operations.length).toBeGreaterThan(40);
     expect(new Set(operations.map((op) => op['operationId'])).size).toBe(operations.length);
     for (const op of operations) expect(op['responses']).toHaveProperty('default');
+    const open = operations.filter((op) => (op['security'] as unknown[]).length === 0);
+    expect(open.map((op) => op['operationId'])).toEqual(['health']);
     expect(json['components']).toMatchObject({
       schemas: { Session: {}, Problem: {}, HistoryRow: {} },
       securitySchemes: { bearer: {} },

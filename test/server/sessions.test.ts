@@ -1,7 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { historyPageSchema } from '../../src/protocol/records.ts';
 import { openMemoryStore } from '../../src/store/memory/open.ts';
-import type { JsonObject } from '../../src/transcript/json.ts';
 import { startServer, talk } from '../support/http.ts';
 
 const HI = ['one', 'two', 'three', 'four', 'five'];
@@ -207,9 +206,9 @@ describe('sessions over HTTP', () => {
         const value: unknown = Reflect.get(target, name, target);
         if (typeof value !== 'function') return value;
         if (name !== 'patch') return value.bind(target) as unknown;
-        return async (id: string, settings: JsonObject) => {
+        return async (...args: Parameters<typeof target.patch>) => {
           await new Promise((resolve) => setTimeout(resolve, 200));
-          return target.patch(id, settings);
+          return target.patch(...args);
         };
       },
     });

@@ -19,6 +19,8 @@ const GROUPS = 'a group has at most so many open messages, however many come at 
 const KNOWN = 'what a message key got can be asked for';
 const SETTLES = 'a message ends with the append that answers it, or neither happens';
 const RETRIES = 'a retry of an append that landed ends its messages too, and a final state stays';
+const DELIVERS_TO_ITSELF =
+  'an append may deliver to its own session: a step back and the message in its place are one step';
 const DELIVERS = 'what an append delivers to another session is accepted with it, once';
 const ALL_OR_NOTHING =
   'an append that is refused delivers nothing, and one whose delivery is refused is not stored';
@@ -236,6 +238,12 @@ export const brokenInboxes: readonly BrokenStore[] = [
     deliver: (inbound) => right.deliver(without(inbound, 'idempotencyKey')),
   })),
   broken('delivers nothing', DELIVERS, () => ({ deliver: () => {} })),
+  broken('delivers to others only', DELIVERS_TO_ITSELF, (store, right) => ({
+    append: (id, entries, { deliver = [], ...options } = {}) => {
+      const others = deliver.filter(({ sessionId }) => sessionId !== id);
+      return right.append.call(store, id, entries, { ...options, deliver: others });
+    },
+  })),
   broken('delivers before it checks the epoch', ALL_OR_NOTHING, (store, right) => ({
     append: async (id, entries, options = {}) => {
       for (const inbound of options.deliver ?? []) store.deliver(inbound);

@@ -492,6 +492,45 @@ export const brokenStores: readonly BrokenStore[] = [
       },
     }),
   ),
+  broken(
+    'changes what was not seen',
+    'a change is made to what was seen, and refused where that has changed since',
+    () => ({ checkSeen: () => {} }),
+  ),
+  broken(
+    'looks whether it was seen, and writes a moment later',
+    'of those who have seen the same one changes it',
+    (store, right) => ({
+      patch: async (id, settings, { ifSeen, ...options } = {}) => {
+        store.checkSeen(store.find(id), ifSeen === undefined ? {} : { ifSeen });
+        await new Promise((resolve) => setImmediate(resolve));
+        return right.patch(id, settings, options);
+      },
+    }),
+  ),
+  broken(
+    'takes a session whose key another has for unchanged',
+    'a session has changed when something was said, and when another took its key',
+    (store, right) => ({
+      checkSeen: (session, { ifSeen }) =>
+        right.checkSeen(
+          session,
+          ifSeen === undefined
+            ? {}
+            : { ifSeen: { ...ifSeen, active: store.data.active.get(session.key) === session.id } },
+        ),
+    }),
+  ),
+  broken(
+    'names a session although its settings are refused',
+    'a title and settings are one change, and a title alone is one line',
+    (_store, right) => ({
+      patch: async (id, settings, { title, ...options } = {}) => {
+        if (title !== undefined) await right.append(id, [{ type: 'session_info', name: title }]);
+        return right.patch(id, settings, options);
+      },
+    }),
+  ),
   // Convlog
   broken(
     'logs nothing that comes with an append',

@@ -629,15 +629,33 @@ export class PlainStore implements port.Store {
     return this.pending({ sessionId }).filter(({ state }) => state === 'accepted');
   }
 
-  async patch(id: string, settings: JsonObject): Promise<port.SessionRecord> {
+  async patch(
+    id: string,
+    settings: JsonObject,
+    { title, ...options }: port.PatchOptions = {},
+  ): Promise<port.SessionRecord> {
     if (!isObject(settings)) throw fail('INVALID_INPUT', 'settings are an object');
-    await this.append(id, [{ type: 'custom', customType: 'reprise.settings', data: settings }]);
+    if (title !== undefined && typeof title !== 'string') throw fail('INVALID_INPUT', 'a title is a text');
+    this.checkSeen(this.find(id), options);
+    const entries: port.NewEntry[] = title === undefined ? [] : [{ type: 'session_info', name: title }];
+    if (title === undefined || Object.keys(settings).length > 0)
+      entries.push({ type: 'custom', customType: 'reprise.settings', data: settings });
+    // Begun in the same step as the check: nobody comes between.
+    await this.append(id, entries);
     return this.record(this.find(id));
   }
 
-  async delete(id: string): Promise<port.SessionRecord> {
+  checkSeen(session: PlainSession, { ifSeen }: port.ChangeOptions): void {
+    if (ifSeen === undefined) return;
+    const { lastSeq, active, status } = this.record(session);
+    if (lastSeq !== ifSeen.lastSeq || active !== ifSeen.active || status !== ifSeen.status)
+      throw fail('PRECONDITION_FAILED', `${session.id} has changed`);
+  }
+
+  async delete(id: string, options: port.ChangeOptions = {}): Promise<port.SessionRecord> {
     this.writable();
     const session = this.find(id);
+    this.checkSeen(session, options);
     if (session.deleted) return this.record(session);
     for (const { inboxId } of this.pending({ sessionId: id }))
       this.settle(inboxId, 'cancelled', { reason: 'session deleted' });
@@ -653,15 +671,17 @@ export class PlainStore implements port.Store {
     if (this.data.active.get(key) === id) this.data.active.delete(key);
   }
 
-  async restore(id: string): Promise<port.SessionRecord> {
+  async restore(id: string, options: port.ChangeOptions = {}): Promise<port.SessionRecord> {
     const session = this.find(id);
+    this.checkSeen(session, options);
     if (!session.deleted) return this.record(session);
     session.deleted = false;
     this.note(session, 'restored');
     return this.record(session);
   }
 
-  async purge(id: string): Promise<void> {
+  async purge(id: string, options: port.ChangeOptions = {}): Promise<void> {
+    this.checkSeen(this.find(id), options);
     if (!this.find(id).deleted) throw fail('INVALID_INPUT', `delete ${id} first`);
     this.data.sessions.delete(id.toLowerCase());
     this.data.purged.add(id.toLowerCase());
@@ -751,11 +771,13 @@ export class PlainStore implements port.Store {
     const messages = entries.flatMap(({ message }) => (isObject(message) ? [message] : []));
     const users = messages.filter(({ role }) => role === 'user');
     const assistants = messages.filter(({ role }) => role === 'assistant');
+    const named = entries.findLast(({ type }) => type === 'session_info')?.['name'];
     return {
       id,
       agentId: agentOf(key),
       sessionKey: key,
-      title: [...contentText(users[0]?.['content'])].slice(0, 60).join(''),
+      title:
+        typeof named === 'string' ? named : [...contentText(users[0]?.['content'])].slice(0, 60).join(''),
       status: session.deleted ? 'deleted' : 'open',
       active: this.data.active.get(key) === id,
       messageCount: users.length + assistants.length,

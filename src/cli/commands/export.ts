@@ -34,11 +34,13 @@ const PAGE = 500;
 
 /** One session to stdout or a file, several to a folder; or the whole layout of another system. */
 export async function exportSessions(ref: string | undefined, options: ExportOptions): Promise<void> {
-  const { all, out, profile, json } = options;
-  if ((ref === undefined) === (all !== true))
+  const { out, profile, json } = options;
+  // The layout of another tool is that of a whole home, unless one session of it is named.
+  const all = options.all === true || (ref === undefined && profile !== undefined);
+  if ((ref === undefined) === !all)
     throw usage('say which session, or --all', 'For example: reprise export @last --format markdown');
   const folder = typeof out === 'string' ? out : undefined;
-  if (folder === undefined && (all === true || profile !== undefined))
+  if (folder === undefined && (all || profile !== undefined))
     throw usage('several files need a folder', 'Add --out <folder>.');
   if (options.seals === true && options.redact === true)
     throw usage('a seal is of the words as they were said', 'Leave out --seals or --redact.');
@@ -46,14 +48,14 @@ export async function exportSessions(ref: string | undefined, options: ExportOpt
   await using store = await openHome(options);
   const sessions = ref === undefined ? await allSessions(store) : [await resolveRef(store, ref)];
   if (typeof profile === 'string' && folder !== undefined) {
-    const files = await toLayout(store, sessions, profile, folder, options);
+    const files = await toLayout(store, sessions, profile, folder, { ...options, all });
     say(`${sessions.length} sessions in ${files} files for ${profile}: ${folder}`);
     if (json === true)
       print(JSON.stringify({ profile, folder, sessions: sessions.map(({ id }) => id), files }));
     return;
   }
   const written =
-    all === true && folder !== undefined
+    all && folder !== undefined
       ? await toFolder(store, sessions, format, folder, options)
       : await toFile(store, sessions[0], format, folder, options);
   if (json === true && folder !== undefined)

@@ -1,17 +1,27 @@
 import { randomUUID } from 'node:crypto';
 import type { StreamEvent } from '../../client/index.ts';
 import { sessionName } from '../../engine/commands/session-line.ts';
-import { findCommand, parseCommand, unknownCommandText } from '../../engine/commands.ts';
+import {
+  type Command,
+  commandHelp,
+  findCommand,
+  parseCommand,
+  unknownCommandText,
+} from '../../engine/commands.ts';
 import { ERROR_TABLE, type ErrorCode, RepriseError } from '../../errors.ts';
 import { buildAgentMainSessionKey } from '../../keys/build.ts';
 import { isInteractive } from '../ask.ts';
 import { type Options, textOption } from '../options.ts';
 import { pickSession } from '../pick.ts';
-import { escapeForTerminal, print, printError, say } from '../print.ts';
+import { escapeForTerminal, print, say } from '../print.ts';
 import { openRemoteBackend, type RemoteBackend } from '../remote-backend.ts';
+import { type Answerer, ChatLoop } from '../repl/chat-loop.ts';
+import { completions } from '../repl/completions.ts';
+import { sayFailure } from '../repl/failure.ts';
+import { InputHistory } from '../repl/input-history.ts';
+import { PipedLines } from '../repl/line-source.ts';
 import { promptText } from '../repl/one-shot.ts';
-
-const INTERRUPTED = 130;
+import { TerminalLines } from '../repl/terminal-lines.ts';
 
 /** Where the next message goes: a session, or a key whose session the server finds or makes. */
 type Target = { readonly sessionId: string } | { readonly sessionKey: string };
@@ -28,12 +38,16 @@ export async function remoteChat(options: Options): Promise<void> {
   else await chat.talk(url);
 }
 
-class RemoteChat {
+class RemoteChat implements Answerer {
   readonly #backend: RemoteBackend;
   readonly #options: Options;
   #agentId: string;
   #target: Target;
   #running: AbortController | undefined;
+  /** Its session is made with the first message, and named then. */
+  #isNew = false;
+  #label: string | undefined;
+  #confirm: (question: string) => Promise<boolean> = async () => false;
 
   constructor(backend: RemoteBackend, options: Options) {
     this.#backend = backend;
@@ -54,6 +68,8 @@ class RemoteChat {
     if (resume !== undefined) return this.#go(await pickSession(this.#backend.lookup, textOption(resume)));
     if (fresh !== undefined || (prompt !== undefined && last !== true)) {
       this.#target = { sessionId: randomUUID() };
+      this.#isNew = true;
+      this.#label = textOption(fresh);
       return;
     }
     const key = buildAgentMainSessionKey({ agentId: this.#agentId });
@@ -64,11 +80,12 @@ class RemoteChat {
 
   /** One question, one answer on stdout. */
   async ask(text: string): Promise<void> {
-    const stop = this.#begin();
+    const stop = new AbortController();
+    this.#running = stop;
     process.on('SIGINT', () => stop.abort());
     const isJson = this.#options['json'] === true;
     const isLines = isJson && this.#options['stream'] === true;
-    const end = await this.#turn(text, (event) => {
+    const end = await this.#hear(this.#send(text), (event) => {
       if (isLines) print(JSON.stringify(event));
       else if (!isJson) show(event);
     });
@@ -80,22 +97,34 @@ class RemoteChat {
   async talk(url: string): Promise<void> {
     say(`Everything said here is kept by ${escapeForTerminal(url)}.`);
     say('/help lists commands, /quit ends; // begins a message with a slash');
-    const { createInterface } = await import('node:readline');
-    const terminal = isInteractive();
-    const lines = createInterface({ input: process.stdin, output: process.stderr, terminal, prompt: '> ' });
-    const interrupt = (): void => (this.#running === undefined ? lines.close() : this.#running.abort());
-    lines.on('SIGINT', interrupt);
-    process.on('SIGINT', interrupt);
-    if (terminal) lines.prompt();
-    for await (const line of lines) {
-      if (!(await this.#answer(line))) break;
-      if (terminal) lines.prompt();
-    }
-    lines.close();
+    const { stdin: input, stderr: output } = process;
+    const loop = new ChatLoop(this);
+    const source = isInteractive()
+      ? new TerminalLines({
+          input,
+          output,
+          // What is typed here is kept where it is said.
+          history: new InputHistory(undefined),
+          complete: (line) => completions(line, this.#backend.lookup),
+          onMeanwhile: (line) => this.#meanwhile(line),
+          onInterrupt: loop.interrupt,
+        })
+      : new PipedLines(input);
+    this.#confirm = (question) => source.confirm(question);
+    await loop.run(source);
+  }
+
+  /** While an answer streams /stop stops it; everything else waits for its turn. */
+  #meanwhile(line: string): boolean {
+    const parsed = parseCommand(line, { surface: 'repl' });
+    if (parsed === undefined || !('name' in parsed) || parsed.name !== 'stop') return false;
+    this.#running?.abort();
+    return true;
   }
 
   /** False: it was the last line. What goes wrong is told, and the chat goes on. */
-  async #answer(line: string): Promise<boolean> {
+  async answer(line: string, running: AbortController): Promise<boolean> {
+    this.#running = running;
     try {
       if (line.trim() === '') return true;
       const parsed = parseCommand(line, { surface: 'repl' });
@@ -103,10 +132,11 @@ class RemoteChat {
       else if ('message' in parsed) await this.#say(parsed.message);
       else if ('unknown' in parsed) say(escapeForTerminal(unknownCommandText(parsed)));
       else if (parsed.name === 'quit') return false;
-      else await this.#command(parsed.name, `/${parsed.name} ${parsed.args}`.trim());
+      else await this.#command(parsed);
     } catch (error) {
-      if (this.#running?.signal.aborted === true) say('(stopped; what arrived is kept)');
-      else printError(error);
+      if (running.signal.aborted) say('(stopped; what arrived is kept)');
+      // A chat goes on: how it ends is not how one answer did.
+      else sayFailure(error);
     } finally {
       this.#running = undefined;
     }
@@ -114,35 +144,73 @@ class RemoteChat {
   }
 
   async #say(text: string): Promise<void> {
-    this.#begin();
-    await this.#turn(text, show);
-    print('');
+    await this.#show(this.#send(text));
   }
 
-  async #command(name: string, command: string): Promise<void> {
+  /** The cursor stands at the start of a line afterwards, however it ended. */
+  async #show(events: AsyncIterable<StreamEvent>): Promise<void> {
+    try {
+      await this.#hear(events, show);
+    } finally {
+      print('');
+    }
+  }
+
+  /** As text it was typed, and as text it goes: the server would take a slash for a command of its own. */
+  #send(text: string): AsyncIterable<StreamEvent> {
+    const message = text.startsWith('/') ? `/${text}` : text;
+    return this.#backend.client.chat(this.#agentId, { message, ...this.#target });
+  }
+
+  async #command({ name, args }: Command): Promise<void> {
+    const command = `/${name} ${args}`.trim();
+    // These need no session: there may be none yet.
+    if (name === 'help' && args === '') return commandHelp('http').forEach(printSafely);
+    if (name === 'switch' && args !== '') return this.#switch(args);
     const sessionId = await this.#sessionId();
     const session = this.#backend.client.session(sessionId, { agentId: this.#agentId });
-    const { text, sessionId: next } = await session.command(command);
+    // The one that asks: a server cannot.
+    const isAsked = name === 'delete';
+    if (isAsked && !(await this.#confirm(`Move ${args === '' ? 'this session' : args} to the trash?`))) {
+      say('Nothing was deleted.');
+      return;
+    }
+    const { text, sessionId: next, inboxId } = await session.command(command, { confirm: isAsked });
     (findCommand(name)?.data === true ? print : say)(escapeForTerminal(text));
     if (next !== undefined) this.#target = { sessionId: next };
+    if (inboxId === undefined) return;
+    // What was said for the person is answered here.
+    await this.#show(session.stream({ inboxId }));
+  }
+
+  async #switch(ref: string): Promise<void> {
+    const record = await this.#backend.find(ref, { status: 'open' });
+    this.#go(record);
+    const { id, messageCount } = record;
+    say(escapeForTerminal(`Now in "${sessionName(record)}": ${messageCount} messages (${id}).`));
+  }
+
+  async #arrive(sessionId: string): Promise<void> {
+    const label = this.#label;
+    this.#target = { sessionId };
+    this.#isNew = false;
+    this.#label = undefined;
+    if (label !== undefined)
+      await this.#backend.client.session(sessionId, { agentId: this.#agentId }).patch({ label });
   }
 
   async #sessionId(): Promise<string> {
-    if ('sessionId' in this.#target) return this.#target.sessionId;
-    const record = await this.#backend.lookup.active(this.#target.sessionKey);
+    if ('sessionId' in this.#target && !this.#isNew) return this.#target.sessionId;
+    const key = 'sessionKey' in this.#target ? this.#target.sessionKey : undefined;
+    const record = key === undefined ? undefined : await this.#backend.lookup.active(key);
     if (record !== undefined) return record.id;
     throw new RepriseError('SESSION_NOT_FOUND', 'nothing was said here yet', {
       details: { next: 'Say something first.' },
     });
   }
 
-  #begin(): AbortController {
-    this.#running = new AbortController();
-    return this.#running;
-  }
-
   /** Leaving a stream does not stop the turn, so an interrupt says so to the server first. */
-  async #turn(text: string, take: (event: StreamEvent) => void): Promise<StreamEvent> {
+  async #hear(events: AsyncIterable<StreamEvent>, take: (event: StreamEvent) => void): Promise<StreamEvent> {
     const { client } = this.#backend;
     const stop = this.#running?.signal;
     const halt = async (): Promise<void> => {
@@ -152,15 +220,12 @@ class RemoteChat {
     const onAbort = (): void => void halt().catch(() => undefined); // it may have ended meanwhile
     stop?.addEventListener('abort', onAbort, { once: true });
     try {
-      for await (const event of client.chat(this.#agentId, { message: text, ...this.#target })) {
-        if (event.type === 'session') this.#target = { sessionId: event.sessionId };
+      for await (const event of events) {
+        if (event.type === 'session') await this.#arrive(event.sessionId);
         if (event.type === 'error') throw failure(event);
         take(event);
         if (event.type === 'done') return event;
       }
-    } catch (error) {
-      if (stop?.aborted === true) process.exitCode = INTERRUPTED;
-      throw error;
     } finally {
       stop?.removeEventListener('abort', onAbort);
     }
@@ -170,7 +235,12 @@ class RemoteChat {
   #go({ id, agentId }: { readonly id: string; readonly agentId: string }): void {
     this.#agentId = agentId;
     this.#target = { sessionId: id };
+    this.#isNew = false;
   }
+}
+
+function printSafely(line: string): void {
+  print(escapeForTerminal(line));
 }
 
 function show(event: StreamEvent): void {

@@ -10,6 +10,11 @@ export async function search(text: string, options: Options): Promise<void> {
     throw new RepriseError('INVALID_INPUT', 'nothing to search for', {
       details: { next: 'Write: reprise search <text>' },
     });
+  const isRemote = textOption(options['url']) !== undefined;
+  if (isRemote && options['seconds'] !== undefined)
+    throw new RepriseError('INVALID_INPUT', '--seconds works on a home, not through a server', {
+      details: { next: 'Leave it out, or narrow the search with --session, --agent or --channel.' },
+    });
   const ref = textOption(options['session']);
   await using backend = await openBackend(options);
   const inSession = ref === undefined ? {} : { sessionId: (await backend.find(ref)).id };
@@ -33,7 +38,8 @@ export async function search(text: string, options: Options): Promise<void> {
   const [first] = hits;
   if (first === undefined) say(`nothing holds "${escapeForTerminal(text)}"`);
   else say(style('dim', `to read on there: ${showing(first)}`));
-  for (const line of lacks(found)) say(line);
+  const longer = isRemote ? 'ask again, or narrow it with --session or --agent' : '--seconds 60 looks longer';
+  for (const line of lacks(found, longer)) say(line);
 }
 
 function queryOf(text: string, options: Options): SearchQuery {
@@ -55,15 +61,11 @@ function showing({ id, seq }: SearchHit): string {
   return `reprise show ${id} --at ${seq}`;
 }
 
-function lacks({ next, reason, index }: SearchResult): string[] {
+function lacks({ next, reason, index }: SearchResult, longer: string): string[] {
   const percent = index === undefined ? 0 : Math.floor((100 * index.done) / Math.max(1, index.total));
   return [
-    ...(reason === 'indexing'
-      ? [`indexing ${percent} %: not everything was looked at; --seconds 60 looks longer`]
-      : []),
-    ...(reason === 'time'
-      ? ['the time was over before everything was looked at; --seconds 60 looks longer']
-      : []),
+    ...(reason === 'indexing' ? [`indexing ${percent} %: not everything was looked at; ${longer}`] : []),
+    ...(reason === 'time' ? [`the time was over before everything was looked at; ${longer}`] : []),
     ...(next === null ? [] : [`there are more: --limit shows them, or --after ${next}`]),
   ];
 }

@@ -40,7 +40,7 @@ export async function serveHome(options: Readonly<Record<string, unknown>>): Pro
       config: serverConfig(config.server, options),
       logger,
       home: config.home,
-      modelByName: (name) => models.get(name),
+      modelByName: (name) => models.load(name),
       version: packageVersion(),
       bound,
     });

@@ -1,6 +1,7 @@
 import { oneLine } from '../../engine/commands/command-context.ts';
 import { entryNamed } from '../../engine/commands/read-entries.ts';
 import type { UndoResult } from '../../engine/session.ts';
+import { stopText } from '../../engine/stop-session.ts';
 import { RepriseError } from '../../errors.ts';
 import { openBackend } from '../backend.ts';
 import { openLocalBackend } from '../local-backend.ts';
@@ -91,7 +92,5 @@ function tellStep(options: Options, result: UndoResult, done: string, verb: stri
 export async function stop(ref: string, options: Options): Promise<void> {
   await using backend = await openBackend(options);
   const result = await backend.stop(await backend.find(ref), { waiting: options['waiting'] === true });
-  const { stopped, cancelled } = result;
-  const done = stopped ? 'Stopped; what arrived is kept.' : 'Nothing is running.';
-  tell(options, result, cancelled === 0 ? done : `${done} ${cancelled} waiting, now cancelled.`);
+  tell(options, result, stopText(result));
 }

@@ -1,17 +1,22 @@
 import type { LineSource } from './line-source.ts';
-import type { Repl } from './repl.ts';
+
+/** Who answers lines, here or on a server. */
+export interface Answerer {
+  /** False: it was the last line. */
+  answer(line: string, running: AbortController): Promise<boolean>;
+}
 
 const INTERRUPTED_EXIT = 130;
 
 /** Who may stop what. The first Ctrl-C stops the turn and keeps what arrived, the second leaves, a third does not wait. */
 export class ChatLoop {
-  readonly #repl: Repl;
+  readonly #answerer: Answerer;
   #lines: LineSource | undefined;
   #running: AbortController | undefined;
   #isLeaving = false;
 
-  constructor(repl: Repl) {
-    this.#repl = repl;
+  constructor(answerer: Answerer) {
+    this.#answerer = answerer;
   }
 
   readonly interrupt = (key: 'ctrl-c' | 'escape' = 'ctrl-c'): void => {
@@ -32,7 +37,7 @@ export class ChatLoop {
     process.on('SIGTERM', () => this.#leave());
     for (let line = await lines.next(); line !== undefined; line = await lines.next()) {
       this.#running = new AbortController();
-      const goesOn = await this.#repl.answer(line, this.#running);
+      const goesOn = await this.#answerer.answer(line, this.#running);
       this.#running = undefined;
       if (!goesOn || this.#isLeaving) break;
     }

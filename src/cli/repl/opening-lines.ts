@@ -26,11 +26,16 @@ export async function firstLines(
 
 /** What somebody needs who was here before. */
 export function laterLines(loaded: LoadedConfig, record: SessionRecord): string[] {
-  const restored = `Restored: ${count(record.turnCount)} previous turns`;
-  const lines = [`${restored} of "${sessionName(record)}".`, whoLine(loaded)];
+  const lines = [whichLine(record), whoLine(loaded)];
   if (record.corruptAt !== undefined)
     lines.push('This session is damaged and can only be read: /repair goes on with what is readable.');
   return lines;
+}
+
+function whichLine(record: SessionRecord): string {
+  const { turnCount, label } = record;
+  if (turnCount > 0) return `Restored: ${count(turnCount)} previous turns of "${sessionName(record)}".`;
+  return label === undefined ? 'A new session.' : `A new session: "${label}".`;
 }
 
 function whereLine({ config, origins }: LoadedConfig, isKept: boolean): string {

@@ -2,7 +2,6 @@ import { writeFile } from 'node:fs/promises';
 import type { ModelBook } from '../../config/model-book.ts';
 import { type CommandResult, oneLine } from '../../engine/commands/command-context.ts';
 import { type Command, findCommand, parseCommand, unknownCommandText } from '../../engine/commands.ts';
-import type { UserInput } from '../../engine/inbound.ts';
 import type { Reprise } from '../../engine/reprise.ts';
 import { runCommand } from '../../engine/run-command.ts';
 import type { Session } from '../../engine/session.ts';
@@ -62,8 +61,9 @@ export class Repl {
     try {
       if (line.trim() === '') return true;
       const parsed = parseCommand(line, { surface: 'repl' });
-      if (parsed === undefined) await this.#converse({ text: line }, running);
-      else if ('message' in parsed) await this.#converse({ text: parsed.message }, running);
+      if (parsed === undefined) await this.#converse(this.#here.send(line, { signal }), running);
+      else if ('message' in parsed)
+        await this.#converse(this.#here.send(parsed.message, { signal }), running);
       else if ('unknown' in parsed) say(escapeForTerminal(unknownCommandText(parsed)));
       else return await this.#run(parsed, running);
     } catch (error) {
@@ -105,11 +105,11 @@ export class Repl {
     });
     if (result.code === 'ABORTED' && signal.aborted) say('(stopped)');
     else tell(result);
-    const { sessionId, send, save, quit } = result;
+    const { sessionId, turn, save, quit } = result;
     if (sessionId !== undefined && sessionId !== this.#here.id)
       await this.enter(await reprise.session({ id: sessionId }));
     if (save !== undefined) await keep(save);
-    if (send !== undefined) await this.#converse(send, running);
+    if (turn !== undefined) await this.#converse(turn, running);
     return quit !== true;
   }
 
@@ -118,9 +118,9 @@ export class Repl {
     return this.#session;
   }
 
-  async #converse(input: UserInput, running: AbortController): Promise<void> {
+  async #converse(first: TurnStream, running: AbortController): Promise<void> {
     const { signal } = running;
-    const turns = [this.#here.send(input, { signal })];
+    const turns = [first];
     this.#round = { turns, signal, stop: () => running.abort() };
     try {
       // It grows while it is walked through: those typed meanwhile are shown in their order.

@@ -4,6 +4,7 @@ import type { ReadStream, WriteStream } from 'node:tty';
 import { escapeForTerminal } from '../print.ts';
 import type { Completions } from './completions.ts';
 import { Curtain } from './curtain.ts';
+import { HistorySearch } from './history-search.ts';
 import type { InputHistory } from './input-history.ts';
 import { isYes, type LineSource } from './line-source.ts';
 import { BREAK, PastedText } from './pasted-text.ts';
@@ -43,7 +44,7 @@ export class TerminalLines implements LineSource {
   #above: string[] = [];
   #goesOn = false;
   #paste: string | undefined;
-  #search: { readonly wanted: string; readonly at: number } | undefined;
+  #search: HistorySearch | undefined;
   #waiting: ((line: string | undefined) => void) | undefined;
   #answer: ((line: string | undefined) => void) | undefined;
   #isClosed = false;
@@ -153,13 +154,12 @@ export class TerminalLines implements LineSource {
       else this.#paste += sequence;
       return;
     }
-    const wasSearch = this.#search;
-    this.#search = undefined;
+    if (this.#search !== undefined && this.#searchKey(this.#search, text, key)) return;
     if (name === 'paste-start') this.#paste = '';
     else if (ctrl && name === 'c') this.#options.onInterrupt('ctrl-c');
     else if (name === 'escape') this.#options.onInterrupt('escape');
     else if (ctrl && name === 'z') this.#stop();
-    else if (ctrl && name === 'r') this.#searchBack(wasSearch);
+    else if (ctrl && name === 'r' && this.#answer === undefined) this.#searchBack();
     else if (meta && (name === 'return' || name === 'enter')) this.#breakLine();
     else this.#readline.write(text ?? null, key);
   }
@@ -208,16 +208,46 @@ export class TerminalLines implements LineSource {
     } else if (this.#ready.length > 0 || !onMeanwhile(message)) this.#ready.push(message);
   }
 
-  /** Ctrl-R: the newest line that holds what is typed, and with each further one the next older. */
-  #searchBack(before: { readonly wanted: string; readonly at: number } | undefined): void {
-    const { entries } = this.#options.history;
-    const wanted = before?.wanted ?? this.#readline.line;
-    const start = (before?.at ?? -1) + 1;
-    const at = entries.findIndex((entry, i) => i >= start && entry.includes(wanted));
-    this.#search = { wanted, at: at === -1 ? start - 1 : at };
-    const found = entries[at];
-    if (found === undefined) this.#curtain.write(BELL);
-    else this.#replace(found);
+  #searchBack(): void {
+    const { line } = this.#readline;
+    this.#search = new HistorySearch(this.#options.history.entries, line);
+    this.#showSearch(this.#search, line === '' || this.#search.older());
+  }
+
+  /** Whether the key was for the search; every other one takes the line that was found, and acts on it. */
+  #searchKey(
+    search: HistorySearch,
+    text: string | undefined,
+    { name, ctrl = false, meta = false }: Key,
+  ): boolean {
+    const isTyped = text !== undefined && text >= ' ' && text !== '\u007f' && !ctrl && !meta;
+    let isFound = true;
+    if (ctrl && name === 'r') isFound = search.older();
+    else if (ctrl && name === 'g') {
+      this.#endSearch();
+      this.#replace(search.before);
+      return true;
+    } else if (name === 'backspace') isFound = search.look(search.wanted.slice(0, -1));
+    else if (isTyped) isFound = search.look(search.wanted + text);
+    else {
+      this.#endSearch();
+      return false;
+    }
+    this.#showSearch(search, isFound);
+    return true;
+  }
+
+  #showSearch(search: HistorySearch, isFound: boolean): void {
+    this.#readline.setPrompt(`search "${search.wanted}": `);
+    this.#replace(search.found ?? search.before);
+    this.#readline.prompt(true);
+    if (!isFound) this.#curtain.write(BELL);
+  }
+
+  #endSearch(): void {
+    this.#search = undefined;
+    this.#readline.setPrompt(this.#above.length > 0 ? MORE_PROMPT : PROMPT);
+    this.#readline.prompt(true);
   }
 
   #replace(line: string): void {

@@ -2,8 +2,8 @@ import { type ErrorCode, RepriseError } from '../../errors.ts';
 import type { Model } from '../../models/model.ts';
 import type { InboxItem, Store } from '../../store/store.ts';
 import type { CommandName, Surface } from '../commands.ts';
-import type { UserInput } from '../inbound.ts';
 import type { Session } from '../session.ts';
+import type { TurnStream } from '../turn-stream.ts';
 
 /** What commands need of an engine; a `Reprise` is one. */
 export interface CommandHost {
@@ -22,6 +22,8 @@ export interface CommandContext {
   readonly confirm?: (question: string) => Promise<boolean>;
   /** As the engine finds models by name. Without it no model can be chosen here. */
   readonly modelByName?: (name: string) => Model | undefined | Promise<Model | undefined>;
+  /** Of a surface whose requests may be sent again, and where it says it: what is accepted for it is accepted once. */
+  readonly request?: { readonly idempotencyKey: string; readonly channel: string };
   readonly now?: () => Date;
 }
 
@@ -30,8 +32,8 @@ export interface CommandAnswer {
   readonly text: string;
   /** The session the surface stands in from now on. */
   readonly sessionId?: string;
-  /** What the surface is to send now, as the person's next message. */
-  readonly send?: UserInput;
+  /** A message that was accepted for the person; the surface shows its turn. */
+  readonly turn?: TurnStream;
   /** What the surface is to keep for the person. */
   readonly save?: { readonly name: string; readonly bytes: Uint8Array };
   readonly quit?: true;

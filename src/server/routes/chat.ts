@@ -103,18 +103,13 @@ export function registerChat(app: ServerApp, context: ServerContext): void {
     query: z.object({ sessionId: sessionIdSchema.optional() }),
     body: stopRequestSchema,
     answer: { schema: stopAnswerSchema, description: 'What was stopped' },
-    run: async ({
-      params,
-      query,
-      body: { sessionId: named = query.sessionId, waiting = false, running = true },
-      c,
-    }) => {
+    run: async ({ params, query, body: { sessionId: named = query.sessionId, ...what }, c }) => {
       if (named === undefined)
         throw new RepriseError('INVALID_INPUT', 'sessionId: which session is to be stopped', {
           details: { field: 'sessionId' },
         });
       const session = await findSession(context, { ...params, sessionId: named });
-      return c.json(await session.stop({ waiting, running }));
+      return c.json(await session.stop(what));
     },
   });
 }
@@ -123,12 +118,16 @@ interface StopRequest {
   readonly sessionId?: string;
   readonly waiting?: boolean;
   readonly running?: boolean;
+  readonly children?: boolean;
 }
 
 const stopRequestSchema: z.ZodType<StopRequest> = z.strictObject({
   sessionId: maybe(sessionIdSchema),
   waiting: maybe(z.boolean()).meta({ description: 'Messages that wait are cancelled too.' }),
   running: maybe(z.boolean()).meta({ description: 'False: the turn goes on.' }),
+  children: maybe(z.boolean()).meta({
+    description: 'Tasks of subagents end too; by default with `waiting`, unless the turn goes on.',
+  }),
 });
 
 async function statusOf({ reprise }: ServerContext, sessionId: string): Promise<ChatStatus> {

@@ -115,7 +115,7 @@ export function registerSessionSteps(app: ServerApp, context: ServerContext): vo
     'Runs a command as it is typed in a chat; GET /api/commands lists them',
     commandBody,
     { schema: commandAnswer, description: 'Its answer, as text for a person' },
-    (session, body) => runHttpCommand(context, session, body),
+    (session, body, c) => runHttpCommand(context, session, body, c),
     true,
   );
 }

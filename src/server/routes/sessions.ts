@@ -4,7 +4,7 @@ import { sessionAnswerSchema, sessionPatchSchema, sessionView } from '../../prot
 import { purgeAnswer } from '../../protocol/steps.ts';
 import { SESSION_PATHS } from '../access.ts';
 import type { ServerApp, ServerContext } from '../context.ts';
-import { checkIfMatch, etagOf, matches, Turnstile } from '../etag.ts';
+import { type Condition, etagOf, ifMatching, matches } from '../etag.ts';
 import { findRecord, findSession, type SessionRecord } from '../find-session.ts';
 import { addOperation } from '../operation.ts';
 import { readPage } from '../read-page.ts';
@@ -14,22 +14,16 @@ const tag = 'sessions';
 /** One session: what it holds, its settings, its end and its return. */
 export function registerSession(app: ServerApp, context: ServerContext): void {
   const { store } = context.reprise;
-  const turnstile = new Turnstile();
   const on = (suffix = ''): string[] => SESSION_PATHS.map((path) => `${path}${suffix}`);
   const answer = (record: SessionRecord): Response => {
     const session = sessionView(record);
     return Response.json({ session }, { headers: { ETag: etagOf(session) } });
   };
-  /** Looked at and written by one at a time. */
-  const change = (
+  const change = <T>(
     params: SessionParams,
-    c: Parameters<typeof checkIfMatch>[0],
-    work: () => Promise<SessionRecord>,
-  ): Promise<Response> =>
-    turnstile.run(params.sessionId, async () => {
-      checkIfMatch(c, await findRecord(context, params));
-      return answer(await work());
-    });
+    c: Parameters<typeof ifMatching>[0],
+    work: (condition: Condition<SessionRecord>) => Promise<T>,
+  ): Promise<T> => ifMatching(c, () => findRecord(context, params), work);
 
   addOperation(app, {
     method: 'get',
@@ -58,8 +52,12 @@ export function registerSession(app: ServerApp, context: ServerContext): void {
     body: sessionPatchSchema,
     needsBody: true,
     answer: { schema: sessionAnswerSchema, description: 'The session as it is now' },
-    run: ({ params, body, c }) =>
-      change(params, c, async () => (await findSession(context, params)).patch(body)),
+    run: async ({ params, body, c }) =>
+      answer(
+        await change(params, c, async (condition) =>
+          (await findSession(context, params)).patch(body, condition),
+        ),
+      ),
   });
   addOperation(app, {
     method: 'delete',
@@ -69,7 +67,8 @@ export function registerSession(app: ServerApp, context: ServerContext): void {
     summary: 'Into the trash: stops its turn, cancels what waits, frees its key',
     params: sessionParams,
     answer: { schema: sessionAnswerSchema, description: 'The session as it is now' },
-    run: ({ params, c }) => change(params, c, () => store.delete(params.sessionId)),
+    run: async ({ params, c }) =>
+      answer(await change(params, c, (condition) => store.delete(params.sessionId, condition))),
   });
   addOperation(app, {
     method: 'post',
@@ -79,7 +78,8 @@ export function registerSession(app: ServerApp, context: ServerContext): void {
     summary: 'Back from the trash',
     params: sessionParams,
     answer: { schema: sessionAnswerSchema, description: 'The session as it is now' },
-    run: ({ params, c }) => change(params, c, () => store.restore(params.sessionId)),
+    run: async ({ params, c }) =>
+      answer(await change(params, c, (condition) => store.restore(params.sessionId, condition))),
   });
   addOperation(app, {
     method: 'post',
@@ -89,11 +89,9 @@ export function registerSession(app: ServerApp, context: ServerContext): void {
     summary: 'Removes the bytes of a session in the trash for good',
     params: sessionParams,
     answer: { schema: purgeAnswer, description: 'It is gone' },
-    run: ({ params, c }) =>
-      turnstile.run(params.sessionId, async () => {
-        checkIfMatch(c, await findRecord(context, params));
-        await store.purge(params.sessionId);
-        return c.json({ id: params.sessionId, purged: true });
-      }),
+    run: async ({ params, c }) => {
+      await change(params, c, (condition) => store.purge(params.sessionId, condition));
+      return c.json({ id: params.sessionId, purged: true });
+    },
   });
 }

@@ -161,10 +161,6 @@ export class SessionLog {
     return turn !== undefined && turn.end === undefined && turn.isLost !== true;
   }
 
-  get isWatched(): boolean {
-    return this.#waiting.size > 0;
-  }
-
   /** A turn of this process is under way, which nobody else could tell again. */
   get isNeeded(): boolean {
     return this.isOpen && this.#turns.at(-1)?.isOwn === true;

@@ -87,7 +87,8 @@ export class EventLogs implements Disposable {
   #letGo(): void {
     for (const [sessionId, log] of this.#logs) {
       if (this.#logs.size <= MAX_SESSIONS && this.#size <= this.#limits.total) return;
-      if (log.isNeeded || log.isWatched) continue;
+      // Who listens holds this very log, also between two looks: in another one the rest would be told to nobody.
+      if (log.isNeeded || this.#hearing.has(log)) continue;
       this.#logs.delete(sessionId);
       this.#size -= log.size;
     }

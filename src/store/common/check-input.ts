@@ -3,7 +3,7 @@ import { parseAgentId, parseSessionId } from '../../keys/ids.ts';
 import { assertStorable, isObject, type JsonObject } from '../../transcript/json.ts';
 import { DEFAULT_RECORD_LIMITS } from '../../transcript/limits.ts';
 import type { ConvlogChatRef, ConvlogLine } from '../convlog.ts';
-import type { AppendOptions, Inbound, NewEntry } from '../store.ts';
+import type { AppendOptions, Inbound, NewEntry, PatchOptions } from '../store.ts';
 import { encodeLogLine, isRole, isTime } from './convlog-line.ts';
 
 /** On this side of the thread, because a structured clone would already have changed what cannot be stored. */
@@ -37,6 +37,12 @@ export function checkInbound({ body, sessionId, create, queue, group }: Inbound)
     if (value === undefined || (Number.isSafeInteger(value) && value >= 1)) continue;
     throw new RepriseError('INVALID_INPUT', `${name} is a number of at least 1, not ${String(value)}`);
   }
+}
+
+export function checkPatch(settings: JsonObject, { title }: PatchOptions): void {
+  checkObject(settings, 'settings');
+  if (title !== undefined && typeof title !== 'string')
+    throw new RepriseError('INVALID_INPUT', 'a title is a text');
 }
 
 export function checkObject(value: unknown, what: string): asserts value is JsonObject {

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../transcript/json.ts';
 import { encodeLine } from '../../transcript/line.ts';
+import type { NewEntry } from '../store.ts';
 
 /** Older readers of the format look no further for the header. */
 const MAX_HEADER_BYTES = 512;
@@ -37,6 +38,13 @@ export const activation = (
   customType: 'reprise.activate',
   data: { key, counter, ...(reason !== undefined && { reason }) },
 });
+
+/** What a patch writes. */
+export function patchEntries(settings: JsonObject, title: string | undefined): NewEntry[] {
+  const named = title === undefined ? [] : [{ type: 'session_info', name: title }];
+  const isTitleOnly = title !== undefined && Object.keys(settings).length === 0;
+  return isTitleOnly ? named : [...named, settingsEntry(settings)];
+}
 
 export const settingsEntry = (settings: JsonObject): { type: string; [name: string]: unknown } => ({
   type: 'custom',

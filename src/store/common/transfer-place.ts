@@ -56,6 +56,13 @@ export class RecordPage {
     this.records.push(record);
     this.#bytes += RECORD_BYTES + bytes;
   }
+
+  /** Nothing where the last is before the first. */
+  addMissing(session: string, first: number, last: number): void {
+    if (first > last) return;
+    const lines = first === last ? `line ${first}` : `lines ${first} to ${last}`;
+    this.add({ kind: 'damage', session, detail: `${lines} cannot be read` });
+  }
 }
 
 export function parseCursor(cursor: string): Place {

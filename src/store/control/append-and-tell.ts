@@ -1,5 +1,5 @@
-import { type ErrorCode, RepriseError } from '../../errors.ts';
 import type { ReceiveRequest } from '../common/inbound.ts';
+import { isForNobody } from '../nobody.ts';
 import type { AppendReceipt, Settlement } from '../store.ts';
 import { append, isHolder, type LoggedAppend } from './append.ts';
 import type { Batch } from './batch.ts';
@@ -9,9 +9,6 @@ export interface AppendAndTellRequest extends LoggedAppend {
   readonly settle?: readonly Settlement[];
   readonly deliver?: readonly ReceiveRequest[];
 }
-
-/** Nobody is there to take it: what the sender has to store counts all the same. */
-const NOBODY: ReadonlySet<ErrorCode> = new Set(['SESSION_DELETED', 'SESSION_NOT_FOUND', 'GONE']);
 
 /**
  * An append and what follows from it for messages, in one step: a turn cannot be stored and its message run again, and
@@ -35,6 +32,6 @@ function tell(batch: Batch, inbound: ReceiveRequest): void {
     // A turn that goes on may end on the space that is left.
     receive(batch, inbound, { needsRoom: false });
   } catch (error) {
-    if (!(error instanceof RepriseError) || !NOBODY.has(error.code)) throw error;
+    if (!isForNobody(error)) throw error;
   }
 }

@@ -6,7 +6,14 @@ import { parseSessionId } from '../../keys/ids.ts';
 import { normalizeSessionKey } from '../../keys/session-key.ts';
 import { blobHash } from '../../transcript/blobs.ts';
 import type { JsonObject } from '../../transcript/json.ts';
-import { checkAppendOptions, checkChat, checkEntries, checkLog, checkObject } from '../common/check-input.ts';
+import {
+  checkAppendOptions,
+  checkChat,
+  checkEntries,
+  checkLog,
+  checkObject,
+  checkPatch,
+} from '../common/check-input.ts';
 import { receiveRequest } from '../common/inbound.ts';
 import { LiveHub } from '../common/live-hub.ts';
 import { Sleepers } from '../common/sleepers.ts';
@@ -19,6 +26,7 @@ import type {
   ActivateOptions,
   AppendOptions,
   AppendReceipt,
+  ChangeOptions,
   EntryPage,
   Lease,
   LeaseInfo,
@@ -27,6 +35,7 @@ import type {
   LiveEvent,
   LiveOptions,
   NewEntry,
+  PatchOptions,
   ReadRange,
   SearchIndexStats,
   SearchQuery,
@@ -315,24 +324,24 @@ export class ControlStore implements Store {
     return this.#reader.call('leases', {});
   }
 
-  async patch(id: string, settings: JsonObject): Promise<SessionRecord> {
-    checkObject(settings, 'settings');
-    return this.#writer.call('patch', { id: parseSessionId(id), settings });
+  async patch(id: string, settings: JsonObject, options: PatchOptions = {}): Promise<SessionRecord> {
+    checkPatch(settings, options);
+    return this.#writer.call('patch', { ...options, id: parseSessionId(id), settings });
   }
 
-  async delete(id: string): Promise<SessionRecord> {
-    const deleting = this.#writer.call<SessionRecord>('delete', { id: parseSessionId(id) });
+  async delete(id: string, options: ChangeOptions = {}): Promise<SessionRecord> {
+    const deleting = this.#writer.call<SessionRecord>('delete', { ...options, id: parseSessionId(id) });
     const record = await this.inbox.waking(deleting);
     this.loseLeases(id);
     return record;
   }
 
-  async restore(id: string): Promise<SessionRecord> {
-    return this.#writer.call('restore', { id: parseSessionId(id) });
+  async restore(id: string, options: ChangeOptions = {}): Promise<SessionRecord> {
+    return this.#writer.call('restore', { ...options, id: parseSessionId(id) });
   }
 
-  async purge(id: string): Promise<void> {
-    await this.#writer.call('purge', { id: parseSessionId(id) });
+  async purge(id: string, options: ChangeOptions = {}): Promise<void> {
+    await this.#writer.call('purge', { ...options, id: parseSessionId(id) });
     this.#searching?.noteLoss();
   }
 

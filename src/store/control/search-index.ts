@@ -1,5 +1,5 @@
 import type { Searchable } from '../search-text.ts';
-import { foldCase, plainText } from '../search-text.ts';
+import { flatText, foldCase } from '../search-text.ts';
 import type { SearchFile } from './search-file.ts';
 import { type GramQuery, gramText, pairText } from './search-grams.ts';
 
@@ -48,7 +48,7 @@ export class SearchIndex {
   }
 
   add(session: number, seq: number, { text, at }: Searchable): void {
-    const folded = foldCase(plainText(text));
+    const folded = foldCase(flatText(text));
     const doc = this.#file.run('INSERT INTO docs (session, seq, at) VALUES (?, ?, ?)', session, seq, at);
     this.#file.run('INSERT INTO trigrams (rowid, text) VALUES (?, ?)', doc, gramText(folded));
     this.#file.run('INSERT INTO pairs (rowid, text) VALUES (?, ?)', doc, pairText(folded));

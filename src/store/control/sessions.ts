@@ -3,8 +3,9 @@ import { parseSessionId } from '../../keys/ids.ts';
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { assertHasKey, assertOpen, existsUnderOtherKey, idStaysTaken } from '../common/refusals.ts';
-import { activation, headerLine, settingsEntry } from '../common/session-lines.ts';
-import type { SessionInit, SessionRecord } from '../store.ts';
+import { assertSeen } from '../common/seen.ts';
+import { activation, headerLine, patchEntries, settingsEntry } from '../common/session-lines.ts';
+import type { ChangeOptions, PatchOptions, SessionInit, SessionRecord } from '../store.ts';
 import { writeEntries } from './append.ts';
 import type { Batch } from './batch.ts';
 import type { Database } from './database.ts';
@@ -101,21 +102,30 @@ export function activateSession(batch: Batch, { key, id, reason }: ActivateReque
   return toRecord(db, row);
 }
 
+type ChangeRequest = ChangeOptions & { readonly id: string };
+type PatchRequest = PatchOptions & { readonly id: string };
+
+function changeable(batch: Batch, id: string, seen: ChangeOptions): SessionRow {
+  const row = batch.session(id);
+  if (seen.ifSeen !== undefined) assertSeen(toRecord(batch.db, row), seen);
+  return row;
+}
+
 export function patchSession(
   batch: Batch,
-  { id, settings }: { readonly id: string; readonly settings: JsonObject },
+  { id, settings, title, ...seen }: PatchRequest & { readonly settings: JsonObject },
 ): SessionRecord {
-  const row = batch.session(id);
+  const row = changeable(batch, id, seen);
   assertOpen(row);
   batch.assertWritable(row);
-  writeEntries(batch, row, [settingsEntry(settings)]);
+  writeEntries(batch, row, patchEntries(settings, title));
   return toRecord(batch.db, row);
 }
 
 /** A tombstone, not a removal (P3): the runner is fenced, waiting messages are told, the key is free. */
-export function deleteSession(batch: Batch, { id }: { readonly id: string }): SessionRecord {
+export function deleteSession(batch: Batch, { id, ...seen }: ChangeRequest): SessionRecord {
   const { db } = batch;
-  const row = batch.session(id);
+  const row = changeable(batch, id, seen);
   if (row.status !== 'deleted') {
     batch.assertWritable(row);
     row.epoch++;
@@ -129,9 +139,9 @@ export function deleteSession(batch: Batch, { id }: { readonly id: string }): Se
 }
 
 /** Never takes a key away from the session that has it now. */
-export function restoreSession(batch: Batch, { id }: { readonly id: string }): SessionRecord {
+export function restoreSession(batch: Batch, { id, ...seen }: ChangeRequest): SessionRecord {
   const { db } = batch;
-  const row = batch.session(id);
+  const row = changeable(batch, id, seen);
   if (row.status === 'deleted') {
     batch.assertWritable(row);
     writeEntries(batch, row, [{ type: 'custom', customType: 'reprise.restored' }]);
@@ -142,8 +152,8 @@ export function restoreSession(batch: Batch, { id }: { readonly id: string }): S
 }
 
 /** Everything of a deleted session goes but its id, which is never given again. */
-export function purgeSession(batch: Batch, { id }: { readonly id: string }): void {
-  const row = batch.session(id);
+export function purgeSession(batch: Batch, { id, ...seen }: ChangeRequest): void {
+  const row = changeable(batch, id, seen);
   if (row.status !== 'deleted') {
     const details = { id, next: 'Delete it first; purge destroys what delete keeps.' };
     throw new RepriseError('INVALID_INPUT', `session ${id} is not in the trash`, { details });

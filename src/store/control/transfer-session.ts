@@ -92,19 +92,13 @@ function readLines(
   let seq = from;
   for (const run of consecutive(found.lines)) {
     const first = run[0]?.seq ?? seq;
-    tellMissing(row, seq, first - 1, page);
+    page.addMissing(row.id, seq, first - 1);
     const record = linesRecord(row.id, first, run);
     page.add(record, record.bytes.length);
     seq = first + run.length;
   }
-  tellMissing(row, seq, found.to, page);
+  page.addMissing(row.id, seq, found.to);
   return found.to + 1;
-}
-
-function tellMissing({ id }: SessionRow, first: number, last: number, page: RecordPage): void {
-  if (first > last) return;
-  const detail = first === last ? `line ${first}` : `lines ${first} to ${last}`;
-  page.add({ kind: 'damage', session: id, detail: `${detail} cannot be read` });
 }
 
 function* consecutive(lines: readonly StoredLine[]): Generator<readonly StoredLine[]> {

@@ -1,8 +1,9 @@
-import { type ErrorCode, RepriseError } from '../../errors.ts';
+import { RepriseError } from '../../errors.ts';
 import type { AppendRequest, KnownKey } from '../common/append-rule.ts';
 import type { ReceiveRequest } from '../common/inbound.ts';
 import { keyText } from '../common/key-text.ts';
 import type { ConvlogLine } from '../convlog.ts';
+import { isForNobody } from '../nobody.ts';
 import type { AppendReceipt, Settlement } from '../store.ts';
 import { append } from './append.ts';
 import { writeLog } from './convlog-rows.ts';
@@ -27,8 +28,6 @@ export type AppendOutcome =
 /** Beyond this a transaction would keep others waiting for longer than one commit is worth. */
 const MAX_BATCH_BYTES = 1024 * 1024;
 const LATER: AppendOutcome = { kind: 'later' };
-/** Nobody is there to take it: what the sender has to store counts all the same. */
-const NOBODY: ReadonlySet<ErrorCode> = new Set(['SESSION_DELETED', 'SESSION_NOT_FOUND', 'GONE']);
 
 /** Whether it does more than append, and so cannot share a transaction: a part of it may be refused late. */
 export function tellsMore({ settle = [], deliver = [], log = [] }: FullAppendRequest): boolean {
@@ -128,7 +127,7 @@ async function tell(tx: Tx, { settle = [], deliver = [] }: FullAppendRequest): P
     try {
       await tx.attempt(() => receive(tx, inbound));
     } catch (error) {
-      if (!(error instanceof RepriseError) || !NOBODY.has(error.code)) throw error;
+      if (!isForNobody(error)) throw error;
     }
   }
 }

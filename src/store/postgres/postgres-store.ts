@@ -3,7 +3,13 @@ import { parseSessionId } from '../../keys/ids.ts';
 import { normalizeSessionKey } from '../../keys/session-key.ts';
 import { blobHash } from '../../transcript/blobs.ts';
 import type { JsonObject } from '../../transcript/json.ts';
-import { checkAppendOptions, checkEntries, checkLog, checkObject } from '../common/check-input.ts';
+import {
+  checkAppendOptions,
+  checkEntries,
+  checkLog,
+  checkObject,
+  checkPatch,
+} from '../common/check-input.ts';
 import { receiveRequest } from '../common/inbound.ts';
 import { recordOf } from '../common/session-state.ts';
 import { sha256 } from '../common/sha256.ts';
@@ -14,6 +20,7 @@ import type {
   ActivateOptions,
   AppendOptions,
   AppendReceipt,
+  ChangeOptions,
   EntryPage,
   Inbox,
   Lease,
@@ -23,6 +30,7 @@ import type {
   LiveEvent,
   LiveOptions,
   NewEntry,
+  PatchOptions,
   ReadRange,
   SearchQuery,
   SearchResult,
@@ -262,24 +270,27 @@ export class PostgresStore implements Store {
     return listLeases(this.#context.connections, this.#context.self);
   }
 
-  async patch(id: string, settings: JsonObject): Promise<SessionRecord> {
-    checkObject(settings, 'settings');
-    const request = { id: parseSessionId(id), settings };
+  async patch(id: string, settings: JsonObject, options: PatchOptions = {}): Promise<SessionRecord> {
+    checkPatch(settings, options);
+    const request = { ...options, id: parseSessionId(id), settings };
     return this.#write((tx) => patchSession(tx, request));
   }
 
-  async delete(id: string): Promise<SessionRecord> {
-    const record = await this.#write((tx) => deleteSession(tx, { id: parseSessionId(id) }));
+  async delete(id: string, options: ChangeOptions = {}): Promise<SessionRecord> {
+    const request = { ...options, id: parseSessionId(id) };
+    const record = await this.#write((tx) => deleteSession(tx, request));
     for (const lease of this.#leases.leases) if (lease.sessionId === id) lease.lose();
     return record;
   }
 
-  async restore(id: string): Promise<SessionRecord> {
-    return this.#write((tx) => restoreSession(tx, { id: parseSessionId(id) }));
+  async restore(id: string, options: ChangeOptions = {}): Promise<SessionRecord> {
+    const request = { ...options, id: parseSessionId(id) };
+    return this.#write((tx) => restoreSession(tx, request));
   }
 
-  async purge(id: string): Promise<void> {
-    return this.#write((tx) => purgeSession(tx, { id: parseSessionId(id) }));
+  async purge(id: string, options: ChangeOptions = {}): Promise<void> {
+    const request = { ...options, id: parseSessionId(id) };
+    return this.#write((tx) => purgeSession(tx, request));
   }
 
   async search(query: SearchQuery): Promise<SearchResult> {

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { RepriseError } from '../../errors.ts';
 import type { Entry, SessionHeader } from '../../transcript/entry.ts';
-import { foldCase, plainText, searchable } from '../search-text.ts';
+import { flatText, foldCase, searchable } from '../search-text.ts';
 import type { Sql } from './connections.ts';
 import { boundedLines } from './long-lines.ts';
 import { addGrams, type GramSet } from './search-grams.ts';
@@ -52,7 +52,7 @@ class Block {
     this.bytes += Buffer.byteLength(line);
     const said = searchable(parseLine(line));
     if (said === undefined) return;
-    const text = foldCase(plainText(said.text));
+    const text = foldCase(flatText(said.text));
     this.chars += text.length;
     this.oldest = Math.min(this.oldest, said.at);
     this.newest = Math.max(this.newest, said.at);

@@ -6,7 +6,7 @@ import { boundedLines } from './long-lines.ts';
 import { getSession } from './rows.ts';
 import { parseLine } from './search-blocks.ts';
 import { queryGrams } from './search-grams.ts';
-import { plainText as withoutNul } from './text.ts';
+import { plainText } from './text.ts';
 
 /** Lines in a row of one session that have to be read. */
 interface Range {
@@ -59,7 +59,7 @@ async function findRanges(sql: Sql, query: SearchQuery, words: readonly string[]
   const values: unknown[] = [queryGrams(words)];
   const value = (asked: unknown): string => `$${values.push(asked)}`;
   const asked = Object.entries({ agent_id: agentId, channel, id: sessionId }).flatMap(([column, given]) =>
-    given === undefined ? [] : [`AND s.${column} = ${value(withoutNul(given))}`],
+    given === undefined ? [] : [`AND s.${column} = ${value(plainText(given))}`],
   );
   const where = `s.status = 'open' ${asked.join(' ')}`;
   const older = after === undefined ? '' : `AND b.oldest <= ${value(parseSearchCursor(after).at)}`;

@@ -3,9 +3,10 @@ import { parseSessionId } from '../../keys/ids.ts';
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { assertHasKey, assertOpen, existsUnderOtherKey, idStaysTaken } from '../common/refusals.ts';
-import { activation, headerLine, settingsEntry } from '../common/session-lines.ts';
+import { assertSeen } from '../common/seen.ts';
+import { activation, headerLine, patchEntries, settingsEntry } from '../common/session-lines.ts';
 import { recentOf, recordOf } from '../common/session-state.ts';
-import type { SessionInit, SessionRecord } from '../store.ts';
+import type { ChangeOptions, PatchOptions, SessionInit, SessionRecord } from '../store.ts';
 import { type ActiveRow, activeSession, canonicalKey, lockKey, setActive } from './active.ts';
 import type { Sql } from './connections.ts';
 import { cancelPending, forgetBodies } from './inbox-rows.ts';
@@ -136,19 +137,29 @@ export async function activateRow(
   setActive(tx, row.key, { session_id: row.id, counter });
 }
 
+type ChangeRequest = ChangeOptions & { readonly id: string };
+type PatchRequest = PatchOptions & { readonly id: string };
+
+/** Of a locked row: what is compared stays as it is until the commit, or becomes so only behind it. */
+async function checkSeen(tx: Tx, row: SessionRow, seen: ChangeOptions): Promise<void> {
+  if (seen.ifSeen !== undefined) assertSeen(await recordFor(tx, row), seen);
+}
+
 export async function patchSession(
   tx: Tx,
-  { id, settings }: { readonly id: string; readonly settings: JsonObject },
+  { id, settings, title, ...seen }: PatchRequest & { readonly settings: JsonObject },
 ): Promise<SessionRecord> {
   const row = await lockSession(tx, id);
+  await checkSeen(tx, row, seen);
   assertOpen(row);
-  await writeEntries(tx, row, [settingsEntry(settings)]);
+  await writeEntries(tx, row, patchEntries(settings, title));
   return recordFor(tx, row);
 }
 
 /** A tombstone, not a removal (P3): the runner is fenced, waiting messages are told, the key is free. */
-export async function deleteSession(tx: Tx, { id }: { readonly id: string }): Promise<SessionRecord> {
+export async function deleteSession(tx: Tx, { id, ...seen }: ChangeRequest): Promise<SessionRecord> {
   const { row, active } = await lockWithKey(tx, id);
+  await checkSeen(tx, row, seen);
   if (row.status !== 'deleted') {
     row.epoch++;
     row.lease_epoch = 0;
@@ -163,8 +174,9 @@ export async function deleteSession(tx: Tx, { id }: { readonly id: string }): Pr
 }
 
 /** Never takes a key away from the session that has it now. */
-export async function restoreSession(tx: Tx, { id }: { readonly id: string }): Promise<SessionRecord> {
+export async function restoreSession(tx: Tx, { id, ...seen }: ChangeRequest): Promise<SessionRecord> {
   const { row, active } = await lockWithKey(tx, id);
+  await checkSeen(tx, row, seen);
   if (row.status === 'deleted') {
     await writeEntries(tx, row, [{ type: 'custom', customType: 'reprise.restored' }]);
     // Counted: the key had a session once.
@@ -174,8 +186,9 @@ export async function restoreSession(tx: Tx, { id }: { readonly id: string }): P
 }
 
 /** Everything of a deleted session goes but its id, which is never given again. */
-export async function purgeSession(tx: Tx, { id }: { readonly id: string }): Promise<void> {
+export async function purgeSession(tx: Tx, { id, ...seen }: ChangeRequest): Promise<void> {
   const row = await lockSession(tx, id);
+  await checkSeen(tx, row, seen);
   if (row.status !== 'deleted') {
     const details = { id, next: 'Delete it first; purge destroys what delete keeps.' };
     throw new RepriseError('INVALID_INPUT', `session ${id} is not in the trash`, { details });

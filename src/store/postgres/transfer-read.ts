@@ -217,7 +217,7 @@ async function readLines(sql: Sql, { id, to }: OpenSession, from: number, page: 
   };
   const skipTo = (next: number): void => {
     flush();
-    if (next > seq) tellMissing(id, seq, next - 1, page);
+    page.addMissing(id, seq, next - 1);
     seq = next;
     first = next;
   };
@@ -233,11 +233,6 @@ async function readLines(sql: Sql, { id, to }: OpenSession, from: number, page: 
   const next = last === undefined || last.is_last ? to + 1 : last.seq + 1;
   skipTo(next);
   return next;
-}
-
-function tellMissing(session: string, first: number, last: number, page: RecordPage): void {
-  const what = first === last ? `line ${first}` : `lines ${first} to ${last}`;
-  page.add({ kind: 'damage', session, detail: `${what} cannot be read` });
 }
 
 /** Chat by chat in the order they were made, so that lists with equal times look the same. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Inbound, Store } from '../../store/store.ts';
-import { note, range, readEntries, refused, session, textOf, until, user, within } from './kit.ts';
+import { leafMove, note, range, readEntries, refused, session, textOf, until, user, within } from './kit.ts';
 import type { StoreCase } from './store-case.ts';
 
 const BOB = 'agent:main:telegram:direct:bob';
@@ -73,6 +73,37 @@ export const inboxAppendCases: readonly StoreCase[] = [
         (await readEntries(reopened, child)).map(textOf).filter((text) => text === 'done').length,
         1,
       );
+    },
+  },
+  {
+    name: 'an append may deliver to its own session: a step back and the message in its place are one step',
+    promise: 'P2, P6: what is said again is taken back and accepted, or neither',
+    area: 'inbox',
+    async run({ store, reopen }) {
+      const id = await session(store, ['one', 'two'], PARENT);
+      const { leaf, lastSeq } = await store.get(id);
+      const lease = await store.lease(id, { waitMs: 0 });
+      const { epoch } = lease;
+      const again = {
+        ...result(id, 'r1'),
+        class: 'message' as const,
+        queue: { cap: 1, drop: 'new' as const },
+      };
+      const back = [leafMove(null)];
+      await refused(store.append(id, back, { epoch: epoch + 1, deliver: [again] }), 'FENCED');
+      assert.deepEqual([(await store.get(id)).leaf, await store.inbox.pending(id)], [leaf, []]);
+      await store.append(id, back, { epoch, deliver: [again] });
+      const moved = await store.get(id);
+      assert.deepEqual([moved.leaf, moved.lastSeq], [null, lastSeq + 1]);
+      const waiting = await lease.release();
+      assert.deepEqual(waiting?.body, { result: 'r1' }, 'whoever holds the session sees it');
+      // No place for a second one: then nothing is taken back either.
+      const more = { ...again, idempotencyKey: 'r2' };
+      await refused(store.append(id, back, { epoch, deliver: [more] }), 'QUEUE_FULL');
+      assert.equal((await store.get(id)).lastSeq, moved.lastSeq);
+      await lease.release({ handOver: true });
+      const [item, ...others] = await (await reopen()).inbox.pending(id);
+      assert.deepEqual([item?.inboxId, others], [waiting?.inboxId, []]);
     },
   },
   {

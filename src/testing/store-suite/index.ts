@@ -20,6 +20,7 @@ import { readCases } from './read.ts';
 import { refusalCases } from './refusals.ts';
 import { searchCases } from './search.ts';
 import { searchPageCases } from './search-pages.ts';
+import { seenCases } from './seen.ts';
 import { settingsCases } from './settings.ts';
 import type { StoreCase } from './store-case.ts';
 import { tailCases } from './tail.ts';
@@ -54,6 +55,7 @@ export const storeCases: readonly StoreCase[] = [
   ...liveCases,
   ...listCases,
   ...settingsCases,
+  ...seenCases,
   ...deleteCases,
   ...lifecycleCases,
   ...exportCases,

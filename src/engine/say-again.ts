@@ -1,0 +1,114 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { roleOf } from '../compaction/safe-cut.ts';
+import { RepriseError } from '../errors.ts';
+import { loadBlobs } from '../store/load-blobs.ts';
+import type { Inbound, InboxReceipt, NewEntry, SessionRecord, Store } from '../store/store.ts';
+import { hydrateBlobs } from '../transcript/blobs.ts';
+import { contentText, readBlocks } from '../transcript/content.ts';
+import type { Entry } from '../transcript/entry.ts';
+import { isObject } from '../transcript/json.ts';
+import { pathEntries } from '../transcript/tree.ts';
+import { inboundLine } from './channel-log.ts';
+import { bodyOf, originOf, type UserInput, withTicket } from './inbound.ts';
+import { readHistory } from './read-history.ts';
+import type { SessionLane } from './session-lane.ts';
+import type { QueueSettings } from './session-settings.ts';
+import { undoStep } from './undo.ts';
+
+export interface SayAgainOptions {
+  /** In other words; unset: the same. Images and notes stay. */
+  readonly text?: string | undefined;
+  /** Of the request that asks for it: a second try with it finds the first. */
+  readonly idempotencyKey?: string | undefined;
+  /** Where it was asked for, if that was a channel: the answer is logged there. */
+  readonly channel?: string | undefined;
+}
+
+export interface SayAgainPlace {
+  readonly store: Store;
+  readonly lane: SessionLane;
+  readonly record: SessionRecord;
+  readonly queue: QueueSettings;
+  readonly now: Date;
+}
+
+/**
+ * Takes the last message back and accepts it anew, on a branch of its own, in one transaction: whatever dies meanwhile,
+ * both have happened or neither, and whoever asks again with the same key gets the message of the first time (I-59).
+ */
+export async function sayAgain(place: SayAgainPlace, options: SayAgainOptions): Promise<InboxReceipt> {
+  const { store, lane, record } = place;
+  const { idempotencyKey = randomUUID(), channel = 'library', text } = options;
+  const { id: sessionId, sessionKey } = record;
+  // As keys of messages are kept: one that was used for a message is not free for this.
+  const key = { sessionKey, source: channel, idempotencyKey: `key:${idempotencyKey}` };
+  const digest = createHash('sha256')
+    .update(JSON.stringify(['again', sessionId, text ?? null]))
+    .digest('hex');
+  const known = async (): Promise<InboxReceipt | undefined> =>
+    (await store.inbox.known(key)) === undefined
+      ? undefined
+      : store.inbox.receive({ ...key, sessionId, digest, body: {} });
+  const first = await known();
+  if (first !== undefined) return first;
+  const fresh = await lane.run(async ({ epoch }) => {
+    // Whoever had the session before may have done it.
+    const done = await known();
+    if (done !== undefined) return done;
+    const { input, stepBack } = await lastMessage(store, sessionId);
+    const inbound = inboundOf(place, { ...input, ...(text !== undefined && { text }) }, options);
+    await store.append(sessionId, [stepBack], {
+      epoch,
+      deliver: [{ ...key, ...inbound, sessionId, digest }],
+    });
+    return undefined;
+  });
+  return fresh ?? { ...((await known()) as InboxReceipt), fresh: true };
+}
+
+function inboundOf(
+  { record: { sessionKey }, queue: { mode, cap, drop }, now }: SayAgainPlace,
+  input: UserInput,
+  { channel }: SayAgainOptions,
+): Pick<Inbound, 'body' | 'queue' | 'log'> {
+  const message = channel === undefined ? undefined : { ...input, channel };
+  const body = { ...bodyOf(input), ...(message !== undefined && { from: originOf(message) }) };
+  return {
+    // Nobody waits for a second sentence of whoever is at the keyboard.
+    body: withTicket(body, { mode, debounceMs: 0, at: now.getTime() }),
+    queue: { cap, drop },
+    ...(message !== undefined && { log: inboundLine(message, sessionKey, now) }),
+  };
+}
+
+/** What was said last, and the entry that takes it back. */
+async function lastMessage(
+  store: Store,
+  sessionId: string,
+): Promise<{ readonly input: UserInput; readonly stepBack: NewEntry }> {
+  const all = await readHistory(store, sessionId);
+  const step = undoStep(all);
+  const path = pathEntries(all);
+  const at = path.findLastIndex((entry) => roleOf(entry) === 'user');
+  const said = path[at];
+  if (step === undefined || said === undefined)
+    throw new RepriseError('NOT_FOUND', 'nothing was said here yet');
+  if (step.kind !== 'turn')
+    throw new RepriseError('LEAF_MOVED', `the last step is a ${step.kind}, not a message`, {
+      details: { next: '/undo takes it back first.' },
+    });
+  const [whole = said] = hydrateBlobs([said], await loadBlobs(store, sessionId, [said]));
+  return { input: inputOf(whole, path[at - 1]), stepBack: step.entry };
+}
+
+/** The message as it was sent, so that sending it again stores the same. */
+function inputOf({ message }: Entry, before: Entry | undefined): UserInput {
+  const content = isObject(message) ? message['content'] : '';
+  const blocks = readBlocks(content);
+  const images = blocks.flatMap((block) =>
+    block.type === 'image' ? [{ data: block.data, mimeType: block.mimeType }] : [],
+  );
+  const text = blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
+  const note = before?.type === 'custom_message' ? contentText(before['content']) : '';
+  return { text, ...(images.length > 0 && { images }), ...(note !== '' && { context: note }) };
+}

@@ -1,0 +1,73 @@
+import { RepriseError } from '../errors.ts';
+import type { Store } from '../store/store.ts';
+import { deliver } from './deliver.ts';
+import { childGroup, resultFor } from './subagent-run.ts';
+
+export interface StopOptions {
+  readonly waiting?: boolean;
+  /** By default true. */
+  readonly running?: boolean;
+  /** Tasks that were given to children; by default with `waiting`, unless the turn goes on. */
+  readonly children?: boolean;
+}
+
+export interface StopResult {
+  /** Whether a turn ran. */
+  readonly stopped: boolean;
+  /** How many messages waited and will not be answered. */
+  readonly cancelled: number;
+  /** How many tasks of children, and of theirs, were stopped. */
+  readonly children: number;
+}
+
+interface StopPlace {
+  readonly store: Store;
+  readonly now: Date;
+  /** Here if it runs here, else by its row. */
+  readonly stopItem: (inboxId: string) => Promise<void>;
+}
+
+export async function stopSession(
+  { store, now, stopItem }: StopPlace,
+  sessionId: string,
+  { waiting = false, running: isTurn = true, children = waiting && isTurn }: StopOptions,
+): Promise<StopResult> {
+  const { inbox } = store;
+  const open = (await inbox.pending(sessionId)).filter((item) => item.class !== 'command');
+  const running = isTurn ? open.filter(({ state }) => state === 'running') : [];
+  const cancelled = waiting ? open.filter(({ state }) => state === 'accepted') : [];
+  for (const { inboxId } of cancelled) await inbox.settle(inboxId, 'cancelled', { reason: 'stopped' });
+  // The turn before its children: it could give away another task.
+  for (const { inboxId } of running) await stopItem(inboxId);
+  const ended = children ? await stopChildren(store, sessionId, now) : 0;
+  return { stopped: running.length > 0, cancelled: cancelled.length, children: ended };
+}
+
+/**
+ * Ends the tasks a session has given away, and those given on by them, in whichever process they run. Their results are
+ * told here and now, as notes that no turn answers: whoever says stop wants silence, and the model still learns what
+ * became of them when somebody speaks next. A result has one key, so what a child says of its own end later adds nothing
+ * (I-35). Told before it is stopped: between the two nothing can make the parent speak, and a second stop ends the child.
+ */
+async function stopChildren(store: Store, parentSessionId: string, now: Date): Promise<number> {
+  let stopped = 0;
+  for (const item of await store.inbox.pending({ group: childGroup(parentSessionId) })) {
+    stopped += 1 + (await stopChildren(store, item.sessionId, now));
+    const error = new RepriseError('ABORTED', 'it was stopped with the session that gave the task', {
+      details: { reason: 'stopped' },
+    });
+    const result = resultFor(item, { error }, now.getTime());
+    if (result !== undefined) await deliver(store, { ...result, body: { ...result.body, silent: true } });
+    await store.inbox.settle(item.inboxId, 'cancelled', { reason: 'stopped' });
+  }
+  return stopped;
+}
+
+/** What was stopped, in a line for a person. */
+export function stopText({ stopped, cancelled, children }: StopResult): string {
+  const done = stopped ? ['Stopped; what arrived is kept.'] : [];
+  if (children > 0) done.push(`${children} ${children === 1 ? 'child' : 'children'} stopped.`);
+  if (done.length === 0) done.push('Nothing is running.');
+  if (cancelled > 0) done.push(`${cancelled} waiting, now cancelled.`);
+  return done.join(' ');
+}
