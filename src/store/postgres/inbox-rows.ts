@@ -84,11 +84,18 @@ export async function hasOpenItem(tx: Tx, sessionId: string): Promise<boolean> {
   return (await tx.query(sql, [sessionId])).length > 0;
 }
 
-/** Nobody else puts something into the group before this transaction ends, so that the count holds until then. */
+/**
+ * Nobody else puts something into the group before this transaction ends, so that the count holds until then. The row
+ * that is the lock goes with the same transaction: who waits for it makes one of his own.
+ */
 export async function countGroup(tx: Tx, name: string): Promise<number> {
   const values = [escapeKeyPart(name)];
-  tx.run('INSERT INTO reprise.inbox_group_locks (name) VALUES ($1) ON CONFLICT DO NOTHING', values);
-  tx.run('SELECT name FROM reprise.inbox_group_locks WHERE name = $1 FOR UPDATE', values);
+  tx.run(
+    `INSERT INTO reprise.inbox_group_locks (name) VALUES ($1)
+     ON CONFLICT (name) DO UPDATE SET name = excluded.name`,
+    values,
+  );
+  tx.run('DELETE FROM reprise.inbox_group_locks WHERE name = $1', values);
   const [row] = await tx.query<{ n: number }>(
     `SELECT count(*) AS n FROM reprise.inbox WHERE group_name = $1 AND group_name IS NOT NULL AND ${OPEN}`,
     values,

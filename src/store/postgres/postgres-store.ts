@@ -131,7 +131,7 @@ export class PostgresStore implements Store {
       finish: (run) => transaction(context, (tx) => finishTransfer(tx, run), { isCopy: true }),
       state: () => transferState(connections),
     };
-    keepHouse(context, closing.signal);
+    if (!connections.settings.readOnly) keepHouse(context, closing.signal);
   }
 
   static async open(parts: PostgresStoreParts): Promise<PostgresStore> {
@@ -338,6 +338,8 @@ export class PostgresStore implements Store {
 
   /** Read-only from now on, from the first byte that is not what was sealed. */
   async #noteDamage({ id }: SessionRow, seq: number): Promise<void> {
+    // Whoever may write notes it when it is met the next time.
+    if (this.#context.connections.settings.readOnly) return;
     await this.#write(async (tx) => {
       const row = await lockSession(tx, id);
       const [place] = await tx.query<{ bytes: number }>(
