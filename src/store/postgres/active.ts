@@ -1,5 +1,6 @@
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
 import type { Sql } from './connections.ts';
+import { lockIfThere, type SessionRow } from './rows.ts';
 import { shortName } from './short-name.ts';
 import type { Tx } from './tx.ts';
 
@@ -22,6 +23,21 @@ export async function lockKey(tx: Tx, canonicalKey: string): Promise<ActiveRow> 
     [shortName(canonicalKey)],
   );
   return row ?? { session_id: '', counter: 0 };
+}
+
+export interface LockedKey {
+  readonly active: ActiveRow;
+  /** The session it stands for, locked behind it. */
+  readonly current: SessionRow | undefined;
+}
+
+/** A key and the session it stands for, in one round trip: the second statement sees what the first has waited for. */
+export async function lockActive(tx: Tx, canonicalKey: string): Promise<LockedKey> {
+  const [active, current] = await Promise.all([
+    lockKey(tx, canonicalKey),
+    lockIfThere(tx, { key: canonicalKey }),
+  ]);
+  return { active, current };
 }
 
 /** Only under the lock of the key. */

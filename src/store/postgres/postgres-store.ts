@@ -43,6 +43,7 @@ import { AppendWriter } from './append-writer.ts';
 import { transferState } from './copies.ts';
 import { keepHouse } from './keep-house.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
+import { LeaseRefusals } from './lease-refusals.ts';
 import { acquireLease, listLeases, releaseLease, renewLease } from './leases.ts';
 import { LineReader } from './lines.ts';
 import { listSessions } from './list.ts';
@@ -93,6 +94,7 @@ export class PostgresStore implements Store {
   readonly #lines: LineReader;
   readonly #leases: LeaseKeeper;
   readonly #live: LiveRelay;
+  readonly #refusals: LeaseRefusals;
   readonly #indexer: SearchIndexer | undefined;
   readonly #closing: AbortController;
 
@@ -120,6 +122,7 @@ export class PostgresStore implements Store {
     // Whoever runs a turn asks for its lease first, and so knows of it before a history is read.
     context.timeline.onChange(() => this.#lines.forgetAll());
     this.#leases = new LeaseKeeper(connections, self);
+    this.#refusals = new LeaseRefusals(connections, self);
     const { engineId } = self;
     this.#live = new LiveRelay({ connections, wakes, engineId, closing: closing.signal, clock });
     this.inbox = inbox;
@@ -250,8 +253,12 @@ export class PostgresStore implements Store {
   ): Promise<Lease> {
     const sessionId = parseSessionId(id);
     return acquireInTime(waitMs, async () => {
+      await this.#refusals.look(sessionId);
       const askedAt = performance.now();
-      const epoch = await this.#write((tx) => acquireLease(tx, { id: sessionId, ttlMs }));
+      const epoch = await this.#refusals.note(
+        sessionId,
+        this.#write((tx) => acquireLease(tx, { id: sessionId, ttlMs })),
+      );
       const lease = this.#leaseOf(sessionId, epoch, ttlMs);
       this.#leases.keep(lease, askedAt);
       return lease;

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { RepriseError } from '../../errors.ts';
 import { notFinished } from '../common/copy-state.ts';
+import { onlyRead } from '../common/refusals.ts';
 import type { Connections } from './connections.ts';
 import type { NodeHolder } from './holder.ts';
 import { isCollision, isLost, isRefusal, isRefusedCommit, isUseless, pgError } from './pg-error.ts';
@@ -81,13 +82,6 @@ export async function transaction<T>(
       await delay(RETRY_MS * tries * Math.random());
     }
   }
-}
-
-/** As every store says it that was opened so. */
-function onlyRead(): RepriseError {
-  return new RepriseError('STORE_READ_ONLY', 'the store was opened only to be read', {
-    details: { next: 'Open it without "readOnly" to write to it.' },
-  });
 }
 
 async function once<T>(
