@@ -59,27 +59,37 @@ async function fill(url: string): Promise<void> {
 }
 
 describe('a database that is opened only to be read', () => {
-  test('is the same afterwards, row by row, whoever copies, backs up, searches or watches it', async () => {
-    await using database = await freshDatabase();
-    await fill(database.url);
-    const before = await contentsOf(database.url);
-    {
-      await using store = await openToRead(database.url);
-      expect(store.supports.search).toBe('scan');
-      await using copy = await openStore({ kind: 'sqlite', home: join(root, 'copy'), durability: 'os' });
-      expect(await migrateStore(store, copy, { run: 'r' })).toMatchObject({ status: 'done' });
-      await sameStores(store, copy);
-      await writeBackup(store, join(root, 'backup.jsonl'));
-      expect((await store.search({ text: 'zebrafish' })).hits).toHaveLength(1);
-      await store.reindex();
-      await store.publish('kept', { said: 'here' });
-      await store.verify();
-      await store.tail('kept');
-      const { signal } = new AbortController();
-      for await (const { seq } of store.watch('kept', { afterSeq: 0, signal })) if (seq === 2) break;
-    }
-    expect(await contentsOf(database.url)).toEqual(before);
-  });
+  test.each([
+    ['directly', ''],
+    ['through a transaction pooler', '?pooler=true'],
+  ])(
+    '%s: is the same afterwards, row by row, whoever copies, backs up, searches or watches it',
+    async (_, how) => {
+      await using database = await freshDatabase();
+      await fill(database.url);
+      const before = await contentsOf(database.url);
+      {
+        await using store = await openToRead(database.url + how);
+        expect(store.supports.search).toBe('scan');
+        await using copy = await openStore({
+          kind: 'sqlite',
+          home: join(root, `copy${how.length}`),
+          durability: 'os',
+        });
+        expect(await migrateStore(store, copy, { run: 'r' })).toMatchObject({ status: 'done' });
+        await sameStores(store, copy);
+        await writeBackup(store, join(root, `backup${how.length}.jsonl`));
+        expect((await store.search({ text: 'zebrafish' })).hits).toHaveLength(1);
+        await store.reindex();
+        await store.publish('kept', { said: 'here' });
+        await store.verify();
+        await store.tail('kept');
+        const { signal } = new AbortController();
+        for await (const { seq } of store.watch('kept', { afterSeq: 0, signal })) if (seq === 2) break;
+      }
+      expect(await contentsOf(database.url)).toEqual(before);
+    },
+  );
 
   test('refuses every write and says how to write to it', async () => {
     await using database = await freshDatabase();
