@@ -79,6 +79,8 @@ export interface PlainOptions {
   readonly sessions?: number;
 }
 
+const INDEX_POLL_MS = 50;
+
 /** The session of homes that have only one to speak of. */
 export const SESSION = 'bench-0';
 /** The session of `sessions` that is too large to be read on the way. */
@@ -210,4 +212,13 @@ export async function inParallel(total: number, run: (number: number) => Promise
     while (next < total) await run(next++);
   };
   await Promise.all(Array.from({ length: BUILDERS }, work));
+}
+
+/** Until the index of a store has everything. */
+export async function indexed(store: Store): Promise<void> {
+  for (;;) {
+    const { search } = await store.stats({ search: true });
+    if (search === undefined || search.done >= search.total) return;
+    await sleep(INDEX_POLL_MS);
+  }
 }

@@ -122,6 +122,8 @@ export interface LoadOptions {
   readonly callers: number;
   /** What one run counts for: two lines, one turn. */
   readonly units?: number;
+  /** Comes before each slice and is not measured. */
+  readonly prepare?: () => Promise<void>;
 }
 
 /** Units per second of so many callers, each of which waits for its answer before it asks again. */
@@ -129,9 +131,10 @@ export function rate(
   name: string,
   unit: string,
   run: (caller: number) => unknown,
-  { callers, units = 1 }: LoadOptions,
+  { callers, units = 1, prepare = async () => undefined }: LoadOptions,
 ): Arm {
   const slice = async (ms: number): Promise<number[]> => {
+    await prepare();
     const start = performance.now();
     const runs = await load(run, callers, ms);
     return [(runs * units * 1000) / (performance.now() - start)];

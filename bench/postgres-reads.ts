@@ -1,5 +1,14 @@
 import type { Store } from '../src/store/store.ts';
-import { boundContext, createSession, inParallel, type Scale, SESSION, sessionId, WINDOW } from './homes.ts';
+import {
+  boundContext,
+  createSession,
+  indexed,
+  inParallel,
+  type Scale,
+  SESSION,
+  sessionId,
+  WINDOW,
+} from './homes.ts';
 import { compareSlices, latency, type Task } from './measure.ts';
 import { nextTurn } from './payload.ts';
 import { openServer } from './postgres.ts';
@@ -38,6 +47,8 @@ function growth(
     await using many = await openServer();
     await fill(few.store, small);
     await fill(many.store, large);
+    // What making the index costs others is another row; here it would be the larger one's alone.
+    for (const { store } of [few, many]) await indexed(store);
     const limit = latency(count(small), () => look(few.store));
     const ours = latency(count(large), () => look(many.store));
     return await compareSlices({ work, limit, ours, goal }, scale.latency);

@@ -1,9 +1,10 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { openStore } from '../src/config/open.ts';
 import type { Store } from '../src/store/store.ts';
 import { takenIn, transcriptPath, writeSealedSession } from '../test/support/sealed-home.ts';
-import { createSession, type Scale, SESSION } from './homes.ts';
+import { createSession, indexed, type Scale, SESSION } from './homes.ts';
 import { compareSlices, latency, makeRow, rate, type Task } from './measure.ts';
 import { nextTurn } from './payload.ts';
 import { readAndParse, wholeFile } from './raw.ts';
@@ -11,6 +12,7 @@ import { readAndParse, wholeFile } from './raw.ts';
 const GOAL_MS = 20;
 const SESSIONS = 100;
 const CALLERS = 16;
+const SETTLE_MS = 1500;
 /** One message in so many says it. */
 const RARE = 5000;
 const LONG = 'long';
@@ -114,8 +116,13 @@ function appendTask(folder: string, scale: Scale): Task {
     };
     await using without = await open('scan');
     await using withIndex = await open('index');
+    // What was left over by the slice before, of the index or of the sync of every second, is not the next one's burden.
+    const prepare = async (): Promise<void> => {
+      await indexed(withIndex);
+      await sleep(SETTLE_MS);
+    };
     const arm = (name: string, store: Store) =>
-      rate(name, 'turns', () => store.append(SESSION, nextTurn()), { callers: CALLERS });
+      rate(name, 'turns', () => store.append(SESSION, nextTurn()), { callers: CALLERS, prepare });
     const arms = { limit: arm('without', without), ours: arm('with an index', withIndex) };
     return await compareSlices({ work, ...arms, goal: 0.9, better: 'higher' }, scale.rate);
   };

@@ -52,6 +52,13 @@ export async function openHome(options: Options): Promise<Store> {
   return (await openHomeWith(await homeOf(options))).store;
 }
 
+/** Only to be read, where others may write meanwhile: what a home has left to do is done first, a database is left alone. */
+export async function openHomeToRead(options: Options): Promise<Store> {
+  const home = await homeOf(options);
+  if (home.kind === 'postgres') return openStore({ ...home.config.store, kind: home.kind, readOnly: true });
+  return (await openHomeWith(home)).store;
+}
+
 export async function openHomeWith(home: Home): Promise<{ readonly store: Store; readonly home: Home }> {
   const store = await openHomeAsItIs(home);
   using progress = new Progress('reading transcripts again');

@@ -62,17 +62,24 @@ function databaseAt(url: string): DatabasePlace {
   return { kind: 'postgres', url, name: `postgres://${host}:${port === '' ? '5432' : port}${pathname}` };
 }
 
-/** A database is shared by whoever has it, and reading changes nothing in it. */
 export function openPlace(place: StorePlace, { readOnly }: { readonly readOnly: boolean }): Promise<Store> {
   const { kind } = place;
-  if (kind === 'postgres') return openStore({ kind, url: place.url });
+  if (kind === 'postgres') return openStore({ kind, url: place.url, readOnly });
   return openStore({ kind, home: place.home, readOnly, signals: true });
 }
 
-/** Whether anything was ever kept there. Asked before opening, which would make it. */
-export function isThere(place: StorePlace): boolean {
-  if (place.kind === 'postgres') return true;
-  const { kind, home } = place;
+/** Undefined where nothing was ever kept: it is looked at, never made. */
+export async function openIfThere(place: StorePlace): Promise<Store | undefined> {
+  if (place.kind !== 'postgres') return isThere(place) ? openPlace(place, { readOnly: true }) : undefined;
+  try {
+    return await openPlace(place, { readOnly: true });
+  } catch (error) {
+    if (error instanceof RepriseError && error.code === 'NOT_FOUND') return undefined;
+    throw error;
+  }
+}
+
+function isThere({ kind, home }: LocalPlace): boolean {
   return existsSync(join(home, KINDS[kind])) || (kind === 'jsonl' && existsSync(join(home, 'agents')));
 }
 

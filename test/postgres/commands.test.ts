@@ -7,6 +7,7 @@ import { openStore } from '../../src/config/open.ts';
 import { COMMAND } from '../support/bundled-command.ts';
 import { cliEnv } from '../support/cli-env.ts';
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts';
+import { query } from '../support/postgres-suite.ts';
 
 /** Each command is a process of its own, and machines can be busy. */
 const timeout = 180_000;
@@ -56,4 +57,26 @@ test('commands work on a database as on a home, and the doctor says what its com
   const config = reprise('config');
   expect(config.stdout).toContain('store.url');
   for (const said of [stdout, config.stdout, list.stdout]) expect(said).not.toContain('pa55word');
+});
+
+test('a plan to move into a database makes nothing in it, and a backup of one changes nothing', {
+  timeout,
+}, async () => {
+  await using empty = await freshDatabase();
+  const schemas = async (): Promise<number> =>
+    (await query(empty.url, "SELECT 1 AS one FROM pg_namespace WHERE nspname = 'reprise'")).rows.length;
+  const plan = reprise('migrate', '--to', empty.url, '--dry-run');
+  expect([plan.stderr, plan.status]).toEqual(['', 0]);
+  expect(plan.stdout).toContain('would be copied');
+  expect(await schemas()).toBe(0);
+
+  const file = join(home, 'b.jsonl');
+  const nothing = reprise('migrate', '--from', empty.url, '--to', `sqlite:${join(home, 'nowhere')}`);
+  expect([nothing.status, nothing.stderr]).toEqual([4, expect.stringContaining('no store in this database')]);
+  const written = async (): Promise<unknown> =>
+    (await query(database.url, 'SELECT xmin::text, xmax::text, ctid::text, * FROM reprise.sessions')).rows;
+  const before = await written();
+  expect(reprise('backup', file).status).toBe(0);
+  expect(reprise('backup', 'verify', file).status).toBe(0);
+  expect(await written()).toEqual(before);
 });

@@ -3,9 +3,11 @@ import { describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import type { RepriseError } from '../../src/errors.ts';
 import { Connections } from '../../src/store/postgres/connections.ts';
-import { pgError } from '../../src/store/postgres/pg-error.ts';
+import { isLost, pgError } from '../../src/store/postgres/pg-error.ts';
 import { parsePostgresUrl } from '../../src/store/postgres/settings.ts';
+import { transaction } from '../../src/store/postgres/transaction.ts';
 import { freshDatabase, postgresUrl } from '../support/postgres.ts';
+import { nodeOn } from '../support/postgres-node.ts';
 import { query } from '../support/postgres-suite.ts';
 
 async function refusal(url: string): Promise<RepriseError> {
@@ -161,4 +163,46 @@ test('a commit of which nobody can say what became stays unknown, also where the
     outcome: 'unknown',
   });
   expect(connections.error(timedOut)).toMatchObject({ code: 'STORE_FAILED', outcome: 'none' });
+});
+
+test('a mistake of our own is told as one: nothing is tried again, nothing is called lost or unknown', async () => {
+  await using database = await freshDatabase();
+  await query(database.url, 'CREATE TABLE said (x text)');
+  const node = nodeOn(`${database.url}?pool_max=1`);
+  await using connections = node.connections;
+  const pidOf = async (): Promise<unknown> => (await connections.query('SELECT pg_backend_pid() AS pid'))[0];
+  const before = await pidOf();
+  let tries = 0;
+  const mistaken = transaction(node, async (tx) => {
+    tries++;
+    await tx.query("INSERT INTO said VALUES ('x')");
+    throw new TypeError("Cannot read properties of undefined (reading 'seq')");
+  });
+  const error: RepriseError = await mistaken.then(
+    () => expect.unreachable('it committed'),
+    (reason: RepriseError) => reason,
+  );
+  expect(error).toMatchObject({ code: 'STORE_FAILED', outcome: 'none', cause: expect.any(TypeError) });
+  expect(error.message).not.toContain('connection to the server was lost');
+  expect(tries).toBe(1);
+  expect((await query(database.url, 'SELECT x FROM said')).rows).toEqual([]);
+  // The transaction was rolled back, and its connection is as good as before.
+  expect(await pidOf()).toEqual(before);
+});
+
+test.each([
+  [new Error('Connection terminated unexpectedly'), true],
+  [new Error('Client has encountered a connection error and is not queryable'), true],
+  [new Error('Query read timeout'), true],
+  [Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }), true],
+  [Object.assign(new Error('write after end'), { code: 'ERR_STREAM_WRITE_AFTER_END' }), true],
+  [Object.assign(new Error('going down'), { code: '57P01', severity: 'FATAL' }), true],
+  [Object.assign(new Error('no such table'), { code: '42P01', severity: 'ERROR' }), false],
+  [new TypeError('x is not a function'), false],
+  [new RangeError('Invalid string length'), false],
+  [Object.assign(new TypeError('bad'), { code: 'ERR_INVALID_ARG_TYPE' }), false],
+  ['a text', false],
+  [undefined, false],
+])('%s: the connection is gone: %s', (error, lost) => {
+  expect(isLost(error)).toBe(lost);
 });

@@ -1,3 +1,4 @@
+import { RepriseError } from '../../src/errors.ts';
 import type * as port from '../../src/store/store.ts';
 import { type BrokenStore, broken } from './broken-store.ts';
 import type { PlainStore } from './plain-store.ts';
@@ -16,6 +17,8 @@ const EXEMPT =
 const COMMANDS = 'a command runs where it was received, and is never taken';
 const IDLE = 'a message that asks for an idle session is refused by a busy one';
 const GROUPS = 'a group has at most so many open messages, however many come at once';
+const LONG_NAMES = 'a name may be as long as the limits say, whatever script it is in';
+const GROUP_NAMES = 'the name of a group has an end';
 const KNOWN = 'what a message key got can be asked for';
 const SETTLES = 'a message ends with the append that answers it, or neither happens';
 const RETRIES = 'a retry of an append that landed ends its messages too, and a final state stays';
@@ -56,6 +59,16 @@ const inboxWith = (store: PlainStore, change: Partial<port.Inbox>): { inbox: por
 
 /** Mistakes of the inbox, and of what an append does to it. */
 export const brokenInboxes: readonly BrokenStore[] = [
+  broken('refuses a message whose session key no index takes', LONG_NAMES, (_, right) => ({
+    receive: (inbound) => {
+      if (Buffer.byteLength(inbound.sessionKey) > 2704)
+        throw new RepriseError('STORE_FAILED', 'index row size exceeds maximum');
+      return right.receive(inbound);
+    },
+  })),
+  broken('cuts the name of a group', GROUP_NAMES, (_, right) => ({
+    checkGroup: ({ name, ...rest }) => right.checkGroup({ ...rest, name: name.slice(0, 256) }),
+  })),
   // Resets
   broken(
     'resets for everybody who saw the session expire',

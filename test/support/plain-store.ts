@@ -497,6 +497,8 @@ export class PlainStore implements port.Store {
   }
 
   checkGroup({ name, max = Number.POSITIVE_INFINITY }: port.InboxGroup): void {
+    if (name.length > 256)
+      throw new RepriseError('LIMIT_EXCEEDED', 'too long', { details: { limit: 'group name', max: 256 } });
     if (this.pending({ group: name }).length < max) return;
     throw new RepriseError('LIMIT_EXCEEDED', `group ${name} is full`, { details: { limit: 'group' } });
   }

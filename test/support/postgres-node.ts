@@ -3,7 +3,12 @@ import { Connections } from '../../src/store/postgres/connections.ts';
 import { currentNode } from '../../src/store/postgres/holder.ts';
 import { ServerTimeline } from '../../src/store/postgres/server-timeline.ts';
 import { parsePostgresUrl } from '../../src/store/postgres/settings.ts';
-import type { StoreContext } from '../../src/store/postgres/transaction.ts';
+import {
+  type StoreContext,
+  type TransactionOptions,
+  transaction,
+} from '../../src/store/postgres/transaction.ts';
+import type { Tx } from '../../src/store/postgres/tx.ts';
 
 /** What the parts of a PostgreSQL store work with. The caller disposes of its connections. */
 export function nodeOn(url: string): StoreContext {
@@ -16,4 +21,43 @@ export function nodeOn(url: string): StoreContext {
     tell: () => undefined,
     timeline: new ServerTimeline(),
   };
+}
+
+export interface Held extends AsyncDisposable {
+  readonly connections: Connections;
+  /** Commits. */
+  end(): Promise<void>;
+}
+
+/** A transaction of another node that has done its work and stays open. */
+export async function hold(
+  url: string,
+  work: (tx: Tx) => Promise<unknown>,
+  options: TransactionOptions = {},
+): Promise<Held> {
+  const node = nodeOn(url);
+  node.connections.opened();
+  const worked = Promise.withResolvers<void>();
+  const mayEnd = Promise.withResolvers<void>();
+  const done = transaction(
+    node,
+    async (tx) => {
+      await work(tx);
+      tx.flush();
+      await tx.settled();
+      worked.resolve();
+      await mayEnd.promise;
+    },
+    options,
+  );
+  await Promise.race([worked.promise, done]);
+  const end = async (): Promise<void> => {
+    mayEnd.resolve();
+    await done;
+  };
+  const close = async (): Promise<void> => {
+    await end();
+    await node.connections[Symbol.asyncDispose]();
+  };
+  return { connections: node.connections, end, [Symbol.asyncDispose]: close };
 }

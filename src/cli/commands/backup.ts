@@ -2,7 +2,7 @@ import { checkBackup } from '../../interop/transfer/read-backup.ts';
 import { restoreBackup } from '../../interop/transfer/restore-backup.ts';
 import type { StoreDigest } from '../../interop/transfer/store-digest.ts';
 import { writeBackup } from '../../interop/transfer/write-backup.ts';
-import { homeOf, openHome } from '../home.ts';
+import { homeOf, openHomeToRead } from '../home.ts';
 import { type Options, textOption } from '../options.ts';
 import { escapeForTerminal, print, say } from '../print.ts';
 import { Progress } from '../progress.ts';
@@ -13,7 +13,7 @@ const DAMAGED_EXIT = 6;
 
 /** `reprise backup <file>`: whoever writes meanwhile is not disturbed. */
 export async function backup(file: string, options: Options): Promise<number> {
-  await using store = await openHome(options);
+  await using store = await openHomeToRead(options);
   using bar = new Progress('reading bytes');
   const { createdAt, bytes, sha256, digest } = await writeBackup(store, file, {
     force: options['force'] === true,

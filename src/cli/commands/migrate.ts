@@ -8,7 +8,7 @@ import { homeOf } from '../home.ts';
 import { type Options, textOption } from '../options.ts';
 import { escapeForTerminal, print, say } from '../print.ts';
 import { Progress } from '../progress.ts';
-import { isThere, openPlace, parsePlace, placeOf, type StorePlace, switchLines } from '../store-place.ts';
+import { openIfThere, openPlace, parsePlace, placeOf, type StorePlace, switchLines } from '../store-place.ts';
 
 /** As `verify` answers: something is not what it should be. */
 const DAMAGED_EXIT = 6;
@@ -73,11 +73,8 @@ interface Plan {
 /** Reads everything, so that what would go wrong is known before. */
 async function planOnly(left: Store, { source, target, run, json }: Plan): Promise<number> {
   await assertAtRest(left);
-  let state: TransferState = { empty: true };
-  if (isThere(target)) {
-    await using right = await openPlace(target, { readOnly: true });
-    state = await right.transfer.state();
-  }
+  await using right = await openIfThere(target);
+  const state: TransferState = (await right?.transfer.state()) ?? { empty: true };
   const isFinished = state.run?.finished === true && state.run.run === run;
   if (!isFinished) assertMayBegin(state, run);
   using bar = new Progress('reading bytes');

@@ -28,8 +28,15 @@ export function checkAppendOptions({ settle = [], deliver = [] }: AppendOptions)
     );
 }
 
+/** Of a group's name: escaped it fits into an index of any store. */
+const MAX_GROUP_CHARS = 256;
+
 export function checkInbound({ body, sessionId, create, queue, group }: Inbound): void {
   checkObject(body, 'a message body');
+  if (group !== undefined && group.name.length > MAX_GROUP_CHARS)
+    throw new RepriseError('LIMIT_EXCEEDED', `a group's name has at most ${MAX_GROUP_CHARS} characters`, {
+      details: { limit: 'group name', max: MAX_GROUP_CHARS },
+    });
   if (sessionId !== undefined) parseSessionId(sessionId);
   if (create?.id !== undefined) parseSessionId(create.id);
   if (create?.settings !== undefined) checkObject(create.settings, 'settings');

@@ -70,3 +70,10 @@ export function brokenSeal(id: string, seq: number): RepriseError {
     details: { id, seq },
   });
 }
+
+/** What every write is answered with in a store that was opened so. */
+export function onlyRead(): RepriseError {
+  return new RepriseError('STORE_READ_ONLY', 'the store was opened only to be read', {
+    details: { next: 'Open it without "readOnly" to write to it.' },
+  });
+}

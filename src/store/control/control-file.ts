@@ -1,6 +1,7 @@
 import { closeSync, existsSync, openSync, rmSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { RepriseError } from '../../errors.ts';
+import { onlyRead } from '../common/refusals.ts';
 import { noteName, salvagedName } from './beside.ts';
 import { BUSY_LIMIT_MS, Database } from './database.ts';
 import { keepPrivate } from './home.ts';
@@ -163,11 +164,7 @@ export function openAsItIs({ path, home, durability }: ControlOptions): ControlF
   try {
     if (version < SCHEMA_VERSION) throw unsettled(`${path} is of an older version`);
     if (home !== undefined) assertSettled(db, path);
-    const details = { next: 'Open it without "readOnly" to write to it.' };
-    return {
-      db,
-      refusal: new RepriseError('STORE_READ_ONLY', 'the store was opened only to be read', { details }),
-    };
+    return { db, refusal: onlyRead() };
   } catch (error) {
     db.close();
     throw error;

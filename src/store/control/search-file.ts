@@ -50,6 +50,8 @@ export class SearchFile {
   #db: DatabaseSync | undefined;
   #files: readonly string[] = [];
   #statements: Map<string, StatementSync> = new Map();
+  /** Whether something was written since the log was settled. */
+  #isLogged = false;
   /** Why it cannot be used now. */
   problem: string | undefined;
   /** Another number, another file: nothing that was known of the one before holds. */
@@ -80,6 +82,7 @@ export class SearchFile {
       try {
         const result = work();
         this.sql('COMMIT').run();
+        this.#isLogged = true;
         return result;
       } catch (error) {
         if (this.#db?.isTransaction === true) this.#db.exec('ROLLBACK');
@@ -108,6 +111,17 @@ export class SearchFile {
 
   rows<T>(text: string, ...values: SQLInputValue[]): T[] {
     return this.sql(text).all(...values) as T[];
+  }
+
+  /** Of what stands in the log and may not be in the database yet. */
+  get logBytes(): number {
+    return statSync(`${this.#path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  }
+
+  /** Brings what stands in the log into the database, as far as nobody reads there. Not inside a transaction. */
+  settleLog(): void {
+    if (this.#isLogged) this.use(() => this.sql('PRAGMA wal_checkpoint(PASSIVE)').all());
+    this.#isLogged = false;
   }
 
   /** Lets nothing stand in the log that is no longer in the database. Not inside a transaction. */
@@ -151,7 +165,8 @@ export class SearchFile {
     this.#db = db;
     this.opened++;
     db.exec(
-      'PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-8192; PRAGMA secure_delete=ON',
+      `PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-8192; PRAGMA secure_delete=ON;
+       PRAGMA wal_autocheckpoint=0`,
     );
     const isOurs = this.#claim(db);
     this.#files = filesAt(this.#path);

@@ -25,6 +25,9 @@ const POLL_MS = 100;
 const SLICE_MS = 20;
 const BUSY_SLICE_MS = 5;
 const BUSY_PAUSE_MS = 150;
+/** While somebody writes a pause is so many times what the slice took: the index has a small share of a processor. */
+const BUSY_REST = 40;
+const LONGEST_PAUSE_MS = 2000;
 const PAUSE_MS = 20;
 const WAITED_FOR_PAUSE_MS = 1;
 /** So long after a commit somebody is still writing. */
@@ -32,6 +35,8 @@ const QUIET_MS = 300;
 /** Everything is compared again, for what recent sessions do not show: those that were purged, clocks that were set back. */
 const FULL_LOOK_MS = 10_000;
 const REST_MS = 1000;
+/** Of what is not in the database itself yet, when nobody rests. */
+const MAX_LOG_BYTES = 64 * 1024 * 1024;
 
 /**
  * The thread that searches, made when somebody searches or there is something to index, and never waited for by a
@@ -76,13 +81,15 @@ function start(port: MessagePort, options: ThreadOptions): void {
   };
 
   function slice(): void {
-    const isBusy = performance.now() - changedAt < QUIET_MS;
+    const startedAt = performance.now();
+    const isBusy = startedAt - changedAt < QUIET_MS;
     const { freeBytes, minFreeBytes } = space.look();
     let hasMore = false;
     try {
       // What can be made again does not take the last of the disk.
-      if (freeBytes >= minFreeBytes)
-        hasMore = indexer.work(performance.now() + (isBusy ? BUSY_SLICE_MS : SLICE_MS));
+      if (freeBytes >= minFreeBytes) hasMore = indexer.work(startedAt + (isBusy ? BUSY_SLICE_MS : SLICE_MS));
+      // It makes the disk sync, which those who write wait for.
+      if (!isBusy || file.logBytes > MAX_LOG_BYTES) file.settleLog();
       tellProblem(freeBytes >= minFreeBytes ? file.problem : 'too little space on the disk');
     } catch (error) {
       tellProblem(storeError(error).message);
@@ -93,7 +100,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
     }
     if (!hasMore) schedule(REST_MS);
     else if (waiting.length > 0) schedule(WAITED_FOR_PAUSE_MS);
-    else schedule(isBusy ? BUSY_PAUSE_MS : PAUSE_MS);
+    else schedule(isBusy ? restAfter(performance.now() - startedAt) : PAUSE_MS);
   }
 
   const poll = setInterval(() => {
@@ -149,6 +156,11 @@ function start(port: MessagePort, options: ThreadOptions): void {
       port.close();
     } else refuse(n, new RepriseError('INVALID_INPUT', `no operation ${op}`));
   });
+}
+
+/** Where a slice takes long others want the processor, too. */
+function restAfter(tookMs: number): number {
+  return Math.min(LONGEST_PAUSE_MS, Math.max(BUSY_PAUSE_MS, BUSY_REST * tookMs));
 }
 
 function closed(): RepriseError {

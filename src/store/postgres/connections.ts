@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { type Outcome, RepriseError } from '../../errors.ts';
-import { isLost, isUseless, pgError } from './pg-error.ts';
+import { isAnswer, isLost, isUseless, pgError } from './pg-error.ts';
 import type { PostgresSettings } from './settings.ts';
 
 /** Statements with `$1` parameters, one at a time. Columns are always named: a newer node may have added some. */
@@ -100,7 +100,8 @@ export class Connections implements Sql, AsyncDisposable {
       error = caught;
       throw caught;
     } finally {
-      client.release(error !== undefined && isUseless(error));
+      // Whatever the server has not said itself may have left the connection in any state.
+      client.release(error !== undefined && (!isAnswer(error) || isUseless(error)));
     }
   }
 
@@ -118,12 +119,19 @@ export class Connections implements Sql, AsyncDisposable {
 /** Sends one statement now; the answers come in the order of the statements. */
 export async function send<Row extends object>(
   client: pg.ClientBase,
-  { pooler }: PostgresSettings,
+  { pooler, statementTimeoutMs }: Pick<PostgresSettings, 'pooler' | 'statementTimeoutMs'>,
   text: string,
   values: readonly unknown[],
 ): Promise<Row[]> {
   const name = pooler || values.length === 0 ? {} : { name: statementName(text) };
-  const result = await client.query<Row & pg.QueryResultRow>({ text, values: [...values], ...name });
+  // The types do not know that a statement may have a limit of its own.
+  const statement: pg.QueryConfig & { readonly query_timeout: number } = {
+    text,
+    values: [...values],
+    ...name,
+    query_timeout: statementTimeoutMs + SILENCE_MS,
+  };
+  const result = await client.query<Row & pg.QueryResultRow>(statement);
   // Of several statements in one text, the last one's.
   const { rows } = Array.isArray(result) ? (result.at(-1) as typeof result) : result;
   return rows;

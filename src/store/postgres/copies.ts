@@ -32,10 +32,14 @@ export async function transferState(sql: Sql): Promise<TransferState> {
   return { empty, run: { run, cursor, finished } };
 }
 
-/** Locked until the transaction ends: two who copy at once come one after the other. */
+/**
+ * Locked until the transaction ends: two who copy at once come one after the other. Against reading, too: whoever writes
+ * has looked at this table when he began (`transaction`) and keeps that lock to his end. So we wait for all who found no
+ * copy here, see what they have written, and whoever begins later finds ours (I-72).
+ */
 export async function lockCopy(tx: Tx): Promise<CopyState | undefined> {
   // The row may not be there yet, and then only the table can be locked.
-  tx.run('LOCK TABLE reprise.copies IN EXCLUSIVE MODE');
+  tx.run('LOCK TABLE reprise.copies IN ACCESS EXCLUSIVE MODE');
   const [row] = await tx.query<CopyRow>(`SELECT ${COLUMNS} FROM reprise.copies`);
   if (row === undefined) return undefined;
   const { session, ...rest } = row;

@@ -3,6 +3,7 @@ import { type InboxRow, toItem } from '../common/inbox-item.ts';
 import { unknownItem } from '../common/refusals.ts';
 import type { InboxItem, InboxState, PendingQuery } from '../store.ts';
 import type { Sql } from './connections.ts';
+import { type SessionRef, sessionRef } from './session-ref.ts';
 import type { Tx } from './tx.ts';
 
 const COLUMNS =
@@ -26,8 +27,8 @@ const TAKE_ONE = `UPDATE reprise.inbox SET state = 'running', attempts = attempt
   WHERE id = $2 AND session_id = $1 AND state = 'accepted' AND class <> 'command' RETURNING ${COLUMNS}`;
 
 /** Locked: who settles one of them does not hold the session. */
-const QUEUED = `SELECT ${COLUMNS} FROM reprise.inbox
-  WHERE session_id = $1 AND ${OPEN} AND state = 'accepted' AND class = 'message' ORDER BY number FOR UPDATE`;
+const QUEUED = (session: string): string => `SELECT ${COLUMNS} FROM reprise.inbox
+  WHERE session_id = ${session} AND ${OPEN} AND state = 'accepted' AND class = 'message' ORDER BY number FOR UPDATE`;
 
 const SETTLE = `UPDATE reprise.inbox AS i SET state = s.state, detail = s.detail
   FROM unnest($1::text[], $2::text[], $3::text[]) AS s (id, state, detail)
@@ -75,8 +76,9 @@ export async function takeOne(tx: Tx, sessionId: string, inboxId: string): Promi
 }
 
 /** What counts for the cap of a queue, oldest first. */
-export async function queuedMessages(tx: Tx, sessionId: string): Promise<InboxItem[]> {
-  return (await tx.query<InboxRow>(QUEUED, [sessionId])).map(item);
+export async function queuedMessages(tx: Tx, session: SessionRef): Promise<InboxItem[]> {
+  const { is, value } = sessionRef(session, '$1');
+  return (await tx.query<InboxRow>(QUEUED(is), [value])).map(item);
 }
 
 export async function hasOpenItem(tx: Tx, sessionId: string): Promise<boolean> {
@@ -84,11 +86,18 @@ export async function hasOpenItem(tx: Tx, sessionId: string): Promise<boolean> {
   return (await tx.query(sql, [sessionId])).length > 0;
 }
 
-/** Nobody else puts something into the group before this transaction ends, so that the count holds until then. */
+/**
+ * Nobody else puts something into the group before this transaction ends, so that the count holds until then. The row
+ * that is the lock goes with the same transaction: who waits for it makes one of his own.
+ */
 export async function countGroup(tx: Tx, name: string): Promise<number> {
   const values = [escapeKeyPart(name)];
-  tx.run('INSERT INTO reprise.inbox_group_locks (name) VALUES ($1) ON CONFLICT DO NOTHING', values);
-  tx.run('SELECT name FROM reprise.inbox_group_locks WHERE name = $1 FOR UPDATE', values);
+  tx.run(
+    `INSERT INTO reprise.inbox_group_locks (name) VALUES ($1)
+     ON CONFLICT (name) DO UPDATE SET name = excluded.name`,
+    values,
+  );
+  tx.run('DELETE FROM reprise.inbox_group_locks WHERE name = $1', values);
   const [row] = await tx.query<{ n: number }>(
     `SELECT count(*) AS n FROM reprise.inbox WHERE group_name = $1 AND group_name IS NOT NULL AND ${OPEN}`,
     values,

@@ -3,7 +3,7 @@ import { patchSettings } from '../../transcript/settings.ts';
 import type { ReceiveRequest } from '../common/inbound.ts';
 import { carried, type Recipient } from '../common/inbound.ts';
 import { assertHasKey, assertOpen, resetFindsSession } from '../common/refusals.ts';
-import { type ActiveRow, lockKey } from './active.ts';
+import { type ActiveRow, type LockedKey, lockActive } from './active.ts';
 import { lockSession, type SessionRow } from './rows.ts';
 import { activateRow, createSession } from './sessions.ts';
 import type { Tx } from './tx.ts';
@@ -13,12 +13,16 @@ import { writeEntries } from './write-entries.ts';
  * The session a message goes to, its row locked; one is made where the key has none, or where a reset asks for another.
  * The key is locked first, so that two nodes that saw the same session expire end it once.
  */
-export async function recipientOf(tx: Tx, request: ReceiveRequest): Promise<Recipient> {
+export async function recipientOf(
+  tx: Tx,
+  request: ReceiveRequest,
+  locked: LockedKey | undefined,
+): Promise<Recipient> {
   const { sessionKey, sessionId, reset } = request;
   if (sessionId !== undefined) return { id: await namedSession(tx, sessionId, sessionKey) };
-  const active = await lockKey(tx, sessionKey);
+  const { active, current: found } = locked ?? (await lockActive(tx, sessionKey));
   if (active.session_id === '') return makeSession(tx, request, { active });
-  const current = await lockSession(tx, active.session_id);
+  const current = found ?? (await lockSession(tx, active.session_id));
   const isDue = reset !== undefined && (reset.from === undefined || reset.from === current.id);
   return isDue ? makeSession(tx, request, { active, old: current }) : { id: current.id };
 }

@@ -9,8 +9,9 @@ import {
 } from '../common/inbound.ts';
 import { keyText } from '../common/key-text.ts';
 import { DROPPED_DETAIL, planRoom, type Room } from '../common/queue-cap.ts';
-import { epochOver } from '../common/refusals.ts';
+import { epochOver, type LiveLease } from '../common/refusals.ts';
 import type { InboundKey, InboxItem, InboxReceipt, QueueLimit, Settlement, TakeOptions } from '../store.ts';
+import { type LockedKey, lockActive } from './active.ts';
 import type { Sql } from './connections.ts';
 import { writeLog } from './convlog-rows.ts';
 import {
@@ -26,25 +27,32 @@ import {
   takeOne,
 } from './inbox-rows.ts';
 import { recipientOf } from './inbox-session.ts';
-import { isHolder, liveLease } from './leases.ts';
+import { isHolder, liveLease, seenLease } from './leases.ts';
 import { lockSession } from './rows.ts';
 import type { Tx } from './tx.ts';
 
 /**
  * From the idempotency key to the row, in the caller's transaction: only with its commit is a message accepted (P6).
  * The key comes first and is claimed by writing it: a second node with the same message waits here until the first has
- * decided, and has touched nothing else yet (I-64).
+ * decided, and has touched nothing else yet (I-64). Whatever can be asked for is asked for at once, and done by the
+ * server in this order: a message takes two round trips, this one and the commit.
  */
 export async function receive(tx: Tx, request: ReceiveRequest): Promise<InboxReceipt> {
-  const known = await claimKey(tx, request);
-  if (known !== undefined) return receiptOf(tx, known, { fresh: false, dropped: [] });
   const { inboxId, sessionKey, class: kind = 'message', queue, group, body, log } = request;
-  if (group?.max !== undefined && (await countGroup(tx, group.name)) >= group.max) throw groupFull(group);
+  const limit = kind === 'message' ? queue : undefined;
+  const claimed = claimKey(tx, request);
+  const counted = group?.max === undefined ? 0 : countGroup(tx, group.name);
+  const asked = request.sessionId === undefined ? askForKey(tx, sessionKey, limit) : undefined;
+  const known = await beside(claimed, counted, asked);
+  if (known !== undefined) return receiptOf(tx, known, { fresh: false, dropped: [] });
+  if (group?.max !== undefined && (await counted) >= group.max) throw groupFull(group);
   // Its row is locked from here on: nobody lets go of the session without seeing this message (I-65).
-  const { id, created } = await recipientOf(tx, request);
+  const scene = await asked;
+  const { id, created } = await recipientOf(tx, request, scene);
   if (request.ifIdle === true && (await hasOpenItem(tx, id))) throw sessionBusy(id);
-  const isCapped = queue !== undefined && kind === 'message';
-  const { dropped, carries } = isCapped ? await makeRoom(tx, id, queue) : NO_ROOM;
+  const queued = scene?.current?.id === id ? scene.queued : undefined;
+  const { dropped, carries } =
+    limit === undefined ? NO_ROOM : await makeRoom(tx, id, limit, queued ?? (await queuedMessages(tx, id)));
   insertItem(tx, {
     inboxId,
     sessionId: id,
@@ -58,7 +66,34 @@ export async function receive(tx: Tx, request: ReceiveRequest): Promise<InboxRec
   });
   if (log !== undefined) await writeLog(tx, [{ ...log, sessionId: id }]);
   const facts = { fresh: true, dropped, ...(created !== undefined && { created }) };
+  if (scene?.current?.id === id)
+    return { inboxId, sessionId: id, sessionKey, held: scene.lease !== undefined, ...facts };
   return receiptOf(tx, { inboxId, sessionId: id, sessionKey }, facts);
+}
+
+/** Waits for all, also where the first is a refusal: nothing may come in when its attempt has been taken back. */
+async function beside<T>(first: Promise<T>, ...others: readonly unknown[]): Promise<T> {
+  const settled = Promise.allSettled(others);
+  try {
+    return await first;
+  } finally {
+    await settled;
+  }
+}
+
+interface KeyScene extends LockedKey {
+  /** Who holds the session it stands for. */
+  readonly lease: LiveLease | undefined;
+  readonly queued: readonly InboxItem[] | undefined;
+}
+
+async function askForKey(tx: Tx, sessionKey: string, limit: QueueLimit | undefined): Promise<KeyScene> {
+  const [locked, lease, queued] = await Promise.all([
+    lockActive(tx, sessionKey),
+    seenLease(tx, tx.self, { key: sessionKey }),
+    limit === undefined ? undefined : queuedMessages(tx, { key: sessionKey }),
+  ]);
+  return { ...locked, lease, queued };
 }
 
 const NO_ROOM: Room = { dropped: [], carries: [] };
@@ -106,8 +141,13 @@ export async function knownItem(sql: Sql, key: InboundKey): Promise<InboxItem | 
   return known === undefined ? undefined : ((await findItem(sql, known.inbox_id)) ?? undefined);
 }
 
-async function makeRoom(tx: Tx, sessionId: string, limit: QueueLimit): Promise<Room> {
-  const { dropped, carries, heir } = planRoom(sessionId, await queuedMessages(tx, sessionId), limit);
+async function makeRoom(
+  tx: Tx,
+  sessionId: string,
+  limit: QueueLimit,
+  queued: readonly InboxItem[],
+): Promise<Room> {
+  const { dropped, carries, heir } = planRoom(sessionId, queued, limit);
   if (dropped.length > 0)
     await settleItems(
       tx,

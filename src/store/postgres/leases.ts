@@ -6,6 +6,7 @@ import type { Sql } from './connections.ts';
 import { isDeadNeighbour, type NodeHolder } from './holder.ts';
 import { oldestAccepted } from './inbox-rows.ts';
 import { lockAll, lockSession, type SessionRow } from './rows.ts';
+import { type SessionRef, sessionRef } from './session-ref.ts';
 import type { Tx } from './tx.ts';
 
 interface LeaseRow {
@@ -22,10 +23,20 @@ const EXPIRY = "clock_timestamp() + $4::bigint * interval '1 millisecond'";
 /** Who holds a session now. The answer stays true only under the lock of the session. */
 export async function liveLease(tx: Tx, sessionId: string): Promise<LiveLease | undefined> {
   if (tx.sessions.get(sessionId)?.lease_epoch === 0) return undefined;
-  const [row] = await tx.query<LeaseRow>(`SELECT ${COLUMNS} FROM reprise.leases WHERE session_id = $1`, [
-    sessionId,
+  return seenLease(tx, tx.self, sessionId);
+}
+
+/** Who holds a session as far as one can see: without its lock that may be over by now. */
+export async function seenLease(
+  sql: Sql,
+  self: NodeHolder,
+  session: SessionRef,
+): Promise<LiveLease | undefined> {
+  const { is, value } = sessionRef(session, '$1');
+  const [row] = await sql.query<LeaseRow>(`SELECT ${COLUMNS} FROM reprise.leases WHERE session_id = ${is}`, [
+    value,
   ]);
-  return row === undefined ? undefined : aliveIn(row, tx.self);
+  return row === undefined ? undefined : aliveIn(row, self);
 }
 
 /** Whether this epoch is that of the lease. Its time may be over: nobody loses it before somebody else takes it. */

@@ -70,6 +70,7 @@ export class LiveRelay {
 
   publish(id: string, event: JsonObject): void {
     const text = this.#hub.publish(id, event);
+    if (this.#connections.settings.readOnly) return;
     this.#outgoing.push({ id, text, at: this.#clock.latest, missed: 0 });
     this.#chars += text.length;
     while (this.#outgoing.length > MAX_WAITING || this.#chars > MAX_WAITING_CHARS) this.#letGo();

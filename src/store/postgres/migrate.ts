@@ -14,6 +14,9 @@ const TABLE = `CREATE TABLE IF NOT EXISTS reprise.schema_version (
   oldest_reader bigint NOT NULL
 )`;
 
+/** An index on many rows takes its time, and so does waiting for the node that makes it. */
+const LONG = { isLong: true };
+
 interface VersionRow {
   readonly version: number;
   readonly oldest_reader: number;
@@ -25,21 +28,43 @@ export async function migrate(context: StoreContext): Promise<void> {
   const known = await readVersion(connections);
   if (known !== undefined && isReady(known)) return;
   await prepare(context);
-  await transaction(context, async (tx) => {
-    if (connections.settings.advisoryLocks) tx.run('SELECT pg_advisory_xact_lock($1)', [LOCK]);
-    tx.run(
-      'INSERT INTO reprise.schema_version (version, oldest_reader) VALUES (0, 1) ON CONFLICT DO NOTHING',
-    );
-    // The row is the lock where there is no other; with one it costs nothing.
-    const [row] = await tx.query<VersionRow>(
-      'SELECT version, oldest_reader FROM reprise.schema_version FOR UPDATE',
-    );
-    if (row === undefined || isReady(row)) return;
-    for (const step of MIGRATIONS.slice(row.version)) await tx.query(step);
-    tx.run('UPDATE reprise.schema_version SET version = $1, oldest_reader = greatest(oldest_reader, $2)', [
-      MIGRATIONS.length,
-      OLDEST_READER,
-    ]);
+  await transaction(
+    context,
+    async (tx) => {
+      if (connections.settings.advisoryLocks) tx.run('SELECT pg_advisory_xact_lock($1)', [LOCK]);
+      tx.run(
+        'INSERT INTO reprise.schema_version (version, oldest_reader) VALUES (0, 1) ON CONFLICT DO NOTHING',
+      );
+      // The row is the lock where there is no other; with one it costs nothing.
+      const [row] = await tx.query<VersionRow>(
+        'SELECT version, oldest_reader FROM reprise.schema_version FOR UPDATE',
+      );
+      if (row === undefined || isReady(row)) return;
+      for (const step of MIGRATIONS.slice(row.version)) await tx.query(step);
+      tx.run('UPDATE reprise.schema_version SET version = $1, oldest_reader = greatest(oldest_reader, $2)', [
+        MIGRATIONS.length,
+        OLDEST_READER,
+      ]);
+    },
+    LONG,
+  );
+}
+
+/** For whoever must not write: the tables are as this version knows them, or it is said what is missing. */
+export async function assertCurrent(connections: Connections): Promise<void> {
+  const known = await readVersion(connections);
+  if (known === undefined) {
+    throw new RepriseError('NOT_FOUND', 'there is no store in this database', {
+      details: { next: 'Check the store URL; what was named is only read, never made.' },
+    });
+  }
+  if (isReady(known)) return;
+  throw new RepriseError('STORE_BUSY', `the database has schema ${known.version}, of an older version`, {
+    details: {
+      version: known.version,
+      known: MIGRATIONS.length,
+      next: 'Run "reprise verify" on it once, which brings it forward, or use the version that made it.',
+    },
   });
 }
 
@@ -48,11 +73,15 @@ async function prepare(context: StoreContext): Promise<void> {
   const { advisoryLocks } = context.connections.settings;
   for (let tries = 1; ; tries++) {
     try {
-      await transaction(context, async (tx) => {
-        if (advisoryLocks) tx.run('SELECT pg_advisory_xact_lock($1)', [LOCK]);
-        tx.run('CREATE SCHEMA IF NOT EXISTS reprise');
-        tx.run(TABLE);
-      });
+      await transaction(
+        context,
+        async (tx) => {
+          if (advisoryLocks) tx.run('SELECT pg_advisory_xact_lock($1)', [LOCK]);
+          tx.run('CREATE SCHEMA IF NOT EXISTS reprise');
+          tx.run(TABLE);
+        },
+        LONG,
+      );
       return;
     } catch (error) {
       const isRace = ['23505', '42P06', '42P07', 'XX000'].includes(sqlState((error as RepriseError).cause));

@@ -4,7 +4,7 @@ import { createClock } from '../common/clock.ts';
 import type { Store } from '../store.ts';
 import { Connections } from './connections.ts';
 import { currentNode } from './holder.ts';
-import { migrate } from './migrate.ts';
+import { assertCurrent, migrate } from './migrate.ts';
 import { PostgresStore } from './postgres-store.ts';
 import { SearchIndexer } from './search-indexer.ts';
 import { ServerClock } from './server-clock.ts';
@@ -44,7 +44,9 @@ export async function openPostgresStore({
   ...options
 }: PostgresStoreOptions): Promise<Store> {
   const engineId = randomUUID();
-  const connections = new Connections(parsePostgresUrl(options));
+  const settings = parsePostgresUrl(options);
+  const { readOnly } = settings;
+  const connections = new Connections(settings);
   const wakes = new Wakes({ connections, engineId });
   const clock = new ServerClock();
   const context = {
@@ -64,10 +66,10 @@ export async function openPostgresStore({
     assertFit(server);
     // The connection was made meanwhile, so this is a rough estimate; the first look for events makes it better.
     clock.learn(server.now_ms, askedAt, Date.now());
-    await migrate(context);
+    await (readOnly ? assertCurrent(connections) : migrate(context));
     connections.opened();
     const isOnDisk = server.fsync === 'on' && server.synchronous_commit !== 'off';
-    if (search === 'index') indexer = new SearchIndexer({ context });
+    if (search === 'index' && !readOnly) indexer = new SearchIndexer({ context });
     return await PostgresStore.open({
       context,
       wakes,

@@ -1,11 +1,17 @@
 import { type Outcome, RepriseError } from '../../errors.ts';
-import { isLostState, meaningOf, type PgFailure } from './pg-meaning.ts';
+import { isLostSocket, isLostState, meaningOf, type PgFailure } from './pg-meaning.ts';
 
-/** The connection is gone: what was asked last may or may not have happened. */
+/** The connection is gone, as far as we can tell. A mistake of our own is none: trying again would repeat it. */
 export function isLost(error: unknown): boolean {
+  if (isAnswer(error)) return isLostState((error as PgFailure).code ?? '');
   if (error instanceof RepriseError) return false;
-  const { severity, code = '' } = error as PgFailure;
-  return severity === undefined || isLostState(code);
+  const { code, message } = (error ?? {}) as PgFailure;
+  return isLostSocket(code, message);
+}
+
+/** The server itself has said it: of everything else nobody knows how far it came. */
+export function isAnswer(error: unknown): boolean {
+  return ((error ?? {}) as PgFailure).severity !== undefined;
 }
 
 /**
@@ -36,20 +42,19 @@ export function isRefusedCommit(error: unknown): boolean {
 
 /** Nothing has happened, and the same once more may succeed: two transactions got into each other's way. */
 export function isCollision(error: unknown): boolean {
-  const { severity, code } = error as PgFailure;
-  return severity !== undefined && (code === '40001' || code === '40P01');
+  return ['40001', '40P01'].includes(sqlState(error));
 }
 
 export function sqlState(error: unknown): string {
-  const { severity, code = '' } = (error ?? {}) as PgFailure;
-  return severity === undefined ? '' : code;
+  const { code = '' } = (error ?? {}) as PgFailure;
+  return isAnswer(error) ? code : '';
 }
 
 /** Failures of the server and of the way to it by our codes, with what to do where that is known. */
 export function pgError(error: unknown, outcome: Outcome = 'none'): RepriseError {
   if (error instanceof RepriseError) return error;
-  const { code: reason = '', message = String(error) } = error as PgFailure;
-  const { code, what, next } = meaningOf(error as PgFailure);
+  const { code: reason = '', message = String(error) } = (error ?? {}) as PgFailure;
+  const { code, what, next } = meaningOf((error ?? {}) as PgFailure);
   return new RepriseError(code, `the PostgreSQL store failed: ${what} (${message})`, {
     cause: error,
     outcome,

@@ -75,6 +75,18 @@ const LOST_STATES = /^(?:08|57P0[125])/;
 const NOBODY_SIGNED = /SELF_SIGNED|UNABLE_TO_(?:VERIFY_LEAF|GET_ISSUER)|CERT_UNTRUSTED|INVALID_CA/;
 const OUT_OF_TIME = /^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/;
 
+/** Of a socket that was there: by the system's name or Node's. */
+const SOCKET_CODES = /^(?:E[A-Z]{3,}|ERR_(?:STREAM|SOCKET|TLS|SSL|OSSL)_?\w*)$/;
+/** How `pg` says that nobody answers any more. */
+const SILENT =
+  /^Connection terminated|^Client (?:was closed|has encountered a connection error)|^Query read timeout/;
+
+/** Whether what went wrong on our side is the way to the server, and not a mistake of our own. */
+export function isLostSocket(code: unknown, message = ''): boolean {
+  if (typeof code === 'string' && SOCKET_CODES.test(code)) return true;
+  return [SILENT, WAITED_FOR_SERVER, WAITED_FOR_PLACE].some((said) => said.test(message));
+}
+
 export function isLostState(code: string): boolean {
   return LOST_STATES.test(code);
 }
@@ -98,7 +110,8 @@ function socketMeaning(code: string, message: string): Meaning {
       what: 'no database server answers there',
       next: `Is the server running and reachable? ${CHECK_URL}`,
     };
-  return lost();
+  if (isLostSocket(code, message)) return lost();
+  return { code: 'STORE_FAILED', what: 'something went wrong on our side of the connection' };
 }
 
 /** What our own side finds wrong while a password is being proved. */

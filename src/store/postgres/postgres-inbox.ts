@@ -44,7 +44,7 @@ export class PostgresInbox implements Inbox {
 
   static async open(options: PostgresInboxOptions): Promise<PostgresInbox> {
     const { connections } = options.context;
-    await forgetForeignXids(connections);
+    if (!connections.settings.readOnly) await forgetForeignXids(connections);
     return new PostgresInbox(options, await currentXid(connections));
   }
 

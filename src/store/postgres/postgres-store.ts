@@ -51,6 +51,7 @@ import { AppendWriter } from './append-writer.ts';
 import { transferState } from './copies.ts';
 import { keepHouse } from './keep-house.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
+import { LeaseRefusals } from './lease-refusals.ts';
 import { acquireLease, listLeases, releaseLease, renewLease } from './leases.ts';
 import { LineReader } from './lines.ts';
 import { listSessions } from './list.ts';
@@ -101,6 +102,7 @@ export class PostgresStore implements Store {
   readonly #lines: LineReader;
   readonly #leases: LeaseKeeper;
   readonly #live: LiveRelay;
+  readonly #refusals: LeaseRefusals;
   readonly #indexer: SearchIndexer | undefined;
   readonly #closing: AbortController;
 
@@ -128,6 +130,7 @@ export class PostgresStore implements Store {
     // Whoever runs a turn asks for its lease first, and so knows of it before a history is read.
     context.timeline.onChange(() => this.#lines.forgetAll());
     this.#leases = new LeaseKeeper(connections, self);
+    this.#refusals = new LeaseRefusals(connections, self);
     const { engineId } = self;
     this.#live = new LiveRelay({ connections, wakes, engineId, closing: closing.signal, clock });
     this.inbox = inbox;
@@ -139,7 +142,7 @@ export class PostgresStore implements Store {
       finish: (run) => transaction(context, (tx) => finishTransfer(tx, run), { isCopy: true }),
       state: () => transferState(connections),
     };
-    keepHouse(context, closing.signal);
+    if (!connections.settings.readOnly) keepHouse(context, closing.signal);
   }
 
   static async open(parts: PostgresStoreParts): Promise<PostgresStore> {
@@ -258,8 +261,12 @@ export class PostgresStore implements Store {
   ): Promise<Lease> {
     const sessionId = parseSessionId(id);
     return acquireInTime(waitMs, async () => {
+      await this.#refusals.look(sessionId);
       const askedAt = performance.now();
-      const epoch = await this.#write((tx) => acquireLease(tx, { id: sessionId, ttlMs }));
+      const epoch = await this.#refusals.note(
+        sessionId,
+        this.#write((tx) => acquireLease(tx, { id: sessionId, ttlMs })),
+      );
       const lease = this.#leaseOf(sessionId, epoch, ttlMs);
       this.#leases.keep(lease, askedAt);
       return lease;
@@ -349,6 +356,8 @@ export class PostgresStore implements Store {
 
   /** Read-only from now on, from the first byte that is not what was sealed. */
   async #noteDamage({ id }: SessionRow, seq: number): Promise<void> {
+    // Whoever may write notes it when it is met the next time.
+    if (this.#context.connections.settings.readOnly) return;
     await this.#write(async (tx) => {
       const row = await lockSession(tx, id);
       const [place] = await tx.query<{ bytes: number }>(

@@ -1,6 +1,7 @@
 import { unknownSession } from '../common/refusals.ts';
 import { recentOf, type SessionState } from '../common/session-state.ts';
 import type { Sql } from './connections.ts';
+import { type SessionRef, sessionRef } from './session-ref.ts';
 import { plainText } from './text.ts';
 import type { Tx } from './tx.ts';
 
@@ -101,6 +102,20 @@ export async function lockSession(tx: Tx, id: string): Promise<SessionRow> {
   if (row === undefined) return refuseUnknown(tx, id);
   tx.sessions.set(id, row);
   return row;
+}
+
+/** As `lockSession`, undefined where there is none; for several questions that are asked at once. */
+export async function lockIfThere(tx: Tx, session: SessionRef): Promise<SessionRow | undefined> {
+  const { is, value } = sessionRef(session, '$1');
+  const [row] = await tx.query<SessionRow>(
+    `SELECT ${SESSION_COLUMNS} FROM reprise.sessions WHERE id = ${is} FOR UPDATE`,
+    [value],
+  );
+  if (row === undefined) return undefined;
+  // What this transaction has changed and not written yet is in its own copy.
+  const known = tx.sessions.get(row.id) ?? row;
+  tx.sessions.set(row.id, known);
+  return known;
 }
 
 /** Those that are there, in the order of their ids; or those that are there and nobody else has locked. */

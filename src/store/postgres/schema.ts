@@ -256,11 +256,21 @@ CREATE TABLE reprise.copies (
 );
 `;
 
+/** Since version 4: no index holds a text of any length, which would refuse what other stores take. */
+const NAMES = `
+CREATE INDEX sessions_by_parent_start ON reprise.sessions (left(parent_id, 200)) WHERE parent_id IS NOT NULL;
+DROP INDEX reprise.sessions_by_parent;
+CREATE INDEX sessions_by_channel_start ON reprise.sessions (left(channel, 200)) WHERE channel IS NOT NULL;
+DROP INDEX reprise.sessions_by_channel;
+-- set where \`key\` is a hash; see short-name.ts
+ALTER TABLE reprise.active ADD COLUMN whole_key text COLLATE "C";
+`;
+
 /**
  * Forwards only. A step is never changed once it is out, and must leave everything as older nodes expect it: they go
  * on working while the new ones come up. So columns are added with a default, and nothing is renamed or dropped.
  */
-export const MIGRATIONS: readonly string[] = [CORE, SEARCH, COPIES];
+export const MIGRATIONS: readonly string[] = [CORE, SEARCH, COPIES, NAMES];
 
 /** The oldest program version that can work with a schema of the current version; raised by a step that breaks this. */
 export const OLDEST_READER = 1;

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { SearchIndexStats } from '../store.ts';
 import { forgetIndexed, indexSession } from './search-blocks.ts';
 import type { StoreContext } from './transaction.ts';
@@ -13,6 +14,12 @@ export interface SearchIndexerOptions {
 }
 
 const SESSIONS_AT_ONCE = 100;
+/** The rest behind each part of the work is so many times what it took: while this node writes, and while it does not. */
+const BUSY_REST = 20;
+const REST = 1;
+const LONGEST_REST_MS = 2_000;
+/** So long after news somebody is still writing. */
+const QUIET_MS = 300;
 
 const CLAIM = `INSERT INTO reprise.search_claim AS c (holder, expires_at)
   VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond')
@@ -35,6 +42,8 @@ export class SearchIndexer implements AsyncDisposable {
   #claimedAt: number = Number.NEGATIVE_INFINITY;
   #problem: string | undefined;
   #due = 0;
+  #newsAt: number = Number.NEGATIVE_INFINITY;
+  #restUntil = 0;
 
   constructor({ context, pauseMs = 250, pollMs = 5_000, claimMs = 10_000 }: SearchIndexerOptions) {
     this.#context = context;
@@ -46,6 +55,7 @@ export class SearchIndexer implements AsyncDisposable {
 
   /** Something was appended. */
   wake(): void {
+    this.#newsAt = performance.now();
     if (this.#running === undefined) this.#soon(this.#pauseMs);
   }
 
@@ -111,8 +121,7 @@ export class SearchIndexer implements AsyncDisposable {
         if (!(await this.#claim())) return true;
         isClean = false;
         try {
-          while (!this.#closing.signal.aborted && !(await indexSession(this.#context, id)))
-            await this.#claim();
+          while (!this.#closing.signal.aborted && !(await this.#indexSome(id))) await this.#claim();
         } catch (error) {
           // One that cannot be indexed must not keep the others from it.
           failure ??= error;
@@ -122,6 +131,22 @@ export class SearchIndexer implements AsyncDisposable {
     if (!isClean) await this.#release();
     if (failure !== undefined) throw failure;
     return isClean;
+  }
+
+  /** Making pieces takes this node's time and the server's, which others need more: behind each part there is a rest. */
+  async #indexSome(id: string): Promise<boolean> {
+    const { signal } = this.#closing;
+    const pause = this.#restUntil - performance.now();
+    // Ended by the signal when it closes.
+    if (pause > 0) await delay(pause, undefined, { signal, ref: false }).catch(() => undefined);
+    const startedAt = performance.now();
+    try {
+      return await indexSession(this.#context, id);
+    } finally {
+      const now = performance.now();
+      const share = now - this.#newsAt < QUIET_MS ? BUSY_REST : REST;
+      this.#restUntil = now + Math.min(LONGEST_REST_MS, share * (now - startedAt));
+    }
   }
 
   /** By id, some at a time; every session that is there all the while is met. */

@@ -10,6 +10,8 @@ export interface PostgresSettings {
   readonly pooler: boolean;
   readonly statementTimeoutMs: number;
   readonly connectTimeoutMs: number;
+  /** Nothing is written, and the server is told to refuse whatever would. */
+  readonly readOnly: boolean;
 }
 
 export interface PostgresOptions {
@@ -20,6 +22,7 @@ export interface PostgresOptions {
   readonly advisoryLocks?: boolean;
   /** Through a transaction pooler such as PgBouncer: without notify, advisory locks and prepared statements. */
   readonly pooler?: boolean;
+  readonly readOnly?: boolean;
 }
 
 const DEFAULT_POOL = 10;
@@ -27,6 +30,8 @@ const STATEMENT_MS = 30_000;
 const CONNECT_MS = 10_000;
 /** The names of our own options in a URL. */
 const OURS = ['pool_max', 'pooler', 'notify', 'advisory_locks', 'statement_timeout_ms', 'connect_timeout_ms'];
+
+const READ_ONLY = '-c default_transaction_read_only=on';
 
 const CHECKED: ReadonlySet<string> = new Set(['prefer', 'require', 'verify-ca']);
 
@@ -47,6 +52,10 @@ export function parsePostgresUrl({ url, ...options }: PostgresOptions): Postgres
   // Whoever asks for encryption gets a server that is who it says; `pg` is about to change its mind on the others.
   if (CHECKED.has(searchParams.get('sslmode') ?? '')) searchParams.set('sslmode', 'verify-full');
   const pooler = options.pooler ?? flag(given, 'pooler') ?? false;
+  const { readOnly = false } = options;
+  // Behind a pooler a connection has no settings of its own; there only we ourselves keep to it.
+  if (readOnly && !pooler)
+    searchParams.set('options', `${searchParams.get('options') ?? ''} ${READ_ONLY}`.trim());
   return {
     connectionString: parsed.href,
     pooler,
@@ -55,6 +64,7 @@ export function parsePostgresUrl({ url, ...options }: PostgresOptions): Postgres
     advisoryLocks: !pooler && (options.advisoryLocks ?? flag(given, 'advisory_locks') ?? true),
     statementTimeoutMs: count(given, 'statement_timeout_ms') ?? STATEMENT_MS,
     connectTimeoutMs: count(given, 'connect_timeout_ms') ?? CONNECT_MS,
+    readOnly,
   };
 }
 

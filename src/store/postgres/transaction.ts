@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { RepriseError } from '../../errors.ts';
 import { notFinished } from '../common/copy-state.ts';
+import { onlyRead } from '../common/refusals.ts';
 import type { Connections } from './connections.ts';
 import type { NodeHolder } from './holder.ts';
 import { isCollision, isLost, isRefusal, isRefusedCommit, isUseless, pgError } from './pg-error.ts';
@@ -42,7 +43,12 @@ interface Begun {
 export interface TransactionOptions {
   /** Of the only one who may write while a copy is not finished. */
   readonly isCopy?: boolean;
+  /** For what takes as long as there are rows. */
+  readonly isLong?: boolean;
 }
+
+/** As good as no limit, and still an end where the server has vanished without a word. */
+const LONG_MS = 24 * 60 * 60_000;
 
 /**
  * The history the server writes, when it was started, and when it last lost its statistics, which happens whenever it
@@ -52,6 +58,7 @@ export interface TransactionOptions {
 const LIFE = `concat_ws(' ', substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8),
   extract(epoch FROM pg_postmaster_start_time()), extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()))`;
 const BEGUN = `SELECT pg_current_xact_id()::text AS xid, ${LIFE} AS life`;
+/** Not for a copy: it locks the table it would have looked at, and two of them would wait for each other. */
 const BEGUN_HERE = `${BEGUN}, copying, epoch_floor FROM (VALUES (1)) AS one
   LEFT JOIN (SELECT CASE WHEN NOT finished THEN run END AS copying, epoch_floor FROM reprise.copies) AS c ON true`;
 
@@ -65,6 +72,7 @@ export async function transaction<T>(
   work: (tx: Tx) => Promise<T>,
   options: TransactionOptions = {},
 ): Promise<T> {
+  if (context.connections.settings.readOnly) throw onlyRead();
   for (let tries = 1; ; tries++) {
     try {
       return await once(context, work, options);
@@ -104,17 +112,18 @@ interface Run<T> {
 async function run<T>(
   context: StoreContext,
   work: (tx: Tx) => Promise<T>,
-  { isCopy = false }: TransactionOptions,
+  { isCopy = false, isLong = false }: TransactionOptions,
 ): Promise<Run<T>> {
   const { connections } = context;
   const client = await connections.take();
   let isUsable = false;
   try {
-    const tx = new Tx(client, context);
     const { pooler, statementTimeoutMs } = connections.settings;
-    const limit = pooler ? `SET LOCAL statement_timeout = ${statementTimeoutMs};` : '';
+    const limitMs = isLong ? LONG_MS : statementTimeoutMs;
+    const tx = new Tx(client, context, { limitMs });
+    const limit = pooler || isLong ? `SET LOCAL statement_timeout = ${limitMs};` : '';
     const begun = tx
-      .query<Begun>(`BEGIN; ${limit} ${connections.isOpen ? BEGUN_HERE : BEGUN}`)
+      .query<Begun>(`BEGIN; ${limit} ${connections.isOpen && !isCopy ? BEGUN_HERE : BEGUN}`)
       .then(([row]) => row);
     begun.catch(() => undefined);
     tx.epochFloor = async () => {
@@ -127,7 +136,7 @@ async function run<T>(
       // Answered long ago, unless the work has waited for nothing.
       const { copying, life } = (await begun) ?? {};
       if (life !== undefined) context.timeline.note(life);
-      if (copying != null && !isCopy) throw notFinished(copying);
+      if (copying != null) throw notFinished(copying);
       tx.flush();
     } catch (error) {
       const failure = tx.failure ?? error;

@@ -13,7 +13,9 @@ import { keyText } from '../common/key-text.ts';
 import { brokenSeal } from '../common/refusals.ts';
 import { applyFacts, recentOf } from '../common/session-state.ts';
 import type { LinesRecord, SessionCopy } from '../transfer.ts';
+import { copyActive } from './active.ts';
 import { insertSession, type LineRow, lockAll, type SessionRow } from './rows.ts';
+import { shortName } from './short-name.ts';
 import { plainText } from './text.ts';
 import type { Tx } from './tx.ts';
 
@@ -62,7 +64,12 @@ export async function writeLines(
     const name = foreign?.id ?? (record['type'] === 'session' ? null : String(record['id']));
     // A line of another tool may be called as an earlier one; it is then found by its seq alone.
     const isTaken = name !== null && known?.has(name) === true;
-    stored.push({ session_id: row.id, seq, entry_id: isTaken ? null : name, line: text });
+    stored.push({
+      session_id: row.id,
+      seq,
+      entry_id: isTaken || name === null ? null : shortName(name),
+      line: text,
+    });
     if (name !== null) known?.set(name, seq);
     row.bytes += Buffer.byteLength(text) + 1;
     if (foreign !== undefined) applyForeign(row, foreign, seqOf);
@@ -77,7 +84,10 @@ export async function writeLines(
   tx.addLines(row, stored);
   rememberKeys(tx, row, keyed);
   if (row.seq >= copy.lastSeq && row.status === 'deleted')
-    tx.run("UPDATE reprise.active SET session_id = '' WHERE key = $1 AND session_id = $2", [row.key, row.id]);
+    tx.run("UPDATE reprise.active SET session_id = '' WHERE key = $1 AND session_id = $2", [
+      shortName(row.key),
+      row.id,
+    ]);
 }
 
 async function findLocked(tx: Tx, id: string): Promise<SessionRow | undefined> {
@@ -169,12 +179,8 @@ function applyOwn(tx: Tx, row: SessionRow, { record, seal, seq, seqOf }: OwnLine
   if (customType !== 'reprise.activate' || !isObject(data)) return;
   const { key, counter } = data;
   if (typeof key !== 'string' || typeof counter !== 'number' || !(counter > 0)) return;
-  // The highest counter of a key wins, whichever session is copied first.
-  tx.run(
-    `INSERT INTO reprise.active (key, session_id, counter) VALUES ($1, $2, $3) ON CONFLICT (key) DO UPDATE
-     SET session_id = excluded.session_id, counter = excluded.counter WHERE excluded.counter > active.counter`,
-    [key, row.id, counter],
-  );
+  // Whichever session is copied first.
+  copyActive(tx, key, { session_id: row.id, counter, isLast: false });
 }
 
 /** Where all lines are ours an id says its line; else those that are spoken of are looked up. Undefined: all ours. */
@@ -190,11 +196,12 @@ async function knownIds(
     return [...parents, ...(firstKept === undefined ? [] : [firstKept]), foreign?.id ?? String(record['id'])];
   });
   tx.flush();
+  const byName = new Map(named.map((id) => [shortName(id), id]));
   const found = await tx.query<{ seq: number; entry_id: string }>(
     'SELECT seq, entry_id FROM reprise.lines WHERE session_id = $1 AND entry_id = ANY($2)',
-    [row.id, named],
+    [row.id, [...byName.keys()]],
   );
-  return new Map(found.map(({ entry_id, seq }) => [entry_id, seq]));
+  return new Map(found.map(({ entry_id, seq }) => [byName.get(entry_id) ?? entry_id, seq]));
 }
 
 function ownSeq({ q: last }: SessionRow, id: string, isPlain: boolean): number | undefined {

@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { RepriseError } from '../../errors.ts';
 import { unescapeKeyPart } from '../../keys/escape.ts';
 import { decodeLine } from '../../transcript/line.ts';
 import { type ChatState, type LineRow, toLine } from '../common/convlog-line.ts';
@@ -74,8 +76,31 @@ async function takeStep(sql: Sql, place: Place, page: RecordPage): Promise<Place
   }
 }
 
+/** Who writes to the inbox now: whoever has taken a number and not committed is among them. */
+const WRITING = `SELECT virtualtransaction AS tx FROM pg_locks
+  WHERE locktype = 'relation' AND relation = 'reprise.inbox'::regclass AND mode = 'RowExclusiveLock'
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+const LOOK_MS = 5;
+/** Longer than any transaction of ours lives. */
+const MAX_WAIT_MS = 120_000;
+
+/**
+ * The last message that is told of. Numbers are taken before a commit shows the row, so we wait for those who may have
+ * taken a lower one: else their row could come up when their key has been passed by, and a sender who tries again would
+ * be heard twice by whoever uses the copy (I-73).
+ */
 async function lastItem(sql: Sql): Promise<number> {
   const [row] = await sql.query<{ n: number | null }>('SELECT max(number) AS n FROM reprise.inbox');
+  let writing = (await sql.query<{ tx: string }>(WRITING)).map(({ tx }) => tx);
+  for (const end = performance.now() + MAX_WAIT_MS; writing.length > 0; ) {
+    if (performance.now() > end)
+      throw new RepriseError('STORE_BUSY', 'somebody has been writing a message for too long', {
+        details: { next: 'Look for it in pg_stat_activity, and run this again.' },
+      });
+    await delay(LOOK_MS);
+    const still = new Set((await sql.query<{ tx: string }>(WRITING)).map(({ tx }) => tx));
+    writing = writing.filter((tx) => still.has(tx));
+  }
   return row?.n ?? 0;
 }
 
@@ -132,13 +157,20 @@ async function readKeys(
   page: RecordPage,
 ): Promise<Place> {
   // One that was only locked has never stood for anybody.
-  const rows = await sql.query<{ key: string; session_id: string; counter: number }>(
-    `SELECT key, session_id, counter FROM reprise.active WHERE key > $1 AND counter > 0
+  const rows = await sql.query<{
+    key: string;
+    whole_key: string | null;
+    session_id: string;
+    counter: number;
+  }>(
+    `SELECT key, whole_key, session_id, counter FROM reprise.active WHERE key > $1 AND counter > 0
      ORDER BY key LIMIT ${ROWS_PER_LOOK}`,
     [after],
   );
-  for (const { key, session_id, counter } of rows)
+  for (const { key: short, whole_key, session_id, counter } of rows) {
+    const key = whole_key ?? short;
     page.add({ kind: 'key', key, sessionId: session_id === '' ? null : session_id, counter }, key.length);
+  }
   const last = rows.at(-1);
   return last === undefined || rows.length < ROWS_PER_LOOK
     ? { at: 'sessions', after: '' }

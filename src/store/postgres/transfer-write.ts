@@ -15,6 +15,7 @@ import type {
   TransferNote,
   TransferRecord,
 } from '../transfer.ts';
+import { copyActive } from './active.ts';
 import { writeLog } from './convlog-rows.ts';
 import { highestEpoch, isEmpty, lockCopy, saveCopy } from './copies.ts';
 import { removeSession } from './sessions.ts';
@@ -122,11 +123,7 @@ function writeInbound(tx: Tx, { agentId, source, key, hash, inboxId }: InboundRe
 /** A later activation may stand in lines that are here already. */
 function writeKey(tx: Tx, { key, sessionId, counter }: KeyRecord): void {
   parseSessionKey(key);
-  tx.run(
-    `INSERT INTO reprise.active (key, session_id, counter) VALUES ($1, $2, $3) ON CONFLICT (key) DO UPDATE
-     SET session_id = excluded.session_id, counter = excluded.counter WHERE excluded.counter >= active.counter`,
-    [key, sessionId ?? '', counter],
-  );
+  copyActive(tx, key, { session_id: sessionId ?? '', counter, isLast: true });
 }
 
 function writeBlob(tx: Tx, { session, hash, bytes }: BlobRecord): void {

@@ -26,14 +26,17 @@ export class Tx implements Sql {
   #lines: LineRow[] = [];
   readonly #client: pg.PoolClient;
   readonly #context: StoreContext;
+  /** Of each statement; the server ends it. */
+  readonly #limitMs: number;
   /** The statement before. */
   #last: Promise<unknown> = Promise.resolve();
   #failure: unknown;
   #savepoints = 0;
 
-  constructor(client: pg.PoolClient, context: StoreContext) {
+  constructor(client: pg.PoolClient, context: StoreContext, { limitMs }: { readonly limitMs: number }) {
     this.#client = client;
     this.#context = context;
+    this.#limitMs = limitMs;
     this.now = context.now;
     this.self = context.self;
   }
@@ -124,7 +127,8 @@ export class Tx implements Sql {
 
   #send<Row extends object>(text: string, values: readonly unknown[]): Promise<Row[]> {
     const { settings } = this.#context.connections;
-    const ask = (): Promise<Row[]> => send<Row>(this.#client, settings, text, values);
+    const ask = (): Promise<Row[]> =>
+      send<Row>(this.#client, { ...settings, statementTimeoutMs: this.#limitMs }, text, values);
     const answer = settings.pooler ? this.#last.then(ask) : ask();
     const noted = answer.catch((error: unknown) => {
       this.#failure ??= error;

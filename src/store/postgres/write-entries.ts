@@ -7,6 +7,7 @@ import { factsOf } from '../common/facts.ts';
 import { sealEntries } from '../common/seal-entries.ts';
 import type { AppendReceipt, NewEntry } from '../store.ts';
 import type { SessionRow } from './rows.ts';
+import { shortName } from './short-name.ts';
 import type { Tx } from './tx.ts';
 
 interface WriteOptions {
@@ -79,14 +80,15 @@ async function lookAround(tx: Tx, row: SessionRow, entries: readonly NewEntry[])
   const seqs = new Map<string, number>();
   const found = new Map<number, Entry>();
   for (let ids = [...named, ...ours]; ids.length > 0; ) {
+    const byName = new Map(ids.map((id) => [shortName(id), id]));
     const lines = await tx.query<{ seq: number; entry_id: string; line: string }>(
       'SELECT seq, entry_id, line FROM reprise.lines WHERE session_id = $1 AND entry_id = ANY($2)',
-      [row.id, ids],
+      [row.id, [...byName.keys()]],
     );
     ids = [];
     for (const { seq, entry_id, line } of lines) {
       const entry = JSON.parse(line) as Entry;
-      seqs.set(entry_id, seq);
+      seqs.set(byName.get(entry_id) ?? entry_id, seq);
       found.set(seq, entry);
       // A move to a side entry is one to where that hangs.
       const { parentId } = entry;

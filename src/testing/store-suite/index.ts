@@ -16,6 +16,7 @@ import { leaseCases } from './leases.ts';
 import { lifecycleCases } from './lifecycle.ts';
 import { listCases } from './list.ts';
 import { liveCases } from './live.ts';
+import { longNameCases } from './long-names.ts';
 import { readCases } from './read.ts';
 import { refusalCases } from './refusals.ts';
 import { searchCases } from './search.ts';
@@ -40,6 +41,7 @@ export const storeCases: readonly StoreCase[] = [
   ...appendCases,
   ...refusalCases,
   ...keyCases,
+  ...longNameCases,
   ...leafCases,
   ...leaseCases,
   ...receiveCases,

@@ -1,0 +1,14 @@
+import { shortName } from './short-name.ts';
+
+/** A session by its id, or by a key whose row this transaction has locked. */
+export type SessionRef = string | { readonly key: string };
+
+/** What its id is in SQL, with the value for the place that is named. */
+export function sessionRef(
+  session: SessionRef,
+  place: string,
+): { readonly is: string; readonly value: string } {
+  if (typeof session === 'string') return { is: place, value: session };
+  const is = `(SELECT session_id FROM reprise.active WHERE key = ${place})`;
+  return { is, value: shortName(session.key) };
+}
