@@ -245,6 +245,7 @@ export type {
   LeaseInfo,
   LeaseOptions,
   ListQuery,
+  ListSort,
   LiveEvent,
   LiveOptions,
   NewEntry,
@@ -272,6 +273,7 @@ export type {
   StoredEntry,
   StoreStats,
   StoreSupports,
+  TailOptions,
   TakeOptions,
   TranscriptProblem,
   VerifyFinding,
@@ -279,6 +281,7 @@ export type {
   VerifyStatus,
   WatchOptions,
 } from './store/store.ts';
+export type { Note, NoteListOptions, NotePage, Notes } from './store/notes.ts';
 export type {
   BlobRecord,
   ConvlogRecord,
