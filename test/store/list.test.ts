@@ -55,15 +55,15 @@ function make(count: number): { readonly db: Database; readonly made: readonly M
   return { db, made };
 }
 
-/** Many sessions count the same, and of some the indexes have what they counted before. */
+/** Many sessions count the same, and of some, however many there are, the indexes have what they counted before. */
 function counts(
   i: number,
 ): Pick<Made, 'message_count' | 'token_estimate' | 'listed_messages' | 'listed_tokens'> {
   const [message_count, token_estimate] = [(i * 31) % 50, (i * 101) % 4000];
   return {
     ...{ message_count, token_estimate },
-    listed_messages: i % 83 === 0 ? 7 : message_count,
-    listed_tokens: i % 89 === 0 ? 0 : token_estimate,
+    listed_messages: i < 5000 && i % 83 === 0 ? 7 : message_count,
+    listed_tokens: i < 5000 && i % 89 === 0 ? 0 : token_estimate,
   };
 }
 
@@ -77,7 +77,7 @@ function list(db: Database, query: ListQuery): SessionPage {
 
 test('every filter and sort gives the sessions that match, in order, in pages without gaps', () => {
   const { db, made } = make(9000);
-  const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined, freq: 1 });
+  const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined, freq: 2 });
   const query = fc.record({
     agentId: maybe(fc.constantFrom('a', 'b', 'nobody')),
     kind: maybe(fc.constantFrom('direct', 'rare')),
