@@ -12,7 +12,6 @@ import {
 import { recentOf } from '../common/session-state.ts';
 import type { ListQuery, SessionPage } from '../store.ts';
 import type { Database } from './database.ts';
-import { UNLISTED } from './listed.ts';
 import { type SessionRow, toRecord } from './session-row.ts';
 import type { Steps } from './steps.ts';
 
@@ -96,13 +95,13 @@ function inSize(db: Database, query: ListQuery, order: ListOrder, limit: number)
   return [
     ...db.rows<SessionRow>(
       `SELECT * FROM sessions INDEXED BY sessions_by_${sort}
-       WHERE ${listed.where} AND NOT (${UNLISTED}) ${orderBy(order, { names })} LIMIT ?`,
+       WHERE ${listed.where} AND grown = 0 ${orderBy(order, { names })} LIMIT ?`,
       ...listed.values,
       limit,
     ),
     ...db.rows<SessionRow>(
-      `SELECT * FROM sessions INDEXED BY sessions_unlisted
-       WHERE (${UNLISTED}) AND ${grown.where} ${orderBy(order)} LIMIT ?`,
+      `SELECT * FROM sessions INDEXED BY sessions_grown
+       WHERE grown = 1 AND ${grown.where} ${orderBy(order)} LIMIT ?`,
       ...grown.values,
       limit,
     ),

@@ -1,8 +1,5 @@
 import type { Database } from './database.ts';
 
-/** As the partial index says it, word for word: else it is not used. */
-export const UNLISTED = 'message_count <> listed_messages OR token_estimate <> listed_tokens';
-
 const ROWS_AT_ONCE = 500;
 const EVERY_MS = 5000;
 
@@ -22,7 +19,7 @@ export class Listed {
   bringUp(): void {
     if (performance.now() < this.#due) return;
     const ids = this.#db.rows<{ id: string }>(
-      `SELECT id FROM sessions INDEXED BY sessions_unlisted WHERE ${UNLISTED} LIMIT ${ROWS_AT_ONCE}`,
+      `SELECT id FROM sessions INDEXED BY sessions_grown WHERE grown = 1 LIMIT ${ROWS_AT_ONCE}`,
     );
     // A full hand of them: there may be more.
     if (ids.length < ROWS_AT_ONCE) this.#due = performance.now() + EVERY_MS;
@@ -30,7 +27,7 @@ export class Listed {
     this.#db.transaction(
       () =>
         this.#db.run(
-          `UPDATE sessions SET listed_messages = message_count, listed_tokens = token_estimate
+          `UPDATE sessions SET listed_messages = message_count, listed_tokens = token_estimate, grown = 0
            WHERE id IN (SELECT value FROM json_each(?))`,
           JSON.stringify(ids.map(({ id }) => id)),
         ),

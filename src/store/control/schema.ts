@@ -233,11 +233,12 @@ CREATE INDEX convlog_members_recent ON convlog_members (chat, last_number DESC);
 const LISTED = `
 ALTER TABLE sessions ADD COLUMN listed_messages INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sessions ADD COLUMN listed_tokens INTEGER NOT NULL DEFAULT 0;
+-- whether it counts more by now; a column of its own, or every append would write to the index
+ALTER TABLE sessions ADD COLUMN grown INTEGER NOT NULL DEFAULT 0;
 UPDATE sessions SET listed_messages = message_count, listed_tokens = token_estimate;
 CREATE INDEX sessions_by_messages ON sessions (status, listed_messages, id);
 CREATE INDEX sessions_by_tokens ON sessions (status, listed_tokens, id);
-CREATE INDEX sessions_unlisted ON sessions (id)
-  WHERE message_count <> listed_messages OR token_estimate <> listed_tokens;
+CREATE INDEX sessions_grown ON sessions (id) WHERE grown = 1;
 `;
 
 /** Since this step: what was worked out of sessions, and up to which line. */
