@@ -157,6 +157,9 @@ export type { Tool, ToolContext, ToolOutput } from './engine/tools/tool.ts';
 export type { SessionTotals } from './engine/totals.ts';
 export type { TokenSplit } from './engine/turn-context.ts';
 export type { TurnResult, TurnStream } from './engine/turn-stream.ts';
+export type { UsageQuery } from './engine/usage-book.ts';
+export type { UsageSum } from './engine/usage-counter.ts';
+export type { UsageReport } from './engine/usage-sums.ts';
 export {
   ERROR_TABLE,
   type ErrorCode,
@@ -226,6 +229,7 @@ export type {
   StoredConvlogLine,
 } from './store/convlog.ts';
 export { loadBlobs } from './store/load-blobs.ts';
+export type { Note, NoteListOptions, NotePage, Notes } from './store/notes.ts';
 export type {
   ActivateOptions,
   AppendOptions,
@@ -281,7 +285,6 @@ export type {
   VerifyStatus,
   WatchOptions,
 } from './store/store.ts';
-export type { Note, NoteListOptions, NotePage, Notes } from './store/notes.ts';
 export type {
   BlobRecord,
   ConvlogRecord,
