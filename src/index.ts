@@ -159,7 +159,7 @@ export type { TokenSplit } from './engine/turn-context.ts';
 export type { TurnResult, TurnStream } from './engine/turn-stream.ts';
 export type { UsageQuery } from './engine/usage-book.ts';
 export type { UsageSum } from './engine/usage-counter.ts';
-export type { UsageReport } from './engine/usage-sums.ts';
+export type { UsageOverview } from './engine/usage-sums.ts';
 export {
   ERROR_TABLE,
   type ErrorCode,

@@ -5,7 +5,7 @@ import type { SessionFrame } from '../protocol/events.ts';
 import type { SearchQueryView } from '../protocol/meta.ts';
 import type { Page } from '../protocol/page.ts';
 import type { SessionList, SessionListQuery } from '../protocol/sessions.ts';
-import type { UsageQueryView, UsageReport } from '../protocol/usage.ts';
+import type { UsageOverview, UsageQueryView } from '../protocol/usage.ts';
 import type { AgentView, ConversationList, ConversationPage, SearchAnswer, StatsAnswer } from './answers.ts';
 import { agentPath, type CallOptions, ClientSession } from './client-session.ts';
 import { type ClientOptions, Connection, newKey } from './connection.ts';
@@ -110,7 +110,7 @@ export class Client {
   }
 
   /** Tokens, cost and what happened in a period; by default the last thirty days. */
-  usage(query: UsageQueryView = {}, options: CallOptions = {}): Promise<UsageReport> {
+  usage(query: UsageQueryView = {}, options: CallOptions = {}): Promise<UsageOverview> {
     return this.#connection.json('GET', '/api/usage', { ...options, query: { ...query } });
   }
 
@@ -161,7 +161,7 @@ export type { StreamEvent, TokenUsage } from '../protocol/events.ts';
 export type { HistoryPage, HistoryRow } from '../protocol/records.ts';
 export type { SessionList, SessionListQuery, SessionView } from '../protocol/sessions.ts';
 export type { TreeNode, TreePage } from '../protocol/tree.ts';
-export type { UsageQueryView, UsageReport } from '../protocol/usage.ts';
+export type { UsageOverview, UsageQueryView } from '../protocol/usage.ts';
 export type {
   AgentView,
   CommandAnswer,

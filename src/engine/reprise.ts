@@ -46,7 +46,7 @@ import { createSessionTools } from './tools/session-tools.ts';
 import type { Tool } from './tools/tool.ts';
 import { awaitEnd, ended, endOf, startTurn, type TurnStream } from './turn-stream.ts';
 import { UsageBook, type UsageQuery } from './usage-book.ts';
-import type { UsageReport } from './usage-sums.ts';
+import type { UsageOverview } from './usage-sums.ts';
 
 export interface RepriseOptions {
   readonly store: Store;
@@ -258,7 +258,7 @@ export class Reprise implements AsyncDisposable {
   }
 
   /** Tokens, cost and what else happened in a period, by day, agent and model, over all sessions. */
-  async usage(query: UsageQuery): Promise<UsageReport> {
+  async usage(query: UsageQuery): Promise<UsageOverview> {
     this.#usage ??= new UsageBook(this.store, this.#context.closed.signal);
     return this.#usage.look(query);
   }

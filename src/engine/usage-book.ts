@@ -11,7 +11,7 @@ import {
   toNote,
   USAGE_NOTES,
 } from './usage-note.ts';
-import { reportOf, type UsagePeriod, type UsageReport, UsageSums } from './usage-sums.ts';
+import { reportOf, type UsageOverview, type UsagePeriod, UsageSums } from './usage-sums.ts';
 
 export interface UsageQuery extends UsagePeriod {
   /** Only of one agent. */
@@ -70,7 +70,7 @@ export class UsageBook {
     this.#compareMs = compareMs;
   }
 
-  async look({ from, to, agentId, budgetMs = BUDGET_MS }: UsageQuery): Promise<UsageReport> {
+  async look({ from, to, agentId, budgetMs = BUDGET_MS }: UsageQuery): Promise<UsageOverview> {
     const isUpToDate = await this.#catchUp(budgetMs);
     const agents = [...this.#agents].filter(([id]) => agentId === undefined || id === agentId);
     return {

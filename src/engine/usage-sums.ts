@@ -44,7 +44,7 @@ export function added(sum: UsageSum, add: Partial<UsageSum>, times: 1 | -1 = 1):
   return result as unknown as UsageSum;
 }
 
-export interface UsageReport {
+export interface UsageOverview {
   /** Days, both included. */
   readonly from: string;
   readonly to: string;
@@ -71,7 +71,7 @@ export interface UsagePeriod {
 export function reportOf(
   agents: Iterable<readonly [agentId: string, sums: UsageSums]>,
   { from, to }: UsagePeriod,
-): Omit<UsageReport, 'complete' | 'progress'> {
+): Omit<UsageOverview, 'complete' | 'progress'> {
   const by = { day: new Map(), agentId: new Map(), model: new Map() } as Record<
     'day' | 'agentId' | 'model',
     Map<string, UsageSum>

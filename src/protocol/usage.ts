@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { UsageSum } from '../engine/usage-counter.ts';
-import type { UsageReport } from '../engine/usage-sums.ts';
+import type { UsageOverview } from '../engine/usage-sums.ts';
 import { agentIdSchema } from './ids.ts';
 
-export type { UsageReport };
+export type { UsageOverview };
 
 export interface UsageQueryView {
   readonly from?: string | undefined;

@@ -1,7 +1,7 @@
 import { useSignal, useSignalEffect } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
-import type { SessionView, StatsAnswer, UsageReport } from 'reprise/client';
+import type { SessionView, StatsAnswer, UsageOverview } from 'reprise/client';
 import { cost, shortCount } from '../format.ts';
 import { attempt, client } from '../stores/api.ts';
 import { formatRoute } from '../stores/route.ts';
@@ -20,7 +20,7 @@ const AGAIN_MS = 1000;
 export function StatsView(): JSX.Element {
   const period = useSignal(30);
   const stats = useSignal<StatsAnswer | undefined>(undefined);
-  const usage = useSignal<UsageReport | undefined>(undefined);
+  const usage = useSignal<UsageOverview | undefined>(undefined);
   const largest = useSignal<readonly SessionView[]>([]);
   useEffect(() => {
     void attempt(async () => {
@@ -101,7 +101,7 @@ export function StatsView(): JSX.Element {
 }
 
 /** The period; prices only where somebody named any. */
-function Usage({ of }: { readonly of: UsageReport }): JSX.Element {
+function Usage({ of }: { readonly of: UsageOverview }): JSX.Element {
   const { total, agents, models, progress } = of;
   const isPriced = total.cost > 0;
   const bars = (

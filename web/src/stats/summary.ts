@@ -1,4 +1,4 @@
-import type { UsageReport } from 'reprise/client';
+import type { UsageOverview } from 'reprise/client';
 
 export interface Bar {
   readonly name: string;
@@ -13,7 +13,7 @@ export function firstDay(days: number, now: Date): string {
 }
 
 /** Every day of the period, also those on which nothing happened. */
-export function byDay({ from, to, days }: UsageReport, what: 'totalTokens' | 'cost'): readonly Bar[] {
+export function byDay({ from, to, days }: UsageOverview, what: 'totalTokens' | 'cost'): readonly Bar[] {
   const known = new Map(days.map((sum) => [sum.day, sum[what]]));
   const bars: Bar[] = [];
   for (let at = Date.parse(from); at <= Date.parse(to); at += DAY_MS) {
