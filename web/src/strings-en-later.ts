@@ -64,7 +64,7 @@ export const EN_LATER = {
   statModels: 'Tokens by model',
   statTop: 'Largest contexts',
   statPart: 'Being counted: {} of {} lines so far.',
-  statFailed: 'Turns without an answer',
+  statFailed: 'Unanswered',
   statGuard: 'Shortened to fit',
   statCompactions: 'Summed up',
   statRepairs: 'Repaired',

@@ -65,7 +65,7 @@ export const ZH_LATER: LaterWords = {
   statModels: '按模型的令牌数',
   statTop: '最大的上下文',
   statPart: '正在统计：已读 {} / {} 行。',
-  statFailed: '无回答的轮次',
+  statFailed: '无回答',
   statGuard: '为容纳而缩短',
   statCompactions: '已总结',
   statRepairs: '已修复',
