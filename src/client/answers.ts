@@ -49,6 +49,8 @@ export interface ContextAnswer {
   readonly reserve: number;
   readonly split: Readonly<Record<string, number>>;
   readonly messages: number;
+  /** Only the newest part was counted: it is more than the window holds already. */
+  readonly isPart?: boolean;
 }
 
 export interface TotalsAnswer {
@@ -92,6 +94,7 @@ export interface AgentView {
 export interface SearchHit {
   readonly id: string;
   readonly sessionId: string;
+  readonly agentId: string;
   readonly seq: number;
   readonly entryId: string;
   readonly role: 'user' | 'assistant' | 'tool' | 'summary' | 'note';

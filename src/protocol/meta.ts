@@ -31,6 +31,7 @@ export const searchQuery: z.ZodType<SearchQueryView> = z.strictObject({
 const hit = z.object({
   id: z.string(),
   sessionId: z.string(),
+  agentId: z.string(),
   seq: z.int(),
   entryId: z.string(),
   role: z.enum(['user', 'assistant', 'tool', 'summary', 'note']),

@@ -11,6 +11,8 @@ import {
   checkChat,
   checkEntries,
   checkLog,
+  checkNoteName,
+  checkNotes,
   checkObject,
   checkPatch,
 } from '../common/check-input.ts';
@@ -21,6 +23,7 @@ import { acquireInTime, StoreLease } from '../common/store-lease.ts';
 import { DEFAULT_CACHE_TTL_MS } from '../common/tail-cache.ts';
 import { uuidv7 } from '../common/uuid.ts';
 import type { Convlog, ConvlogLinePage, ConvlogPage } from '../convlog.ts';
+import type { Note, NotePage, Notes } from '../notes.ts';
 import { checkSearch } from '../search-query.ts';
 import type {
   ActivateOptions,
@@ -48,6 +51,7 @@ import type {
   StoredEntry,
   StoreStats,
   StoreSupports,
+  TailOptions,
   VerifyReport,
   WatchOptions,
 } from '../store.ts';
@@ -89,6 +93,7 @@ export class ControlStore implements Store {
   readonly supports: StoreSupports;
   readonly inbox: ControlInbox;
   readonly convlog: Convlog;
+  readonly notes: Notes;
   readonly transfer: Transfer;
   readonly #writer: ThreadClient;
   readonly #reader: ThreadClient;
@@ -117,6 +122,14 @@ export class ControlStore implements Store {
       append: async (lines) => this.#writer.call<void>('log', { log: checkLog(lines) }),
       list: async (query = {}) => this.#reader.call<ConvlogPage>('chats', query),
       read: async (chat, range = {}) => this.#look<ConvlogLinePage>('chat', { chat: checkChat(chat), range }),
+    };
+    this.notes = {
+      list: async (name, options = {}) =>
+        this.#reader.call<NotePage>('noted', { ...options, name: checkNoteName(name) }),
+      get: async (name, id) =>
+        this.#reader.call<Note | undefined>('note', { name: checkNoteName(name), id: parseSessionId(id) }),
+      put: async (name, notes) =>
+        this.#writer.call<void>('notes', { name: checkNoteName(name), notes: checkNotes(notes) }),
     };
     this.transfer = {
       read: async (cursor) => this.#look<TransferPage>('records', cursor === undefined ? {} : { cursor }),
@@ -252,8 +265,11 @@ export class ControlStore implements Store {
     return this.inbox.waking(this.#writer.call('append', { ...request, ...inbounds }));
   }
 
-  async tail(id: string): Promise<EntryPage> {
-    const look = (shown?: ShownTail) => this.#look<TailPage>('tail', { id: parseSessionId(id), shown });
+  async tail(id: string, options: TailOptions = {}): Promise<EntryPage> {
+    const sessionId = parseSessionId(id);
+    if (options.limit !== undefined || options.only !== undefined)
+      return this.#checked(id, await this.#look<CheckedPage>('tail', { ...options, id: sessionId }));
+    const look = (shown?: ShownTail) => this.#look<TailPage>('tail', { id: sessionId, shown });
     return this.#checked(id, await this.#tails.complete(id, look));
   }
 

@@ -15,8 +15,10 @@ import { leafCases } from './leaf.ts';
 import { leaseCases } from './leases.ts';
 import { lifecycleCases } from './lifecycle.ts';
 import { listCases } from './list.ts';
+import { listSortCases } from './list-sort.ts';
 import { liveCases } from './live.ts';
 import { longNameCases } from './long-names.ts';
+import { noteCases } from './notes.ts';
 import { readCases } from './read.ts';
 import { refusalCases } from './refusals.ts';
 import { searchCases } from './search.ts';
@@ -56,6 +58,7 @@ export const storeCases: readonly StoreCase[] = [
   ...watchCases,
   ...liveCases,
   ...listCases,
+  ...listSortCases,
   ...settingsCases,
   ...seenCases,
   ...deleteCases,
@@ -64,5 +67,6 @@ export const storeCases: readonly StoreCase[] = [
   ...blobCases,
   ...convlogCases,
   ...convlogListCases,
+  ...noteCases,
   ...transferCases,
 ];

@@ -1,28 +1,23 @@
 import { useSignal, useSignalEffect } from '@preact/signals';
 import type { JSX } from 'preact';
-import type { SearchHit, SessionView } from 'reprise/client';
+import type { SearchAnswer, SearchHit } from 'reprise/client';
 import { shortTime } from '../format.ts';
 import { attempt, client, isAbort } from '../stores/api.ts';
 import { closeDialog } from '../stores/dialogs.ts';
 import { go } from '../stores/route.ts';
 import { nameOf } from '../stores/session-keys.ts';
-import { agents, knownSession } from '../stores/sessions.ts';
+import { knownSession } from '../stores/sessions.ts';
 import { t } from '../strings.ts';
 import { Dialog } from '../ui/dialog.tsx';
 import { Snippet } from './snippet.tsx';
 
 const TYPING_MS = 120;
 
-interface Found {
-  readonly hits: readonly SearchHit[];
-  readonly isComplete: boolean;
-}
-
 /** All sessions, as it is typed; Enter opens a hit at its message. */
 export function SearchDialog(): JSX.Element {
   const text = useSignal('');
   const chosen = useSignal(0);
-  const found = useSignal<Found | undefined>(undefined);
+  const found = useSignal<SearchAnswer | undefined>(undefined);
   useSignalEffect(() => {
     const q = text.value.trim();
     if (q.length < 2) {
@@ -33,8 +28,7 @@ export function SearchDialog(): JSX.Element {
     const timer = setTimeout(() => {
       void attempt(async () => {
         try {
-          const { data, complete } = await client.value.search({ q, limit: 50 }, { signal: stop.signal });
-          found.value = { hits: data, isComplete: complete };
+          found.value = await client.value.search({ q, limit: 50 }, { signal: stop.signal });
           chosen.value = 0;
         } catch (error) {
           if (!isAbort(error)) throw error;
@@ -46,11 +40,10 @@ export function SearchDialog(): JSX.Element {
       stop.abort(new DOMException('typed on', 'AbortError'));
     };
   });
-  const hits = found.value?.hits ?? [];
-  const open = async ({ sessionId, entryId }: SearchHit): Promise<void> => {
-    const session = knownSession(sessionId) ?? (await findSession(sessionId));
+  const hits = found.value?.data ?? [];
+  const open = ({ sessionId, agentId, entryId }: SearchHit): void => {
     closeDialog();
-    if (session !== undefined) go({ view: 'session', agentId: session.agentId, sessionId, entry: entryId });
+    go({ view: 'session', agentId, sessionId, entry: entryId });
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
@@ -59,7 +52,7 @@ export function SearchDialog(): JSX.Element {
       chosen.value = (chosen.value + step + hits.length) % hits.length;
     }
     const hit = hits[chosen.value];
-    if (event.key === 'Enter' && hit !== undefined) void open(hit);
+    if (event.key === 'Enter' && hit !== undefined) open(hit);
   };
   return (
     <Dialog title={t('search')} bare wide>
@@ -92,7 +85,7 @@ export function SearchDialog(): JSX.Element {
               ref={(element) => {
                 if (i === chosen.value) element?.scrollIntoView({ block: 'nearest' });
               }}
-              onClick={() => void open(hit)}
+              onClick={() => open(hit)}
             >
               <b>{session === undefined ? hit.sessionId : nameOf(session)}</b>
               <time dateTime={hit.at}>{shortTime(hit.at)}</time>
@@ -103,20 +96,8 @@ export function SearchDialog(): JSX.Element {
       </div>
       <p class="hint" role="status">
         {found.value !== undefined && hits.length === 0 && t('noHits')}
-        {found.value?.isComplete === false && t('moreHits')}
+        {found.value?.hasMore && t('moreHits')}
       </p>
     </Dialog>
   );
-}
-
-/** A hit names no agent: the few there are are asked. */
-async function findSession(sessionId: string): Promise<SessionView | undefined> {
-  for (const { id: agentId } of agents.value) {
-    try {
-      return (await client.value.session(sessionId, { agentId }).get()).session;
-    } catch {
-      // Another agent's.
-    }
-  }
-  return undefined;
 }
