@@ -92,6 +92,8 @@ export interface AgentView {
 export interface SearchHit {
   readonly id: string;
   readonly sessionId: string;
+  /** Unset: it was purged meanwhile. */
+  readonly session?: Pick<SessionView, 'agentId' | 'sessionKey' | 'title' | 'label'>;
   readonly seq: number;
   readonly entryId: string;
   readonly role: 'user' | 'assistant' | 'tool' | 'summary' | 'note';

@@ -7,6 +7,7 @@ import { type AnswerItem, costOf } from '../stores/transcript-items.ts';
 import { t } from '../strings.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { Menu, type MenuEntry } from '../ui/menu.tsx';
+import { BranchSwitcher } from './branch-switcher.tsx';
 import { commonEntries, Pinned } from './message.tsx';
 import { withSteps } from './steps-later.ts';
 import { Thinking } from './thinking.tsx';
@@ -46,6 +47,7 @@ export function Answer({ conversation, item }: AnswerProps): JSX.Element {
             {facts.join(' · ')}
           </span>
         )}
+        <BranchSwitcher conversation={conversation} fork={item.fork} />
         <span class="actions">
           {text !== '' && <CopyButton text={text} />}
           <Menu label={t('actions')} entries={entries(conversation, item)} />

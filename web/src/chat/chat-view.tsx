@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import type { Conversation } from '../stores/conversation.ts';
 import { chooseAgent } from '../stores/open-conversations.ts';
+import { formatRoute } from '../stores/route.ts';
 import { agents } from '../stores/sessions.ts';
 import { t } from '../strings.ts';
 import { ChatHeader } from './chat-header.tsx';
@@ -15,7 +16,20 @@ export function ChatView({ conversation }: { readonly conversation: Conversation
   return (
     <section class="chat" aria-busy={state === 'loading'}>
       <ChatHeader conversation={conversation} />
-      {state === 'missing' && <p class="empty">{t('notFound')}</p>}
+      {state === 'missing' && (
+        <div class="empty welcome">
+          <h2>{t(conversation.problem === '' ? 'notFound' : 'notShown')}</h2>
+          <p>{conversation.problem}</p>
+          <p>
+            <a class="button" href={formatRoute({ view: 'new' })}>
+              {t('newChat')}
+            </a>{' '}
+            <button type="button" onClick={() => void conversation.open()}>
+              {t('again')}
+            </button>
+          </p>
+        </div>
+      )}
       {isEmpty && (
         <div class="empty welcome">
           <h2>{t('begin')}</h2>

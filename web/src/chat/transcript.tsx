@@ -50,7 +50,7 @@ export function Transcript({ conversation }: { readonly conversation: Conversati
   const draw = (line: Line): JSX.Element => {
     switch (line.type) {
       case 'message':
-        return <StillMessage conversation={conversation} row={line.row} />;
+        return <StillMessage conversation={conversation} row={line.row} fork={line.fork} />;
       case 'answer':
         return <StillAnswer conversation={conversation} item={line} />;
       case 'fold':
@@ -65,7 +65,7 @@ export function Transcript({ conversation }: { readonly conversation: Conversati
           />
         );
       case 'mark':
-        return <MarkLine conversation={conversation} id={line.key} mark={line.mark} />;
+        return <MarkLine conversation={conversation} mark={line.mark} />;
       case 'pending':
         return <PendingMessage conversation={conversation} pending={line.pending} />;
       case 'live':
