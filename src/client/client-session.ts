@@ -156,6 +156,11 @@ export class ClientSession {
     return this.#connection.bytes(this.#path(`/blobs/${encodeURIComponent(name)}`), options);
   }
 
+  /** The transcript as it is stored: a line of JSON for each entry, of all branches. */
+  export(options: CallOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#connection.bytes(this.#path('/export'), options);
+  }
+
   explain(turnId: string, options: CallOptions = {}): Promise<ExplainAnswer> {
     return this.#get(`/explain/${encodeURIComponent(turnId)}`, options);
   }

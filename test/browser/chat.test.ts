@@ -118,7 +118,7 @@ describe('a chat in the browser', () => {
     await row.locator('summary').click();
     expect(await page.getByText('found tea').isVisible()).toBe(true);
     expect(await page.getByText('hm, tea').isVisible()).toBe(false);
-    expect(await page.locator('.facts').first().textContent()).toBe('1.2k → 340 · $0.50');
+    expect(await page.locator('.facts').first().textContent()).toBe('1.2k → 340 tokens · $0.50');
   });
 
   test('a message that joins a running turn is shown in its place, and the answer once', async () => {

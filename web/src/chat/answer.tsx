@@ -26,7 +26,7 @@ export function Answer({ conversation, item }: AnswerProps): JSX.Element {
   const facts = [
     row.usage === undefined
       ? ''
-      : `${shortCount(row.usage.inputTokens)} → ${shortCount(row.usage.outputTokens)}`,
+      : `${shortCount(row.usage.inputTokens)} → ${shortCount(row.usage.outputTokens)} ${t('tokens')}`,
     spent === undefined ? '' : cost(spent),
   ].filter((fact) => fact !== '');
   return (

@@ -20,7 +20,7 @@ export function ChatView({ conversation }: { readonly conversation: Conversation
         <div class="empty welcome">
           <h2>{t(conversation.problem === '' ? 'notFound' : 'notShown')}</h2>
           <p>{conversation.problem}</p>
-          <p>
+          <p class="ways">
             <a class="button" href={formatRoute({ view: 'new' })}>
               {t('newChat')}
             </a>{' '}
@@ -52,6 +52,7 @@ export function ChatView({ conversation }: { readonly conversation: Conversation
         </div>
       )}
       {!isEmpty && state !== 'missing' && <Transcript conversation={conversation} />}
+      {state === 'loading' && <p class="loading">{t('loading')}</p>}
       {state !== 'missing' && <Composer conversation={conversation} isClosed={isClosed} />}
       <p class="offscreen" role="status" aria-live="polite">
         {conversation.live.value === undefined ? announce(conversation.spoken.value) : t('replying')}

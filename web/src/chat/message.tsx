@@ -6,6 +6,7 @@ import type { Conversation } from '../stores/conversation.ts';
 import { formatRoute } from '../stores/route.ts';
 import { say } from '../stores/toasts.ts';
 import type { ForkPlace } from '../stores/transcript-items.ts';
+import { type Said, whoSaid } from '../stores/who-said.ts';
 import { t } from '../strings.ts';
 import { copyText } from '../ui/copy-text.ts';
 import { Icon } from '../ui/icon.tsx';
@@ -21,14 +22,17 @@ export interface MessageProps {
   readonly fork?: ForkPlace | undefined;
 }
 
+const NOBODY: Said = { said: '' };
+
 /** What a person said; also what a tool said whose call is not in sight, and notes. */
 export function Message({ conversation, row, fork }: MessageProps): JSX.Element {
   const isUser = row.role === 'user';
   const isPinned = conversation.pins.value.has(row.id);
+  const { author = t('you'), said } = isUser ? whoSaid(row.text, conversation.history.view.value) : NOBODY;
   return (
     <article class={`message ${isUser ? 'user' : 'other'}${row.compacted === true ? ' compacted' : ''}`}>
       <header>
-        <b>{isUser ? t('you') : row.role}</b>
+        <b>{isUser ? author : row.role}</b>
         {isPinned && <Pinned />}
         <time dateTime={row.timestamp} title={fullTime(row.timestamp)}>
           {shortTime(row.timestamp)}
@@ -38,7 +42,7 @@ export function Message({ conversation, row, fork }: MessageProps): JSX.Element 
           <Menu label={t('actions')} entries={entries(conversation, row)} />
         </span>
       </header>
-      {isUser ? <p class="said">{row.text}</p> : <Markdown text={row.text} />}
+      {isUser ? <p class="said">{said}</p> : <Markdown text={row.text} />}
       <Pictures conversation={conversation} content={row.content} />
     </article>
   );

@@ -38,6 +38,20 @@ export async function renameSession(conversation: Conversation, title: string): 
   });
 }
 
+/** The whole transcript as it is stored, as a file. */
+export async function exportSession(conversation: Conversation): Promise<void> {
+  await attempt(async () => {
+    const bytes = await conversation.remote.export();
+    const url = URL.createObjectURL(new Blob([bytes], { type: 'application/x-ndjson' }));
+    const link = document.createElement('a');
+    link.href = url;
+    link.download = `${conversation.id}.jsonl`;
+    link.click();
+    // The browser reads it by then.
+    setTimeout(() => URL.revokeObjectURL(url), 60_000);
+  });
+}
+
 export async function forkAt(conversation: Conversation, at?: string): Promise<void> {
   await attempt(async () => {
     const { session } = await conversation.remote.fork(at === undefined ? {} : { at });
@@ -88,6 +102,19 @@ export async function togglePin(conversation: Conversation, entryId: string): Pr
     else await conversation.remote.pin(entryId);
     await conversation.refreshFacts();
   });
+}
+
+/** Brings the line of the summary into sight, however far up it is. */
+export async function showSummary({ history }: Conversation): Promise<void> {
+  const isThere = (): boolean => history.rows.value.some(({ compacted }) => compacted === true);
+  await attempt(async () => {
+    if (history.hasNewer.value) await history.loadLatest();
+    for (let before = -1; !isThere() && history.rows.value.length > before; ) {
+      before = history.rows.value.length;
+      await history.loadOlder();
+    }
+  });
+  wantedEntry.value = history.rows.value.findLast(({ role }) => role === 'compaction')?.id;
 }
 
 /** Goes on with the branch beside the one that is shown, where it was left last. */

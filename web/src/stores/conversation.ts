@@ -102,7 +102,7 @@ export class Conversation {
       void this.join();
     } catch (error) {
       const isUnknown = error instanceof RepriseError && error.code === 'SESSION_NOT_FOUND';
-      const told = failureText(error);
+      const told = failureText(error) && (error as Error).message;
       // What was written for a session whose first message never arrived is still to be sent.
       if (isUnknown && loadDraft(this.id) !== '') this.#state.value = 'new';
       else if (told !== undefined) {
