@@ -60,7 +60,7 @@ describe('T82 what happens while nobody looks, or somewhere else', () => {
       run: () => (++runs < CALLS ? sleeps : wakes).opened.then(() => 'done'),
     };
     const steps = Array.from({ length: CALLS }, (_, i) => ({ text: words(i), calls: [{ name: 'wait' }] }));
-    const limits = { streamBufferBytes: 500_000 };
+    const limits = { streamBufferBytes: 350_000 };
     await using at = await openServer(
       scripted([...steps, 'the end'], 100_000_000),
       { tools: [wait] },
@@ -135,18 +135,26 @@ describe('T82 what happens while nobody looks, or somewhere else', () => {
     await page.locator('.flash').getByText('我们星期五去看番茄和豆子').waitFor();
   });
 
-  test('a session that is deleted elsewhere says so, takes nothing more', async () => {
+  test('a session that is deleted elsewhere says so by itself, takes nothing more, and keeps what was being written', async () => {
     await using at = await openServer(scripted(['hello', 'again']));
     await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     await say(page, 'hi');
     await answers(page).getByText('hello').waitFor();
     const sessionId = page.url().split('/').at(-1) ?? '';
+    await page.locator('.session').waitFor();
     const path = `/api/agents/main/sessions/${sessionId}`;
     expect((await at.request(path, { method: 'DELETE' })).status).toBe(200);
-    await say(page, 'is anybody there?');
+    const field = page.getByLabel('Message', { exact: true });
+    await field.fill('is anybody there?');
     await page.getByText('in the trash').first().waitFor();
+    expect(await field.isDisabled()).toBe(true);
+    expect(await field.inputValue()).toBe('is anybody there?');
     expect((await at.reprise.store.get(sessionId)).messageCount).toBe(2);
+    await page.locator('.banner').getByRole('button', { name: 'Restore' }).click();
+    await expect.poll(() => field.isEnabled()).toBe(true);
+    await field.press('Enter');
+    await answers(page).getByText('again').waitFor();
   });
 
   test('a message over the limit is refused in its place with its words kept', async () => {

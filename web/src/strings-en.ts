@@ -6,6 +6,8 @@ export const EN = {
   filter: 'Filter sessions',
   noSessions: 'No sessions yet',
   noMatch: 'Nothing fits these filters',
+  searchInstead: 'Search what was said',
+  clear: 'Clear filters',
   begin: 'Say something to begin',
   beginHelp: 'Everything is kept, and everything can be taken back. / shows the commands.',
   search: 'Search all sessions',

@@ -7,6 +7,8 @@ export const ZH: FirstWords = {
   filter: '筛选会话',
   noSessions: '还没有会话',
   noMatch: '没有符合条件的会话',
+  searchInstead: '搜索说过的内容',
+  clear: '清除筛选',
   begin: '说点什么开始吧',
   beginHelp: '所有内容都会保留，所有操作都可撤销。输入 / 查看命令。',
   search: '搜索所有会话',

@@ -37,8 +37,8 @@ interface Found {
 }
 
 /** All sessions, as it is typed; Enter opens a hit at its message. */
-export function SearchDialog(): JSX.Element {
-  const text = useSignal('');
+export function SearchDialog({ begin = '' }: { readonly begin?: string | undefined }): JSX.Element {
+  const text = useSignal(begin);
   const channel = useSignal('');
   const chosen = useSignal(0);
   const found = useSignal<Found | undefined>(undefined);

@@ -14,6 +14,38 @@ import { SessionRow } from './session-row.tsx';
 
 const ROW = 52;
 
+/** Whoever looks for a word in the wrong field is led to the right one. */
+function NoSessions(): JSX.Element {
+  const text = filterText.value;
+  if (text === '' && facets.value === NO_FACETS) return <p>{t('noSessions')}</p>;
+  return (
+    <>
+      <p>{t('noMatch')}</p>
+      <div class="ways">
+        {text !== '' && (
+          <button
+            type="button"
+            onClick={() => {
+              dialog.value = { kind: 'search', text };
+            }}
+          >
+            {t('searchInstead')}
+          </button>
+        )}
+        <button
+          type="button"
+          onClick={() => {
+            filterText.value = '';
+            facets.value = NO_FACETS;
+          }}
+        >
+          {t('clear')}
+        </button>
+      </div>
+    </>
+  );
+}
+
 export function Sidebar(): JSX.Element {
   const list = sessions.value;
   return (
@@ -68,10 +100,7 @@ export function Sidebar(): JSX.Element {
           render={(session) => <SessionRow session={session} />}
         />
       ) : (
-        <p class="empty">
-          {isListed.value &&
-            t(filterText.value === '' && facets.value === NO_FACETS ? 'noSessions' : 'noMatch')}
-        </p>
+        <div class="empty">{isListed.value && <NoSessions />}</div>
       )}
       <footer>
         <span class={`dot ${connection.value}`} />

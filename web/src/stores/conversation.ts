@@ -159,6 +159,15 @@ export class Conversation {
     await this.join();
   }
 
+  /** Whether it is still what it was. */
+  async look(): Promise<void> {
+    try {
+      this.history.setView((await this.remote.get({ signal: this.#gone.signal })).session);
+    } catch (error) {
+      this.#tell(error);
+    }
+  }
+
   /** After a step that changed the history: everything anew. */
   async reload(): Promise<void> {
     await this.history.loadLatest();
