@@ -87,6 +87,24 @@ describe('somebody who never saw the page', () => {
     expect(file.equals(await at.reprise.store.exportSession(id))).toBe(true);
   });
 
+  test('narrows the list to the sessions in which one member spoke', async () => {
+    await using at = await openServer(scripted(['Hi.', 'Hello.', 'Good day.']));
+    await hear(at, { id: '1', name: 'Ada' }, 'I am in a group');
+    await (await at.chat({ message: 'nobody else is here', sessionId: 'own' })).text();
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    const names = page.locator('.session .name');
+    await expect.poll(() => names.count()).toBe(2);
+    await page.locator('.facets > summary').click();
+    await page.locator('.facets').getByLabel('Member').fill('ada');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => names.allTextContents()).toEqual(['[Ada] I am in a group']);
+    await page.locator('.facets').getByLabel('Member').fill('nobody');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Clear filters' }).click();
+    await expect.poll(() => names.count()).toBe(2);
+  });
+
   test('is told that a slow server is waited for, and what came of it', async () => {
     await using at = await openServer(scripted(['hello']));
     await (await at.chat({ message: 'hi', sessionId: 's' })).text();

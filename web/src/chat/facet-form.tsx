@@ -25,6 +25,14 @@ export function FacetForm(): JSX.Element {
         options={useChannelChoices()}
         onChange={(channel) => change({ channel })}
       />
+      <label>
+        <span>{t('member')}</span>
+        <input
+          value={chosen.member}
+          placeholder={t('all')}
+          onChange={(event) => change({ member: event.currentTarget.value.trim() })}
+        />
+      </label>
       <Choice label={t('kind')} value={chosen.kind} options={KINDS} onChange={(kind) => change({ kind })} />
       <label>
         <span>{t('status')}</span>
