@@ -229,6 +229,25 @@ describe('a chat in the browser', () => {
     await expect.poll(async () => (await place()).rest).toBeLessThan(2);
   });
 
+  test('a very long message is cut until all of it is asked for, and whole on paper', async () => {
+    await using at = await openServer(scripted(['noted']));
+    const log = Array.from({ length: 300 }, (_, i) => `line ${i} of a log`).join('\n');
+    await (await at.chat({ message: log, sessionId: 's' })).text();
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await page.goto(`${at.url}/#/s/main/s`);
+    const said = page.locator('.said');
+    const isWhole = (): Promise<boolean> =>
+      said.evaluate(({ scrollHeight, clientHeight }) => scrollHeight <= clientHeight + 1);
+    expect(await said.textContent()).toBe(log);
+    expect(await isWhole()).toBe(false);
+    await page.emulateMedia({ media: 'print' });
+    expect(await isWhole()).toBe(true);
+    await page.emulateMedia({ media: 'screen' });
+    await page.getByRole('button', { name: 'Show all of it' }).click();
+    expect(await isWhole()).toBe(true);
+  });
+
   test('a slash offers the commands; they are run, not said, and what they tell is shown', async () => {
     const model = scripted(['hello']);
     await using at = await openServer(model);

@@ -1,12 +1,15 @@
 import type { JSX } from 'preact';
 import type { Conversation } from '../stores/conversation.ts';
 import { chooseAgent } from '../stores/open-conversations.ts';
-import { formatRoute } from '../stores/route.ts';
 import { agents } from '../stores/sessions.ts';
 import { t } from '../strings.ts';
+import { Later } from '../ui/later.tsx';
 import { ChatHeader } from './chat-header.tsx';
 import { Composer } from './composer.tsx';
 import { Transcript } from './transcript.tsx';
+
+const loadMissing = (): Promise<() => JSX.Element | null> =>
+  import('./nothing-here.tsx').then(({ MissingSession }) => MissingSession);
 
 export function ChatView({ conversation }: { readonly conversation: Conversation }): JSX.Element {
   const state = conversation.state.value;
@@ -16,20 +19,7 @@ export function ChatView({ conversation }: { readonly conversation: Conversation
   return (
     <section class="chat" aria-busy={state === 'loading'}>
       <ChatHeader conversation={conversation} />
-      {state === 'missing' && (
-        <div class="empty welcome">
-          <h2>{t(conversation.problem === '' ? 'notFound' : 'notShown')}</h2>
-          <p>{conversation.problem}</p>
-          <p class="ways">
-            <a class="button" href={formatRoute({ view: 'new' })}>
-              {t('newChat')}
-            </a>{' '}
-            <button type="button" onClick={() => void conversation.open()}>
-              {t('again')}
-            </button>
-          </p>
-        </div>
-      )}
+      {state === 'missing' && <Later load={loadMissing} />}
       {isEmpty && (
         <div class="empty welcome">
           <h2>{t('begin')}</h2>

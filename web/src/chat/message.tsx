@@ -1,3 +1,4 @@
+import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import type { HistoryRow } from 'reprise/client';
 import { fullTime, shortTime } from '../format.ts';
@@ -6,7 +7,7 @@ import type { Conversation } from '../stores/conversation.ts';
 import { formatRoute } from '../stores/route.ts';
 import { say } from '../stores/toasts.ts';
 import type { ForkPlace } from '../stores/transcript-items.ts';
-import { type Said, whoSaid } from '../stores/who-said.ts';
+import { type Spoken, whoSaid } from '../stores/who-said.ts';
 import { t } from '../strings.ts';
 import { copyText } from '../ui/copy-text.ts';
 import { Icon } from '../ui/icon.tsx';
@@ -22,7 +23,7 @@ export interface MessageProps {
   readonly fork?: ForkPlace | undefined;
 }
 
-const NOBODY: Said = { said: '' };
+const NOBODY: Spoken = { said: '' };
 
 /** What a person said; also what a tool said whose call is not in sight, and notes. */
 export function Message({ conversation, row, fork }: MessageProps): JSX.Element {
@@ -42,9 +43,32 @@ export function Message({ conversation, row, fork }: MessageProps): JSX.Element 
           <Menu label={t('actions')} entries={entries(conversation, row)} />
         </span>
       </header>
-      {isUser ? <p class="said">{said}</p> : <Markdown text={row.text} />}
+      {isUser ? <Said text={said} /> : <Markdown text={row.text} />}
       <Pictures conversation={conversation} content={row.content} />
     </article>
+  );
+}
+
+const LONG = 1500;
+
+/** What was pasted as a whole file is not in the way of what was said about it. */
+function Said({ text }: { readonly text: string }): JSX.Element {
+  const isWhole = useSignal(text.length < LONG);
+  return (
+    <>
+      <p class={isWhole.value ? 'said' : 'said cut'}>{text}</p>
+      {!isWhole.value && (
+        <button
+          type="button"
+          class="quiet small"
+          onClick={() => {
+            isWhole.value = true;
+          }}
+        >
+          {t('showAll')}
+        </button>
+      )}
+    </>
   );
 }
 

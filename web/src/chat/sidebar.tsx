@@ -3,9 +3,10 @@ import { connection } from '../stores/api.ts';
 import { signOut } from '../stores/auth.ts';
 import { dialog } from '../stores/dialogs.ts';
 import { formatRoute } from '../stores/route.ts';
-import { facets, filterText, isListed, loadMore, NO_FACETS, sessions } from '../stores/sessions.ts';
+import { facets, filterText, isListed, loadMore, sessions } from '../stores/sessions.ts';
 import { t } from '../strings.ts';
 import { Icon } from '../ui/icon.tsx';
+import { Later } from '../ui/later.tsx';
 import { Menu } from '../ui/menu.tsx';
 import { VirtualList } from '../ui/virtual-list.tsx';
 import { Views } from '../views.tsx';
@@ -14,37 +15,8 @@ import { SessionRow } from './session-row.tsx';
 
 const ROW = 52;
 
-/** Whoever looks for a word in the wrong field is led to the right one. */
-function NoSessions(): JSX.Element {
-  const text = filterText.value;
-  if (text === '' && facets.value === NO_FACETS) return <p>{t('noSessions')}</p>;
-  return (
-    <>
-      <p>{t('noMatch')}</p>
-      <div class="ways">
-        {text !== '' && (
-          <button
-            type="button"
-            onClick={() => {
-              dialog.value = { kind: 'search', text };
-            }}
-          >
-            {t('searchInstead')}
-          </button>
-        )}
-        <button
-          type="button"
-          onClick={() => {
-            filterText.value = '';
-            facets.value = NO_FACETS;
-          }}
-        >
-          {t('clear')}
-        </button>
-      </div>
-    </>
-  );
-}
+const loadNothing = (): Promise<() => JSX.Element> =>
+  import('./nothing-here.tsx').then(({ NoSessions }) => NoSessions);
 
 export function Sidebar(): JSX.Element {
   const list = sessions.value;
@@ -100,7 +72,7 @@ export function Sidebar(): JSX.Element {
           render={(session) => <SessionRow session={session} />}
         />
       ) : (
-        <div class="empty">{isListed.value && <NoSessions />}</div>
+        <div class="empty">{isListed.value && <Later load={loadNothing} />}</div>
       )}
       <footer>
         <span class={`dot ${connection.value}`} />

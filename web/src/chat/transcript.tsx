@@ -150,7 +150,9 @@ function isEntry(line: Line, wanted: string): boolean {
 function guessHeight(line: Line): number {
   if (line.type === 'message' || line.type === 'answer') {
     const tools = line.type === 'answer' ? line.tools.length : 0;
-    return 64 + tools * 36 + Math.ceil(line.row.text.length / 90) * 24;
+    const lines = Math.ceil(line.row.text.length / 90);
+    // Long ones of people are cut.
+    return 64 + tools * 36 + (line.type === 'message' ? Math.min(lines, 12) : lines) * 24;
   }
   return 48;
 }

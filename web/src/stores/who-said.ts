@@ -5,14 +5,14 @@ import { channelOf } from './session-keys.ts';
 const SENDER = /^\[([^\]\n]{1,80})\] /;
 const PEER = /:direct:([^:]+)/;
 
-export interface Said {
+export interface Spoken {
   /** Unset: whoever looks at it. */
   readonly author?: string;
   readonly said: string;
 }
 
 /** On a channel it is a member of it who speaks. */
-export function whoSaid(text: string, view: SessionView | undefined): Said {
+export function whoSaid(text: string, view: SessionView | undefined): Spoken {
   if (view === undefined || channelOf(view) === undefined) return { said: text };
   const [mark = '', name] = SENDER.exec(text) ?? [];
   const author = name ?? PEER.exec(view.sessionKey)?.[1];
