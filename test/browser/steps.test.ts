@@ -75,6 +75,8 @@ describe('everything can be seen and taken back', () => {
     await expect.poll(() => lines.count()).toBe(2);
     await lines.first().click();
     await expect.poll(() => answers(page).allTextContents()).toEqual(['first answer']);
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click();
+    await expect.poll(() => answers(page).allTextContents()).toEqual(['second answer']);
     await choose(page, page.locator('.answer').last(), 'What the model saw');
     await page.getByRole('dialog').getByText('exactly what was sent').waitFor();
   });

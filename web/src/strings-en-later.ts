@@ -36,6 +36,7 @@ export const EN_LATER = {
   verified: 'exactly what was sent',
   notVerified: 'rebuilt; settings have changed since',
   cacheBreak: 'The prompt cache could not be used: {}',
+  wentTo: 'The conversation goes on from this branch.',
   forked: 'This is the copy. The other one is as it was.',
   save: 'Save',
   removed: 'Moved to the trash',

@@ -36,6 +36,7 @@ export const ZH_LATER: LaterWords = {
   verified: '与发送内容完全一致',
   notVerified: '重建；设置已更改',
   cacheBreak: '无法使用提示缓存：{}',
+  wentTo: '对话将从此分支继续。',
   forked: '这是副本，原会话不变。',
   save: '保存',
   removed: '已移到回收站',

@@ -93,6 +93,7 @@ export async function goToBranch(conversation: Conversation, entryId: string): P
     const { session } = await conversation.remote.branch(entryId);
     putSession(session);
     await conversation.reload();
+    say(t('wentTo'), { action: { label: t('undo'), run: () => void redoStep(conversation) } });
   });
 }
 
@@ -147,9 +148,11 @@ async function showAround(conversation: Conversation, id: string): Promise<void>
 }
 
 /** Whoever goes from branch to branch with a key keeps the button under it, or has the one back where it ends. */
-function focusSwitcher(id: string, step: number): void {
+function focusSwitcher(id: string, step: number, frames = 10): void {
   requestAnimationFrame(() => {
     const all = [...document.querySelectorAll<HTMLButtonElement>(`[data-key="${id}"] .switcher button`)];
+    // It is drawn when it has been scrolled to.
+    if (all.length === 0 && frames > 0) return focusSwitcher(id, step, frames - 1);
     if (step < 0) all.reverse();
     all.findLast(({ disabled }) => !disabled)?.focus();
   });
