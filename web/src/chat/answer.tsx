@@ -85,7 +85,7 @@ function entries(conversation: Conversation, { row, turn }: AnswerItem): MenuEnt
   const said = rows.findLast(({ role }) => role === 'user')?.text ?? '';
   const isLast = lastAnswer?.id === row.id && !conversation.history.hasNewer.value;
   const again: MenuEntry[] =
-    isLast && !conversation.isReadOnly
+    isLast && !conversation.isReadOnly && !conversation.isBusy
       ? [
           {
             label: t('retry'),

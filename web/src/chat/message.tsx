@@ -84,7 +84,8 @@ export function Pinned(): JSX.Element {
 function entries(conversation: Conversation, row: HistoryRow): MenuEntry[] {
   const common = commonEntries(conversation, row);
   const isClosed = conversation.isReadOnly || conversation.history.view.value?.status === 'deleted';
-  if (row.role !== 'user' || isClosed) return common;
+  // While a turn runs it would wait for its end.
+  if (row.role !== 'user' || isClosed || conversation.isBusy) return common;
   const edit = (): void => {
     editingOf(conversation).value = row;
   };

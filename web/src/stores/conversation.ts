@@ -1,4 +1,4 @@
-import { batch, type ReadonlySignal, signal } from '@preact/signals';
+import { batch, computed, type ReadonlySignal, signal } from '@preact/signals';
 import {
   type ClientEventStream,
   type ClientSession,
@@ -37,6 +37,10 @@ export class Conversation {
   readonly #context = signal<ContextAnswer | undefined>(undefined);
   readonly #pins = signal<ReadonlySet<string>>(new Set());
   readonly #spoken = signal('');
+  /** Computed, so that who asks is not drawn again for every word. */
+  readonly #busy = computed(
+    () => this.#pending.value.some(({ state }) => state !== 'failed') || this.#live.value !== undefined,
+  );
   readonly #ear = new TurnEar();
   #heard: { readonly by: object; readonly event: StreamEvent }[] = [];
   readonly #wasBegun: boolean;
@@ -88,7 +92,7 @@ export class Conversation {
     return client.value.session(this.id, { agentId: this.agentId });
   }
   get isBusy(): boolean {
-    return this.#pending.value.some(({ state }) => state !== 'failed') || this.#live.value !== undefined;
+    return this.#busy.value;
   }
 
   /** Loads it, at an entry where one is named, and joins what runs. False: that entry is on another branch. */
