@@ -2,7 +2,8 @@
 export const EN_LATER = {
   signIn: 'Sign in',
   token: 'Token',
-  tokenHelp: 'The server told at its start in which file its token is.',
+  tokenHelp:
+    'It is in the file the server named when it started. At a terminal, reprise serve prints a link that signs you in.',
   keepMe: 'Keep me signed in on this computer',
   tokenWrong: 'This token is not the one of this server.',
   tokenGone: 'The token has changed. What you were writing is kept.',

@@ -3,7 +3,7 @@ import type { LaterWords } from './strings.ts';
 export const ZH_LATER: LaterWords = {
   signIn: '登录',
   token: '令牌',
-  tokenHelp: '服务器启动时已显示令牌所在的文件。',
+  tokenHelp: '令牌在服务器启动时显示的文件中。在终端运行 reprise serve 会打印登录链接。',
   keepMe: '在此电脑上保持登录',
   tokenWrong: '令牌不正确。',
   tokenGone: '令牌已更换，您正在写的内容已保留。',
