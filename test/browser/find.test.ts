@@ -27,7 +27,7 @@ describe('what is looked for', () => {
     const { page } = opened;
     await page.locator('.session').waitFor();
     await page.keyboard.press('Control+k');
-    await page.keyboard.type('needle');
+    await page.locator('.search-field').fill('needle');
     const hits = page.locator('.hits [role=option]');
     await page.getByText('50 found').waitFor();
     expect(await hits.count()).toBe(50);
