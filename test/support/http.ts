@@ -122,7 +122,7 @@ export function ask(
         response.on('error', reject); // cut off in the middle
         response.on('end', () => {
           const said = Buffer.concat(chunks).toString();
-          const isJson = /json/.test(response.headers['content-type'] ?? '');
+          const isJson = /[/+]json/.test(response.headers['content-type'] ?? '');
           resolve({
             status: response.statusCode ?? 0,
             headers: response.headers,
