@@ -128,7 +128,14 @@ function scanTask(homes: Homes, scale: Scale, messages: number): Task {
 }
 
 /** All, one agent's, and a text that nearly every title holds: each is a page of fifty. */
-const LISTS: readonly ListQuery[] = [{}, { agentId: 'main' }, { status: 'any' }, { text: 'message' }];
+const LISTS: readonly ListQuery[] = [
+  {},
+  { agentId: 'main' },
+  { status: 'any' },
+  { text: 'message' },
+  { sort: 'messages' },
+  { sort: 'tokens' },
+];
 
 function newestTask(homes: Homes, scale: Scale, sessions: number, query: ListQuery): Task {
   const few = Math.min(FEW_SESSIONS, sessions / 10);

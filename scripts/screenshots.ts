@@ -64,8 +64,8 @@ const PICTURES: readonly Picture[] = [
     look: WIDE,
     show: async (page) => {
       await page.getByRole('link', { name: 'Statistics' }).click();
-      // What they took comes with a request for each row.
-      await page.locator('.charts tbody tr:first-child td:nth-child(4):not(:empty)').waitFor();
+      await page.locator('.charts .bars li').first().waitFor();
+      await page.locator('.charts tbody tr').first().waitFor();
     },
   },
   {

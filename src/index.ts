@@ -157,6 +157,9 @@ export type { Tool, ToolContext, ToolOutput } from './engine/tools/tool.ts';
 export type { SessionTotals } from './engine/totals.ts';
 export type { TokenSplit } from './engine/turn-context.ts';
 export type { TurnResult, TurnStream } from './engine/turn-stream.ts';
+export type { UsageQuery } from './engine/usage-book.ts';
+export type { UsageSum } from './engine/usage-counter.ts';
+export type { UsageOverview } from './engine/usage-sums.ts';
 export {
   ERROR_TABLE,
   type ErrorCode,
@@ -226,6 +229,7 @@ export type {
   StoredConvlogLine,
 } from './store/convlog.ts';
 export { loadBlobs } from './store/load-blobs.ts';
+export type { Note, NoteListOptions, NotePage, Notes } from './store/notes.ts';
 export type {
   ActivateOptions,
   AppendOptions,
@@ -245,6 +249,7 @@ export type {
   LeaseInfo,
   LeaseOptions,
   ListQuery,
+  ListSort,
   LiveEvent,
   LiveOptions,
   NewEntry,
@@ -272,6 +277,7 @@ export type {
   StoredEntry,
   StoreStats,
   StoreSupports,
+  TailOptions,
   TakeOptions,
   TranscriptProblem,
   VerifyFinding,

@@ -10,19 +10,28 @@ export function registerReads(program: Command): void {
   const ls = program
     .command('ls')
     .summary('list sessions, newest first')
-    .description('list sessions, newest first; * marks the one its key stands for')
+    .description(
+      'list sessions, newest first unless --sort says otherwise; * marks the one its key stands for',
+    )
     .argument('[filter]', 'only those with this in their title or label')
     .option('--agent <id>', 'only those of one agent')
     .option('--channel <name>', 'only those of one channel')
     .option('--kind <kind>', 'only keys of one kind: main, direct, group, subagent, ...')
     .option('--all', 'archived ones too')
     .option('--deleted', 'what is in the trash')
+    .option('--sort <by>', 'time, messages or tokens: the newest or the most first')
+    .option('-r, --reverse', 'the oldest or the least first')
     .option(LIMIT, 'at most so many', '50')
     .action(async (text: string | undefined, options: Options) =>
       (await import('./commands/ls.ts')).ls(text, options),
     );
   addGlobals(ls, ['json', ...ANYWHERE]);
-  addExamples(ls, ['reprise ls', 'reprise ls garden --agent main', 'reprise ls --json | jq -r .data[].id']);
+  addExamples(ls, [
+    'reprise ls',
+    'reprise ls garden --agent main',
+    'reprise ls --sort tokens -n 10',
+    'reprise ls --json | jq -r .data[].id',
+  ]);
 
   const search = program
     .command('search')
@@ -92,7 +101,7 @@ export function registerReads(program: Command): void {
   const stats = program
     .command('stats')
     .summary('tokens and cost by day, agent and model, and sizes')
-    .description('tokens and cost by day, agent and model, and how much is stored')
+    .description('tokens, cost and what happened by day, agent and model, and how much is stored')
     .option('--by <what>', 'only one of the tables: day, agent or model')
     .option('--agent <id>', 'only sessions of one agent')
     .option('--days <count>', 'only the last <count> days')

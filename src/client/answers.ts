@@ -49,6 +49,8 @@ export interface ContextAnswer {
   readonly reserve: number;
   readonly split: Readonly<Record<string, number>>;
   readonly messages: number;
+  /** Only the newest part was counted: it is more than the window holds already. */
+  readonly isPart?: boolean;
 }
 
 export interface TotalsAnswer {
@@ -92,8 +94,9 @@ export interface AgentView {
 export interface SearchHit {
   readonly id: string;
   readonly sessionId: string;
+  readonly agentId: string;
   /** Unset: it was purged meanwhile. */
-  readonly session?: Pick<SessionView, 'agentId' | 'sessionKey' | 'title' | 'label'>;
+  readonly session?: Pick<SessionView, 'sessionKey' | 'title' | 'label'>;
   readonly seq: number;
   readonly entryId: string;
   readonly role: 'user' | 'assistant' | 'tool' | 'summary' | 'note';

@@ -5,6 +5,7 @@ import type { SessionFrame } from '../protocol/events.ts';
 import type { SearchQueryView } from '../protocol/meta.ts';
 import type { Page } from '../protocol/page.ts';
 import type { SessionList, SessionListQuery } from '../protocol/sessions.ts';
+import type { UsageOverview, UsageQueryView } from '../protocol/usage.ts';
 import type { AgentView, ConversationList, ConversationPage, SearchAnswer, StatsAnswer } from './answers.ts';
 import { agentPath, type CallOptions, ClientSession } from './client-session.ts';
 import { type ClientOptions, Connection, newKey } from './connection.ts';
@@ -34,7 +35,7 @@ export class Client {
     return new ClientSession(this.#connection, agentId, sessionId);
   }
 
-  /** Newest first; of one agent or of all. */
+  /** Newest first, or by `sort` and `order`; of one agent or of all. */
   sessions(
     query: Partial<SessionListQuery> & { readonly agentId?: string | undefined } = {},
     options: CallOptions = {},
@@ -108,6 +109,11 @@ export class Client {
     return this.#connection.json('GET', '/api/stats', options);
   }
 
+  /** Tokens, cost and what happened in a period; by default the last thirty days. */
+  usage(query: UsageQueryView = {}, options: CallOptions = {}): Promise<UsageOverview> {
+    return this.#connection.json('GET', '/api/usage', { ...options, query: { ...query } });
+  }
+
   /** Throws where the server is not there or not ready. */
   ready(options: CallOptions = {}): Promise<{ readonly status: 'ready'; readonly version: string }> {
     return this.#connection.json('GET', '/readyz', options);
@@ -155,6 +161,7 @@ export type { StreamEvent, TokenUsage } from '../protocol/events.ts';
 export type { HistoryPage, HistoryRow } from '../protocol/records.ts';
 export type { SessionList, SessionListQuery, SessionView } from '../protocol/sessions.ts';
 export type { TreeNode, TreePage } from '../protocol/tree.ts';
+export type { UsageOverview, UsageQueryView } from '../protocol/usage.ts';
 export type {
   AgentView,
   CommandAnswer,

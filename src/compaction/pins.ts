@@ -8,6 +8,8 @@ export interface Pin {
 }
 
 const PIN_TYPE = 'reprise.pin';
+/** What `pinsInForce` looks at; others may be left out. */
+export const PIN_KINDS: readonly string[] = [PIN_TYPE, 'compaction'];
 const HEADING = '## Pinned';
 
 /**

@@ -21,8 +21,10 @@ export async function repairSession(store: Store, damaged: SessionRecord): Promi
     ...(cwd !== undefined && { cwd }),
   });
   const copied = await copyHistory(store, id, entries, { blobsFrom: { store, id: damaged.id } });
-  if (damaged.active) await store.activate(damaged.sessionKey, id);
   const damagedAt = damaged.corruptAt ?? corruptAt ?? issues?.examples[0]?.offset ?? null;
+  const data = { from: damaged.id, entries: copied, damagedAt };
+  await store.append(id, [{ type: 'custom', customType: 'reprise.repair', data }]);
+  if (damaged.active) await store.activate(damaged.sessionKey, id);
   return { repaired: id, from: damaged.id, entries: copied, damagedAt };
 }
 

@@ -45,6 +45,8 @@ import { policyOf } from './tool-policy.ts';
 import { createSessionTools } from './tools/session-tools.ts';
 import type { Tool } from './tools/tool.ts';
 import { awaitEnd, ended, endOf, startTurn, type TurnStream } from './turn-stream.ts';
+import { UsageBook, type UsageQuery } from './usage-book.ts';
+import type { UsageOverview } from './usage-sums.ts';
 
 export interface RepriseOptions {
   readonly store: Store;
@@ -106,6 +108,7 @@ export class Reprise implements AsyncDisposable {
   readonly #receiver: Receiver;
   readonly #subagents: Subagents;
   #maintainedAt = 0;
+  #usage: UsageBook | undefined;
 
   constructor(options: RepriseOptions) {
     this.#options = options;
@@ -252,6 +255,12 @@ export class Reprise implements AsyncDisposable {
 
   async search(query: SearchQuery): ReturnType<Store['search']> {
     return this.store.search(query);
+  }
+
+  /** Tokens, cost and what else happened in a period, by day, agent and model, over all sessions. */
+  async usage(query: UsageQuery): Promise<UsageOverview> {
+    this.#usage ??= new UsageBook(this.store, this.#context.closed.signal);
+    return this.#usage.look(query);
   }
 
   /** What became of an accepted message. */

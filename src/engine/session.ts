@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Pin, pinsInForce } from '../compaction/pins.ts';
+import { PIN_KINDS, type Pin, pinsInForce } from '../compaction/pins.ts';
 import { contextBudget } from '../context/budget.ts';
 import { estimateTextTokens } from '../context/estimate.ts';
 import type { ContextWindowGuard } from '../context/window.ts';
@@ -24,6 +24,7 @@ import type { GuardEvent } from './events.ts';
 import { type Explanation, explainTurn } from './explain.ts';
 import { compactionLimits } from './guard.ts';
 import { bodyOf, type UserInput, withTicket } from './inbound.ts';
+import { newestContext } from './newest-context.ts';
 import { readHistory } from './read-history.ts';
 import type { SessionRunner } from './session-runner.ts';
 import type { QueueSettings } from './session-settings.ts';
@@ -63,6 +64,8 @@ export interface ContextReport {
   readonly reserve: number;
   readonly split: TokenSplit;
   readonly messages: number;
+  /** The newest part alone is more than the window holds: so much of it was counted. */
+  readonly isPart?: true;
 }
 
 export interface CompactRequest {
@@ -178,11 +181,12 @@ export class Session {
   async context(): Promise<ContextReport> {
     const record = await this.record();
     const frame = this.#runner.frame(record);
-    const view = await viewContext(this.#context.store, this.id, frame);
     const window = this.#context.window(frame.model, record);
+    const { view, isPart } = await newestContext(this.#context.store, record, frame, window.tokens);
     const { budget, reserve } = contextBudget(window.tokens, frame.maxOutputTokens);
     const { counted: tokens, split } = view;
-    return { tokens, window, budget, reserve, split, messages: view.request.messages.length };
+    const messages = view.request.messages.length;
+    return { tokens, window, budget, reserve, split, messages, ...(isPart && { isPart }) };
   }
 
   /** What `compact` would cover and keep, without asking a model or writing anything. Null: nothing. */
@@ -255,7 +259,7 @@ export class Session {
   }
 
   async pins(): Promise<readonly Pin[]> {
-    const { entries } = await this.#context.store.tail(this.id);
+    const { entries } = await this.#context.store.tail(this.id, { only: PIN_KINDS });
     return pinsInForce(entries.map(({ entry }) => entry as Entry));
   }
 

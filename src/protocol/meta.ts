@@ -29,7 +29,6 @@ export const searchQuery: z.ZodType<SearchQueryView> = z.strictObject({
 });
 
 const hitSession = z.object({
-  agentId: z.string(),
   sessionKey: z.string(),
   title: z.string(),
   label: z.string().optional(),
@@ -38,6 +37,7 @@ const hitSession = z.object({
 const hit = z.object({
   id: z.string(),
   sessionId: z.string(),
+  agentId: z.string(),
   session: hitSession.optional().meta({ description: 'Unset: it was purged meanwhile.' }),
   seq: z.int(),
   entryId: z.string(),

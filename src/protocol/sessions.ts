@@ -89,14 +89,16 @@ export interface SessionListQuery {
   readonly kind?: string | undefined;
   readonly parentId?: string | undefined;
   readonly q?: string | undefined;
+  readonly sort?: 'time' | 'messages' | 'tokens' | undefined;
+  readonly order?: 'asc' | 'desc' | undefined;
 }
 
 const filter = z.string().min(1).max(500).optional();
 
 export const sessionListQuery: z.ZodType<SessionListQuery> = z.strictObject({
   ...limitShape(50, 1000),
-  after: sessionIdSchema.optional().meta({ description: 'Older than this session.' }),
-  before: sessionIdSchema.optional().meta({ description: 'Newer than this session.' }),
+  after: sessionIdSchema.optional().meta({ description: 'Behind this session.' }),
+  before: sessionIdSchema.optional().meta({ description: 'In front of this session.' }),
   cursor: cursorSchema
     .optional()
     .meta({ description: '`cursor` of the page before; stays right while sessions move.' }),
@@ -105,9 +107,14 @@ export const sessionListQuery: z.ZodType<SessionListQuery> = z.strictObject({
   kind: filter,
   parentId: sessionIdSchema.optional(),
   q: filter.meta({ description: 'Part of the title or label.' }),
+  sort: z
+    .enum(['time', 'messages', 'tokens'])
+    .optional()
+    .meta({ description: 'By default time; a cursor belongs to the sort it came from.' }),
+  order: z.enum(['asc', 'desc']).optional().meta({ description: 'By default desc: the newest or the most.' }),
 });
 
-/** Newest first. */
+/** Newest first, or as it was asked for. */
 export interface SessionList extends Page<SessionView> {
   readonly cursor: string | null;
 }

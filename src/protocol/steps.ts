@@ -133,4 +133,8 @@ export const contextAnswer: z.ZodType = z.object({
   reserve: z.number(),
   split: z.record(z.string(), z.number()),
   messages: z.int(),
+  isPart: z
+    .boolean()
+    .optional()
+    .meta({ description: 'Only the newest part was counted: it is more than the window holds already.' }),
 });

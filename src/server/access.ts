@@ -63,6 +63,7 @@ export const ROUTES: readonly RouteRow[] = [
   ...rows('anyone', 'GET /docs', 'GET /docs/docs.js', 'GET /docs/docs.css'),
   ...rows('owner', 'GET /readyz', 'GET /metrics', 'GET /openapi.json'),
   ...rows('owner', 'GET /api/agents', 'GET /api/commands', 'GET /api/stats', 'GET /api/search'),
+  ...rows('owner', 'GET /api/usage'),
   ...rows('owner', 'GET /api/sessions', 'GET /api/agents/{agentId}/sessions'),
   ...SESSION_PATHS.flatMap((path) =>
     SESSION_ROUTES.map((route) => row('owner', route.replace(' ', ` ${path}`))),

@@ -23,6 +23,7 @@ import { registerSessionList } from './routes/session-list.ts';
 import { registerSessionLooks } from './routes/session-looks.ts';
 import { registerSessionSteps } from './routes/session-steps.ts';
 import { registerSession } from './routes/sessions.ts';
+import { registerUsage } from './routes/usage.ts';
 import { StreamPlaces } from './sse/stream-places.ts';
 
 export interface AppOptions {
@@ -84,6 +85,7 @@ export function createApp(options: AppOptions): ServerApp {
   registerSessionLooks(app, context);
   registerConversations(app, context);
   registerSearch(app, context);
+  registerUsage(app, context);
   registerChat(app, context);
   registerInbound(app, context);
   registerPages(app);

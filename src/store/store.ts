@@ -3,6 +3,7 @@
 import type { Entry, SessionHeader } from '../transcript/entry.ts';
 import type { JsonObject } from '../transcript/json.ts';
 import type { Convlog, ConvlogLine } from './convlog.ts';
+import type { Notes } from './notes.ts';
 import type { Transfer } from './transfer.ts';
 
 /**
@@ -20,7 +21,7 @@ export interface Store extends AsyncDisposable {
   active(key: string): Promise<SessionRecord | undefined>;
   /** The reason is kept in the transcript. */
   activate(key: string, id: string, options?: ActivateOptions): Promise<SessionRecord>;
-  /** Newest first, in keyset pages. */
+  /** Newest first unless asked otherwise, in keyset pages. */
   list(query?: ListQuery): Promise<SessionPage>;
 
   /**
@@ -28,8 +29,11 @@ export interface Store extends AsyncDisposable {
    * with the same body answers with the seqs it got the first time, whatever happened since.
    */
   append(id: string, entries: readonly NewEntry[], options?: AppendOptions): Promise<AppendReceipt>;
-  /** The entries the context needs; what it costs does not depend on the length of the history. */
-  tail(id: string): Promise<EntryPage>;
+  /**
+   * The entries the context needs; what it costs does not depend on the length of the history, as far as that was
+   * compacted. Where it was not, whoever needs less says so.
+   */
+  tail(id: string, options?: TailOptions): Promise<EntryPage>;
   /** Pages of the full history by seq. */
   read(id: string, range?: ReadRange): Promise<EntryPage>;
   /**
@@ -58,6 +62,9 @@ export interface Store extends AsyncDisposable {
   readonly inbox: Inbox;
 
   readonly convlog: Convlog;
+
+  /** What was worked out of sessions. */
+  readonly notes: Notes;
 
   /** For copies of the whole store. */
   readonly transfer: Transfer;
@@ -135,6 +142,8 @@ export interface SessionRecord {
   readonly corruptAt?: number;
 }
 
+export type ListSort = 'time' | 'messages' | 'tokens';
+
 export interface ListQuery {
   readonly limit?: number;
   readonly cursor?: string;
@@ -144,6 +153,10 @@ export interface ListQuery {
   readonly kind?: string;
   readonly parentId?: string;
   readonly status?: SessionStatus | 'any';
+  /** By default `time`: when something was said last. `messages` and `tokens` as their records count them. */
+  readonly sort?: ListSort;
+  /** By default `desc`: the newest or the most first. */
+  readonly order?: 'asc' | 'desc';
   /** Part of the title or label, ignoring case. */
   readonly text?: string;
 }
@@ -202,6 +215,13 @@ export interface ReadRange {
   readonly from?: number;
   readonly limit?: number;
   readonly direction?: 'forward' | 'backward';
+}
+
+export interface TailOptions {
+  /** At most so many, the newest; `hasMore` says that there are older ones. */
+  readonly limit?: number;
+  /** Only entries of these types and custom types. */
+  readonly only?: readonly string[];
 }
 
 export interface WatchOptions {
@@ -456,6 +476,7 @@ export type SearchRole = 'user' | 'assistant' | 'tool' | 'summary' | 'note';
 export interface SearchHit {
   /** Of the session. */
   readonly id: string;
+  readonly agentId: string;
   readonly seq: number;
   readonly entryId: string;
   readonly role: SearchRole;

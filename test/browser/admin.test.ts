@@ -50,6 +50,36 @@ test('all channels are listed, found by channel, member and words, sorted, and r
   expect(complaints).toEqual([]);
 });
 
+test('the largest session comes first although it was used before all that are loaded', async () => {
+  await using at = await openServer(scripted([]));
+  const { store } = at.reprise;
+  const say = async (id: string, totalTokens: number): Promise<void> => {
+    await store.create({ id, key: `agent:main:direct:${id}` });
+    const usage = { input: totalTokens, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens };
+    const message = { role: 'assistant', content: [], usage };
+    await store.append(id, [
+      { type: 'message', message: { role: 'user', content: `about ${id}` } },
+      { type: 'message', message },
+    ]);
+  };
+  await say('whale', 900_000);
+  for (let i = 0; i < 120; i++) await say(`minnow-${i}`, 1000 + i);
+  await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+  const { page, complaints } = opened;
+  await page.goto(`${at.url}/#/chats`);
+  await page.getByRole('tab', { name: 'Sessions' }).click();
+  const names = page.locator('.admin-table tbody td:first-child');
+  await expect.poll(() => names.count()).toBe(100);
+  expect(await names.filter({ hasText: 'whale' }).count()).toBe(0);
+  await page.getByRole('button', { name: 'Tokens' }).click();
+  await expect.poll(() => names.first().textContent()).toBe('about whale');
+  expect(await names.nth(1).textContent()).toBe('about minnow-119');
+  await page.locator('button.more').click();
+  await expect.poll(() => names.count()).toBe(121);
+  expect(await names.last().textContent()).toBe('about minnow-0');
+  expect(complaints).toEqual([]);
+});
+
 test('sessions are sorted by tokens, renamed, and deleted after a question; statistics say where the words went', async () => {
   const usage = {
     input: 500,
@@ -95,8 +125,12 @@ test('sessions are sorted by tokens, renamed, and deleted after a question; stat
   await expect.poll(() => names.allTextContents()).toEqual(['the small one']);
   expect((await at.reprise.store.get('big')).status).toBe('deleted');
   await page.getByRole('link', { name: 'Statistics' }).click();
-  await page.locator('.charts').getByText('$0.25').waitFor();
-  expect(await page.locator('.bars').first().textContent()).toBe('main2');
+  await page.locator('.charts').getByText('$0.50', { exact: true }).waitFor();
+  expect(await page.locator('.bars').first().textContent()).toBe('main · $0.501.2k');
+  expect(await page.locator('.columns').first().locator('li').count()).toBe(30);
+  await page.getByRole('button', { name: '7 days' }).click();
+  await expect.poll(() => page.locator('.columns').first().locator('li').count()).toBe(7);
+  expect(await page.getByRole('button', { name: '7 days' }).getAttribute('aria-pressed')).toBe('true');
   expect(await complaintsOf(page)).toEqual([]);
   expect(complaints).toEqual([]);
 });

@@ -65,6 +65,23 @@ describe('ls', () => {
     expect(numbers).toEqual([1, 2, 3, 4]);
   });
 
+  test('sorts by messages and tokens, both ways, with the numbers of the list by time', { timeout }, () => {
+    const rows = (...args: readonly string[]): number[] =>
+      json('ls', '--all', ...args).data.map((row) => Number(row['messageCount']));
+    const most = rows('--sort', 'messages');
+    expect(most).toEqual(most.toSorted((a, b) => b - a));
+    expect(new Set(most).size).toBeGreaterThan(1);
+    expect(rows('--sort', 'messages', '--reverse')).toEqual(most.toReversed());
+    const byTime = json('ls').data.map(({ id }) => id);
+    expect(json('ls', '-r').data.map(({ id }) => id)).toEqual(byTime.toReversed());
+    const numbers = [...run('ls', '-r').stdout.matchAll(/^ {0,2}(\d+)[* ] /gm)].map(([, n]) => Number(n));
+    expect(numbers).toEqual([4, 3, 2, 1]);
+    expect(run('ls', '--sort', 'mood')).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('Use time, messages or tokens.'),
+    });
+  });
+
   test('pages say whether there is more, with ISO times; text has relative ones', { timeout }, () => {
     const { data, hasMore, lastId } = json('ls', '--limit', '2');
     expect({ hasMore, lastId }).toEqual({ hasMore: true, lastId: data[1]?.['id'] });
@@ -166,6 +183,7 @@ describe('stats', () => {
       expect(data).toContainEqual(expect.objectContaining({ by, name, calls: 2 }));
     expect(sizes).toContainEqual(expect.objectContaining({ agent: 'helper', sessions: 1, messages: 1 }));
     expect(run('stats', '--by', 'model').stdout).toMatch(/^model +calls[^\n]*\noffline:offline +2 /);
+    expect(data).toContainEqual(expect.objectContaining({ by: 'agent', name: 'main', turns: 2, failed: 0 }));
     expect(run('stats', '--by', 'moon')).toMatchObject({ status: 2 });
   });
 

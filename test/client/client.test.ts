@@ -192,7 +192,11 @@ describe('the client', () => {
       code: 'PRECONDITION_FAILED',
     });
     expect((await client.sessions({ agentId: 'main' })).data.map(({ id }) => id)).toContain(sessionId);
-    expect((await client.search({ q: 'find me' })).data[0]).toMatchObject({ sessionId });
+    expect((await client.search({ q: 'find me' })).data[0]).toMatchObject({ sessionId, agentId: 'main' });
+    expect((await client.sessions({ sort: 'messages', order: 'asc' })).data.map(({ id }) => id)).toContain(
+      sessionId,
+    );
+    expect(await client.usage()).toMatchObject({ complete: true, agents: [{ agentId: 'main' }] });
     expect((await client.conversations()).data[0]).toMatchObject({ channelType: 'telegram', channelId: '7' });
     const lines = await client.conversation('main', '7', { channelType: 'telegram' });
     expect(lines.data.map(({ content }) => content)).toEqual(['find me', 'one', 'more', 'two']);

@@ -167,10 +167,30 @@ describe('what operators look at', () => {
     expect(commands).not.toContain('quit');
     const hits = await server.ask('/api/search?q=4711&limit=1');
     expect(hits.json).toMatchObject({
-      data: [{ sessionId: id, snippet: expect.stringContaining('4711') }],
+      data: [{ sessionId: id, agentId: 'main', snippet: expect.stringContaining('4711') }],
       hasMore: true,
     });
     expect((await server.ask('/api/search')).status).toBe(400);
+  });
+
+  test('what was used is told by day, agent and model, of the period that is asked for', async () => {
+    await using server = await startServer();
+    const today = new Date().toISOString().slice(0, 10);
+    await talk(server.reprise, ['one', 'two']);
+    const { json } = await server.ask('/api/usage');
+    expect(json).toMatchObject({
+      to: today,
+      total: { turns: 2, failed: 0, calls: 2 },
+      days: [{ day: today, turns: 2 }],
+      agents: [{ agentId: 'main', turns: 2 }],
+      models: [{ model: 'offline:offline', calls: 2 }],
+      complete: true,
+    });
+    const none = await server.ask('/api/usage?from=2001-01-01&to=2001-01-31');
+    expect(none.json).toMatchObject({ total: { turns: 0 }, days: [], agents: [], models: [] });
+    expect((await server.ask('/api/usage?agentId=nobody')).json).toMatchObject({ total: { turns: 0 } });
+    for (const wrong of ['from=2020-02-31', 'from=2020-01-02&to=2020-01-01', 'from=1999-01-01', 'month=1'])
+      expect((await server.ask(`/api/usage?${wrong}`)).status, wrong).toBe(400);
   });
 
   test('static pages run no script but their own, and hold no data', async () => {

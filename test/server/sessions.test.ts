@@ -161,6 +161,42 @@ describe('sessions over HTTP', () => {
       expect((await server.ask(`${list}?${query}`)).status, query).toBe(400);
   });
 
+  test('are sorted by messages and tokens over all of them, both ways, in pages', async () => {
+    await using server = await startServer();
+    const { store } = server.reprise;
+    const totals = [300, 100, 200, 100];
+    const ids: string[] = [];
+    for (const [i, totalTokens] of totals.entries()) {
+      const { id } = await store.create({ id: `s${i}`, key: `agent:main:direct:p${i}` });
+      const usage = { input: totalTokens, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens };
+      const told = { type: 'message', message: { role: 'assistant', content: [], usage } };
+      await store.append(
+        id,
+        Array.from({ length: i + 1 }, () => told),
+      );
+      ids.push(id);
+    }
+    const listed = async (query: string): Promise<string[]> => {
+      const found: string[] = [];
+      for (let cursor: string | null = ''; cursor !== null; ) {
+        const at = cursor === '' ? '' : `&cursor=${cursor}`;
+        const { json } = await server.ask(`/api/sessions?limit=3&${query}${at}`);
+        found.push(...json.data.map((row) => row.id));
+        cursor = json.cursor;
+      }
+      return found;
+    };
+    expect(await listed('sort=messages')).toEqual(['s3', 's2', 's1', 's0']);
+    expect(await listed('sort=messages&order=asc')).toEqual(ids);
+    expect(await listed('sort=tokens')).toEqual(['s0', 's2', 's3', 's1']);
+    expect(await listed('sort=time&order=asc')).toEqual(ids);
+    const first = (await server.ask('/api/sessions?sort=tokens&limit=1')).json;
+    expect((await server.ask('/api/sessions?sort=tokens&limit=1&after=s0')).json.data[0]?.id).toBe('s2');
+    expect((await server.ask('/api/sessions?sort=tokens&before=s1')).json.data).toHaveLength(3);
+    for (const wrong of ['sort=mood', 'order=up', `sort=messages&cursor=${first.cursor}`])
+      expect((await server.ask(`/api/sessions?${wrong}`)).status, wrong).toBe(400);
+  });
+
   test('take a title and settings, and nothing that is the engine’s own (T76)', async () => {
     await using server = await startServer();
     const id = await talk(server.reprise, ['one']);

@@ -3,8 +3,9 @@ import { expect, test } from 'vitest';
 import { recentOf } from '../../src/store/common/session-state.ts';
 import { Database } from '../../src/store/control/database.ts';
 import { listSessions } from '../../src/store/control/list.ts';
+import { Listed } from '../../src/store/control/listed.ts';
 import { prepareSchema } from '../../src/store/control/migrate.ts';
-import type { ListQuery, SessionPage } from '../../src/store/store.ts';
+import type { ListQuery, ListSort, SessionPage } from '../../src/store/store.ts';
 
 interface Made {
   readonly id: string;
@@ -15,6 +16,11 @@ interface Made {
   readonly title: string;
   readonly status: 'open' | 'deleted';
   readonly last_at: string;
+  readonly message_count: number;
+  readonly token_estimate: number;
+  readonly listed_messages: number;
+  readonly listed_tokens: number;
+  readonly grown: number;
 }
 
 /** Sessions of all sorts: some kinds are common, some so rare that going through all for them would take long. */
@@ -32,6 +38,7 @@ function make(count: number): { readonly db: Database; readonly made: readonly M
       title: i % 701 === 0 ? `Holiday ${i}` : `talk ${i}`,
       status: i % 3 === 1 ? 'deleted' : 'open',
       last_at: at.toISOString(),
+      ...counts(i),
     };
   });
   const columns = Object.keys(made[0] ?? {});
@@ -49,6 +56,19 @@ function make(count: number): { readonly db: Database; readonly made: readonly M
   return { db, made };
 }
 
+/** Many sessions count the same, and of some, however many there are, the indexes have what they counted before. */
+function counts(
+  i: number,
+): Pick<Made, 'message_count' | 'token_estimate' | 'listed_messages' | 'listed_tokens' | 'grown'> {
+  const [message_count, token_estimate] = [(i * 31) % 50, (i * 101) % 4000];
+  const listed = {
+    listed_messages: i < 5000 && i % 83 === 0 ? 7 : message_count,
+    listed_tokens: i < 5000 && i % 89 === 0 ? 0 : token_estimate,
+  };
+  const isListed = listed.listed_messages === message_count && listed.listed_tokens === token_estimate;
+  return { message_count, token_estimate, ...listed, grown: isListed ? 0 : 1 };
+}
+
 function list(db: Database, query: ListQuery): SessionPage {
   const steps = listSessions(db, query);
   for (;;) {
@@ -57,9 +77,9 @@ function list(db: Database, query: ListQuery): SessionPage {
   }
 }
 
-test('every filter gives the sessions that match, newest first, in pages without gaps', () => {
+test('every filter and sort gives the sessions that match, in order, in pages without gaps', () => {
   const { db, made } = make(9000);
-  const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined, freq: 1 });
+  const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined, freq: 2 });
   const query = fc.record({
     agentId: maybe(fc.constantFrom('a', 'b', 'nobody')),
     kind: maybe(fc.constantFrom('direct', 'rare')),
@@ -67,10 +87,12 @@ test('every filter gives the sessions that match, newest first, in pages without
     parentId: maybe(fc.constantFrom('S-0', 'S-990')),
     status: maybe(fc.constantFrom('open' as const, 'deleted' as const, 'any' as const)),
     text: maybe(fc.constantFrom('holiday', 'TALK', 'talk 12', 'nowhere')),
+    sort: maybe(fc.constantFrom('time' as const, 'messages' as const, 'tokens' as const)),
+    order: maybe(fc.constantFrom('asc' as const, 'desc' as const)),
   });
   fc.assert(
     fc.property(query, fc.constantFrom(3, 200), (asked, limit) => {
-      const { agentId, kind, channel, parentId, status = 'open', text } = asked;
+      const { agentId, kind, channel, parentId, status = 'open', text, sort, order } = asked;
       const expected = made
         .filter(
           (row) =>
@@ -81,7 +103,7 @@ test('every filter gives the sessions that match, newest first, in pages without
             (status === 'any' || row.status === status) &&
             (text === undefined || row.title.toLowerCase().includes(text.toLowerCase())),
         )
-        .toSorted((a, b) => (key(a) < key(b) ? 1 : -1))
+        .toSorted((a, b) => (key(a, sort) < key(b, sort) === (order === 'asc') ? -1 : 1))
         .map(({ id }) => id);
       const filters = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined));
       const found: string[] = [];
@@ -94,14 +116,38 @@ test('every filter gives the sessions that match, newest first, in pages without
       expect(found).toEqual(expected.slice(0, found.length));
       if (cursor === null) expect(found).toHaveLength(expected.length);
     }),
-    { numRuns: 100, seed: 7 },
+    { numRuns: 200, seed: 7 },
   );
   db.close();
 });
 
-function key({ last_at, id }: Made): string {
-  return `${last_at} ${id.toLowerCase()}`;
+function key({ last_at, id, message_count, token_estimate }: Made, sort: ListSort = 'time'): string {
+  const count = sort === 'messages' ? message_count : token_estimate;
+  return `${sort === 'time' ? last_at : String(count).padStart(9)} ${id.toLowerCase()}`;
 }
+
+test('a place in a list of one sort is no place in another', () => {
+  const { db } = make(100);
+  const { cursor } = list(db, { sort: 'messages', limit: 5 });
+  expect(() => list(db, { sort: 'tokens', cursor: cursor ?? '' })).toThrow('not a cursor of this list');
+  expect(() => list(db, { cursor: cursor ?? '' })).toThrow('not a cursor of this list');
+  expect(() => list(db, { sort: 'name' as ListSort })).toThrow('not sorted by "name"');
+  expect(() => list(db, { order: 'up' as 'asc' })).toThrow('no order "up"');
+  db.close();
+});
+
+test('what has grown is brought up to date beside the lists, which say the same before and after', () => {
+  const { db } = make(3000);
+  const grown = 'SELECT count(*) AS n FROM sessions WHERE grown = 1';
+  const lists = (): SessionPage[] =>
+    (['messages', 'tokens'] as const).map((sort) => list(db, { sort, status: 'any', limit: 1000 }));
+  const before = lists();
+  expect(db.row<{ n: number }>(grown)?.n).toBeGreaterThan(50);
+  new Listed(db).bringUp();
+  expect(db.row<{ n: number }>(grown)?.n).toBe(0);
+  expect(lists()).toEqual(before);
+  db.close();
+});
 
 test('the newest of 100,000 sessions are listed like those of 1,000, also by filters that match little', () => {
   const [few, many] = [make(1000), make(100_000)];
@@ -113,6 +159,11 @@ test('the newest of 100,000 sessions are listed like those of 1,000, also by fil
     { channel: 'fax' },
     { parentId: 'S-0' },
     { text: 'talk' },
+    { order: 'asc' },
+    { sort: 'messages' },
+    { sort: 'messages', order: 'asc' },
+    { sort: 'tokens' },
+    { sort: 'tokens', status: 'any', agentId: 'a' },
   ];
   for (const query of queries) {
     const times = { few: [] as number[], many: [] as number[] };

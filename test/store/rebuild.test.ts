@@ -363,7 +363,10 @@ const LATER_STEPS = `
   DROP TRIGGER inbox_accepted; DROP TRIGGER inbox_settled; DROP INDEX inbox_groups; DROP INDEX inbox_changes;
   ALTER TABLE inbox DROP COLUMN class; ALTER TABLE inbox DROP COLUMN group_name;
   ALTER TABLE inbox DROP COLUMN carries; ALTER TABLE inbox DROP COLUMN change;
-  DROP TABLE convlog_lines; DROP TABLE convlog_chats; DROP TABLE convlog_members`;
+  DROP TABLE convlog_lines; DROP TABLE convlog_chats; DROP TABLE convlog_members;
+  DROP INDEX sessions_by_messages; DROP INDEX sessions_by_tokens; DROP INDEX sessions_grown;
+  ALTER TABLE sessions DROP COLUMN grown; ALTER TABLE sessions DROP COLUMN listed_messages; ALTER TABLE sessions DROP COLUMN listed_tokens;
+  DROP TABLE notes`;
 
 describe('a schema of another version', () => {
   beforeEach(async () => {
@@ -384,6 +387,7 @@ describe('a schema of another version', () => {
     expect(await store.inbox.pending()).toMatchObject([{ class: 'message', body: { text: 'waits' } }]);
     expect(count(`meta WHERE name = 'schema' AND value = '${SCHEMA_VERSION}'`)).toBe(1);
     expect(count('strangers')).toBe(0);
+    expect((await store.list({ sort: 'messages' })).sessions).toMatchObject([{ id: 's1', messageCount: 2 }]);
   });
 
   test('T18 a newer one is read, and every write is STORE_NEWER', async () => {

@@ -3,6 +3,8 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { RepriseError } from '../../src/index.ts';
 import { runStoreCase, storeCases } from '../../src/testing/store-suite/index.ts';
 import { brokenInboxes } from '../support/broken-inboxes.ts';
+import { brokenLists } from '../support/broken-lists.ts';
+import { brokenNoteStores } from '../support/broken-notes.ts';
 import { brokenSearches } from '../support/broken-searches.ts';
 import { brokenStores } from '../support/broken-stores.ts';
 import { brokenTransfers } from '../support/broken-transfers.ts';
@@ -13,7 +15,14 @@ describe('a store that keeps every promise passes', () => {
 });
 
 describe('a store that breaks a promise is caught', () => {
-  const all = [...brokenStores, ...brokenInboxes, ...brokenTransfers, ...brokenSearches];
+  const all = [
+    ...brokenStores,
+    ...brokenInboxes,
+    ...brokenTransfers,
+    ...brokenSearches,
+    ...brokenLists,
+    ...brokenNoteStores,
+  ];
   let caught = 0;
 
   // Side by side: some are caught only by an answer that does not come.

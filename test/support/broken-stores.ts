@@ -614,7 +614,7 @@ export const brokenStores: readonly BrokenStore[] = [
         const more = store.data.logged
           .filter(({ content }) => content.includes(query.text))
           .map(({ sessionId = '', number, content }) => ({
-            ...{ id: sessionId, seq: number, entryId: '', role: 'user' as const, at: '' },
+            ...{ id: sessionId, agentId: 'main', seq: number, entryId: '', role: 'user' as const, at: '' },
             ...{ snippet: content, marks: [] },
           }));
         return { ...found, hits: [...found.hits, ...more] };

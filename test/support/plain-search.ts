@@ -51,6 +51,8 @@ function hitsIn(
     const match = said === undefined ? undefined : matchSearch(said.text, words);
     if (said === undefined || match === undefined) return [];
     const at = new Date(said.at).toISOString();
-    return [{ id, seq, entryId: String(entry.id), role: said.role, at, ...match }];
+    return [
+      { id, agentId: parts.agentId ?? 'main', seq, entryId: String(entry.id), role: said.role, at, ...match },
+    ];
   });
 }

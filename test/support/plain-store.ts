@@ -11,6 +11,7 @@ import { type ErrorCode, RepriseError } from '../../src/errors.ts';
 import { DEFAULT_AGENT_ID, parseSessionId } from '../../src/keys/ids.ts';
 import { normalizeSessionKey, parseSessionKey } from '../../src/keys/session-key.ts';
 import type { StoredConvlogLine } from '../../src/store/convlog.ts';
+import type { Note, Notes } from '../../src/store/notes.ts';
 import type * as port from '../../src/store/store.ts';
 import { LIVE_EVENT_BYTES } from '../../src/store/store.ts';
 import type { Transfer, TransferRecord } from '../../src/store/transfer.ts';
@@ -24,6 +25,7 @@ import { encodeLine } from '../../src/transcript/line.ts';
 import { selectContext } from '../../src/transcript/select.ts';
 import { encodeWithBlobs, type PlainBlobs } from './plain-blobs.ts';
 import { PlainConvlog } from './plain-convlog.ts';
+import { PlainNotes } from './plain-notes.ts';
 import { plainSearch } from './plain-search.ts';
 import { type PlainCopy, PlainTransfer } from './plain-transfer.ts';
 
@@ -50,6 +52,7 @@ export interface PlainSession {
 
 /** What outlives a store object: the disk, so to speak. */
 export class PlainData {
+  readonly notes: Map<string, Note> = new Map();
   readonly logged: StoredConvlogLine[] = [];
   /** By lower-case id: ids are unique ignoring case. */
   readonly sessions: Map<string, PlainSession> = new Map();
@@ -121,6 +124,7 @@ export class PlainStore implements port.Store {
   readonly #ears = new Set<PlainEar>();
   #closed = false;
   readonly convlog: PlainConvlog;
+  readonly notes: Notes;
   readonly transfer: Transfer;
 
   readonly inbox: port.Inbox = {
@@ -139,6 +143,10 @@ export class PlainStore implements port.Store {
     this.data = data;
     const gates = { open: () => this.open(), writable: () => this.writable() };
     this.convlog = new PlainConvlog(data.logged, options.now, gates);
+    this.notes = new PlainNotes(data.notes, (id) => {
+      this.open();
+      return data.sessions.get(id.toLowerCase())?.id === id;
+    });
     this.transfer = new PlainTransfer(data, () => this.open());
   }
 
@@ -190,14 +198,21 @@ export class PlainStore implements port.Store {
     this.open();
     const { limit = 50, cursor } = query;
     const records = [...this.data.sessions.values()].map((session) => this.record(session));
-    const sorted = records
+    const { sort = 'time', order = 'desc' } = query;
+    if (!['time', 'messages', 'tokens'].includes(sort) || !['asc', 'desc'].includes(order))
+      throw fail('INVALID_INPUT', 'no such order');
+    const placed = records
       .filter((record) => matches(record, query))
-      .sort((a, b) => (place(a) < place(b) ? 1 : -1));
-    const start =
-      cursor === undefined ? 0 : sorted.findIndex((record) => place(record) < parseCursor(cursor));
-    const sessions = start === -1 ? [] : sorted.slice(start, start + limit);
-    const last = sessions.at(-1);
-    return { sessions, cursor: last === undefined || last === sorted.at(-1) ? null : place(last) };
+      .map((record) => ({ record, place: place(record, sort) }))
+      .sort((a, b) => (a.place < b.place === (order === 'asc') ? -1 : 1));
+    const from = cursor === undefined ? undefined : parseCursor(cursor, sort);
+    const isBehind = (at: string): boolean => from === undefined || (order === 'asc' ? at > from : at < from);
+    const ahead = placed.filter((one) => isBehind(one.place));
+    const page = ahead.slice(0, limit);
+    return {
+      sessions: page.map(({ record }) => record),
+      cursor: ahead.length > limit ? (page.at(-1)?.place ?? null) : null,
+    };
   }
 
   async append(id: string, entries: Entries, options: port.AppendOptions = {}): Promise<port.AppendReceipt> {
@@ -316,16 +331,23 @@ export class PlainStore implements port.Store {
     return this.find(id).blobs.get(blobHash(hash)) ?? Promise.reject(fail('NOT_FOUND', `no blob ${hash}`));
   }
 
-  async tail(id: string): Promise<port.EntryPage> {
+  async tail(id: string, { limit, only }: port.TailOptions = {}): Promise<port.EntryPage> {
     const session = this.find(id);
     const all = this.stored(session).slice(1);
     const { compaction, entries } = selectContext(all.map(({ entry }) => entry as Entry));
     const needed = new Set([compaction?.id, ...entries.map((entry) => entry.id)]);
     const start = all.findIndex(({ entry }) => needed.has(entry.id));
+    if (limit !== undefined && !(limit >= 1)) throw fail('INVALID_INPUT', 'a page has an entry');
+    const whole = start === -1 ? all.slice(-1) : all.slice(start);
+    const newest = whole.slice(limit === undefined ? 0 : -limit);
+    const isWanted = ({ entry }: port.StoredEntry): boolean =>
+      only === undefined ||
+      only.includes(entry.type) ||
+      only.includes(String((entry as Entry)['customType']));
     return {
-      entries: start === -1 ? all.slice(-1) : all.slice(start),
+      entries: newest.filter(isWanted),
       lastSeq: session.lines.length,
-      hasMore: false,
+      hasMore: newest.length < whole.length,
     };
   }
 
@@ -665,6 +687,7 @@ export class PlainStore implements port.Store {
     if (!this.find(id).deleted) throw fail('INVALID_INPUT', `delete ${id} first`);
     this.data.sessions.delete(id.toLowerCase());
     this.data.purged.add(id.toLowerCase());
+    for (const [key, note] of this.data.notes) if (note.id === id) this.data.notes.delete(key);
   }
 
   async search(query: port.SearchQuery): Promise<port.SearchResult> {
@@ -877,11 +900,12 @@ function folded(text: string): string {
 }
 
 /** Where a record stands in a list; also the cursor behind it. */
-function place({ lastAt, id }: port.SessionRecord): string {
-  return `${lastAt} ${id}`;
+function place({ lastAt, id, messageCount, tokenEstimate }: port.SessionRecord, sort: port.ListSort): string {
+  const count = String(sort === 'messages' ? messageCount : tokenEstimate).padStart(12, '0');
+  return `${sort} ${sort === 'time' ? lastAt : count} ${id}`;
 }
 
-function parseCursor(cursor: string): string {
-  if (/^\d{4}-\d\d-\d\dT\S+Z \S+$/.test(cursor)) return cursor;
+function parseCursor(cursor: string, sort: port.ListSort): string {
+  if (cursor.startsWith(`${sort} `)) return cursor;
   throw fail('INVALID_INPUT', 'not a cursor of this store');
 }

@@ -1,6 +1,6 @@
 import { sessionFacts, sessionName } from '../../engine/commands/session-line.ts';
 import { isListed } from '../../engine/ref.ts';
-import type { ListQuery, SessionRecord } from '../../store/store.ts';
+import type { ListQuery, ListSort, SessionRecord } from '../../store/store.ts';
 import { type Lister, openLister } from '../backend.ts';
 import { countOption, type Options, textOption } from '../options.ts';
 import { escapeForTerminal, print, printPage, say, style } from '../print.ts';
@@ -21,18 +21,28 @@ export async function ls(text: string | undefined, options: Options): Promise<vo
     ...(kind !== undefined && { kind }),
   };
   await using lister = await openLister(options);
-  const query: ListQuery = { ...filter, status: isTrash ? 'deleted' : 'open' };
+  const query: ListQuery = { ...filter, ...orderFrom(options), status: isTrash ? 'deleted' : 'open' };
   const { sessions, hasMore } = await listed(lister, query, limit, options['all'] === true);
   if (options['json'] === true) {
     printPage(sessions, { hasMore, lastId: sessions.at(-1)?.id ?? null });
     return;
   }
   if (sessions.length === 0) say(isTrash ? 'nothing is in the trash' : 'no sessions');
-  const numbered = Object.keys(filter).length === 0 ? sessions : await firstPage(lister, query);
+  const isWhole = Object.keys(query).length === 1;
+  const numbered = isWhole ? sessions : await firstPage(lister, query);
   const numbers = new Map(numbered.filter(isListed).map(({ id }, i) => [id, i + 1]));
   const now = new Date();
   for (const session of sessions) print(line(numbers.get(session.id), session, now));
-  if (hasMore) say('… older ones left out; --limit shows more');
+  if (hasMore) say('… others left out; --limit shows more');
+}
+
+/** What is wrong with them is said by whoever lists, in the same words everywhere. */
+function orderFrom(options: Options): Pick<ListQuery, 'sort' | 'order'> {
+  const sort = textOption(options['sort']);
+  return {
+    ...(sort !== undefined && { sort: sort as ListSort }),
+    ...(options['reverse'] === true && { order: 'asc' }),
+  };
 }
 
 interface Listed {

@@ -1,9 +1,9 @@
 import { count } from '../../engine/commands/command-context.ts';
-import { addUsage, NO_USAGE } from '../../engine/totals.ts';
+import { UsageCounter, type UsageFact, type UsageSum } from '../../engine/usage-counter.ts';
+import { added, NOTHING_USED } from '../../engine/usage-sums.ts';
 import { RepriseError } from '../../errors.ts';
 import type { SessionRecord, Store } from '../../store/store.ts';
-import type { Entry, Usage } from '../../transcript/entry.ts';
-import { type Call, CallReader } from '../call-reader.ts';
+import type { Entry } from '../../transcript/entry.ts';
 import { openHome } from '../home.ts';
 import { countOption, type Options, textOption } from '../options.ts';
 import { escapeForTerminal, print, printPage, say, style } from '../print.ts';
@@ -15,14 +15,10 @@ const DAY_MS = 86_400_000;
 const TABLES = ['day', 'agent', 'model'] as const;
 type By = (typeof TABLES)[number];
 
-interface Sum {
-  calls: number;
-  usage: Usage;
-}
-
-interface Row extends Sum {
+interface Row {
   readonly by: By;
   readonly name: string;
+  sum: UsageSum;
 }
 
 interface Sizes {
@@ -31,11 +27,11 @@ interface Sizes {
   bytes: number;
 }
 
-/** `reprise stats`: what models used and cost, by the calls on record, and what is stored. */
+/** `reprise stats`: what models used and cost, by what is on record, the trash included, and what is stored. */
 export async function stats(options: Options): Promise<void> {
   const tables = tablesOf(options['by']);
   const days = countOption('--days', options['days']);
-  const since = days === undefined ? '' : new Date(Date.now() - days * DAY_MS).toISOString();
+  const since = days === undefined ? '' : dayOf(Date.now() - (days - 1) * DAY_MS);
   const agentId = textOption(options['agent']);
   await using store = await openHome(options);
   const sums = new Map<string, Row>();
@@ -45,17 +41,18 @@ export async function stats(options: Options): Promise<void> {
   using progress = new Progress('reading sessions');
   for await (const record of sessions(store, agentId)) {
     progress.show(done++, total);
-    const size = sizeOf(sizes, record);
+    const size = record.status === 'open' ? sizeOf(sizes, record) : undefined;
     try {
-      size.bytes += await readSession(store, record, (call) => {
-        if (call.at < since) return;
+      const bytes = await readSession(store, record, (fact) => {
+        if (fact.day < since) return;
         for (const [by, name] of [
-          ['day', call.at.slice(0, 10)],
+          ['day', fact.day],
           ['agent', record.agentId],
-          ['model', call.model],
+          ['model', fact.model],
         ] as const)
-          add(sums, by, name, call);
+          if (name !== '') add(sums, by, name, fact);
       });
+      if (size !== undefined) size.bytes += bytes;
     } catch (error) {
       if (!(error instanceof RepriseError)) throw error;
       say(`${record.id} is not counted: ${escapeForTerminal(error.message)} (${error.code})`);
@@ -63,7 +60,8 @@ export async function stats(options: Options): Promise<void> {
   }
   const rows = [...sums.values()].filter(({ by }) => tables.includes(by)).sort(inOrder);
   const stored = [...sizes].map(([agent, size]) => ({ agent, ...size }));
-  if (options['json'] === true) printPage(rows, { lastId: rows.at(-1)?.name ?? null, sizes: stored, search });
+  if (options['json'] === true)
+    printPage(rows.map(toJson), { lastId: rows.at(-1)?.name ?? null, sizes: stored, search });
   else {
     show(tables, rows, stored);
     if (search !== undefined)
@@ -80,6 +78,7 @@ async function* sessions(store: Store, agentId: string | undefined): AsyncGenera
   for (let cursor: string | null | undefined; cursor !== null; ) {
     const page: Awaited<ReturnType<Store['list']>> = await store.list({
       limit: PAGE,
+      status: 'any',
       ...(agentId !== undefined && { agentId }),
       ...(cursor !== undefined && { cursor }),
     });
@@ -89,21 +88,25 @@ async function* sessions(store: Store, agentId: string | undefined): AsyncGenera
 }
 
 /** Answers with its bytes; a page at a time, so that a long one needs no more memory than a short one. */
-async function readSession(store: Store, record: SessionRecord, take: (call: Call) => void): Promise<number> {
+async function readSession(
+  store: Store,
+  record: SessionRecord,
+  take: (fact: UsageFact) => void,
+): Promise<number> {
   const { id } = record;
-  const calls = new CallReader(record);
+  const counter = new UsageCounter({ hasParent: record.parentId !== undefined });
   let bytes = 0;
   for (let from = 1; ; ) {
     const { entries, hasMore } = await store.read(id, { from, limit: PAGE });
     for (const { entry } of entries) {
       bytes += Buffer.byteLength(JSON.stringify(entry)) + 1;
-      if (entry.type !== 'session') calls.take(entry as Entry).forEach(take);
+      if (entry.type !== 'session') counter.take(entry as Entry).forEach(take);
     }
     const last = entries.at(-1);
     if (!hasMore || last === undefined) break;
     from = last.seq + 1;
   }
-  calls.end().forEach(take);
+  counter.unclaimed().forEach(take);
   return bytes;
 }
 
@@ -115,17 +118,33 @@ function sizeOf(sizes: Map<string, Sizes>, { agentId, messageCount }: SessionRec
   return size;
 }
 
-function add(sums: Map<string, Row>, by: By, name: string, { usage }: Call): void {
+function add(sums: Map<string, Row>, by: By, name: string, fact: UsageFact): void {
   const key = `${by} ${name}`;
-  const row = sums.get(key) ?? { by, name, calls: 0, usage: NO_USAGE };
+  const row = sums.get(key) ?? { by, name, sum: NOTHING_USED };
   sums.set(key, row);
-  row.calls++;
-  row.usage = addUsage(row.usage, usage);
+  row.sum = added(row.sum, fact.add);
+}
+
+function toJson({ by, name, sum }: Row): object {
+  const { calls, input, output, cacheRead, cacheWrite, totalTokens, cost, ...happened } = sum;
+  const usage = {
+    input,
+    output,
+    cacheRead,
+    cacheWrite,
+    totalTokens,
+    ...(cost > 0 && { cost: { total: cost } }),
+  };
+  return { by, name, calls, usage, ...happened };
+}
+
+function dayOf(at: number): string {
+  return new Date(at).toISOString().slice(0, 10);
 }
 
 function inOrder(a: Row, b: Row): number {
   if (a.by !== b.by) return TABLES.indexOf(a.by) - TABLES.indexOf(b.by);
-  return a.by === 'day' ? a.name.localeCompare(b.name) : b.usage.totalTokens - a.usage.totalTokens;
+  return a.by === 'day' ? a.name.localeCompare(b.name) : b.sum.totalTokens - a.sum.totalTokens;
 }
 
 function tablesOf(by: unknown): readonly By[] {
@@ -142,16 +161,21 @@ function show(
   rows: readonly Row[],
   sizes: readonly ({ agent: string } & Sizes)[],
 ): void {
-  if (rows.length === 0) say('no call of a model is on record');
+  if (rows.length === 0) say('no turn is on record');
   for (const by of tables) {
     const own = rows.filter((row) => row.by === by);
     if (own.length === 0) continue;
-    const lines = own.map(({ name, calls, usage }): Cell[] => {
-      const { input, output, cacheRead, cacheWrite, cost } = usage;
-      const price = cost === undefined ? '' : (cost['total'] ?? 0).toFixed(4);
-      return [name, calls, input + cacheRead + cacheWrite, cacheRead, output, price];
+    const lines = own.map(({ name, sum }): Cell[] => {
+      const { calls, input, output, cacheRead, cacheWrite, cost, turns, failed } = sum;
+      const price = cost === 0 ? '' : cost.toFixed(4);
+      const used = [calls, input + cacheRead + cacheWrite, cacheRead, output, price];
+      // What no model has done has no place in its row.
+      const done = by === 'model' ? [] : [sum.guardSteps, sum.compactions, sum.repairs];
+      return [name, ...used, turns, failed, ...done];
     });
-    for (const line of table([by, 'calls', 'tokens in', 'cached', 'tokens out', 'cost'], lines)) print(line);
+    const done = by === 'model' ? [] : ['shortened', 'summed up', 'repaired'];
+    const head = [by, 'calls', 'tokens in', 'cached', 'tokens out', 'cost', 'turns', 'failed', ...done];
+    for (const line of table(head, lines)) print(line);
     print('');
   }
   const stored = sizes.map(({ agent, ...size }): Cell[] => [agent, size.sessions, size.messages, size.bytes]);

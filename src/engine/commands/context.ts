@@ -12,11 +12,11 @@ export const showContext: CommandHandler = async (_args, { session }) => {
   return { text: `${contextBar(await session.context())}\n${used}` };
 };
 
-export function contextBar({ tokens, window, reserve, split }: ContextReport): string {
+export function contextBar({ tokens, window, reserve, split, isPart }: ContextReport): string {
   const share = tokens / window.tokens;
   const cells = Math.min(BAR_CELLS, Math.floor(share * BAR_CELLS));
   const parts = Object.entries({ ...split, 'kept free': reserve }).map(([part, n]) => `${part} ${count(n)}`);
-  return `Context usage: ~${count(tokens)} / ${count(window.tokens)} tokens
+  return `Context usage: ${isPart === true ? 'more than ' : '~'}${count(tokens)} / ${count(window.tokens)} tokens
 [${'#'.repeat(cells).padEnd(BAR_CELLS, '-')}] ${(share * 100).toFixed(1)}%
 ${parts.join(', ')}`;
 }

@@ -38,7 +38,6 @@ export function registerSearch(app: ServerApp, { reprise }: ServerContext): void
 }
 
 interface HitSession {
-  readonly agentId: string;
   readonly sessionKey: string;
   readonly title: string;
   readonly label?: string;
@@ -52,8 +51,8 @@ async function describe(
   const known = await Promise.all(
     [...ids].map(async (id): Promise<readonly (readonly [string, HitSession])[]> => {
       try {
-        const { agentId, sessionKey, title, label } = await store.get(id);
-        return [[id, { agentId, sessionKey, title, ...(label !== undefined && { label }) }]];
+        const { sessionKey, title, label } = await store.get(id);
+        return [[id, { sessionKey, title, ...(label !== undefined && { label }) }]];
       } catch (error) {
         if (error instanceof RepriseError && GONE.has(error.code)) return [];
         throw error;

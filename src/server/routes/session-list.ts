@@ -28,21 +28,21 @@ export function registerSessionList(app: ServerApp, { reprise }: ServerContext):
     ...common,
     paths: ['/api/sessions'],
     id: 'listSessions',
-    summary: 'Sessions of all agents, newest first',
+    summary: 'Sessions of all agents, newest first unless sorted otherwise',
     run: async ({ query, c }) => c.json(await listPage(reprise, query)),
   });
   addOperation<AgentParams, SessionListQuery, unknown>(app, {
     ...common,
     paths: ['/api/agents/{agentId}/sessions'],
     id: 'listAgentSessions',
-    summary: 'Sessions of an agent, newest first',
+    summary: 'Sessions of an agent, newest first unless sorted otherwise',
     params: agentParams,
     run: async ({ params, query, c }) => c.json(await listPage(reprise, query, params.agentId)),
   });
 }
 
 async function listPage(reprise: Reprise, query: SessionListQuery, agentId?: string): Promise<SessionList> {
-  const { limit, after, before, cursor, status, channel, kind, parentId, q } = query;
+  const { limit, after, before, cursor, status, channel, kind, parentId, q, sort, order } = query;
   const filter: ListQuery = {
     ...(agentId !== undefined && { agentId }),
     ...(status !== undefined && { status }),
@@ -50,10 +50,12 @@ async function listPage(reprise: Reprise, query: SessionListQuery, agentId?: str
     ...(kind !== undefined && { kind }),
     ...(parentId !== undefined && { parentId }),
     ...(q !== undefined && { text: q }),
+    ...(sort !== undefined && { sort }),
+    ...(order !== undefined && { order }),
   };
   if ([after, before, cursor].filter((given) => given !== undefined).length > 1)
     throw new RepriseError('INVALID_INPUT', 'one of after, before and cursor, not several');
-  if (before !== undefined) return newerThan(reprise, filter, before, limit);
+  if (before !== undefined) return inFrontOf(reprise, filter, before, limit);
   const start = after === undefined ? cursor : await placeOf(reprise, filter, after);
   if (start === null) return { ...pageOf([], false), cursor: null };
   const page = await reprise.sessions({ ...filter, limit, ...(start !== undefined && { cursor: start }) });
@@ -74,7 +76,7 @@ async function placeOf(reprise: Reprise, filter: ListQuery, id: string): Promise
   throw notListed(id);
 }
 
-async function newerThan(
+async function inFrontOf(
   reprise: Reprise,
   filter: ListQuery,
   id: string,

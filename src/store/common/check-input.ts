@@ -3,6 +3,7 @@ import { parseAgentId, parseSessionId } from '../../keys/ids.ts';
 import { assertStorable, isObject, type JsonObject } from '../../transcript/json.ts';
 import { DEFAULT_RECORD_LIMITS } from '../../transcript/limits.ts';
 import type { ConvlogChatRef, ConvlogLine } from '../convlog.ts';
+import type { Note } from '../notes.ts';
 import type { AppendOptions, Inbound, NewEntry } from '../store.ts';
 import { encodeLogLine, isRole, isTime } from './convlog-line.ts';
 
@@ -37,6 +38,36 @@ export function checkInbound({ body, sessionId, create, queue, group }: Inbound)
     if (value === undefined || (Number.isSafeInteger(value) && value >= 1)) continue;
     throw new RepriseError('INVALID_INPUT', `${name} is a number of at least 1, not ${String(value)}`);
   }
+}
+
+/** Of a note, and of all of one call, which is one transaction. */
+const MAX_NOTE_NAME_CHARS = 64;
+const MAX_NOTES = 1000;
+
+export function checkNoteName(name: string): string {
+  if (typeof name === 'string' && name !== '' && name.length <= MAX_NOTE_NAME_CHARS && !name.includes('\0'))
+    return name;
+  throw new RepriseError('INVALID_INPUT', `a name of notes has 1 to ${MAX_NOTE_NAME_CHARS} characters`);
+}
+
+export function checkNotes(notes: readonly Note[]): readonly Note[] {
+  if (!Array.isArray(notes) || notes.length > MAX_NOTES)
+    throw new RepriseError('LIMIT_EXCEEDED', `at most ${MAX_NOTES} notes at once`, {
+      details: { limit: 'notes', max: MAX_NOTES },
+    });
+  for (const { id, seq, value } of notes as readonly Note[]) {
+    parseSessionId(id);
+    checkObject(value, 'a note');
+    if (!Number.isSafeInteger(seq) || seq < 0)
+      throw new RepriseError('INVALID_INPUT', `the line of a note is a number, not ${String(seq)}`);
+  }
+  return notes;
+}
+
+/** Of a page. */
+export function checkLimit(limit: number): number {
+  if (Number.isSafeInteger(limit) && limit >= 1) return limit;
+  throw new RepriseError('INVALID_INPUT', `a page has at least one entry, not ${limit}`);
 }
 
 export function checkObject(value: unknown, what: string): asserts value is JsonObject {

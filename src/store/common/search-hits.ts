@@ -15,6 +15,12 @@ interface Found {
   readonly hit: SearchHit;
 }
 
+/** Whose line it is. */
+export interface SearchedSession {
+  readonly id: string;
+  readonly agentId: string;
+}
+
 /** So many more than asked for are kept before the oldest are let go. */
 const SPARE = 1000;
 
@@ -34,7 +40,7 @@ export class SearchHits {
   }
 
   /** Taken if it holds the words and stands behind the place where the page begins. A line is taken once. */
-  offer(id: string, seq: number, entry: Entry | SessionHeader): void {
+  offer({ id, agentId }: SearchedSession, seq: number, entry: Entry | SessionHeader): void {
     const said = searchable(entry);
     if (said === undefined) return;
     const place = { at: said.at, id, seq };
@@ -46,7 +52,7 @@ export class SearchHits {
     this.#seen.add(name);
     const entryId = typeof entry.id === 'string' ? entry.id : '';
     const at = new Date(said.at).toISOString();
-    this.#found.push({ place, hit: { id, seq, entryId, role: said.role, at, ...match } });
+    this.#found.push({ place, hit: { id, agentId, seq, entryId, role: said.role, at, ...match } });
     this.#isSorted = false;
     if (this.#found.length > this.#limit + SPARE) this.#sort();
   }

@@ -6,13 +6,22 @@ import { parseSessionId } from '../../keys/ids.ts';
 import { normalizeSessionKey } from '../../keys/session-key.ts';
 import { blobHash } from '../../transcript/blobs.ts';
 import type { JsonObject } from '../../transcript/json.ts';
-import { checkAppendOptions, checkChat, checkEntries, checkLog, checkObject } from '../common/check-input.ts';
+import {
+  checkAppendOptions,
+  checkChat,
+  checkEntries,
+  checkLog,
+  checkNoteName,
+  checkNotes,
+  checkObject,
+} from '../common/check-input.ts';
 import { receiveRequest } from '../common/inbound.ts';
 import { LiveHub } from '../common/live-hub.ts';
 import { Sleepers } from '../common/sleepers.ts';
 import { acquireInTime, StoreLease } from '../common/store-lease.ts';
 import { uuidv7 } from '../common/uuid.ts';
 import type { Convlog, ConvlogLinePage, ConvlogPage } from '../convlog.ts';
+import type { Note, NotePage, Notes } from '../notes.ts';
 import { checkSearch } from '../search-query.ts';
 import type {
   ActivateOptions,
@@ -38,6 +47,7 @@ import type {
   StoredEntry,
   StoreStats,
   StoreSupports,
+  TailOptions,
   VerifyReport,
   WatchOptions,
 } from '../store.ts';
@@ -76,6 +86,7 @@ export class ControlStore implements Store {
   readonly supports: StoreSupports;
   readonly inbox: ControlInbox;
   readonly convlog: Convlog;
+  readonly notes: Notes;
   readonly transfer: Transfer;
   readonly #writer: ThreadClient;
   readonly #reader: ThreadClient;
@@ -101,6 +112,14 @@ export class ControlStore implements Store {
       append: async (lines) => this.#writer.call<void>('log', { log: checkLog(lines) }),
       list: async (query = {}) => this.#reader.call<ConvlogPage>('chats', query),
       read: async (chat, range = {}) => this.#look<ConvlogLinePage>('chat', { chat: checkChat(chat), range }),
+    };
+    this.notes = {
+      list: async (name, options = {}) =>
+        this.#reader.call<NotePage>('noted', { ...options, name: checkNoteName(name) }),
+      get: async (name, id) =>
+        this.#reader.call<Note | undefined>('note', { name: checkNoteName(name), id: parseSessionId(id) }),
+      put: async (name, notes) =>
+        this.#writer.call<void>('notes', { name: checkNoteName(name), notes: checkNotes(notes) }),
     };
     this.transfer = {
       read: async (cursor) => this.#look<TransferPage>('records', cursor === undefined ? {} : { cursor }),
@@ -235,8 +254,8 @@ export class ControlStore implements Store {
     return this.inbox.waking(this.#writer.call('append', { ...request, ...inbounds }));
   }
 
-  async tail(id: string): Promise<EntryPage> {
-    return this.#checked(id, await this.#look<CheckedPage>('tail', { id: parseSessionId(id) }));
+  async tail(id: string, options: TailOptions = {}): Promise<EntryPage> {
+    return this.#checked(id, await this.#look<CheckedPage>('tail', { ...options, id: parseSessionId(id) }));
   }
 
   async read(id: string, range: ReadRange = {}): Promise<EntryPage> {

@@ -1,20 +1,26 @@
 import type { SQLInputValue } from 'node:sqlite';
-import { formatCursor, pageSize, parseCursor, statusesOf } from '../common/list-cursor.ts';
+import {
+  compareIn,
+  formatCursor,
+  type ListOrder,
+  orderOf,
+  type PlacedSession,
+  pageSize,
+  parseCursor,
+  statusesOf,
+} from '../common/list-cursor.ts';
 import { recentOf } from '../common/session-state.ts';
 import type { ListQuery, SessionPage } from '../store.ts';
 import type { Database } from './database.ts';
 import { type SessionRow, toRecord } from './session-row.ts';
 import type { Steps } from './steps.ts';
 
-/** Up to so many matches are gathered and sorted; more are met soon enough by going through all, newest first. */
+/** Up to so many matches are gathered and sorted; more are met soon enough by going through all in order. */
 const FEW = 1000;
 /** Titles of so many are looked at before all are. */
 const RECENT = 2000;
 const ROWS_PER_STEP = 4000;
-const NEWEST_FIRST = 'ORDER BY recent DESC, last_at DESC, id DESC';
 const TEXT = "(instr(lower(title), lower(?)) > 0 OR instr(lower(coalesce(label, '')), lower(?)) > 0)";
-
-type Place = Pick<SessionRow, 'last_at' | 'id'>;
 
 interface Filter {
   readonly where: string;
@@ -22,32 +28,35 @@ interface Filter {
 }
 
 /**
- * Newest first. A cursor is a place, not a count, so pages stay right while sessions come and go. Columns are found
- * by an index; text in titles is not, so it is looked for in steps.
+ * A cursor is a place, not a count, so pages stay right while sessions come and go. Columns are found by an index;
+ * text in titles is not, so it is looked for in steps.
  */
 export function* listSessions(db: Database, query: ListQuery): Steps<SessionPage> {
   const { limit, text } = query;
+  const order = orderOf(query);
   const size = pageSize(limit);
   const answer = (rows: readonly SessionRow[]): SessionPage => {
     const page = rows.slice(0, size);
     const last = page.at(-1);
     return {
       sessions: page.map((row) => toRecord(db, row)),
-      cursor: rows.length > size && last !== undefined ? formatCursor(last) : null,
+      cursor: rows.length > size && last !== undefined ? formatCursor(last, order) : null,
     };
   };
-  if (text === undefined) return db.snapshot(() => answer(newest(db, query, size + 1)));
-  const recent = db.snapshot(() => {
-    const { rows, isAll } = recentlyTitled(db, query, text, size + 1);
-    return isAll || rows.length > size ? answer(rows) : undefined;
-  });
-  if (recent !== undefined) return recent;
+  if (text === undefined) return db.snapshot(() => answer(firstOf(db, query, order, size + 1)));
+  if (order.sort === 'time' && !order.isAscending) {
+    const recent = db.snapshot(() => {
+      const { rows, isAll } = recentlyTitled(db, query, { text, order, limit: size + 1 });
+      return isAll || rows.length > size ? answer(rows) : undefined;
+    });
+    if (recent !== undefined) return recent;
+  }
   const ids = yield* matchingIds(db, query, text);
   const { where, values } = filterOf(query, { text });
   return db.snapshot(() =>
     answer(
       db.rows<SessionRow>(
-        `SELECT * FROM sessions WHERE id IN (SELECT value FROM json_each(?)) AND ${where} ${NEWEST_FIRST} LIMIT ?`,
+        `SELECT * FROM sessions WHERE id IN (SELECT value FROM json_each(?)) AND ${where} ${orderBy(order)} LIMIT ?`,
         JSON.stringify(ids),
         ...values,
         size + 1,
@@ -57,52 +66,81 @@ export function* listSessions(db: Database, query: ListQuery): Steps<SessionPage
 }
 
 /** By an index that holds the order, or by one that finds the few that match. */
-function newest(db: Database, query: ListQuery, limit: number): SessionRow[] {
-  if (matchesFew(db, query)) {
+function firstOf(db: Database, query: ListQuery, order: ListOrder, limit: number): SessionRow[] {
+  if (matchesFew(db, query, order)) {
     const { where, values } = filterOf(query, { unordered: true });
-    return db.rows<SessionRow>(
-      `SELECT * FROM sessions WHERE ${where} ORDER BY +last_at DESC, +id DESC LIMIT ?`,
-      ...values,
-      limit,
-    );
+    const sql = `SELECT * FROM sessions WHERE ${where} ${orderBy(order, { unordered: true })} LIMIT ?`;
+    return db.rows<SessionRow>(sql, ...values, limit);
   }
-  const rows = statusesOf(query).flatMap((status) => {
-    const { where, values } = filterOf({ ...query, status });
-    return db.rows<SessionRow>(
-      `SELECT * FROM sessions WHERE ${where} ${NEWEST_FIRST} LIMIT ?`,
-      ...values,
+  const rows = statusesOf(query).flatMap((status) =>
+    order.sort === 'time'
+      ? inTime(db, { ...query, status }, order, limit)
+      : inSize(db, { ...query, status }, order, limit),
+  );
+  return rows.sort(compareIn(order)).slice(0, limit);
+}
+
+function inTime(db: Database, query: ListQuery, order: ListOrder, limit: number): SessionRow[] {
+  const { where, values } = filterOf(query);
+  const sql = `SELECT * FROM sessions WHERE ${where} ${orderBy(order)} LIMIT ?`;
+  return db.rows<SessionRow>(sql, ...values, limit);
+}
+
+/** The indexes have what a session counted when it was listed; those that have grown since are looked at beside. */
+function inSize(db: Database, query: ListQuery, order: ListOrder, limit: number): SessionRow[] {
+  const { sort } = order;
+  const names = [`listed_${sort}`, 'id'];
+  const listed = filterOf(query, { names });
+  const grown = filterOf(query);
+  return [
+    ...db.rows<SessionRow>(
+      `SELECT * FROM sessions INDEXED BY sessions_by_${sort}
+       WHERE ${listed.where} AND grown = 0 ${orderBy(order, { names })} LIMIT ?`,
+      ...listed.values,
       limit,
-    );
-  });
-  return rows.sort(compareRows).slice(0, limit);
+    ),
+    ...db.rows<SessionRow>(
+      `SELECT * FROM sessions INDEXED BY sessions_grown
+       WHERE grown = 1 AND ${grown.where} ${orderBy(order)} LIMIT ?`,
+      ...grown.values,
+      limit,
+    ),
+  ];
+}
+
+interface TitleQuery {
+  readonly text: string;
+  readonly order: ListOrder;
+  readonly limit: number;
 }
 
 /** Text is looked for among the newest first: there, or nowhere near, is what people look for. */
 function recentlyTitled(
   db: Database,
   query: ListQuery,
-  text: string,
-  limit: number,
+  { text, order, limit }: TitleQuery,
 ): { readonly rows: SessionRow[]; readonly isAll: boolean } {
   const { agentId, cursor } = query;
   const statuses = statusesOf(query);
+  const compare = compareIn(order);
   const edges = statuses.flatMap((status) => {
     const { where, values } = filterOf({
       status,
       ...(agentId !== undefined && { agentId }),
       ...(cursor !== undefined && { cursor }),
     });
-    return db.rows<Place>(
-      `SELECT last_at, id FROM sessions WHERE ${where} ${NEWEST_FIRST} LIMIT 1 OFFSET ${RECENT}`,
+    return db.rows<PlacedSession>(
+      `SELECT last_at, id, 0 AS message_count, 0 AS token_estimate FROM sessions
+       WHERE ${where} ${orderBy(order)} LIMIT 1 OFFSET ${RECENT}`,
       ...values,
     );
   });
   // The same for all: behind the first edge some are looked at and some are not.
-  const [edge = { last_at: '', id: '' }] = edges.sort(compareRows);
+  const [edge = { last_at: '', id: '', message_count: 0, token_estimate: 0 }] = edges.sort(compare);
   const rows = statuses.flatMap((status) => {
     const { where, values } = filterOf({ ...query, status }, { text });
     return db.rows<SessionRow>(
-      `SELECT * FROM sessions WHERE ${where} AND (recent, last_at, id) > (?, ?, ?) ${NEWEST_FIRST} LIMIT ?`,
+      `SELECT * FROM sessions WHERE ${where} AND (recent, last_at, id) > (?, ?, ?) ${orderBy(order)} LIMIT ?`,
       ...values,
       recentOf(edge.last_at),
       edge.last_at,
@@ -110,12 +148,17 @@ function recentlyTitled(
       limit,
     );
   });
-  return { rows: rows.sort(compareRows).slice(0, limit), isAll: edges.length === 0 };
+  return { rows: rows.sort(compare).slice(0, limit), isAll: edges.length === 0 };
 }
 
 /** Whether one of the columns with an index of its own leaves only a few sessions. */
-function matchesFew(db: Database, { channel, kind, parentId }: ListQuery): boolean {
-  const columns = { channel, kind, parent_id: parentId };
+function matchesFew(
+  db: Database,
+  { agentId, channel, kind, parentId }: ListQuery,
+  { sort }: ListOrder,
+): boolean {
+  // The sessions of an agent have an index in the order of time.
+  const columns = { channel, kind, parent_id: parentId, ...(sort !== 'time' && { agent_id: agentId }) };
   return Object.entries(columns).some(([column, value]) => {
     if (value === undefined) return false;
     const found = db.row<{ n: number }>(
@@ -144,10 +187,18 @@ function* matchingIds(db: Database, query: ListQuery, text: string): Steps<strin
   return ids;
 }
 
+interface FilterOptions {
+  readonly text?: string;
+  readonly unordered?: boolean;
+  /** The columns a cursor is a place in; by default those that say exactly what the list is sorted by. */
+  readonly names?: readonly string[];
+}
+
 function filterOf(
-  { agentId, channel, kind, parentId, status = 'open', cursor }: ListQuery,
-  { text, unordered = false }: { readonly text?: string; readonly unordered?: boolean } = {},
+  query: ListQuery,
+  { text, unordered = false, names = exactNames(orderOf(query)) }: FilterOptions = {},
 ): Filter {
+  const { agentId, channel, kind, parentId, status = 'open', cursor } = query;
   const terms: string[] = ['true'];
   const values: SQLInputValue[] = [];
   const equals = (column: string, value: string | undefined): void => {
@@ -155,7 +206,7 @@ function filterOf(
     terms.push(`${column} = ?`);
     values.push(value);
   };
-  // The plus keeps an index that is in the order of time out of it: for a few matches it would go through all.
+  // The plus keeps an index that is in the order of the list out of it: for a few matches it would go through all.
   const plus = unordered ? '+' : '';
   equals(`${plus}agent_id`, agentId);
   equals('channel', channel);
@@ -167,15 +218,23 @@ function filterOf(
     values.push(text, text);
   }
   if (cursor !== undefined) {
-    const { lastAt, id } = parseCursor(cursor);
-    terms.push('(recent, last_at, id) < (?, ?, ?)');
-    values.push(recentOf(lastAt), lastAt, id);
+    const order = orderOf(query);
+    const { value, id } = parseCursor(cursor, order);
+    const place = order.sort === 'time' ? [recentOf(String(value)), value, id] : [value, id];
+    terms.push(`(${names.join(', ')}) ${order.isAscending ? '>' : '<'} (${place.map(() => '?').join(', ')})`);
+    values.push(...place);
   }
   return { where: terms.join(' AND '), values };
 }
 
-/** As SQLite orders them: ids ignoring case. */
-function compareRows(a: Place, b: Place): number {
-  if (a.last_at !== b.last_at) return a.last_at < b.last_at ? 1 : -1;
-  return a.id.toLowerCase() < b.id.toLowerCase() ? 1 : -1;
+function exactNames({ sort, column }: ListOrder): readonly string[] {
+  return sort === 'time' ? ['recent', column, 'id'] : [column, 'id'];
+}
+
+function orderBy(
+  order: ListOrder,
+  { unordered = false, names = exactNames(order) }: Omit<FilterOptions, 'text'> = {},
+): string {
+  const plus = unordered ? '+' : '';
+  return `ORDER BY ${names.map((name) => `${plus}${name} ${order.direction}`).join(', ')}`;
 }

@@ -1,9 +1,12 @@
 import { RepriseError } from '../../errors.ts';
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
+import { checkLimit } from '../common/check-input.ts';
+import { isOf, mayBeOf } from '../common/entry-kinds.ts';
 import type { Holder } from '../common/holder.ts';
 import { sha256 } from '../common/sha256.ts';
 import { DEFAULT_CACHE_TTL_MS, TailCache, type WarmTail } from '../common/tail-cache.ts';
 import type { ConvlogChatRef, ConvlogLinePage, ConvlogPage, ConvlogQuery, ConvlogRange } from '../convlog.ts';
+import type { Note, NoteListOptions, NotePage } from '../notes.ts';
 import type {
   EntryPage,
   InboundKey,
@@ -19,6 +22,7 @@ import type {
   SessionRecord,
   StoredEntry,
   StoreStats,
+  TailOptions,
   VerifyReport,
 } from '../store.ts';
 import type { TransferPage, TransferState } from '../transfer.ts';
@@ -29,6 +33,7 @@ import { getItem, type InboxChanges, inboxChanges, pendingItems } from './inbox-
 import { listLeases } from './leases.ts';
 import type { LinePage, LineSource } from './line-source.ts';
 import { listSessions } from './list.ts';
+import { getNote, listNotes } from './notes.ts';
 import { countAll, exportSession, type ScanContext, verifySessions } from './scan.ts';
 import { searchSessions } from './search.ts';
 import { searchPath, searchState } from './search-state.ts';
@@ -49,6 +54,7 @@ export interface PageRange {
   readonly from: number;
   readonly to: number;
   readonly backward: boolean;
+  readonly only?: readonly string[];
 }
 
 const PAGE = 200;
@@ -94,17 +100,20 @@ export class Reader {
     return listSessions(this.#db, query);
   }
 
-  tail({ id }: { readonly id: string }): CheckedPage {
+  tail({ id, limit, only }: { readonly id: string } & TailOptions): CheckedPage {
+    const most = limit === undefined ? Number.POSITIVE_INFINITY : checkLimit(limit);
     return this.#db.snapshot(() => {
       const row = getSession(this.#db, id);
-      return this.#tail(row, Math.max(2, row.context_seq));
+      const start = Math.max(2, row.context_seq);
+      const from = Math.max(start, row.seq - most + 1);
+      if (only === undefined && from === start) return this.#tail(row, from);
+      const range = { from, to: row.seq, backward: false, ...(only !== undefined && { only }) };
+      return { ...this.#page(row, range), hasMore: from > start };
     });
   }
 
   read({ id, from, limit = PAGE, direction = 'forward' }: { readonly id: string } & ReadRange): CheckedPage {
-    if (!Number.isSafeInteger(limit) || limit < 1) {
-      throw new RepriseError('INVALID_INPUT', `a page has at least one entry, not ${limit}`);
-    }
+    checkLimit(limit);
     return this.#db.snapshot(() => {
       const row = getSession(this.#db, id);
       if (direction === 'forward') {
@@ -183,6 +192,14 @@ export class Reader {
     return readChat(this.#db, args);
   }
 
+  noted(query: { readonly name: string } & NoteListOptions): NotePage {
+    return listNotes(this.#db, query);
+  }
+
+  note(args: { readonly name: string; readonly id: string }): Note | undefined {
+    return getNote(this.#db, args);
+  }
+
   verify({ id }: { readonly id?: string }): Steps<VerifyReport> {
     return verifySessions(this.#context, id);
   }
@@ -196,10 +213,12 @@ export class Reader {
   }
 
   #page(row: SessionRow, range: PageRange): CheckedPage {
-    const { from, backward } = range;
+    const { from, backward, only } = range;
     const to = Math.min(range.to, row.seq);
-    const page = from > to ? { lines: [], from, to } : this.#source.lines(row, { from, to, backward });
-    return checkedPage(row, range, page);
+    const query = { from, to, backward, ...(only !== undefined && { wanted: mayBeOf(only) }) };
+    const page = from > to ? { lines: [], from, to } : this.#source.lines(row, query);
+    if (only === undefined) return checkedPage(row, range, page);
+    return checkedPage(row, range, { ...page, lines: page.lines.filter(({ entry }) => isOf(entry, only)) });
   }
 
   /** From what is kept and what has been appended since; all of it is kept for the next time. */
@@ -234,13 +253,14 @@ export class Reader {
   }
 }
 
-function checkedPage(row: SessionRow, { from, to, backward }: PageRange, page: LinePage): CheckedPage {
+function checkedPage(row: SessionRow, range: PageRange, page: LinePage): CheckedPage {
+  const { from, to, backward } = range;
   const entries = entriesOf(page);
   if (backward) entries.reverse();
   // Fewer than there should be: the writer finds out what is left.
   const damagedAt = page.damagedAt ?? (page.isShort === true ? row.file_size : undefined);
   const last = Math.min(to, row.seq);
-  const rest = backward ? { from, to: page.from - 1, backward } : { from: page.to + 1, to: last, backward };
+  const rest = backward ? { ...range, to: page.from - 1 } : { ...range, from: page.to + 1, to: last };
   return {
     entries,
     lastSeq: row.seq,

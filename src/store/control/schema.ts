@@ -229,10 +229,43 @@ CREATE TABLE convlog_members (
 CREATE INDEX convlog_members_recent ON convlog_members (chat, last_number DESC);
 `;
 
+/** Since this step: lists sorted by messages and tokens. Both change with every turn, the indexes soon after (listed.ts). */
+const LISTED = `
+ALTER TABLE sessions ADD COLUMN listed_messages INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sessions ADD COLUMN listed_tokens INTEGER NOT NULL DEFAULT 0;
+-- whether it counts more by now; a column of its own, or every append would write to the index
+ALTER TABLE sessions ADD COLUMN grown INTEGER NOT NULL DEFAULT 0;
+UPDATE sessions SET listed_messages = message_count, listed_tokens = token_estimate;
+CREATE INDEX sessions_by_messages ON sessions (status, listed_messages, id);
+CREATE INDEX sessions_by_tokens ON sessions (status, listed_tokens, id);
+CREATE INDEX sessions_grown ON sessions (id) WHERE grown = 1;
+`;
+
+/** Since this step: what was worked out of sessions, and up to which line. */
+const NOTES = `
+CREATE TABLE notes (
+  name TEXT NOT NULL,
+  session_id TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  value TEXT NOT NULL,
+  PRIMARY KEY (name, session_id)
+) STRICT, WITHOUT ROWID;
+`;
+
 /**
  * Forwards only, all in the transaction that opens: a new database takes every step, an older one those it has not
  * taken. A step is never changed once it is out; salvage relies on the first tables standing where they always stood.
  */
-export const MIGRATIONS: readonly string[] = [SCHEMA, UNREAD, BLOBS, SKIPPED, RARE, CLASSES, CONVLOG];
+export const MIGRATIONS: readonly string[] = [
+  SCHEMA,
+  UNREAD,
+  BLOBS,
+  SKIPPED,
+  RARE,
+  CLASSES,
+  CONVLOG,
+  LISTED,
+  NOTES,
+];
 export const SCHEMA_VERSION: number = MIGRATIONS.length;
 export const CONVLOG_VERSION: number = MIGRATIONS.indexOf(CONVLOG) + 1;

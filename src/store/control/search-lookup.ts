@@ -143,10 +143,11 @@ function judge({ db, source }: IndexerContext, run: Run, hits: SearchHits): void
     const page = db.snapshot(() => {
       const row = findSession(db, id);
       if (row === undefined || row.seq < from) return undefined;
-      return source.lines(row, { from, to: Math.min(to, row.seq), backward: true });
+      const found = source.lines(row, { from, to: Math.min(to, row.seq), backward: true });
+      return { ...found, session: { id, agentId: row.agent_id } };
     });
     if (page === undefined) return;
-    for (const { seq, entry } of page.lines) if (seqs.has(seq)) hits.offer(id, seq, entry);
+    for (const { seq, entry } of page.lines) if (seqs.has(seq)) hits.offer(page.session, seq, entry);
     to = page.from - 1;
   }
 }

@@ -105,10 +105,11 @@ export function* scanSession(
       const row = findSession(db, id);
       // Without lines: its transcript waits to be read.
       if (row?.status !== 'open' || row.seq < from) return undefined;
-      return source.lines(row, { from, to: Math.min(to, row.seq), backward: true, wanted });
+      const found = source.lines(row, { from, to: Math.min(to, row.seq), backward: true, wanted });
+      return { ...found, session: { id, agentId: row.agent_id } };
     });
     if (page === undefined) return;
-    for (const { seq, entry } of page.lines.toReversed()) hits.offer(id, seq, entry);
+    for (const { seq, entry } of page.lines.toReversed()) hits.offer(page.session, seq, entry);
     yield;
     to = page.from - 1;
   }

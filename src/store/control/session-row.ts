@@ -11,13 +11,16 @@ export interface SessionRow extends SessionState {
   file_size: number;
   synced_seq: number;
   synced_size: number;
+  /** What the indexes of sorted lists have, and whether it counts more by now (1) or not (0); see listed.ts. */
+  listed_messages: number;
+  listed_tokens: number;
+  grown: number;
 }
 
-/** What an append may change; the rest is set once or belongs to the transcript file. */
+/** What an append may change and no index holds; the rest is set once or belongs to the transcript file. */
 const CHANGEABLE = [
   'title',
   'label',
-  'status',
   'last_at',
   'message_count',
   'turn_count',
@@ -68,10 +71,19 @@ export function isPurged(db: Database, id: string): boolean {
 
 export function saveSession(db: Database, row: SessionRow): void {
   db.run(UPDATE, ...CHANGEABLE.map((name) => row[name]), row.id);
+  // What indexes hold is written only where it changes: SQLite would write to each of them, whatever it was before.
+  db.run('UPDATE sessions SET status = ? WHERE id = ? AND status <> ?', row.status, row.id, row.status);
   const recent = recentOf(row.last_at);
-  if (recent === row.recent) return;
-  row.recent = recent;
-  db.run('UPDATE sessions SET recent = ? WHERE id = ?', recent, row.id);
+  if (recent !== row.recent) {
+    row.recent = recent;
+    db.run('UPDATE sessions SET recent = ? WHERE id = ?', recent, row.id);
+  }
+  const isListed = row.message_count === row.listed_messages && row.token_estimate === row.listed_tokens;
+  const grown = isListed ? 0 : 1;
+  if (grown !== row.grown) {
+    row.grown = grown;
+    db.run('UPDATE sessions SET grown = ? WHERE id = ?', grown, row.id);
+  }
 }
 
 /** Our ids are their line's number in disguise; only lines of other tools need a look into a table. */

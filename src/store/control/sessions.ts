@@ -154,7 +154,16 @@ export function purgeSession(batch: Batch, { id }: { readonly id: string }): voi
 /** Its bytes, not its id. */
 export function removeSession(batch: Batch, row: SessionRow): void {
   const { db } = batch;
-  const tables = ['journal', 'append_keys', 'marks', 'foreign_lines', 'skipped_lines', 'leases', 'blobs'];
+  const tables = [
+    'journal',
+    'append_keys',
+    'marks',
+    'foreign_lines',
+    'skipped_lines',
+    'leases',
+    'blobs',
+    'notes',
+  ];
   for (const table of tables) {
     db.run(`DELETE FROM ${table} WHERE session_id = ?`, row.id);
   }

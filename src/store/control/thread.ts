@@ -19,6 +19,7 @@ import { FreeSpace } from './free-space.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { dropLeases } from './leases.ts';
 import { fileSource, journalSource } from './lines.ts';
+import { Listed } from './listed.ts';
 import { Looks } from './looks.ts';
 import { needsOf } from './needs.ts';
 import { OldBodies } from './old-bodies.ts';
@@ -150,6 +151,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
   );
 
   const oldBodies = new OldBodies(db);
+  const listed = new Listed(db);
   const sweep = (): void => {
     space?.look();
     void logs?.sync();
@@ -157,6 +159,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
       // Of a copy only what is whole can be compared.
       if (unfinishedCopy(db) === undefined)
         oldBodies.drop(options.now === undefined ? Date.now() : Date.parse(options.now));
+      listed.bringUp();
       if (follower === undefined) return;
       db.transaction(
         () => {

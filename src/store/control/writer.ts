@@ -8,6 +8,7 @@ import type { Database } from './database.ts';
 import type { Follower, FreshRow, Visit } from './follower.ts';
 import { receive, settleItem, takeItem } from './inbox.ts';
 import { acquireLease, beat, releaseLease } from './leases.ts';
+import { putNotes } from './notes.ts';
 import type { SessionRow } from './session-row.ts';
 import {
   activateSession,
@@ -41,6 +42,7 @@ export const WRITE_OPS: Readonly<Record<WriteOp, (batch: Batch, args: never) => 
   damaged: markDamaged,
   transfer: writeTransfer,
   finish: finishTransfer,
+  notes: putNotes,
   log: (batch, { log }: { readonly log: readonly ConvlogLine[] }) => writeLog(batch, log),
 };
 
@@ -61,6 +63,7 @@ export type WriteOp =
   | 'damaged'
   | 'transfer'
   | 'finish'
+  | 'notes'
   | 'log';
 
 export interface WriteRequest {

@@ -1,11 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { transferState } from './copies.ts';
+import { bringUpListed } from './listed.ts';
 import { dropOldBodies } from './old-bodies.ts';
 import type { StoreContext } from './transaction.ts';
 
 /** Not at once: many commands live for less than a second. */
 const FIRST_MS = 60_000;
 const EVERY_MS = 60 * 60_000;
+const LIST_MS = 10_000;
 
 /** What has to be done now and then, by any node: it is the same for all, and done twice it does no harm. */
 export function keepHouse({ connections }: StoreContext, signal: AbortSignal): void {
@@ -26,6 +28,17 @@ export function keepHouse({ connections }: StoreContext, signal: AbortSignal): v
     while (!signal.aborted && (await dropOldBodies(connections, Date.now())))
       await delay(FIRST_MS / 100, undefined, { signal, ref: false });
   };
+  const list = async (): Promise<void> => {
+    while (!signal.aborted) {
+      await delay(LIST_MS, undefined, { signal, ref: false });
+      try {
+        while (!signal.aborted && (await bringUpListed(connections)));
+      } catch {
+        // Away too; lists are right without it.
+      }
+    }
+  };
   // Ended by the signal.
   keep().catch(() => undefined);
+  list().catch(() => undefined);
 }

@@ -1,8 +1,9 @@
-import { RepriseError } from '../../errors.ts';
 import type { Entry } from '../../transcript/entry.ts';
 import { decodeLine } from '../../transcript/line.ts';
+import { checkLimit } from '../common/check-input.ts';
+import { isOf } from '../common/entry-kinds.ts';
 import { DEFAULT_CACHE_TTL_MS, TailCache, type WarmTail } from '../common/tail-cache.ts';
-import type { EntryPage, ReadRange, StoredEntry } from '../store.ts';
+import type { EntryPage, ReadRange, StoredEntry, TailOptions } from '../store.ts';
 import type { Sql } from './connections.ts';
 import { getSession, type SessionRow } from './rows.ts';
 
@@ -38,8 +39,7 @@ export class LineReader {
   }
 
   async read(id: string, { from, limit = PAGE, direction = 'forward' }: ReadRange): Promise<EntryPage> {
-    if (!Number.isSafeInteger(limit) || limit < 1)
-      throw new RepriseError('INVALID_INPUT', `a page has at least one entry, not ${limit}`);
+    checkLimit(limit);
     const row = await getSession(this.#sql, id);
     const isForward = direction === 'forward';
     const end = isForward ? Math.max(1, from ?? 1) + limit - 1 : Math.min(row.seq, from ?? row.seq);
@@ -53,31 +53,38 @@ export class LineReader {
   }
 
   /** From what is kept and what has been appended since; all of it is kept for the next time. */
-  async tail(id: string): Promise<EntryPage> {
+  async tail(id: string, { limit, only }: TailOptions): Promise<EntryPage> {
+    const most = limit === undefined ? Number.POSITIVE_INFINITY : checkLimit(limit);
     const row = await getSession(this.#sql, id);
-    const from = Math.max(2, row.context_seq);
+    const start = Math.max(2, row.context_seq);
+    const from = Math.max(start, row.seq - most + 1);
+    if (only === undefined && from === start) return this.#tail(row, from);
+    const { entries } = await this.#entries(row, from, row.seq, only);
+    return { entries, lastSeq: row.seq, hasMore: from > start };
+  }
+
+  async #tail(row: SessionRow, from: number): Promise<EntryPage> {
     const to = row.seq;
     const stamp = { ...row, file_size: 0 };
     const warm = this.#warm.find(stamp, undefined);
     const isOfUse = warm !== undefined && warm.from <= from && warm.to <= to;
     const known: WarmTail = isOfUse ? warm : { from, to: from - 1, entries: [], bytes: 0 };
-    const start = Math.max(from, known.to + 1);
-    const fresh = await this.#entries(row, start, to);
+    const fresh = await this.#entries(row, Math.max(from, known.to + 1), to);
     const needed = known.entries.filter(({ seq }) => seq >= from);
     const entries = [...needed, ...fresh.entries];
     // The context begins later now; what it no longer needs weighed its share.
     const share = known.entries.length === 0 ? 0 : needed.length / known.entries.length;
     const bytes = Math.ceil(known.bytes * share) + fresh.bytes;
     if (fresh.isWhole) this.#warm.keep(stamp, { from, to, entries, bytes }, undefined);
-    else this.#warm.forget(id);
+    else this.#warm.forget(row.id);
     return { entries, lastSeq: to, hasMore: false };
   }
 
-  async #entries(row: SessionRow, from: number, to: number): Promise<Decoded> {
+  async #entries(row: SessionRow, from: number, to: number, only?: readonly string[]): Promise<Decoded> {
     const entries: StoredEntry[] = [];
     let bytes = 0;
     let damagedAt: number | undefined;
-    for await (const { seq, line } of linesOf(this.#sql, row.id, from, to)) {
+    for await (const { seq, line } of linesOf(this.#sql, row.id, from, to, only)) {
       const buffer = Buffer.from(line);
       const decoded = decodeLine(buffer);
       bytes += buffer.length + 1;
@@ -87,7 +94,8 @@ export class LineReader {
     }
     // Whoever meets damage says so, and nobody appends behind it.
     if (damagedAt !== undefined && row.corrupt_at === null) await this.#onDamage(row, damagedAt);
-    return { entries, bytes, isWhole: damagedAt === undefined };
+    const wanted = only === undefined ? entries : entries.filter(({ entry }) => isOf(entry, only));
+    return { entries: wanted, bytes, isWhole: damagedAt === undefined };
   }
 }
 
@@ -108,12 +116,16 @@ export async function* linesOf(
   sessionId: string,
   from: number,
   to: number,
+  only?: readonly string[],
 ): AsyncGenerator<StoredLine> {
+  // Of lines of other kinds the server sends nothing; as in a file, a name stands there in quotation marks.
+  const names = only?.map((kind) => `%${JSON.stringify(kind)}%`);
+  const filter = names === undefined ? '' : 'AND line LIKE ANY($4)';
   for (let next = from; next <= to; ) {
     const rows = await sql.query<StoredLine>(
-      `SELECT seq, line FROM reprise.lines WHERE session_id = $1 AND seq BETWEEN $2 AND $3
+      `SELECT seq, line FROM reprise.lines WHERE session_id = $1 AND seq BETWEEN $2 AND $3 ${filter}
        ORDER BY seq LIMIT ${ROWS_PER_LOOK}`,
-      [sessionId, next, to],
+      names === undefined ? [sessionId, next, to] : [sessionId, next, to, names],
     );
     yield* rows;
     const last = rows.at(-1);

@@ -1,6 +1,13 @@
-import { formatCursor, pageSize, parseCursor } from '../common/list-cursor.ts';
+import {
+  formatCursor,
+  type ListOrder,
+  orderOf,
+  pageSize,
+  parseCursor,
+  statusesOf,
+} from '../common/list-cursor.ts';
 import { recentOf, recordOf } from '../common/session-state.ts';
-import type { ListQuery, SessionPage } from '../store.ts';
+import type { ListQuery, SessionPage, SessionStatus } from '../store.ts';
 import type { Sql } from './connections.ts';
 import { SESSION_COLUMNS, type SessionRow } from './rows.ts';
 import { plainText } from './text.ts';
@@ -9,39 +16,77 @@ const COLUMNS = SESSION_COLUMNS.split(', ')
   .map((name) => `s.${name}`)
   .join(', ');
 /** Ignoring the case of ASCII, as every store does. */
-const TITLED = (n: number): string => {
+const TITLED = (n: string): string => {
   // Else a parameter is folded by the locale of the database, and the columns are not.
-  const sought = `lower($${n} COLLATE "C")`;
+  const sought = `lower(${n} COLLATE "C")`;
   return `(strpos(lower(s.title), ${sought}) > 0 OR strpos(lower(coalesce(s.label, '')), ${sought}) > 0)`;
 };
 
-/** Newest first. A cursor is a place, not a count, so pages stay right while sessions come and go. */
+/** A cursor is a place, not a count, so pages stay right while sessions come and go. */
 export async function listSessions(sql: Sql, query: ListQuery): Promise<SessionPage> {
-  const { agentId, channel, kind, parentId, status = 'open', cursor, text } = query;
+  const order = orderOf(query);
   const size = pageSize(query.limit);
   const values: unknown[] = [];
   const bind = (value: unknown): string => `$${values.push(value)}`;
-  const terms: string[] = ['true'];
-  const columns = { agent_id: agentId, channel, kind, parent_id: parentId };
-  for (const [column, value] of Object.entries(columns))
-    if (value !== undefined) terms.push(`s.${column} = ${bind(plainText(value))}`);
-  if (status !== 'any') terms.push(`s.status = ${bind(status)}`);
-  if (text !== undefined) terms.push(TITLED(values.push(plainText(text))));
-  if (cursor !== undefined) {
-    const { lastAt, id } = parseCursor(cursor);
-    const place = [recentOf(lastAt), lastAt, id.toLowerCase()].map((part) => bind(plainText(part)));
-    terms.push(`(s.recent, s.last_at, s.folded) < (${place.join(', ')})`);
-  }
+  const limit = bind(size + 1);
+  const filter = filterOf(query, bind);
+  const place = placeOf(query, order, bind);
+  const part = (status: SessionStatus, names: readonly string[], more = ''): string =>
+    `(SELECT ${COLUMNS}, s.folded FROM reprise.sessions AS s WHERE s.status = ${bind(status)} ${more} ${filter}
+      ${place === '' ? '' : `AND (${names.join(', ')}) ${place}`} ${orderBy(names, order)} LIMIT ${limit})`;
+  const exact = exactNames(order);
+  const { sort } = order;
+  const listed = [`s.listed_${sort}`, 's.folded'];
+  // The indexes have what a session counted when it was listed; those that have grown since are looked at beside.
+  const parts = statusesOf(query).flatMap((status) =>
+    sort === 'time'
+      ? [part(status, exact)]
+      : [part(status, listed, 'AND NOT s.unlisted'), part(status, exact, 'AND s.unlisted')],
+  );
   const rows = await sql.query<SessionRow & { is_active: boolean }>(
-    `SELECT ${COLUMNS}, a.session_id IS NOT NULL AS is_active FROM reprise.sessions AS s
+    `SELECT ${COLUMNS}, a.session_id IS NOT NULL AS is_active
+     FROM (${parts.join(' UNION ALL ')}) AS s
      LEFT JOIN reprise.active AS a ON a.key = s.key AND a.session_id = s.id
-     WHERE ${terms.join(' AND ')} ORDER BY s.recent DESC, s.last_at DESC, s.folded DESC LIMIT ${bind(size + 1)}`,
+     ${orderBy(exact, order)} LIMIT ${limit}`,
     values,
   );
   const page = rows.slice(0, size);
   const last = page.at(-1);
   return {
     sessions: page.map((row) => recordOf(row, row.is_active)),
-    cursor: rows.length > size && last !== undefined ? formatCursor(last) : null,
+    cursor: rows.length > size && last !== undefined ? formatCursor(last, order) : null,
   };
+}
+
+function filterOf(query: ListQuery, bind: (value: unknown) => string): string {
+  const { agentId, channel, kind, parentId, text } = query;
+  const terms: string[] = [];
+  const columns = { agent_id: agentId, channel, kind, parent_id: parentId };
+  for (const [column, value] of Object.entries(columns))
+    if (value !== undefined) terms.push(`AND s.${column} = ${bind(plainText(value))}`);
+  if (text !== undefined) terms.push(`AND ${TITLED(bind(plainText(text)))}`);
+  return terms.join(' ');
+}
+
+/** Behind the place a cursor names; empty without one. */
+function placeOf({ cursor }: ListQuery, order: ListOrder, bind: (value: unknown) => string): string {
+  if (cursor === undefined) return '';
+  const { value, id } = parseCursor(cursor, order);
+  const folded = bind(plainText(id.toLowerCase()));
+  const time = (at: string): string => bind(plainText(at));
+  const place =
+    order.sort === 'time'
+      ? [time(recentOf(String(value))), time(String(value)), folded]
+      : [`${bind(value)}::bigint`, folded];
+  return `${order.isAscending ? '>' : '<'} (${place.join(', ')})`;
+}
+
+/** What the list is sorted by, exactly. */
+function exactNames({ sort, column }: ListOrder): readonly string[] {
+  const names = sort === 'time' ? ['recent', column, 'folded'] : [column, 'folded'];
+  return names.map((name) => `s.${name}`);
+}
+
+function orderBy(names: readonly string[], { direction }: ListOrder): string {
+  return `ORDER BY ${names.map((name) => `${name} ${direction}`).join(', ')}`;
 }

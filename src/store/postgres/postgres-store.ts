@@ -10,6 +10,7 @@ import { sha256 } from '../common/sha256.ts';
 import { acquireInTime, StoreLease } from '../common/store-lease.ts';
 import { uuidv7 } from '../common/uuid.ts';
 import type { Convlog } from '../convlog.ts';
+import type { Notes } from '../notes.ts';
 import type {
   ActivateOptions,
   AppendOptions,
@@ -34,6 +35,7 @@ import type {
   StoredEntry,
   StoreStats,
   StoreSupports,
+  TailOptions,
   VerifyReport,
   WatchOptions,
 } from '../store.ts';
@@ -47,6 +49,7 @@ import { acquireLease, listLeases, releaseLease, renewLease } from './leases.ts'
 import { LineReader } from './lines.ts';
 import { listSessions } from './list.ts';
 import { LiveRelay } from './live-relay.ts';
+import { postgresNotes } from './notes.ts';
 import { PostgresConvlog } from './postgres-convlog.ts';
 import { PostgresInbox } from './postgres-inbox.ts';
 import { getSession, lockSession, type SessionRow } from './rows.ts';
@@ -86,6 +89,7 @@ export class PostgresStore implements Store {
   readonly supports: StoreSupports;
   readonly inbox: Inbox;
   readonly convlog: Convlog;
+  readonly notes: Notes;
   readonly transfer: Transfer;
   readonly #context: StoreContext;
   readonly #wakes: Wakes;
@@ -124,6 +128,7 @@ export class PostgresStore implements Store {
     this.#live = new LiveRelay({ connections, wakes, engineId, closing: closing.signal, clock });
     this.inbox = inbox;
     this.convlog = new PostgresConvlog(context);
+    this.notes = postgresNotes(context);
     this.transfer = {
       read: (cursor) => readTransfer(connections, cursor),
       write: (records, note) =>
@@ -187,8 +192,8 @@ export class PostgresStore implements Store {
     });
   }
 
-  async tail(id: string): Promise<EntryPage> {
-    return this.#lines.tail(parseSessionId(id));
+  async tail(id: string, options: TailOptions = {}): Promise<EntryPage> {
+    return this.#lines.tail(parseSessionId(id), options);
   }
 
   async read(id: string, range: ReadRange = {}): Promise<EntryPage> {

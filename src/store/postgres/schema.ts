@@ -256,11 +256,36 @@ CREATE TABLE reprise.copies (
 );
 `;
 
+/** Since version 4: lists sorted by messages and tokens; see listed.ts. */
+const LISTED = `
+ALTER TABLE reprise.sessions ADD COLUMN listed_messages bigint NOT NULL DEFAULT 0;
+ALTER TABLE reprise.sessions ADD COLUMN listed_tokens bigint NOT NULL DEFAULT 0;
+UPDATE reprise.sessions SET listed_messages = message_count, listed_tokens = token_estimate;
+-- A column of its own: what every turn changes would have every append write to all indexes of the table.
+ALTER TABLE reprise.sessions ADD COLUMN unlisted boolean NOT NULL
+  GENERATED ALWAYS AS (message_count <> listed_messages OR token_estimate <> listed_tokens) STORED;
+CREATE INDEX sessions_unlisted ON reprise.sessions (id) WHERE unlisted;
+CREATE INDEX sessions_by_messages ON reprise.sessions (status, listed_messages, folded);
+CREATE INDEX sessions_by_tokens ON reprise.sessions (status, listed_tokens, folded);
+`;
+
+/** Since version 5: what was worked out of sessions, and up to which line. */
+const NOTES = `
+CREATE TABLE reprise.notes (
+  session_id text COLLATE "C" NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  seq bigint NOT NULL,
+  value text NOT NULL,
+  PRIMARY KEY (session_id, name)
+);
+CREATE INDEX notes_by_name ON reprise.notes (name, session_id);
+`;
+
 /**
  * Forwards only. A step is never changed once it is out, and must leave everything as older nodes expect it: they go
  * on working while the new ones come up. So columns are added with a default, and nothing is renamed or dropped.
  */
-export const MIGRATIONS: readonly string[] = [CORE, SEARCH, COPIES];
+export const MIGRATIONS: readonly string[] = [CORE, SEARCH, COPIES, LISTED, NOTES];
 
 /** The oldest program version that can work with a schema of the current version; raised by a step that breaks this. */
 export const OLDEST_READER = 1;

@@ -11,6 +11,7 @@ import { plainText as withoutNul } from './text.ts';
 /** Lines in a row of one session that have to be read. */
 interface Range {
   readonly id: string;
+  readonly agent: string;
   readonly first: number;
   readonly last: number;
   /** Of the lines, or more. */
@@ -64,11 +65,11 @@ async function findRanges(sql: Sql, query: SearchQuery, words: readonly string[]
   const where = `s.status = 'open' ${asked.join(' ')}`;
   const older = after === undefined ? '' : `AND b.oldest <= ${value(parseSearchCursor(after).at)}`;
   return sql.query<Range>(
-    `SELECT id, first, last, bytes, newest FROM (
-       SELECT s.id, s.indexed_seq + 1 AS first, s.seq AS last, s.bytes, NULL::bigint AS newest, s.last_at
+    `SELECT id, agent, first, last, bytes, newest FROM (
+       SELECT s.id, s.agent_id AS agent, s.indexed_seq + 1 AS first, s.seq AS last, s.bytes, NULL::bigint AS newest, s.last_at
        FROM reprise.sessions AS s WHERE s.unindexed AND ${where}
        UNION ALL
-       SELECT b.session_id, b.first_seq, b.last_seq, b.bytes, b.newest, NULL
+       SELECT b.session_id, s.agent_id, b.first_seq, b.last_seq, b.bytes, b.newest, NULL
        FROM reprise.search_candidates($1::int4[]) AS b JOIN reprise.sessions AS s ON s.id = b.session_id
        WHERE ${where} ${older}
      ) AS ranges ORDER BY newest DESC NULLS FIRST, last_at DESC, id DESC LIMIT ${MAX_RANGES}`,
@@ -125,15 +126,21 @@ async function offerLines(sql: Sql, ranges: readonly Range[], search: Search): P
     ranges.map((range) => range.first),
     ranges.map((range) => range.last),
   ]);
-  for (const { id, seq, line } of lines) hits.offer(id, seq, parseLine(line));
+  const agents = new Map(ranges.map(({ id, agent }) => [id, agent]));
+  for (const { id, seq, line } of lines)
+    hits.offer({ id, agentId: agents.get(id) ?? '' }, seq, parseLine(line));
   return true;
 }
 
 /** One that may be long, a look at a time. */
-async function offerLong(sql: Sql, { id, first, last }: Range, { hits, deadline }: Search): Promise<boolean> {
+async function offerLong(
+  sql: Sql,
+  { id, agent: agentId, first, last }: Range,
+  { hits, deadline }: Search,
+): Promise<boolean> {
   for (let to = last; to >= first; ) {
     const lines = await sql.query<Omit<Line, 'id'>>(LONG, [id, first, to, LINES_AT_ONCE]);
-    for (const { seq, line } of lines) hits.offer(id, seq, parseLine(line));
+    for (const { seq, line } of lines) hits.offer({ id, agentId }, seq, parseLine(line));
     const lowest = lines.at(-1)?.seq;
     // Purged meanwhile.
     if (lowest === undefined) return true;

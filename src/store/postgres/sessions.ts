@@ -186,7 +186,7 @@ export async function purgeSession(tx: Tx, { id }: { readonly id: string }): Pro
 /** Its bytes, not its id. */
 export async function removeSession(tx: Tx, id: string): Promise<void> {
   tx.drop(await lockSession(tx, id));
-  for (const table of ['lines', 'append_keys', 'blobs', 'leases', 'search_blocks'])
+  for (const table of ['lines', 'append_keys', 'blobs', 'leases', 'search_blocks', 'notes'])
     tx.run(`DELETE FROM reprise.${table} WHERE session_id = $1`, [id]);
   // The rows stay without what was said: a message is accepted once, ever.
   forgetBodies(tx, id);

@@ -15,7 +15,9 @@ import { leafCases } from './leaf.ts';
 import { leaseCases } from './leases.ts';
 import { lifecycleCases } from './lifecycle.ts';
 import { listCases } from './list.ts';
+import { listSortCases } from './list-sort.ts';
 import { liveCases } from './live.ts';
+import { noteCases } from './notes.ts';
 import { readCases } from './read.ts';
 import { refusalCases } from './refusals.ts';
 import { searchCases } from './search.ts';
@@ -53,6 +55,7 @@ export const storeCases: readonly StoreCase[] = [
   ...watchCases,
   ...liveCases,
   ...listCases,
+  ...listSortCases,
   ...settingsCases,
   ...deleteCases,
   ...lifecycleCases,
@@ -60,5 +63,6 @@ export const storeCases: readonly StoreCase[] = [
   ...blobCases,
   ...convlogCases,
   ...convlogListCases,
+  ...noteCases,
   ...transferCases,
 ];

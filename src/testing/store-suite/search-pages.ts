@@ -55,6 +55,25 @@ export const searchPageCases: readonly StoreCase[] = [
     },
   },
   {
+    name: 'a hit names the agent of its session',
+    promise: 'P9: what was found can be opened',
+    area: 'search',
+    async run({ store, reopen }) {
+      const one = await session(store, ['needle'], 'agent:main:main');
+      const other = await session(store, ['needle'], 'agent:other:direct:ada');
+      for await (const open of beforeAndAfter({ store, reopen })) {
+        const { hits } = await open.search({ text: 'needle' });
+        assert.deepEqual(
+          new Map(hits.map(({ id, agentId }) => [id, agentId])),
+          new Map([
+            [one, 'main'],
+            [other, 'other'],
+          ]),
+        );
+      }
+    },
+  },
+  {
     name: 'pages of hits give each hit once, in order, also while more is said',
     promise: 'P9: one finds what was said',
     area: 'search',

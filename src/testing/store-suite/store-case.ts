@@ -15,6 +15,7 @@ export type StoreArea =
   | 'export'
   | 'blobs'
   | 'convlog'
+  | 'notes'
   | 'transfer'
   | 'input';
 

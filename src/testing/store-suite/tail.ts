@@ -5,12 +5,14 @@ import { selectContext } from '../../transcript/select.ts';
 import {
   appendOne,
   assistant,
+  beforeAndAfter,
   compaction,
   entriesOf,
   leafMove,
   range,
   readAll,
   readEntries,
+  refused,
   session,
   user,
 } from './kit.ts';
@@ -28,6 +30,46 @@ export const tailCases: readonly StoreCase[] = [
       const tail = await store.tail(id);
       assert.deepEqual(entriesOf(tail.entries), await readEntries(store, id));
       assert.equal(tail.lastSeq, 61);
+    },
+  },
+  {
+    name: 'a tail can be cut to its newest entries, and to some kinds of them',
+    promise: 'P7: a look costs what it needs',
+    area: 'read',
+    async run({ store, reopen }) {
+      const id = await session(store);
+      const pin = { type: 'custom', customType: 'reprise.pin', data: { entryId: 'x', text: 'keep "me"' } };
+      const talk = user('about "reprise.pin" and "type":"compaction"');
+      for (const i of range(1, 15)) await store.append(id, [user(`${i}`), assistant(`${i}`)]);
+      await store.append(id, [pin, talk]);
+      const other = await session(store, ['a', 'b', 'c']);
+      const kept = (await readEntries(store, other)).at(-2)?.id ?? '';
+      await store.append(other, [compaction('short', kept), user('after')]);
+      const kinds = (await store.tail(other, { only: ['compaction'] })).entries.map(
+        ({ entry }) => entry.type,
+      );
+      assert.deepEqual(kinds, ['compaction']);
+      assert.equal(
+        (await store.tail(other, { limit: 100 })).hasMore,
+        false,
+        'what was compacted is not missing',
+      );
+      for await (const open of beforeAndAfter({ store, reopen })) {
+        const whole = await open.tail(id);
+        for (const limit of [1, 7, 31]) {
+          const { entries, lastSeq, hasMore } = await open.tail(id, { limit });
+          assert.deepEqual(entries, whole.entries.slice(-limit), `the newest ${limit}`);
+          assert.deepEqual([lastSeq, hasMore], [whole.lastSeq, true]);
+        }
+        assert.deepEqual(await open.tail(id, { limit: 32 }), whole);
+        const pins = await open.tail(id, { only: ['reprise.pin', 'compaction'] });
+        assert.deepEqual(
+          pins,
+          { ...whole, entries: whole.entries.filter(({ seq }) => seq === 32) },
+          'only what was asked for',
+        );
+        await refused(open.tail(id, { limit: 0 }), 'INVALID_INPUT');
+      }
     },
   },
   {

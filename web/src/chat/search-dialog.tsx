@@ -75,8 +75,7 @@ export function SearchDialog({ begin = '' }: { readonly begin?: string | undefin
       ? undefined
       : { ...found.value, before: hits, after: next };
   const channels = useChannelChoices();
-  const open = ({ sessionId, entryId, session }: SearchHit): void => {
-    const agentId = (session ?? knownSession(sessionId))?.agentId ?? 'main';
+  const open = ({ sessionId, agentId, entryId }: SearchHit): void => {
     closeDialog();
     go({ view: 'session', agentId, sessionId, entry: entryId });
   };

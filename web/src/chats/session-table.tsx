@@ -1,22 +1,29 @@
-import { useComputed, useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
+import { useEffect } from 'preact/hooks';
 import type { SessionView } from 'reprise/client';
 import { fullTime, shortCount, shortTime } from '../format.ts';
 import { channelOf, nameOf } from '../stores/session-keys.ts';
-import { filterText, hasMoreSessions, loadMore, sessions } from '../stores/sessions.ts';
+import { filterText } from '../stores/sessions.ts';
 import { t } from '../strings.ts';
 import { Field } from './field.tsx';
 import { SortHead } from './sort-head.tsx';
-import { type SessionSort, sortSessions } from './sort-sessions.ts';
+import {
+  hasMoreSorted,
+  keepSorted,
+  moreSorted,
+  type SessionSort,
+  sessionSort,
+  sortedSessions,
+} from './sorted-sessions.ts';
 
 /** The sessions of the list at the left, with its filters, in an order of one's own. */
 export function SessionTable({ onOpen }: { readonly onOpen: (session: SessionView) => void }): JSX.Element {
-  const sort = useSignal<SessionSort>('time');
-  const rows = useComputed(() => sortSessions(sessions.value, sort.value));
+  useEffect(() => keepSorted(), []);
+  const rows = sortedSessions.value;
   const head = {
-    sort: sort.value,
+    sort: sessionSort.value,
     onSort: (name: string) => {
-      sort.value = name as SessionSort;
+      sessionSort.value = name as SessionSort;
     },
   };
   return (
@@ -43,7 +50,7 @@ export function SessionTable({ onOpen }: { readonly onOpen: (session: SessionVie
             </tr>
           </thead>
           <tbody>
-            {rows.value.map((session) => (
+            {rows.map((session) => (
               <tr key={session.id}>
                 <td class="clip">
                   <button type="button" class="link" onClick={() => onOpen(session)}>
@@ -63,10 +70,10 @@ export function SessionTable({ onOpen }: { readonly onOpen: (session: SessionVie
             ))}
           </tbody>
         </table>
-        {hasMoreSessions.value && (
+        {hasMoreSorted.value && (
           <>
-            <p class="hint">{t(sort.value === 'time' ? 'listPart' : 'sortPart', rows.value.length)}</p>
-            <button type="button" class="more" onClick={() => void loadMore()}>
+            <p class="hint">{t('listPart', rows.length)}</p>
+            <button type="button" class="more" onClick={() => void moreSorted()}>
               {t('loadMore')}
             </button>
           </>

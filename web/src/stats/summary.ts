@@ -1,46 +1,26 @@
-import type { SessionView } from 'reprise/client';
-import { channelOf } from '../stores/session-keys.ts';
+import type { UsageOverview } from 'reprise/client';
 
 export interface Bar {
   readonly name: string;
   readonly value: number;
 }
 
-export interface SessionSummary {
-  /** The last thirty days, oldest first. */
-  readonly days: readonly Bar[];
-  readonly agents: readonly Bar[];
-  /** An empty name: those that came through no channel. */
-  readonly channels: readonly Bar[];
-  readonly largest: readonly SessionView[];
-}
-
-const DAYS = 30;
-const LARGEST = 10;
 const DAY_MS = 86_400_000;
 
-export function summarise(list: readonly SessionView[], now: Date): SessionSummary {
-  const byDay = new Map<string, number>();
-  for (let i = DAYS - 1; i >= 0; i--)
-    byDay.set(new Date(now.getTime() - i * DAY_MS).toISOString().slice(0, 10), 0);
-  const byAgent = new Map<string, number>();
-  const byChannel = new Map<string, number>();
-  const add = (to: Map<string, number>, name: string, value: number): unknown =>
-    to.set(name, (to.get(name) ?? 0) + value);
-  for (const session of list) {
-    const day = session.lastAt.slice(0, 10);
-    if (byDay.has(day)) add(byDay, day, 1);
-    add(byAgent, session.agentId, session.messageCount);
-    add(byChannel, channelOf(session) ?? '', session.messageCount);
+/** The first of so many days that end today, in UTC as the server counts them. */
+export function firstDay(days: number, now: Date): string {
+  return new Date(now.getTime() - (days - 1) * DAY_MS).toISOString().slice(0, 10);
+}
+
+/** Every day of the period, also those on which nothing happened. */
+export function byDay({ from, to, days }: UsageOverview, what: 'totalTokens' | 'cost'): readonly Bar[] {
+  const known = new Map(days.map((sum) => [sum.day, sum[what]]));
+  const bars: Bar[] = [];
+  for (let at = Date.parse(from); at <= Date.parse(to); at += DAY_MS) {
+    const name = new Date(at).toISOString().slice(0, 10);
+    bars.push({ name, value: known.get(name) ?? 0 });
   }
-  const bars = (from: Map<string, number>): Bar[] => [...from].map(([name, value]) => ({ name, value }));
-  const most = (from: Map<string, number>): Bar[] => bars(from).sort((a, b) => b.value - a.value);
-  return {
-    days: bars(byDay),
-    agents: most(byAgent),
-    channels: most(byChannel),
-    largest: list.toSorted((a, b) => b.tokenEstimate - a.tokenEstimate).slice(0, LARGEST),
-  };
+  return bars;
 }
 
 const UNITS = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];

@@ -35,13 +35,9 @@ let generation = 0;
 export const hasMoreSessions: ReadonlySignal<boolean> = computed(() => cursor.value !== null);
 /** False: the first answer has not come yet. */
 export const isListed: ReadonlySignal<boolean> = computed(() => !isFirst.value);
-export const sessions: ReadonlySignal<readonly SessionView[]> = computed(() =>
-  loaded.value.filter(
-    (session) =>
-      (showJobs.value || facets.value.kind !== '' || !isJob(session)) &&
-      matchesText(session, filterText.value),
-  ),
-);
+export const isShown = (session: SessionView): boolean =>
+  (showJobs.value || facets.value.kind !== '' || !isJob(session)) && matchesText(session, filterText.value);
+export const sessions: ReadonlySignal<readonly SessionView[]> = computed(() => loaded.value.filter(isShown));
 
 /** Those that were met so far; a filter of the server's names no others. */
 export const channelNames: ReadonlySignal<readonly string[]> = computed(() => {
@@ -62,7 +58,8 @@ export function putSession(session: SessionView): void {
   loaded.value = fits ? mergeSessions(rest, [session]) : rest;
 }
 
-function query(): Partial<SessionListQuery> & { agentId?: string } {
+/** What the filters ask of the server. */
+export function listQuery(): Partial<SessionListQuery> & { agentId?: string } {
   const { agentId, channel, kind, status } = facets.value;
   const q = filterText.value.trim();
   return {
@@ -81,7 +78,7 @@ export async function loadMore(): Promise<void> {
   isLoading = true;
   const mine = generation;
   await attempt(async () => {
-    const page = await client.value.sessions({ ...query(), cursor: cursor.value ?? '' });
+    const page = await client.value.sessions({ ...listQuery(), cursor: cursor.value ?? '' });
     if (mine !== generation) return;
     batch(() => {
       loaded.value = mergeSessions(loaded.value, page.data);
@@ -92,7 +89,7 @@ export async function loadMore(): Promise<void> {
 }
 
 async function firstPage(): Promise<Pick<SessionList, 'data' | 'cursor'>> {
-  if (facets.value.member === '') return client.value.sessions(query());
+  if (facets.value.member === '') return client.value.sessions(listQuery());
   const { sessionsOfMember } = await import('./member-sessions.ts');
   return { data: await sessionsOfMember(facets.value), cursor: null };
 }
@@ -118,7 +115,7 @@ async function refreshSessions(): Promise<void> {
   if (facets.value.member !== '') return;
   const mine = generation;
   try {
-    const page = await client.value.sessions(query());
+    const page = await client.value.sessions(listQuery());
     if (mine !== generation) return;
     const oldest = page.data.at(-1)?.lastAt ?? '';
     const ids = new Set(page.data.map(({ id }) => id));

@@ -1,0 +1,243 @@
+import { setImmediate as nextRound } from 'node:timers/promises';
+import { RepriseError } from '../errors.ts';
+import type { Note } from '../store/notes.ts';
+import type { SessionPage, Store } from '../store/store.ts';
+import type { Entry } from '../transcript/entry.ts';
+import {
+  type CountedFrom,
+  type CountedSession,
+  fromNote,
+  newlyCounted,
+  toNote,
+  USAGE_NOTES,
+} from './usage-note.ts';
+import { reportOf, type UsageOverview, type UsagePeriod, UsageSums } from './usage-sums.ts';
+
+export interface UsageQuery extends UsagePeriod {
+  /** Only of one agent. */
+  readonly agentId?: string;
+  /** How long to read at most before answering with what is known; by default 1000 ms. */
+  readonly budgetMs?: number;
+}
+
+type BookStore = Pick<Store, 'list' | 'read' | 'notes'>;
+
+/** What has to be known of a session to count it. */
+interface Listed extends CountedFrom {
+  readonly id: string;
+  readonly lastSeq: number;
+  readonly lastAt: string;
+}
+
+const BUDGET_MS = 1000;
+const SESSIONS_PER_PAGE = 1000;
+const LINES_PER_PAGE = 500;
+const NOTES_AT_ONCE = 100;
+/** So often all sessions are compared: those that were purged, and those that changed without becoming the newest. */
+const COMPARE_MS = 60_000;
+/** Transcripts that are rewritten all the time are nobody's; the next question tries again. */
+const MAX_PASSES = 3;
+
+/**
+ * What was used, by day, agent and model, over all sessions. Made of the transcripts alone, beside the appends: each line
+ * is read once, whoever wrote it, and what a session comes to is noted with the line it was counted up to. So an answer
+ * costs what was said since the last one, of any process, and a note that is missing or does not hold any more is only
+ * counted anew (I-75, docs/decisions/0057).
+ */
+export class UsageBook {
+  readonly #store: BookStore;
+  readonly #closed: AbortSignal;
+  readonly #compareMs: number;
+  /** Up to which line each session is in the sums. */
+  readonly #counted: Map<string, number> = new Map();
+  readonly #agents: Map<string, UsageSums> = new Map();
+  /** Notes that could not be written. */
+  readonly #held: Map<string, Note> = new Map();
+  #fresh: Note[] = [];
+  /** Nothing is known yet, or something cannot be taken back out of the sums. */
+  #isWrong = true;
+  #reading: Promise<void> | undefined;
+  #comparedAt = Number.NEGATIVE_INFINITY;
+  #progress = { done: 0, total: 0 };
+
+  constructor(
+    store: BookStore,
+    closed: AbortSignal,
+    { compareMs = COMPARE_MS }: { readonly compareMs?: number } = {},
+  ) {
+    this.#store = store;
+    this.#closed = closed;
+    this.#compareMs = compareMs;
+  }
+
+  async look({ from, to, agentId, budgetMs = BUDGET_MS }: UsageQuery): Promise<UsageOverview> {
+    const isUpToDate = await this.#catchUp(budgetMs);
+    const agents = [...this.#agents].filter(([id]) => agentId === undefined || id === agentId);
+    return {
+      ...reportOf(agents, { from, to }),
+      complete: isUpToDate,
+      ...(!isUpToDate && { progress: { ...this.#progress } }),
+    };
+  }
+
+  /** One reads for all who ask, and reads on when they do not wait any longer. False: it has not come to the end. */
+  async #catchUp(budgetMs: number): Promise<boolean> {
+    // What began before this question may have passed what is asked about.
+    if (this.#reading !== undefined && !(await inTime(this.#reading, budgetMs))) return false;
+    this.#reading ??= this.#readAll().finally(() => {
+      this.#reading = undefined;
+    });
+    return inTime(this.#reading, budgetMs);
+  }
+
+  async #readAll(): Promise<void> {
+    let { listed, isWhole } = await this.#list(this.#isWrong);
+    const ids = new Set(listed.map(({ id }) => id));
+    if (isWhole) this.#isWrong ||= [...this.#counted.keys()].some((id) => !ids.has(id));
+    for (let pass = 0; pass < MAX_PASSES && !this.#closed.aborted; pass++) {
+      if (this.#isWrong) await this.#beginAnew(listed);
+      await this.#readThese(listed.filter(({ id, lastSeq }) => this.#counted.get(id) !== lastSeq));
+      if (!this.#isWrong) break;
+      if (!isWhole) ({ listed, isWhole } = await this.#list(true));
+    }
+    if (isWhole && !this.#isWrong) this.#comparedAt = performance.now();
+  }
+
+  /** All sessions now and then, else the newest, as far as they say something new. */
+  async #list(isAll: boolean): Promise<{ listed: readonly Listed[]; isWhole: boolean }> {
+    const isWhole = isAll || performance.now() - this.#comparedAt >= this.#compareMs;
+    const listed: Listed[] = [];
+    for (let cursor: string | null | undefined; cursor !== null && !this.#closed.aborted; ) {
+      const page: SessionPage = await this.#store.list({
+        status: 'any',
+        limit: SESSIONS_PER_PAGE,
+        ...(cursor !== undefined && { cursor }),
+      });
+      for (const { id, agentId, parentId, lastSeq, lastAt } of page.sessions)
+        listed.push({ id, agentId, hasParent: parentId !== undefined, lastSeq, lastAt });
+      const hasNews = page.sessions.some(({ id, lastSeq }) => this.#counted.get(id) !== lastSeq);
+      // Whatever was said has made its session one of the newest.
+      cursor = isWhole || hasNews ? page.cursor : null;
+    }
+    return { listed, isWhole };
+  }
+
+  /** By the notes of the sessions that are there. */
+  async #beginAnew(listed: readonly Listed[]): Promise<void> {
+    const byId = new Map(listed.map((session) => [session.id, session]));
+    this.#agents.clear();
+    this.#counted.clear();
+    this.#isWrong = false;
+    const take = (note: Note): void => {
+      const there = byId.get(note.id);
+      const session = there === undefined ? undefined : fromNote(note);
+      if (session === undefined || this.#counted.has(note.id)) return;
+      // Looked at more closely later.
+      if (note.seq === there?.lastSeq && session.at !== there.lastAt) return;
+      this.#counted.set(note.id, note.seq);
+      this.#sumsOf(session.agentId).addAll(session.sums, 1);
+    };
+    for (const note of this.#held.values()) take(note);
+    for (let after: string | null | undefined; after !== null && !this.#closed.aborted; ) {
+      const page = await this.#store.notes.list(USAGE_NOTES, after === undefined ? {} : { after });
+      page.notes.forEach(take);
+      after = page.next;
+    }
+  }
+
+  async #readThese(due: readonly Listed[]): Promise<void> {
+    this.#progress = { done: 0, total: due.reduce((sum, { lastSeq }) => sum + lastSeq, 0) };
+    for (const session of due) {
+      if (this.#closed.aborted) return;
+      try {
+        await this.#read(session);
+      } catch (error) {
+        // Purged meanwhile, or not to be read: it is tried again with the next question.
+        if (!(error instanceof RepriseError)) throw error;
+      }
+      this.#progress.done += session.lastSeq;
+      if (this.#fresh.length >= NOTES_AT_ONCE) await this.#writeNotes();
+    }
+    await this.#writeNotes();
+  }
+
+  async #read(listed: Listed): Promise<void> {
+    const { id, lastSeq } = listed;
+    const note = this.#held.get(id) ?? (await this.#store.notes.get(USAGE_NOTES, id));
+    const noted = note === undefined ? undefined : fromNote(note);
+    // The last line that was counted is read again: where it is another one now, all of them may be.
+    const holds = noted !== undefined && noted.seq <= lastSeq && (await this.#isSame(id, noted));
+    const session = holds ? noted : newlyCounted(listed);
+    const known = this.#counted.get(id);
+    let before: CountedSession | undefined;
+    if (known !== undefined) {
+      before = note?.seq === known ? fromNote(note) : undefined;
+      if (before === undefined) {
+        // Another process has counted on since: what is in our sums is counted again, if it can be.
+        this.#isWrong ||= !holds;
+        before = newlyCounted(listed);
+        await this.#readOn(before, id, { to: known, isExact: true });
+      }
+    }
+    await this.#readOn(session, id, { to: lastSeq });
+    if (this.#closed.aborted) return;
+    if (before !== undefined) this.#sumsOf(before.agentId).addAll(before.sums, -1);
+    this.#sumsOf(session.agentId).addAll(session.sums, 1);
+    this.#counted.set(id, session.seq);
+    this.#fresh.push(toNote(id, session));
+  }
+
+  async #isSame(id: string, { seq, at }: CountedSession): Promise<boolean> {
+    const { entries } = await this.#store.read(id, { from: seq, limit: 1 });
+    return entries[0]?.seq === seq && entries[0].entry.timestamp === at;
+  }
+
+  async #readOn(
+    session: CountedSession,
+    id: string,
+    { to, isExact = false }: { readonly to: number; readonly isExact?: boolean },
+  ): Promise<void> {
+    while (session.seq < to && !this.#closed.aborted) {
+      const limit = isExact ? Math.min(LINES_PER_PAGE, to - session.seq) : LINES_PER_PAGE;
+      const { entries } = await this.#store.read(id, { from: session.seq + 1, limit });
+      // Lines that cannot be read are missing in the page, and count as nothing.
+      const reached = Math.min(session.seq + limit, to);
+      session.count(entries.map(({ entry }) => entry as Entry));
+      session.seq = Math.max(entries.at(-1)?.seq ?? 0, reached);
+      await nextRound();
+    }
+  }
+
+  async #writeNotes(): Promise<void> {
+    const notes = this.#fresh;
+    this.#fresh = [];
+    if (notes.length === 0) return;
+    try {
+      await this.#store.notes.put(USAGE_NOTES, notes);
+      for (const { id } of notes) this.#held.delete(id);
+    } catch (error) {
+      // To be read only, full, or away: they are of use here all the same.
+      if (!(error instanceof RepriseError)) throw error;
+      for (const note of notes) this.#held.set(note.id, note);
+    }
+  }
+
+  #sumsOf(agentId: string): UsageSums {
+    const sums = this.#agents.get(agentId) ?? new UsageSums();
+    this.#agents.set(agentId, sums);
+    return sums;
+  }
+}
+
+async function inTime(work: Promise<void>, budgetMs: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), budgetMs);
+    timer.unref();
+  });
+  try {
+    return await Promise.race([work.then(() => true), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

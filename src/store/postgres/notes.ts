@@ -1,0 +1,46 @@
+import { parseSessionId } from '../../keys/ids.ts';
+import { checkNoteName, checkNotes } from '../common/check-input.ts';
+import { pageSize } from '../common/list-cursor.ts';
+import { NOTES_PER_PAGE, type NoteRow, notePage, toNote } from '../common/note-page.ts';
+import type { Notes } from '../notes.ts';
+import { type StoreContext, transaction } from './transaction.ts';
+
+const COLUMNS = 'session_id, seq, value';
+
+/** In the order of ids, so that two who write the same notes wait for each other and not in a circle. */
+const PUT = `INSERT INTO reprise.notes (name, session_id, seq, value)
+  SELECT $1, n.id, n.seq, n.value FROM unnest($2::text[], $3::bigint[], $4::text[]) AS n (id, seq, value)
+  JOIN reprise.sessions AS s ON s.id = n.id ORDER BY n.id
+  ON CONFLICT (session_id, name) DO UPDATE SET seq = excluded.seq, value = excluded.value`;
+
+export function postgresNotes(context: StoreContext): Notes {
+  const { connections } = context;
+  return {
+    list: async (name, { after = '', limit = NOTES_PER_PAGE } = {}) => {
+      const size = pageSize(limit);
+      const rows = await connections.query<NoteRow>(
+        `SELECT ${COLUMNS} FROM reprise.notes WHERE name = $1 AND session_id > $2 ORDER BY session_id LIMIT $3`,
+        [checkNoteName(name), after, size + 1],
+      );
+      return notePage(rows, size);
+    },
+    get: async (name, id) => {
+      const [row] = await connections.query<NoteRow>(
+        `SELECT ${COLUMNS} FROM reprise.notes WHERE session_id = $1 AND name = $2`,
+        [parseSessionId(id), checkNoteName(name)],
+      );
+      return row === undefined ? undefined : toNote(row);
+    },
+    put: async (name, notes) => {
+      // Of two of one session the last one counts, as everywhere.
+      const last = [...new Map(checkNotes(notes).map((note) => [note.id, note])).values()];
+      const values = [
+        checkNoteName(name),
+        last.map(({ id }) => id),
+        last.map(({ seq }) => seq),
+        last.map(({ value }) => JSON.stringify(value)),
+      ];
+      await transaction(context, async (tx) => tx.run(PUT, values));
+    },
+  };
+}
