@@ -95,6 +95,8 @@ export interface SearchHit {
   readonly id: string;
   readonly sessionId: string;
   readonly agentId: string;
+  /** Unset: it was purged meanwhile. */
+  readonly session?: Pick<SessionView, 'sessionKey' | 'title' | 'label'>;
   readonly seq: number;
   readonly entryId: string;
   readonly role: 'user' | 'assistant' | 'tool' | 'summary' | 'note';

@@ -3,7 +3,7 @@ import type { ChatStatus, StopAnswer } from '../protocol/chat.ts';
 import type { FollowEvent } from '../protocol/follow.ts';
 import type { HistoryPage, HistoryQuery, HistoryRow } from '../protocol/records.ts';
 import type { SessionAnswer, SessionView } from '../protocol/sessions.ts';
-import type { CompactBody, ForkBody, UndoBody } from '../protocol/steps.ts';
+import type { BranchBody, CompactBody, ForkBody, UndoBody } from '../protocol/steps.ts';
 import type { TreePage, TreeQuery } from '../protocol/tree.ts';
 import type {
   CommandAnswer,
@@ -102,9 +102,13 @@ export class ClientSession {
     return this.#post('fork', body, options);
   }
 
-  /** Goes on behind another entry, which the tree has; `redo` goes back. */
-  branch(entryId: string, options: CallOptions = {}): Promise<SessionAnswer> {
-    return this.#post('branch', { entryId }, options);
+  /**
+   * Goes on behind another entry, which the tree has, before it, or at the end of the branch it begins; `redo` goes
+   * back.
+   */
+  branch(entryId: string, options: CallOptions & Pick<BranchBody, 'place'> = {}): Promise<SessionAnswer> {
+    const { place, ...rest } = options;
+    return this.#post('branch', { entryId, ...(place !== undefined && { place }) }, rest);
   }
 
   undo(body: UndoBody = {}, options: CallOptions = {}): Promise<UndoAnswer> {
@@ -151,6 +155,11 @@ export class ClientSession {
   /** What a block of the history names by `blob`: an image, or a tool's text. */
   blob(name: string, options: CallOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
     return this.#connection.bytes(this.#path(`/blobs/${encodeURIComponent(name)}`), options);
+  }
+
+  /** The transcript as it is stored: a line of JSON for each entry, of all branches. */
+  export(options: CallOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#connection.bytes(this.#path('/export'), options);
   }
 
   explain(turnId: string, options: CallOptions = {}): Promise<ExplainAnswer> {

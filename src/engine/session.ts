@@ -43,7 +43,7 @@ import { type StopOptions, type StopResult, stopSession } from './stop-session.t
 import { type SessionTotals, totalsOf } from './totals.ts';
 import { type ContextView, makeView, type TokenSplit, viewContext } from './turn-context.ts';
 import { startTurn, type TurnStream } from './turn-stream.ts';
-import { branchStep, type EntryStep, redoStep, type Step, undoStep } from './undo.ts';
+import { type BranchPlace, branchStep, type EntryStep, redoStep, type Step, undoStep } from './undo.ts';
 
 export interface SendOptions {
   readonly idempotencyKey?: string;
@@ -215,9 +215,9 @@ export class Session {
     });
   }
 
-  /** Goes on behind another entry: a branch that was left. `redo` goes back to where it was. */
-  async branch(entryId: string): Promise<void> {
-    await this.#step('undo', async (all) => branchStep(all, entryId));
+  /** Goes on at another place of the tree: a branch that was left. `redo` goes back to where it was. */
+  async branch(entryId: string, { place }: { readonly place?: BranchPlace } = {}): Promise<void> {
+    await this.#step('undo', async (all) => branchStep(all, entryId, place));
   }
 
   /** Takes the last undo back, as long as nothing was said since. */

@@ -5,7 +5,7 @@ import { RepriseError } from '../errors.ts';
 import type { NewEntry } from '../store/store.ts';
 import { type Entry, isSideEntry } from '../transcript/entry.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
-import { pathEntries } from '../transcript/tree.ts';
+import { buildTree, type EntryTree, pathEntries, ROOT } from '../transcript/tree.ts';
 
 /** One step back or forth, as the entry that makes it. Nothing is removed: the step itself is history (P3). */
 export interface EntryStep {
@@ -58,15 +58,46 @@ function undoEntryStep(all: readonly Entry[]): EntryStep | undefined {
   return { kind: 'turn', entry };
 }
 
-/** To another entry of the tree; undefined: the conversation stands there already. */
-export function branchStep(all: readonly Entry[], entryId: string): EntryStep | undefined {
-  const leaf = pathEntries(all).at(-1)?.id;
-  if (leaf === entryId) return undefined;
-  const target = all.find(({ id }) => id === entryId);
-  if (target === undefined || isSideEntry(target))
+/** Where to go on: behind an entry, before it, or where the branch it begins was left last. */
+export type BranchPlace = 'behind' | 'before' | 'end';
+
+/** To another place of the tree; undefined: the conversation stands there already. */
+export function branchStep(
+  all: readonly Entry[],
+  entryId: string,
+  place: BranchPlace = 'behind',
+): EntryStep | undefined {
+  const tree = buildTree(all);
+  const at = tree.find(entryId);
+  const target = at === undefined ? undefined : all[at];
+  if (at === undefined || target === undefined || isSideEntry(target))
     throw new RepriseError('NOT_FOUND', `no entry ${entryId} to go on from`, { details: { entry: entryId } });
-  const data = leaf === undefined ? {} : { undoes: leaf };
-  return { kind: 'turn', entry: { type: 'custom', customType: 'reprise.leaf', parentId: entryId, data } };
+  const to =
+    place === 'end' ? lastStoodBelow(tree, at) : place === 'before' ? (tree.parents[at] ?? ROOT) : at;
+  if (to === tree.leaf) return undefined;
+  const left = all[tree.leaf]?.id;
+  const data = { ...(left !== undefined && { undoes: left }), branch: true };
+  const parentId = all[to]?.id ?? null;
+  return { kind: 'turn', entry: { type: 'custom', customType: 'reprise.leaf', parentId, data } };
+}
+
+/** Where the conversation stood when it was last on the branch that begins at a position. */
+function lastStoodBelow({ entries, parents }: EntryTree, top: number): number {
+  const below = new Uint8Array(entries.length);
+  below[top] = 1;
+  let last = top;
+  for (let i = top + 1; i < entries.length; i++) {
+    const parent = parents[i] ?? ROOT;
+    if (parent < 0 || below[parent] !== 1) continue;
+    const entry = entries[i];
+    // A side entry stands beside the conversation: the leaf is what it hangs on.
+    if (entry !== undefined && isSideEntry(entry)) last = parent;
+    else {
+      below[i] = 1;
+      last = i;
+    }
+  }
+  return last;
 }
 
 /** Takes back the last step that was not taken back yet, as long as nothing was said since. */

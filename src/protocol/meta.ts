@@ -28,10 +28,17 @@ export const searchQuery: z.ZodType<SearchQueryView> = z.strictObject({
   after: cursorSchema.optional().meta({ description: 'The `next` of the page before.' }),
 });
 
+const hitSession = z.object({
+  sessionKey: z.string(),
+  title: z.string(),
+  label: z.string().optional(),
+});
+
 const hit = z.object({
   id: z.string(),
   sessionId: z.string(),
   agentId: z.string(),
+  session: hitSession.optional().meta({ description: 'Unset: it was purged meanwhile.' }),
   seq: z.int(),
   entryId: z.string(),
   role: z.enum(['user', 'assistant', 'tool', 'summary', 'note']),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Entry, Usage } from '../transcript/entry.ts';
+import { type Entry, isSideEntry, type Usage } from '../transcript/entry.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
 import { redactJson, redactText } from '../transcript/redact.ts';
 import { selectContext } from '../transcript/select.ts';
@@ -33,6 +33,8 @@ export interface HistoryRow {
   readonly toolName?: string | undefined;
   readonly isError?: boolean | undefined;
   readonly durationMs?: number | undefined;
+  /** Where the conversation was gone on with more than once: what each branch begins with, oldest first. */
+  readonly branches?: readonly string[] | undefined;
   /** Of an entry that is no message: whatever else it says, as it is stored. */
   readonly details?: JsonObject | undefined;
 }
@@ -57,6 +59,9 @@ export const historyRowSchema: z.ZodType<HistoryRow> = z
     toolName: z.string().optional(),
     isError: z.boolean().optional(),
     durationMs: z.number().optional(),
+    branches: z.array(z.string()).optional().meta({
+      description: 'More than one conversation goes on here: the first entry of each, this one too.',
+    }),
     details: z.record(z.string(), z.unknown()).optional(),
   })
   .meta({ id: 'HistoryRow' });
@@ -105,6 +110,11 @@ export function contextIds(tail: readonly Entry[]): ReadonlySet<string> {
 /** The conversation as it stands, by id, with what is missing in a file mended. */
 export function pathIds(all: readonly Entry[]): ReadonlySet<string> {
   return new Set(pathEntries(all).map(({ id }) => id));
+}
+
+/** Part of the conversation, not a fact beside it: where two of them hang on one, it has branches. */
+export function isSaid(entry: Entry): boolean {
+  return !isSideEntry(entry);
 }
 
 /** Without `inContext` all of them are. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { CompactionPreview } from '../engine/compactor.ts';
+import type { BranchPlace } from '../engine/undo.ts';
 import { sessionSchema } from './sessions.ts';
 
 /** Requests and answers of what can be done to a session. */
@@ -56,8 +57,17 @@ export const forkBody: z.ZodType<ForkBody> = z.strictObject({
   at: entryId.optional().meta({ description: 'The last entry of the copy; unset: all of it.' }),
 });
 
-export const branchBody: z.ZodType<PinBody> = z.strictObject({
-  entryId: entryId.meta({ description: 'The last entry of the branch to go on with; GET …/tree has them.' }),
+export interface BranchBody {
+  readonly entryId: string;
+  readonly place?: BranchPlace | undefined;
+}
+
+export const branchBody: z.ZodType<BranchBody> = z.strictObject({
+  entryId: entryId.meta({ description: 'An entry of any branch; GET …/tree has them.' }),
+  place: z.enum(['behind', 'before', 'end']).optional().meta({
+    description:
+      'Where to go on: behind it (unset), before it, or where the branch it begins was left last (end).',
+  }),
 });
 
 export interface UndoBody {

@@ -45,6 +45,7 @@ const SESSION_ROUTES: readonly string[] = [
   'GET /context',
   'GET /tree',
   'GET /totals',
+  'GET /export',
   'GET /follow',
   'GET /explain/{turnId}',
   'GET /blobs/{blob}',

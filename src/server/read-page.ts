@@ -8,6 +8,7 @@ import {
   type HistoryQuery,
   type HistoryRow,
   historyRow,
+  isSaid,
   pathIds,
 } from '../protocol/records.ts';
 import { sessionView } from '../protocol/sessions.ts';
@@ -23,6 +24,8 @@ type StoredEntry = Parameters<typeof historyRow>[0];
 interface Line {
   readonly entry: StoredEntry;
   readonly seq: number;
+  /** Set where others hang on the same parent. */
+  branches?: readonly string[];
 }
 
 interface Found {
@@ -56,7 +59,12 @@ export async function readPage(
   // Everything newer than the last summary is in the context; only where a page goes behind it the store is asked.
   const tail = passed.compaction ? await store.tail(record.id) : undefined;
   const inContext = tail && contextIds(tail.entries.map(({ entry }) => entry as StoredEntry));
-  const rows = lines.map(({ entry, seq }): HistoryRow => historyRow(entry, seq, inContext));
+  const rows = lines.map(
+    ({ entry, seq, branches }): HistoryRow => ({
+      ...historyRow(entry, seq, inContext),
+      ...(branches !== undefined && { branches }),
+    }),
+  );
   return { session: sessionView(record), ...pageOf(rows.reverse(), hasMore) };
 }
 
@@ -123,13 +131,28 @@ interface WalkOptions {
   readonly first: number;
 }
 
-/** From the leaf to the root. Reports of lost lines are told too, wherever they stand; marks where they hang on it. */
+/**
+ * From the leaf to the root. Reports of lost lines are told too, wherever they stand; marks where they hang on it. A line
+ * is told when its parent was met: by then all that hangs beside it has been passed.
+ */
 async function* walkBack(
   store: Store,
   { id, leaf, lastSeq }: SessionRecord,
   { path, marks = false, passed, first }: WalkOptions,
 ): AsyncGenerator<Line | 'broken'> {
   let wanted = leaf;
+  /** What hangs on a line that was not met yet, newest first. */
+  const children = new Map<string | null, string[]>();
+  let held: Line[] = [];
+  let last: Line | undefined;
+  const release = (parentId: string | null): Line[] => {
+    const beside = children.get(parentId) ?? [];
+    children.delete(parentId);
+    if (last !== undefined && beside.length > 1) last.branches = beside.reverse();
+    const known = held;
+    held = [];
+    return known;
+  };
   for (let [from, limit] = [lastSeq, first]; from >= 1; limit = LINES) {
     const { entries } = await store.read(id, { from, limit, direction: 'backward' });
     const newestFirst = [...entries].sort((a, b) => b.seq - a.seq);
@@ -140,10 +163,21 @@ async function* walkBack(
       const hangs = path === undefined ? line.parentId === wanted : path.has(line.parentId ?? '');
       const isMark = marks && hangs && MARKS.has(line['customType']);
       if (isOn && line.type === 'compaction') passed.compaction = true;
-      if (isOn || isMark || line['customType'] === 'reprise.lost') yield { entry: line, seq };
-      if (isOn) wanted = line.parentId;
+      const told: Line = { entry: line, seq };
+      if (isOn) {
+        yield* release(line.id);
+        last = told;
+        wanted = line.parentId;
+      }
+      if (isSaid(line)) {
+        const beside = children.get(line.parentId);
+        if (beside === undefined) children.set(line.parentId, [line.id]);
+        else beside.push(line.id);
+      }
+      if (isOn || isMark || line['customType'] === 'reprise.lost') held.push(told);
     }
     from = (newestFirst.at(-1)?.seq ?? 1) - 1;
   }
+  yield* release(null);
   if (path === undefined && wanted !== null) yield 'broken';
 }

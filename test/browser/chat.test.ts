@@ -118,7 +118,7 @@ describe('a chat in the browser', () => {
     await row.locator('summary').click();
     expect(await page.getByText('found tea').isVisible()).toBe(true);
     expect(await page.getByText('hm, tea').isVisible()).toBe(false);
-    expect(await page.locator('.facts').first().textContent()).toBe('1.2k → 340 · $0.50');
+    expect(await page.locator('.facts').first().textContent()).toBe('1.2k → 340 tokens · $0.50');
   });
 
   test('a message that joins a running turn is shown in its place, and the answer once', async () => {
@@ -227,6 +227,25 @@ describe('a chat in the browser', () => {
     model.allow(200);
     await page.locator('.answer:not(.live)').getByText('line 399', { exact: true }).waitFor();
     await expect.poll(async () => (await place()).rest).toBeLessThan(2);
+  });
+
+  test('a very long message is cut until all of it is asked for, and whole on paper', async () => {
+    await using at = await openServer(scripted(['noted']));
+    const log = Array.from({ length: 300 }, (_, i) => `line ${i} of a log`).join('\n');
+    await (await at.chat({ message: log, sessionId: 's' })).text();
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await page.goto(`${at.url}/#/s/main/s`);
+    const said = page.locator('.said');
+    const isWhole = (): Promise<boolean> =>
+      said.evaluate(({ scrollHeight, clientHeight }) => scrollHeight <= clientHeight + 1);
+    expect(await said.textContent()).toBe(log);
+    expect(await isWhole()).toBe(false);
+    await page.emulateMedia({ media: 'print' });
+    expect(await isWhole()).toBe(true);
+    await page.emulateMedia({ media: 'screen' });
+    await page.getByRole('button', { name: 'Show all of it' }).click();
+    expect(await isWhole()).toBe(true);
   });
 
   test('a slash offers the commands; they are run, not said, and what they tell is shown', async () => {

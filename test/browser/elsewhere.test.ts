@@ -1,9 +1,10 @@
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Tool } from '../../src/engine/tools/tool.ts';
 import { scripted } from '../support/engine.ts';
 import { pacedModel } from '../support/paced-model.ts';
-import { openServer, TOKEN } from '../support/server.ts';
-import { openBrowser, openPage } from './support/browser.ts';
+import { gate, type OpenedServer, openServer, TOKEN } from '../support/server.ts';
+import { type OpenedPage, openBrowser, openPage } from './support/browser.ts';
 
 let browser: Browser;
 beforeAll(async () => {
@@ -18,34 +19,75 @@ async function say(page: Page, text: string): Promise<void> {
   await page.keyboard.press('Enter');
 }
 
-describe('T82 what happens while nobody looks, or somewhere else', () => {
-  test('a tab that sleeps while much is said is told all of it when it wakes, once and in order', async () => {
-    const WORDS = 300;
-    const filler = 'x'.repeat(20_000);
-    const model = pacedModel(Array.from({ length: WORDS }, (_, i) => `(${i})${filler} `));
-    await using at = await openServer(model);
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
-    const { page, context, complaints } = opened;
-    await say(page, 'count');
-    model.allow(3);
-    await page.locator('.live').getByText('(2)').waitFor();
-    const sessionId = page.url().split('/').at(-1) ?? '';
-    const tab = await context.newCDPSession(page);
-    await tab.send('Page.setWebLifecycleState', { state: 'frozen' });
-    // More than anybody keeps for who does not read: it is cut, and the turn goes on without it.
-    model.allow(WORDS);
-    await expect
-      .poll(async () => (await at.reprise.store.get(sessionId)).messageCount, { timeout: 20_000 })
-      .toBe(2);
+/** What the server says of clients that did not read. */
+async function streamsCut(at: OpenedServer): Promise<number> {
+  const told = await (await at.request('/metrics')).text();
+  return Number(/^reprise_streams_cut_total (\d+)$/m.exec(told)?.[1] ?? 0);
+}
+
+/**
+ * As a phone does with a tab nobody looks at: told that it is frozen, then its process stopped. The first alone only holds
+ * back its timers; it would read on.
+ */
+async function putToSleep({ page, context }: OpenedPage): Promise<() => Promise<void>> {
+  const tab = await context.newCDPSession(page);
+  await tab.send('Page.setWebLifecycleState', { state: 'frozen' });
+  const all = await browser.newBrowserCDPSession();
+  const { processInfo } = await all.send('SystemInfo.getProcessInfo');
+  const renderers = processInfo.filter(({ type }) => type === 'renderer').map(({ id }) => id);
+  for (const pid of renderers) process.kill(pid, 'SIGSTOP');
+  return async () => {
+    for (const pid of renderers) process.kill(pid, 'SIGCONT');
     await tab.send('Page.setWebLifecycleState', { state: 'active' });
-    await answers(page)
-      .getByText(`(${WORDS - 1})`)
-      .waitFor();
-    await expect.poll(() => page.locator('.live').count()).toBe(0);
-    const numbers = (await answers(page).allTextContents()).join('').match(/\(\d+\)/g);
-    expect(numbers).toEqual(Array.from({ length: WORDS }, (_, i) => `(${i})`));
+  };
+}
+
+describe('T82 what happens while nobody looks, or somewhere else', () => {
+  test('a tab that sleeps until the server lets go of it is told all when it wakes, once and to the letter', async () => {
+    const CALLS = 10;
+    const WORDS = 30;
+    // JSON spells each of these with six: much to send, and little to draw.
+    const filler = '\u0001'.repeat(10_000);
+    const words = (call: number): string[] =>
+      Array.from({ length: WORDS }, (_, i) => `(${call * WORDS + i})${filler} `);
+    const [sleeps, wakes] = [gate(), gate()];
+    let runs = 0;
+    const wait: Tool = {
+      name: 'wait',
+      description: 'Waits: after the first words until the tab sleeps, after the last until it woke.',
+      inputSchema: { type: 'object', properties: {} },
+      safe: true,
+      run: () => (++runs < CALLS ? sleeps : wakes).opened.then(() => 'done'),
+    };
+    const steps = Array.from({ length: CALLS }, (_, i) => ({ text: words(i), calls: [{ name: 'wait' }] }));
+    const limits = { streamBufferBytes: 350_000 };
+    await using at = await openServer(
+      scripted([...steps, 'the end'], 100_000_000),
+      { tools: [wait] },
+      { limits },
+    );
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page, complaints } = opened;
+    await say(page, 'count');
+    await page.locator('.live .tool').waitFor();
+    const wake = await putToSleep(opened);
+    expect(await streamsCut(at)).toBe(0);
+    // The machine keeps some megabytes for who does not read, and then the server as much as it may.
+    sleeps.open();
+    await expect.poll(() => runs, { timeout: 20_000 }).toBe(CALLS);
+    await expect.poll(() => streamsCut(at), { timeout: 20_000 }).toBe(1);
+    await wake();
+    const live = page.locator('.live');
+    await expect.poll(() => live.locator('.tool').count(), { timeout: 20_000 }).toBe(CALLS);
+    const told = (await live.locator('.markdown').allTextContents()).map((text) => text.trim());
+    const numbers = told.flatMap((text) => text.match(/\d+/g) ?? []).map(Number);
+    expect(numbers).toEqual(Array.from({ length: CALLS * WORDS }, (_, i) => i));
+    expect(told.every((text, call) => text === words(call).join('').trim())).toBe(true);
+    wakes.open();
+    await answers(page).getByText('the end').waitFor();
+    await expect.poll(() => live.count()).toBe(0);
     expect(complaints).toEqual([]);
-  });
+  }, 90_000);
 
   test('two tabs of one session show the same: the answer as it comes, and what the other one said', async () => {
     const model = pacedModel(['one ', 'two ', 'three']);
@@ -93,18 +135,26 @@ describe('T82 what happens while nobody looks, or somewhere else', () => {
     await page.locator('.flash').getByText('我们星期五去看番茄和豆子').waitFor();
   });
 
-  test('a session that is deleted elsewhere says so, takes nothing more', async () => {
+  test('a session that is deleted elsewhere says so by itself, takes nothing more, and keeps what was being written', async () => {
     await using at = await openServer(scripted(['hello', 'again']));
     await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     await say(page, 'hi');
     await answers(page).getByText('hello').waitFor();
     const sessionId = page.url().split('/').at(-1) ?? '';
+    await page.locator('.session').waitFor();
     const path = `/api/agents/main/sessions/${sessionId}`;
     expect((await at.request(path, { method: 'DELETE' })).status).toBe(200);
-    await say(page, 'is anybody there?');
+    const field = page.getByLabel('Message', { exact: true });
+    await field.fill('is anybody there?');
     await page.getByText('in the trash').first().waitFor();
+    expect(await field.isDisabled()).toBe(true);
+    expect(await field.inputValue()).toBe('is anybody there?');
     expect((await at.reprise.store.get(sessionId)).messageCount).toBe(2);
+    await page.locator('.banner').getByRole('button', { name: 'Restore' }).click();
+    await expect.poll(() => field.isEnabled()).toBe(true);
+    await field.press('Enter');
+    await answers(page).getByText('again').waitFor();
   });
 
   test('a message over the limit is refused in its place with its words kept', async () => {

@@ -38,6 +38,38 @@ describe('I-71 whatever happens to the server', () => {
     expect(await page.locator('.message.failed').count()).toBe(0);
   });
 
+  test('two messages that nobody took, and what was written since, are in the field after a reload', async () => {
+    await using at = await openServer(scripted(['hello', 'all three']));
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    const field = page.getByLabel('Message', { exact: true });
+    await field.fill('hi');
+    await field.press('Enter');
+    await page.locator('.answer:not(.live)').getByText('hello').waitFor();
+    await page.route('**/chat', (asked) => asked.abort());
+    for (const text of ['first', 'second']) {
+      await field.fill(text);
+      await field.press('Enter');
+    }
+    await expect.poll(() => page.locator('.message.sending').count()).toBe(2);
+    await field.fill('third');
+    // In another session and back they are on their way, not in the field a second time.
+    await page.getByRole('link', { name: 'New chat' }).last().click();
+    await expect.poll(() => field.inputValue()).toBe('');
+    await page.goBack();
+    await expect.poll(() => field.inputValue()).toBe('third');
+    expect(await page.locator('.message.sending .said').allTextContents()).toEqual(['first', 'second']);
+    await page.reload();
+    await expect.poll(() => field.inputValue()).toBe('first\n\nsecond\n\nthird');
+    expect(await page.locator('.message.sending').count()).toBe(0);
+    await page.unroute('**/chat');
+    await field.press('Enter');
+    await page.locator('.answer:not(.live)').getByText('all three').waitFor();
+    await page.reload();
+    await page.locator('.answer').getByText('all three').waitFor();
+    expect(await field.inputValue()).toBe('');
+  });
+
   test('what others say in the session appears by itself', async () => {
     await using at = await openServer(scripted(['hello', 'from elsewhere']));
     await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);

@@ -83,6 +83,45 @@ describe('what was left can be gone on with', () => {
     expect(await texts()).toEqual(['/slash', 'second', 'more', 'third']);
   });
 
+  test('a message that was said anew names all its branches, and each is gone on with where it was left', async () => {
+    await using at = await openServer(scripted(['a', 'b', 'c', 'd', 'e']));
+    await talk(at, 'one', 'two');
+    const session = clientOf(at);
+    const texts = async (): Promise<string[]> => (await session.history()).data.map(({ text }) => text);
+    const firstOf = async (text: string) => {
+      const row = (await session.history({ marks: true })).data.find((one) => one.text === text);
+      return row ?? expect.fail(`no ${text}`);
+    };
+    const one = await firstOf('one');
+    expect(one.branches).toBeUndefined();
+    // Also the very first message: its branches hang on nothing.
+    await session.branch(one.id, { place: 'before' });
+    expect(await texts()).toEqual([]);
+    await talk(at, 'uno', 'due');
+    expect(await texts()).toEqual(['uno', 'c', 'due', 'd']);
+    const { id: uno, branches = [] } = await firstOf('uno');
+    expect(branches).toEqual([one.id, uno]);
+    expect((await firstOf('due')).branches).toBeUndefined();
+    // A step back on a branch is where it stands when it is come back to.
+    await session.undo();
+    expect(await texts()).toEqual(['uno', 'c']);
+    await session.branch(one.id, { place: 'end' });
+    expect(await texts()).toEqual(['one', 'a', 'two', 'b']);
+    expect((await firstOf('one')).branches).toEqual(branches);
+    await session.branch(uno, { place: 'end' });
+    expect(await texts()).toEqual(['uno', 'c']);
+    expect((await session.redo()).undone).toBe('turn');
+    expect(await texts()).toEqual(['one', 'a', 'two', 'b']);
+    // The first row of a page knows its branches too, though what it hangs on is on another page.
+    const two = await firstOf('two');
+    await session.branch(two.id, { place: 'before' });
+    await talk(at, 'zwei');
+    const { data } = await session.history({ limit: 2, marks: false });
+    expect(data.map(({ text }) => text)).toEqual(['zwei', 'e']);
+    expect(data[0]?.branches).toEqual([two.id, data[0]?.id]);
+    await expect(session.branch('nothing', { place: 'end' })).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  });
+
   test('what waits is cancelled while what runs goes on', async () => {
     const { opened, open } = gate();
     await using at = await openServer(scripted([{ wait: opened, text: 'one' }]), {

@@ -148,7 +148,7 @@ class HttpAnswer implements Answer {
   }
 
   get json(): Told {
-    const isJson = /json/.test(this.headers['content-type'] ?? '') && this.#chunks.length > 0;
+    const isJson = /[/+]json/.test(this.headers['content-type'] ?? '') && this.#chunks.length > 0;
     this.#json ??= isJson ? (JSON.parse(this.text) as Told) : undefined;
     return this.#json as Told;
   }

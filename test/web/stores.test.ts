@@ -131,6 +131,25 @@ describe('a history as people see it', () => {
     ]);
   });
 
+  test('where a conversation branches the first thing that is shown of a branch says which one it is', () => {
+    const leaf = (seq: number, data: object): HistoryRow =>
+      row(seq, 'custom', { details: { customType: 'reprise.leaf', data } });
+    const items = transcriptItems([
+      row(1, 'user'),
+      leaf(4, { undoes: 'e3' }),
+      row(5, 'user', { branches: ['e2', 'e5', 'e9'] }),
+      row(6, 'model_change', { branches: ['e6', 'e7'] }),
+      row(8, 'assistant'),
+      leaf(11, { undoes: 'e10', branch: true }),
+    ]);
+    // A step back where something was said since, and a branch somebody chose, are no lines of their own.
+    expect(items.map((item) => [item.key, 'fork' in item && item.fork])).toEqual([
+      ['e1', false],
+      ['e5', { ids: ['e2', 'e5', 'e9'], at: 1 }],
+      ['e8', { ids: ['e6', 'e7'], at: 0 }],
+    ]);
+  });
+
   test('what a summary stands for is behind one line, and comes back when it is taken back', () => {
     const compacted = { compacted: true };
     const facts = {

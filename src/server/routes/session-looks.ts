@@ -95,6 +95,23 @@ export function registerSessionLooks(app: ServerApp, context: ServerContext): vo
   });
   addOperation(app, {
     method: 'get',
+    paths: on('export'),
+    id: 'exportSession',
+    tag,
+    summary: 'All lines of the transcript as they are stored, with their seals; blobs by their names',
+    params: sessionParams,
+    answer: { type: 'application/x-ndjson', description: 'The transcript' },
+    run: async ({ params, c }) => {
+      const { id } = await findRecord(context, params);
+      const bytes = await context.reprise.store.exportSession(id);
+      return c.body(new Uint8Array(bytes), 200, {
+        'Content-Type': 'application/x-ndjson',
+        'Content-Disposition': `attachment; filename="${id}.jsonl"`,
+      });
+    },
+  });
+  addOperation(app, {
+    method: 'get',
     paths: on('follow'),
     id: 'followSession',
     tag,

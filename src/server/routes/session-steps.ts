@@ -78,11 +78,11 @@ export function registerSessionSteps(app: ServerApp, context: ServerContext): vo
   );
   step(
     'branch',
-    'Goes on with another branch; redo goes back',
+    'Goes on at another place of the tree; redo goes back',
     branchBody,
     { schema: sessionAnswerSchema, description: 'The session as it is now' },
-    async (session, { entryId }) => {
-      await session.branch(entryId);
+    async (session, { entryId, place }) => {
+      await session.branch(entryId, place === undefined ? {} : { place });
       return afterStep(session, {});
     },
     true,

@@ -15,7 +15,7 @@ export function AllDialogs(): JSX.Element | null {
   if (open === undefined) return null;
   switch (open.kind) {
     case 'search':
-      return <SearchDialog />;
+      return <SearchDialog begin={open.text} />;
     case 'keys':
       return <KeysDialog />;
     case 'settings':

@@ -7,6 +7,7 @@ import { type AnswerItem, costOf } from '../stores/transcript-items.ts';
 import { t } from '../strings.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { Menu, type MenuEntry } from '../ui/menu.tsx';
+import { BranchSwitcher } from './branch-switcher.tsx';
 import { commonEntries, Pinned } from './message.tsx';
 import { withSteps } from './steps-later.ts';
 import { Thinking } from './thinking.tsx';
@@ -25,7 +26,7 @@ export function Answer({ conversation, item }: AnswerProps): JSX.Element {
   const facts = [
     row.usage === undefined
       ? ''
-      : `${shortCount(row.usage.inputTokens)} → ${shortCount(row.usage.outputTokens)}`,
+      : `${shortCount(row.usage.inputTokens)} → ${shortCount(row.usage.outputTokens)} ${t('tokens')}`,
     spent === undefined ? '' : cost(spent),
   ].filter((fact) => fact !== '');
   return (
@@ -46,6 +47,7 @@ export function Answer({ conversation, item }: AnswerProps): JSX.Element {
             {facts.join(' · ')}
           </span>
         )}
+        <BranchSwitcher conversation={conversation} fork={item.fork} />
         <span class="actions">
           {text !== '' && <CopyButton text={text} />}
           <Menu label={t('actions')} entries={entries(conversation, item)} />
@@ -83,7 +85,7 @@ function entries(conversation: Conversation, { row, turn }: AnswerItem): MenuEnt
   const said = rows.findLast(({ role }) => role === 'user')?.text ?? '';
   const isLast = lastAnswer?.id === row.id && !conversation.history.hasNewer.value;
   const again: MenuEntry[] =
-    isLast && !conversation.isReadOnly
+    isLast && !conversation.isReadOnly && !conversation.isBusy
       ? [
           {
             label: t('retry'),

@@ -18,7 +18,9 @@ export function ChatHeader({ conversation }: { readonly conversation: Conversati
     <header class="chat-head">
       <ListButton />
       <div class="title">
-        <h1>{view === undefined ? t('newChat') : nameOf(view)}</h1>
+        <h1>
+          {view === undefined ? t(conversation.state.value === 'new' ? 'newChat' : 'chat') : nameOf(view)}
+        </h1>
         {notes.length > 0 && <span class="notes">{notes.join(' · ')}</span>}
       </div>
       <ContextBar conversation={conversation} />
@@ -72,6 +74,11 @@ function entries(conversation: Conversation): MenuEntry[] {
     { label: t('rename'), icon: 'edit', run: open('rename') },
     { label: t('tree'), icon: 'tree', run: open('tree') },
     { label: t('compact'), icon: 'fold', run: open('compact') },
+    {
+      label: t('export'),
+      icon: 'down',
+      run: () => void withSteps((steps) => steps.exportSession(conversation)),
+    },
     { label: t('forkAll'), icon: 'fork', run: () => void withSteps((steps) => steps.forkAt(conversation)) },
     {
       label: t('undoTurn'),

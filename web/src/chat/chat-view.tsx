@@ -3,9 +3,13 @@ import type { Conversation } from '../stores/conversation.ts';
 import { chooseAgent } from '../stores/open-conversations.ts';
 import { agents } from '../stores/sessions.ts';
 import { t } from '../strings.ts';
+import { Later } from '../ui/later.tsx';
 import { ChatHeader } from './chat-header.tsx';
 import { Composer } from './composer.tsx';
 import { Transcript } from './transcript.tsx';
+
+const loadMissing = (): Promise<() => JSX.Element | null> =>
+  import('./nothing-here.tsx').then(({ MissingSession }) => MissingSession);
 
 export function ChatView({ conversation }: { readonly conversation: Conversation }): JSX.Element {
   const state = conversation.state.value;
@@ -15,7 +19,7 @@ export function ChatView({ conversation }: { readonly conversation: Conversation
   return (
     <section class="chat" aria-busy={state === 'loading'}>
       <ChatHeader conversation={conversation} />
-      {state === 'missing' && <p class="empty">{t('notFound')}</p>}
+      {state === 'missing' && <Later load={loadMissing} />}
       {isEmpty && (
         <div class="empty welcome">
           <h2>{t('begin')}</h2>
@@ -38,6 +42,7 @@ export function ChatView({ conversation }: { readonly conversation: Conversation
         </div>
       )}
       {!isEmpty && state !== 'missing' && <Transcript conversation={conversation} />}
+      {state === 'loading' && <p class="loading">{t('loading')}</p>}
       {state !== 'missing' && <Composer conversation={conversation} isClosed={isClosed} />}
       <p class="offscreen" role="status" aria-live="polite">
         {conversation.live.value === undefined ? announce(conversation.spoken.value) : t('replying')}

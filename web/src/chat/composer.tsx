@@ -39,7 +39,7 @@ export function Composer({ conversation, isClosed }: ComposerProps): JSX.Element
   };
   useSignalEffect(() => {
     if (editing.value === undefined) return;
-    text.value = editing.value;
+    text.value = editing.value.text;
     field.current?.focus();
   });
   useEffect(() => {
@@ -60,11 +60,14 @@ export function Composer({ conversation, isClosed }: ComposerProps): JSX.Element
   const submit = async (): Promise<void> => {
     const said = text.value;
     if (said.trim() === '' && pictures.value.length === 0) return;
-    if (editing.value !== undefined) {
+    const row = editing.value;
+    if (row !== undefined) {
       if (said.trim() === '') return;
       endEditing();
-      const isSaid = await withSteps((steps) => steps.sayAgain(conversation, said, said));
-      if (isSaid !== true && editing.value === undefined) editing.value = said;
+      const isSaid = await withSteps((steps) => steps.sayInstead(conversation, row, said));
+      if (isSaid === true || editing.value !== undefined) return;
+      editing.value = row;
+      text.value = said;
       return;
     }
     const images = pictures.value;
@@ -76,12 +79,10 @@ export function Composer({ conversation, isClosed }: ComposerProps): JSX.Element
       if (isDone !== true && text.value === '') write(said);
       return;
     }
-    // Kept under its session until the server has it.
-    saveDraft(draftKey, '');
-    saveDraft(conversation.id, said);
-    if (hasNewer) await attempt(() => conversation.history.loadLatest());
     const isNew = conversation.state.value === 'new';
     conversation.send(said, images);
+    saveDraft(draftKey, '');
+    if (hasNewer) void attempt(() => conversation.history.loadLatest());
     if (isNew) go({ view: 'session', agentId: conversation.agentId, sessionId: conversation.id });
   };
 
@@ -118,7 +119,7 @@ export function Composer({ conversation, isClosed }: ComposerProps): JSX.Element
       const last = conversation.history.rows.value.findLast(({ role }) => role === 'user');
       if (last !== undefined) {
         event.preventDefault();
-        editing.value = last.text;
+        editing.value = last;
       }
     }
   };

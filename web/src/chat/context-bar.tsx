@@ -1,18 +1,29 @@
+import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { shortCount } from '../format.ts';
 import type { Conversation } from '../stores/conversation.ts';
 import { t } from '../strings.ts';
+import { Later } from '../ui/later.tsx';
 import { contextParts } from './context-parts.ts';
+
+const loadPanel = (): Promise<() => JSX.Element | null> =>
+  import('./context-panel.tsx').then(({ ContextPanel }) => ContextPanel);
 
 /** How full the context is and of what, with a mark where older messages begin to be summed up. */
 export function ContextBar({ conversation }: { readonly conversation: Conversation }): JSX.Element | null {
+  const isOpen = useSignal(false);
   const report = conversation.context.value;
   if (report === undefined) return null;
   const { parts, mark } = contextParts(report);
   const whole = report.window.tokens;
-  const title = t('contextOf', shortCount(report.tokens), shortCount(whole));
+  const title = `${t('context')}: ${t('contextOf', shortCount(report.tokens), shortCount(whole))}`;
   return (
-    <details class="context">
+    <details
+      class="context"
+      onToggle={({ currentTarget }) => {
+        isOpen.value = currentTarget.open;
+      }}
+    >
       <summary title={title}>
         <span class="bar" role="presentation">
           {parts.map(({ name, share }) => (
@@ -20,26 +31,10 @@ export function ContextBar({ conversation }: { readonly conversation: Conversati
           ))}
           <i class="budget" style={{ left: `${mark}%` }} />
         </span>
-        <span class="offscreen">
-          {t('context')}: {title},
-        </span>
+        <span class="offscreen">{title},</span>
         <span class="percent">{percent(report.tokens / whole)}</span>
       </summary>
-      <div class="popped">
-        <p>{title}</p>
-        <dl>
-          {parts.map(({ name, tokens }) => (
-            <div key={name}>
-              <dt>
-                <i class={`part ${name}`} />
-                {name}
-              </dt>
-              <dd>{tokens.toLocaleString('en')}</dd>
-            </div>
-          ))}
-        </dl>
-        <p class="hint">{t('contextFull', shortCount(report.budget))}</p>
-      </div>
+      {isOpen.value && <Later load={loadPanel} />}
     </details>
   );
 }

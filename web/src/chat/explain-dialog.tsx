@@ -7,6 +7,7 @@ import { attempt } from '../stores/api.ts';
 import type { Conversation } from '../stores/conversation.ts';
 import { t } from '../strings.ts';
 import { Dialog } from '../ui/dialog.tsx';
+import { partName } from './context-panel.tsx';
 
 export interface ExplainDialogProps {
   readonly conversation: Conversation;
@@ -52,7 +53,7 @@ function Call({
         <span class={verified === true ? 'badge good' : 'badge'}>
           {t(verified === true ? 'verified' : 'notVerified')}
         </span>{' '}
-        {t('messages', Number(messages))}
+        {messages === 1 ? t('oneMessage') : t('messages', Number(messages))}
         {compaction != null && ` · ${t('summary')}`}
         {Number(edits) > 0 && ` · ${t('shortened', Number(edits))}`}
       </p>
@@ -62,14 +63,14 @@ function Call({
           <div key={name}>
             <dt>
               <i class={`part ${name}`} />
-              {name}
+              {partName(name)}
             </dt>
             <dd>{part.toLocaleString('en')}</dd>
           </div>
         ))}
       </dl>
       <details>
-        <summary>JSON</summary>
+        <summary>{t('explainRequest')}</summary>
         <pre tabIndex={0}>{JSON.stringify(request, null, 2)}</pre>
       </details>
     </section>

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
-import { agents, channelNames, type Facets, facets, NO_FACETS, showJobs } from '../stores/sessions.ts';
+import { agents, type Facets, facets, NO_FACETS, showJobs } from '../stores/sessions.ts';
 import { t } from '../strings.ts';
+import { useChannelChoices } from './channel-choices.ts';
 
 const KINDS = ['main', 'session', 'direct', 'group', 'channel', 'subagent', 'cron', 'hook'];
 
@@ -21,9 +22,17 @@ export function FacetForm(): JSX.Element {
       <Choice
         label={t('channel')}
         value={chosen.channel}
-        options={channelNames.value}
+        options={useChannelChoices()}
         onChange={(channel) => change({ channel })}
       />
+      <label>
+        <span>{t('member')}</span>
+        <input
+          value={chosen.member}
+          placeholder={t('all')}
+          onChange={(event) => change({ member: event.currentTarget.value.trim() })}
+        />
+      </label>
       <Choice label={t('kind')} value={chosen.kind} options={KINDS} onChange={(kind) => change({ kind })} />
       <label>
         <span>{t('status')}</span>

@@ -29,7 +29,7 @@ export function Fold({ conversation, compaction, isOpen, onToggle }: FoldProps):
           <Icon name="fold" />
           <b>{t('compactedLine', coveredEntries)}</b>
           <span>{t('compactedTokens', shortCount(tokensBefore), shortCount(tokensAfter))}</span>
-          {method !== '' && <span class="badge">{method}</span>}
+          {method === 'digest' && <span class="badge">{t('madeWithoutModel')}</span>}
         </span>
         <span class="buttons">
           <button type="button" aria-expanded={shown.value === 'summary'} onClick={() => toggle('summary')}>
@@ -60,7 +60,7 @@ export function Fold({ conversation, compaction, isOpen, onToggle }: FoldProps):
           {recall.missing.length > 0 && (
             <>
               <p class="label">{t('recallMissing')}</p>
-              <ul>
+              <ul class="lost" tabIndex={0}>
                 {recall.missing.map((fact) => (
                   <li key={fact}>
                     <code>{fact}</code>

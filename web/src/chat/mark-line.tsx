@@ -8,19 +8,16 @@ import { withSteps } from './steps-later.ts';
 
 export interface MarkLineProps {
   readonly conversation: Conversation;
-  readonly id: string;
   readonly mark: Mark;
 }
 
 /** Something that happened beside what was said, as a rule across the transcript. */
-export function MarkLine({ conversation, id, mark }: MarkLineProps): JSX.Element {
-  const { agentId, history } = conversation;
-  // What was said since cannot be taken over.
-  const isLast = mark.kind === 'leaf' && history.rows.value.at(-1)?.id === id;
+export function MarkLine({ conversation, mark }: MarkLineProps): JSX.Element {
+  const { agentId } = conversation;
   return (
     <p class={`mark ${mark.kind}`}>
       <span>{markText(mark)}</span>
-      {isLast && (
+      {mark.kind === 'leaf' && (
         <button type="button" onClick={() => void withSteps((steps) => steps.redoStep(conversation))}>
           {t('redo')}
         </button>

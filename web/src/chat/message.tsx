@@ -1,3 +1,4 @@
+import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import type { HistoryRow } from 'reprise/client';
 import { fullTime, shortTime } from '../format.ts';
@@ -5,10 +6,13 @@ import { Markdown } from '../markdown/markdown.tsx';
 import type { Conversation } from '../stores/conversation.ts';
 import { formatRoute } from '../stores/route.ts';
 import { say } from '../stores/toasts.ts';
+import type { ForkPlace } from '../stores/transcript-items.ts';
+import { type Spoken, whoSaid } from '../stores/who-said.ts';
 import { t } from '../strings.ts';
 import { copyText } from '../ui/copy-text.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Menu, type MenuEntry } from '../ui/menu.tsx';
+import { BranchSwitcher } from './branch-switcher.tsx';
 import { editingOf } from './editing.ts';
 import { Pictures } from './pictures.tsx';
 import { withSteps } from './steps-later.ts';
@@ -16,27 +20,55 @@ import { withSteps } from './steps-later.ts';
 export interface MessageProps {
   readonly conversation: Conversation;
   readonly row: HistoryRow;
+  readonly fork?: ForkPlace | undefined;
 }
 
+const NOBODY: Spoken = { said: '' };
+
 /** What a person said; also what a tool said whose call is not in sight, and notes. */
-export function Message({ conversation, row }: MessageProps): JSX.Element {
+export function Message({ conversation, row, fork }: MessageProps): JSX.Element {
   const isUser = row.role === 'user';
   const isPinned = conversation.pins.value.has(row.id);
+  const { author = t('you'), said } = isUser ? whoSaid(row.text, conversation.history.view.value) : NOBODY;
   return (
     <article class={`message ${isUser ? 'user' : 'other'}${row.compacted === true ? ' compacted' : ''}`}>
       <header>
-        <b>{isUser ? t('you') : row.role}</b>
+        <b>{isUser ? author : row.role}</b>
         {isPinned && <Pinned />}
         <time dateTime={row.timestamp} title={fullTime(row.timestamp)}>
           {shortTime(row.timestamp)}
         </time>
+        <BranchSwitcher conversation={conversation} fork={fork} />
         <span class="actions">
           <Menu label={t('actions')} entries={entries(conversation, row)} />
         </span>
       </header>
-      {isUser ? <p class="said">{row.text}</p> : <Markdown text={row.text} />}
+      {isUser ? <Said text={said} /> : <Markdown text={row.text} />}
       <Pictures conversation={conversation} content={row.content} />
     </article>
+  );
+}
+
+const LONG = 1500;
+
+/** What was pasted as a whole file is not in the way of what was said about it. */
+function Said({ text }: { readonly text: string }): JSX.Element {
+  const isWhole = useSignal(text.length < LONG);
+  return (
+    <>
+      <p class={isWhole.value ? 'said' : 'said cut'}>{text}</p>
+      {!isWhole.value && (
+        <button
+          type="button"
+          class="quiet small"
+          onClick={() => {
+            isWhole.value = true;
+          }}
+        >
+          {t('showAll')}
+        </button>
+      )}
+    </>
   );
 }
 
@@ -52,23 +84,12 @@ export function Pinned(): JSX.Element {
 function entries(conversation: Conversation, row: HistoryRow): MenuEntry[] {
   const common = commonEntries(conversation, row);
   const isClosed = conversation.isReadOnly || conversation.history.view.value?.status === 'deleted';
-  if (row.role !== 'user' || isClosed) return common;
-  return [{ label: t('edit'), icon: 'edit', run: () => edit(conversation, row) }, ...common];
-}
-
-/** The last one is said anew in place; an earlier one in a copy, because answers followed it. */
-function edit(conversation: Conversation, row: HistoryRow): void {
-  const { hasNewer } = conversation.history;
-  const rows = conversation.history.rows.value;
-  const last = rows.findLast(({ role }) => role === 'user');
-  if (last?.id === row.id && !hasNewer.value) {
-    editingOf(conversation).value = row.text;
-    return;
-  }
-  const before = rows[rows.findIndex(({ id }) => id === row.id) - 1];
-  const onPath = rows.slice(0, rows.indexOf(row)).findLast(({ role }) => role !== 'custom');
-  const at = onPath ?? before;
-  if (at !== undefined) void withSteps((steps) => steps.editInCopy(conversation, row, at.id));
+  // While a turn runs it would wait for its end.
+  if (row.role !== 'user' || isClosed || conversation.isBusy) return common;
+  const edit = (): void => {
+    editingOf(conversation).value = row;
+  };
+  return [{ label: t('edit'), icon: 'edit', run: edit }, ...common];
 }
 
 /** What can be done with anything that was said. */

@@ -1,46 +1,80 @@
 import { useSignal, useSignalEffect } from '@preact/signals';
 import type { JSX } from 'preact';
-import type { SearchAnswer, SearchHit } from 'reprise/client';
-import { shortTime } from '../format.ts';
+import type { SearchHit } from 'reprise/client';
+import { fullTime, shortTime } from '../format.ts';
 import { attempt, client, isAbort } from '../stores/api.ts';
 import { closeDialog } from '../stores/dialogs.ts';
 import { go } from '../stores/route.ts';
-import { nameOf } from '../stores/session-keys.ts';
+import { channelOf, nameOf } from '../stores/session-keys.ts';
 import { knownSession } from '../stores/sessions.ts';
 import { t } from '../strings.ts';
 import { Dialog } from '../ui/dialog.tsx';
+import { meetChannels, useChannelChoices } from './channel-choices.ts';
 import { Snippet } from './snippet.tsx';
 
 const TYPING_MS = 120;
+const PAGE = 50;
+
+interface Query {
+  readonly q: string;
+  readonly channel?: string;
+}
+
+interface Ask {
+  readonly query: Query;
+  /** What is shown already, and where it ends. */
+  readonly before?: readonly SearchHit[];
+  readonly after?: string;
+  readonly signal?: AbortSignal;
+}
+
+interface Found {
+  readonly query: Query;
+  readonly hits: readonly SearchHit[];
+  /** Where older ones begin. */
+  readonly next: string | null;
+  readonly isComplete: boolean;
+}
 
 /** All sessions, as it is typed; Enter opens a hit at its message. */
-export function SearchDialog(): JSX.Element {
-  const text = useSignal('');
+export function SearchDialog({ begin = '' }: { readonly begin?: string | undefined }): JSX.Element {
+  const text = useSignal(begin);
+  const channel = useSignal('');
   const chosen = useSignal(0);
-  const found = useSignal<SearchAnswer | undefined>(undefined);
+  const found = useSignal<Found | undefined>(undefined);
+  const ask = async ({ query, before = [], after, signal }: Ask): Promise<void> => {
+    await attempt(async () => {
+      try {
+        const page = { ...query, limit: PAGE, ...(after !== undefined && { after }) };
+        const { data, next, complete } = await client.value.search(page, { signal });
+        meetChannels(data.flatMap(({ session }) => (session && channelOf(session)) ?? []));
+        found.value = { query, hits: [...before, ...data], next, isComplete: complete };
+      } catch (error) {
+        if (!isAbort(error)) throw error;
+      }
+    });
+  };
   useSignalEffect(() => {
-    const q = text.value.trim();
-    if (q.length < 2) {
+    const query = { q: text.value.trim(), ...(channel.value !== '' && { channel: channel.value }) };
+    chosen.value = 0;
+    if (query.q.length < 2) {
       found.value = undefined;
       return undefined;
     }
     const stop = new AbortController();
-    const timer = setTimeout(() => {
-      void attempt(async () => {
-        try {
-          found.value = await client.value.search({ q, limit: 50 }, { signal: stop.signal });
-          chosen.value = 0;
-        } catch (error) {
-          if (!isAbort(error)) throw error;
-        }
-      });
-    }, TYPING_MS);
+    const timer = setTimeout(() => void ask({ query, signal: stop.signal }), TYPING_MS);
     return () => {
       clearTimeout(timer);
       stop.abort(new DOMException('typed on', 'AbortError'));
     };
   });
-  const hits = found.value?.data ?? [];
+  const hits = found.value?.hits ?? [];
+  const next = found.value?.next ?? undefined;
+  const older =
+    next === undefined || found.value === undefined
+      ? undefined
+      : { ...found.value, before: hits, after: next };
+  const channels = useChannelChoices();
   const open = ({ sessionId, agentId, entryId }: SearchHit): void => {
     closeDialog();
     go({ view: 'session', agentId, sessionId, entry: entryId });
@@ -56,25 +90,44 @@ export function SearchDialog(): JSX.Element {
   };
   return (
     <Dialog title={t('search')} bare wide>
-      <input
-        class="search-field"
-        type="text"
-        enterkeyhint="search"
-        autofocus
-        placeholder={t('searchHint')}
-        aria-label={t('search')}
-        aria-controls="hits"
-        aria-autocomplete="list"
-        aria-activedescendant={hits.length > 0 ? `hit-${chosen.value}` : undefined}
-        value={text.value}
-        onInput={(event) => {
-          text.value = event.currentTarget.value;
-        }}
-        onKeyDown={onKeyDown}
-      />
+      <div class="search-head">
+        <input
+          class="search-field"
+          type="text"
+          enterkeyhint="search"
+          autofocus
+          placeholder={t('searchHint')}
+          aria-label={t('search')}
+          aria-controls="hits"
+          aria-autocomplete="list"
+          aria-activedescendant={hits.length > 0 ? `hit-${chosen.value}` : undefined}
+          value={text.value}
+          onInput={(event) => {
+            text.value = event.currentTarget.value;
+          }}
+          onKeyDown={onKeyDown}
+        />
+        {channels.length > 0 && (
+          <select
+            aria-label={t('channel')}
+            value={channel.value}
+            onChange={(event) => {
+              channel.value = event.currentTarget.value;
+            }}
+          >
+            <option value="">{t('allChannels')}</option>
+            {channels.map((name) => (
+              <option key={name} value={name}>
+                {name}
+              </option>
+            ))}
+          </select>
+        )}
+      </div>
       <div id="hits" class="hits" role="listbox" aria-label={t('search')}>
         {hits.map((hit, i) => {
-          const session = knownSession(hit.sessionId);
+          const session = hit.session ?? knownSession(hit.sessionId);
+          const where = session && channelOf(session);
           return (
             <div
               key={hit.id}
@@ -87,17 +140,25 @@ export function SearchDialog(): JSX.Element {
               }}
               onClick={() => open(hit)}
             >
-              <b>{session === undefined ? hit.sessionId : nameOf(session)}</b>
-              <time dateTime={hit.at}>{shortTime(hit.at)}</time>
+              <b>{session === undefined ? hit.sessionId : nameOf({ ...session, id: hit.sessionId })}</b>
+              {where !== undefined && <span class="badge">{where}</span>}
+              <time dateTime={hit.at} title={fullTime(hit.at)}>
+                {shortTime(hit.at)}
+              </time>
               <Snippet text={hit.snippet} marks={hit.marks} />
             </div>
           );
         })}
       </div>
       <p class="hint" role="status">
-        {found.value !== undefined && hits.length === 0 && t('noHits')}
-        {found.value?.hasMore && t('moreHits')}
+        {found.value !== undefined && t(hits.length === 0 ? 'noHits' : 'hitCount', hits.length)}{' '}
+        {found.value?.isComplete === false && t('moreHits')}
       </p>
+      {older !== undefined && (
+        <button type="button" class="more" onClick={() => void ask(older)}>
+          {t('olderHits')}
+        </button>
+      )}
     </Dialog>
   );
 }

@@ -3,9 +3,10 @@ import { connection } from '../stores/api.ts';
 import { signOut } from '../stores/auth.ts';
 import { dialog } from '../stores/dialogs.ts';
 import { formatRoute } from '../stores/route.ts';
-import { facets, filterText, isListed, loadMore, NO_FACETS, sessions } from '../stores/sessions.ts';
+import { facets, filterText, isListed, loadMore, sessions } from '../stores/sessions.ts';
 import { t } from '../strings.ts';
 import { Icon } from '../ui/icon.tsx';
+import { Later } from '../ui/later.tsx';
 import { Menu } from '../ui/menu.tsx';
 import { VirtualList } from '../ui/virtual-list.tsx';
 import { Views } from '../views.tsx';
@@ -13,6 +14,9 @@ import { FacetPanel } from './facet-panel.tsx';
 import { SessionRow } from './session-row.tsx';
 
 const ROW = 52;
+
+const loadNothing = (): Promise<() => JSX.Element> =>
+  import('./nothing-here.tsx').then(({ NoSessions }) => NoSessions);
 
 export function Sidebar(): JSX.Element {
   const list = sessions.value;
@@ -68,10 +72,7 @@ export function Sidebar(): JSX.Element {
           render={(session) => <SessionRow session={session} />}
         />
       ) : (
-        <p class="empty">
-          {isListed.value &&
-            t(filterText.value === '' && facets.value === NO_FACETS ? 'noSessions' : 'noMatch')}
-        </p>
+        <div class="empty">{isListed.value && <Later load={loadNothing} />}</div>
       )}
       <footer>
         <span class={`dot ${connection.value}`} />

@@ -2,11 +2,13 @@ import type { HistoryRow } from 'reprise/client';
 import { attempt } from '../stores/api.ts';
 import type { Conversation } from '../stores/conversation.ts';
 import { dialog } from '../stores/dialogs.ts';
-import { saveDraft } from '../stores/drafts.ts';
+import { wantedEntry } from '../stores/open-conversations.ts';
 import { go } from '../stores/route.ts';
 import { putSession } from '../stores/sessions.ts';
 import { say } from '../stores/toasts.ts';
+import type { ForkPlace } from '../stores/transcript-items.ts';
 import { t } from '../strings.ts';
+import { readImages } from './read-images.ts';
 
 /** What a person does to a session beside talking, each with its way back. */
 
@@ -36,23 +38,26 @@ export async function renameSession(conversation: Conversation, title: string): 
   });
 }
 
+/** The whole transcript as it is stored, as a file. */
+export async function exportSession(conversation: Conversation): Promise<void> {
+  await attempt(async () => {
+    const bytes = await conversation.remote.export();
+    const url = URL.createObjectURL(new Blob([bytes], { type: 'application/x-ndjson' }));
+    const link = document.createElement('a');
+    link.href = url;
+    link.download = `${conversation.id}.jsonl`;
+    link.click();
+    // The browser reads it by then.
+    setTimeout(() => URL.revokeObjectURL(url), 60_000);
+  });
+}
+
 export async function forkAt(conversation: Conversation, at?: string): Promise<void> {
   await attempt(async () => {
     const { session } = await conversation.remote.fork(at === undefined ? {} : { at });
     putSession(session);
     go({ view: 'session', agentId: session.agentId, sessionId: session.id });
     say(t('forked'));
-  });
-}
-
-/** An earlier message in other words: in a copy that ends before it, with the text ready to be changed. */
-export async function editInCopy(conversation: Conversation, row: HistoryRow, before: string): Promise<void> {
-  await attempt(async () => {
-    const { session } = await conversation.remote.fork({ at: before });
-    saveDraft(session.id, row.text);
-    putSession(session);
-    go({ view: 'session', agentId: session.agentId, sessionId: session.id });
-    say(t('editingFork'));
   });
 }
 
@@ -88,6 +93,7 @@ export async function goToBranch(conversation: Conversation, entryId: string): P
     const { session } = await conversation.remote.branch(entryId);
     putSession(session);
     await conversation.reload();
+    say(t('wentTo'), { action: { label: t('undo'), run: () => void redoStep(conversation) } });
   });
 }
 
@@ -99,14 +105,81 @@ export async function togglePin(conversation: Conversation, entryId: string): Pr
   });
 }
 
-/** The last message again, or in other words; what was there stays as a branch. False: it was refused. */
-export async function sayAgain(conversation: Conversation, last: string, edited?: string): Promise<boolean> {
-  const command = edited === undefined ? '/retry' : `/edit ${edited}`;
-  const answer = await attempt(() => conversation.remote.command(command));
-  if (answer === undefined) return false;
+/** Brings the line of the summary into sight, however far up it is. */
+export async function showSummary({ history }: Conversation): Promise<void> {
+  const isThere = (): boolean => history.rows.value.some(({ compacted }) => compacted === true);
+  await attempt(async () => {
+    if (history.hasNewer.value) await history.loadLatest();
+    for (let before = -1; !isThere() && history.rows.value.length > before; ) {
+      before = history.rows.value.length;
+      await history.loadOlder();
+    }
+  });
+  wantedEntry.value = history.rows.value.findLast(({ role }) => role === 'compaction')?.id;
+}
+
+/** Goes on with the branch beside the one that is shown, where it was left last. */
+export async function switchBranch(conversation: Conversation, fork: ForkPlace, step: number): Promise<void> {
+  const at = fork.at + step;
+  const id = fork.ids[at];
+  if (id === undefined) return;
+  await attempt(async () => {
+    const { session } = await conversation.remote.branch(id, { place: 'end' });
+    putSession(session);
+    await showAround(conversation, id);
+    focusSwitcher(id, step);
+    say(t('branchOf', at + 1, fork.ids.length), {
+      action: { label: t('undo'), run: () => void undoSwitch(conversation, fork) },
+    });
+  });
+}
+
+async function undoSwitch(conversation: Conversation, { ids, at }: ForkPlace): Promise<void> {
+  await attempt(async () => {
+    putSession((await conversation.remote.redo()).session);
+    await showAround(conversation, ids[at] ?? '');
+  });
+}
+
+async function showAround(conversation: Conversation, id: string): Promise<void> {
+  const isThere = await conversation.history.loadAround(id);
+  await conversation.refreshFacts();
+  if (isThere) wantedEntry.value = id;
+}
+
+/** Whoever goes from branch to branch with a key keeps the button under it, or has the one back where it ends. */
+function focusSwitcher(id: string, step: number, frames = 10): void {
+  requestAnimationFrame(() => {
+    const all = [...document.querySelectorAll<HTMLButtonElement>(`[data-key="${id}"] .switcher button`)];
+    // It is drawn when it has been scrolled to.
+    if (all.length === 0 && frames > 0) return focusSwitcher(id, step, frames - 1);
+    if (step < 0) all.reverse();
+    all.findLast(({ disabled }) => !disabled)?.focus();
+  });
+}
+
+/** The last message again; the answer that was there stays as a branch. */
+export async function sayAgain(conversation: Conversation, last: string): Promise<void> {
+  const answer = await attempt(() => conversation.remote.command('/retry'));
+  if (answer === undefined) return;
   await attempt(() => conversation.history.loadLatest());
-  if (answer.inboxId !== undefined) conversation.follow(answer.inboxId, edited ?? last);
-  return true;
+  if (answer.inboxId !== undefined) conversation.follow(answer.inboxId, last);
+}
+
+/** A message in other words, with its images; what was there stays as a branch. False: it was refused. */
+export async function sayInstead(
+  conversation: Conversation,
+  row: HistoryRow,
+  text: string,
+): Promise<boolean> {
+  const isDone = await attempt(async () => {
+    const images = await readImages(conversation, row);
+    putSession((await conversation.remote.branch(row.id, { place: 'before' })).session);
+    await conversation.history.loadLatest();
+    conversation.send(text, images);
+    return true;
+  });
+  return isDone === true;
 }
 
 /** A line that begins with a slash, as it was typed. */

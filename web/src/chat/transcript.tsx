@@ -50,7 +50,7 @@ export function Transcript({ conversation }: { readonly conversation: Conversati
   const draw = (line: Line): JSX.Element => {
     switch (line.type) {
       case 'message':
-        return <StillMessage conversation={conversation} row={line.row} />;
+        return <StillMessage conversation={conversation} row={line.row} fork={line.fork} />;
       case 'answer':
         return <StillAnswer conversation={conversation} item={line} />;
       case 'fold':
@@ -65,7 +65,7 @@ export function Transcript({ conversation }: { readonly conversation: Conversati
           />
         );
       case 'mark':
-        return <MarkLine conversation={conversation} id={line.key} mark={line.mark} />;
+        return <MarkLine conversation={conversation} mark={line.mark} />;
       case 'pending':
         return <PendingMessage conversation={conversation} pending={line.pending} />;
       case 'live':
@@ -150,7 +150,9 @@ function isEntry(line: Line, wanted: string): boolean {
 function guessHeight(line: Line): number {
   if (line.type === 'message' || line.type === 'answer') {
     const tools = line.type === 'answer' ? line.tools.length : 0;
-    return 64 + tools * 36 + Math.ceil(line.row.text.length / 90) * 24;
+    const lines = Math.ceil(line.row.text.length / 90);
+    // Long ones of people are cut.
+    return 64 + tools * 36 + (line.type === 'message' ? Math.min(lines, 12) : lines) * 24;
   }
   return 48;
 }

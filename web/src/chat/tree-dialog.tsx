@@ -32,10 +32,12 @@ export function TreeDialog({ conversation }: { readonly conversation: Conversati
                 if (!isCurrent) void goToBranch(conversation, leaf);
               }}
             >
-              <b>{first.role}</b>
+              <b>
+                {first.role === 'user' ? t('you') : first.role === 'assistant' ? t('answer') : first.role}
+              </b>
               <span class="brief">{first.text}</span>
               <span class="notes">
-                {count} · {shortTime(first.timestamp)}
+                {count === 1 ? t('oneMessage') : t('messages', count)} · {shortTime(first.timestamp)}
                 {isCurrent && ` · ${t('here')}`}
               </span>
             </button>

@@ -107,7 +107,7 @@ export function SessionDrawer({ session, onClose }: SessionDrawerProps): JSX.Ele
           return <Message key={item.key} conversation={conversation} row={item.row} />;
         if (item.type === 'answer') return <Answer key={item.key} conversation={conversation} item={item} />;
         return item.type === 'mark' ? (
-          <MarkLine key={item.key} conversation={conversation} id={item.key} mark={item.mark} />
+          <MarkLine key={item.key} conversation={conversation} mark={item.mark} />
         ) : null;
       })}
     </Drawer>

@@ -1,4 +1,4 @@
-import { batch, type ReadonlySignal, signal } from '@preact/signals';
+import { batch, computed, type ReadonlySignal, signal } from '@preact/signals';
 import {
   type ClientEventStream,
   type ClientSession,
@@ -7,7 +7,7 @@ import {
   type StreamEvent,
 } from 'reprise/client';
 import { client, failureText, isAbort } from './api.ts';
-import { loadDraft, saveDraft } from './drafts.ts';
+import { loadDraft, moveDraftToNew, saveUnsent, takeBackUnsent } from './drafts.ts';
 import { nextFrame } from './frames.ts';
 import { HistoryWindow } from './history.ts';
 import { type LiveTurn, liveText } from './live-turn.ts';
@@ -20,6 +20,8 @@ interface ConversationOptions {
   /** Nothing is said from where it is shown: there is no field. */
   readonly isReadOnly?: boolean;
 }
+
+const UNSENT: ReadonlySet<Pending['state']> = new Set(['sending', 'failed']);
 
 /** One open session: its history, the turn that runs, and what waits. Views read its signals and change nothing. */
 export class Conversation {
@@ -35,10 +37,15 @@ export class Conversation {
   readonly #context = signal<ContextAnswer | undefined>(undefined);
   readonly #pins = signal<ReadonlySet<string>>(new Set());
   readonly #spoken = signal('');
+  /** Computed, so that who asks is not drawn again for every word. */
+  readonly #busy = computed(
+    () => this.#pending.value.some(({ state }) => state !== 'failed') || this.#live.value !== undefined,
+  );
   readonly #ear = new TurnEar();
   #heard: { readonly by: object; readonly event: StreamEvent }[] = [];
   readonly #wasBegun: boolean;
   #isJoining = false;
+  #problem = '';
 
   constructor(agentId: string, id: string, { isNew = false, isReadOnly = false }: ConversationOptions = {}) {
     this.agentId = agentId;
@@ -47,10 +54,15 @@ export class Conversation {
     this.history = new HistoryWindow(() => this.remote, this.#gone.signal);
     this.#wasBegun = isNew;
     if (isNew) this.#state.value = 'new';
+    if (!isReadOnly) takeBackUnsent(id);
   }
 
   get state(): ReadonlySignal<'loading' | 'new' | 'ready' | 'missing'> {
     return this.#state;
+  }
+  /** Why it cannot be shown, beyond that there is none. */
+  get problem(): string {
+    return this.#problem;
   }
   /** Under which name what is being written is kept: the next new session's until there is one. */
   get draftKey(): string {
@@ -80,7 +92,7 @@ export class Conversation {
     return client.value.session(this.id, { agentId: this.agentId });
   }
   get isBusy(): boolean {
-    return this.#pending.value.some(({ state }) => state !== 'failed') || this.#live.value !== undefined;
+    return this.#busy.value;
   }
 
   /** Loads it, at an entry where one is named, and joins what runs. False: that entry is on another branch. */
@@ -93,42 +105,43 @@ export class Conversation {
       void this.refreshFacts();
       void this.join();
     } catch (error) {
-      if (error instanceof RepriseError && (error.code === 'SESSION_NOT_FOUND' || error.code === 'GONE'))
-        // What was written for a session whose first message never arrived is still to be sent.
-        this.#state.value = loadDraft(this.id) === '' ? 'missing' : 'new';
-      else this.#tell(error);
+      const isUnknown = error instanceof RepriseError && error.code === 'SESSION_NOT_FOUND';
+      const told = failureText(error) && (error as Error).message;
+      // What was written for a session whose first message never arrived is still to be sent.
+      if (isUnknown && loadDraft(this.id) !== '') this.#state.value = 'new';
+      else if (told !== undefined) {
+        this.#problem = isUnknown ? '' : told;
+        if (error instanceof RepriseError && error.code === 'GONE') moveDraftToNew(this.id);
+        this.#state.value = 'missing';
+      }
     }
     return isThere;
   }
 
-  /** What was not accepted is in the field for whoever opens it next, before what was written since. */
   close(): void {
-    const unsent = this.#pending.value.filter(({ inboxId }) => inboxId === undefined);
-    const texts = [...unsent.map(({ text }) => text), loadDraft(this.id)];
-    if (unsent.length > 0) saveDraft(this.id, [...new Set(texts)].filter((text) => text !== '').join('\n\n'));
     this.#gone.abort();
   }
 
   send(text: string, images: readonly Picture[] = []): void {
     const key = crypto.randomUUID?.() ?? String(Math.random());
-    this.#pending.value = [...this.#pending.value, { key, text, images, state: 'sending' }];
+    this.#setPending([...this.#pending.value, { key, text, images, state: 'sending' }]);
     this.#transmit(key, text, images);
   }
 
   /** A message that was refused, as it was. */
   sendAgain({ key, text, images }: Pending): void {
-    this.#pending.value = changePending(this.#pending.value, key, { state: 'sending' });
+    this.#change(key, { state: 'sending' });
     this.#transmit(key, text, images);
   }
 
   dropPending(key: string): void {
-    this.#pending.value = this.#pending.value.filter((one) => one.key !== key);
+    this.#setPending(this.#pending.value.filter((one) => one.key !== key));
   }
 
   /** Listens to a message that was accepted already. */
   follow(inboxId: string, text: string): void {
     const key = inboxId;
-    this.#pending.value = [...this.#pending.value, { key, text, images: [], state: 'running', inboxId }];
+    this.#setPending([...this.#pending.value, { key, text, images: [], state: 'running', inboxId }]);
     void this.#pump(this.remote.stream({ inboxId, signal: this.#gone.signal }), key);
   }
 
@@ -148,6 +161,15 @@ export class Conversation {
     await this.history.catchUp();
     void this.refreshFacts();
     await this.join();
+  }
+
+  /** Whether it is still what it was. */
+  async look(): Promise<void> {
+    try {
+      this.history.setView((await this.remote.get({ signal: this.#gone.signal })).session);
+    } catch (error) {
+      this.#tell(error);
+    }
   }
 
   /** After a step that changed the history: everything anew. */
@@ -201,8 +223,7 @@ export class Conversation {
     } catch (error) {
       if (isAbort(error)) return;
       const text = failureText(error);
-      if (key !== undefined)
-        this.#pending.value = changePending(this.#pending.value, key, { state: 'failed', error: text ?? '' });
+      if (key !== undefined) this.#change(key, { state: 'failed', error: text ?? '' });
       else if (text !== undefined) say(text, { kind: 'error' });
     }
     await this.#settle(by, key);
@@ -212,23 +233,30 @@ export class Conversation {
     if (event.type === 'session' && key !== undefined) {
       const { inboxId } = event;
       if (this.#state.value === 'new') this.#state.value = 'ready';
-      // What is in the field by now may be the next one.
-      const said = this.#pending.value.find((one) => one.key === key)?.text;
-      if (said === loadDraft(this.id)) saveDraft(this.id, '');
-      this.#pending.value = changePending(this.#pending.value, key, {
-        state: 'running',
-        ...(inboxId !== undefined && { inboxId }),
-      });
+      this.#change(key, { state: 'running', ...(inboxId !== undefined && { inboxId }) });
     } else if (event.type === 'queued') {
-      if (key !== undefined)
-        this.#pending.value = changePending(this.#pending.value, key, { state: 'waiting' });
+      if (key !== undefined) this.#change(key, { state: 'waiting' });
       this.#queued.value = Math.max(this.#queued.value, this.#waitingCount());
     } else if (event.type === 'turn_start' && key !== undefined) {
-      this.#pending.value = changePending(this.#pending.value, key, { state: 'running' });
+      this.#change(key, { state: 'running' });
       this.#queued.value = this.#waitingCount();
     }
     this.#heard.push({ by, event });
     if (this.#heard.length === 1) nextFrame(() => this.#flush());
+  }
+
+  #change(key: string, change: Partial<Pending>): void {
+    this.#setPending(changePending(this.#pending.value, key, change));
+  }
+
+  /** What the server has not accepted is kept in the tab (I-71). */
+  #setPending(list: readonly Pending[]): void {
+    this.#pending.value = list;
+    const unsent = list.filter(({ state, inboxId }) => inboxId === undefined && UNSENT.has(state));
+    saveUnsent(
+      this.id,
+      unsent.map(({ text }) => text),
+    );
   }
 
   #waitingCount(): number {

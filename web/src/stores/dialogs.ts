@@ -3,7 +3,8 @@ import type { Conversation } from './conversation.ts';
 
 /** What is open in front of the page; one at a time. */
 export type DialogState =
-  | { readonly kind: 'search' | 'keys' | 'settings' }
+  | { readonly kind: 'keys' | 'settings' }
+  | { readonly kind: 'search'; readonly text?: string }
   | { readonly kind: 'compact' | 'tree' | 'rename'; readonly conversation: Conversation }
   | { readonly kind: 'explain'; readonly conversation: Conversation; readonly turnId: string }
   /** What a command answered, where it is more than a line. */

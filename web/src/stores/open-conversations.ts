@@ -60,10 +60,14 @@ export function keepOpen(): () => void {
         }
     });
   });
+  let wasListed = '';
   const stopNews = effect(() => {
     const current = shown.value;
     const listed = current && knownSession(current.id);
     if (current !== undefined && listed !== undefined) untracked(() => void current.catchUp(listed.lastSeq));
+    // It left the list: renamed out of a filter, or somebody deleted it.
+    else if (current?.id === wasListed) untracked(() => void current.look());
+    wasListed = listed?.id ?? '';
   });
   const stopToken = effect(() => {
     if (token.value !== '') return;

@@ -1,5 +1,5 @@
 import { batch, computed, effect, type ReadonlySignal, signal, untracked } from '@preact/signals';
-import type { AgentView, SessionListQuery, SessionView } from 'reprise/client';
+import type { AgentView, SessionList, SessionListQuery, SessionView } from 'reprise/client';
 import { attempt, client, failureText } from './api.ts';
 import { token } from './auth.ts';
 import { matchesText, mergeSessions } from './merge-sessions.ts';
@@ -9,11 +9,13 @@ import { say } from './toasts.ts';
 export interface Facets {
   readonly agentId: string;
   readonly channel: string;
+  /** An id, or a part of a name. */
+  readonly member: string;
   readonly kind: string;
   readonly status: 'open' | 'deleted' | 'any';
 }
 
-export const NO_FACETS: Facets = { agentId: '', channel: '', kind: '', status: 'open' };
+export const NO_FACETS: Facets = { agentId: '', channel: '', member: '', kind: '', status: 'open' };
 
 export const filterText = signal('');
 export const facets = signal<Facets>(NO_FACETS);
@@ -86,12 +88,18 @@ export async function loadMore(): Promise<void> {
   isLoading = false;
 }
 
+async function firstPage(): Promise<Pick<SessionList, 'data' | 'cursor'>> {
+  if (facets.value.member === '') return client.value.sessions(listQuery());
+  const { sessionsOfMember } = await import('./member-sessions.ts');
+  return { data: await sessionsOfMember(facets.value), cursor: null };
+}
+
 /** From the top, for other filters. What is shown stays until the answer is here. */
 async function reload(): Promise<void> {
   const mine = ++generation;
   isLoading = false;
   await attempt(async () => {
-    const page = await client.value.sessions(listQuery());
+    const page = await firstPage();
     if (mine !== generation) return;
     batch(() => {
       loaded.value = page.data;
@@ -103,6 +111,8 @@ async function reload(): Promise<void> {
 
 /** What changed lately is at the top: one page tells. */
 async function refreshSessions(): Promise<void> {
+  // Asked for channel by channel: not every few seconds.
+  if (facets.value.member !== '') return;
   const mine = generation;
   try {
     const page = await client.value.sessions(listQuery());

@@ -12,6 +12,13 @@ export interface MessageItem {
   readonly key: string;
   readonly seq: number;
   readonly row: HistoryRow;
+  readonly fork?: ForkPlace | undefined;
+}
+
+/** The conversation was gone on with more than once here: what each branch begins with, and which one is shown. */
+export interface ForkPlace {
+  readonly ids: readonly string[];
+  readonly at: number;
 }
 
 export interface ToolUse {
@@ -30,6 +37,7 @@ export interface AnswerItem {
   readonly seq: number;
   readonly row: HistoryRow;
   readonly tools: readonly ToolUse[];
+  readonly fork?: ForkPlace | undefined;
   /** Set on the last answer of a turn. */
   readonly turn?: TurnEnd;
 }
@@ -79,9 +87,17 @@ export function transcriptItems(rows: readonly HistoryRow[]): readonly Item[] {
   );
   const told = new Set<string>();
   const items: Item[] = [];
+  let fork: ForkPlace | undefined;
+  const lastSaid = rows.findLast(({ role }) => role !== 'custom')?.seq ?? 0;
   for (const row of rows) {
-    const item = itemOf(row, { results, shortened, told, items });
-    if (item !== undefined) items.push(item);
+    const { branches: ids } = row;
+    // A branch may begin with what is not shown.
+    if (ids !== undefined) fork = { ids, at: ids.indexOf(row.id) };
+    const item = itemOf(row, { results, shortened, told, items, isLast: row.seq > lastSaid });
+    if (item === undefined) continue;
+    const isSaid = item.type === 'message' || item.type === 'answer';
+    items.push(isSaid && fork !== undefined ? { ...item, fork } : item);
+    if (isSaid) fork = undefined;
   }
   return foldCompacted(items, rows);
 }
@@ -93,6 +109,7 @@ interface Seen {
   /** Results that stand with their call. */
   readonly told: Set<string>;
   readonly items: Item[];
+  readonly isLast: boolean;
 }
 
 function itemOf(row: HistoryRow, seen: Seen): Item | undefined {
@@ -135,7 +152,7 @@ function itemOf(row: HistoryRow, seen: Seen): Item | undefined {
   }
 }
 
-function markOf(row: HistoryRow, { items }: Seen): Item | undefined {
+function markOf(row: HistoryRow, { items, isLast }: Seen): Item | undefined {
   const { id: key, seq, details } = row;
   const data = isRecord(details?.['data']) ? details['data'] : {};
   switch (details?.['customType']) {
@@ -154,7 +171,10 @@ function markOf(row: HistoryRow, { items }: Seen): Item | undefined {
         ? { type: 'mark', key, seq, mark: { kind: 'reset', next: data['next'] } }
         : undefined;
     case 'reprise.leaf':
-      return 'undoes' in data ? { type: 'mark', key, seq, mark: { kind: 'leaf' } } : undefined;
+      // Where something was said since, or a branch was chosen, the branches themselves tell.
+      return isLast && 'undoes' in data && !('branch' in data)
+        ? { type: 'mark', key, seq, mark: { kind: 'leaf' } }
+        : undefined;
     case 'reprise.lost':
       return { type: 'mark', key, seq, mark: { kind: 'lost', text: row.text } };
     default:

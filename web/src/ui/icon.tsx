@@ -10,7 +10,7 @@ const PATHS = {
   image: 'M4 5h16v14H4zM4 16l5-5 4 4 3-3 4 4M9 9h.01',
   copy: 'M9 9h11v11H9zM5 15V4h11',
   check: 'M5 12l5 5L20 7',
-  more: 'M5 12h.01M12 12h.01M19 12h.01',
+  more: 'M4.4 12h1.2M11.4 12h1.2M18.4 12h1.2',
   close: 'M6 6l12 12M18 6L6 18',
   down: 'M12 5v14M6 13l6 6 6-6',
   chevron: 'M9 6l6 6-6 6',

@@ -1,0 +1,162 @@
+import { randomBytes } from 'node:crypto';
+import { crc32, deflateSync } from 'node:zlib';
+import type { Browser, Locator, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { scripted } from '../support/engine.ts';
+import { type OpenedServer, openServer, TOKEN } from '../support/server.ts';
+import { complaintsOf } from './support/axe.ts';
+import { openBrowser, openPage } from './support/browser.ts';
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await openBrowser();
+}, 120_000);
+afterAll(() => browser?.close());
+
+const answers = (page: Page): Locator => page.locator('.answer:not(.live) .markdown');
+const said = (page: Page): Locator => page.locator('.message.user .said');
+const switcher = (page: Page): Locator => page.locator('.switcher');
+
+async function talk(at: OpenedServer, ...texts: readonly string[]): Promise<void> {
+  for (const message of texts) await (await at.chat({ message, sessionId: 's' })).text();
+}
+
+async function choose(page: Page, where: Locator, name: string): Promise<void> {
+  await where.hover();
+  await where.getByRole('button', { name: /^Actions/ }).click();
+  await page.getByRole('menuitem', { name }).click();
+}
+
+async function sayInstead(page: Page, at: number, text: string): Promise<void> {
+  await choose(page, page.locator('.message.user').nth(at), 'Edit');
+  await page.getByLabel('Message', { exact: true }).fill(text);
+  await page.keyboard.press('Enter');
+}
+
+/** A picture that cannot be packed small. */
+function noise(side: number): Buffer {
+  const chunk = (type: string, data: Buffer): Buffer => {
+    const body = Buffer.concat([Buffer.from(type), data]);
+    const [length, sum] = [Buffer.alloc(4), Buffer.alloc(4)];
+    length.writeUInt32BE(data.length);
+    sum.writeUInt32BE(crc32(body));
+    return Buffer.concat([length, body, sum]);
+  };
+  const head = Buffer.from([0, 0, 0, side, 0, 0, 0, side, 8, 2, 0, 0, 0]);
+  const lines = Array.from({ length: side }, () => Buffer.concat([Buffer.alloc(1), randomBytes(side * 3)]));
+  const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+  const data = chunk('IDAT', deflateSync(Buffer.concat(lines)));
+  return Buffer.concat([signature, chunk('IHDR', head), data, chunk('IEND', Buffer.alloc(0))]);
+}
+
+describe('I-76 where a conversation branches', () => {
+  test('its message leads to each way it went on, after a retry and after an edit, and back', async () => {
+    await using at = await openServer(scripted(['one', 'two', 'three', 'four']));
+    await talk(at, 'tell me');
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page, complaints } = opened;
+    await page.goto(`${at.url}/#/s/main/s`);
+    await answers(page).getByText('one').waitFor();
+    expect(await switcher(page).count()).toBe(0);
+    await choose(page, page.locator('.answer'), 'Answer again');
+    await answers(page).getByText('two').waitFor();
+    await expect.poll(() => switcher(page).textContent()).toBe('‹2/2›');
+    await sayInstead(page, 0, 'tell me more');
+    await answers(page).getByText('three').waitFor();
+    await expect.poll(() => switcher(page).textContent()).toBe('‹3/3›');
+    // It says where it is to who cannot see it, and the way on is closed at the end.
+    const group = page.getByRole('group', { name: 'Branch 3 of 3' });
+    expect(await group.getByRole('button', { name: 'Next branch' }).isDisabled()).toBe(true);
+    expect(await complaintsOf(page)).toEqual([]);
+    // With keys alone: the button stays under them while there is a branch before.
+    const focused = (): Promise<string | null> =>
+      page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? null);
+    await group.getByRole('button', { name: 'Branch before' }).focus();
+    for (const [answer, next] of [
+      ['two', 'Branch before'],
+      ['one', 'Next branch'],
+    ] as const) {
+      await page.keyboard.press('Enter');
+      await expect.poll(() => answers(page).allTextContents()).toEqual([answer]);
+      await expect.poll(focused).toBe(next);
+    }
+    expect(await switcher(page).textContent()).toBe('‹1/3›');
+    expect(await said(page).allTextContents()).toEqual(['tell me']);
+    // What is said now goes on from the branch that is shown.
+    await page.getByLabel('Message', { exact: true }).fill('and then?');
+    await page.keyboard.press('Enter');
+    await answers(page).getByText('four').waitFor();
+    await expect.poll(() => said(page).allTextContents()).toEqual(['tell me', 'and then?']);
+    await switcher(page).getByRole('button', { name: 'Next branch' }).click();
+    await expect.poll(() => answers(page).allTextContents()).toEqual(['two']);
+    await page.locator('.toast').last().getByRole('button', { name: 'Undo' }).click();
+    await expect.poll(() => answers(page).allTextContents()).toEqual(['one', 'four']);
+    await page.reload();
+    await expect.poll(() => answers(page).allTextContents()).toEqual(['one', 'four']);
+    expect(await switcher(page).textContent()).toBe('‹1/3›');
+    expect(complaints).toEqual([]);
+  });
+
+  test('an earlier message is said anew in its place, with its image, and what followed stays as a branch', async () => {
+    const model = scripted(['one', 'two', 'three']);
+    await using at = await openServer(model);
+    // One in its line, one that is kept beside it.
+    const images = [1, 160].map((side) => ({ data: noise(side).toString('base64'), mimeType: 'image/png' }));
+    await (await at.chat({ message: 'look', sessionId: 's', images })).text();
+    await talk(at, 'go on');
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await page.goto(`${at.url}/#/s/main/s`);
+    await answers(page).getByText('two').waitFor();
+    await sayInstead(page, 0, 'look closer');
+    await answers(page).getByText('three').waitFor();
+    await expect.poll(() => said(page).allTextContents()).toEqual(['look closer']);
+    const asked = JSON.stringify(model.requests.at(-1));
+    for (const { data } of images) expect(asked.includes(data)).toBe(true);
+    await switcher(page).getByRole('button', { name: 'Branch before' }).click();
+    await expect.poll(() => said(page).allTextContents()).toEqual(['look', 'go on']);
+  });
+
+  test('the first of two messages that were answered together can be said anew', async () => {
+    await using at = await openServer(scripted(['together', 'alone']));
+    const { store } = at.reprise;
+    const { id } = await store.create({ id: 's', key: 'agent:main:session:s' });
+    const message = (role: string, text: string): object => ({
+      type: 'message',
+      message: { role, content: [{ type: 'text', text }] },
+    });
+    await store.append(id, [
+      message('user', 'a'),
+      message('user', 'b'),
+      message('assistant', 'both'),
+    ] as never);
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await page.goto(`${at.url}/#/s/main/s`);
+    await answers(page).getByText('both').waitFor();
+    await sayInstead(page, 0, 'A');
+    await answers(page).getByText('together').waitFor();
+    await expect.poll(() => said(page).allTextContents()).toEqual(['A']);
+    expect(await switcher(page).textContent()).toBe('‹2/2›');
+  });
+
+  test('a long branch opens at the message it begins with, however far its end is', async () => {
+    await using at = await openServer(scripted(['short']));
+    const { store } = at.reprise;
+    const { id } = await store.create({ id: 's', key: 'agent:main:session:s' });
+    const entry = (i: number): object => ({
+      type: 'message',
+      message: { role: i % 2 === 0 ? 'user' : 'assistant', content: [{ type: 'text', text: `entry ${i}` }] },
+    });
+    await store.append(id, Array.from({ length: 400 }, (_, i) => entry(i)) as never);
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await page.goto(`${at.url}/#/s/main/s/2`);
+    await sayInstead(page, 0, 'another beginning');
+    await answers(page).getByText('short').waitFor();
+    await switcher(page).getByRole('button', { name: 'Branch before' }).click();
+    await said(page).getByText('entry 0', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Jump to latest' }).click();
+    await answers(page).getByText('entry 399').waitFor();
+  });
+});

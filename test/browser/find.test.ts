@@ -1,0 +1,90 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { scripted } from '../support/engine.ts';
+import { openServer, TOKEN } from '../support/server.ts';
+import { complaintsOf } from './support/axe.ts';
+import { openBrowser, openPage } from './support/browser.ts';
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await openBrowser();
+}, 120_000);
+afterAll(() => browser?.close());
+
+const message = (role: string, text: string): object => ({
+  type: 'message',
+  message: { role, content: [{ type: 'text', text }] },
+});
+
+describe('what is looked for', () => {
+  test('a search with many hits says how many there are and shows older ones when asked', async () => {
+    await using at = await openServer(scripted([]));
+    const { store } = at.reprise;
+    const { id } = await store.create({ id: 's', key: 'agent:main:session:s' });
+    const lines = Array.from({ length: 70 }, (_, i) => message('user', `needle ${i}`));
+    await store.append(id, lines as never);
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await page.locator('.session').waitFor();
+    await page.keyboard.press('Control+k');
+    await page.locator('.search-field').fill('needle');
+    const hits = page.locator('.hits [role=option]');
+    await page.getByText('50 found').waitFor();
+    expect(await hits.count()).toBe(50);
+    await page.getByRole('button', { name: 'Show older ones' }).click();
+    await page.getByText('70 found').waitFor();
+    expect(await hits.last().textContent()).toContain('needle 0');
+    await page.getByRole('button', { name: 'Show older ones' }).waitFor({ state: 'detached' });
+  });
+
+  test('what was said on a channel is found by its channel, under the name of its session, though the list has not come to it', async () => {
+    await using at = await openServer(scripted([]));
+    const { store } = at.reprise;
+    const rain = [message('user', 'Will it rain on Friday?'), message('assistant', 'It will.')];
+    const { id } = await store.create({ id: 'tg', key: 'agent:main:telegram:direct:42' });
+    await store.append(id, rain as never);
+    for (let i = 0; i < 130; i++) {
+      const other = await store.create({ id: `o${i}`, key: `agent:main:session:o${i}` });
+      await store.append(other.id, [message('user', i < 60 ? `rain ${i}` : `sun ${i}`)] as never);
+    }
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await page.locator('.session').first().waitFor();
+    expect(await page.locator('.session').getByText('Will it rain').count()).toBe(0);
+    // In the field that knows names only; it leads to the one that knows words.
+    await page.getByLabel('Filter sessions').fill('rain friday');
+    await page.getByText('Nothing fits these filters').waitFor();
+    await page.getByRole('button', { name: 'Search what was said' }).click();
+
+    const hits = page.locator('.hits [role=option]');
+    await expect.poll(() => hits.locator('b').allTextContents()).toEqual(['Will it rain on Friday?']);
+    expect(await hits.locator('.badge').textContent()).toBe('telegram');
+    await page.locator('.search-field').fill('rain');
+    await page.getByText('50 found').waitFor();
+    await page.getByRole('dialog').getByLabel('Channel').selectOption('telegram');
+    await expect.poll(() => hits.count()).toBe(1);
+    expect(await complaintsOf(page)).toEqual([]);
+    await page.locator('.search-field').press('Enter');
+    await page.locator('.flash').getByText('Will it rain on Friday?').waitFor();
+  });
+
+  test('a link to a session that is not there, or cannot be, says so and leads on', async () => {
+    await using at = await openServer(scripted(['hello']));
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    for (const [hash, told] of [
+      ['#/s/main/nobody', 'There is no such session'],
+      ['#/s/nobody/s', 'There is no such session'],
+      ['#/s/main/..%2F..%2Fetc', 'This session cannot be shown'],
+    ] as const) {
+      await page.goto(`${at.url}/${hash}`);
+      await page.getByRole('heading', { name: told }).waitFor();
+      expect(await page.locator('[aria-busy=true]').count()).toBe(0);
+      await page.getByRole('main').getByRole('link', { name: 'New chat' }).click();
+      await page.getByText('Say something to begin').waitFor();
+    }
+    await page.getByLabel('Message', { exact: true }).fill('hi');
+    await page.keyboard.press('Enter');
+    await page.locator('.answer:not(.live)').getByText('hello').waitFor();
+  });
+});

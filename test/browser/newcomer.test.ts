@@ -1,0 +1,124 @@
+import { readFileSync } from 'node:fs';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { scripted } from '../support/engine.ts';
+import { gate, type OpenedServer, openServer, TOKEN } from '../support/server.ts';
+import { complaintsOf } from './support/axe.ts';
+import { openBrowser, openPage } from './support/browser.ts';
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await openBrowser();
+}, 120_000);
+afterAll(() => browser?.close());
+
+const bar = (page: Page) => page.locator('.context > summary');
+
+async function hear(at: OpenedServer, sender: { id: string; name: string }, text: string): Promise<void> {
+  const body = { text, channel: 'telegram', peer: '-100', peerKind: 'group', sender };
+  const headers = { 'content-type': 'application/json' };
+  await (
+    await at.request('/api/inbound?wait=20', { method: 'POST', headers, body: JSON.stringify(body) })
+  ).text();
+}
+
+describe('somebody who never saw the page', () => {
+  test('finds where the context went, what a summary stands for, and how to get it back', async () => {
+    const long = 'Long words about many things. '.repeat(80);
+    const model = scripted(
+      [...Array.from({ length: 16 }, (_, i) => `answer ${i} ${long}`), 'A SUMMARY of it'],
+      20_000,
+    );
+    await using at = await openServer(model);
+    for (let i = 0; i < 16; i++)
+      await (await at.chat({ message: `question ${i} about src/file-${i}.ts`, sessionId: 's' })).text();
+    const session = await at.reprise.session({ id: 's' });
+    expect(await session.compact()).not.toBeNull();
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page, complaints } = opened;
+    await page.goto(`${at.url}/#/s/main/s`);
+    await page.locator('.answer').getByText('answer 15').waitFor();
+    await bar(page).click();
+    const panel = page.locator('.popped');
+    await panel.getByText('What the model is sent').waitFor();
+    const { split } = await session.context();
+    const parts = await panel.locator('dt').allTextContents();
+    expect(parts).toEqual(['Summary of older messages', 'Earlier messages', 'Last message and after']);
+    expect(Object.values(split).filter((tokens) => tokens > 0)).toHaveLength(parts.length);
+    expect(await complaintsOf(page)).toEqual([]);
+    await panel.getByRole('button', { name: 'Show the summary' }).click();
+    const rule = page.locator('.fold');
+    await rule.getByText(/^\d+ messages → summary$/).waitFor();
+    await panel.waitFor({ state: 'detached' });
+    await rule.getByRole('button', { name: 'Originals' }).click();
+    await page.locator('.said').getByText('question 0 about').waitFor();
+    await rule.getByRole('button', { name: 'Undo' }).click();
+    await rule.waitFor({ state: 'detached' });
+    expect((await session.context()).split.summary).toBe(0);
+    expect(complaints).toEqual([]);
+  });
+
+  test('sees on a channel who said what, and takes the whole of it along as a file', async () => {
+    await using at = await openServer(scripted(['Noted.', 'On Friday.']));
+    await hear(at, { id: '1', name: 'Ada' }, 'our meeting is on Friday');
+    await hear(at, { id: '2', name: 'Ben' }, 'when is our meeting?');
+    const { sessions } = await at.reprise.sessions({ limit: 1 });
+    const id = sessions[0]?.id ?? '';
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await page.locator('.session').click();
+    await page.locator('.answer').getByText('On Friday.').waitFor();
+    const users = page.locator('.message.user');
+    expect(await users.locator('header b').allTextContents()).toEqual(['Ada', 'Ben']);
+    expect(await users.locator('.said').allTextContents()).toEqual([
+      'our meeting is on Friday',
+      'when is our meeting?',
+    ]);
+    await page
+      .locator('.chat-head')
+      .getByRole('button', { name: /^Actions/ })
+      .click();
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('menuitem', { name: 'Export' }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe(`${id}.jsonl`);
+    const file = readFileSync(await download.path());
+    expect(file.equals(await at.reprise.store.exportSession(id))).toBe(true);
+  });
+
+  test('narrows the list to the sessions in which one member spoke', async () => {
+    await using at = await openServer(scripted(['Hi.', 'Hello.', 'Good day.']));
+    await hear(at, { id: '1', name: 'Ada' }, 'I am in a group');
+    await (await at.chat({ message: 'nobody else is here', sessionId: 'own' })).text();
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    const names = page.locator('.session .name');
+    await expect.poll(() => names.count()).toBe(2);
+    await page.locator('.facets > summary').click();
+    await page.locator('.facets').getByLabel('Member').fill('ada');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => names.allTextContents()).toEqual(['[Ada] I am in a group']);
+    await page.locator('.facets').getByLabel('Member').fill('nobody');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Clear filters' }).click();
+    await expect.poll(() => names.count()).toBe(2);
+  });
+
+  test('is told that a slow server is waited for, and what came of it', async () => {
+    await using at = await openServer(scripted(['hello']));
+    await (await at.chat({ message: 'hi', sessionId: 's' })).text();
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    const { opened: answers, open } = gate();
+    await page.route('**/sessions/s?*', async (asked) => {
+      await answers;
+      await asked.continue();
+    });
+    await page.goto(`${at.url}/#/s/main/s`);
+    await page.getByText('Loading …').waitFor();
+    open();
+    await page.locator('.answer').getByText('hello').waitFor();
+    expect(await page.getByText('Loading …').count()).toBe(0);
+  });
+});

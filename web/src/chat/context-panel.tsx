@@ -1,0 +1,73 @@
+import type { JSX } from 'preact';
+import { shortCount } from '../format.ts';
+import type { Conversation } from '../stores/conversation.ts';
+import { dialog } from '../stores/dialogs.ts';
+import { conversation } from '../stores/open-conversations.ts';
+import { type StringName, t } from '../strings.ts';
+import { contextParts } from './context-parts.ts';
+import { withSteps } from './steps-later.ts';
+
+const WORDS: Readonly<Record<string, StringName>> = {
+  system: 'partSystem',
+  tools: 'partTools',
+  summary: 'partSummary',
+  history: 'partHistory',
+  newest: 'partNewest',
+};
+
+/** What people call a part of the context; one a newer server tells of has its own name. */
+export function partName(name: string): string {
+  const word = WORDS[name];
+  return word === undefined ? name : t(word);
+}
+
+/** Where the context went, and what can be done about it. */
+export function ContextPanel(): JSX.Element | null {
+  const current = conversation.value;
+  const report = current?.context.value;
+  if (current === undefined || report === undefined) return null;
+  const { split, budget, tokens, window } = report;
+  return (
+    <div class="popped">
+      <p>
+        <b>{t('contextSent')}</b>
+      </p>
+      <p>{t('contextOf', shortCount(tokens), shortCount(window.tokens))}</p>
+      <dl>
+        {contextParts(report).parts.map((part) => (
+          <div key={part.name}>
+            <dt>
+              <i class={`part ${part.name}`} />
+              {partName(part.name)}
+            </dt>
+            <dd>{part.tokens.toLocaleString('en')}</dd>
+          </div>
+        ))}
+      </dl>
+      <p class="hint">{t('contextFull', shortCount(budget))}</p>
+      <div class="does">
+        {(split['summary'] ?? 0) > 0 && (
+          <button type="button" onClick={(event) => showSummary(current, event.currentTarget)}>
+            {t('showSummary')}
+          </button>
+        )}
+        {current.history.view.value?.status === 'open' && (
+          <button
+            type="button"
+            onClick={() => {
+              dialog.value = { kind: 'compact', conversation: current };
+            }}
+          >
+            {t('compact')}
+          </button>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function showSummary(current: Conversation, button: HTMLElement): void {
+  const panel = button.closest('details');
+  if (panel !== null) panel.open = false;
+  void withSteps((steps) => steps.showSummary(current));
+}
