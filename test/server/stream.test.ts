@@ -190,7 +190,7 @@ describe('a chat over HTTP', () => {
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ sessionId: 's' }),
       });
-      expect(await stopped.json()).toEqual({ stopped: true, cancelled: 0 });
+      expect(await stopped.json()).toEqual({ stopped: true, cancelled: 0, children: 0 });
     }
     expect(events.at(-1)).toMatchObject({ type: 'error', code: 'ABORTED' });
     expect(JSON.stringify((await at.reprise.store.read('s')).entries)).toContain('half ');

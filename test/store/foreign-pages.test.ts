@@ -131,6 +131,6 @@ test('a file that other tools append to is read whole, once and in the same orde
         rmSync(home, { recursive: true, force: true });
       }
     }),
-    { numRuns: 5, seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7), endOnFailure: true },
+    { numRuns: 3, seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7), endOnFailure: true },
   );
 }, 300_000);

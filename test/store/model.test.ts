@@ -163,8 +163,8 @@ async function openReal(kind: StoreKind): Promise<{ under: StoreUnderTest; remov
 }
 
 test.each([
-  ['memory', 40],
-  ['jsonl', 12],
+  ['memory', 24],
+  ['jsonl', 8],
 ] as const)('the %s store answers every sequence of operations as the model does', async (kind, numRuns) => {
   await fc.assert(
     fc.asyncProperty(fc.array(operation, { minLength: 10, maxLength: 40 }), async (operations) => {

@@ -6,7 +6,7 @@ import { deepFreeze } from '../support/freeze.ts';
 import { CLASSES, histories, historyBytes, steps } from '../support/histories.ts';
 import { MODEL, promptOf, REQUEST_KINDS, request } from '../support/requests.ts';
 
-const RUNS = Number(process.env['REPRISE_PROPERTY_RUNS'] ?? 1500);
+const RUNS = Number(process.env['REPRISE_PROPERTY_RUNS'] ?? 1000);
 const SEED = Number(process.env['REPRISE_PROPERTY_SEED'] ?? 20250101);
 
 function read(bytes: Buffer): readonly Entry[] | undefined {

@@ -158,7 +158,7 @@ async function storeChecks(home: Home, rebuildSearch: boolean): Promise<Check[]>
     {
       name: 'sessions',
       ok: true,
-      detail: `${sessions} sessions, ${bytes.toLocaleString('en')} bytes of transcripts`,
+      detail: `${sessions} sessions, ${bytes.toLocaleString('en')} bytes of transcripts; "reprise verify" reads every line of them`,
     },
     ...(rebuilding === undefined
       ? []

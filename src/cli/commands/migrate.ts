@@ -95,7 +95,7 @@ async function planOnly(left: Store, { source, target, run, json }: Plan): Promi
 export function contents({ sessions, bytes, blobs, items, convlog }: StoreDigest): string {
   const parts = [
     `${count(sessions.size)} sessions`,
-    `${count(items.count)} messages`,
+    `${count(items.count)} accepted messages`,
     `${count(blobs.count)} blobs`,
     `${count(convlog.count)} lines of channels`,
   ];

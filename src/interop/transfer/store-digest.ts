@@ -172,8 +172,8 @@ export function differences(
 
 const NAMES = {
   blobs: 'blobs',
-  items: 'messages',
-  itemStates: 'messages',
+  items: 'accepted messages',
+  itemStates: 'accepted messages',
   inbound: 'keys of messages',
   keys: 'session keys',
   convlog: 'lines of channels',
