@@ -58,15 +58,17 @@ runSteps([
   ...suites,
 ]);
 
-let [passed, failed] = [0, 0];
+let [passed, failed, skipped] = [0, 0, 0];
 for (const { report } of suites) {
   const counts = JSON.parse(readFileSync(report, 'utf8')) as {
     numPassedTests: number;
     numFailedTests: number;
+    numPendingTests: number;
   };
   passed += counts.numPassedTests;
   failed += counts.numFailedTests;
+  skipped += counts.numPendingTests;
 }
-console.log(`\n${passed} passed, ${failed} failed`);
+console.log(`\n${passed} passed, ${failed} failed, ${skipped} skipped (each says why)`);
 if (!hasBrowser)
   console.log('left out: the tests of the page in a browser. They need Chromium (apt-get install chromium).');
