@@ -42,7 +42,7 @@ function withoutPassword(text: string): string {
   if (!text.includes('://') || !URL.canParse(text)) return bare;
   const url = new URL(text);
   // A slash in the password ends the host for whoever reads addresses, and the rest would be shown as a path.
-  if (url.password === '' && bare !== text) return bare;
+  if (url.password === '' && bare !== text) return url.search === '' ? bare : `${url.protocol}//${MASK}`;
   if (url.password === '' && url.search === '' && url.username === '') return text;
   if (url.password !== '') url.password = MASK;
   else if (url.protocol.startsWith('http') && url.username !== '') url.username = MASK;

@@ -32,9 +32,14 @@ export class AnswerLimit {
         },
       },
     );
-    // Never half a call.
+    // Never half a call, nor half a character: no provider would take it back.
     const isText = event.type === 'text_delta' || event.type === 'thinking_delta';
-    return { taken: isText ? { ...event, text: event.text.slice(0, this.#left) } : undefined, error };
+    return {
+      taken: isText
+        ? { ...event, text: event.text.slice(0, this.#left).replace(/[\ud800-\udbff]$/, '') }
+        : undefined,
+      error,
+    };
   }
 }
 

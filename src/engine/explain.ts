@@ -78,7 +78,7 @@ function storedLeaf(
 }
 
 function rebuild(all: readonly Entry[], { leaf }: CallManifest, frame: RequestFrame): ModelRequest {
-  return makeView(all, frame, leaf).request;
+  return makeView(all, frame, { leaf }).request;
 }
 
 function prefixReport(

@@ -59,18 +59,30 @@ export async function viewContext(
 ): Promise<ContextView> {
   const { entries: stored } = await store.tail(sessionId);
   const entries: Entry[] = stored.flatMap(({ entry }) => (entry.type === 'session' ? [] : [entry as Entry]));
-  return makeView(hydrateBlobs(entries, await loadBlobs(store, sessionId, entries)), frame);
+  const blobs = await loadBlobs(store, sessionId, entries);
+  // With large parts put back in, a request is more than should stay in memory.
+  return makeView(hydrateBlobs(entries, blobs), frame, { isShared: blobs.size === 0 });
 }
 
-export function makeView(entries: readonly Entry[], frame: RequestFrame, leaf?: string | null): ContextView {
+export interface ViewOptions {
+  /** Unset: where the history goes on. */
+  readonly leaf?: string | null | undefined;
+  /** The next request will begin with the messages of this one. */
+  readonly isShared?: boolean;
+}
+
+export function makeView(
+  entries: readonly Entry[],
+  frame: RequestFrame,
+  { leaf, isShared = false }: ViewOptions = {},
+): ContextView {
   const { model, system, tools, maxOutputTokens, profile, calibration } = frame;
   const selection = selectContext(entries, { leaf });
   const { messages: projected, thinkingLevel: before } = projectSelection(selection, {
     target: model.target,
     carrier: profile.carrier,
   });
-  // Somewhere back in the history: nobody goes on from there.
-  const messages = leaf === undefined ? sharedMessages(selection.entries[0], projected) : projected;
+  const messages = isShared ? sharedMessages(selection.entries[0], projected) : projected;
   const thinkingLevel = frame.thinkingLevel ?? (before as ThinkingLevel | undefined);
   const split = splitTokens(selection, system, tools);
   const fixedTokens = split.system + split.tools;

@@ -148,7 +148,9 @@ async function* walkBack(
   const release = (parentId: string | null): Line[] => {
     const beside = children.get(parentId) ?? [];
     children.delete(parentId);
-    if (last !== undefined && beside.length > 1) last.branches = beside.reverse();
+    // In a file with lost parents a line may hang where it does not say.
+    if (last !== undefined && beside.length > 1 && beside.includes(last.entry.id))
+      last.branches = beside.reverse();
     const known = held;
     held = [];
     return known;

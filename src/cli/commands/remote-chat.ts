@@ -23,6 +23,9 @@ import { PipedLines } from '../repl/line-source.ts';
 import { promptText } from '../repl/one-shot.ts';
 import { TerminalLines } from '../repl/terminal-lines.ts';
 
+/** Why an answer is left: `/stop` was typed, which also ends what waits and the children. An interrupt does not. */
+const EVERYTHING = Symbol('everything');
+
 /** Where the next message goes: a session, or a key whose session the server finds or makes. */
 type Target = { readonly sessionId: string } | { readonly sessionKey: string };
 
@@ -118,7 +121,7 @@ class RemoteChat implements Answerer {
   #meanwhile(line: string): boolean {
     const parsed = parseCommand(line, { surface: 'repl' });
     if (parsed === undefined || !('name' in parsed) || parsed.name !== 'stop') return false;
-    this.#running?.abort();
+    this.#running?.abort(EVERYTHING);
     return true;
   }
 
@@ -195,8 +198,10 @@ class RemoteChat implements Answerer {
     this.#target = { sessionId };
     this.#isNew = false;
     this.#label = undefined;
-    if (label !== undefined)
-      await this.#backend.client.session(sessionId, { agentId: this.#agentId }).patch({ label });
+    if (label === undefined) return;
+    const session = this.#backend.client.session(sessionId, { agentId: this.#agentId });
+    // The message is accepted: its answer is shown whatever the name becomes.
+    await session.patch({ label }).catch(sayFailure);
   }
 
   async #sessionId(): Promise<string> {
@@ -214,14 +219,19 @@ class RemoteChat implements Answerer {
     const { client } = this.#backend;
     const stop = this.#running?.signal;
     const halt = async (): Promise<void> => {
+      const waiting = stop?.reason === EVERYTHING;
       if ('sessionId' in this.#target)
-        await client.session(this.#target.sessionId, { agentId: this.#agentId }).stop();
+        await client.session(this.#target.sessionId, { agentId: this.#agentId }).stop({ waiting });
     };
     const onAbort = (): void => void halt().catch(() => undefined); // it may have ended meanwhile
     stop?.addEventListener('abort', onAbort, { once: true });
+    if (stop?.aborted === true) onAbort(); // while the server was asked
     try {
       for await (const event of events) {
-        if (event.type === 'session') await this.#arrive(event.sessionId);
+        if (event.type === 'session') {
+          await this.#arrive(event.sessionId);
+          if (stop?.aborted === true) onAbort(); // before it was known what to stop
+        }
         if (event.type === 'error') throw failure(event);
         take(event);
         if (event.type === 'done') return event;
@@ -236,6 +246,7 @@ class RemoteChat implements Answerer {
     this.#agentId = agentId;
     this.#target = { sessionId: id };
     this.#isNew = false;
+    this.#label = undefined;
   }
 }
 

@@ -82,6 +82,8 @@ export class Repl {
     if (round === undefined || round.signal.aborted || line.trim() === '') return false;
     const parsed = parseCommand(line, { surface: 'repl' });
     if (parsed !== undefined && 'name' in parsed && parsed.name === 'stop') {
+      // More than an interrupt: what waits and the children end too.
+      void this.#here.stop({ waiting: true }).catch(sayFailure);
       round.stop();
       return true;
     }

@@ -104,7 +104,7 @@ export function registerSessionLooks(app: ServerApp, context: ServerContext): vo
     run: async ({ params, c }) => {
       const { id } = await findRecord(context, params);
       const bytes = await context.reprise.store.exportSession(id);
-      return c.body(new Uint8Array(bytes), 200, {
+      return c.body(bytes as Uint8Array<ArrayBuffer>, 200, {
         'Content-Type': 'application/x-ndjson',
         'Content-Disposition': `attachment; filename="${id}.jsonl"`,
       });
