@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
 import { bundledPrograms } from './test/support/bundled-programs.ts';
+import { LongestFirst } from './test/support/longest-first.ts';
 
 const config: ViteUserConfig = defineConfig({
   // Node runs all of it as it is; lowered, `using` would need a helper module.
@@ -16,6 +17,7 @@ const config: ViteUserConfig = defineConfig({
     hookTimeout: 60_000,
     // Starts nothing until a test asks for it.
     globalSetup: 'test/support/postgres-setup.ts',
+    sequence: { sequencer: LongestFirst },
     // Polls are waits, not measurements.
     expect: { poll: { timeout: 20_000 } },
     // On two cores the default is one worker; half of the time is spent waiting for disks and processes.

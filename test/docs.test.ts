@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import * as reprise from '../src/index.ts';
 import * as testing from '../src/testing/index.ts';
+import { COMMAND } from './support/bundled-command.ts';
 import { cliEnv } from './support/cli-env.ts';
 
 const read = (file: string): string => readFileSync(file, 'utf8');
@@ -21,7 +22,7 @@ function typesOf(source: string): string[] {
 }
 
 function commandExists(command: string): boolean {
-  const { stdout } = spawnSync(process.execPath, ['bin/reprise.cjs', '--help'], { encoding: 'utf8' });
+  const { stdout } = spawnSync(process.execPath, [COMMAND, '--help'], { encoding: 'utf8' });
   return stdout.includes(`\n  ${command.split(' ')[1]} `);
 }
 
@@ -84,7 +85,7 @@ describe('README.md', () => {
     const env = cliEnv({ REPRISE_HOME: home, HOME: home });
     for (const [, line = ''] of readme.matchAll(/^npm start -- ([^#\n]+)/gm)) {
       const args = [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? '');
-      const { status } = spawnSync(process.execPath, ['bin/reprise.cjs', ...args], { env, input: '' });
+      const { status } = spawnSync(process.execPath, [COMMAND, ...args], { env, input: '' });
       expect(status, line).toBe(0);
     }
     rmSync(home, { recursive: true });

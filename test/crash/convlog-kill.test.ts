@@ -6,7 +6,7 @@ import { startDriver } from '../../src/testing/crash/driver-process.ts';
 import { createRandom } from '../../src/testing/crash/random.ts';
 import { say, texts, useConvlogHome } from '../support/convlog-home.ts';
 
-const ROUNDS = Number(process.env['REPRISE_CRASH_ROUNDS'] ?? 6);
+const ROUNDS = Number(process.env['REPRISE_CRASH_ROUNDS'] ?? 4);
 const LONG_MS = 60_000 + ROUNDS * 20_000;
 const home = useConvlogHome();
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect } from 'vitest';
 import { testKills } from '../support/kill-suite.ts';
 
-const ROUNDS = Number(process.env['REPRISE_CRASH_ROUNDS'] ?? 6);
+const ROUNDS = Number(process.env['REPRISE_CRASH_ROUNDS'] ?? 4);
 
 let home = '';
 beforeEach(() => {

@@ -8,7 +8,7 @@ import { type Answer, type DriverProcess, startDriver } from '../../src/testing/
 import { createRandom, type Random } from '../../src/testing/crash/random.ts';
 import { type JudgedHome, judgeTurns, notes, type SentMessage } from '../support/turn-judge.ts';
 
-const ROUNDS = Number(process.env['REPRISE_CRASH_ROUNDS'] ?? 12);
+const ROUNDS = Number(process.env['REPRISE_CRASH_ROUNDS'] ?? 8);
 const SEED = Number(process.env['REPRISE_CRASH_SEED'] ?? 7);
 const script = fileURLToPath(new URL('../support/turn-driver.ts', import.meta.url));
 const SESSIONS = ['agent:main:main', 'agent:main:other'] as const;
