@@ -1,7 +1,7 @@
 import { setImmediate as nextRound } from 'node:timers/promises';
 import { RepriseError } from '../errors.ts';
 import type { Note } from '../store/notes.ts';
-import type { SessionPage, Store } from '../store/store.ts';
+import type { ListQuery, SessionPage, Store } from '../store/store.ts';
 import type { Entry } from '../transcript/entry.ts';
 import {
   type CountedFrom,
@@ -92,11 +92,15 @@ export class UsageBook {
 
   async #readAll(): Promise<void> {
     let { listed, isWhole } = await this.#list(this.#isWrong);
-    const ids = new Set(listed.map(({ id }) => id));
-    if (isWhole) this.#isWrong ||= [...this.#counted.keys()].some((id) => !ids.has(id));
+    if (isWhole) this.#isWrong ||= [...this.#counted.keys()].some((id) => !listed.has(id));
     for (let pass = 0; pass < MAX_PASSES && !this.#closed.aborted; pass++) {
       if (this.#isWrong) await this.#beginAnew(listed);
-      await this.#readThese(listed.filter(({ id, lastSeq }) => this.#counted.get(id) !== lastSeq));
+      await this.#readThese(
+        listed
+          .values()
+          .filter(({ id, lastSeq }) => this.#counted.get(id) !== lastSeq)
+          .toArray(),
+      );
       if (!this.#isWrong) break;
       if (!isWhole) ({ listed, isWhole } = await this.#list(true));
     }
@@ -104,32 +108,43 @@ export class UsageBook {
   }
 
   /** All sessions now and then, else the newest, as far as they say something new. */
-  async #list(isAll: boolean): Promise<{ listed: readonly Listed[]; isWhole: boolean }> {
+  async #list(isAll: boolean): Promise<{ listed: ReadonlyMap<string, Listed>; isWhole: boolean }> {
     const isWhole = isAll || performance.now() - this.#comparedAt >= this.#compareMs;
-    const listed: Listed[] = [];
-    for (let cursor: string | null | undefined; cursor !== null && !this.#closed.aborted; ) {
-      const page: SessionPage = await this.#store.list({
-        status: 'any',
-        limit: SESSIONS_PER_PAGE,
+    const listed = new Map<string, Listed>();
+    let pages = 0;
+    for (let cursor: string | null | undefined; cursor !== null && !this.#closed.aborted; pages++) {
+      // All of them from the oldest on: one that is spoken in meanwhile moves on to a page that is still to come.
+      const page = await this.#listPage(listed, {
+        order: isWhole ? 'asc' : 'desc',
         ...(cursor !== undefined && { cursor }),
       });
-      for (const { id, agentId, parentId, lastSeq, lastAt } of page.sessions)
-        listed.push({ id, agentId, hasParent: parentId !== undefined, lastSeq, lastAt });
       const hasNews = page.sessions.some(({ id, lastSeq }) => this.#counted.get(id) !== lastSeq);
       // Whatever was said has made its session one of the newest.
       cursor = isWhole || hasNews ? page.cursor : null;
     }
+    // From the newest on it moves to a page that was passed.
+    if (!isWhole && pages > 1) await this.#listPage(listed, { order: 'desc' });
     return { listed, isWhole };
   }
 
+  /** A session that is met twice is what it was the last time. */
+  async #listPage(
+    listed: Map<string, Listed>,
+    query: Pick<ListQuery, 'order' | 'cursor'>,
+  ): Promise<SessionPage> {
+    const page = await this.#store.list({ ...query, status: 'any', limit: SESSIONS_PER_PAGE });
+    for (const { id, agentId, parentId, lastSeq, lastAt } of page.sessions)
+      listed.set(id, { id, agentId, hasParent: parentId !== undefined, lastSeq, lastAt });
+    return page;
+  }
+
   /** By the notes of the sessions that are there. */
-  async #beginAnew(listed: readonly Listed[]): Promise<void> {
-    const byId = new Map(listed.map((session) => [session.id, session]));
+  async #beginAnew(listed: ReadonlyMap<string, Listed>): Promise<void> {
     this.#agents.clear();
     this.#counted.clear();
     this.#isWrong = false;
     const take = (note: Note): void => {
-      const there = byId.get(note.id);
+      const there = listed.get(note.id);
       const session = there === undefined ? undefined : fromNote(note);
       if (session === undefined || this.#counted.has(note.id)) return;
       // Looked at more closely later.

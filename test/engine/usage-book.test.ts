@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as nextRound } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
 import { UsageBook } from '../../src/engine/usage-book.ts';
@@ -232,6 +233,41 @@ test('a store that takes no notes, loses them or has notes of something else is 
       expect(await byTheBook(new UsageBook(store, open)), 'one that knew nothing').toEqual(
         await byReadingAll(store),
       );
+    }
+  }
+});
+
+test('a session that is spoken in while all are compared is counted', async () => {
+  await using store = await openMemoryStore({});
+  for (const id of ['a', 'b', 'c']) {
+    await store.create({ id, key: `agent:main:session:${id}` });
+    await store.append(id, [turn(['m'], 50)]);
+  }
+  let isSpoken = false;
+  // In pages of one, and between the first two of them each session in turn becomes the newest.
+  const small = (spokenIn: string): Pick<Store, 'list' | 'read' | 'notes'> => ({
+    notes: store.notes,
+    read: (...args) => store.read(...args),
+    list: async (query) => {
+      const page = await store.list({ ...query, limit: 1 });
+      if (isSpoken) return page;
+      isSpoken = true;
+      // Two of the same millisecond stand by their ids, and would not move.
+      const [newest] = (await store.list({ limit: 1 })).sessions;
+      while (new Date().toISOString() <= (newest?.lastAt ?? '')) await nextRound();
+      await store.append(spokenIn, [turn(['m'], 20)]);
+      return page;
+    },
+  });
+  for (const compareMs of [0, 60_000]) {
+    for (const id of ['a', 'b', 'c']) {
+      isSpoken = true;
+      const book = new UsageBook(small(id), open, { compareMs });
+      await byTheBook(book);
+      // News of all: to be found by looking through the newest, too.
+      for (const each of ['a', 'b', 'c']) await store.append(each, [answer('n', 30)]);
+      isSpoken = false;
+      expect(await byTheBook(book), `${id} ${compareMs}`).toEqual(await byReadingAll(store));
     }
   }
 });
