@@ -53,10 +53,13 @@ export class UsageBook {
   readonly #agents: Map<string, UsageSums> = new Map();
   /** Notes that could not be written. */
   readonly #held: Map<string, Note> = new Map();
+  /** Those that could not be read; they need not be among the newest. */
+  readonly #unread: Map<string, Listed> = new Map();
   #fresh: Note[] = [];
   /** Nothing is known yet, or something cannot be taken back out of the sums. */
   #isWrong = true;
-  #reading: Promise<void> | undefined;
+  /** To whether every line is in the sums. */
+  #reading: Promise<boolean> | undefined;
   #comparedAt = Number.NEGATIVE_INFINITY;
   #progress = { done: 0, total: 0 };
 
@@ -80,22 +83,23 @@ export class UsageBook {
     };
   }
 
-  /** One reads for all who ask, and reads on when they do not wait any longer. False: it has not come to the end. */
+  /** One reads for all who ask, and reads on when they do not wait any longer. False: something is not in the sums yet. */
   async #catchUp(budgetMs: number): Promise<boolean> {
     // What began before this question may have passed what is asked about.
-    if (this.#reading !== undefined && !(await inTime(this.#reading, budgetMs))) return false;
+    if (this.#reading !== undefined && (await inTime(this.#reading, budgetMs)) === undefined) return false;
     this.#reading ??= this.#readAll().finally(() => {
       this.#reading = undefined;
     });
-    return inTime(this.#reading, budgetMs);
+    return (await inTime(this.#reading, budgetMs)) ?? false;
   }
 
-  async #readAll(): Promise<void> {
+  async #readAll(): Promise<boolean> {
     let { listed, isWhole } = await this.#list(this.#isWrong);
     if (isWhole) this.#isWrong ||= [...this.#counted.keys()].some((id) => !listed.has(id));
+    let isRead = false;
     for (let pass = 0; pass < MAX_PASSES && !this.#closed.aborted; pass++) {
       if (this.#isWrong) await this.#beginAnew(listed);
-      await this.#readThese(
+      isRead = await this.#readThese(
         listed
           .values()
           .filter(({ id, lastSeq }) => this.#counted.get(id) !== lastSeq)
@@ -105,12 +109,14 @@ export class UsageBook {
       if (!isWhole) ({ listed, isWhole } = await this.#list(true));
     }
     if (isWhole && !this.#isWrong) this.#comparedAt = performance.now();
+    return isRead && !this.#isWrong;
   }
 
   /** All sessions now and then, else the newest, as far as they say something new. */
   async #list(isAll: boolean): Promise<{ listed: ReadonlyMap<string, Listed>; isWhole: boolean }> {
     const isWhole = isAll || performance.now() - this.#comparedAt >= this.#compareMs;
-    const listed = new Map<string, Listed>();
+    const listed = new Map<string, Listed>(isWhole ? [] : this.#unread);
+    if (isWhole) this.#unread.clear();
     let pages = 0;
     for (let cursor: string | null | undefined; cursor !== null && !this.#closed.aborted; pages++) {
       // All of them from the oldest on: one that is spoken in meanwhile moves on to a page that is still to come.
@@ -160,24 +166,30 @@ export class UsageBook {
     }
   }
 
-  async #readThese(due: readonly Listed[]): Promise<void> {
+  /** False: not all of them could be read; what is left is tried again with the next question. */
+  async #readThese(due: readonly Listed[]): Promise<boolean> {
     this.#progress = { done: 0, total: due.reduce((sum, { lastSeq }) => sum + lastSeq, 0) };
     for (const session of due) {
-      if (this.#closed.aborted) return;
+      if (this.#closed.aborted) return false;
       try {
         await this.#read(session);
+        this.#progress.done += session.lastSeq;
+        this.#unread.delete(session.id);
       } catch (error) {
-        // Purged meanwhile, or not to be read: it is tried again with the next question.
         if (!(error instanceof RepriseError)) throw error;
+        if (isGone(error)) this.#unread.delete(session.id);
+        else this.#unread.set(session.id, session);
       }
-      this.#progress.done += session.lastSeq;
       if (this.#fresh.length >= NOTES_AT_ONCE) await this.#writeNotes();
     }
     await this.#writeNotes();
+    return this.#unread.size === 0;
   }
 
   async #read(listed: Listed): Promise<void> {
-    const { id, lastSeq } = listed;
+    const { id } = listed;
+    // Where only its header is known yet, the store says so, or has read it since.
+    const lastSeq = listed.lastSeq || (await this.#store.read(id, { limit: 1 })).lastSeq;
     const note = this.#held.get(id) ?? (await this.#store.notes.get(USAGE_NOTES, id));
     const noted = note === undefined ? undefined : fromNote(note);
     // The last line that was counted is read again: where it is another one now, all of them may be.
@@ -244,14 +256,20 @@ export class UsageBook {
   }
 }
 
-async function inTime(work: Promise<void>, budgetMs: number): Promise<boolean> {
+/** Purged meanwhile, so that there is nothing left to count. */
+function isGone({ code }: RepriseError): boolean {
+  return code === 'SESSION_NOT_FOUND' || code === 'GONE';
+}
+
+/** Undefined: it takes longer. */
+async function inTime<T>(work: Promise<T>, budgetMs: number): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), budgetMs);
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), budgetMs);
     timer.unref();
   });
   try {
-    return await Promise.race([work.then(() => true), late]);
+    return await Promise.race([work, late]);
   } finally {
     clearTimeout(timer);
   }

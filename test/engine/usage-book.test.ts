@@ -271,3 +271,68 @@ test('a session that is spoken in while all are compared is counted', async () =
     }
   }
 });
+
+test('an answer without a session that could not be read says so, until it can be', async () => {
+  await using store = await openMemoryStore({});
+  for (const id of ['a', 'b']) {
+    await store.create({ id, key: `agent:main:session:${id}` });
+    await store.append(id, [turn(['m'], 50)]);
+  }
+  const refusal = { code: 'STORE_BUSY' as 'STORE_BUSY' | 'STORE_FAILED' | 'GONE' | undefined };
+  const refusing: Pick<Store, 'list' | 'read' | 'notes'> = {
+    notes: store.notes,
+    // As while an index is made anew: of what has not been read only the header is known.
+    list: async (query) => {
+      const { sessions, cursor } = await store.list({ ...query, limit: 1 });
+      const isUnread = refusal.code === 'STORE_BUSY';
+      return { sessions: sessions.map((one) => (isUnread ? { ...one, lastSeq: 0 } : one)), cursor };
+    },
+    read: async (id, query) => {
+      if (id === 'a' && refusal.code !== undefined) throw new RepriseError(refusal.code, 'not now');
+      return store.read(id, query);
+    },
+  };
+  const book = new UsageBook(refusing, open);
+  for (const code of ['STORE_FAILED', 'STORE_FAILED', 'STORE_BUSY'] as const) {
+    refusal.code = code;
+    const { complete, progress, total } = await book.look({ ...EVER, budgetMs: 60_000 });
+    expect([code, complete, total.turns]).toEqual([code, false, 1]);
+    if (code === 'STORE_FAILED') expect(progress?.done).toBeLessThan(progress?.total ?? 0);
+  }
+  refusal.code = undefined;
+  expect(await byTheBook(book)).toEqual(await byReadingAll(store));
+  await store.append('a', [turn(['m'], 50)]);
+  refusal.code = 'GONE';
+  expect(await book.look({ ...EVER, budgetMs: 60_000 }), 'purged meanwhile').toMatchObject({
+    complete: true,
+  });
+});
+
+test('sums that could not be set right are not called complete', async () => {
+  await using store = await openMemoryStore({});
+  await store.create({ id: 'a', key: 'agent:main:main' });
+  await store.append('a', [turn(['m'], 50)]);
+  const isRewritten = { value: false };
+  await byTheBook(new UsageBook(store, open));
+  const first = await store.notes.list(USAGE_NOTES);
+  // As if the transcript were another one between any two looks at its note.
+  const rewritten: Pick<Store, 'list' | 'read' | 'notes'> = {
+    notes: {
+      list: async (name, options) => (isRewritten.value ? first : store.notes.list(name, options)),
+      put: (name, notes) => store.notes.put(name, notes),
+      get: async (name, id) => {
+        const note = await store.notes.get(name, id);
+        return isRewritten.value && note !== undefined ? { ...note, seq: 99 } : note;
+      },
+    },
+    read: (...args) => store.read(...args),
+    list: (query) => store.list(query),
+  };
+  const book = new UsageBook(rewritten, open);
+  await byTheBook(book);
+  isRewritten.value = true;
+  await store.append('a', [turn(['m'], 20)]);
+  expect(await book.look({ ...EVER, budgetMs: 60_000 })).toMatchObject({ complete: false });
+  isRewritten.value = false;
+  expect(await byTheBook(book)).toEqual(await byReadingAll(store));
+});
