@@ -1,3 +1,4 @@
+import type { SQLInputValue } from 'node:sqlite';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { recentOf } from '../../src/store/common/session-state.ts';
@@ -146,6 +147,37 @@ test('what has grown is brought up to date beside the lists, which say the same 
   new Listed(db).bringUp();
   expect(db.row<{ n: number }>(grown)?.n).toBe(0);
   expect(lists()).toEqual(before);
+  db.close();
+});
+
+test('where a filter matches a few sessions, no others are looked at', () => {
+  // Of these 750 have agent a, a handful are rare, have a fax or this parent; all other filters match thousands.
+  const { db } = make(3000);
+  const sorts = (['messages', 'tokens'] as const).flatMap((sort) => [
+    [{ sort, agentId: 'a' }, 'sessions_recent_by_agent (agent_id=?)'] as const,
+    [{ sort, agentId: 'a', status: 'any' }, 'sessions_recent_by_agent (agent_id=?)'] as const,
+    [{ sort, agentId: 'a', channel: 'tg', kind: 'direct' }, 'sessions_recent_by_agent (agent_id=?)'] as const,
+    [{ sort, agentId: 'b', channel: 'fax' }, 'sessions_by_channel (channel=?)'] as const,
+  ]);
+  const plans: readonly (readonly [ListQuery, string])[] = [
+    ...sorts,
+    [{ agentId: 'a', kind: 'rare', channel: 'tg' }, 'sessions_by_kind (kind=?)'],
+    [{ agentId: 'a', parentId: 'S-0', channel: 'tg' }, 'sessions_by_parent (parent_id=?)'],
+  ];
+  const asked: string[] = [];
+  const rows = db.rows.bind(db);
+  db.rows = <T>(text: string, ...values: SQLInputValue[]): T[] => {
+    asked.push(...rows<{ detail: string }>(`EXPLAIN QUERY PLAN ${text}`, ...values).map((one) => one.detail));
+    return rows<T>(text, ...values);
+  };
+  for (const [query, index] of plans) {
+    asked.length = 0;
+    list(db, query);
+    expect(asked, JSON.stringify(query)).toEqual([
+      `SEARCH sessions USING INDEX ${index}`,
+      'USE TEMP B-TREE FOR ORDER BY',
+    ]);
+  }
   db.close();
 });
 

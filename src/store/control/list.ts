@@ -67,8 +67,9 @@ export function* listSessions(db: Database, query: ListQuery): Steps<SessionPage
 
 /** By an index that holds the order, or by one that finds the few that match. */
 function firstOf(db: Database, query: ListQuery, order: ListOrder, limit: number): SessionRow[] {
-  if (matchesFew(db, query, order)) {
-    const { where, values } = filterOf(query, { unordered: true });
+  const by = columnOfFew(db, query, order);
+  if (by !== undefined) {
+    const { where, values } = filterOf(query, { unordered: true, by });
     const sql = `SELECT * FROM sessions WHERE ${where} ${orderBy(order, { unordered: true })} LIMIT ?`;
     return db.rows<SessionRow>(sql, ...values, limit);
   }
@@ -151,15 +152,15 @@ function recentlyTitled(
   return { rows: rows.sort(compare).slice(0, limit), isAll: edges.length === 0 };
 }
 
-/** Whether one of the columns with an index of its own leaves only a few sessions. */
-function matchesFew(
+/** The one of the columns with an index of its own that leaves only a few sessions. */
+function columnOfFew(
   db: Database,
   { agentId, channel, kind, parentId }: ListQuery,
   { sort }: ListOrder,
-): boolean {
+): string | undefined {
   // The sessions of an agent have an index in the order of time.
   const columns = { channel, kind, parent_id: parentId, ...(sort !== 'time' && { agent_id: agentId }) };
-  return Object.entries(columns).some(([column, value]) => {
+  const few = Object.entries(columns).find(([column, value]) => {
     if (value === undefined) return false;
     const found = db.row<{ n: number }>(
       `SELECT count(*) AS n FROM (SELECT 1 FROM sessions WHERE ${column} = ? LIMIT ${FEW + 1})`,
@@ -167,6 +168,7 @@ function matchesFew(
     );
     return (found?.n ?? 0) <= FEW;
   });
+  return few?.[0];
 }
 
 /** In the order of their making, which never changes: nobody is missed for having moved up meanwhile. */
@@ -190,29 +192,30 @@ function* matchingIds(db: Database, query: ListQuery, text: string): Steps<strin
 interface FilterOptions {
   readonly text?: string;
   readonly unordered?: boolean;
+  /** Where it is unordered, the column whose index finds them. */
+  readonly by?: string;
   /** The columns a cursor is a place in; by default those that say exactly what the list is sorted by. */
   readonly names?: readonly string[];
 }
 
 function filterOf(
   query: ListQuery,
-  { text, unordered = false, names = exactNames(orderOf(query)) }: FilterOptions = {},
+  { text, unordered = false, by, names = exactNames(orderOf(query)) }: FilterOptions = {},
 ): Filter {
   const { agentId, channel, kind, parentId, status = 'open', cursor } = query;
   const terms: string[] = ['true'];
   const values: SQLInputValue[] = [];
   const equals = (column: string, value: string | undefined): void => {
     if (value === undefined) return;
-    terms.push(`${column} = ?`);
+    // The plus keeps other indexes out of it: for a few matches one in the order of the list would go through all.
+    terms.push(`${unordered && column !== by ? '+' : ''}${column} = ?`);
     values.push(value);
   };
-  // The plus keeps an index that is in the order of the list out of it: for a few matches it would go through all.
-  const plus = unordered ? '+' : '';
-  equals(`${plus}agent_id`, agentId);
+  equals('agent_id', agentId);
   equals('channel', channel);
   equals('kind', kind);
   equals('parent_id', parentId);
-  if (status !== 'any') equals(`${plus}status`, status);
+  if (status !== 'any') equals('status', status);
   if (text !== undefined) {
     terms.push(TEXT);
     values.push(text, text);
@@ -233,7 +236,7 @@ function exactNames({ sort, column }: ListOrder): readonly string[] {
 
 function orderBy(
   order: ListOrder,
-  { unordered = false, names = exactNames(order) }: Omit<FilterOptions, 'text'> = {},
+  { unordered = false, names = exactNames(order) }: Pick<FilterOptions, 'unordered' | 'names'> = {},
 ): string {
   const plus = unordered ? '+' : '';
   return `ORDER BY ${names.map((name) => `${plus}${name} ${order.direction}`).join(', ')}`;
