@@ -6,6 +6,7 @@ import { Database } from '../../src/store/control/database.ts';
 import { listSessions } from '../../src/store/control/list.ts';
 import { Listed } from '../../src/store/control/listed.ts';
 import { prepareSchema } from '../../src/store/control/migrate.ts';
+import { getSession, saveSession } from '../../src/store/control/session-row.ts';
 import type { ListQuery, ListSort, SessionPage } from '../../src/store/store.ts';
 
 interface Made {
@@ -147,6 +148,37 @@ test('what has grown is brought up to date beside the lists, which say the same 
   new Listed(db).bringUp();
   expect(db.row<{ n: number }>(grown)?.n).toBe(0);
   expect(lists()).toEqual(before);
+  db.close();
+});
+
+test('I-74 what a process of an older version counts, which knows nothing of sorted lists, is in their order', () => {
+  const { db } = make(300);
+  new Listed(db).bringUp();
+  const first = (sort: ListSort): string | undefined =>
+    list(db, { sort, status: 'any', limit: 1 }).sessions[0]?.id;
+  const numbers = 'message_count = ?, token_estimate = ?';
+  db.run(`UPDATE sessions SET ${numbers}, seq = 9 WHERE id = ?`, 1000, 1, 'S-50');
+  db.run(`UPDATE sessions SET ${numbers}, seq = 9 WHERE id = ?`, 1, 9_000_000, 's-51');
+  expect([first('messages'), first('tokens')]).toEqual(['S-50', 's-51']);
+  new Listed(db).bringUp();
+  expect([first('messages'), first('tokens')]).toEqual(['S-50', 's-51']);
+  expect(db.row<{ n: number }>('SELECT count(*) AS n FROM sessions WHERE grown = 1')?.n).toBe(0);
+  db.close();
+});
+
+test('an append says once that its session has grown, and nothing when it has already', () => {
+  const { db } = make(10);
+  new Listed(db).bringUp();
+  const changes = (): number => db.row<{ n: number }>('SELECT total_changes() AS n')?.n ?? 0;
+  const save = (): number => {
+    const before = changes();
+    const row = getSession(db, 'S-2');
+    row.message_count++;
+    saveSession(db, row);
+    return changes() - before;
+  };
+  expect([save(), save(), save()]).toEqual([2, 1, 1]);
+  expect(getSession(db, 'S-2').grown).toBe(1);
   db.close();
 });
 

@@ -364,6 +364,7 @@ const LATER_STEPS = `
   ALTER TABLE inbox DROP COLUMN class; ALTER TABLE inbox DROP COLUMN group_name;
   ALTER TABLE inbox DROP COLUMN carries; ALTER TABLE inbox DROP COLUMN change;
   DROP TABLE convlog_lines; DROP TABLE convlog_chats; DROP TABLE convlog_members;
+  DROP TRIGGER sessions_outgrown;
   DROP INDEX sessions_by_messages; DROP INDEX sessions_by_tokens; DROP INDEX sessions_grown;
   ALTER TABLE sessions DROP COLUMN grown; ALTER TABLE sessions DROP COLUMN listed_messages; ALTER TABLE sessions DROP COLUMN listed_tokens;
   DROP TABLE notes`;

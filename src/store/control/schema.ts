@@ -239,6 +239,11 @@ UPDATE sessions SET listed_messages = message_count, listed_tokens = token_estim
 CREATE INDEX sessions_by_messages ON sessions (status, listed_messages, id);
 CREATE INDEX sessions_by_tokens ON sessions (status, listed_tokens, id);
 CREATE INDEX sessions_grown ON sessions (id) WHERE grown = 1;
+-- For an older version that was open when this step was taken and writes on. We say it before we count (session-row.ts).
+CREATE TRIGGER sessions_outgrown AFTER UPDATE OF message_count, token_estimate ON sessions
+WHEN new.grown = 0 AND (new.message_count <> new.listed_messages OR new.token_estimate <> new.listed_tokens) BEGIN
+  UPDATE sessions SET grown = 1 WHERE id = new.id;
+END;
 `;
 
 /** Since this step: what was worked out of sessions, and up to which line. */

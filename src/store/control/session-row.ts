@@ -70,6 +70,13 @@ export function isPurged(db: Database, id: string): boolean {
 }
 
 export function saveSession(db: Database, row: SessionRow): void {
+  // First, or a trigger would say it once more.
+  const isListed = row.message_count === row.listed_messages && row.token_estimate === row.listed_tokens;
+  const grown = isListed ? 0 : 1;
+  if (grown !== row.grown) {
+    row.grown = grown;
+    db.run('UPDATE sessions SET grown = ? WHERE id = ?', grown, row.id);
+  }
   db.run(UPDATE, ...CHANGEABLE.map((name) => row[name]), row.id);
   // What indexes hold is written only where it changes: SQLite would write to each of them, whatever it was before.
   db.run('UPDATE sessions SET status = ? WHERE id = ? AND status <> ?', row.status, row.id, row.status);
@@ -77,12 +84,6 @@ export function saveSession(db: Database, row: SessionRow): void {
   if (recent !== row.recent) {
     row.recent = recent;
     db.run('UPDATE sessions SET recent = ? WHERE id = ?', recent, row.id);
-  }
-  const isListed = row.message_count === row.listed_messages && row.token_estimate === row.listed_tokens;
-  const grown = isListed ? 0 : 1;
-  if (grown !== row.grown) {
-    row.grown = grown;
-    db.run('UPDATE sessions SET grown = ? WHERE id = ?', grown, row.id);
   }
 }
 
