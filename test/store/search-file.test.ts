@@ -1,8 +1,10 @@
-import { readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
+import { SearchFile } from '../../src/store/control/search-file.ts';
 import type { NewEntry } from '../../src/store/store.ts';
 import type { PlainSearchable } from '../support/plain-search.ts';
 import { takenIn } from '../support/sealed-home.ts';
@@ -163,6 +165,47 @@ test('a line that says it is of the future hides nothing that is said now', asyn
   searcher.close();
   set.run(first?.recent ?? '', first?.id ?? '');
   control.close();
+});
+
+describe('the log of an index', () => {
+  let folder = '';
+  let index: SearchFile;
+  const path = (): string => join(folder, 'search.db');
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'reprise-search-log-'));
+    index = new SearchFile(path(), () => 'here');
+  });
+  afterEach(() => {
+    index.close();
+    removeHome(folder);
+  });
+  const put = (name: string, value: string): void => {
+    index.write(() => index.run('INSERT INTO meta VALUES (?, ?)', name, value));
+  };
+
+  test('is small again after much was written and settled', () => {
+    const mib = 1024 * 1024;
+    put('import', 'x'.repeat(20 * mib));
+    expect(index.logBytes).toBeGreaterThan(20 * mib);
+    index.settleLog();
+    put('next', 'y');
+    expect(index.logBytes).toBeLessThanOrEqual(16 * mib);
+  });
+
+  test('is settled to its end, once whoever read in front of it has gone', () => {
+    put('before', 'x');
+    const reader = new DatabaseSync(path(), { readOnly: true });
+    reader.exec('BEGIN');
+    reader.prepare('SELECT count(*) FROM meta').get();
+    put('behind', 'the ☃☄★ comes');
+    const isSettled = (): boolean => readFileSync(path()).includes(Buffer.from('☃☄★'));
+    index.settleLog();
+    expect(isSettled()).toBe(false);
+    reader.exec('COMMIT');
+    index.settleLog();
+    expect(isSettled()).toBe(true);
+    reader.close();
+  });
 });
 
 function sql(text: string): void {

@@ -9,6 +9,15 @@ const VERSION = 1;
 const BUSY_MS = 100;
 const SQLITE_ERROR = 1;
 const SIDE_FILES = ['-wal', '-shm'];
+/** What a large import made the log grow to is given back when it begins anew: its size says how much is to be settled. */
+const LOG_KEPT_BYTES = 16 * 1024 * 1024;
+
+/** Pages in the log, and those of them that are in the database, too. */
+interface Checkpoint {
+  readonly busy: number;
+  readonly log: number;
+  readonly checkpointed: number;
+}
 
 /**
  * Only what finds a text, never the text: `detail=none` and no content. Three characters in a row are found by SQLite's
@@ -120,8 +129,10 @@ export class SearchFile {
 
   /** Brings what stands in the log into the database, as far as nobody reads there. Not inside a transaction. */
   settleLog(): void {
-    if (this.#isLogged) this.use(() => this.sql('PRAGMA wal_checkpoint(PASSIVE)').all());
-    this.#isLogged = false;
+    if (!this.#isLogged) return;
+    const now = this.use(() => this.row<Checkpoint>('PRAGMA wal_checkpoint(PASSIVE)'));
+    // What somebody still reads in front of is left for the next time.
+    this.#isLogged = now === undefined || now.busy !== 0 || now.log !== now.checkpointed;
   }
 
   /** Lets nothing stand in the log that is no longer in the database. Not inside a transaction. */
@@ -143,6 +154,7 @@ export class SearchFile {
     this.#statements = new Map();
     if (this.#db?.isOpen === true) this.#db.close();
     this.#db = undefined;
+    this.#isLogged = false;
   }
 
   #ensureOpen(): void {
@@ -166,7 +178,7 @@ export class SearchFile {
     this.opened++;
     db.exec(
       `PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-8192; PRAGMA secure_delete=ON;
-       PRAGMA wal_autocheckpoint=0`,
+       PRAGMA wal_autocheckpoint=0; PRAGMA journal_size_limit=${LOG_KEPT_BYTES}`,
     );
     const isOurs = this.#claim(db);
     this.#files = filesAt(this.#path);
