@@ -57,16 +57,12 @@ export class RemoteBackend implements Backend {
       ...query,
       ...(limit !== undefined && { limit: Math.min(limit, MAX_HITS) }),
     });
-    const hits = data.map(({ id: _id, sessionId, ...hit }) => ({ ...hit, id: sessionId }));
-    const wanted = new Set(hits.map(({ id }) => id));
     const names = new Map<string, string>();
     const { sessionName } = await import('../engine/commands/session-line.ts');
-    for (let cursor: string | null | undefined; wanted.size > 0 && cursor !== null; ) {
-      const page = await this.list({ limit: PAGE, ...(cursor !== undefined && { cursor }) });
-      for (const record of page.sessions)
-        if (wanted.delete(record.id)) names.set(record.id, sessionName(record));
-      cursor = page.cursor;
-    }
+    const hits = data.map(({ id: _id, sessionId, session, ...hit }) => {
+      if (session !== undefined) names.set(sessionId, sessionName(session));
+      return { ...hit, id: sessionId };
+    });
     return {
       ...{ hits, next, complete, names },
       ...(reason !== undefined && { reason }),

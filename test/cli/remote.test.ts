@@ -62,6 +62,29 @@ test('lists, shows and searches what a server has, by the same refs', { timeout 
   });
 });
 
+test('what a search of a server finds comes with its names, however many sessions there are', async () => {
+  await using busy = await openServer(createOfflineModel());
+  const { store } = busy.reprise;
+  for (const id of ['plain', 'named']) {
+    const settings = id === 'named' ? { label: 'garden  shed' } : {};
+    await store.create({ id, key: `agent:main:session:${id}`, settings });
+    await store.append(id, [{ type: 'message', message: { role: 'user', content: `a fox in ${id}` } }]);
+  }
+  const asked: string[] = [];
+  const counting: typeof fetch = (input, init) => {
+    asked.push(new URL(String(input)).pathname);
+    return fetch(input, init);
+  };
+  const backend = new RemoteBackend(createClient({ url: busy.url, token: TOKEN, fetch: counting }));
+  const { hits, names } = await backend.search({ text: 'fox' });
+  expect(hits.map(({ id, agentId }) => [id, agentId, names.get(id)]).sort()).toEqual([
+    ['named', 'main', 'garden shed'],
+    ['plain', 'main', 'a fox in plain'],
+  ]);
+  expect(hits[0]).not.toHaveProperty('session');
+  expect(asked).toEqual(['/api/search']);
+});
+
 test('what is around an entry is one page of a server, however long the history is', async () => {
   await using long = await openServer(createOfflineModel());
   const { store } = long.reprise;

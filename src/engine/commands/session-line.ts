@@ -1,7 +1,13 @@
 import type { SessionRecord } from '../../store/store.ts';
 
 /** What people call a session: the label somebody gave it, else the title it got from its first words. One line. */
-export function sessionName({ label, title }: Pick<SessionRecord, 'label' | 'title'>): string {
+export function sessionName({
+  label,
+  title,
+}: {
+  readonly label?: string | undefined;
+  readonly title: string;
+}): string {
   return (label ?? title).replace(/\s+/g, ' ').trim() || '(untitled)';
 }
 
