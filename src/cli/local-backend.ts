@@ -37,7 +37,12 @@ export class LocalBackend implements Backend {
     const { sessionName } = await import('../engine/commands/session-line.ts');
     const found = await this.store.search(query);
     const names = new Map<string, string>();
-    for (const { id } of found.hits) if (!names.has(id)) names.set(id, sessionName(await this.store.get(id)));
+    for (const { id } of found.hits) {
+      if (names.has(id)) continue;
+      // One that was purged since it was found has no name any more.
+      const record = await this.store.get(id).catch(noneIfGone);
+      names.set(id, record === undefined ? id : sessionName(record));
+    }
     return { ...found, names };
   }
 
@@ -115,6 +120,10 @@ export class LocalBackend implements Backend {
 function useAnother(error: unknown): void {
   if (!(error instanceof RepriseError)) throw error;
   say(`note: the model of this session cannot be used: ${escapeForTerminal(error.message)}`);
+}
+
+function noneIfGone(error: unknown): undefined {
+  if (!(error instanceof RepriseError) || !['SESSION_NOT_FOUND', 'GONE'].includes(error.code)) throw error;
 }
 
 export async function openLocalBackend(options: Options): Promise<LocalBackend> {
