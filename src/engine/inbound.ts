@@ -50,6 +50,7 @@ const MAX_TEXT_CHARS = 1_000_000;
 const MAX_IMAGES = 20;
 const MAX_SENDER_CHARS = 60;
 
+const CONTEXT = 'context';
 const DATA_URL = /^data:([\w.+-]+\/[\w.+-]+);base64,(.*)$/s;
 
 /** The body of an accepted message: checked before it is durable, so that whatever is accepted can run. */
@@ -111,7 +112,12 @@ export function entriesOf(item: InboxItem): NewEntry[] {
   }
   const content = blocks.length === 1 && said !== '' ? said : blocks;
   const user = { type: 'message', message: { role: 'user', content, timestamp: ticketOf(item).at } };
-  return typeof context === 'string' ? [note('context', context), user] : [user];
+  return typeof context === 'string' ? [note(CONTEXT, context), user] : [user];
+}
+
+/** What a message brought along for the model to know; of its own append, so it stands right before the message. */
+export function isContextNote({ type, customType }: { type: string; customType?: unknown }): boolean {
+  return type === 'custom_message' && customType === CONTEXT;
 }
 
 function note(customType: string, content: string): NewEntry {

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { roleOf } from '../compaction/safe-cut.ts';
+import { roleOf, startsTurn } from '../compaction/safe-cut.ts';
 import { RepriseError } from '../errors.ts';
 import { loadBlobs } from '../store/load-blobs.ts';
 import type { Inbound, InboxReceipt, NewEntry, SessionRecord, Store } from '../store/store.ts';
@@ -9,11 +9,11 @@ import type { Entry } from '../transcript/entry.ts';
 import { isObject } from '../transcript/json.ts';
 import { pathEntries } from '../transcript/tree.ts';
 import { inboundLine } from './channel-log.ts';
-import { bodyOf, originOf, type UserInput, withTicket } from './inbound.ts';
+import { bodyOf, isContextNote, originOf, type UserInput, withTicket } from './inbound.ts';
 import { readHistory } from './read-history.ts';
 import type { SessionLane } from './session-lane.ts';
 import type { QueueSettings } from './session-settings.ts';
-import { undoStep } from './undo.ts';
+import { leafBefore, undoStep } from './undo.ts';
 
 export interface SayAgainOptions {
   /** In other words; unset: the same. Images and notes stay. */
@@ -81,7 +81,10 @@ function inboundOf(
   };
 }
 
-/** What was said last, and the entry that takes it back. */
+/**
+ * What was said last, and the entry that takes it back: the message and the note that came with it, nothing else. What
+ * stands before it, as results of children, was told once and stays (I-35).
+ */
 async function lastMessage(
   store: Store,
   sessionId: string,
@@ -97,18 +100,29 @@ async function lastMessage(
     throw new RepriseError('LEAF_MOVED', `the last step is a ${step.kind}, not a message`, {
       details: { next: '/undo takes it back first.' },
     });
+  const last = path.findLast(startsTurn);
+  if (last !== said)
+    throw new RepriseError('LEAF_MOVED', `what came last is a note (${kindOf(last)}), not a message`, {
+      details: { next: 'Say it in a new message; /undo takes the note and what followed it back.' },
+    });
+  const before = path[at - 1];
+  const own = before !== undefined && isContextNote(before) ? before : undefined;
   const [whole = said] = hydrateBlobs([said], await loadBlobs(store, sessionId, [said]));
-  return { input: inputOf(whole, path[at - 1]), stepBack: step.entry };
+  return { input: inputOf(whole, own), stepBack: leafBefore(path, own === undefined ? at : at - 1) };
+}
+
+function kindOf(note: Entry | undefined): string {
+  return String(note?.['customType'] ?? note?.type);
 }
 
 /** The message as it was sent, so that sending it again stores the same. */
-function inputOf({ message }: Entry, before: Entry | undefined): UserInput {
+function inputOf({ message }: Entry, own: Entry | undefined): UserInput {
   const content = isObject(message) ? message['content'] : '';
   const blocks = readBlocks(content);
   const images = blocks.flatMap((block) =>
     block.type === 'image' ? [{ data: block.data, mimeType: block.mimeType }] : [],
   );
   const text = blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
-  const note = before?.type === 'custom_message' ? contentText(before['content']) : '';
+  const note = own === undefined ? '' : contentText(own['content']);
   return { text, ...(images.length > 0 && { images }), ...(note !== '' && { context: note }) };
 }

@@ -52,10 +52,13 @@ function undoEntryStep(all: readonly Entry[]): EntryStep | undefined {
     const undone = undoCompaction(path);
     return undone === undefined ? undefined : { kind: 'compaction', entry: compensate(undone, all) };
   }
-  const leaf = path.at(-1)?.id;
-  const before = path[lastTurn]?.parentId ?? null;
-  const entry = { type: 'custom', customType: 'reprise.leaf', parentId: before, data: { undoes: leaf } };
-  return { kind: 'turn', entry };
+  return { kind: 'turn', entry: leafBefore(path, lastTurn) };
+}
+
+/** Goes on right before an entry of the path. */
+export function leafBefore(path: readonly Entry[], at: number): NewEntry {
+  const parentId = path[at]?.parentId ?? null;
+  return { type: 'custom', customType: 'reprise.leaf', parentId, data: { undoes: path.at(-1)?.id } };
 }
 
 /** Where to go on: behind an entry, before it, or where the branch it begins was left last. */
