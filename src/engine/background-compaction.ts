@@ -58,7 +58,8 @@ export class BackgroundCompaction {
     if (ready === undefined) return;
     const { store } = this.#context;
     const { sessionId } = this.#runner;
-    const current = await viewContext(store, sessionId, this.#runner.frame(await store.get(sessionId)));
+    const frame = await this.#runner.frame(await store.get(sessionId));
+    const current = await viewContext(store, sessionId, frame);
     const event = await commitCompaction({ store, sessionId, lease }, ready, current);
     if (event !== undefined) emit(event);
   }
@@ -67,7 +68,7 @@ export class BackgroundCompaction {
     const { store, hub, options } = this.#context;
     const { sessionId, breaker, lane } = this.#runner;
     const record = await store.get(sessionId);
-    const frame = this.#runner.frame(record);
+    const frame = await this.#runner.frame(record);
     const window = this.#context.usableWindow(frame.model, record);
     const { budget } = contextBudget(window, frame.maxOutputTokens);
     const trigger = triggerTokens(frame.profile.trigger, window);

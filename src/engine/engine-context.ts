@@ -25,8 +25,8 @@ export interface EngineOptions {
   readonly hub: Hub;
   /** The model of a session, by its settings. */
   readonly modelFor: (record: SessionRecord) => Model;
-  /** Before a turn: afterwards `modelFor` knows it, if anybody does. */
-  readonly loadModelFor: (record: SessionRecord) => Promise<void>;
+  /** Afterwards `modelFor` knows it, if anybody does. Ends early, without an error, when the signal aborts. */
+  readonly loadModelFor: (record: SessionRecord, signal?: AbortSignal) => Promise<void>;
   readonly toolsFor: (record: SessionRecord) => readonly Tool[];
   readonly systemFor: (record: SessionRecord) => string;
   /** Caps on the window, by the configuration: the smallest counts. */

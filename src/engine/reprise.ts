@@ -38,6 +38,7 @@ import { type MaintenanceOptions, type MaintenanceReport, runMaintenance } from 
 import { Runners } from './runners.ts';
 import { Session } from './session.ts';
 import { createWithId, newSessionId } from './session-ids.ts';
+import { SessionModels } from './session-models.ts';
 import { checkSessionOptions, queueFor, type SessionOptions, sessionOptionsOf } from './session-options.ts';
 import type { SpawnRequest, SpawnResult } from './spawn-request.ts';
 import { type SubagentRun, Subagents } from './subagents.ts';
@@ -53,7 +54,7 @@ export interface RepriseOptions {
   readonly model: Model;
   /** A model named by a session's `model` setting. */
   readonly modelByName?: (name: string) => Model | undefined;
-  /** Called before a turn whose session names a model, so that `modelByName` has it then. Where it fails, another answers. */
+  /** Called before anything that wants a model `modelByName` does not have, so that it has it then. Where it fails, another answers. */
   readonly loadModel?: (name: string) => Promise<unknown>;
   /** A cap on the window. */
   readonly contextTokens?: number;
@@ -109,6 +110,7 @@ export class Reprise implements AsyncDisposable {
   readonly #runners: Runners;
   readonly #receiver: Receiver;
   readonly #subagents: Subagents;
+  readonly #models: SessionModels;
   #maintainedAt = 0;
   #usage: UsageBook | undefined;
 
@@ -121,11 +123,15 @@ export class Reprise implements AsyncDisposable {
     const optionsOf = (agentId: string): SessionOptions => sessionOptionsOf(session, agents, agentId);
     this.#profileFor = profileResolver({ ...options, ...compaction });
     assertPersists(this.#profileFor, store);
+    const clock = clockFrom(options.clock);
+    const { model, modelByName, loadModel } = options;
+    const models = new SessionModels({ model, agents, modelByName, loadModel, clock });
+    this.#models = models;
     this.#context = new EngineContext({
       store,
       hub: new Hub(),
-      modelFor: (record) => this.#modelFor(record),
-      loadModelFor: (record) => this.#loadModelFor(record),
+      modelFor: (record) => models.of(record),
+      loadModelFor: (record, signal) => models.loadFor(record, signal),
       toolsFor: (record) =>
         agentTools(agentOptions(agents, record.agentId), record, { given: tools, sessionTools }),
       systemFor: (record) =>
@@ -140,7 +146,7 @@ export class Reprise implements AsyncDisposable {
           : undefined,
       queueFor: (record) => queueFor(optionsOf(record.agentId), record),
       threadsFor: (record) => optionsOf(record.agentId).threads,
-      clock: clockFrom(options.clock),
+      clock,
       lanes: new Lanes(options.lanes),
       stuckAfterMs: options.stuckAfterMs ?? STUCK_AFTER_MS,
       deliveries: (lead, outcome) => this.#subagents.deliveries(lead, outcome),
@@ -160,7 +166,7 @@ export class Reprise implements AsyncDisposable {
     this.#subagents = new Subagents({
       context: this.#context,
       agents,
-      modelByName: options.modelByName,
+      findModel: (name, signal) => models.find(name, signal),
       run,
       tellParent: (sessionId) => (this.#runners.has(sessionId) ? run(sessionId) : wake(sessionId)),
     });
@@ -341,21 +347,6 @@ export class Reprise implements AsyncDisposable {
     return createWithId(this.store, { key, activate: true, ...settings }, idFor);
   }
 
-  #modelFor({ agentId, settings }: SessionRecord): Model {
-    const { agents = {}, model, modelByName } = this.#options;
-    const chosen = chosenModel(settings);
-    const named = chosen === undefined ? undefined : modelByName?.(chosen);
-    return named ?? agentOptions(agents, agentId).model ?? model;
-  }
-
-  async #loadModelFor({ settings }: SessionRecord): Promise<void> {
-    const { modelByName, loadModel } = this.#options;
-    const chosen = chosenModel(settings);
-    if (chosen === undefined || modelByName?.(chosen) !== undefined) return;
-    // A name of another system, or a key that is not here: nobody waits for an answer in vain because of it.
-    await loadModel?.(chosen).catch(() => undefined);
-  }
-
   #session(record: SessionRecord): Session {
     const session = new Session(this.#context, this.#runners.hold(record.id), record);
     this.#runners.letGoWith(session, record.id);
@@ -371,7 +362,8 @@ export class Reprise implements AsyncDisposable {
     const session = new Session(this.#context, this.#runners.hold(sessionId), record);
     const { modelByName } = this.#options;
     try {
-      const named = modelByName === undefined ? {} : { modelByName };
+      const find = (name: string): Promise<Model | undefined> => this.#models.find(name);
+      const named = modelByName === undefined ? {} : { modelByName: find };
       return await runCommand(command, { reprise: this, session, surface: 'channel', ...named });
     } finally {
       this.#runners.letGo(sessionId);
@@ -387,17 +379,6 @@ export class Reprise implements AsyncDisposable {
       () => undefined,
     );
   }
-}
-
-/** Older systems name provider and model apart. */
-function chosenModel({
-  model,
-  modelOverride,
-  providerOverride,
-}: SessionRecord['settings']): string | undefined {
-  const isApart = typeof providerOverride === 'string' && typeof modelOverride === 'string';
-  const chosen = model ?? (isApart ? `${providerOverride}:${modelOverride}` : modelOverride);
-  return typeof chosen === 'string' ? chosen : undefined;
 }
 
 function replyOf({ text, usageLine }: DoneEvent): NonNullable<InboxStatus['reply']> {

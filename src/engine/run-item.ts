@@ -62,8 +62,8 @@ async function answer(run: ItemRun, { before, after }: Company): Promise<TurnEnd
   const { sessionId } = runner;
   const record = await store.get(sessionId);
   await forkIfThread(run, record);
-  await options.loadModelFor(record);
-  const frame = runner.frame(record);
+  // A turn that is stopped meanwhile goes on to where it stores what was said, and ends before a model is asked.
+  const frame = await runner.frame(record, turn.signal);
   const turnStore = openTurnStore({
     store,
     sessionId,

@@ -20,6 +20,10 @@ import type { Tool } from './tools/tool.ts';
 import type { RequestFrame } from './turn-context.ts';
 import type { TurnStore } from './turn-store.ts';
 
+export interface SessionFrame extends RequestFrame {
+  readonly toolsByName: ReadonlyMap<string, Tool>;
+}
+
 const DEFAULT_OUTPUT_TOKENS = 8192;
 
 /** Everything one session does in this process: one turn at a time, in the order its messages were accepted. */
@@ -94,9 +98,10 @@ export class SessionRunner {
     this.#debounce?.cancel();
   }
 
-  /** What requests of this session are made of, by its settings as they are now. */
-  frame(record: SessionRecord): RequestFrame & { readonly toolsByName: ReadonlyMap<string, Tool> } {
+  /** What requests of this session are made of, by its settings as they are now; its model is loaded where it is not yet. */
+  async frame(record: SessionRecord, signal?: AbortSignal): Promise<SessionFrame> {
     const { options } = this.#context;
+    await options.loadModelFor(record, signal);
     const model = options.modelFor(record);
     const tools = options.toolsFor(record);
     const window = this.#context.window(model, record).tokens;

@@ -35,7 +35,7 @@ import { bodyOf, type UserInput, withTicket } from './inbound.ts';
 import { newestContext } from './newest-context.ts';
 import { readHistory } from './read-history.ts';
 import { type SayAgainOptions, sayAgain } from './say-again.ts';
-import type { SessionRunner } from './session-runner.ts';
+import type { SessionFrame, SessionRunner } from './session-runner.ts';
 import type { QueueSettings } from './session-settings.ts';
 import { parseSettingsPatch } from './settings-patch.ts';
 import { standingOf } from './standing.ts';
@@ -177,7 +177,7 @@ export class Session {
   /** What the next request would hold, by where it comes from. */
   async context(): Promise<ContextReport> {
     const record = await this.record();
-    const frame = this.#runner.frame(record);
+    const frame = await this.#runner.frame(record);
     const window = this.#context.window(frame.model, record);
     const { view, isPart } = await newestContext(this.#context.store, record, frame, window.tokens);
     const { budget, reserve } = contextBudget(window.tokens, frame.maxOutputTokens);
@@ -276,7 +276,7 @@ export class Session {
 
   /** What the model saw in a turn and why; unset: the last one. */
   async explain(turnId?: string): Promise<Explanation> {
-    const frame = this.#runner.frame(await this.record());
+    const frame = await this.#runner.frame(await this.record());
     const all = await this.#all();
     const whole = hydrateBlobs(all, await loadBlobs(this.#context.store, this.id, all));
     return explainTurn(whole, { frame, turnId });
@@ -312,11 +312,11 @@ export class Session {
   async #planning(): Promise<{
     view: ContextView;
     limits: ReturnType<typeof compactionLimits>;
-    frame: ReturnType<SessionRunner['frame']>;
+    frame: SessionFrame;
   }> {
     const { store } = this.#context;
     const record = await this.record();
-    const frame = this.#runner.frame(record);
+    const frame = await this.#runner.frame(record);
     const view = await viewContext(store, this.id, frame);
     const limits = compactionLimits(view, this.#context.usableWindow(frame.model, record), frame);
     return { view, frame, limits };
@@ -372,7 +372,7 @@ export class Session {
   /** Says so before it brings back more than fits: the next turn would only compact it again. */
   async #assertFits(all: readonly Entry[], { entry }: EntryStep): Promise<void> {
     const record = await this.record();
-    const frame = this.#runner.frame(record);
+    const frame = await this.#runner.frame(record);
     const parentId = pathEntries(all).at(-1)?.id ?? null;
     const after = { ...entry, id: 'undone', parentId, timestamp: '' } as unknown as Entry;
     const { tokens } = makeView([...all, after], frame);

@@ -48,7 +48,7 @@ export interface SubagentRun {
 export interface SubagentsOptions {
   readonly context: EngineContext;
   readonly agents: Agents;
-  readonly modelByName: ((name: string) => Model | undefined) | undefined;
+  readonly findModel: (name: string, signal?: AbortSignal) => Promise<Model | undefined>;
   /** Runs a session here: a child, or the parent that has been told. */
   readonly run: (sessionId: string) => void;
   readonly tellParent: (sessionId: string) => void;
@@ -152,7 +152,7 @@ export class Subagents {
   }
 
   async #accept(parent: SessionRecord, request: SpawnRequest): Promise<SpawnResult> {
-    const { context, agents, run: wake, modelByName } = this.#options;
+    const { context, agents, run: wake, findModel } = this.#options;
     const { task, agentId = parent.agentId, cleanup = 'keep', model } = request;
     if (parent.status !== 'open') return { status: 'error', reason: 'the session is in the trash' };
     assertAgent(agents, parseAgentId(agentId));
@@ -162,7 +162,7 @@ export class Subagents {
     const at = this.#now();
     const label = request.label === undefined ? '' : cleanLabel(request.label);
     const { runTimeoutSeconds = 0 } = request;
-    const isKnown = model !== undefined && modelByName?.(model) !== undefined;
+    const isKnown = model !== undefined && (await findModel(model)) !== undefined;
     const origin = await requesterOf(context.store, parent.id);
     const run: RunFacts = {
       runId,

@@ -66,6 +66,7 @@ export class Turn {
     const { maxSteps, signal, atBoundary } = this.#options;
     for (let step = 0; step < maxSteps; step++) {
       await atBoundary();
+      if (signal.aborted) throw await this.#fail(new Answer(), aborted(signal));
       const { message, calls } = await this.#ask();
       if (calls.length === 0) return await this.#finish(message);
       await this.#store([{ type: 'message', message }]);
