@@ -1,5 +1,5 @@
 import { RepriseError } from '../errors.ts';
-import type { Store } from '../store/store.ts';
+import type { InboxItem, Store } from '../store/store.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
 import { oneLine } from './commands/command-context.ts';
 import { THINKING_LEVELS } from './session-settings.ts';
@@ -69,14 +69,15 @@ export function modelNote(
   };
 }
 
+/** The message that the turn of a session answers right now. */
+export async function runningItem({ inbox }: Store, sessionId: string): Promise<InboxItem | undefined> {
+  const open = await inbox.pending(sessionId);
+  return open.find(({ state, class: kind }) => state === 'running' && kind !== 'command');
+}
+
 /** Where the message came from that the parent answers right now: the channel and the chat, not who wrote it. */
-export async function requesterOf(
-  { inbox }: Store,
-  parentSessionId: string,
-): Promise<JsonObject | undefined> {
-  const open = await inbox.pending(parentSessionId);
-  const running = open.find(({ state, class: kind }) => state === 'running' && kind !== 'command');
-  const from = running?.body['from'];
+export async function requesterOf(store: Store, parentSessionId: string): Promise<JsonObject | undefined> {
+  const from = (await runningItem(store, parentSessionId))?.body['from'];
   if (!isObject(from)) return undefined;
   const { channel, account, guild, peer, peerKind, thread } = from;
   return JSON.parse(JSON.stringify({ channel, account, guild, peer, peerKind, thread })) as JsonObject;

@@ -1,5 +1,5 @@
 import { RepriseError } from '../errors.ts';
-import type { Store } from '../store/store.ts';
+import type { InboxItem, Store } from '../store/store.ts';
 import { deliver } from './deliver.ts';
 import { childGroup, resultFor } from './subagent-run.ts';
 
@@ -35,7 +35,9 @@ export async function stopSession(
   const { inbox } = store;
   const open = (await inbox.pending(sessionId)).filter((item) => item.class !== 'command');
   const running = isTurn ? open.filter(({ state }) => state === 'running') : [];
-  const cancelled = waiting ? open.filter(({ state }) => state === 'accepted') : [];
+  // A note that no turn answers makes nobody speak, and nobody would tell it a second time.
+  const isWaiting = ({ state, body }: InboxItem): boolean => state === 'accepted' && body['silent'] !== true;
+  const cancelled = waiting ? open.filter(isWaiting) : [];
   for (const { inboxId } of cancelled) await inbox.settle(inboxId, 'cancelled', { reason: 'stopped' });
   // The turn before its children: it could give away another task.
   for (const { inboxId } of running) await stopItem(inboxId);
@@ -43,24 +45,43 @@ export async function stopSession(
   return { stopped: running.length > 0, cancelled: cancelled.length, children: ended };
 }
 
-/**
- * Ends the tasks a session has given away, and those given on by them, in whichever process they run. Their results are
- * told here and now, as notes that no turn answers: whoever says stop wants silence, and the model still learns what
- * became of them when somebody speaks next. A result has one key, so what a child says of its own end later adds nothing
- * (I-35). Told before it is stopped: between the two nothing can make the parent speak, and a second stop ends the child.
- */
+/** Ends the tasks a session has given away, in whichever process they run. What fails for one keeps none of the others. */
 async function stopChildren(store: Store, parentSessionId: string, now: Date): Promise<number> {
   let stopped = 0;
+  let failure: { readonly error: unknown } | undefined;
   for (const item of await store.inbox.pending({ group: childGroup(parentSessionId) })) {
-    stopped += 1 + (await stopChildren(store, item.sessionId, now));
-    const error = new RepriseError('ABORTED', 'it was stopped with the session that gave the task', {
-      details: { reason: 'stopped' },
-    });
-    const result = resultFor(item, { error }, now.getTime());
+    try {
+      stopped += await stopTask(store, item, now);
+    } catch (error) {
+      failure ??= { error };
+    }
+  }
+  if (failure !== undefined) throw failure.error;
+  return stopped;
+}
+
+/**
+ * Ends a task, and those given on by whoever has it. Its result is told here and now, as a note that no turn answers:
+ * whoever says stop wants silence, and the model still learns what became of it when somebody speaks next. A result has
+ * one key, so what a child says of its own end later adds nothing (I-35). Told before it is stopped: between the two
+ * nothing can make the parent speak. Where it cannot be told it is stopped all the same, and tells its end itself.
+ */
+export async function stopTask(
+  store: Store,
+  item: Pick<InboxItem, 'inboxId' | 'sessionId' | 'sessionKey' | 'body'>,
+  now: Date,
+): Promise<number> {
+  const error = new RepriseError('ABORTED', 'it was stopped with the session that gave the task', {
+    details: { reason: 'stopped' },
+  });
+  const result = resultFor(item, { error }, now.getTime());
+  try {
+    const below = await stopChildren(store, item.sessionId, now);
     if (result !== undefined) await deliver(store, { ...result, body: { ...result.body, silent: true } });
+    return 1 + below;
+  } finally {
     await store.inbox.settle(item.inboxId, 'cancelled', { reason: 'stopped' });
   }
-  return stopped;
 }
 
 /** What was stopped, in a line for a person. */

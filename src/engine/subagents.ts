@@ -15,9 +15,11 @@ import {
   cleanLabel,
   modelNote,
   requesterOf,
+  runningItem,
   type SpawnRequest,
   type SpawnResult,
 } from './spawn-request.ts';
+import { stopTask } from './stop-session.ts';
 import {
   type Cleanup,
   childGroup,
@@ -75,10 +77,13 @@ export class Subagents {
     this.#options = options;
   }
 
-  /** What keeps a child from being accepted is said in the answer, never thrown: a model is to read it. */
-  async spawn(parent: SessionRecord, request: SpawnRequest): Promise<SpawnResult> {
+  /**
+   * What keeps a child from being accepted is said in the answer, never thrown: a model is to read it. `turn` is the
+   * signal of the turn that asks for it, if one does.
+   */
+  async spawn(parent: SessionRecord, request: SpawnRequest, turn?: AbortSignal): Promise<SpawnResult> {
     try {
-      return this.#forbids(parent, request) ?? (await this.#accept(parent, request));
+      return this.#forbids(parent, request) ?? (await this.#accept(parent, request, turn));
     } catch (error) {
       if (!(error instanceof RepriseError)) throw error;
       const { code, message, details } = error;
@@ -151,7 +156,7 @@ export class Subagents {
     return { status: 'forbidden', reason: 'that agent is not among those this agent may use' };
   }
 
-  async #accept(parent: SessionRecord, request: SpawnRequest): Promise<SpawnResult> {
+  async #accept(parent: SessionRecord, request: SpawnRequest, turn?: AbortSignal): Promise<SpawnResult> {
     const { context, agents, run: wake, findModel } = this.#options;
     const { task, agentId = parent.agentId, cleanup = 'keep', model } = request;
     if (parent.status !== 'open') return { status: 'error', reason: 'the session is in the trash' };
@@ -162,7 +167,7 @@ export class Subagents {
     const at = this.#now();
     const label = request.label === undefined ? '' : cleanLabel(request.label);
     const { runTimeoutSeconds = 0 } = request;
-    const isKnown = model !== undefined && (await findModel(model)) !== undefined;
+    const isKnown = model !== undefined && (await findModel(model, turn)) !== undefined;
     const origin = await requesterOf(context.store, parent.id);
     const run: RunFacts = {
       runId,
@@ -184,6 +189,7 @@ export class Subagents {
     };
     const body = withTicket({ ...bodyOf(task), run }, { mode: 'queue', debounceMs: 0, at });
     const { maxChildren: max = DEFAULT_MAX_CHILDREN } = agentOptions(agents, parent.agentId).subagents ?? {};
+    turn?.throwIfAborted();
     const receipt = await context.store.inbox.receive({
       sessionKey: childSessionKey,
       source: SUBAGENT_SOURCE,
@@ -192,9 +198,21 @@ export class Subagents {
       group: { name: childGroup(parent.id), max },
       body,
     });
+    if (turn !== undefined) await this.#assertGoesOn(parent, { ...receipt, body }, turn);
     this.#open.set(receipt.inboxId, { ...receipt, body });
     wake(receipt.sessionId);
     return { status: 'accepted', childSessionKey, runId, ...modelNote(model, isKnown) };
+  }
+
+  /**
+   * Whoever stops a session ends its turn first and then the children there are (`stopSession`). So a child that was too
+   * late to be seen there sees here that the turn has been stopped: by its signal, or by its row from another process.
+   */
+  async #assertGoesOn({ id }: SessionRecord, task: RunItem, turn: AbortSignal): Promise<void> {
+    const { store, options } = this.#options.context;
+    if (!turn.aborted && (await runningItem(store, id)) !== undefined) return;
+    await stopTask(store, task, options.clock.now());
+    throw new RepriseError('ABORTED', 'the turn was stopped before the child had begun');
   }
 
   #policy(record: SessionRecord): ReturnType<typeof policyOf> {

@@ -2,8 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { withTicket } from '../../src/engine/inbound.ts';
 import { runCommand } from '../../src/engine/run-command.ts';
+import { RepriseError } from '../../src/errors.ts';
+import type { Inbound, InboxReceipt, Store } from '../../src/index.ts';
 import type { ScriptedModel } from '../../src/models/scripted/scripted-model.ts';
+import { openMemoryStore } from '../../src/store/memory/open.ts';
 import { KEY } from '../support/engine.ts';
 import { call, type Family, openFamily, replying, resultsIn } from '../support/family.ts';
 
@@ -13,7 +17,8 @@ const never = new Promise<never>(() => undefined);
 function busyChildren(): ScriptedModel {
   return replying(({ text, request }) => {
     const isChild = request.system?.includes('You are a subagent') === true;
-    if (isChild && text === 'pass it on.') return { calls: [call('sessions_spawn', { task: 'deep.' })] };
+    if (text === 'give it away.' || (isChild && text === 'pass it on.'))
+      return { calls: [call('sessions_spawn', { task: 'deep.' })] };
     if (isChild) return { wait: never, text: 'never said' };
     return `heard ${text}`;
   });
@@ -95,4 +100,71 @@ test('children that run in another process are stopped from here', async () => {
     expect(await there.reprise.runs(id)).toMatchObject([{ status: 'cancelled', result: 'told' }]);
   }
   rmSync(home, { recursive: true });
+});
+
+/** A store where the test decides what becomes of each message that is put. */
+async function receiving(
+  receive: (inbound: Inbound, put: () => Promise<InboxReceipt>) => Promise<InboxReceipt>,
+): Promise<Store> {
+  const store = await openMemoryStore({});
+  const bound = <T extends object>(target: T, own: Partial<T>): T =>
+    new Proxy(target, {
+      get: (_, name) => {
+        const value: unknown = Reflect.get(own, name) ?? Reflect.get(target, name, target);
+        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+      },
+    });
+  const inbox = bound(store.inbox, {
+    receive: (inbound) => receive(inbound, () => store.inbox.receive(inbound)),
+  });
+  return bound(store, { inbox });
+}
+
+test('a child that is being spawned when /stop comes is stopped too', async () => {
+  const [spawning, stopped] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const store = await receiving(async ({ group }, put) => {
+    if (group === undefined) return put();
+    spawning.resolve();
+    await stopped.promise;
+    return put();
+  });
+  await using at = await openFamily(busyChildren(), { store });
+  const session = await at.reprise.session(KEY);
+  const turn = session.send('give it away.');
+  await spawning.promise;
+  expect(await session.stop({ waiting: true })).toMatchObject({ stopped: true, children: 0 });
+  await expect(turn.result).rejects.toMatchObject({ code: 'ABORTED' });
+  const asked = at.model.requests.length;
+  stopped.resolve();
+  await expect.poll(() => at.reprise.runs(session.id)).toMatchObject([{ status: 'cancelled' }]);
+  // Its end is known when somebody speaks next, and made nobody speak before.
+  await session.send('and now?').result;
+  expect(at.model.requests).toHaveLength(asked + 1);
+  await expect.poll(() => resultsIn(at.store)).toEqual([expect.stringContaining('cancelled')]);
+});
+
+test('children whose end cannot be told are stopped all the same, each of them', async () => {
+  const store = await receiving(async ({ body }, put) => {
+    if (body['silent'] === true) throw new RepriseError('STORE_FULL', 'no room');
+    return put();
+  });
+  await using at = await openFamily(busyChildren(), { store });
+  const session = await at.reprise.session(KEY);
+  await spawned(at, session.id, ['a.', 'b.']);
+  await expect(session.stop({ waiting: true })).rejects.toMatchObject({ code: 'STORE_FULL' });
+  expect((await at.reprise.runs(session.id)).map(({ status }) => status)).toEqual(['cancelled', 'cancelled']);
+});
+
+test('/stop cancels what waits for an answer, not what it only has to be told', async () => {
+  await using at = await openFamily(busyChildren(), { run: false });
+  const session = await at.reprise.session(KEY);
+  const put = async (body: object): Promise<string> => {
+    const ticket = { mode: 'queue', debounceMs: 0, at: 0 } as const;
+    const inbound = { sessionKey: KEY, sessionId: session.id, source: 'test' };
+    return (await at.store.inbox.receive({ ...inbound, body: withTicket({ ...body }, ticket) })).inboxId;
+  };
+  const note = await put({ text: 'a child was stopped', system: true, silent: true });
+  await put({ text: 'hello' });
+  expect(await session.stop({ waiting: true })).toMatchObject({ stopped: false, cancelled: 1 });
+  expect((await at.store.inbox.pending(session.id)).map(({ inboxId }) => inboxId)).toEqual([note]);
 });

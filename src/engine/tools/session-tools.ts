@@ -53,9 +53,9 @@ function spawnTool({ context, subagents }: SessionToolsOptions): Tool {
       },
       ['task'],
     ),
-    run: async (input, { sessionId }) => {
+    run: async (input, { sessionId, signal }) => {
       const parent = await context.store.get(sessionId);
-      return { ...(await subagents.spawn(parent, input as unknown as SpawnRequest)) };
+      return { ...(await subagents.spawn(parent, input as unknown as SpawnRequest, signal)) };
     },
   };
 }
