@@ -24,3 +24,17 @@ test('a log that somebody listens to is the log of its session however many othe
   await say('c');
   expect(logs.of('s')).not.toBe(log);
 });
+
+test('a stream that begins while the logs in use are over the bound hears its session', async () => {
+  const store = await openMemoryStore({});
+  await using reprise = new Reprise({ store, model: scripted(['one', 'two']) });
+  using logs = new EventLogs(reprise, { total: 0 });
+  const { signal } = new AbortController();
+  for (const sessionId of ['a', 'b']) {
+    const listened = logs.listen(sessionId, signal);
+    await reprise.receive({ sessionId, channel: 'web', text: 'hello' }, { atOnce: true });
+    await reprise.idle();
+    expect(listened.size).toBeGreaterThan(0);
+    expect(listened.newest?.members.size).toBe(1);
+  }
+});

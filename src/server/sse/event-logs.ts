@@ -67,15 +67,16 @@ export class EventLogs implements Disposable {
 
   of(sessionId: string): SessionLog {
     const known = this.#logs.get(sessionId);
-    const log =
+    const log: SessionLog =
       known ??
       new SessionLog(sessionId, this.#limits.perSession, (change) => {
-        this.#size += change;
+        // One that was let go may still be written to by whoever holds it; its size is no longer counted here.
+        if (this.#logs.get(sessionId) === log) this.#size += change;
       });
     // Behind all others: the first one is the one nobody has used for longest.
     this.#logs.delete(sessionId);
     this.#logs.set(sessionId, log);
-    if (known === undefined) this.#letGo();
+    if (known === undefined) this.#letGo(log);
     return log;
   }
 
@@ -84,9 +85,11 @@ export class EventLogs implements Disposable {
     this.#logs.clear();
   }
 
-  #letGo(): void {
+  /** Of all but the one just made: whoever asked for it is about to listen to it or to tell it something. */
+  #letGo(made: SessionLog): void {
     for (const [sessionId, log] of this.#logs) {
       if (this.#logs.size <= MAX_SESSIONS && this.#size <= this.#limits.total) return;
+      if (log === made) continue;
       // Who listens holds this very log, also between two looks: in another one the rest would be told to nobody.
       if (log.isNeeded || this.#hearing.has(log)) continue;
       this.#logs.delete(sessionId);
