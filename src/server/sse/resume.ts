@@ -167,7 +167,7 @@ export class EventStream {
         seen = found.seq;
         isOurs ||= found.key === inboxId;
         if (!('event' in found)) continue;
-        const isEnd = found.end !== undefined && (await this.#isEnd(found.end.inboxId, inboxId));
+        const isEnd = found.end !== undefined && (await this.#isEnd(found.end.inboxId, inboxId, isOurs));
         if (isEnd) return yield [{ id: found.id, event: await this.#terminal(inboxId) }];
         if (isOurs) yield [found];
         place = found.id;
@@ -294,12 +294,12 @@ export class EventStream {
     yield [{ id: { seq, n: 0 }, event: { type: 'interrupted', turnId: named, text } }];
   }
 
-  /** Whether a turn that was led by one message has answered another. */
-  async #isEnd(lead: string, inboxId: string): Promise<boolean> {
+  /** Whether a turn that was led by one message has answered another, whose words were met before its end or not. */
+  async #isEnd(lead: string, inboxId: string, isSaid: boolean): Promise<boolean> {
     if (lead === inboxId) return true;
     const turn = this.#log.turnOf(lead);
-    // One that ended here knows whom it answered.
-    if (turn?.isOwn === true && turn.end !== undefined) return turn.members.has(inboxId);
+    // One that ended here knows whom it answered, but for those that had joined it in a process that died.
+    if (!isSaid && turn?.isOwn === true && turn.end !== undefined) return turn.members.has(inboxId);
     const { mergedInto } = await this.#options.reprise.inbox(inboxId);
     return mergedInto === lead;
   }
