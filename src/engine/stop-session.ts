@@ -75,13 +75,15 @@ export async function stopTask(
     details: { reason: 'stopped' },
   });
   const result = resultFor(item, { error }, now.getTime());
+  let below = 0;
   try {
-    const below = await stopChildren(store, item.sessionId, now);
     if (result !== undefined) await deliver(store, { ...result, body: { ...result.body, silent: true } });
-    return 1 + below;
   } finally {
     await store.inbox.settle(item.inboxId, 'cancelled', { reason: 'stopped' });
+    // The task before those it was given on as: it could give away another.
+    below = await stopChildren(store, item.sessionId, now);
   }
+  return 1 + below;
 }
 
 /** What was stopped, in a line for a person. */
