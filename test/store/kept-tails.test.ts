@@ -46,8 +46,10 @@ test.each(KINDS)('with the %s store nobody can change what the next reader is to
   await withStore(kind, async (store) => {
     await store.append('s1', [say('one')]);
     const { entries } = await store.tail('s1');
-    for (const { entry } of entries as readonly { entry: Entry }[])
-      expect(Reflect.set(entry['message'] as object, 'content', 'another')).toBe(false);
+    for (const stored of entries as readonly { entry: Entry }[]) {
+      expect(Reflect.set(stored.entry['message'] as object, 'content', 'another')).toBe(false);
+      expect(Reflect.set(stored, 'entry', {})).toBe(false);
+    }
     (entries as unknown[]).length = 0;
     expect(textsOf(await store.tail('s1'))).toEqual(['one']);
   });

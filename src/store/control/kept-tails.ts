@@ -1,3 +1,4 @@
+import { freezeEntries } from '../common/freeze.ts';
 import { TailCache, type WarmTail } from '../common/tail-cache.ts';
 import type { CheckedPage, MarkedTail, ShownTail, TailPage } from './reader.ts';
 
@@ -30,24 +31,18 @@ export class KeptTails {
       return page;
     }
     const before = kept === undefined ? [] : kept.entries.filter(({ seq }) => isStillOf(tail, seq));
-    for (const { entry } of page.entries) freeze(entry);
+    freezeEntries(page.entries);
     const entries = [...before, ...page.entries];
     const { from, to, mark } = tail;
     // The context may begin later now; what it no longer needs weighed its share.
     const share = before.length / Math.max(1, kept?.entries.length ?? 0);
     const bytes = Math.ceil((kept?.bytes ?? 0) * share) + tail.bytes;
     this.#kept.keep(asRow(id), { from, to, mark, entries, bytes }, undefined);
-    return { ...page, entries };
+    // The list is the caller's own.
+    return { ...page, entries: [...entries] };
   }
 }
 
 function isStillOf({ from, after }: MarkedTail, seq: number): boolean {
   return seq >= from && seq <= after;
-}
-
-/** Values of a line that was parsed: no deeper than a line may be. */
-function freeze(value: unknown): void {
-  if (typeof value !== 'object' || value === null) return;
-  Object.freeze(value);
-  for (const inner of Object.values(value)) freeze(inner);
 }

@@ -2,6 +2,7 @@ import type { Entry } from '../../transcript/entry.ts';
 import { decodeLine } from '../../transcript/line.ts';
 import { checkLimit } from '../common/check-input.ts';
 import { isOf } from '../common/entry-kinds.ts';
+import { freezeEntries } from '../common/freeze.ts';
 import { DEFAULT_CACHE_TTL_MS, TailCache, type WarmTail } from '../common/tail-cache.ts';
 import type { EntryPage, ReadRange, StoredEntry, TailOptions } from '../store.ts';
 import type { Sql } from './connections.ts';
@@ -53,31 +54,40 @@ export class LineReader {
   }
 
   /** From what is kept and what has been appended since; all of it is kept for the next time. */
-  async tail(id: string, { limit, only }: TailOptions): Promise<EntryPage> {
+  async tail(id: string, options: TailOptions): Promise<EntryPage> {
+    const { limit, only } = options;
     const most = limit === undefined ? Number.POSITIVE_INFINITY : checkLimit(limit);
+    const cache = this.#warm;
     const row = await getSession(this.#sql, id);
     const start = Math.max(2, row.context_seq);
     const from = Math.max(start, row.seq - most + 1);
-    if (only === undefined && from === start) return this.#tail(row, from);
+    if (only === undefined && from === start) {
+      const page = await this.#tail(cache, row, from);
+      // Some of it is from before the server lost lines, some perhaps from after.
+      return cache === this.#warm ? page : this.tail(id, options);
+    }
     const { entries } = await this.#entries(row, from, row.seq, only);
     return { entries, lastSeq: row.seq, hasMore: from > start };
   }
 
-  async #tail(row: SessionRow, from: number): Promise<EntryPage> {
+  /** The cache is the one there was before the row was looked at: what is read now is no good for a later one. */
+  async #tail(cache: TailCache, row: SessionRow, from: number): Promise<EntryPage> {
     const to = row.seq;
     const stamp = { ...row, file_size: 0 };
-    const warm = this.#warm.find(stamp, undefined);
+    const warm = cache.find(stamp, undefined);
     const isOfUse = warm !== undefined && warm.from <= from && warm.to <= to;
     const known: WarmTail = isOfUse ? warm : { from, to: from - 1, entries: [], bytes: 0 };
     const fresh = await this.#entries(row, Math.max(from, known.to + 1), to);
+    freezeEntries(fresh.entries);
     const needed = known.entries.filter(({ seq }) => seq >= from);
     const entries = [...needed, ...fresh.entries];
     // The context begins later now; what it no longer needs weighed its share.
     const share = known.entries.length === 0 ? 0 : needed.length / known.entries.length;
     const bytes = Math.ceil(known.bytes * share) + fresh.bytes;
-    if (fresh.isWhole) this.#warm.keep(stamp, { from, to, entries, bytes }, undefined);
-    else this.#warm.forget(row.id);
-    return { entries, lastSeq: to, hasMore: false };
+    if (fresh.isWhole) cache.keep(stamp, { from, to, entries, bytes }, undefined);
+    else cache.forget(row.id);
+    // The list is the caller's own.
+    return { entries: [...entries], lastSeq: to, hasMore: false };
   }
 
   async #entries(row: SessionRow, from: number, to: number, only?: readonly string[]): Promise<Decoded> {
