@@ -124,17 +124,16 @@ export async function send<Row extends object>(
   values: readonly unknown[],
 ): Promise<Row[]> {
   const name = pooler || values.length === 0 ? {} : { name: statementName(text) };
-  // The types do not know that a statement may have a limit of its own.
-  const statement: pg.QueryConfig & { readonly query_timeout: number } = {
-    text,
-    values: [...values],
-    ...name,
-    query_timeout: statementTimeoutMs + SILENCE_MS,
-  };
+  const statement = { ...limited(text, statementTimeoutMs), values: [...values], ...name };
   const result = await client.query<Row & pg.QueryResultRow>(statement);
   // Of several statements in one text, the last one's.
   const { rows } = Array.isArray(result) ? (result.at(-1) as typeof result) : result;
   return rows;
+}
+
+/** A statement with a limit of its own, which the types do not know of. */
+export function limited(text: string, limitMs: number): pg.QueryConfig & { readonly query_timeout: number } {
+  return { text, query_timeout: limitMs + SILENCE_MS };
 }
 
 /** Prepared statements have names; ours are few, because texts are never made of values. */

@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { RepriseError } from '../../errors.ts';
 import { notFinished } from '../common/copy-state.ts';
 import { onlyRead } from '../common/refusals.ts';
-import type { Connections } from './connections.ts';
+import { type Connections, limited } from './connections.ts';
 import type { NodeHolder } from './holder.ts';
 import { isCollision, isLost, isRefusal, isRefusedCommit, isUseless, pgError } from './pg-error.ts';
 import { type ServerTimeline, skippedEpochs } from './server-timeline.ts';
@@ -143,7 +143,7 @@ async function run<T>(
       isUsable = !isUseless(failure) && (await rollback(tx));
       throw failure;
     }
-    const lost = await commit(client, tx, { isPipelined: !pooler });
+    const lost = await commit(client, tx, { isPipelined: !pooler, limitMs });
     isUsable = lost === undefined;
     return { value, news: tx.news, begun, ...(lost !== undefined && { lost }) };
   } finally {
@@ -167,12 +167,13 @@ type Fate = 'committed' | 'aborted' | 'unknown';
 async function commit(
   client: pg.PoolClient,
   tx: Tx,
-  { isPipelined }: { readonly isPipelined: boolean },
+  { isPipelined, limitMs }: { readonly isPipelined: boolean; readonly limitMs: number },
 ): Promise<unknown> {
   let command: string;
   try {
     if (!isPipelined) await tx.settled();
-    ({ command } = await client.query('COMMIT'));
+    // It is answered behind all that was sent before it, and so has as much time as any of that.
+    ({ command } = await client.query(limited('COMMIT', limitMs)));
   } catch (error) {
     // A statement that was refused takes its transaction with it, whatever became of the connection afterwards.
     if (isRefusal(tx.failure)) throw tx.failure;
