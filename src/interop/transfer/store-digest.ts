@@ -1,8 +1,10 @@
 import { createHash, type Hash } from 'node:crypto';
+import { normalKeyText } from '../../store/key-text.ts';
 import type { Store } from '../../store/store.ts';
 import type {
   ConvlogRecord,
   DamageRecord,
+  InboundRecord,
   ItemRecord,
   SessionCopy,
   TransferRecord,
@@ -105,7 +107,7 @@ export async function digestRecords(
         sums.itemStates.add([sums.itemStates.count, ...itemOf(record)]);
         break;
       case 'inbound':
-        sums.inbound.add([record.agentId, record.source, record.key, record.hash, record.inboxId]);
+        sums.inbound.add(inboundOf(record));
         break;
       case 'key':
         sums.keys.add([record.key, record.sessionId, record.counter]);
@@ -205,6 +207,11 @@ function factsOf({ agentId, key, parentId, createdAt, epoch }: SessionCopy): str
 function itemOf({ item }: ItemRecord): unknown[] {
   const { inboxId, sessionId, sessionKey, state, group, attempts, createdAt, carries } = item;
   return [inboxId, sessionId, sessionKey, state, item.class, group, attempts, createdAt, carries];
+}
+
+/** Of keys an earlier version has written down: in the form every store tells them in now. */
+function inboundOf({ agentId, source, key, hash, inboxId }: InboundRecord): unknown[] {
+  return [agentId, normalKeyText(source), normalKeyText(key), hash, inboxId];
 }
 
 function lineOf({ line }: ConvlogRecord): unknown[] {

@@ -6,7 +6,7 @@ import {
   type ReceiveRequest,
   sessionBusy,
 } from '../common/inbound.ts';
-import { keptForms } from '../common/key-text.ts';
+import { keptForms } from '../common/kept-key.ts';
 import { DROPPED_DETAIL, planRoom, type Room } from '../common/queue-cap.ts';
 import { epochOver } from '../common/refusals.ts';
 import type {

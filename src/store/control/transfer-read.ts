@@ -1,5 +1,5 @@
 import { type LineRow, toLine } from '../common/convlog-line.ts';
-import { textOfKept } from '../common/key-text.ts';
+import { textOfKept } from '../common/kept-key.ts';
 import { type Place, parseCursor, RecordPage } from '../common/transfer-place.ts';
 import type { TransferPage } from '../transfer.ts';
 import { type ChatRow, OF_CHAT, valuesOf } from './convlog-rows.ts';

@@ -4,7 +4,7 @@ import { parseSessionKey } from '../../keys/session-key.ts';
 import { decodeLine } from '../../transcript/line.ts';
 import { namesOf, toRow } from '../common/convlog-line.ts';
 import { assertRun, malformed, otherRun, sessionOf } from '../common/copy-state.ts';
-import { keptKey } from '../common/key-text.ts';
+import { keptKey } from '../common/kept-key.ts';
 import { brokenSeal } from '../common/refusals.ts';
 import { recentOf } from '../common/session-state.ts';
 import { sha256 } from '../common/sha256.ts';

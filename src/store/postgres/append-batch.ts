@@ -1,8 +1,8 @@
 import { RepriseError } from '../../errors.ts';
 import type { AppendRequest, KnownKey } from '../common/append-rule.ts';
 import type { ReceiveRequest } from '../common/inbound.ts';
-import { keyText } from '../common/key-text.ts';
 import type { ConvlogLine } from '../convlog.ts';
+import { keyText } from '../key-text.ts';
 import { isForNobody } from '../nobody.ts';
 import type { AppendReceipt, Settlement } from '../store.ts';
 import { append } from './append.ts';

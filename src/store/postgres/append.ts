@@ -7,9 +7,9 @@ import {
   keyHash,
   knownReceipt,
 } from '../common/append-rule.ts';
-import { keyText } from '../common/key-text.ts';
 import { epochOver, runnerHolds } from '../common/refusals.ts';
 import { movesLeaf } from '../common/seal-entries.ts';
+import { keyText } from '../key-text.ts';
 import type { AppendReceipt } from '../store.ts';
 import { isHolder, liveLease } from './leases.ts';
 import type { SessionRow } from './rows.ts';

@@ -7,9 +7,9 @@ import {
   type ReceiveRequest,
   sessionBusy,
 } from '../common/inbound.ts';
-import { keyText } from '../common/key-text.ts';
 import { DROPPED_DETAIL, planRoom, type Room } from '../common/queue-cap.ts';
 import { epochOver, type LiveLease } from '../common/refusals.ts';
+import { keyText } from '../key-text.ts';
 import type { InboundKey, InboxItem, InboxReceipt, QueueLimit, Settlement, TakeOptions } from '../store.ts';
 import { type LockedKey, lockActive } from './active.ts';
 import type { Sql } from './connections.ts';

@@ -256,14 +256,35 @@ CREATE TABLE reprise.copies (
 );
 `;
 
-/** Since version 4: no index holds a text of any length, which would refuse what other stores take. */
+/**
+ * Since version 4: no index holds a text of any length, which would refuse what other stores take. What stands there and
+ * is too long gets the form it is now looked up by (short-name.ts, key-text.ts). A node of before looks for the old form,
+ * would not find it and write a second row; the constraints refuse that, and such a node is not let in again.
+ */
 const NAMES = `
 CREATE INDEX sessions_by_parent_start ON reprise.sessions (left(parent_id, 200)) WHERE parent_id IS NOT NULL;
 DROP INDEX reprise.sessions_by_parent;
 CREATE INDEX sessions_by_channel_start ON reprise.sessions (left(channel, 200)) WHERE channel IS NOT NULL;
 DROP INDEX reprise.sessions_by_channel;
+
+CREATE FUNCTION reprise.text_hash(name text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT 'sha256:' || encode(sha256(convert_to(name, 'UTF8')), 'hex')
+$$;
 -- set where \`key\` is a hash; see short-name.ts
 ALTER TABLE reprise.active ADD COLUMN whole_key text COLLATE "C";
+UPDATE reprise.active SET key = reprise.text_hash(key), whole_key = key WHERE octet_length(key) > 1000;
+ALTER TABLE reprise.active ADD CONSTRAINT active_key_length CHECK (octet_length(key) <= 1000);
+UPDATE reprise.lines SET entry_id = reprise.text_hash(entry_id)
+  WHERE octet_length(entry_id) > 1000 OR starts_with(entry_id, 'sha256:');
+UPDATE reprise.append_keys SET key = reprise.text_hash(key) WHERE octet_length(key) > 500;
+ALTER TABLE reprise.append_keys ADD CONSTRAINT append_key_length CHECK (octet_length(key) <= 500);
+UPDATE reprise.inbound_keys SET
+    source = CASE WHEN octet_length(source) > 500 THEN reprise.text_hash(source) ELSE source END,
+    key = CASE WHEN octet_length(key) > 500 THEN reprise.text_hash(key) ELSE key END
+  WHERE octet_length(source) > 500 OR octet_length(key) > 500;
+ALTER TABLE reprise.inbound_keys ADD CONSTRAINT inbound_key_length
+  CHECK (octet_length(source) <= 500 AND octet_length(key) <= 500);
+DROP FUNCTION reprise.text_hash(text);
 `;
 
 /** Since version 5: lists sorted by messages and tokens; see listed.ts. */
@@ -292,10 +313,11 @@ CREATE INDEX notes_by_name ON reprise.notes (name, session_id);
 `;
 
 /**
- * Forwards only. A step is never changed once it is out, and must leave everything as older nodes expect it: they go
- * on working while the new ones come up. So columns are added with a default, and nothing is renamed or dropped.
+ * Forwards only. A step is never changed once it is out, and leaves things as older nodes expect them, which go on
+ * working while the new ones come up: columns are added with a default, what is dropped is nothing they name (indexes).
+ * A step that cannot has the database refuse what an older node would do wrong, and raises `OLDEST_READER`.
  */
 export const MIGRATIONS: readonly string[] = [CORE, SEARCH, COPIES, NAMES, LISTED, NOTES];
 
-/** The oldest program version that can work with a schema of the current version; raised by a step that breaks this. */
-export const OLDEST_READER = 1;
+/** The fewest steps a program must know to work with this schema; raised by one that older programs do not understand. */
+export const OLDEST_READER: number = MIGRATIONS.indexOf(NAMES) + 1;

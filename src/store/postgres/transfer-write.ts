@@ -6,6 +6,7 @@ import { assertRun, type CopyState, malformed, otherRun, sessionOf } from '../co
 import { EPOCH_JUMP } from '../common/epoch-jump.ts';
 import { sha256 } from '../common/sha256.ts';
 import type { StoredConvlogLine } from '../convlog.ts';
+import { normalKeyText } from '../key-text.ts';
 import type {
   BlobRecord,
   InboundRecord,
@@ -116,7 +117,7 @@ function writeInbound(tx: Tx, { agentId, source, key, hash, inboxId }: InboundRe
   tx.run(
     `INSERT INTO reprise.inbound_keys (agent_id, source, key, hash, inbox_id) VALUES ($1, $2, $3, $4, $5)
      ON CONFLICT (agent_id, source, key) DO UPDATE SET hash = excluded.hash, inbox_id = excluded.inbox_id`,
-    [agentId, source, key, hash, escapeKeyPart(inboxId)],
+    [agentId, normalKeyText(source), normalKeyText(key), hash, escapeKeyPart(inboxId)],
   );
 }
 

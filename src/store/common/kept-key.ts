@@ -1,16 +1,6 @@
-import { createHash } from 'node:crypto';
+import { keyText } from '../key-text.ts';
 
-/** Beyond this a key is remembered by its hash: an index takes no entry of any length. */
-const MAX_KEY_BYTES = 500;
 const HASHED = /^sha256-json:([0-9a-f]{64})$/;
-
-/** For what callers name things by, which may be any text: different for different ones, and safe to store. */
-export function keyText(key: string): string {
-  const json = JSON.stringify(key);
-  return Buffer.byteLength(json) <= MAX_KEY_BYTES
-    ? json
-    : `sha256:${createHash('sha256').update(json).digest('hex')}`;
-}
 
 /** A key of a copy as it stands in a table of whole keys: of a long one only its hash may have come. */
 export function keptKey(text: string): string {
