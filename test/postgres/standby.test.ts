@@ -117,13 +117,19 @@ test('a node believes nothing it has read of a server whose replica had not got 
   await using _behind = { [Symbol.asyncDispose]: () => behind.stop() };
   await using address = await TcpProxy.before(ahead.url);
   await using far = await openStore({ kind: 'postgres', url: address.through(ahead.url) });
-  const say = (store: Store, content: string, options: AppendOptions = {}): Promise<unknown> =>
-    store.append('told', [{ type: 'message', message: { role: 'user', content } }], options);
-  const heard = async (store: Store): Promise<unknown[]> =>
-    (await store.tail('told')).entries.map(
+  await using quiet = await openStore({
+    kind: 'postgres',
+    url: address.through(ahead.url),
+    readOnly: true,
+  });
+  const say = (store: Store, content: string, options: AppendOptions = {}, id = 'told'): Promise<unknown> =>
+    store.append(id, [{ type: 'message', message: { role: 'user', content } }], options);
+  const heard = async (store: Store, id = 'told'): Promise<unknown[]> =>
+    (await store.tail(id)).entries.map(
       ({ entry }) => (entry as { message?: { content?: unknown } }).message?.content,
     );
   await far.create({ id: 'told', key: 'agent:main:told' });
+  await far.create({ id: 'free', key: 'agent:main:free' });
   await say(far, 'both have it');
   const replicas = async (): Promise<unknown> =>
     (
@@ -139,6 +145,8 @@ test('a node believes nothing it has read of a server whose replica had not got 
   const lost = await far.lease('told');
   await say(far, 'only one has it', { epoch: lost.epoch });
   expect(await heard(far)).toEqual(['both have it', 'only one has it']);
+  await say(far, 'held by nobody', {}, 'free');
+  expect(await heard(quiet, 'free')).toEqual(['held by nobody']);
 
   await ahead.crash();
   address.lead(behind.url);
@@ -148,6 +156,9 @@ test('a node believes nothing it has read of a server whose replica had not got 
   await using near = await openStore({ kind: 'postgres', url: behind.url });
   const held = await near.lease('told');
   await say(near, 'said anew', { epoch: held.epoch });
+  await say(near, 'held by nobody, anew', {}, 'free');
+  // A node that only reads learns of it, too, where no epoch tells.
+  expect(await heard(quiet, 'free')).toEqual(['held by nobody, anew']);
   // Nor does it hold what it was granted.
   await expect(say(far, 'too late', { epoch: lost.epoch })).rejects.toMatchObject({ code: 'FENCED' });
   await held.release();

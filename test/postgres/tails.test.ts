@@ -3,6 +3,7 @@ import { openStore } from '../../src/config/open.ts';
 import type { Entry } from '../../src/index.ts';
 import { Connections, type Sql } from '../../src/store/postgres/connections.ts';
 import { LineReader } from '../../src/store/postgres/lines.ts';
+import { ServerTimeline } from '../../src/store/postgres/server-timeline.ts';
 import { parsePostgresUrl } from '../../src/store/postgres/settings.ts';
 import type { EntryPage, NewEntry } from '../../src/store/store.ts';
 import { freshDatabase } from '../support/postgres.ts';
@@ -49,7 +50,7 @@ test('a tail that is read while the server loses lines is neither told nor kept'
       `UPDATE reprise.lines SET line = (SELECT line FROM reprise.lines WHERE session_id = 's2' AND seq = 3)
        WHERE session_id = 's1' AND seq = 3`,
     );
-    reader.forgetAll();
+    timeline.note('000000FF');
   };
   const sql: Sql = {
     query: async <Row extends object>(text: string, values?: readonly unknown[]): Promise<Row[]> => {
@@ -61,7 +62,8 @@ test('a tail that is read while the server loses lines is neither told nor kept'
       return rows;
     },
   };
-  const reader = new LineReader(sql, { onDamage: async () => undefined });
+  const timeline = new ServerTimeline();
+  const reader = new LineReader(sql, { timeline, onDamage: async () => undefined });
   expect(textsOf(await reader.tail('s1', {}))).toEqual(['both have it', 'lost']);
   await store.append('s1', [say('later')]);
   isFailing = true;

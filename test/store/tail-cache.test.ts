@@ -191,6 +191,8 @@ describe('what is kept', () => {
     // The epoch goes on with every turn; it jumps where lines were lost and their numbers given again.
     expect(found(stamp, { ...recorded, epoch: 50 })).toBe(true);
     expect(found(stamp, { ...recorded, epoch: 1 + EPOCH_JUMP })).toBe(false);
+    // A replica that takes over begins where the next stretch does, which is less far for whoever has come some way.
+    expect(found(stamp, { ...recorded, epoch: EPOCH_JUMP })).toBe(false);
   });
 });
 

@@ -56,8 +56,7 @@ export class TailCache<T extends Tail = WarmTail> {
   find(row: TailRow, stamp: FileStamp | undefined): T | undefined {
     const kept = this.#kept.get(row.id);
     if (kept === undefined) return undefined;
-    // A jump of the epoch tells of lines that were lost: their numbers were given again.
-    const isGoingOn = row.corrupt_at === null && row.epoch - kept.epoch < EPOCH_JUMP;
+    const isGoingOn = row.corrupt_at === null && !isJump(kept.epoch, row.epoch);
     if (isGoingOn && isSameFile(kept, row, stamp)) return kept;
     this.forget(row.id);
     return undefined;
@@ -104,6 +103,14 @@ export class TailCache<T extends Tail = WarmTail> {
       this.forget(id);
     }
   }
+}
+
+/**
+ * A jump of the epoch tells of lines that were lost: their numbers were given again. It leads so far on from the last one
+ * that was known, or to where the next stretch of that length begins, however near that is.
+ */
+function isJump(from: number, to: number): boolean {
+  return to - from >= EPOCH_JUMP || Math.floor(to / EPOCH_JUMP) !== Math.floor(from / EPOCH_JUMP);
 }
 
 /** A file that grew as its row says is the same file; one that is another, was cut, or changed in place is not. */

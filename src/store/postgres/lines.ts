@@ -6,7 +6,8 @@ import { freezeEntries } from '../common/freeze.ts';
 import { DEFAULT_CACHE_TTL_MS, TailCache, type WarmTail } from '../common/tail-cache.ts';
 import type { EntryPage, ReadRange, StoredEntry, TailOptions } from '../store.ts';
 import type { Sql } from './connections.ts';
-import { getSession, type SessionRow } from './rows.ts';
+import { getSession, refuseUnknown, SESSION_COLUMNS, type SessionRow } from './rows.ts';
+import { type ServerTimeline, TIMELINE } from './server-timeline.ts';
 
 const PAGE = 200;
 /** Of one answer of the server: the rest of a page is asked for, so that nobody holds hundreds of megabytes twice. */
@@ -25,18 +26,19 @@ export class LineReader {
   readonly #sql: Sql;
   readonly #onDamage: OnDamage;
   readonly #cacheTtlMs: number;
+  readonly #timeline: ServerTimeline;
   #warm: TailCache;
 
-  constructor(sql: Sql, { onDamage, cacheTtlMs = DEFAULT_CACHE_TTL_MS }: LineReaderOptions) {
+  constructor(sql: Sql, { onDamage, timeline, cacheTtlMs = DEFAULT_CACHE_TTL_MS }: LineReaderOptions) {
     this.#sql = sql;
     this.#onDamage = onDamage;
     this.#cacheTtlMs = cacheTtlMs;
+    this.#timeline = timeline;
     this.#warm = new TailCache(cacheTtlMs);
-  }
-
-  /** The server has lost lines, and numbers and ids of theirs may be others' now. */
-  forgetAll(): void {
-    this.#warm = new TailCache(this.#cacheTtlMs);
+    // The server has lost lines, and numbers and ids of theirs may be others' now.
+    timeline.onChange(() => {
+      this.#warm = new TailCache(this.#cacheTtlMs);
+    });
   }
 
   async read(id: string, { from, limit = PAGE, direction = 'forward' }: ReadRange): Promise<EntryPage> {
@@ -58,7 +60,7 @@ export class LineReader {
     const { limit, only } = options;
     const most = limit === undefined ? Number.POSITIVE_INFINITY : checkLimit(limit);
     const cache = this.#warm;
-    const row = await getSession(this.#sql, id);
+    const row = await this.#look(id);
     const start = Math.max(2, row.context_seq);
     const from = Math.max(start, row.seq - most + 1);
     if (only === undefined && from === start) {
@@ -68,6 +70,18 @@ export class LineReader {
     }
     const { entries } = await this.#entries(row, from, row.seq, only);
     return { entries, lastSeq: row.seq, hasMore: from > start };
+  }
+
+  /** A session's row, and with it whether the server is still the one that what is kept was read from. */
+  async #look(id: string): Promise<SessionRow> {
+    const [found] = await this.#sql.query<SessionRow & { readonly timeline: string | null }>(
+      `SELECT ${SESSION_COLUMNS}, ${TIMELINE} AS timeline FROM reprise.sessions WHERE id = $1`,
+      [id],
+    );
+    if (found === undefined) return refuseUnknown(this.#sql, id);
+    const { timeline, ...row } = found;
+    this.#timeline.note(timeline);
+    return row;
   }
 
   /** The cache is the one there was before the row was looked at: what is read now is no good for a later one. */
@@ -111,6 +125,7 @@ export class LineReader {
 
 export interface LineReaderOptions {
   readonly onDamage: OnDamage;
+  readonly timeline: ServerTimeline;
   readonly cacheTtlMs?: number | undefined;
 }
 

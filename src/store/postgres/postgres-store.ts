@@ -129,10 +129,9 @@ export class PostgresStore implements Store {
     this.#writer = new AppendWriter(context);
     this.#lines = new LineReader(connections, {
       onDamage: (row, seq) => this.#noteDamage(row, seq),
+      timeline: context.timeline,
       cacheTtlMs,
     });
-    // Whoever runs a turn asks for its lease first, and so knows of it before a history is read.
-    context.timeline.onChange(() => this.#lines.forgetAll());
     this.#leases = new LeaseKeeper(connections, self);
     this.#refusals = new LeaseRefusals(connections, self);
     const { engineId } = self;
