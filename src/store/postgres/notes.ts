@@ -7,10 +7,13 @@ import { type StoreContext, transaction } from './transaction.ts';
 
 const COLUMNS = 'session_id, seq, value';
 
-/** In the order of ids, so that two who write the same notes wait for each other and not in a circle. */
+/**
+ * In the order of ids, so that two who write the same notes wait for each other and not in a circle. The sessions are
+ * locked against being purged: whoever does that just now is waited for, and then there is no such session.
+ */
 const PUT = `INSERT INTO reprise.notes (name, session_id, seq, value)
   SELECT $1, n.id, n.seq, n.value FROM unnest($2::text[], $3::bigint[], $4::text[]) AS n (id, seq, value)
-  JOIN reprise.sessions AS s ON s.id = n.id ORDER BY n.id
+  JOIN reprise.sessions AS s ON s.id = n.id ORDER BY n.id FOR KEY SHARE OF s
   ON CONFLICT (session_id, name) DO UPDATE SET seq = excluded.seq, value = excluded.value`;
 
 export function postgresNotes(context: StoreContext): Notes {
