@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import type { RepriseError } from '../../src/errors.ts';
+import { EPOCH_JUMP } from '../../src/store/common/epoch-jump.ts';
 import type { AppendOptions, Store } from '../../src/store/store.ts';
 import { createHistory } from '../../src/testing/crash/history.ts';
 import { assertClean } from '../../src/testing/crash/judge.ts';
@@ -109,6 +110,10 @@ test('a node goes on by itself when a replica takes the place of its server, wit
   await store.append('held', [entry], { epoch: lease.epoch });
   expect(await lease.release()).toBeNull();
   expect((await store.verify()).status).toBe('clean');
+  // A copy grants nothing the lost server may have granted, though no session here knows of it.
+  const [told] = (await store.transfer.read()).records;
+  expect(lease.epoch).toBeLessThan(EPOCH_JUMP);
+  expect(told).toEqual({ kind: 'epoch', epoch: EPOCH_JUMP });
 });
 
 test('a node believes nothing it has read of a server whose replica had not got it, and holds nothing of it', async () => {

@@ -1,6 +1,7 @@
 import type { CopyState } from '../common/copy-state.ts';
 import type { SessionCopy, TransferState } from '../transfer.ts';
 import type { Sql } from './connections.ts';
+import { skippedEpochs, TIMELINE } from './server-timeline.ts';
 import type { Tx } from './tx.ts';
 
 /** The one row of `copies`: what a copy into this database has to remember. */
@@ -62,4 +63,13 @@ export async function highestEpoch(sql: Sql): Promise<number> {
      AS epoch`,
   );
   return row?.epoch ?? 0;
+}
+
+/** For a copy: nobody holds a higher one, nor has been granted one by a server whose replica this one was. */
+export async function toldEpoch(sql: Sql): Promise<number> {
+  const [row] = await sql.query<{ floor: number; timeline: string | null }>(
+    `SELECT coalesce((SELECT max(epoch_floor) FROM reprise.copies), 0)::bigint AS floor, ${TIMELINE} AS timeline`,
+  );
+  const { floor = 0, timeline = null } = row ?? {};
+  return Math.max(await highestEpoch(sql), floor + (timeline === null ? 0 : skippedEpochs(timeline)));
 }

@@ -15,7 +15,7 @@ import {
 import type { TransferPage } from '../transfer.ts';
 import type { Sql } from './connections.ts';
 import { CHAT_COLUMNS } from './convlog-rows.ts';
-import { highestEpoch } from './copies.ts';
+import { toldEpoch } from './copies.ts';
 import { boundedLines } from './long-lines.ts';
 import { findSession, SESSION_COLUMNS, type SessionRow } from './rows.ts';
 
@@ -59,7 +59,7 @@ export async function readTransfer(sql: Sql, cursor: string | undefined): Promis
 async function takeStep(sql: Sql, place: Place, page: RecordPage): Promise<Place | null> {
   switch (place.at) {
     case 'start':
-      page.add({ kind: 'epoch', epoch: await highestEpoch(sql) });
+      page.add({ kind: 'epoch', epoch: await toldEpoch(sql) });
       return { at: 'inbound', after: ['', '', ''], to: await lastItem(sql) };
     case 'inbound':
       return readInbound(sql, place, page);
