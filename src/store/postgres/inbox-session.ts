@@ -1,9 +1,8 @@
 import type { JsonObject } from '../../transcript/json.ts';
 import { patchSettings } from '../../transcript/settings.ts';
-import type { ReceiveRequest } from '../common/inbound.ts';
-import { carried, type Recipient } from '../common/inbound.ts';
+import { carried, type ReceiveRequest, type Recipient } from '../common/inbound.ts';
 import { assertHasKey, assertOpen, resetFindsSession } from '../common/refusals.ts';
-import { type ActiveRow, type LockedKey, lockActive } from './active.ts';
+import type { ActiveRow, LockedKey } from './active.ts';
 import { lockSession, type SessionRow } from './rows.ts';
 import { activateRow, createSession } from './sessions.ts';
 import type { Tx } from './tx.ts';
@@ -11,16 +10,16 @@ import { writeEntries } from './write-entries.ts';
 
 /**
  * The session a message goes to, its row locked; one is made where the key has none, or where a reset asks for another.
- * The key is locked first, so that two nodes that saw the same session expire end it once.
+ * The key is locked, so that two nodes that saw the same session expire end it once; it is not where the session is named.
  */
 export async function recipientOf(
   tx: Tx,
   request: ReceiveRequest,
   locked: LockedKey | undefined,
 ): Promise<Recipient> {
-  const { sessionKey, sessionId, reset } = request;
-  if (sessionId !== undefined) return { id: await namedSession(tx, sessionId, sessionKey) };
-  const { active, current: found } = locked ?? (await lockActive(tx, sessionKey));
+  if (locked === undefined) return { id: await namedSession(tx, request) };
+  const { reset } = request;
+  const { active, current: found } = locked;
   if (active.session_id === '') return makeSession(tx, request, { active });
   const current = found ?? (await lockSession(tx, active.session_id));
   const isDue = reset !== undefined && (reset.from === undefined || reset.from === current.id);
@@ -54,9 +53,9 @@ async function leaveNote(tx: Tx, old: SessionRow, data: JsonObject): Promise<voi
   await writeEntries(tx, old, [{ type: 'custom', customType: 'reprise.reset', data }]);
 }
 
-async function namedSession(tx: Tx, id: string, key: string): Promise<string> {
-  const row = await lockSession(tx, id);
+async function namedSession(tx: Tx, { sessionId = '', sessionKey }: ReceiveRequest): Promise<string> {
+  const row = await lockSession(tx, sessionId);
   assertOpen(row);
-  assertHasKey(row, key);
+  assertHasKey(row, sessionKey);
   return row.id;
 }

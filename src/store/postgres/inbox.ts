@@ -33,9 +33,10 @@ import type { Tx } from './tx.ts';
 
 /**
  * From the idempotency key to the row, in the caller's transaction: only with its commit is a message accepted (P6).
- * The key comes first and is claimed by writing it: a second node with the same message waits here until the first has
- * decided, and has touched nothing else yet (I-64). Whatever can be asked for is asked for at once, and done by the
- * server in this order: a message takes two round trips, this one and the commit.
+ * The key comes first and is claimed by writing it: a second node with the same message waits there until the first has
+ * decided, and holds nothing else of it meanwhile (I-64). Whatever can be asked for is asked for at once, and done by the
+ * server in this order: a message takes two round trips, this one and the commit. One that turns out to be known has
+ * locked its group, key and session for nothing; they are free again with the answer.
  */
 export async function receive(tx: Tx, request: ReceiveRequest): Promise<InboxReceipt> {
   const { inboxId, sessionKey, class: kind = 'message', queue, group, body, log } = request;
