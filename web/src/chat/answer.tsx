@@ -2,14 +2,13 @@ import type { JSX } from 'preact';
 import { cost, fullTime, shortCount, shortTime } from '../format.ts';
 import { Markdown } from '../markdown/markdown.tsx';
 import type { Conversation } from '../stores/conversation.ts';
-import { dialog } from '../stores/dialogs.ts';
 import { type AnswerItem, costOf } from '../stores/transcript-items.ts';
 import { t } from '../strings.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
-import { Menu, type MenuEntry } from '../ui/menu.tsx';
+import { Menu } from '../ui/menu.tsx';
 import { BranchSwitcher } from './branch-switcher.tsx';
-import { commonEntries, Pinned } from './message.tsx';
-import { withSteps } from './steps-later.ts';
+import { Pinned } from './message.tsx';
+import { menuOf } from './steps-later.ts';
 import { Thinking } from './thinking.tsx';
 import { ToolRow } from './tool-row.tsx';
 
@@ -50,7 +49,7 @@ export function Answer({ conversation, item }: AnswerProps): JSX.Element {
         <BranchSwitcher conversation={conversation} fork={item.fork} />
         <span class="actions">
           {text !== '' && <CopyButton text={text} />}
-          <Menu label={t('actions')} entries={entries(conversation, item)} />
+          <Menu label={t('actions')} entries={menuOf((menus) => menus.answerEntries(conversation, item))} />
         </span>
       </header>
       {thinking !== '' && <Thinking text={thinking} />}
@@ -75,38 +74,6 @@ export function Answer({ conversation, item }: AnswerProps): JSX.Element {
       {row.stopReason === 'error' && <p class="ended wrong">{t('turnFailed', row.error ?? '')}</p>}
     </article>
   );
-}
-
-function entries(conversation: Conversation, { row, turn }: AnswerItem): MenuEntry[] {
-  const common = commonEntries(conversation, row);
-  if (turn === undefined || conversation.history.view.value?.status === 'deleted') return common;
-  const rows = conversation.history.rows.value;
-  const lastAnswer = rows.findLast(({ role }) => role === 'assistant');
-  const said = rows.findLast(({ role }) => role === 'user')?.text ?? '';
-  const isLast = lastAnswer?.id === row.id && !conversation.history.hasNewer.value;
-  const again: MenuEntry[] =
-    isLast && !conversation.isReadOnly && !conversation.isBusy
-      ? [
-          {
-            label: t('retry'),
-            icon: 'retry',
-            run: () => void withSteps((steps) => steps.sayAgain(conversation, said)),
-          },
-        ]
-      : [];
-  const explain: MenuEntry[] =
-    turn.turnId === ''
-      ? []
-      : [
-          {
-            label: t('explain'),
-            icon: 'eye',
-            run: () => {
-              dialog.value = { kind: 'explain', conversation, turnId: turn.turnId };
-            },
-          },
-        ];
-  return [...again, ...explain, ...common];
 }
 
 function modelName(model: string | undefined): string {

@@ -9,7 +9,7 @@ import type { Picture } from '../stores/pending.ts';
 import { go } from '../stores/route.ts';
 import { t } from '../strings.ts';
 import { Icon } from '../ui/icon.tsx';
-import { Attachments, readPictures } from './attachments.tsx';
+import { Attachments } from './attachments.tsx';
 import { editingOf } from './editing.ts';
 import { SlashMenu } from './slash-menu.tsx';
 import { withSteps } from './steps-later.ts';
@@ -125,8 +125,11 @@ export function Composer({ conversation, isClosed }: ComposerProps): JSX.Element
   };
   const addFiles = (files: FileList | null | undefined): void => {
     if (files == null || files.length === 0) return;
-    void attempt(async () => {
-      pictures.value = [...pictures.value, ...(await readPictures([...files]))];
+    // Now: the field is emptied behind this, and the list with it.
+    const list = [...files];
+    void withSteps(async ({ readPictures }) => {
+      const read = await readPictures(list);
+      pictures.value = [...pictures.value, ...read];
     });
   };
   const waiting = conversation.queued.value;

@@ -4,18 +4,14 @@ import type { HistoryRow } from 'reprise/client';
 import { fullTime, shortTime } from '../format.ts';
 import { Markdown } from '../markdown/markdown.tsx';
 import type { Conversation } from '../stores/conversation.ts';
-import { formatRoute } from '../stores/route.ts';
-import { say } from '../stores/toasts.ts';
 import type { ForkPlace } from '../stores/transcript-items.ts';
 import { type Spoken, whoSaid } from '../stores/who-said.ts';
 import { t } from '../strings.ts';
-import { copyText } from '../ui/copy-text.ts';
 import { Icon } from '../ui/icon.tsx';
-import { Menu, type MenuEntry } from '../ui/menu.tsx';
+import { Menu } from '../ui/menu.tsx';
 import { BranchSwitcher } from './branch-switcher.tsx';
-import { editingOf } from './editing.ts';
 import { Pictures } from './pictures.tsx';
-import { withSteps } from './steps-later.ts';
+import { menuOf } from './steps-later.ts';
 
 export interface MessageProps {
   readonly conversation: Conversation;
@@ -40,7 +36,7 @@ export function Message({ conversation, row, fork }: MessageProps): JSX.Element 
         </time>
         <BranchSwitcher conversation={conversation} fork={fork} />
         <span class="actions">
-          <Menu label={t('actions')} entries={entries(conversation, row)} />
+          <Menu label={t('actions')} entries={menuOf((menus) => menus.messageEntries(conversation, row))} />
         </span>
       </header>
       {isUser ? <Said text={said} /> : <Markdown text={row.text} />}
@@ -79,43 +75,4 @@ export function Pinned(): JSX.Element {
       {t('pinned')}
     </span>
   );
-}
-
-function entries(conversation: Conversation, row: HistoryRow): MenuEntry[] {
-  const common = commonEntries(conversation, row);
-  const isClosed = conversation.isReadOnly || conversation.history.view.value?.status === 'deleted';
-  // While a turn runs it would wait for its end.
-  if (row.role !== 'user' || isClosed || conversation.isBusy) return common;
-  const edit = (): void => {
-    editingOf(conversation).value = row;
-  };
-  return [{ label: t('edit'), icon: 'edit', run: edit }, ...common];
-}
-
-/** What can be done with anything that was said. */
-export function commonEntries(conversation: Conversation, row: HistoryRow): MenuEntry[] {
-  const { agentId, id: sessionId } = conversation;
-  const link = (): string =>
-    new URL(formatRoute({ view: 'session', agentId, sessionId, entry: row.id }), location.href).href;
-  const told = (): void => say(t('copied'));
-  const isDeleted = conversation.history.view.value?.status === 'deleted';
-  const copies: MenuEntry[] = [
-    { label: t('copy'), icon: 'copy', run: () => void copyText(row.text).then(told) },
-    { label: t('copyLink'), icon: 'link', run: () => void copyText(link()).then(told) },
-  ];
-  if (isDeleted) return copies;
-  const isPinned = conversation.pins.value.has(row.id);
-  return [
-    ...copies,
-    {
-      label: t(isPinned ? 'unpin' : 'pin'),
-      icon: 'pin',
-      run: () => void withSteps((steps) => steps.togglePin(conversation, row.id)),
-    },
-    {
-      label: t('fork'),
-      icon: 'fork',
-      run: () => void withSteps((steps) => steps.forkAt(conversation, row.id)),
-    },
-  ];
 }

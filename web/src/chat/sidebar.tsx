@@ -1,6 +1,5 @@
 import type { JSX } from 'preact';
 import { connection } from '../stores/api.ts';
-import { signOut } from '../stores/auth.ts';
 import { dialog } from '../stores/dialogs.ts';
 import { formatRoute } from '../stores/route.ts';
 import { facets, filterText, isListed, loadMore, sessions } from '../stores/sessions.ts';
@@ -12,6 +11,7 @@ import { VirtualList } from '../ui/virtual-list.tsx';
 import { Views } from '../views.tsx';
 import { FacetPanel } from './facet-panel.tsx';
 import { SessionRow } from './session-row.tsx';
+import { menuOf } from './steps-later.ts';
 
 const ROW = 52;
 
@@ -77,26 +77,7 @@ export function Sidebar(): JSX.Element {
       <footer>
         <span class={`dot ${connection.value}`} />
         <span role="status">{t(connection.value)}</span>
-        <Menu
-          label={t('more')}
-          entries={[
-            {
-              label: t('theme'),
-              icon: 'eye',
-              run: () => {
-                dialog.value = { kind: 'settings' };
-              },
-            },
-            {
-              label: t('keys'),
-              icon: 'keys',
-              run: () => {
-                dialog.value = { kind: 'keys' };
-              },
-            },
-            { label: t('signOut'), icon: 'out', run: signOut },
-          ]}
-        />
+        <Menu label={t('more')} entries={menuOf((menus) => menus.pageEntries())} />
       </footer>
     </nav>
   );

@@ -10,6 +10,8 @@ import type { ForkPlace } from '../stores/transcript-items.ts';
 import { t } from '../strings.ts';
 import { readImages } from './read-images.ts';
 
+export { readPictures } from './read-pictures.ts';
+
 /** What a person does to a session beside talking, each with its way back. */
 
 export async function removeSession(conversation: Conversation): Promise<void> {

@@ -54,7 +54,7 @@ export function SessionDrawer({ session, onClose }: SessionDrawerProps): JSX.Ele
           <a class="button" href={formatRoute({ view: 'session', agentId, sessionId: id })}>
             {t('openChat')}
           </a>
-          {view.status !== 'deleted' && <Menu label={t('sessionActions')} entries={entries} />}
+          {view.status !== 'deleted' && <Menu label={t('sessionActions')} entries={() => entries} />}
         </>
       }
     >

@@ -1,5 +1,6 @@
+import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { useId, useRef } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { Icon, type IconName } from './icon.tsx';
 
 export interface MenuEntry {
@@ -11,13 +12,15 @@ export interface MenuEntry {
 
 export interface MenuProps {
   readonly label: string;
-  readonly entries: readonly MenuEntry[];
+  /** Asked for while it is open. */
+  readonly entries: () => readonly MenuEntry[];
   readonly icon?: IconName;
 }
 
 /** A popover of the browser: above everything, closed by Escape or a click elsewhere. */
 export function Menu({ label, entries, icon = 'more' }: MenuProps): JSX.Element {
   const id = useId();
+  const isOpen = useSignal(false);
   const button = useRef<HTMLButtonElement>(null);
   const list = useRef<HTMLDivElement>(null);
   const place = (): void => {
@@ -58,26 +61,44 @@ export function Menu({ label, entries, icon = 'more' }: MenuProps): JSX.Element 
         role="menu"
         aria-label={label}
         onToggle={(event) => {
-          if (event.newState === 'open') place();
+          isOpen.value = event.newState === 'open';
         }}
         onKeyDown={onKeyDown}
       >
-        {entries.map(({ label: name, icon: sign, run, danger = false }) => (
-          <button
-            key={name}
-            type="button"
-            role="menuitem"
-            class={danger ? 'danger' : undefined}
-            onClick={() => {
-              list.current?.hidePopover();
-              run();
-            }}
-          >
-            <Icon name={sign} />
-            {name}
-          </button>
-        ))}
+        {isOpen.value && (
+          <Items entries={entries()} onShown={place} onChosen={() => list.current?.hidePopover()} />
+        )}
       </div>
+    </>
+  );
+}
+
+interface ItemsProps {
+  readonly entries: readonly MenuEntry[];
+  readonly onShown: () => void;
+  readonly onChosen: () => void;
+}
+
+function Items({ entries, onShown, onChosen }: ItemsProps): JSX.Element {
+  // They may come after the menu has opened, and others while it is open.
+  useLayoutEffect(onShown, [entries.length]);
+  return (
+    <>
+      {entries.map(({ label, icon, run, danger = false }) => (
+        <button
+          key={label}
+          type="button"
+          role="menuitem"
+          class={danger ? 'danger' : undefined}
+          onClick={() => {
+            onChosen();
+            run();
+          }}
+        >
+          <Icon name={icon} />
+          {label}
+        </button>
+      ))}
     </>
   );
 }

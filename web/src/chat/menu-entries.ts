@@ -1,0 +1,111 @@
+import type { HistoryRow } from 'reprise/client';
+import { signOut } from '../stores/auth.ts';
+import type { Conversation } from '../stores/conversation.ts';
+import { dialog } from '../stores/dialogs.ts';
+import { formatRoute } from '../stores/route.ts';
+import { say } from '../stores/toasts.ts';
+import type { AnswerItem } from '../stores/transcript-items.ts';
+import { t } from '../strings.ts';
+import { copyText } from '../ui/copy-text.ts';
+import type { MenuEntry } from '../ui/menu.tsx';
+import { editingOf } from './editing.ts';
+import {
+  exportSession,
+  forkAt,
+  redoStep,
+  removeSession,
+  restoreSession,
+  sayAgain,
+  togglePin,
+  undoStep,
+} from './steps.ts';
+
+/** What the menus offer. Nobody needs it before one is opened. */
+
+export function pageEntries(): MenuEntry[] {
+  const open =
+    (kind: 'settings' | 'keys'): (() => void) =>
+    () => {
+      dialog.value = { kind };
+    };
+  return [
+    { label: t('theme'), icon: 'eye', run: open('settings') },
+    { label: t('keys'), icon: 'keys', run: open('keys') },
+    { label: t('signOut'), icon: 'out', run: signOut },
+  ];
+}
+
+export function sessionEntries(conversation: Conversation): MenuEntry[] {
+  if (isDeleted(conversation))
+    return [{ label: t('restore'), icon: 'undo', run: () => void restoreSession(conversation) }];
+  const open =
+    (kind: 'rename' | 'tree' | 'compact'): (() => void) =>
+    () => {
+      dialog.value = { kind, conversation };
+    };
+  return [
+    { label: t('rename'), icon: 'edit', run: open('rename') },
+    { label: t('tree'), icon: 'tree', run: open('tree') },
+    { label: t('compact'), icon: 'fold', run: open('compact') },
+    { label: t('export'), icon: 'down', run: () => void exportSession(conversation) },
+    { label: t('forkAll'), icon: 'fork', run: () => void forkAt(conversation) },
+    { label: t('undoTurn'), icon: 'undo', run: () => void undoStep(conversation) },
+    { label: t('redo'), icon: 'retry', run: () => void redoStep(conversation) },
+    { label: t('remove'), icon: 'trash', run: () => void removeSession(conversation), danger: true },
+  ];
+}
+
+export function messageEntries(conversation: Conversation, row: HistoryRow): MenuEntry[] {
+  const common = commonEntries(conversation, row);
+  const isClosed = conversation.isReadOnly || isDeleted(conversation);
+  // While a turn runs it would wait for its end.
+  if (row.role !== 'user' || isClosed || conversation.isBusy) return common;
+  const edit = (): void => {
+    editingOf(conversation).value = row;
+  };
+  return [{ label: t('edit'), icon: 'edit', run: edit }, ...common];
+}
+
+export function answerEntries(conversation: Conversation, { row, turn }: AnswerItem): MenuEntry[] {
+  const common = commonEntries(conversation, row);
+  if (turn === undefined || isDeleted(conversation)) return common;
+  const rows = conversation.history.rows.value;
+  const lastAnswer = rows.findLast(({ role }) => role === 'assistant');
+  const said = rows.findLast(({ role }) => role === 'user')?.text ?? '';
+  const isLast = lastAnswer?.id === row.id && !conversation.history.hasNewer.value;
+  const again: MenuEntry[] =
+    isLast && !conversation.isReadOnly && !conversation.isBusy
+      ? [{ label: t('retry'), icon: 'retry', run: () => void sayAgain(conversation, said) }]
+      : [];
+  const explain = (): void => {
+    dialog.value = { kind: 'explain', conversation, turnId: turn.turnId };
+  };
+  return [
+    ...again,
+    ...(turn.turnId === '' ? [] : [{ label: t('explain'), icon: 'eye', run: explain } as const]),
+    ...common,
+  ];
+}
+
+/** What can be done with anything that was said. */
+function commonEntries(conversation: Conversation, row: HistoryRow): MenuEntry[] {
+  const { agentId, id: sessionId } = conversation;
+  const link = (): string =>
+    new URL(formatRoute({ view: 'session', agentId, sessionId, entry: row.id }), location.href).href;
+  const told = (): void => say(t('copied'));
+  const copies: MenuEntry[] = [
+    { label: t('copy'), icon: 'copy', run: () => void copyText(row.text).then(told) },
+    { label: t('copyLink'), icon: 'link', run: () => void copyText(link()).then(told) },
+  ];
+  if (isDeleted(conversation)) return copies;
+  const isPinned = conversation.pins.value.has(row.id);
+  return [
+    ...copies,
+    { label: t(isPinned ? 'unpin' : 'pin'), icon: 'pin', run: () => void togglePin(conversation, row.id) },
+    { label: t('fork'), icon: 'fork', run: () => void forkAt(conversation, row.id) },
+  ];
+}
+
+function isDeleted(conversation: Conversation): boolean {
+  return conversation.history.view.value?.status === 'deleted';
+}
