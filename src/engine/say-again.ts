@@ -13,11 +13,13 @@ import { bodyOf, isContextNote, originOf, type UserInput, withTicket } from './i
 import { readHistory } from './read-history.ts';
 import type { SessionLane } from './session-lane.ts';
 import type { QueueSettings } from './session-settings.ts';
-import { leafBefore, undoStep } from './undo.ts';
+import { branchStep, leafBefore, undoStep } from './undo.ts';
 
 export interface SayAgainOptions {
   /** In other words; unset: the same. Images and notes stay. */
   readonly text?: string | undefined;
+  /** Which message, by its entry; unset: the last one. It is said in its place: what followed stays as a branch. */
+  readonly before?: string | undefined;
   /** Of the request that asks for it: a second try with it finds the first. */
   readonly idempotencyKey?: string | undefined;
   /** Where it was asked for, if that was a channel: the answer is logged there. */
@@ -33,17 +35,17 @@ export interface SayAgainPlace {
 }
 
 /**
- * Takes the last message back and accepts it anew, on a branch of its own, in one transaction: whatever dies meanwhile,
+ * Takes the last message back, or goes before another one, and accepts it anew, on a branch of its own, in one transaction: whatever dies meanwhile,
  * both have happened or neither, and whoever asks again with the same key gets the message of the first time (I-59).
  */
 export async function sayAgain(place: SayAgainPlace, options: SayAgainOptions): Promise<InboxReceipt> {
   const { store, lane, record } = place;
-  const { idempotencyKey = randomUUID(), channel = 'library', text } = options;
+  const { idempotencyKey = randomUUID(), channel = 'library', text, before } = options;
   const { id: sessionId, sessionKey } = record;
   // As keys of messages are kept: one that was used for a message is not free for this.
   const key = { sessionKey, source: channel, idempotencyKey: `key:${idempotencyKey}` };
   const digest = createHash('sha256')
-    .update(JSON.stringify(['again', sessionId, text ?? null]))
+    .update(JSON.stringify(['again', sessionId, text ?? null, ...(before === undefined ? [] : [before])]))
     .digest('hex');
   const known = async (): Promise<InboxReceipt | undefined> =>
     (await store.inbox.known(key)) === undefined
@@ -55,12 +57,12 @@ export async function sayAgain(place: SayAgainPlace, options: SayAgainOptions): 
     // Whoever had the session before may have done it.
     const done = await known();
     if (done !== undefined) return done;
-    const { input, stepBack } = await lastMessage(store, sessionId);
+    const { input, stepBack } = await messageToSay(store, sessionId, before);
     const inbound = inboundOf(place, { ...input, ...(text !== undefined && { text }) }, options);
-    await store.append(sessionId, [stepBack], {
-      epoch,
-      deliver: [{ ...key, ...inbound, sessionId, digest }],
-    });
+    const message = { ...key, ...inbound, sessionId, digest };
+    // The conversation stands there already: nothing is to be taken back.
+    if (stepBack === undefined) return store.inbox.receive(message);
+    await store.append(sessionId, [stepBack], { epoch, deliver: [message] });
     return undefined;
   });
   return fresh ?? { ...((await known()) as InboxReceipt), fresh: true };
@@ -81,15 +83,43 @@ function inboundOf(
   };
 }
 
+interface MessageToSay {
+  readonly input: UserInput;
+  readonly stepBack: NewEntry | undefined;
+}
+
+/** What was said, and the entry that goes back before it. */
+async function messageToSay(
+  store: Store,
+  sessionId: string,
+  before: string | undefined,
+): Promise<MessageToSay> {
+  const all = await readHistory(store, sessionId);
+  const hydrated = async (said: Entry): Promise<Entry> =>
+    hydrateBlobs([said], await loadBlobs(store, sessionId, [said]))[0] ?? said;
+  if (before === undefined) {
+    const { said, own, stepBack } = lastMessage(all);
+    return { input: inputOf(await hydrated(said), own), stepBack };
+  }
+  const said = all.find(({ id }) => id === before);
+  if (said === undefined || roleOf(said) !== 'user')
+    throw new RepriseError('NOT_FOUND', `no message ${before} was said here`, { details: { entry: before } });
+  // A note that stood before it still does.
+  return { input: inputOf(await hydrated(said)), stepBack: branchStep(all, before, 'before')?.entry };
+}
+
+interface LastMessage {
+  readonly said: Entry;
+  /** The note that came with it. */
+  readonly own: Entry | undefined;
+  readonly stepBack: NewEntry;
+}
+
 /**
  * What was said last, and the entry that takes it back: the message and the note that came with it, nothing else. What
  * stands before it, as results of children, was told once and stays (I-35).
  */
-async function lastMessage(
-  store: Store,
-  sessionId: string,
-): Promise<{ readonly input: UserInput; readonly stepBack: NewEntry }> {
-  const all = await readHistory(store, sessionId);
+function lastMessage(all: readonly Entry[]): LastMessage {
   const step = undoStep(all);
   const path = pathEntries(all);
   const at = path.findLastIndex((entry) => roleOf(entry) === 'user');
@@ -107,8 +137,7 @@ async function lastMessage(
     });
   const before = path[at - 1];
   const own = before !== undefined && isContextNote(before) ? before : undefined;
-  const [whole = said] = hydrateBlobs([said], await loadBlobs(store, sessionId, [said]));
-  return { input: inputOf(whole, own), stepBack: leafBefore(path, own === undefined ? at : at - 1) };
+  return { said, own, stepBack: leafBefore(path, own === undefined ? at : at - 1) };
 }
 
 function kindOf(note: Entry | undefined): string {
@@ -116,7 +145,7 @@ function kindOf(note: Entry | undefined): string {
 }
 
 /** The message as it was sent, so that sending it again stores the same. */
-function inputOf({ message }: Entry, own: Entry | undefined): UserInput {
+function inputOf({ message }: Entry, own?: Entry): UserInput {
   const content = isObject(message) ? message['content'] : '';
   const blocks = readBlocks(content);
   const images = blocks.flatMap((block) =>

@@ -15,6 +15,8 @@ interface MessageFields
 export interface ChatRequest extends MessageFields {
   readonly message: string;
   readonly channel?: string;
+  /** An entry: said in place of that message, with its images; what followed stays as a branch. */
+  readonly before?: string;
 }
 
 export interface InboundRequest extends MessageFields {
@@ -59,6 +61,10 @@ const fields = {
 export const chatRequestSchema: z.ZodType<ChatRequest> = z.strictObject({
   message: z.string(),
   channel: maybe(name),
+  before: maybe(name).meta({
+    description:
+      'The id of a message of `sessionId`: this is said in its place, with its images, and what followed stays as a branch.',
+  }),
   ...fields,
 });
 

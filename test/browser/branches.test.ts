@@ -140,6 +140,45 @@ describe('I-76 where a conversation branches', () => {
     expect(await switcher(page).textContent()).toBe('‹2/2›');
   });
 
+  test('I-71 it is said anew, in its place, though its author is elsewhere before the server knows of it', async () => {
+    await using at = await openServer(scripted(['one', 'two', 'three']));
+    await talk(at, 'tell me', 'go on');
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await page.goto(`${at.url}/#/s/main/s`);
+    await answers(page).getByText('two').waitFor();
+    const held = Promise.withResolvers<void>();
+    for (const path of ['**/chat', '**/branch'])
+      await page.route(path, async (asked) => {
+        await held.promise;
+        await asked.continue().catch(() => undefined);
+      });
+    await sayInstead(page, 0, 'tell me more');
+    await page.getByRole('link', { name: 'New chat' }).last().click();
+    await page.getByText('Say something to begin').waitFor();
+    held.resolve();
+    await page.goto(`${at.url}/#/s/main/s`);
+    await answers(page).getByText('three').waitFor();
+    await expect.poll(() => said(page).allTextContents()).toEqual(['tell me more']);
+    await expect.poll(() => switcher(page).textContent()).toBe('‹2/2›');
+  });
+
+  test('I-71 what was said anew while nobody answers is in the field after a reload, and nothing has moved', async () => {
+    await using at = await openServer(scripted(['one']));
+    await talk(at, 'tell me');
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await page.goto(`${at.url}/#/s/main/s`);
+    await answers(page).getByText('one').waitFor();
+    await page.route('**/chat', (asked) => asked.abort());
+    await sayInstead(page, 0, 'tell me more');
+    await page.locator('.message.sending').getByText('tell me more').waitFor();
+    await page.reload();
+    await answers(page).getByText('one').waitFor();
+    expect(await page.getByLabel('Message', { exact: true }).inputValue()).toBe('tell me more');
+    expect(await said(page).allTextContents()).toEqual(['tell me']);
+  });
+
   test('a long branch opens at the message it begins with, however far its end is', async () => {
     await using at = await openServer(scripted(['short']));
     const { store } = at.reprise;

@@ -14,6 +14,7 @@ const PATH = '/api/agents/main/sessions/s';
 interface Life extends AsyncDisposable {
   readonly reprise: Reprise;
   command(line: string, key: string): Promise<Answer>;
+  sayBefore(before: string, message: string, key: string): Promise<Answer>;
 }
 
 /** One life of a server on a store that outlives it. */
@@ -27,6 +28,12 @@ async function live(store: Store, model: ScriptedModel): Promise<Life> {
       ask(port, `${PATH}/command`, {
         method: 'POST',
         body: { command },
+        headers: { 'Idempotency-Key': key },
+      }),
+    sayBefore: (before, message, key) =>
+      ask(port, '/api/agents/main/chat', {
+        method: 'POST',
+        body: { message, sessionId: 's', before },
         headers: { 'Idempotency-Key': key },
       }),
     [Symbol.asyncDispose]: async () => {
@@ -141,4 +148,51 @@ test('a key that said something again says nothing else, also in the next life o
     json: { code: 'KEY_REUSED' },
   });
   expect((await saidIn(store)).users).toEqual(['hello', 'hello']);
+});
+
+describe('a message that is said in place of an earlier one', () => {
+  async function first(store: Store): Promise<string> {
+    const { entries } = await store.read('s', { limit: 1000 });
+    const [found] = entries
+      .map(({ entry }) => entry as { id: string; message?: { role: string } })
+      .filter(({ message }) => message?.role === 'user');
+    return found?.id ?? '';
+  }
+
+  test('is asked for again with its key in the next life of the server, and was said once', async () => {
+    const store = await talked();
+    const before = await first(store);
+    for (const answers of [['the second answer'], []]) {
+      await using server = await live(store, scripted(answers));
+      for (let i = 0; i < 2; i++)
+        expect((await server.sayBefore(before, 'good evening', 'k1')).text).toContain('the second answer');
+    }
+    const { users, leaf } = await saidIn(store);
+    expect(users).toEqual(['hello', 'good evening']);
+    expect(leaf).toContain('the second answer');
+    const { entries } = await store.read('s', { limit: 1000 });
+    const said = entries.map(
+      ({ entry }) => entry as { id: string; parentId: string | null; message?: { role: string } },
+    );
+    const [old, anew] = said.filter(({ message }) => message?.role === 'user');
+    expect(anew?.parentId).toBe(old?.parentId);
+  });
+
+  test('is not said, and nothing has moved, where the store refused it or the message is none of this session', async () => {
+    const store = await talked();
+    const refusing = withFault(store, async () => {
+      throw new RepriseError('STORE_FULL', 'no room');
+    });
+    await using server = await live(refusing, scripted(['the second answer']));
+    const before = await first(store);
+    expect((await server.sayBefore(before, 'good evening', 'k1')).status).toBe(507);
+    expect((await server.sayBefore('elsewhere', 'good evening', 'k2')).status).toBe(404);
+    expect(await saidIn(store)).toMatchObject({
+      users: ['hello'],
+      leaf: expect.stringContaining('the first answer'),
+    });
+    expect((await server.sayBefore(before, 'good evening', 'k1')).status).toBe(200);
+    await server.reprise.idle();
+    expect((await saidIn(store)).users).toEqual(['hello', 'good evening']);
+  });
 });

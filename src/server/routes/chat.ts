@@ -38,9 +38,20 @@ export function registerChat(app: ServerApp, context: ServerContext): void {
     body: chatRequestSchema,
     needsBody: true,
     answer: { ...STREAM, description: 'The events of the message, one JSON object each, until its end' },
-    run: async ({ params, body: { message, channel: given, ...rest }, c }) => {
+    run: async ({ params, body: { message, channel: given, before, ...rest }, c }) => {
       const idempotencyKey = c.get('idempotencyKey');
       const { agentId } = params;
+      if (before !== undefined) {
+        const sessionId = onlySessionId(rest);
+        c.set('isRepeatable', true);
+        return openStream(c, context, async () => {
+          const session = await findSession(context, { agentId, sessionId });
+          const channel = given ?? OWN_CHANNEL;
+          const turn = session.sendAgain({ text: message, before, idempotencyKey, channel });
+          const { inboxId } = await turn.accepted;
+          return { sessionId, sessionKey: session.key, inboxId };
+        });
+      }
       // Whoever says neither where nor to whom begins a conversation of their own.
       const isRouted = [rest.sessionId, rest.sessionKey, given].some((name) => name !== undefined);
       const fresh = isRouted ? {} : { sessionId: keyedId('chat', agentId, idempotencyKey) };
@@ -112,6 +123,19 @@ export function registerChat(app: ServerApp, context: ServerContext): void {
       return c.json(await session.stop(what));
     },
   });
+}
+
+/** What is said in place of another message has its images and its session. */
+function onlySessionId({ sessionId, ...rest }: Omit<ChatRequest, 'message' | 'channel' | 'before'>): string {
+  const [other] = Object.keys(rest);
+  if (sessionId !== undefined && other === undefined) return sessionId;
+  throw new RepriseError(
+    'INVALID_INPUT',
+    `before: goes with sessionId${other === undefined ? '' : `, not with ${other}`}`,
+    {
+      details: { field: other ?? 'sessionId' },
+    },
+  );
 }
 
 interface StopRequest {

@@ -63,11 +63,9 @@ export function Composer({ conversation, isClosed }: ComposerProps): JSX.Element
     const row = editing.value;
     if (row !== undefined) {
       if (said.trim() === '') return;
+      // On its way before the field is empty, and one request: whatever dies meanwhile, it is said or it is kept (I-71).
+      conversation.send(said, [], row.id);
       endEditing();
-      const isSaid = await withSteps((steps) => steps.sayInstead(conversation, row, said));
-      if (isSaid === true || editing.value !== undefined) return;
-      editing.value = row;
-      text.value = said;
       return;
     }
     const images = pictures.value;

@@ -20,9 +20,7 @@ import {
   undoStep,
 } from './steps.ts';
 
-/** What the menus offer. Nobody needs it before one is opened. */
-
-export function pageEntries(): MenuEntry[] {
+function pageEntries(): MenuEntry[] {
   const open =
     (kind: 'settings' | 'keys'): (() => void) =>
     () => {
@@ -35,7 +33,7 @@ export function pageEntries(): MenuEntry[] {
   ];
 }
 
-export function sessionEntries(conversation: Conversation): MenuEntry[] {
+function sessionEntries(conversation: Conversation): MenuEntry[] {
   if (isDeleted(conversation))
     return [{ label: t('restore'), icon: 'undo', run: () => void restoreSession(conversation) }];
   const open =
@@ -55,7 +53,7 @@ export function sessionEntries(conversation: Conversation): MenuEntry[] {
   ];
 }
 
-export function messageEntries(conversation: Conversation, row: HistoryRow): MenuEntry[] {
+function messageEntries(conversation: Conversation, row: HistoryRow): MenuEntry[] {
   const common = commonEntries(conversation, row);
   const isClosed = conversation.isReadOnly || isDeleted(conversation);
   // While a turn runs it would wait for its end.
@@ -66,7 +64,7 @@ export function messageEntries(conversation: Conversation, row: HistoryRow): Men
   return [{ label: t('edit'), icon: 'edit', run: edit }, ...common];
 }
 
-export function answerEntries(conversation: Conversation, { row, turn }: AnswerItem): MenuEntry[] {
+function answerEntries(conversation: Conversation, { row, turn }: AnswerItem): MenuEntry[] {
   const common = commonEntries(conversation, row);
   if (turn === undefined || isDeleted(conversation)) return common;
   const rows = conversation.history.rows.value;
@@ -109,3 +107,6 @@ function commonEntries(conversation: Conversation, row: HistoryRow): MenuEntry[]
 function isDeleted(conversation: Conversation): boolean {
   return conversation.history.view.value?.status === 'deleted';
 }
+
+/** What the menus offer. Nobody needs it before one is opened. */
+export const MENUS = { pageEntries, sessionEntries, messageEntries, answerEntries } as const;

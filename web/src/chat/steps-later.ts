@@ -4,17 +4,17 @@ import { loadLaterWords } from '../strings.ts';
 import type { MenuEntry } from '../ui/menu.tsx';
 
 type Steps = typeof import('./steps.ts');
-type Entries = typeof import('./menu-entries.ts');
+type Menus = typeof import('./menu-entries.ts').MENUS;
 
-const entries = signal<Entries | undefined>(undefined);
+const menus = signal<Menus | undefined>(undefined);
 
 async function load(): Promise<Steps> {
-  const [steps, menus] = await Promise.all([
+  const [steps, { MENUS }] = await Promise.all([
     import('./steps.ts'),
     import('./menu-entries.ts'),
     loadLaterWords(),
   ]);
-  entries.value = menus;
+  menus.value = MENUS;
   return steps;
 }
 
@@ -29,9 +29,9 @@ export function withSteps<T>(run: (steps: Steps) => Promise<T>): Promise<T | und
 }
 
 /** What a menu offers, for when it is open; nothing until its code is there. */
-export function menuOf(list: (menus: Entries) => readonly MenuEntry[]): () => readonly MenuEntry[] {
+export function menuOf(list: (menus: Menus) => readonly MenuEntry[]): () => readonly MenuEntry[] {
   return () => {
-    if (entries.value !== undefined) return list(entries.value);
+    if (menus.value !== undefined) return list(menus.value);
     void attempt(load);
     return [];
   };

@@ -1,4 +1,3 @@
-import type { HistoryRow } from 'reprise/client';
 import { attempt } from '../stores/api.ts';
 import type { Conversation } from '../stores/conversation.ts';
 import { dialog } from '../stores/dialogs.ts';
@@ -8,7 +7,6 @@ import { putSession } from '../stores/sessions.ts';
 import { say } from '../stores/toasts.ts';
 import type { ForkPlace } from '../stores/transcript-items.ts';
 import { t } from '../strings.ts';
-import { readImages } from './read-images.ts';
 
 export { readPictures } from './read-pictures.ts';
 
@@ -166,22 +164,6 @@ export async function sayAgain(conversation: Conversation, last: string): Promis
   if (answer === undefined) return;
   await attempt(() => conversation.history.loadLatest());
   if (answer.inboxId !== undefined) conversation.follow(answer.inboxId, last);
-}
-
-/** A message in other words, with its images; what was there stays as a branch. False: it was refused. */
-export async function sayInstead(
-  conversation: Conversation,
-  row: HistoryRow,
-  text: string,
-): Promise<boolean> {
-  const isDone = await attempt(async () => {
-    const images = await readImages(conversation, row);
-    putSession((await conversation.remote.branch(row.id, { place: 'before' })).session);
-    await conversation.history.loadLatest();
-    conversation.send(text, images);
-    return true;
-  });
-  return isDone === true;
 }
 
 /** A line that begins with a slash, as it was typed. */

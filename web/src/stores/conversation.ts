@@ -122,16 +122,18 @@ export class Conversation {
     this.#gone.abort();
   }
 
-  send(text: string, images: readonly Picture[] = []): void {
+  /** With `before` in place of that message, whose images it has; what was there stays as a branch. */
+  send(text: string, images: readonly Picture[] = [], before?: string): void {
     const key = crypto.randomUUID?.() ?? String(Math.random());
-    this.#setPending([...this.#pending.value, { key, text, images, state: 'sending' }]);
-    this.#transmit(key, text, images);
+    const pending: Pending = { key, text, images, state: 'sending', ...(before !== undefined && { before }) };
+    this.#setPending([...this.#pending.value, pending]);
+    this.#transmit(pending);
   }
 
   /** A message that was refused, as it was. */
-  sendAgain({ key, text, images }: Pending): void {
-    this.#change(key, { state: 'sending' });
-    this.#transmit(key, text, images);
+  sendAgain(pending: Pending): void {
+    this.#change(pending.key, { state: 'sending' });
+    this.#transmit(pending);
   }
 
   dropPending(key: string): void {
@@ -209,9 +211,14 @@ export class Conversation {
     }
   }
 
-  #transmit(key: string, message: string, images: readonly Picture[]): void {
+  #transmit({ key, text: message, images, before }: Pending): void {
     const pictures = images.map(({ data, mimeType }) => ({ data, mimeType }));
-    const request = { message, sessionId: this.id, ...(pictures.length > 0 && { images: pictures }) };
+    const request = {
+      message,
+      sessionId: this.id,
+      ...(pictures.length > 0 && { images: pictures }),
+      ...(before !== undefined && { before }),
+    };
     const options = { signal: this.#gone.signal, idempotencyKey: key };
     void this.#pump(client.value.chat(this.agentId, request, options), key);
   }
@@ -233,6 +240,9 @@ export class Conversation {
     if (event.type === 'session' && key !== undefined) {
       const { inboxId } = event;
       if (this.#state.value === 'new') this.#state.value = 'ready';
+      const { before, state } = this.#pending.value.find((one) => one.key === key) ?? {};
+      // Once: a stream that goes on after a break begins anew.
+      if (before !== undefined && state === 'sending') this.history.cutBefore(before);
       this.#change(key, { state: 'running', ...(inboxId !== undefined && { inboxId }) });
     } else if (event.type === 'queued') {
       if (key !== undefined) this.#change(key, { state: 'waiting' });

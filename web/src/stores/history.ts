@@ -50,6 +50,16 @@ export class HistoryWindow {
     batch(() => this.#replace(page, { hasOlder: page.hasMore, hasNewer: false }));
   }
 
+  /** It is said anew: it and what followed are on another branch now. */
+  cutBefore(entry: string): void {
+    const at = this.#rows.value.findIndex(({ id }) => id === entry);
+    batch(() => {
+      // Somewhere else by now: what is shown next is loaded anew.
+      this.#rows.value = this.#rows.value.slice(0, Math.max(0, at));
+      this.#hasNewer.value = false;
+    });
+  }
+
   /** A page with an entry in its middle. False: it is not on this branch. */
   async loadAround(entry: string): Promise<boolean> {
     try {

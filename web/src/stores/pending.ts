@@ -9,6 +9,8 @@ export interface Pending {
   readonly key: string;
   readonly text: string;
   readonly images: readonly Picture[];
+  /** The message in whose place it is said. */
+  readonly before?: string;
   readonly state: 'sending' | 'waiting' | 'running' | 'failed';
   readonly inboxId?: string;
   readonly error?: string;
