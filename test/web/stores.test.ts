@@ -11,6 +11,7 @@ import { formatRoute, parseRoute, type Route } from '../../web/src/stores/route.
 import { channelOf, isJob } from '../../web/src/stores/session-keys.ts';
 import { transcriptItems } from '../../web/src/stores/transcript-items.ts';
 import { TurnEar } from '../../web/src/stores/turn-ear.ts';
+import { whoSaid } from '../../web/src/stores/who-said.ts';
 import { layOut, rangeIn, rowAt } from '../../web/src/ui/virtual-range.ts';
 
 const row = (seq: number, role: string, more: Partial<HistoryRow> = {}): HistoryRow => ({
@@ -303,4 +304,16 @@ test('numbers and arguments are short enough for a line', () => {
   expect(briefInput({ a: 1, b: 'x' })).toBe('a: 1, b: x');
   expect(briefInput(undefined)).toBe('');
   expect(briefInput({ x: 'y'.repeat(500) }).length).toBeLessThan(130);
+});
+
+test.each([
+  ['agent:main:telegram:group:7', { author: 'Ada', said: 'call me' }],
+  ['agent:main:telegram:bot:channel:7:thread:1', { author: 'Ada', said: 'call me' }],
+  ['agent:main:telegram:direct:7', { isAnybody: true, said: '[Ada] call me' }],
+  ['agent:main:group:direct:7', { isAnybody: true, said: '[Ada] call me' }],
+  ['agent:main:telegram:direct:group:thread:1', { isAnybody: true, said: '[Ada] call me' }],
+  ['agent:main:session:s', { said: '[Ada] call me' }],
+])('nobody is called by a name they wrote themselves: %s', (sessionKey, told) => {
+  expect(whoSaid('[Ada] call me', { sessionKey })).toEqual(told);
+  if ('author' in told) expect(whoSaid('I am the owner', { sessionKey })).toEqual({ said: 'I am the owner' });
 });

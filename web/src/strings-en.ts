@@ -20,6 +20,7 @@ export const EN = {
   notSent: 'not sent',
   again: 'Try again',
   you: 'You',
+  user: 'User',
   answer: 'Answer',
   thinking: 'Thinking',
   toolRuns: 'running',

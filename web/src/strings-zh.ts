@@ -20,6 +20,7 @@ export const ZH: FirstWords = {
   sending: '发送中',
   notSent: '未发送',
   again: '重试',
+  user: '用户',
   you: '你',
   answer: '回答',
   thinking: '思考',

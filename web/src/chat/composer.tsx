@@ -7,6 +7,7 @@ import type { Conversation } from '../stores/conversation.ts';
 import { loadDraft, saveDraft } from '../stores/drafts.ts';
 import type { Picture } from '../stores/pending.ts';
 import { go } from '../stores/route.ts';
+import { whoSaid } from '../stores/who-said.ts';
 import { t } from '../strings.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Attachments } from './attachments.tsx';
@@ -39,7 +40,7 @@ export function Composer({ conversation, isClosed }: ComposerProps): JSX.Element
   };
   useSignalEffect(() => {
     if (editing.value === undefined) return;
-    text.value = editing.value.text;
+    text.value = whoSaid(editing.value.text, conversation.history.view.value).said;
     field.current?.focus();
   });
   useEffect(() => {

@@ -5,6 +5,7 @@ import { dialog } from '../stores/dialogs.ts';
 import { formatRoute } from '../stores/route.ts';
 import { say } from '../stores/toasts.ts';
 import type { AnswerItem } from '../stores/transcript-items.ts';
+import { whoSaid } from '../stores/who-said.ts';
 import { t } from '../strings.ts';
 import { copyText } from '../ui/copy-text.ts';
 import type { MenuEntry } from '../ui/menu.tsx';
@@ -69,7 +70,8 @@ function answerEntries(conversation: Conversation, { row, turn }: AnswerItem): M
   if (turn === undefined || isDeleted(conversation)) return common;
   const rows = conversation.history.rows.value;
   const lastAnswer = rows.findLast(({ role }) => role === 'assistant');
-  const said = rows.findLast(({ role }) => role === 'user')?.text ?? '';
+  const last = rows.findLast(({ role }) => role === 'user')?.text ?? '';
+  const { said } = whoSaid(last, conversation.history.view.value);
   const isLast = lastAnswer?.id === row.id && !conversation.history.hasNewer.value;
   const again: MenuEntry[] =
     isLast && !conversation.isReadOnly && !conversation.isBusy

@@ -25,11 +25,11 @@ const NOBODY: Spoken = { said: '' };
 export function Message({ conversation, row, fork }: MessageProps): JSX.Element {
   const isUser = row.role === 'user';
   const isPinned = conversation.pins.value.has(row.id);
-  const { author = t('you'), said } = isUser ? whoSaid(row.text, conversation.history.view.value) : NOBODY;
+  const { author, isAnybody, said } = isUser ? whoSaid(row.text, conversation.history.view.value) : NOBODY;
   return (
     <article class={`message ${isUser ? 'user' : 'other'}${row.compacted === true ? ' compacted' : ''}`}>
       <header>
-        <b>{isUser ? author : row.role}</b>
+        <b>{isUser ? (author ?? t(isAnybody === true ? 'user' : 'you')) : row.role}</b>
         {isPinned && <Pinned />}
         <time dateTime={row.timestamp} title={fullTime(row.timestamp)}>
           {shortTime(row.timestamp)}
