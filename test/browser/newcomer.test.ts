@@ -14,8 +14,13 @@ afterAll(() => browser?.close());
 
 const bar = (page: Page) => page.locator('.context > summary');
 
-async function hear(at: OpenedServer, sender: { id: string; name: string }, text: string): Promise<void> {
-  const body = { text, channel: 'telegram', peer: '-100', peerKind: 'group', sender };
+async function hear(
+  at: OpenedServer,
+  sender: { id: string; name: string },
+  text: string,
+  peer = '-100',
+): Promise<void> {
+  const body = { text, channel: 'telegram', peer, peerKind: 'group', sender };
   const headers = { 'content-type': 'application/json' };
   await (
     await at.request('/api/inbound?wait=20', { method: 'POST', headers, body: JSON.stringify(body) })
@@ -103,6 +108,43 @@ describe('somebody who never saw the page', () => {
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Clear filters' }).click();
     await expect.poll(() => names.count()).toBe(2);
+  });
+
+  test('has the sessions of a member in any order, by kind, and hears what is said in the one that is open', async () => {
+    await using at = await openServer(scripted(['Hi.', 'Still here.', 'Hello.', 'Right.']));
+    const ada = { id: '1', name: 'Ada' };
+    await hear(at, ada, 'I speak twice here', '-100');
+    await hear(at, ada, 'once more', '-100');
+    await hear(at, ada, 'and once there', '-200');
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    const names = page.locator('.session .name');
+    await page.locator('.facets > summary').click();
+    const member = page.locator('.facets').getByLabel('Member');
+    await member.fill('ada');
+    await member.press('Enter');
+    await expect
+      .poll(() => names.allTextContents())
+      .toEqual(['[Ada] and once there', '[Ada] I speak twice here']);
+    for (const [kind, count] of [
+      ['direct', 0],
+      ['group', 2],
+    ] as const) {
+      await page.locator('.facets').getByLabel('Kind').selectOption(kind);
+      await expect.poll(() => names.count()).toBe(count);
+    }
+    await page.locator('.facets > summary').click();
+    await names.last().click();
+    await page.locator('.answer').getByText('Still here.').waitFor();
+    await hear(at, { id: '2', name: 'Ben' }, 'I agree', '-100');
+    await page.locator('.answer').getByText('Right.').waitFor();
+    await page.goto(`${at.url}/#/chats`);
+    await page.getByRole('tab', { name: 'Sessions' }).click();
+    await page.getByRole('button', { name: 'Messages' }).click();
+    const rows = page.locator('.admin-table tbody td:first-child');
+    await expect
+      .poll(() => rows.allTextContents())
+      .toEqual(['[Ada] I speak twice here', '[Ada] and once there']);
   });
 
   test('is told that a slow server is waited for, and what came of it', async () => {

@@ -70,6 +70,7 @@ export const EN_LATER = {
   nothingHere: 'Nothing was said on any channel yet',
   openChat: 'Open in the chat',
   sortBy: 'Sort by {}',
+  memberPart: 'There is more of this member than is looked at here: the newest lines of 50 channels.',
   listPart: 'The first {}; more follow.',
   confirmDelete: 'Really move “{}” to the trash?',
   yesDelete: 'Move to trash',

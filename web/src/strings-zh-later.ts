@@ -69,6 +69,7 @@ export const ZH_LATER: LaterWords = {
   nothingHere: '还没有任何渠道消息',
   openChat: '在聊天中打开',
   sortBy: '按{}排序',
+  memberPart: '这里只查看 50 个频道的最新内容，该成员还有更多。',
   listPart: '前 {} 个会话，后面还有。',
   confirmDelete: '确定将“{}”移到回收站？',
   yesDelete: '移到回收站',

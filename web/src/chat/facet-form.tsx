@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { agents, type Facets, facets, NO_FACETS, showJobs } from '../stores/sessions.ts';
+import { agents, type Facets, facets, isPartOfMember, NO_FACETS, showJobs } from '../stores/sessions.ts';
 import { t } from '../strings.ts';
 import { useChannelChoices } from './channel-choices.ts';
 
@@ -33,6 +33,7 @@ export function FacetForm(): JSX.Element {
           onChange={(event) => change({ member: event.currentTarget.value.trim() })}
         />
       </label>
+      {isPartOfMember.value && <p class="hint">{t('memberPart')}</p>}
       <Choice label={t('kind')} value={chosen.kind} options={KINDS} onChange={(kind) => change({ kind })} />
       <label>
         <span>{t('status')}</span>

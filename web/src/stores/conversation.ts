@@ -45,6 +45,7 @@ export class Conversation {
   #heard: { readonly by: object; readonly event: StreamEvent }[] = [];
   readonly #wasBegun: boolean;
   #isJoining = false;
+  #isLooking = false;
   #problem = '';
 
   constructor(agentId: string, id: string, { isNew = false, isReadOnly = false }: ConversationOptions = {}) {
@@ -167,10 +168,20 @@ export class Conversation {
 
   /** Whether it is still what it was. */
   async look(): Promise<void> {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
     try {
-      this.history.setView((await this.remote.get({ signal: this.#gone.signal })).session);
+      const { session } = await this.remote.get({ signal: this.#gone.signal });
+      await this.catchUp(session.lastSeq);
+      const { value: view } = this.history.view;
+      // What is not loaded yet is still to be heard of.
+      const seen = { ...session, lastSeq: Math.min(session.lastSeq, view?.lastSeq ?? 0) };
+      if (JSON.stringify(seen) !== JSON.stringify(view)) this.history.setView(seen);
+      this.#isLooking = false;
     } catch (error) {
       this.#tell(error);
+      // One that is gone is told of once.
+      this.#isLooking = error instanceof RepriseError && /GONE|NOT_FOUND/.test(error.code);
     }
   }
 

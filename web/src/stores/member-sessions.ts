@@ -6,25 +6,40 @@ import type { Facets } from './sessions.ts';
 const CHANNELS = 50;
 const LINES = 200;
 
+const KIND =
+  /^agent:[^:]+:(?:(session|subagent|cron|hook|acp|direct):|(?:[^:]+:){1,2}?(direct|group|channel):)/;
+
+interface MemberSessions {
+  readonly data: readonly SessionView[];
+  /** More channels or lines than were looked at. */
+  readonly isPart: boolean;
+}
+
 /** The sessions in which a member of a channel spoke, by what was said on the channels: keys do not tell who is in a group. */
-export async function sessionsOfMember({ member, agentId, channel, status }: Facets): Promise<SessionView[]> {
+export async function sessionsOfMember(facets: Facets): Promise<MemberSessions> {
+  const { member, agentId, channel, kind, status } = facets;
   const asked = { member, limit: CHANNELS, ...(channel !== '' && { channelType: channel }) };
-  const { data: channels } = await client.value.conversations(asked);
+  const { data: channels, hasMore } = await client.value.conversations(asked);
   const ours = channels.filter((one) => agentId === '' || one.agentId === agentId);
+  let isPart = hasMore;
   const found = await Promise.all(
     ours.map(async ({ agentId: agent, channelId, channelType }) => {
-      const { data } = await client.value.conversation(agent, channelId, {
-        limit: LINES,
-        channelType,
-        member,
-      });
-      const ids = data.flatMap(({ sessionId }) => sessionId ?? []);
+      const page = await client.value.conversation(agent, channelId, { limit: LINES, channelType, member });
+      isPart ||= page.hasMore;
+      const ids = page.data.flatMap(({ sessionId }) => sessionId ?? []);
       return [...new Set(ids)].map((id) => client.value.session(id, { agentId: agent }).get());
     }),
   );
   const sessions = await Promise.allSettled(found.flat());
-  return sessions
+  const data = sessions
     .flatMap((one) => (one.status === 'fulfilled' ? [one.value.session] : [])) // the others were purged
     .filter((session) => status === 'any' || session.status === status)
+    .filter(({ sessionKey }) => kind === '' || kindOf(sessionKey) === kind)
     .sort((a, b) => (a.lastAt < b.lastAt ? 1 : -1));
+  return { data, isPart };
+}
+
+function kindOf(sessionKey: string): string {
+  const [, own, onChannel] = KIND.exec(sessionKey) ?? [];
+  return own ?? onChannel ?? 'main';
 }

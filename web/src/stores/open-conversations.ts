@@ -4,7 +4,7 @@ import { token } from './auth.ts';
 import { Conversation } from './conversation.ts';
 import { closeDialog } from './dialogs.ts';
 import { route } from './route.ts';
-import { knownSession } from './sessions.ts';
+import { facets, knownSession, looked } from './sessions.ts';
 import { say } from './toasts.ts';
 
 const shown = signal<Conversation | undefined>(undefined);
@@ -69,6 +69,15 @@ export function keepOpen(): () => void {
     else if (current?.id === wasListed) untracked(() => void current.look());
     wasListed = listed?.id ?? '';
   });
+  const stopLooks = effect(() => {
+    if (looked.value === 0) return;
+    untracked(() => {
+      const current = shown.value;
+      // The list tells of it, unless a filter leaves it out, or is one that is asked for now and then only.
+      const isTold = current && facets.value.member === '' && knownSession(current.id) !== undefined;
+      if (current?.state.value === 'ready' && isTold === false) void current.look();
+    });
+  });
   const stopToken = effect(() => {
     if (token.value !== '') return;
     // Signed out: what is shown is nobody's any more. Drafts stay.
@@ -84,6 +93,7 @@ export function keepOpen(): () => void {
   return () => {
     stopRoute();
     stopNews();
+    stopLooks();
     stopToken();
   };
 }

@@ -25,14 +25,22 @@ export const agents = signal<readonly AgentView[]>([]);
 const PAGE = 100;
 const POLL_MS = 3000;
 const TYPING_MS = 150;
+/** Asked for channel by channel: not every few seconds. */
+const LOOKS_FOR_MEMBER = 10;
 
 const loaded = signal<readonly SessionView[]>([]);
 const cursor = signal<string | null>(null);
 const isFirst = signal(true);
+const part = signal(false);
+const looks = signal(0);
 let isLoading = false;
 let generation = 0;
 
 export const hasMoreSessions: ReadonlySignal<boolean> = computed(() => cursor.value !== null);
+/** Of a member: there is more than was looked at. */
+export const isPartOfMember: ReadonlySignal<boolean> = part;
+/** How often somebody looked what is new. */
+export const looked: ReadonlySignal<number> = looks;
 /** False: the first answer has not come yet. */
 export const isListed: ReadonlySignal<boolean> = computed(() => !isFirst.value);
 export const isShown = (session: SessionView): boolean =>
@@ -88,10 +96,12 @@ export async function loadMore(): Promise<void> {
   isLoading = false;
 }
 
-async function firstPage(): Promise<Pick<SessionList, 'data' | 'cursor'>> {
+type FirstPage = Pick<SessionList, 'data' | 'cursor'> & { readonly isPart?: boolean };
+
+async function firstPage(): Promise<FirstPage> {
   if (facets.value.member === '') return client.value.sessions(listQuery());
   const { sessionsOfMember } = await import('./member-sessions.ts');
-  return { data: await sessionsOfMember(facets.value), cursor: null };
+  return { ...(await sessionsOfMember(facets.value)), cursor: null };
 }
 
 /** From the top, for other filters. What is shown stays until the answer is here. */
@@ -104,6 +114,7 @@ async function reload(): Promise<void> {
     batch(() => {
       loaded.value = page.data;
       cursor.value = page.cursor;
+      part.value = page.isPart === true;
       isFirst.value = false;
     });
   });
@@ -111,8 +122,10 @@ async function reload(): Promise<void> {
 
 /** What changed lately is at the top: one page tells. */
 async function refreshSessions(): Promise<void> {
-  // Asked for channel by channel: not every few seconds.
-  if (facets.value.member !== '') return;
+  if (facets.value.member !== '') {
+    if (looks.value % LOOKS_FOR_MEMBER === 0) await reload();
+    return;
+  }
   const mine = generation;
   try {
     const page = await client.value.sessions(listQuery());
@@ -158,6 +171,7 @@ export function keepListing(): () => void {
     if (isPolling || token.value === '' || document.hidden || isFirst.value) return;
     isPolling = true;
     await refreshSessions();
+    looks.value++;
     isPolling = false;
   };
   const timer = setInterval(() => void poll(), POLL_MS);
