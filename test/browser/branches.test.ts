@@ -140,6 +140,39 @@ describe('I-76 where a conversation branches', () => {
     expect(await switcher(page).textContent()).toBe('‹2/2›');
   });
 
+  test('branches that others made are counted, and Undo goes back to where one was, not to the last step', async () => {
+    await using at = await openServer(scripted(['one', 'two', 'three', 'four']));
+    await talk(at, 'tell me');
+    const session = await at.reprise.session({ id: 's' });
+    const again = async (): Promise<void> => {
+      await session.sendAgain().result;
+    };
+    await again();
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await page.goto(`${at.url}/#/s/main/s`);
+    await answers(page).getByText('two').waitFor();
+    expect(await switcher(page).textContent()).toBe('‹2/2›');
+    // Somebody asks once more and comes back: what is said last is the same, and there is one branch more.
+    const { leaf } = await session.record();
+    await again();
+    await session.branch(leaf ?? '');
+    await expect.poll(() => switcher(page).textContent(), { timeout: 15_000 }).toBe('‹2/3›');
+    expect(await answers(page).allTextContents()).toEqual(['two']);
+    await switcher(page).getByRole('button', { name: 'Branch before' }).click();
+    await expect.poll(() => answers(page).allTextContents()).toEqual(['one']);
+    // Something else is done and taken back elsewhere before the button is pressed.
+    await session.undo();
+    await session.redo();
+    const undo = page.locator('.toast').getByRole('button', { name: 'Undo' });
+    await expect.poll(() => undo.count()).toBe(1);
+    await undo.click();
+    await expect.poll(() => answers(page).allTextContents()).toEqual(['two']);
+    await at.request('/api/agents/main/sessions/s', { method: 'DELETE' });
+    await page.getByText('This session is in the trash').waitFor();
+    expect(await switcher(page).count()).toBe(0);
+  });
+
   test('I-71 it is said anew, in its place, though its author is elsewhere before the server knows of it', async () => {
     await using at = await openServer(scripted(['one', 'two', 'three']));
     await talk(at, 'tell me', 'go on');

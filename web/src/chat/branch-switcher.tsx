@@ -11,7 +11,8 @@ export interface BranchSwitcherProps {
 
 /** Which of several ways the conversation went on here, and the ways to the others. */
 export function BranchSwitcher({ conversation, fork }: BranchSwitcherProps): JSX.Element | null {
-  if (fork === undefined || conversation.isReadOnly) return null;
+  const isDeleted = conversation.history.view.value?.status === 'deleted';
+  if (fork === undefined || conversation.isReadOnly || isDeleted) return null;
   const { ids, at } = fork;
   const to = (step: number): JSX.Element => (
     <button

@@ -29,7 +29,10 @@ export function CompactDialog({ conversation }: { readonly conversation: Convers
     if (done === undefined) return;
     closeDialog();
     const { compaction } = done;
-    if (compaction == null) return say(t('compactNothing'));
+    if (compaction == null) {
+      say(t('compactNothing'));
+      return;
+    }
     await attempt(() => conversation.reload());
     say(t('compactDone', shortCount(compaction.tokensBefore), shortCount(compaction.tokensAfter)), {
       action: { label: t('undo'), run: () => void undoCompaction(conversation) },

@@ -92,7 +92,7 @@ function commonEntries(conversation: Conversation, row: HistoryRow): MenuEntry[]
   const { agentId, id: sessionId } = conversation;
   const link = (): string =>
     new URL(formatRoute({ view: 'session', agentId, sessionId, entry: row.id }), location.href).href;
-  const told = (): void => say(t('copied'));
+  const told = (): void => void say(t('copied'));
   const copies: MenuEntry[] = [
     { label: t('copy'), icon: 'copy', run: () => void copyText(row.text).then(told) },
     { label: t('copyLink'), icon: 'link', run: () => void copyText(link()).then(told) },

@@ -4,7 +4,7 @@ import { dialog } from '../stores/dialogs.ts';
 import { wantedEntry } from '../stores/open-conversations.ts';
 import { go } from '../stores/route.ts';
 import { putSession } from '../stores/sessions.ts';
-import { say } from '../stores/toasts.ts';
+import { dismiss, say, type Toast } from '../stores/toasts.ts';
 import type { ForkPlace } from '../stores/transcript-items.ts';
 import { t } from '../strings.ts';
 
@@ -89,12 +89,24 @@ export async function undoCompaction(conversation: Conversation): Promise<void> 
 }
 
 export async function goToBranch(conversation: Conversation, entryId: string): Promise<void> {
+  const left = conversation.history.view.value?.leaf ?? undefined;
   await attempt(async () => {
     const { session } = await conversation.remote.branch(entryId);
     putSession(session);
     await conversation.reload();
-    say(t('wentTo'), { action: { label: t('undo'), run: () => void redoStep(conversation) } });
+    // Back to that place, whatever was done since; the last step may be another one by then.
+    const undo =
+      left === undefined ? undefined : { label: t('undo'), run: () => void goToBranch(conversation, left) };
+    sayInstead(t('wentTo'), undo);
   });
+}
+
+let lastTold = 0;
+
+/** Of several such steps the last is told: what the others would go back to is not where anybody is. */
+function sayInstead(text: string, action: Toast['action']): void {
+  dismiss(lastTold);
+  lastTold = say(text, { action });
 }
 
 export async function togglePin(conversation: Conversation, entryId: string): Promise<void> {
@@ -118,27 +130,25 @@ export async function showSummary({ history }: Conversation): Promise<void> {
   wantedEntry.value = history.rows.value.findLast(({ role }) => role === 'compaction')?.id;
 }
 
+let isSwitching = false;
+
 /** Goes on with the branch beside the one that is shown, where it was left last. */
 export async function switchBranch(conversation: Conversation, fork: ForkPlace, step: number): Promise<void> {
+  const { ids } = fork;
   const at = fork.at + step;
-  const id = fork.ids[at];
-  if (id === undefined) return;
+  const id = ids[at];
+  // Of two clicks the second would go from where the first leads.
+  if (id === undefined || isSwitching) return;
+  isSwitching = true;
   await attempt(async () => {
     const { session } = await conversation.remote.branch(id, { place: 'end' });
     putSession(session);
     await showAround(conversation, id);
     focusSwitcher(id, step);
-    say(t('branchOf', at + 1, fork.ids.length), {
-      action: { label: t('undo'), run: () => void undoSwitch(conversation, fork) },
-    });
+    const back = (): void => void switchBranch(conversation, { ids, at }, -step);
+    sayInstead(t('branchOf', at + 1, ids.length), { label: t('undo'), run: back });
   });
-}
-
-async function undoSwitch(conversation: Conversation, { ids, at }: ForkPlace): Promise<void> {
-  await attempt(async () => {
-    putSession((await conversation.remote.redo()).session);
-    await showAround(conversation, ids[at] ?? '');
-  });
+  isSwitching = false;
 }
 
 async function showAround(conversation: Conversation, id: string): Promise<void> {
@@ -150,7 +160,9 @@ async function showAround(conversation: Conversation, id: string): Promise<void>
 /** Whoever goes from branch to branch with a key keeps the button under it, or has the one back where it ends. */
 function focusSwitcher(id: string, step: number, frames = 10): void {
   requestAnimationFrame(() => {
-    const all = [...document.querySelectorAll<HTMLButtonElement>(`[data-key="${id}"] .switcher button`)];
+    const all = [
+      ...document.querySelectorAll<HTMLButtonElement>(`[data-key="${CSS.escape(id)}"] .switcher button`),
+    ];
     // It is drawn when it has been scrolled to.
     if (all.length === 0 && frames > 0) return focusSwitcher(id, step, frames - 1);
     if (step < 0) all.reverse();

@@ -5,7 +5,7 @@ import { attempt } from '../stores/api.ts';
 import type { Conversation } from '../stores/conversation.ts';
 import { wantedEntry } from '../stores/open-conversations.ts';
 import type { Pending } from '../stores/pending.ts';
-import { type Item, rowOf, transcriptItems } from '../stores/transcript-items.ts';
+import { type ForkPlace, type Item, rowOf, transcriptItems } from '../stores/transcript-items.ts';
 import { t } from '../strings.ts';
 import { Icon } from '../ui/icon.tsx';
 import { memo } from '../ui/memo.ts';
@@ -23,8 +23,15 @@ type Line =
   | { readonly type: 'live'; readonly key: string };
 
 /** Scrolling draws none of them again; what they read of signals still does. */
-const StillMessage = memo(Message, (a, b) => a.row === b.row && a.conversation === b.conversation);
+const StillMessage = memo(
+  Message,
+  (a, b) => a.row === b.row && a.conversation === b.conversation && isSameFork(a.fork, b.fork),
+);
 const StillAnswer = memo(Answer, (a, b) => a.item === b.item && a.conversation === b.conversation);
+
+function isSameFork(a: ForkPlace | undefined, b: ForkPlace | undefined): boolean {
+  return a?.at === b?.at && a?.ids.join() === b?.ids.join();
+}
 
 /** What was said, from the oldest that is loaded to what is being said. */
 export function Transcript({ conversation }: { readonly conversation: Conversation }): JSX.Element {

@@ -97,7 +97,7 @@ export class HistoryWindow {
   async catchUp(): Promise<void> {
     if (this.#hasNewer.value) return;
     try {
-      do await this.#grow();
+      do await this.#grow({ isNews: true });
       while (this.#hasNewer.value);
     } catch (error) {
       if (!(error instanceof RepriseError) || error.code !== 'INVALID_INPUT') throw error;
@@ -105,12 +105,15 @@ export class HistoryWindow {
     }
   }
 
-  async #grow(): Promise<void> {
+  async #grow({ isNews = false } = {}): Promise<void> {
     const last = this.#rows.value.at(-1);
     if (last === undefined) return this.loadLatest();
     const page = await this.#get({ limit: PAGE, after: last.id });
     if (this.#rows.value.at(-1) !== last) return;
     if (page.data.some(({ role }) => role === 'compaction')) return this.loadLatest();
+    // Somebody was on another branch meanwhile: there may be more of them beside what is shown.
+    if (isNews && page.data.some(({ details }) => details?.['customType'] === 'reprise.leaf'))
+      return this.loadLatest();
     batch(() => {
       if (page.data.length > 0) this.#rows.value = [...this.#rows.value, ...page.data];
       this.#hasNewer.value = page.hasMore;

@@ -16,10 +16,11 @@ const SHOWN_MS = 8000;
 export function say(
   text: string,
   { kind = 'info', action }: { readonly kind?: Toast['kind']; readonly action?: Toast['action'] } = {},
-): void {
+): number {
   const id = ++lastId;
   list.value = [...list.value.slice(-3), { id, text, kind, action }];
   setTimeout(() => dismiss(id), kind === 'error' ? SHOWN_MS * 2 : SHOWN_MS);
+  return id;
 }
 
 export function dismiss(id: number): void {
