@@ -134,3 +134,24 @@ test('sessions are sorted by tokens, renamed, and deleted after a question; stat
   expect(await complaintsOf(page)).toEqual([]);
   expect(complaints).toEqual([]);
 });
+
+test('days are told as those of UTC, also where it is still yesterday', async () => {
+  const usage = { input: 5, output: 1, cacheRead: 0, cacheWrite: 0, totalTokens: 6 };
+  await using at = await openServer(scripted([{ text: 'hello', usage }]));
+  await (await at.chat({ message: 'hi', sessionId: 's' })).text();
+  await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`, {
+    timezoneId: 'America/New_York',
+  });
+  const { page } = opened;
+  await page.goto(`${at.url}/#/stats`);
+  const last = page.locator('.columns li').last();
+  const [day = ''] = ((await last.locator('.offscreen').textContent()) ?? '').split(':');
+  const told = new Date(day).toLocaleDateString('en-GB', {
+    day: 'numeric',
+    month: 'short',
+    year: 'numeric',
+    timeZone: 'UTC',
+  });
+  expect(await page.locator('.ends span').last().textContent()).toBe(told);
+  expect(await last.getAttribute('title')).toContain(told);
+});

@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from 'preact';
-import { shortTime } from '../format.ts';
+import { language } from '../strings.ts';
 import type { Bar } from './summary.ts';
 
 export function Chart({
@@ -57,10 +57,16 @@ export function Bars({ bars, tell }: BarsProps): JSX.Element {
   );
 }
 
+/** Days are those of UTC, wherever they are looked at. */
+function day(bar: Bar | undefined): string {
+  if (bar === undefined) return '';
+  const locale = language.value === 'zh' ? 'zh-CN' : 'en-GB';
+  const parts = { day: 'numeric', month: 'short', year: 'numeric' } as const;
+  return new Date(bar.name).toLocaleDateString(locale, { ...parts, timeZone: 'UTC' });
+}
+
 export function Columns({ bars, tell }: BarsProps): JSX.Element {
   const top = most(bars);
-  // A day, also when it is today.
-  const day = (bar: Bar | undefined): string => shortTime(bar?.name ?? '', new Date(0));
   return (
     <>
       <ul class="columns">
