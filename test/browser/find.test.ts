@@ -59,8 +59,29 @@ describe('what is looked for', () => {
     const hits = page.locator('.hits [role=option]');
     await expect.poll(() => hits.locator('b').allTextContents()).toEqual(['Will it rain on Friday?']);
     expect(await hits.locator('.badge').textContent()).toBe('telegram');
+    // Enter that takes what an input method offers opens nothing.
+    await page
+      .locator('.search-field')
+      .dispatchEvent('keydown', { key: 'Enter', isComposing: true, bubbles: true });
     await page.locator('.search-field').fill('rain');
     await page.getByText('50 found').waitFor();
+    // Older hits of a question that is not asked any more come too late.
+    const held = Promise.withResolvers<void>();
+    const isOlder = (url: URL): boolean => url.searchParams.has('after');
+    await page.route(isOlder, async (asked) => {
+      await held.promise;
+      await asked.continue();
+    });
+    const late = page.waitForResponse((answer) => isOlder(new URL(answer.url())));
+    await page.getByRole('button', { name: 'Show older ones' }).click();
+    await page.locator('.search-field').fill('sun');
+    await expect.poll(() => hits.first().textContent()).toContain('sun');
+    held.resolve();
+    await (await late).finished();
+    await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn))));
+    expect((await hits.allTextContents()).filter((text) => text.includes('rain'))).toEqual([]);
+    await page.locator('.search-field').fill('rain');
+    await expect.poll(() => hits.first().textContent()).toContain('rain');
     await page.getByRole('dialog').getByLabel('Channel').selectOption('telegram');
     await expect.poll(() => hits.count()).toBe(1);
     expect(await complaintsOf(page)).toEqual([]);

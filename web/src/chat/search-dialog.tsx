@@ -47,6 +47,8 @@ export function SearchDialog({ begin = '' }: { readonly begin?: string | undefin
       try {
         const page = { ...query, limit: PAGE, ...(after !== undefined && { after }) };
         const { data, next, complete } = await client.value.search(page, { signal });
+        // Other hits are shown by now.
+        if (after !== undefined && found.value?.hits !== before) return;
         meetChannels(data.flatMap(({ session }) => (session && channelOf(session)) ?? []));
         found.value = { query, hits: [...before, ...data], next, isComplete: complete };
       } catch (error) {
@@ -80,6 +82,8 @@ export function SearchDialog({ begin = '' }: { readonly begin?: string | undefin
     go({ view: 'session', agentId, sessionId, entry: entryId });
   };
   const onKeyDown = (event: KeyboardEvent): void => {
+    // Enter takes what an input method offers.
+    if (event.isComposing) return;
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
     if (step !== 0 && hits.length > 0) {
       event.preventDefault();
