@@ -25,21 +25,30 @@ async function streamsCut(at: OpenedServer): Promise<number> {
   return Number(/^reprise_streams_cut_total (\d+)$/m.exec(told)?.[1] ?? 0);
 }
 
+/** Wakes at the latest when its test ends, however it ends: others share the browser. */
+interface Asleep extends AsyncDisposable {
+  wake(): Promise<void>;
+}
+
 /**
  * As a phone does with a tab nobody looks at: told that it is frozen, then its process stopped. The first alone only holds
  * back its timers; it would read on.
  */
-async function putToSleep({ page, context }: OpenedPage): Promise<() => Promise<void>> {
+async function putToSleep({ page, context }: OpenedPage): Promise<Asleep> {
   const tab = await context.newCDPSession(page);
   await tab.send('Page.setWebLifecycleState', { state: 'frozen' });
   const all = await browser.newBrowserCDPSession();
   const { processInfo } = await all.send('SystemInfo.getProcessInfo');
   const renderers = processInfo.filter(({ type }) => type === 'renderer').map(({ id }) => id);
-  for (const pid of renderers) process.kill(pid, 'SIGSTOP');
-  return async () => {
+  let isAsleep = true;
+  const wake = async (): Promise<void> => {
+    if (!isAsleep) return;
+    isAsleep = false;
     for (const pid of renderers) process.kill(pid, 'SIGCONT');
     await tab.send('Page.setWebLifecycleState', { state: 'active' });
   };
+  for (const pid of renderers) process.kill(pid, 'SIGSTOP');
+  return { wake, [Symbol.asyncDispose]: wake };
 }
 
 describe('T82 what happens while nobody looks, or somewhere else', () => {
@@ -70,13 +79,13 @@ describe('T82 what happens while nobody looks, or somewhere else', () => {
     const { page, complaints } = opened;
     await say(page, 'count');
     await page.locator('.live .tool').waitFor();
-    const wake = await putToSleep(opened);
+    await using tab = await putToSleep(opened);
     expect(await streamsCut(at)).toBe(0);
     // The machine keeps some megabytes for who does not read, and then the server as much as it may.
     sleeps.open();
     await expect.poll(() => runs, { timeout: 20_000 }).toBe(CALLS);
     await expect.poll(() => streamsCut(at), { timeout: 20_000 }).toBe(1);
-    await wake();
+    await tab.wake();
     const live = page.locator('.live');
     await expect.poll(() => live.locator('.tool').count(), { timeout: 20_000 }).toBe(CALLS);
     const told = (await live.locator('.markdown').allTextContents()).map((text) => text.trim());

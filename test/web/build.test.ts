@@ -22,16 +22,19 @@ for (let i = 0; i < 200; i++) {
 
 test('servers that build the page at the same time leave a whole one, and none of them fails', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'reprise-page-'));
-  const target = join(folder, 'web');
-  const exits = ['a', 'b', 'c'].map(async (name) => {
-    const args = ['--input-type=module', '-e', BUILDER, script, target, name];
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] });
-    return (await once(child, 'exit'))[0] as number;
-  });
-  expect(await Promise.all(exits)).toEqual([0, 0, 0]);
-  expect(readdirSync(folder)).toEqual(['web']);
-  const [page, code] = ['index.html', 'page.js'].map((file) => readFileSync(join(target, file), 'utf8'));
-  expect(page).toMatch(/^[abc]199$/);
-  expect(code).toBe(page);
-  rmSync(folder, { recursive: true });
+  try {
+    const target = join(folder, 'web');
+    const exits = ['a', 'b', 'c'].map(async (name) => {
+      const args = ['--input-type=module', '-e', BUILDER, script, target, name];
+      const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] });
+      return (await once(child, 'exit'))[0] as number;
+    });
+    expect(await Promise.all(exits)).toEqual([0, 0, 0]);
+    expect(readdirSync(folder)).toEqual(['web']);
+    const [page, code] = ['index.html', 'page.js'].map((file) => readFileSync(join(target, file), 'utf8'));
+    expect(page).toMatch(/^[abc]199$/);
+    expect(code).toBe(page);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
