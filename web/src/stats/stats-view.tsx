@@ -15,6 +15,7 @@ const PERIODS = [7, 30, 90];
 const LARGEST = 10;
 const BARS = 20;
 const AGAIN_MS = 1000;
+const MOST_MS = 60_000;
 
 /** How much there is, what runs, and where the tokens and the money went. */
 export function StatsView(): JSX.Element {
@@ -32,13 +33,15 @@ export function StatsView(): JSX.Element {
     const from = firstDay(period.value, new Date());
     let timer: ReturnType<typeof setTimeout> | undefined;
     let isOver = false;
+    let again = AGAIN_MS;
     const look = (): void =>
       void attempt(async () => {
         const report = await client.peek().usage({ from });
         if (isOver) return;
         usage.value = report;
-        // A server that has just started reads everything once.
-        if (!report.complete) timer = setTimeout(look, AGAIN_MS);
+        // A server that has just started reads everything once; a session that cannot be read may stay so.
+        if (!report.complete) timer = setTimeout(look, again);
+        again = Math.min(2 * again, MOST_MS);
       });
     look();
     return () => {
