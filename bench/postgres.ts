@@ -28,6 +28,8 @@ export async function openServer(): Promise<Server> {
     url = server.url;
   }
   const pool = stack.adopt(new pg.Pool({ connectionString: url, max: CONNECTIONS }), (p) => p.end());
+  // The server may stop before the last of its sockets is closed here.
+  pool.on('error', () => undefined);
   await pool.query('DROP TABLE IF EXISTS raw_lines; DROP SCHEMA IF EXISTS reprise CASCADE');
   await pool.query(
     'CREATE TABLE raw_lines (session_id text, seq bigint, line text, PRIMARY KEY (session_id, seq))',
