@@ -37,6 +37,18 @@ const deltas =
   (all: readonly RawFrame[]): boolean =>
     all.filter(isDelta).length >= count;
 
+/** Servers whose answers come as the test lets them, one message after the other. */
+function pacedCluster(database: { readonly url: string }, provider: { readonly url: string }): Cluster {
+  return new Cluster({
+    url: database.url,
+    model: 'openai-compatible:paced',
+    env: {
+      REPRISE_MODELS_OPENAI_COMPATIBLE_BASE_URL: provider.url,
+      REPRISE_SESSION_QUEUE: '{"mode":"followup"}',
+    },
+  });
+}
+
 describe('servers on one PostgreSQL', { timeout: 180_000 }, () => {
   test.each([
     ['told of news', ''],
@@ -83,14 +95,7 @@ describe('servers on one PostgreSQL', { timeout: 180_000 }, () => {
   test('one that is killed in a turn is replaced: its streams are told what was kept, and its queue goes on', async () => {
     await using database = await freshDatabase();
     await using provider = await openPacedProvider(10);
-    await using cluster = new Cluster({
-      url: database.url,
-      model: 'openai-compatible:paced',
-      env: {
-        REPRISE_MODELS_OPENAI_COMPATIBLE_BASE_URL: provider.url,
-        REPRISE_SESSION_QUEUE: '{"mode":"followup"}',
-      },
-    });
+    await using cluster = pacedCluster(database, provider);
     const [dies, stays] = await Promise.all([cluster.start(), cluster.start()]);
     const begun = dies.chat({ message: 'a', sessionId: 's' });
     provider.allow(5);
@@ -122,14 +127,7 @@ describe('servers on one PostgreSQL', { timeout: 180_000 }, () => {
   test('one on another machine that dies is replaced when the time of its lease is over, and not before', async () => {
     await using database = await freshDatabase();
     await using provider = await openPacedProvider(10);
-    await using cluster = new Cluster({
-      url: database.url,
-      model: 'openai-compatible:paced',
-      env: {
-        REPRISE_MODELS_OPENAI_COMPATIBLE_BASE_URL: provider.url,
-        REPRISE_SESSION_QUEUE: '{"mode":"followup"}',
-      },
-    });
+    await using cluster = pacedCluster(database, provider);
     const [dies, stays] = await Promise.all([
       cluster.start({
         NODE_OPTIONS: `--import ${new URL('../support/other-machine.ts', import.meta.url).href}`,
