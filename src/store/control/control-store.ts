@@ -107,6 +107,7 @@ export class ControlStore implements Store {
 
   /** Until told otherwise: the reader may not know yet what the transcripts say. */
   #rebuilding: boolean;
+  #wasComplete: boolean;
 
   private constructor(parts: ControlStoreParts) {
     const { writer, reader, supports, path, rebuilding, inboxAt, searching, tails } = parts;
@@ -117,6 +118,7 @@ export class ControlStore implements Store {
     this.#searching = searching;
     this.#live = LiveHub.of(path);
     this.#rebuilding = rebuilding;
+    this.#wasComplete = !rebuilding;
     this.inbox = new ControlInbox({ writer, reader, at: inboxAt, closing: this.#closing.signal });
     this.convlog = {
       append: async (lines) => this.#writer.call<void>('log', { log: checkLog(lines) }),
@@ -156,7 +158,7 @@ export class ControlStore implements Store {
       }),
       onEvent,
       onRestart: (isAlive) => {
-        if (!isAlive) store?.loseLeases();
+        if (!isAlive) store?.goOnWithoutWriter();
         // A new writer compares index and transcripts again, and says when it is over.
         if (isAlive) store?.expectRebuild();
         // What was committed while no thread was there to tell.
@@ -209,11 +211,23 @@ export class ControlStore implements Store {
       if (event.sessions === null) this.inbox.wake();
     } else if (event.event === 'lost') {
       this.#leases.get(`${event.session}:${event.epoch}`)?.lose();
-    } else if (event.event === 'rebuilt') this.#rebuilding = false;
+    } else if (event.event === 'rebuilt') {
+      this.#rebuilding = false;
+      this.#wasComplete = true;
+    }
   }
 
   expectRebuild(): void {
     this.#rebuilding = true;
+  }
+
+  /**
+   * Nobody writes here any more. An index that was complete once is still read; one that never was would say of a
+   * session that it does not exist, so whoever asks is told what happened to the writer.
+   */
+  goOnWithoutWriter(): void {
+    this.loseLeases();
+    if (this.#wasComplete) this.#rebuilding = false;
   }
 
   /** What a new writer thread has to keep alive. */
