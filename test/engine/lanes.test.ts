@@ -1,11 +1,12 @@
-import { describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { Lanes } from '../../src/engine/lanes.ts';
 import type { Tool } from '../../src/engine/tools/tool.ts';
 import { RepriseError } from '../../src/index.ts';
 import type { Model, ModelRequest } from '../../src/models/model.ts';
-import { createScriptedModel } from '../../src/models/scripted/scripted-model.ts';
+import { createScriptedModel, type ScriptedModel } from '../../src/models/scripted/scripted-model.ts';
 import { gate, openChannels, telegram, until } from '../support/channels.ts';
 import { scripted } from '../support/engine.ts';
+import { HandClock } from '../support/hand-clock.ts';
 
 describe('a lane', () => {
   test('lets in as many as fit, and then the one who waited longest', async () => {
@@ -136,16 +137,30 @@ describe('a stuck turn', () => {
     description: 'Never ends.',
     inputSchema: { type: 'object' },
     timeoutMs: 3_600_000,
-    run: () => new Promise(() => undefined),
+    run: () => new Promise(() => called.resolve()),
   };
+  let called = gate();
+  let clock = new HandClock();
+  beforeEach(() => {
+    called = gate();
+    clock = new HandClock();
+  });
 
   test.each([
-    ['in a tool', { calls: [{ name: 'hang' }] }],
-    ['in a model that ignores its signal', { wait: new Promise<void>(() => undefined), text: 'never' }],
-  ])('%s is ended with a reason, and the session goes on', async (_where, step) => {
+    ['in a tool', { calls: [{ name: 'hang' }] }, () => called.promise],
+    [
+      'in a model that ignores its signal',
+      { wait: new Promise<void>(() => undefined), text: 'never' },
+      (model: ScriptedModel) => until(() => model.requests.length === 1),
+    ],
+  ])('%s is ended with a reason, and the session goes on', async (_where, step, isStuck) => {
     const model = scripted([step, 'here again']);
-    await using at = await openChannels(model, { tools: [hangs], stuckAfterMs: 150 });
+    await using at = await openChannels(model, { tools: [hangs], clock, stuckAfterMs: 600_000 });
     const { inboxId } = await at.reprise.receive(telegram('a'));
+    await isStuck(model);
+    clock.advance(599_999);
+    expect((await at.reprise.inbox(inboxId)).status).toBe('running');
+    clock.advance(1);
     await until(async () => (await at.reprise.inbox(inboxId)).status === 'failed');
     expect((await at.reprise.inbox(inboxId)).error?.message).toContain('no progress');
     const next = await at.reprise.receive(telegram('b'));
@@ -158,11 +173,15 @@ describe('a stuck turn', () => {
       name: 'slow',
       description: 'Takes a while.',
       inputSchema: { type: 'object' },
-      run: () => new Promise((resolve) => setTimeout(() => resolve('done'), 60)),
+      timeoutMs: 3_600_000,
+      run: async () => {
+        clock.advance(500_000);
+        return 'done';
+      },
     };
     const call = { calls: [{ name: 'slow' }] };
     const model = scripted([call, call, call, call, 'all done']);
-    await using at = await openChannels(model, { tools: [slow], stuckAfterMs: 2000 });
+    await using at = await openChannels(model, { tools: [slow], clock, stuckAfterMs: 600_000 });
     const { inboxId } = await at.reprise.receive(telegram('a'));
     await at.reprise.idle();
     expect((await at.reprise.inbox(inboxId)).reply?.text).toBe('all done');

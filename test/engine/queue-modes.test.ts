@@ -6,6 +6,7 @@ import type { Tool } from '../../src/engine/tools/tool.ts';
 import type { Entry } from '../../src/index.ts';
 import { gate, openChannels, telegram, until } from '../support/channels.ts';
 import { scripted } from '../support/engine.ts';
+import { HandClock } from '../support/hand-clock.ts';
 
 const ran: string[] = [];
 const echo: Tool = {
@@ -213,13 +214,17 @@ describe('a message that waits', () => {
 describe('debounce', () => {
   test('what one sender writes in quick succession is one turn; another sender has their own', async () => {
     const model = scripted(['one', 'two']);
-    await using at = await openChannels(model, { session: { queue: { debounceMs: 80 } } });
+    const clock = new HandClock();
+    await using at = await openChannels(model, { clock, session: { queue: { debounceMs: 80 } } });
     const group = { peer: 'g', peerKind: 'group', queue: 'interrupt' } as const;
     const sent = [
       await at.reprise.receive(telegram('hello')),
       await at.reprise.receive(telegram('are you there?')),
       await at.reprise.receive(telegram('x', { ...group, sender: { id: 'bob' } })),
     ];
+    clock.advance(79);
+    for (const { inboxId } of sent) expect((await at.reprise.inbox(inboxId)).status).toBe('accepted');
+    clock.advance(1);
     await at.reprise.idle();
     const states = await Promise.all(
       sent.map(async ({ inboxId }) => (await at.reprise.inbox(inboxId)).status),

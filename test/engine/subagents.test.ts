@@ -189,7 +189,7 @@ describe('a result', () => {
       const child = await at.reprise.session(childSessionKey);
       if (how === 'deleted') await at.store.delete(child.id);
       else expect(await child.stop({ waiting: true })).toMatchObject({ cancelled: 1 });
-      await expect.poll(() => resultsIn(at.store), { timeout: 10_000 }).toHaveLength(1);
+      await expect.poll(() => resultsIn(at.store)).toHaveLength(1);
       expect((await resultsIn(at.store))[0]).toContain('has ended: cancelled. Its task was: second');
       resolve();
       await at.reprise.idle();

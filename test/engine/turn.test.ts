@@ -51,19 +51,18 @@ describe('a turn', () => {
 
   test('calls tools side by side, stores their results in call order, and asks again', async () => {
     const order: string[] = [];
+    const fastIsDone = Promise.withResolvers<void>();
     const waits: Tool = {
       ...echo,
       name: 'wait',
-      run: async ({ ms, text }) => {
-        await new Promise((resolve) => setTimeout(resolve, Number(ms)));
+      run: async ({ text }) => {
+        if (text === 'slow') await fastIsDone.promise;
         order.push(String(text));
+        fastIsDone.resolve();
         return String(text);
       },
     };
-    const calls = [
-      { name: 'wait', input: { ms: 60, text: 'slow' } },
-      { name: 'wait', input: { ms: 1, text: 'fast' } },
-    ];
+    const calls = ['slow', 'fast'].map((text) => ({ name: 'wait', input: { text } }));
     await using at = await openEngine(scripted([{ text: 'Let me see.', calls }, 'Both done.']), {
       tools: [waits],
     });
@@ -122,7 +121,7 @@ describe('a turn', () => {
       code: 'MODEL_FAILED',
     });
     // As long as the first holds the session, it would answer the next message too.
-    await expect.poll(() => at.reprise.store.leases(), { timeout: 10_000 }).toEqual([]);
+    await expect.poll(() => at.reprise.store.leases()).toEqual([]);
     const second = scripted(['ok']);
     await using next = await openEngine(second, { store: at.reprise.store, tools: [echo] });
     await next.session.send('and now?').result;
@@ -155,7 +154,7 @@ describe('a turn', () => {
     await expect(stream.result).rejects.toMatchObject({ code: 'ABORTED' });
     const answer = (await entriesOf(at.session)).findLast(({ type }) => type === 'message')?.['message'];
     expect(answer).toMatchObject({ role: 'assistant', stopReason: 'aborted', content: [{ type: 'text' }] });
-    await expect.poll(() => at.reprise.store.leases(), { timeout: 10_000 }).toEqual([]);
+    await expect.poll(() => at.reprise.store.leases()).toEqual([]);
     const model = scripted(['Fine.']);
     await using next = await openEngine(model, { store: at.reprise.store });
     expect((await next.session.send('ok').result).text).toBe('Fine.');

@@ -35,7 +35,7 @@ async function byReadingAll(store: Store): Promise<object> {
 }
 
 async function byTheBook(book: UsageBook): Promise<object> {
-  const { agents, models, complete, ...rest } = await book.look({ ...EVER, budgetMs: 60_000 });
+  const { agents, models, complete, ...rest } = await book.look({ ...EVER, budgetMs: 600_000 });
   expect(complete).toBe(true);
   return { ...rest, agents: ordered(agents), models: ordered(models) };
 }
@@ -145,12 +145,12 @@ test('a line is read once, however often somebody asks, also of another process'
   };
   const book = new UsageBook(counted, open);
   for (let asked = 0; asked < 3; asked++) {
-    const { total, complete } = await book.look({ ...EVER, budgetMs: 60_000 });
+    const { total, complete } = await book.look({ ...EVER, budgetMs: 600_000 });
     expect([total.turns, total.calls, total.totalTokens, complete]).toEqual([1, 1, 50, true]);
     expect(lines).toBe(3);
   }
   await theirs.append(id, [turn(['m', 'n'], 20, 'error')]);
-  const { total, models, days } = await book.look({ ...EVER, budgetMs: 60_000 });
+  const { total, models, days } = await book.look({ ...EVER, budgetMs: 600_000 });
   expect(total).toMatchObject({ turns: 2, failed: 1, calls: 3, totalTokens: 90, cost: 1.5 });
   expect(models.map(({ model, totalTokens }) => [model, totalTokens])).toEqual([
     ['p:m', 70],
@@ -160,7 +160,7 @@ test('a line is read once, however often somebody asks, also of another process'
   // The new one, and the one before it, to see that it is still the same.
   expect(lines).toBe(5);
   const next = new UsageBook(counted, open);
-  expect((await next.look({ ...EVER, budgetMs: 60_000 })).total).toEqual(total);
+  expect((await next.look({ ...EVER, budgetMs: 600_000 })).total).toEqual(total);
   expect(lines).toBe(5);
 });
 
@@ -181,7 +181,7 @@ test('who does not want to wait is told how far it is, and it is read on meanwhi
   const early = await book.look({ ...EVER, budgetMs: 1 });
   expect(early).toMatchObject({ complete: false, total: { turns: 0 } });
   gate.resolve();
-  const late = await book.look({ ...EVER, budgetMs: 60_000 });
+  const late = await book.look({ ...EVER, budgetMs: 600_000 });
   expect(late).toMatchObject({ complete: true, total: { turns: 1, totalTokens: 50 } });
   expect(late).not.toHaveProperty('progress');
   expect(await book.look({ from: '2001-01-01', to: '2001-12-31' })).toMatchObject({
@@ -295,7 +295,7 @@ test('an answer without a session that could not be read says so, until it can b
   const book = new UsageBook(refusing, open);
   for (const code of ['STORE_FAILED', 'STORE_FAILED', 'STORE_BUSY'] as const) {
     refusal.code = code;
-    const { complete, progress, total } = await book.look({ ...EVER, budgetMs: 60_000 });
+    const { complete, progress, total } = await book.look({ ...EVER, budgetMs: 600_000 });
     expect([code, complete, total.turns]).toEqual([code, false, 1]);
     if (code === 'STORE_FAILED') expect(progress?.done).toBeLessThan(progress?.total ?? 0);
   }
@@ -303,7 +303,7 @@ test('an answer without a session that could not be read says so, until it can b
   expect(await byTheBook(book)).toEqual(await byReadingAll(store));
   await store.append('a', [turn(['m'], 50)]);
   refusal.code = 'GONE';
-  expect(await book.look({ ...EVER, budgetMs: 60_000 }), 'purged meanwhile').toMatchObject({
+  expect(await book.look({ ...EVER, budgetMs: 600_000 }), 'purged meanwhile').toMatchObject({
     complete: true,
   });
 });
@@ -332,7 +332,7 @@ test('sums that could not be set right are not called complete', async () => {
   await byTheBook(book);
   isRewritten.value = true;
   await store.append('a', [turn(['m'], 20)]);
-  expect(await book.look({ ...EVER, budgetMs: 60_000 })).toMatchObject({ complete: false });
+  expect(await book.look({ ...EVER, budgetMs: 600_000 })).toMatchObject({ complete: false });
   isRewritten.value = false;
   expect(await byTheBook(book)).toEqual(await byReadingAll(store));
 });

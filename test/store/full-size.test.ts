@@ -6,14 +6,18 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import type { Store } from '../../src/store/store.ts';
+import { cpuTimer, processTimer } from '../support/cpu-time.ts';
 import { takenIn, writeSealedSession } from '../support/sealed-home.ts';
 
 /**
  * REPRISE_FULL_SIZE=1 takes the sizes and the times as promised, which takes minutes and a quiet machine. Without
- * it the sizes are smaller and clocks have ten times the room; what memory holds does not depend on the machine.
+ * it the sizes are smaller, and it is not the time that counts but the work of the processor, with room for one that
+ * is shared; what memory holds does not depend on the machine.
  */
 const FULL = process.env['REPRISE_FULL_SIZE'] === '1';
 const ROOM = FULL ? 1 : 10;
+/** Milliseconds of the clock or of the processor, for a process that works for nobody else. */
+const NOW = FULL ? 'performance.now()' : '(process.cpuUsage().user + process.cpuUsage().system) / 1000';
 const RECORD_BYTES = 2048;
 const LARGE = FULL ? 100_000 : 20_000;
 const SMALL = 500;
@@ -46,13 +50,13 @@ interface Measured {
 function measure(work: string): Measured {
   const script = `
     import { openStore } from './src/config/open.ts';
-    const start = performance.now();
+    const start = ${NOW};
     const store = await openStore({ home: ${JSON.stringify(home)} });
     await store.list();
-    const openMs = performance.now() - start;
-    const before = performance.now();
+    const openMs = ${NOW} - start;
+    const before = ${NOW};
     ${work};
-    const workMs = performance.now() - before;
+    const workMs = ${NOW} - before;
     console.log(JSON.stringify({ openMs, workMs, rss: process.resourceUsage().maxRSS * 1024 }));
     await store[Symbol.asyncDispose]();
   `;
@@ -94,9 +98,9 @@ test(`a history of ${LONG.toLocaleString('en')} messages, compacted, opens like 
   const times = { short: [] as number[], long: [] as number[] };
   for (let i = 0; i < 41; i++) {
     for (const id of ['short', 'long'] as const) {
-      const start = performance.now();
+      const spent = FULL ? wallTimer() : processTimer();
       const { entries } = await store.tail(id);
-      times[id].push(performance.now() - start);
+      times[id].push(spent());
       expect(entries).toHaveLength(WINDOW + 1);
     }
   }
@@ -106,16 +110,16 @@ test(`a history of ${LONG.toLocaleString('en')} messages, compacted, opens like 
 
 test(`S12 with ${SESSIONS.toLocaleString('en')} sessions and a large transcript the main thread stays free`, async () => {
   await using store = await openStore({ home, durability: 'os' });
-  const delay = monitorEventLoopDelay({ resolution: 1 });
-  const end = performance.now() + (FULL ? 10_000 : 3000);
-  const until = async (work: () => Promise<unknown>): Promise<number> => {
-    let runs = 0;
-    for (; performance.now() < end; runs++) await work();
-    return runs;
-  };
   await warmUp(store);
+  const end = performance.now() + (FULL ? 10_000 : 3000);
+  const until = async (work: () => Promise<unknown>): Promise<void> => {
+    do await work();
+    while (performance.now() < end);
+  };
+  const delay = monitorEventLoopDelay({ resolution: 1 });
   delay.enable();
-  const runs = await Promise.all([
+  const stretches = watchStretches();
+  await Promise.all([
     ...Array.from({ length: 8 }, (_, i) => until(() => store.append(`s${i}`, [say(`appended by ${i}`)]))),
     until(() => store.list({ limit: 50 })),
     until(() => store.list({ text: 'nowhere' })),
@@ -124,9 +128,32 @@ test(`S12 with ${SESSIONS.toLocaleString('en')} sessions and a large transcript 
     until(() => store.tail('long')),
   ]);
   delay.disable();
-  for (const count of runs) expect(count).toBeGreaterThan(0);
-  expect(delay.percentile(99) / 1e6 - 1).toBeLessThan(20 * ROOM);
-}, 120_000);
+  const sorted = stretches.stop().toSorted((a, b) => a - b);
+  expect(sorted.length).toBeGreaterThan(20);
+  expect(sorted[Math.floor(sorted.length * 0.99)]).toBeLessThan(20);
+  if (FULL) expect(delay.percentile(99) / 1e6 - 1).toBeLessThan(20);
+});
+
+/** How much the main thread worked from one chance for somebody else to the next. */
+function watchStretches(): { readonly stop: () => readonly number[] } {
+  const found: number[] = [];
+  let spent = cpuTimer();
+  const timer = setInterval(() => {
+    found.push(spent());
+    spent = cpuTimer();
+  }, 1);
+  return {
+    stop: () => {
+      clearInterval(timer);
+      return found;
+    },
+  };
+}
+
+function wallTimer(): () => number {
+  const start = performance.now();
+  return () => performance.now() - start;
+}
 
 async function warmUp(store: Store): Promise<void> {
   await store.append('s0', [say('hello')]);

@@ -32,7 +32,7 @@ function listen(store: Store, signal: AbortSignal): string[] {
   return heard;
 }
 
-const soon = { timeout: 15_000, interval: 5 };
+const soon = { timeout: 60_000, interval: 5 };
 
 describe.each(['jsonl', 'sqlite'] as const)('watching the inbox of a shared %s store', (kind) => {
   test('what another handle and another process accept and settle is heard', async () => {

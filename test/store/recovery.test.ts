@@ -12,11 +12,13 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import { decodeLine } from '../../src/index.ts';
 import { refuseNetwork } from '../../src/store/control/network-home.ts';
 import type { NewEntry, Store } from '../../src/store/store.ts';
+import { until } from '../support/store-faults.ts';
 
 let home = '';
 let open: Store[] = [];
@@ -50,13 +52,8 @@ async function texts(store: Store, id = 's1'): Promise<unknown[]> {
   );
 }
 
-async function rebuilt(store: Store): Promise<void> {
-  const deadline = Date.now() + 30_000;
-  while ((await store.stats()).rebuilding !== undefined) {
-    if (Date.now() > deadline) throw new Error('the rebuild never ended');
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
+const rebuilt = (store: Store): Promise<unknown> =>
+  until('the rebuild ended', async () => (await store.stats()).rebuilding === undefined);
 
 /** A home with one session of three messages, closed. */
 async function seed(): Promise<void> {
@@ -218,17 +215,24 @@ describe('redo', () => {
   test('a transcript that vanished or was cut before it was synced is written again from the journal', async () => {
     const store = await openJsonl();
     await store.create({ id: 's1', key: 'agent:main:main' });
-    await store.append('s1', [say('one'), say('two')]);
-    const deadline = Date.now() + 5000;
-    while (!existsSync(file()) || statSync(file()).size === 0) {
-      if (Date.now() > deadline) throw new Error('the transcript never followed');
-      await new Promise((resolve) => setTimeout(resolve, 1));
-    }
-    truncateSync(file(), 10);
+    const other = new DatabaseSync(control(), { timeout: 5000 });
+    const unsynced = 'SELECT 1 FROM journal WHERE last_seq >= ? LIMIT 1';
+    // Nothing is synced while somebody else has the write lock; what was already, was too early for this test.
+    let last = 1;
+    do {
+      if (other.isTransaction) other.exec('ROLLBACK');
+      last = (await store.append('s1', [say('one'), say('two')])).lastSeq;
+      await until('the transcript follows', async () => (await store.stats()).behind === 0);
+      other.exec('BEGIN IMMEDIATE');
+    } while (other.prepare(unsynced).get(last) === undefined);
+    const whole = readFileSync(file());
+    truncateSync(file(), whole.subarray(0, -1).lastIndexOf(10) + 11);
+    other.close();
     await store.append('s1', [say('three')]);
     await close(store);
+    expect(readFileSync(file()).subarray(0, whole.length)).toEqual(whole);
     const lines = readFileSync(file()).toString().trimEnd().split('\n');
-    expect(lines).toHaveLength(4);
+    expect(lines).toHaveLength(last + 1);
     for (const line of lines)
       expect(decodeLine(Buffer.from(line))).toMatchObject({ kind: 'record', seal: { e: 0 } });
   });

@@ -196,5 +196,5 @@ describe('a folder of many files', () => {
     rmSync(transcriptPath(home.path, 'many-7'));
     writeFileSync(transcriptPath(home.path, 'many-7b'), readFileSync(join(home.path, 'saved')));
     expect(await look(home.path, { limit: 1 })).toBeUndefined();
-  }, 60_000);
+  });
 });

@@ -185,7 +185,7 @@ export function transcriptLines(file: string): readonly { q: number; e: number; 
 }
 
 /** Polls until it is so; the value that made it so is the answer. */
-export async function until<T>(what: string, probe: () => T | Promise<T>, ms = 20_000): Promise<T> {
+export async function until<T>(what: string, probe: () => T | Promise<T>, ms = 60_000): Promise<T> {
   const deadline = performance.now() + ms;
   for (;;) {
     const value = await probe();

@@ -28,8 +28,8 @@ export class Database {
   #connections = 0;
   /** The files were found moved when nobody could be told. */
   #untold = false;
-  /** The last write met a file that may only be read. */
-  #wasRefused = false;
+  /** Proved of this connection, not hoped: SQLite says as late as the first write that it may only read. */
+  #mayWrite = false;
 
   constructor(options: DatabaseOptions) {
     const { path, readOnly = false, isFirst = false } = options;
@@ -85,13 +85,12 @@ export class Database {
       this.#untold = false;
       throw movedError('none');
     }
-    // A connection that sweeps made since may only read as well; SQLite says so as late as the first write.
-    if (!lazy && this.#wasRefused) this.close();
     // What can be done again need not wait for a store that is away.
     this.#ensureOpen(lazy ? 0 : BUSY_LIMIT_MS);
     if (lazy && this.#options.durability === 'disk') this.#db.exec('PRAGMA synchronous=NORMAL');
     try {
-      this.#beginWritable();
+      if (lazy) this.#begin();
+      else this.#beginWritable();
       let result: T;
       try {
         this.#assertPlace('none');
@@ -103,15 +102,11 @@ export class Database {
         throw this.#failure(error);
       }
       this.#commit();
-      this.#wasRefused = false;
       this.#assertPlace('unknown');
       return result;
     } catch (error) {
       // Whoever comes next is better served by a new connection.
-      if (error instanceof RepriseError && error.code === 'STORE_READ_ONLY') {
-        this.#wasRefused = true;
-        this.close();
-      }
+      if (isReadOnly(error)) this.close();
       throw error;
     } finally {
       if (lazy && this.#options.durability === 'disk' && this.#db.isOpen)
@@ -197,6 +192,7 @@ export class Database {
 
   #connect(waitMs: number): DatabaseSync {
     this.#connections++;
+    this.#mayWrite = false;
     const connect = (): DatabaseSync => openDatabase(this.#options);
     try {
       return this.#files === undefined ? connect() : this.#files.open(connect, waitMs);
@@ -206,17 +202,34 @@ export class Database {
   }
 
   /**
-   * SQLite falls back to reading where it may not write, for as long as the connection lasts. By now it may write
-   * again, so one new connection is tried before anybody is refused.
+   * SQLite falls back to reading where it may not write, for as long as the connection lasts, and whoever made this
+   * one may have come before the file was freed. So one new connection is tried before anybody is refused. If that
+   * may only read as well, the first write says so, and work that finds nothing to write is done.
    */
   #beginWritable(): void {
     try {
       this.#begin();
+      this.#mayWrite ||= this.#provesWritable();
+      if (this.#mayWrite) return;
+      this.#db.exec('ROLLBACK');
     } catch (error) {
-      if (!(error instanceof RepriseError) || error.code !== 'STORE_READ_ONLY') throw error;
-      this.close();
-      this.#ensureOpen();
-      this.#begin();
+      if (!isReadOnly(error)) throw error;
+    }
+    this.close();
+    this.#ensureOpen();
+    this.#begin();
+  }
+
+  /** The lightest statement that asks for a write transaction: no database of ours has pages to give back by it. */
+  #provesWritable(): boolean {
+    try {
+      this.#db.exec('PRAGMA incremental_vacuum');
+      return true;
+    } catch (error) {
+      const failure = this.#failure(error);
+      if (isReadOnly(failure)) return false;
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
+      throw failure;
     }
   }
 
@@ -274,6 +287,10 @@ function openDatabase({ path, durability, readOnly = false }: DatabaseOptions): 
     db.close();
     throw error;
   }
+}
+
+function isReadOnly(error: unknown): boolean {
+  return error instanceof RepriseError && error.code === 'STORE_READ_ONLY';
 }
 
 /** Device and inode; `none` where there is no file. */

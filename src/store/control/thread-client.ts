@@ -12,7 +12,10 @@ import { storeError } from './store-error.ts';
 
 /** A thread that was told to end and does not is ended. */
 const CLOSE_LIMIT_MS = 5000;
-/** A thread that dies this often in this time will die again: it is not started any more. */
+/**
+ * A thread that dies this often in this much time of work will die again: it is not started any more. The time it
+ * takes to start one is not counted, or a slow machine would go on for ever.
+ */
 const MAX_DEATHS = 5;
 const DEATHS_MS = 10_000;
 const REOPEN_MS = 1000;
@@ -45,6 +48,8 @@ export class ThreadClient {
   #worker: Worker | undefined;
   #number = 0;
   #opened = false;
+  /** How long threads have worked, all together, and at which times of it they died. */
+  #workedMs = 0;
   #deaths: readonly number[] = [];
   /** What every further call is told. */
   #closed: RepriseError | undefined;
@@ -128,10 +133,12 @@ export class ThreadClient {
       );
     return new Promise((resolve, reject) => {
       let cause: unknown;
+      let readyAt: number | undefined;
       worker.on('message', (message: ThreadMessage) => {
         if (!('event' in message)) for (const reply of message) this.#settle(reply);
         else if (message.event === 'ready') {
           this.#opened = true;
+          readyAt = performance.now();
           resolve();
         } else if (message.event === 'failed') {
           cause = revive(message.error);
@@ -143,6 +150,7 @@ export class ThreadClient {
       });
       worker.on('exit', () => {
         this.#worker = undefined;
+        if (readyAt !== undefined) this.#workedMs += performance.now() - readyAt;
         // One that could not open says why, and nothing it was asked has begun.
         const refusal = cause instanceof RepriseError || !this.#opened ? refusalOf(cause) : undefined;
         const error = refusal ?? died(options.role, cause);
@@ -164,7 +172,7 @@ export class ThreadClient {
 
   #replace({ path }: ThreadOptions, cause: unknown): void {
     if (this.#closed !== undefined) return;
-    const now = performance.now();
+    const now = this.#workedMs;
     this.#deaths = [...this.#deaths.filter((at) => now - at < DEATHS_MS), now];
     if (path === ':memory:') {
       this.#closed = new RepriseError('STORE_FAILED', 'the storage thread died with all this store held', {
@@ -172,7 +180,7 @@ export class ThreadClient {
         outcome: 'none',
       });
     } else if (this.#deaths.length >= MAX_DEATHS) {
-      const message = `the storage thread died ${MAX_DEATHS} times within ${DEATHS_MS / 1000} s`;
+      const message = `the storage thread died ${MAX_DEATHS} times within ${DEATHS_MS / 1000} s of work`;
       this.#closed = new RepriseError('STORE_FAILED', message, {
         cause,
         outcome: 'none',
