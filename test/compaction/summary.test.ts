@@ -14,8 +14,8 @@ import {
 } from '../../src/compaction/summarize.ts';
 import type { Entry } from '../../src/index.ts';
 import { selectContext } from '../../src/transcript/select.ts';
-import { cpuTimer } from '../support/cpu-time.ts';
 import { call, EntryList } from '../support/entries.ts';
+import { cpuTimer } from '../support/time-spent.ts';
 
 const textTokens = (text: string): number => Math.ceil(text.length / 4);
 const tokensOf = (entry: Entry): number => textTokens(JSON.stringify(entry['message'] ?? ''));

@@ -280,7 +280,11 @@ describe('a long chat', () => {
     expect(await texts(store)).toEqual(all);
     const back = await store.convlog.read(CHAT, { direction: 'backward', limit: 100 });
     expect(back.lines.map(({ content }) => content)).toEqual(all.slice(-100).reverse());
-    const found = await store.convlog.read(CHAT, { text: 'NEEDLE', direction: 'backward', budgetMs: 600_000 });
+    const found = await store.convlog.read(CHAT, {
+      text: 'NEEDLE',
+      direction: 'backward',
+      budgetMs: 600_000,
+    });
     expect(found.lines.map(({ number }) => number)).toEqual([18]);
     // Without any time a little is looked at each time, and it still ends.
     let pages = 0;

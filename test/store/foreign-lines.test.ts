@@ -13,20 +13,29 @@ const foreign = (id: string, content: string, parentId: string | null = null): s
 describe('a line another tool has not finished', () => {
   const line = foreign('f0000001', 'from outside');
   const half = line.slice(0, 40);
+  /** Two seconds, but for what two clocks may differ. */
+  const QUIET_MS = 1900;
 
   test('is left alone while nothing has to be written, and counts when its end has come', async () => {
-    await using home = new JsonlHome();
-    await home.open();
-    await home.seed('s1', 'one');
-    appendFileSync(home.file(), half);
-    // A lease writes nothing; the file is looked into all the same.
-    await (await home.store.lease('s1')).release();
-    expect(readFileSync(home.file(), 'utf8').endsWith(half)).toBe(true);
-    appendFileSync(home.file(), `${line.slice(40)}\n`);
-    await home.store.append('s1', [say('two')]);
-    expect(await home.texts()).toEqual(['one', 'from outside', 'two']);
-    expect(home.quarantine()).toEqual([]);
-    expect(await home.store.verify()).toMatchObject({ status: 'clean' });
+    // Played again where the machine stood still for so long that the line was given up.
+    for (let isInTime = false; !isInTime; ) {
+      await using home = new JsonlHome();
+      await home.open();
+      await home.seed('s1', 'one');
+      const began = performance.now();
+      appendFileSync(home.file(), half);
+      // A lease writes nothing; the file is looked into all the same.
+      await (await home.store.lease('s1')).release();
+      const left = readFileSync(home.file(), 'utf8');
+      appendFileSync(home.file(), `${line.slice(40)}\n`);
+      isInTime = performance.now() - began < QUIET_MS;
+      if (!isInTime) continue;
+      expect(left.endsWith(half)).toBe(true);
+      await home.store.append('s1', [say('two')]);
+      expect(await home.texts()).toEqual(['one', 'from outside', 'two']);
+      expect(home.quarantine()).toEqual([]);
+      expect(await home.store.verify()).toMatchObject({ status: 'clean' });
+    }
   });
 
   test('that is whole but for its newline counts after two quiet seconds and gets it', async () => {
@@ -36,9 +45,8 @@ describe('a line another tool has not finished', () => {
     appendFileSync(home.file(), line);
     const began = performance.now();
     await (await home.store.lease('s1')).release();
-    expect(await home.texts()).toEqual(['one']);
     await until('the line counts', async () => (await home.store.get('s1')).lastSeq === 3);
-    expect(performance.now() - began).toBeGreaterThan(1900);
+    expect(performance.now() - began).toBeGreaterThan(QUIET_MS);
     expect(await home.texts()).toEqual(['one', 'from outside']);
     expect(readFileSync(home.file(), 'utf8').endsWith(`${line}\n`)).toBe(true);
   });
@@ -48,10 +56,11 @@ describe('a line another tool has not finished', () => {
     await home.open();
     await home.seed('s1', 'one');
     const before = readFileSync(home.file());
+    const began = performance.now();
     appendFileSync(home.file(), half);
     await (await home.store.lease('s1')).release();
-    expect(home.quarantine()).toEqual([]);
     await until('it is gone from the file', () => readFileSync(home.file()).equals(before));
+    expect(performance.now() - began).toBeGreaterThan(QUIET_MS);
     expect(home.quarantine()).toEqual([Buffer.from(half)]);
   });
 

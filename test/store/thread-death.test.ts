@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Worker } from 'node:worker_threads';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openStore, type StoreKind } from '../../src/config/open.ts';
 import type { RepriseError } from '../../src/errors.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -188,7 +188,11 @@ describe.each(['jsonl', 'sqlite'] as const)('%s: a storage thread dies', (kind) 
     stop.abort();
   });
 
-  test('again and again: a lasting error that says so, and closing still works', async () => {
+  test('again and again: a lasting error that says so, however long a new one takes, and closing still works', async () => {
+    const now = performance.now.bind(performance);
+    let startingMs = 0;
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + startingMs);
+    onTestFinished(() => void vi.restoreAllMocks());
     const opened = await open(kind);
     const { store } = opened;
     const { id } = await store.create({ key: 'agent:main:main' });
@@ -196,6 +200,8 @@ describe.each(['jsonl', 'sqlite'] as const)('%s: a storage thread dies', (kind) 
     await complete(store);
     for (let death = 0; death < 5; death++) {
       await crash(opened.thread('writer'));
+      // As on a machine where starting the next takes four seconds.
+      startingMs += 4000;
       // The last one dies before it has compared index and transcripts.
       if (death < 3) await store.append(id, [user('between')], { epoch: lease.epoch });
     }

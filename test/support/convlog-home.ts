@@ -54,7 +54,7 @@ export function useConvlogHome(): ConvlogHome {
     file,
     said: (name) => readFileSync(file(name), 'utf8').split('\n').slice(0, -1).map(contentOf),
     sql(text) {
-      const db = new DatabaseSync(join(path, 'control.db'));
+      const db = new DatabaseSync(join(path, 'control.db'), { timeout: 5000 });
       try {
         return db.prepare(text).all();
       } finally {

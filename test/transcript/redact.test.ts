@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { redactJson, redactText } from '../../src/transcript/redact.ts';
-import { cpuTimer } from '../support/cpu-time.ts';
+import { cpuTimer } from '../support/time-spent.ts';
 
 const BODY = 'MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7';
 const PEM = `-----BEGIN PRIVATE KEY-----\n${BODY}\n${BODY}==\n-----END PRIVATE KEY-----`;

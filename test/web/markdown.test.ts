@@ -7,7 +7,7 @@ import { highlight } from '../../web/src/markdown/highlight.ts';
 import { lexText, makeLex } from '../../web/src/markdown/lexer.ts';
 import { block } from '../../web/src/markdown/nodes.tsx';
 import { safeLink } from '../../web/src/markdown/safe-link.ts';
-import { cpuTimer } from '../support/cpu-time.ts';
+import { cpuTimer } from '../support/time-spent.ts';
 
 interface Shown {
   readonly tags: readonly string[];
