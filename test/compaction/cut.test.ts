@@ -8,6 +8,8 @@ import { selectContext } from '../../src/transcript/select.ts';
 import { call, EntryList } from '../support/entries.ts';
 import { REQUEST_KINDS, request } from '../support/requests.ts';
 
+fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
+
 const RUNS = Number(process.env['REPRISE_PROPERTY_RUNS'] ?? 500);
 const textTokens = (text: string): number => Math.ceil(text.length / 4);
 const tokensOf = (entry: Entry): number => textTokens(JSON.stringify(entry['message'] ?? ''));

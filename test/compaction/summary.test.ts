@@ -17,6 +17,8 @@ import { selectContext } from '../../src/transcript/select.ts';
 import { call, EntryList } from '../support/entries.ts';
 import { cpuTimer } from '../support/time-spent.ts';
 
+fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
+
 const textTokens = (text: string): number => Math.ceil(text.length / 4);
 const tokensOf = (entry: Entry): number => textTokens(JSON.stringify(entry['message'] ?? ''));
 

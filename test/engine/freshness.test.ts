@@ -8,6 +8,8 @@ import {
   resetReason,
 } from '../../src/engine/freshness.ts';
 
+fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
+
 const MAIN = 'agent:main:main';
 const GROUP = 'agent:main:telegram:group:7';
 const THREAD = 'agent:main:telegram:group:7:thread:9';

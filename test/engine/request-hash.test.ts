@@ -5,6 +5,8 @@ import { requestHash } from '../../src/engine/request-hash.ts';
 import type { ModelRequest } from '../../src/models/model.ts';
 import type { ProjectedMessage } from '../../src/transcript/conversation.ts';
 
+fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
+
 /** As docs and other programs have it: of the JSON text of all of it at once. */
 function plainHash({ system = '', messages, tools = [] }: ModelRequest): string {
   return createHash('sha256').update(JSON.stringify({ system, tools, messages })).digest('hex');

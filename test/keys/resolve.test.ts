@@ -2,6 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { RepriseError, resolveBoundAgent, resolveSessionKey } from '../../src/index.ts';
 
+fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
+
 describe('resolveSessionKey', () => {
   test.each([
     ['no channel at all is the owner', {}, 'agent:main:main'],

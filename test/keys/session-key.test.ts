@@ -15,6 +15,8 @@ import {
   type SessionKeyParts,
 } from '../../src/index.ts';
 
+fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
+
 const LITERALS = [
   'main',
   'direct',

@@ -14,6 +14,8 @@ import {
 } from '../../src/testing/index.ts';
 import { exceedsJsonBytes } from '../../src/testing/providers/json.ts';
 
+fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
+
 type Validate = (messages: readonly unknown[]) => Violation[];
 type Change = (messages: unknown[]) => void;
 /**

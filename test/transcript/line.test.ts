@@ -4,6 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { decodeLine, encodeLine, entryIdForSeq, type JsonObject, RepriseError } from '../../src/index.ts';
 import { longEntryIdForSeq } from '../../src/transcript/entry-id.ts';
 
+fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
+
 const SEAL = { q: 7, e: 2, b: '1/1' };
 
 function encode(record: JsonObject): Buffer {

@@ -3,6 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { redactJson, redactText } from '../../src/transcript/redact.ts';
 import { cpuTimer } from '../support/time-spent.ts';
 
+fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
+
 const BODY = 'MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7';
 const PEM = `-----BEGIN PRIVATE KEY-----\n${BODY}\n${BODY}==\n-----END PRIVATE KEY-----`;
 

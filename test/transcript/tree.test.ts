@@ -11,6 +11,8 @@ import {
 } from '../../src/index.ts';
 import { EntryList } from '../support/entries.ts';
 
+fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
+
 const at = '2025-01-01T00:00:00.000Z';
 const entry = (id: string, parentId: string | null, fields: JsonObject = { type: 'message' }): Entry => ({
   type: 'message',

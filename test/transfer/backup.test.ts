@@ -23,6 +23,8 @@ import { runBeside } from '../support/command-line.ts';
 import { operate } from '../support/random-store.ts';
 import { cannotMount, mountTmpfs } from '../support/store-faults.ts';
 
+fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
+
 const root = mkdtempSync(join(tmpdir(), 'reprise-backup-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 const at = (name: string): string => join(root, name);

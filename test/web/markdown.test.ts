@@ -9,6 +9,8 @@ import { block } from '../../web/src/markdown/nodes.tsx';
 import { safeLink } from '../../web/src/markdown/safe-link.ts';
 import { cpuTimer } from '../support/time-spent.ts';
 
+fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
+
 interface Shown {
   readonly tags: readonly string[];
   readonly props: readonly (readonly [tag: string, name: string, value: unknown])[];
