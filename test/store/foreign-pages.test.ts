@@ -106,7 +106,7 @@ test('a file that other tools append to is read whole, once and in the same orde
         }
         expect((await store.tail('s1')).entries).toEqual(all.slice(1));
         // Newest first by what the lines say, and others' lines say what they like.
-        const { hits } = await store.search({ text: 'o', limit: 1000 });
+        const { hits } = await store.search({ text: 'o', limit: 1000, budgetMs: 600_000 });
         expect(hits.map(({ seq }) => seq).sort((a, b) => b - a)).toEqual(
           all
             .filter((one) => texts([one])[0]?.includes('o'))

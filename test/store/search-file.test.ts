@@ -140,9 +140,9 @@ test('what is said, deleted and purged meanwhile is found, hidden and taken out'
   await expectSame(store, await readEverything(store), [{ text: '☃☄' }, { text: '雪崩' }]);
   await isIndexed(store);
   expect(isInFile('☃☄★')).toBe(true);
-  expect((await store.search({ text: '☃☄★' })).hits).toHaveLength(1);
+  expect((await store.search({ text: '☃☄★', budgetMs: 600_000 })).hits).toHaveLength(1);
   await store.delete(id);
-  expect((await store.search({ text: '☃☄★' })).hits).toEqual([]);
+  expect((await store.search({ text: '☃☄★', budgetMs: 600_000 })).hits).toEqual([]);
   await store.purge(id);
   await expectSame(store, all);
   await expect.poll(() => isInFile('☃☄★') || isInFile('雪崩')).toBe(false);
@@ -161,7 +161,7 @@ test('a line that says it is of the future hides nothing that is said now', asyn
   await using store = await openStore({ home, durability: 'os' });
   const { id } = await store.create({ key: 'agent:main:direct:future' });
   await store.append(id, [say('kept ⚘⚘⚘ now')]);
-  expect((await searcher.search({ text: '⚘⚘⚘' })).hits).toHaveLength(1);
+  expect((await searcher.search({ text: '⚘⚘⚘', budgetMs: 600_000 })).hits).toHaveLength(1);
   searcher.close();
   set.run(first?.recent ?? '', first?.id ?? '');
   control.close();

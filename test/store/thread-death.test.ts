@@ -246,13 +246,13 @@ test('a thread that searches dies: whoever waits is answered by another, and the
   await using store = await openStore({ home, durability: 'os' });
   const { id } = await store.create({ key: 'agent:main:main' });
   await store.append(id, [user('a needle')]);
-  const before = await store.search({ text: 'needle' });
+  const before = await store.search({ text: 'needle', budgetMs: 600_000 });
   expect(before.hits).toHaveLength(1);
   // Started by the search, or by the clock before it; the threads that write and read came first.
   await until('its thread to be seen', () => threads.length === first + 3);
-  const searching = store.search({ text: 'needle' });
+  const searching = store.search({ text: 'needle', budgetMs: 600_000 });
   await crash(threads[first + 2] as Worker);
   expect(await searching).toEqual(before);
-  expect(await store.search({ text: 'needle' })).toEqual(before);
+  expect(await store.search({ text: 'needle', budgetMs: 600_000 })).toEqual(before);
   expect(threads.length).toBe(first + 4);
 });

@@ -75,7 +75,7 @@ export async function expectSame(
 ): Promise<void> {
   expect(all.length).toBeGreaterThan(0);
   for (const query of queries) {
-    const found = await searched.search({ budgetMs: 60_000, ...query });
+    const found = await searched.search({ budgetMs: 600_000, ...query });
     expect({ query, ...found }).toEqual({ query, ...plainSearch(all, query) });
   }
 }

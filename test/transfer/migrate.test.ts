@@ -39,11 +39,11 @@ function filesOf(home: string): Record<string, string> {
 
 const [M, S, J, P] = ['memory', 'sqlite', 'jsonl', 'postgres'] as const;
 const RUNS = process.env['REPRISE_PROPERTY_RUNS'];
-const SEED = process.env['REPRISE_PROPERTY_SEED'];
+const SEED = Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7);
 /** Each kind is left once and reached once; in a longer run every ordered pair of them is walked. */
 const WALK: readonly StoreKind[] =
   RUNS === undefined ? [M, S, P, J, M] : [M, S, M, J, M, P, S, J, S, P, J, P, M];
-const WALK_MS = 60_000 * Number(RUNS ?? 1) * (RUNS === undefined ? 1 : 5);
+const WALK_MS = 180_000 * Number(RUNS ?? 1) * (RUNS === undefined ? 1 : 5);
 
 describe('a migration', () => {
   test(
@@ -80,7 +80,7 @@ describe('a migration', () => {
           const { id } = await source.create({ key: 'agent:main:after' });
           await source.append(id, [user('goes on')]);
         }),
-        { numRuns: Number(RUNS ?? 1), endOnFailure: true, ...(SEED !== undefined && { seed: Number(SEED) }) },
+        { numRuns: Number(RUNS ?? 1), endOnFailure: true, seed: SEED },
       );
     },
     WALK_MS,

@@ -5,7 +5,7 @@ import type { NewEntry, Store } from '../../store/store.ts';
 import { blobNames, hydrateBlobs } from '../../transcript/blobs.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { DEFAULT_RECORD_LIMITS } from '../../transcript/limits.ts';
-import { beforeAndAfter, bodyOf, KEY, readEntries, refused, session, user } from './kit.ts';
+import { beforeAndAfter, bodyOf, KEY, PATIENT, readEntries, refused, session, user } from './kit.ts';
 import type { StoreCase } from './store-case.ts';
 
 /** Of any length, other for every seed, and never what a compressor or a decoder would leave alone. */
@@ -69,7 +69,7 @@ export const blobCases: readonly StoreCase[] = [
       assert.deepEqual(rest, { type: 'text', blob: nameOf(OUTPUT), bytes, mimeType: 'text/plain' });
       assert.ok(typeof preview === 'string' && preview.startsWith(OUTPUT.slice(0, 600)), 'it begins alike');
       assert.ok(Buffer.byteLength(preview) < 2200, 'it is short');
-      const { hits } = await store.search({ text: 'first' });
+      const { hits } = await store.search({ text: 'first', ...PATIENT });
       assert.deepEqual(
         hits.map(({ seq }) => seq),
         [3],

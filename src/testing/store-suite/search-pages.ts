@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { NewEntry, SearchHit, Store } from '../../store/store.ts';
-import { beforeAndAfter, entryAt, range, refused, session, user, within } from './kit.ts';
+import { beforeAndAfter, entryAt, PATIENT, range, refused, session, user, within } from './kit.ts';
 import { finds } from './search.ts';
 import type { StoreCase } from './store-case.ts';
 
@@ -21,7 +21,7 @@ export const searchPageCases: readonly StoreCase[] = [
         'needle',
         [7, 6, 5, 3, 2].map((seq) => [id, seq] as const),
       );
-      const some = await store.search({ text: 'needle', limit: 2 });
+      const some = await store.search({ text: 'needle', limit: 2, ...PATIENT });
       assert.deepEqual(
         some.hits.map(({ seq }) => seq),
         [7, 6],
@@ -62,7 +62,7 @@ export const searchPageCases: readonly StoreCase[] = [
       const one = await session(store, ['needle'], 'agent:main:main');
       const other = await session(store, ['needle'], 'agent:other:direct:ada');
       for await (const open of beforeAndAfter({ store, reopen })) {
-        const { hits } = await open.search({ text: 'needle' });
+        const { hits } = await open.search({ text: 'needle', ...PATIENT });
         assert.deepEqual(
           new Map(hits.map(({ id, agentId }) => [id, agentId])),
           new Map([
@@ -83,14 +83,19 @@ export const searchPageCases: readonly StoreCase[] = [
       // Several in one append share their moment.
       for (const i of range(0, 11))
         await store.append(ids[i % 3] ?? '', [user(`needle ${i}`), user(`needle ${i}b`)]);
-      const all = (await store.search({ text: 'needle', limit: 100 })).hits;
+      const all = (await store.search({ text: 'needle', limit: 100, ...PATIENT })).hits;
       assert.equal(all.length, 24);
       assert.deepEqual(places(all), places([...all].sort(newestFirst)));
       for await (const open of beforeAndAfter({ store, reopen })) {
         for (const limit of [1, 5, 23, 24]) {
           const paged: SearchHit[] = [];
           for (let after: string | null | undefined; after !== null; ) {
-            const page = await open.search({ text: 'needle', limit, ...(after !== undefined && { after }) });
+            const page = await open.search({
+              text: 'needle',
+              limit,
+              ...PATIENT,
+              ...(after !== undefined && { after }),
+            });
             assert.ok(page.hits.length <= limit && (page.hits.length > 0 || paged.length > 0));
             paged.push(...page.hits);
             after = page.next;
@@ -100,9 +105,9 @@ export const searchPageCases: readonly StoreCase[] = [
         }
       }
       const last = await reopen();
-      const { next } = await last.search({ text: 'needle', limit: 3 });
+      const { next } = await last.search({ text: 'needle', limit: 3, ...PATIENT });
       await last.append(ids[0] ?? '', [user('needle, later')]);
-      const rest = await last.search({ text: 'needle', limit: 100, after: next ?? '' });
+      const rest = await last.search({ text: 'needle', limit: 100, after: next ?? '', ...PATIENT });
       assert.deepEqual(rest.hits, all.slice(3));
       assert.equal(rest.next, null);
     },
@@ -155,7 +160,7 @@ export const searchPageCases: readonly StoreCase[] = [
       await finds(store, 'burnt', [[kept, 2]]);
       await store.restore(id);
       await finds(store, { text: 'burnt', sessionId: id }, [[id, 2]]);
-      assert.equal((await store.search({ text: 'burnt' })).hits.length, 2);
+      assert.equal((await store.search({ text: 'burnt', ...PATIENT })).hits.length, 2);
       await store.delete(id);
       await store.purge(id);
       for await (const open of beforeAndAfter({ store, reopen })) await finds(open, 'burnt', [[kept, 2]]);
@@ -175,7 +180,7 @@ export const searchPageCases: readonly StoreCase[] = [
       const ids = await Promise.all(
         range(1, 8).map((i) => session(store, [`crowd ${i}`], `agent:main:direct:p${i}`)),
       );
-      const { hits, complete } = await store.search({ text: 'crowd', budgetMs: 15_000 });
+      const { hits, complete } = await store.search({ text: 'crowd', ...PATIENT });
       assert.deepEqual([hits.map((hit) => hit.id).sort(), complete], [ids.sort(), true]);
     },
   },
@@ -186,10 +191,10 @@ export const searchPageCases: readonly StoreCase[] = [
     async run({ store, reopen }) {
       const id = await session(store, ['one needle', '会议', 'two needles']);
       for await (const open of beforeAndAfter({ store, reopen })) {
-        const before = await open.search({ text: 'needle' });
+        const before = await open.search({ text: 'needle', ...PATIENT });
         assert.ok(before.hits.length > 0);
         await within(open.reindex(), 'a new index');
-        assert.deepEqual(await open.search({ text: 'needle' }), before);
+        assert.deepEqual(await open.search({ text: 'needle', ...PATIENT }), before);
         await finds(open, '会议', [[id, 3]]);
         const { search } = await open.stats({ search: true });
         const isIndex = open.supports.search === 'index';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { SearchHit, SearchQuery, Store } from '../../store/store.ts';
-import { assistant, beforeAndAfter, compaction, note, session, user, within } from './kit.ts';
+import { assistant, beforeAndAfter, compaction, note, PATIENT, session, user, within } from './kit.ts';
 import type { StoreCase } from './store-case.ts';
 
 /*
@@ -184,7 +184,7 @@ export const searchCases: readonly StoreCase[] = [
       const first = (await store.read(id, { from: 2, limit: 1 })).entries[0]?.entry as { id: string };
       await store.append(id, [compaction('summarised: wombat', first.id)]);
       await store.patch(id, { label: 'wombat' });
-      const { hits } = await store.search({ text: 'wombat' });
+      const { hits } = await store.search({ text: 'wombat', ...PATIENT });
       assert.deepEqual(
         hits.map(({ seq, role, snippet }) => [seq, role, snippet]),
         [
@@ -205,7 +205,7 @@ export const searchCases: readonly StoreCase[] = [
       const id = await session(store, []);
       const far = 'far away '.repeat(200);
       await store.append(id, [assistant(`${far}\n\nthe RED\tfox, ${far}red`)]);
-      const [hit] = (await store.search({ text: 'fox red' })).hits;
+      const [hit] = (await store.search({ text: 'fox red', ...PATIENT })).hits;
       assert.ok(hit !== undefined);
       const [stored] = (await store.read(id, { from: 2, limit: 1 })).entries;
       assert.ok(stored !== undefined && stored.entry.type !== 'session');
@@ -241,7 +241,7 @@ export const searchCases: readonly StoreCase[] = [
         for (const hit of result.hits) assert.equal(hit.id, id);
       }
       for (const text of ['', ' ', '\n\t'])
-        assert.deepEqual(await store.search({ text }), { hits: [], next: null, complete: true });
+        assert.deepEqual(await store.search({ text, ...PATIENT }), { hits: [], next: null, complete: true });
     },
   },
   {
@@ -293,7 +293,7 @@ export async function finds(
   expected: readonly (readonly [string, number])[],
 ): Promise<void> {
   const asked = typeof query === 'string' ? { text: query } : query;
-  const { hits, complete, reason } = await store.search({ budgetMs: 15_000, ...asked });
+  const { hits, complete, reason } = await store.search({ ...PATIENT, ...asked });
   const what = JSON.stringify(asked).slice(0, 80);
   assert.deepEqual(
     hits.map(({ id, seq }) => [id, seq] as const),
