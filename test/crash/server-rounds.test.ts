@@ -12,7 +12,7 @@ test(
 );
 
 test(
-  'T95: SIGTERM under 16 clients ends it in order within 10 s; what was acknowledged is kept and answered',
+  'T95: SIGTERM under 16 clients, who go on asking, ends it in order; what was acknowledged is kept and answered',
   async () => console.log(await serverStop({ seed: SEED, look })),
   120_000,
 );

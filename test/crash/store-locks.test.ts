@@ -16,14 +16,13 @@ import {
   told,
 } from '../support/store-faults.ts';
 
-/** Holds the write lock until a line comes in, or for as many milliseconds. */
+/** Holds the write lock until a line comes in. */
 const HOLDER = `
 import { DatabaseSync } from 'node:sqlite';
-const [, path, ms] = process.argv;
+const [, path] = process.argv;
 const db = new DatabaseSync(path, { timeout: 5000 });
 db.exec('BEGIN IMMEDIATE');
-const end = () => { db.exec('ROLLBACK'); db.close(); process.exit(0); };
-if (ms) setTimeout(end, Number(ms)); else process.stdin.once('data', end);
+process.stdin.once('data', () => { db.exec('ROLLBACK'); db.close(); process.exit(0); });
 console.log('held');
 `;
 const CONTROL: Readonly<Record<string, string>> = { jsonl: 'control.db', sqlite: 'store.db' };
@@ -35,13 +34,13 @@ describe.each(['jsonl', 'sqlite'])('%s', (store) => {
     const control = join(at.home, CONTROL[store] ?? '');
     await using driver = await startDriver(at.options(store));
     await must(driver, SESSION);
-    const short = runModule(HOLDER, control, '3000');
+    const short = runModule(HOLDER, control);
     await says(short, 'held');
     const began = performance.now();
     const appends = Promise.all(Array.from({ length: 5 }, () => appendOne(driver, history)));
-    // Readers do not wait for writers.
+    // Readers do not wait for writers: the lock is let go when they have been answered.
     expect(await must(driver, { op: 'read', id: 's' })).toMatchObject({ lastSeq: 1 });
-    const readMs = performance.now() - began;
+    short.stdin?.end('go\n');
     expect(await appends).toEqual(Array.from({ length: 5 }, () => expect.objectContaining({ ok: true })));
     const waitedMs = performance.now() - began;
     // The same code waits for both stores; five seconds of it are enough.
@@ -56,10 +55,7 @@ describe.each(['jsonl', 'sqlite'])('%s', (store) => {
     await driver.stop();
     const { after } = await judgeFresh(at.options(store), history);
     expect(after).toMatchObject({ acknowledged: 7, refused: store === 'jsonl' ? 1 : 0, unknown: 0 });
-    expect(readMs).toBeLessThan(waitedMs / 2);
-    told(
-      `T26 ${store}: 5 appends waited ${Math.round(waitedMs)} ms, a read ${Math.round(readMs)}; ${after.line}`,
-    );
+    told(`T26 ${store}: 5 appends waited ${Math.round(waitedMs)} ms; ${after.line}`);
   });
 
   let shared = new TestHome();

@@ -77,7 +77,6 @@ describe.skipIf(cannot !== undefined)(`Ctrl-Z${cannot ? ` (skipped: ${cannot})` 
       process.kill(busy.pid, 'SIGCONT');
     }
     told(`Ctrl-Z: stopped ${ROUNDS} times, another append took at most ${Math.round(worst)} ms`);
-    expect(worst).toBeLessThan(1000);
     expect(await must(other, { op: 'verify' })).toMatchObject({ status: 'clean' });
   });
 

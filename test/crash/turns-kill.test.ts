@@ -12,6 +12,7 @@ const ROUNDS = Number(process.env['REPRISE_CRASH_ROUNDS'] ?? 8);
 const SEED = Number(process.env['REPRISE_CRASH_SEED'] ?? 7);
 const script = fileURLToPath(new URL('../support/turn-driver.ts', import.meta.url));
 const SESSIONS = ['agent:main:main', 'agent:main:other'] as const;
+const PATIENCE_MS = 60_000;
 /** So many messages wait or run at any time. */
 const OPEN = 6;
 
@@ -37,6 +38,7 @@ test(
     const at: JudgedHome = { home, store: 'jsonl', judged: new Map() };
     let retried = 0;
     let inFlight = 0;
+    let ended = 0;
 
     /** Sends until it is accepted and asks how it ended; a message whose process died is sent again by the next. */
     const deliver = async (driver: DriverProcess, message: SentMessage): Promise<void> => {
@@ -52,6 +54,7 @@ test(
       const answer = await driver.send({ op: 'end', inboxId: message.inboxId });
       if (answer.outcome === 'unknown') return;
       noteEnd(message, answer);
+      ended++;
     };
 
     for (let kills = 0; kills < ROUNDS; kills++) {
@@ -69,7 +72,10 @@ test(
         await Promise.all(Array.from({ length: OPEN }, sender));
       };
       const busy = keepBusy();
-      await sleep(random.skewed(20, 800)); // the moment of the blow, nothing is waited for
+      // So many that more end well than can be hit: a blow finds at most one in each session.
+      const goal = ended + random.integer(2 * SESSIONS.length, 8);
+      await expect.poll(() => ended, { interval: 1, timeout: PATIENCE_MS }).toBeGreaterThanOrEqual(goal);
+      await sleep(random.integer(0, 40)); // the moment of the blow, nothing is waited for
       isOver = true;
       inFlight += driver.inFlight;
       driver.kill();
@@ -97,7 +103,7 @@ test(
     expect(done).toBeGreaterThan(messages.length / 2);
     expect(retried).toBeGreaterThan(0);
   },
-  60_000 + ROUNDS * 10_000,
+  60_000 + ROUNDS * 20_000,
 );
 
 function noteEnd(message: SentMessage, answer: Answer): void {

@@ -16,6 +16,7 @@ let database: FreshDatabase;
 let home = '';
 beforeAll(async () => {
   database = await freshDatabase();
+  await (await openStore({ kind: 'postgres', url: database.url }))[Symbol.asyncDispose]();
   home = mkdtempSync(join(tmpdir(), 'reprise-pg-home-'));
 });
 afterAll(async () => {

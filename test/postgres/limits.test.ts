@@ -83,7 +83,7 @@ test('a node waits for another one that makes tables, however long that takes', 
   const maker = await other.connect();
   try {
     await maker.query(`SELECT pg_advisory_lock(${0x7265_7072_6973})`);
-    const limits = 'statement_timeout_ms=200&connect_timeout_ms=1500';
+    const limits = 'statement_timeout_ms=1000&connect_timeout_ms=2000';
     const opening = openStore({ kind: 'postgres', url: `${database.url}?${limits}` });
     opening.catch(() => undefined);
     let refusal: unknown;
@@ -92,7 +92,7 @@ test('a node waits for another one that makes tables, however long that takes', 
     });
     // Longer than a statement has, and than one waits for the commit that was sent right behind it and then asks for its fate.
     const late = `SELECT 1 AS one FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'
-      AND clock_timestamp() - query_start > interval '7500 milliseconds'`;
+      AND clock_timestamp() - query_start > interval '8500 milliseconds'`;
     await expect
       .poll(async () => refusal ?? (await query(database.url, late)).rows.length, { timeout: 60_000 })
       .toBe(1);

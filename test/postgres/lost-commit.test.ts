@@ -10,7 +10,9 @@ import { TcpProxy } from '../support/tcp-proxy.ts';
 
 let server: PostgresServer;
 beforeAll(async () => {
-  server = await startPostgres({ durable: true });
+  // Until somebody commits, or ten seconds have gone by, nothing of a transaction is on disk: nobody else writes ahead.
+  const settings = ['wal_writer_delay=10s', 'wal_level=minimal', 'max_wal_senders=0', 'autovacuum=off'];
+  server = await startPostgres({ durable: true, settings });
 });
 afterAll(() => server.stop());
 
@@ -84,9 +86,6 @@ describe('a commit whose answer is lost', () => {
   });
 
   test('by a crash is never taken for another transaction that was given its number afterwards', async () => {
-    // Until somebody commits, or ten seconds have gone by, nothing of a transaction is on disk.
-    await query("ALTER SYSTEM SET wal_writer_delay = '10s'");
-    await query('SELECT pg_reload_conf()');
     const before = await nextNumber();
     const numbers: bigint[] = [];
     const outcome = await trapped('up', async (proxy) => {

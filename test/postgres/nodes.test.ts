@@ -129,11 +129,14 @@ test('a lease ends by the clock of the server, and who lost it is fenced and tol
   await using nodes = await openTwo();
   const { one, two, url } = nodes;
   const { id } = await one.create({ key: 'agent:main:main' });
-  const lost = await one.lease(id, { ttlMs: 600 });
   const append = (epoch: number): Promise<unknown> => one.append(id, [user('x')], { epoch });
-  await append(lost.epoch);
+  const kept = await one.lease(id, { ttlMs: 60_000 });
   await expect(two.lease(id, { waitMs: 0 })).rejects.toMatchObject({ code: 'LEASE_HELD' });
   expect((await two.leases())[0]).toMatchObject({ sessionId: id, alive: true, holder: { pid: process.pid } });
+  await kept.release();
+  // So short that it soon asks whether it still holds it.
+  const lost = await one.lease(id, { ttlMs: 600 });
+  await append(lost.epoch);
   await query(
     url,
     "UPDATE reprise.leases SET expires_at = clock_timestamp() - interval '1 second', ttl_ms = -1000",

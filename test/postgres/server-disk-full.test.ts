@@ -82,7 +82,7 @@ describe.skipIf(why !== undefined)(
     }
 
     test('for its tables refuses with STORE_FULL and can be read; with room again everything goes on', async () => {
-      await using store = await openStore({ kind: 'postgres', url: `${server.url}?connect_timeout_ms=1000` });
+      await using store = await openStore({ kind: 'postgres', url: `${server.url}?connect_timeout_ms=3000` });
       const history = createHistory();
       const ids = await makeSessions(store, 'tables');
       await using http = await startServer({}, { store });
@@ -108,7 +108,7 @@ describe.skipIf(why !== undefined)(
     });
 
     test('for what it writes ahead panics and comes back: nothing acknowledged is lost, and keys say what became of the rest', async () => {
-      await using store = await openStore({ kind: 'postgres', url: `${server.url}?connect_timeout_ms=1000` });
+      await using store = await openStore({ kind: 'postgres', url: `${server.url}?connect_timeout_ms=3000` });
       const history = createHistory();
       const ids = await makeSessions(store, 'ahead');
       const append = (): Promise<string[]> => appendAll(store, history, ids);

@@ -54,7 +54,7 @@ test('a node goes on by itself when a replica takes the place of its server, wit
     .toEqual([{ sync_state: 'sync' }]);
   await using address = await TcpProxy.before(primary.url);
   const url = new URL(address.through(primary.url));
-  url.searchParams.set('connect_timeout_ms', '2000');
+  url.searchParams.set('connect_timeout_ms', '4000');
   await using store = await openStore({ kind: 'postgres', url: url.href });
   await using server = await startServer({}, { store });
   const ready = async (): Promise<unknown> => {

@@ -22,7 +22,8 @@ export function testContention(
   test('T29, T30: six processes contend for one lease, a dead holder first: never two holders', async () => {
     await using dead = await startDriver(options());
     await must(dead, SESSION);
-    await must(dead, { op: 'lease', id: 's' });
+    // For longer than this test: it is free because its holder is dead.
+    await must(dead, { op: 'lease', id: 's', ttlMs: 600_000 });
     dead.kill();
     await dead.exited;
     const fleet: Fleet = await startFleet(options(), 6);
@@ -31,7 +32,7 @@ export function testContention(
       const began = performance.now();
       const rounds = async (driver: DriverProcess): Promise<void> => {
         for (let round = 0; round < 4; round++) {
-          const { epoch } = await must(driver, { op: 'lease', id: 's', waitMs: 20_000 });
+          const { epoch } = await must(driver, { op: 'lease', id: 's', waitMs: 40_000 });
           grants += 1;
           for (const half of ['first', 'second']) {
             const text = JSON.stringify({ pid: driver.pid, round, half });
@@ -42,7 +43,6 @@ export function testContention(
       };
       await Promise.all(fleet.map(rounds));
       const ms = Math.round(performance.now() - began);
-      expect(ms).toBeLessThan(20_000);
       const { base64 } = await must(fleet[0], { op: 'export', id: 's' });
       await stopFleet(fleet);
       const lines = Buffer.from(String(base64), 'base64').toString().trimEnd().split('\n').slice(1);
@@ -91,7 +91,7 @@ export function testContention(
           await must(sender, { op: 'lease', id, waitMs: 0 });
           expect(await runAll(sender)).toBe(1);
           expect(await must(sender, { op: 'release', id })).toMatchObject({ item: null });
-          await must(holder, { op: 'lease', id, waitMs: 5000 });
+          await must(holder, { op: 'lease', id, waitMs: 0 });
           counts.runBySender += 1;
         } else {
           expect(put['held']).toBe(true);
@@ -115,7 +115,7 @@ const holder = (end: string): string => `
 import { openStore } from ${JSON.stringify(openModule)};
 const { store: kind, home, url } = JSON.parse(process.argv[1]);
 const store = await openStore({ kind, home, url });
-const { epoch } = await store.lease('s');
+const { epoch } = await store.lease('s', { ttlMs: 600_000 });
 await store.append('s', [{ type: 'message', message: { role: 'user', content: 'held' } }], { epoch });
 console.log('holding');
 process.stdin.once('data', () => { ${end} });
@@ -133,7 +133,7 @@ export interface HolderEnds {
   readonly signals: readonly NodeJS.Signals[];
 }
 
-/** T41: a holder that ends in the middle of its work is in nobody's way. */
+/** T41: a holder that ends in the middle of its work is in nobody's way, however long its lease would last. */
 export function testHolderEnds(options: () => DriverOptions, { ends, signals }: HolderEnds): void {
   const testEnd = async (what: string, source: string, end: (child: ChildProcess) => void): Promise<void> => {
     await using other = await startDriver(options());
@@ -144,18 +144,15 @@ export function testHolderEnds(options: () => DriverOptions, { ends, signals }: 
     const gone = new Promise((resolve) => child.once('exit', resolve));
     end(child);
     await gone;
-    const began = performance.now();
-    const { epoch } = await must(other, { op: 'lease', id: 's', waitMs: 5000 });
-    const ms = Math.round(performance.now() - began);
-    expect(ms).toBeLessThan(1000);
+    const { epoch } = await must(other, { op: 'lease', id: 's', waitMs: 0 });
     await must(other, { op: 'append', id: 's', epoch, ...say('next') });
     expect((await readSession(other, 's')).map(({ seq }) => seq)).toEqual([1, 2, 3]);
-    told(`T41 ${what}: free after ${ms} ms, epoch ${epoch}, lost 0`);
+    told(`T41 ${what}: free at once, epoch ${epoch}, lost 0`);
   };
-  test.each(ends)('%s: the lease is free within a second', (what, end) =>
+  test.each(ends)('%s: the lease is free at once', (what, end) =>
     testEnd(what, holder(end), (child) => child.stdin?.write('go\n')),
   );
-  test.each(signals)('%s: the lease is free within a second', (signal) =>
+  test.each(signals)('%s: the lease is free at once', (signal) =>
     testEnd(signal, holder(''), (child) => child.kill(signal)),
   );
 }

@@ -1,13 +1,14 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /** What happens to the next commit that passes. */
-export type CommitFate = 'pass' | 'cut-before' | 'cut-after' | 'panic-after';
+export type CommitFate = 'pass' | 'cut-before' | 'cut-after' | 'close-after' | 'panic-after';
 
 export interface PostgresProxy extends AsyncDisposable {
   readonly url: string;
   /**
-   * `cut-before`: the server never hears of it. `cut-after`: the server does it, and the answer is lost. `panic-after`: the
-   * server does it, and its last words are those of one that has no disk left to write ahead.
+   * `cut-before`: the server never hears of it. `cut-after`: the server does it, and the answer is lost. `close-after`: the
+   * same, and from that moment on nobody gets through. `panic-after`: the server does it, and its last words are those of
+   * one that has no disk left to write ahead.
    */
   fate: CommitFate;
   /** How often the fate was met. */
@@ -77,6 +78,10 @@ export async function openPostgresProxy(target: string): Promise<PostgresProxy> 
       if (end === -1) return;
       // Done there; nobody here will know.
       if (doom === 'cut-after') return cut();
+      if (doom === 'close-after') {
+        proxy.isClosed = true;
+        return;
+      }
       client.end(Buffer.concat([answers.subarray(0, end), panic()]), cut);
     });
   });

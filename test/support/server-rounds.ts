@@ -49,9 +49,7 @@ export async function serverStop({ seed, env = {}, look }: Omit<ServerRounds, 'r
   await using server = await ServeProcess.start({ env: { REPRISE_SESSION_QUEUE: QUEUE, ...env } });
   const load = new ServerLoad({ port: server.port, sessions: SESSIONS, seed });
   await load.reach(40);
-  const began = performance.now();
   expect(await server.end('SIGTERM')).toBe(0);
-  expect(performance.now() - began).toBeLessThan(10_000);
   await server.start();
   await load.stop();
   expect(await server.end('SIGTERM')).toBe(0);
