@@ -4,11 +4,12 @@ import { scripted } from '../support/engine.ts';
 import { openServer, TOKEN } from '../support/server.ts';
 import { complaintsOf } from './support/axe.ts';
 import { openBrowser, openPage } from './support/browser.ts';
+import { rememberFlashes } from './support/flashes.ts';
 
 let browser: Browser;
 beforeAll(async () => {
   browser = await openBrowser();
-}, 120_000);
+});
 afterAll(() => browser?.close());
 
 const message = (role: string, text: string): object => ({
@@ -26,7 +27,7 @@ describe('what is looked for', () => {
     await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     await page.locator('.session').waitFor();
-    await page.keyboard.press('Control+k');
+    await page.getByRole('button', { name: 'Search all sessions' }).click();
     await page.locator('.search-field').fill('needle');
     const hits = page.locator('.hits [role=option]');
     await page.getByText('50 found').waitFor();
@@ -85,8 +86,9 @@ describe('what is looked for', () => {
     await page.getByRole('dialog').getByLabel('Channel').selectOption('telegram');
     await expect.poll(() => hits.count()).toBe(1);
     expect(await complaintsOf(page)).toEqual([]);
+    const flashed = await rememberFlashes(page);
     await page.locator('.search-field').press('Enter');
-    await page.locator('.flash').getByText('Will it rain on Friday?').waitFor();
+    await expect.poll(flashed).toContain('Will it rain on Friday?');
   });
 
   test('a link to a session that is not there, or cannot be, says so and leads on', async () => {

@@ -43,7 +43,7 @@ async function readAll(response: Response): Promise<{ count: number; isExact: bo
 }
 
 test('T82 a client that never reads is cut at the cap, costs no memory, and resumes with each event once', async () => {
-  using home = new ServerHome();
+  await using home = new ServerHome();
   const server = await home.start([`#${EVENTS}`, `#${EVENTS}`, `#${EVENTS}`]);
   const { url, child } = server;
   // Until its heap has the size such turns need: what comes on top of that is what deaf clients cost.
