@@ -38,6 +38,31 @@ describe('what is looked for', () => {
     await page.getByRole('button', { name: 'Show older ones' }).waitFor({ state: 'detached' });
   });
 
+  test('a search that had no time to look through everything goes on by itself until it has', async () => {
+    await using at = await openServer(scripted([]));
+    const { store } = at.reprise;
+    const { id } = await store.create({ id: 's', key: 'agent:main:session:s' });
+    await store.append(id, [message('user', 'a needle in the hay')] as never);
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    // As a busy server answers: it looked for as long as a person would wait, and came to nothing.
+    let asked = 0;
+    await page.route('**/api/search?*', async (route) => {
+      const response = await route.fetch();
+      if (++asked > 1) return route.fulfill({ response });
+      return route.fulfill({
+        response,
+        json: { ...(await response.json()), data: [], next: null, complete: false },
+      });
+    });
+    await page.getByRole('button', { name: 'Search all sessions' }).click();
+    await page.locator('.search-field').fill('needle');
+    await page.getByText('Not everything could be looked through yet.').waitFor();
+    await page.locator('.hits mark').getByText('needle').waitFor();
+    await page.getByText('Not everything could be looked through yet.').waitFor({ state: 'detached' });
+    expect(asked).toBe(2);
+  });
+
   test('what was said on a channel is found by its channel, under the name of its session, though the list has not come to it', async () => {
     await using at = await openServer(scripted([]));
     const { store } = at.reprise;
