@@ -8,7 +8,7 @@ import { openBrowser, openPage } from './support/browser.ts';
 let browser: Browser;
 beforeAll(async () => {
   browser = await openBrowser();
-}, 120_000);
+});
 afterAll(() => browser?.close());
 
 async function hear(at: OpenedServer, peer: string, name: string, ...texts: string[]): Promise<void> {

@@ -10,7 +10,7 @@ import { openBrowser, openPage } from './support/browser.ts';
 let browser: Browser;
 beforeAll(async () => {
   browser = await openBrowser();
-}, 120_000);
+});
 afterAll(() => browser?.close());
 
 const answers = (page: Page): Locator => page.locator('.answer:not(.live) .markdown');
@@ -72,7 +72,9 @@ describe('I-76 where a conversation branches', () => {
     // With keys alone: the button stays under them while there is a branch before.
     const focused = (): Promise<string | null> =>
       page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? null);
-    await group.getByRole('button', { name: 'Branch before' }).focus();
+    const before = group.getByRole('button', { name: 'Branch before' });
+    await expect.poll(() => before.isEnabled()).toBe(true); // not before its turn is over
+    await before.focus();
     for (const [answer, next] of [
       ['two', 'Branch before'],
       ['one', 'Next branch'],
@@ -158,7 +160,7 @@ describe('I-76 where a conversation branches', () => {
     const { leaf } = await session.record();
     await again();
     await session.branch(leaf ?? '');
-    await expect.poll(() => switcher(page).textContent(), { timeout: 15_000 }).toBe('‹2/3›');
+    await expect.poll(() => switcher(page).textContent()).toBe('‹2/3›');
     expect(await answers(page).allTextContents()).toEqual(['two']);
     await switcher(page).getByRole('button', { name: 'Branch before' }).click();
     await expect.poll(() => answers(page).allTextContents()).toEqual(['one']);

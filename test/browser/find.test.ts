@@ -4,11 +4,12 @@ import { scripted } from '../support/engine.ts';
 import { openServer, TOKEN } from '../support/server.ts';
 import { complaintsOf } from './support/axe.ts';
 import { openBrowser, openPage } from './support/browser.ts';
+import { rememberFlashes } from './support/flashes.ts';
 
 let browser: Browser;
 beforeAll(async () => {
   browser = await openBrowser();
-}, 120_000);
+});
 afterAll(() => browser?.close());
 
 const message = (role: string, text: string): object => ({
@@ -26,7 +27,7 @@ describe('what is looked for', () => {
     await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     await page.locator('.session').waitFor();
-    await page.keyboard.press('Control+k');
+    await page.getByRole('button', { name: 'Search all sessions' }).click();
     await page.locator('.search-field').fill('needle');
     const hits = page.locator('.hits [role=option]');
     await page.getByText('50 found').waitFor();
@@ -35,6 +36,31 @@ describe('what is looked for', () => {
     await page.getByText('70 found').waitFor();
     expect(await hits.last().textContent()).toContain('needle 0');
     await page.getByRole('button', { name: 'Show older ones' }).waitFor({ state: 'detached' });
+  });
+
+  test('a search that had no time to look through everything goes on by itself until it has', async () => {
+    await using at = await openServer(scripted([]));
+    const { store } = at.reprise;
+    const { id } = await store.create({ id: 's', key: 'agent:main:session:s' });
+    await store.append(id, [message('user', 'a needle in the hay')] as never);
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    // As a busy server answers: it looked for as long as a person would wait, and came to nothing.
+    let asked = 0;
+    await page.route('**/api/search?*', async (route) => {
+      const response = await route.fetch();
+      if (++asked > 1) return route.fulfill({ response });
+      return route.fulfill({
+        response,
+        json: { ...(await response.json()), data: [], next: null, complete: false },
+      });
+    });
+    await page.getByRole('button', { name: 'Search all sessions' }).click();
+    await page.locator('.search-field').fill('needle');
+    await page.getByText('Not everything could be looked through yet.').waitFor();
+    await page.locator('.hits mark').getByText('needle').waitFor();
+    await page.getByText('Not everything could be looked through yet.').waitFor({ state: 'detached' });
+    expect(asked).toBe(2);
   });
 
   test('what was said on a channel is found by its channel, under the name of its session, though the list has not come to it', async () => {
@@ -85,8 +111,9 @@ describe('what is looked for', () => {
     await page.getByRole('dialog').getByLabel('Channel').selectOption('telegram');
     await expect.poll(() => hits.count()).toBe(1);
     expect(await complaintsOf(page)).toEqual([]);
+    const flashed = await rememberFlashes(page);
     await page.locator('.search-field').press('Enter');
-    await page.locator('.flash').getByText('Will it rain on Friday?').waitFor();
+    await expect.poll(flashed).toContain('Will it rain on Friday?');
   });
 
   test('a link to a session that is not there, or cannot be, says so and leads on', async () => {

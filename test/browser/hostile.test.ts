@@ -8,7 +8,7 @@ import { openBrowser, openPage } from './support/browser.ts';
 let browser: Browser;
 beforeAll(async () => {
   browser = await openBrowser();
-}, 120_000);
+});
 afterAll(() => browser?.close());
 
 const ATTACK =

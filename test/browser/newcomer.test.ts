@@ -9,7 +9,7 @@ import { openBrowser, openPage } from './support/browser.ts';
 let browser: Browser;
 beforeAll(async () => {
   browser = await openBrowser();
-}, 120_000);
+});
 afterAll(() => browser?.close());
 
 const bar = (page: Page) => page.locator('.context > summary');

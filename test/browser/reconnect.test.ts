@@ -1,6 +1,7 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { scripted } from '../support/engine.ts';
+import { freePort } from '../support/free-port.ts';
 import { openServer, TOKEN } from '../support/server.ts';
 import { killServer, ServerHome } from '../support/server-process.ts';
 import { openBrowser, openPage } from './support/browser.ts';
@@ -8,14 +9,13 @@ import { openBrowser, openPage } from './support/browser.ts';
 let browser: Browser;
 beforeAll(async () => {
   browser = await openBrowser();
-}, 120_000);
+});
 afterAll(() => browser?.close());
 
 describe('I-71 whatever happens to the server', () => {
   test('an answer that was cut off by a killed server goes on by itself, and is shown once', async () => {
-    using home = new ServerHome();
+    await using home = new ServerHome();
     const first = await home.start(['one two three …']);
-    const port = Number(new URL(first.url).port);
     await using opened = await openPage(browser, `${first.url}/#token=${TOKEN}`);
     const { page } = opened;
     await page.getByLabel('Message', { exact: true }).fill('count');
@@ -27,7 +27,7 @@ describe('I-71 whatever happens to the server', () => {
     await page.getByLabel('Message', { exact: true }).fill('and then?');
     await page.keyboard.press('Enter');
     await page.locator('.message.sending').waitFor();
-    await home.start(['one two three four five', 'six'], port);
+    await home.start(['one two three four five', 'six']);
     await page.locator('.answer:not(.live)').getByText('six').waitFor();
     await page.getByText('Connected').waitFor();
     await expect.poll(() => page.locator('.live').count()).toBe(0);
@@ -140,8 +140,3 @@ describe('the token', () => {
     expect((await after.reprise.sessions({ limit: 10 })).sessions).toHaveLength(1);
   });
 });
-
-async function freePort(): Promise<number> {
-  await using probe = await openServer(scripted([]));
-  return Number(new URL(probe.url).port);
-}

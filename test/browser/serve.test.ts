@@ -28,4 +28,4 @@ test('`reprise serve` at a terminal prints a link; it opens the page signed in, 
     await browser.close();
     rmSync(home, { recursive: true, force: true });
   }
-}, 120_000);
+});

@@ -148,8 +148,8 @@ describe('the chat', () => {
   });
 });
 
-/** The slow model says it back word by word, for some seconds. */
-const LONG = `say this: ${'and on '.repeat(100)}\n`;
+/** The slow model says it back word by word, for minutes: whoever stops it is in time on a busy machine too. */
+const LONG = `say this: ${'and on '.repeat(2000)}\n`;
 
 function slowChat(): {
   child: ChildProcessWithoutNullStreams;

@@ -155,7 +155,7 @@ test.skipIf(!hasTerminals())(
     await terminal.until(/You said: "first\s+second"/);
     terminal.type('/model offline:slow\r');
     await terminal.until(/Model: offline:slow/);
-    terminal.type(`say ${'word '.repeat(100)}\r`);
+    terminal.type(`\u001b[200~say ${'word '.repeat(600)}\u001b[201~\r`);
     await terminal.until(/You said: "say word word/);
     terminal.type('\u0003');
     await terminal.until(/\(stopped; what arrived is kept\)/);

@@ -18,7 +18,7 @@ describe('a server that is killed while a message is said again', () => {
   test.each([0, 1, 3, 'all'])(
     'has said it once when it is asked again with the same key (killed after %s looks)',
     async (looks) => {
-      using home = new ServerHome();
+      await using home = new ServerHome();
       const first = await home.start(['one', 'two…']);
       const client = clientOf(first, 0);
       for await (const event of client.chat('main', { message: 'go', sessionId: 's' }))
@@ -37,7 +37,7 @@ describe('a server that is killed while a message is said again', () => {
             .catch(() => undefined);
       await killServer(first);
       await asked;
-      const second = await home.start(['three', 'not to be said'], Number(new URL(first.url).port));
+      const second = await home.start(['three', 'not to be said']);
       const next = clientOf(second, 20);
       const told = await next.session('s').command('/retry', again);
       expect(await next.session('s').command('/retry', again)).toEqual(told);

@@ -17,7 +17,7 @@ async function until(isSo: () => Promise<boolean>, what: string): Promise<void> 
 
 describe('a server that is killed in the middle of an answer', () => {
   test('takes the answer up again; the stream is told what was kept, the session and the queue go on', async () => {
-    using home = new ServerHome();
+    await using home = new ServerHome();
     const first = await home.start(['one two three…']);
     const events: StreamEvent[] = [];
     let killed: Promise<RunningServer> | undefined;
@@ -29,7 +29,7 @@ describe('a server that is killed in the middle of an answer', () => {
       // Accepted before the end of the process, so it runs behind it.
       ({ inboxId } = await clientOf(first).inbound({ text: 'and then?', channel: 'web', sessionId: 's' }));
       await killServer(first);
-      killed = home.start(['four five six', 'seven', 'eight'], Number(new URL(first.url).port));
+      killed = home.start(['four five six', 'seven', 'eight']);
     }
     expect(events.map(({ type }) => type)).toEqual([
       'session',
@@ -61,13 +61,13 @@ describe('a server that is killed in the middle of an answer', () => {
   });
 
   test('T59 a message whose answer was lost is sent again and accepted once', async () => {
-    using home = new ServerHome();
+    await using home = new ServerHome();
     const first = await home.start(['one…']);
     const key = { idempotencyKey: 'the-same' };
     const stream = clientOf(first).chat('main', { message: 'go', sessionId: 's' }, key);
     for await (const event of stream) if (event.type === 'text_delta') break;
     await killServer(first);
-    const second = await home.start(['two', 'not to be said'], Number(new URL(first.url).port));
+    const second = await home.start(['two', 'not to be said']);
     const client = clientOf(second);
     const ends: StreamEvent[] = [];
     for (let i = 0; i < 2; i++)

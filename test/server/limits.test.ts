@@ -137,7 +137,8 @@ describe('connections', () => {
       `PATCH /api/agents/main/sessions/s HTTP/1.1\r\n${AUTH}Content-Length: 10\r\n\r\n{`,
     );
     expect(statusOf(slowBody)).toBe(408);
-    expect((await server.ask('/healthz')).status).toBe(200);
+    // On a busy machine an honest caller may be as slow now and then.
+    await expect.poll(async () => (await server.ask('/healthz')).status).toBe(200);
   });
 
   test('with heads that are too large, or no HTTP at all, are told so and closed', async () => {

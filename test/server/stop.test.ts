@@ -9,6 +9,7 @@ import { openReprise } from '../../src/config/open-reprise.ts';
 import { openMemoryStore } from '../../src/store/memory/open.ts';
 import { COMMAND } from '../support/bundled-command.ts';
 import { type Answer, ask, startServer, TOKEN } from '../support/http.ts';
+import { openPacedProvider, type PacedProvider } from '../support/paced-provider.ts';
 
 interface Running {
   readonly child: ChildProcess;
@@ -43,15 +44,32 @@ async function exitOf(child: ChildProcess): Promise<number | string | null> {
   return code ?? signal;
 }
 
-/** A turn that takes half a minute, run by the server because the message waits in its home. */
-async function keepBusy({ home, ask: look }: Running): Promise<string> {
-  await using reprise = await openReprise({ home, run: false });
-  const text = 'a '.repeat(700).trim();
-  const { inboxId } = await reprise.receive({ channel: 'web', peer: 'ada', text });
+interface Busy extends Running {
+  readonly inboxId: string;
+}
+
+/** In a turn that never ends, run by the server because the message waits in its home. */
+async function startBusy({ url }: PacedProvider): Promise<Busy> {
+  const server = await start(['--model', 'openai-compatible:paced'], {
+    REPRISE_MODELS_OPENAI_COMPATIBLE_BASE_URL: url,
+  });
+  await using reprise = await openReprise({ home: server.home, run: false });
+  const { inboxId } = await reprise.receive({ channel: 'web', peer: 'ada', text: 'wait' });
   await expect
-    .poll(async () => (await look('/metrics')).text, { timeout: 20_000 })
+    .poll(async () => (await server.ask('/metrics')).text)
     .toContain('reprise_inbox{state="running"} 1');
-  return inboxId;
+  return { ...server, inboxId };
+}
+
+/** Told to stop, and as far as taking nothing new. */
+async function stopsTaking({ child, ask: look }: Running): Promise<void> {
+  child.kill('SIGTERM');
+  const state = (): Promise<string> =>
+    look('/healthz').then(
+      () => 'answers',
+      () => 'closed',
+    );
+  await expect.poll(state).toBe('closed');
 }
 
 test('requests that run when it stops are answered, and no idle connection holds it up', async () => {
@@ -73,18 +91,18 @@ test('requests that run when it stops are answered, and no idle connection holds
       };
     },
   });
-  await using server = await startServer({ limits: { keepAliveMs: 60_000 } }, { store: slow });
+  // Longer than the test may take: one that held it up would be seen.
+  const limits = { keepAliveMs: 600_000, graceMs: 600_000 };
+  await using server = await startServer({ limits }, { store: slow });
   const headers = { Authorization: `Bearer ${TOKEN}` };
   // `fetch` keeps its connections.
   expect((await fetch(`${server.url}/api/agents`, { headers })).headers.get('connection')).toBe('keep-alive');
   const running = fetch(`${server.url}/api/search?q=x`, { headers });
   await expect.poll(() => isAsked).toBe(true);
-  const began = Date.now();
   const closed = server.close();
   release();
   expect((await running).status).toBe(200);
   await closed;
-  expect(Date.now() - began).toBeLessThan(5000);
 });
 
 describe('reprise serve', () => {
@@ -93,53 +111,26 @@ describe('reprise serve', () => {
     expect(server.token).toBe('given-by-the-environment');
     expect(server.pid).toBe(server.child.pid);
     expect((await server.ask('/readyz')).status).toBe(200);
-    const began = Date.now();
     server.child.kill('SIGTERM');
     expect(await exitOf(server.child)).toBe(0);
-    expect(Date.now() - began).toBeLessThan(10_000);
     await expect(server.ask('/healthz')).rejects.toThrow();
   });
 
-  test('SIGTERM in a long turn takes nothing new, ends within 10 s, and loses no message (T95)', async () => {
-    const server = await start(['--model', 'offline:slow']);
-    const inboxId = await keepBusy(server);
-    const began = Date.now();
-    server.child.kill('SIGTERM');
-    await expect
-      .poll(
-        () =>
-          server.ask('/healthz').then(
-            () => 'answers',
-            () => 'closed',
-          ),
-        { timeout: 5000 },
-      )
-      .toBe('closed');
-    expect(server.child.exitCode).toBeNull();
+  test('SIGTERM in a turn without end takes nothing new, ends all the same, and loses no message (T95)', async () => {
+    await using provider = await openPacedProvider(1);
+    const server = await startBusy(provider);
+    await stopsTaking(server);
     expect(await exitOf(server.child)).toBe(0);
-    expect(Date.now() - began).toBeLessThan(10_000);
     await using reprise = await openReprise({ home: server.home, model: 'offline' });
-    await expect.poll(async () => (await reprise.inbox(inboxId)).status, { timeout: 30_000 }).toBe('done');
+    await expect.poll(async () => (await reprise.inbox(server.inboxId)).status).toBe('done');
   });
 
-  test('a second SIGTERM ends it at once (T95)', async () => {
-    const server = await start(['--model', 'offline:slow']);
-    await keepBusy(server);
-    server.child.kill('SIGTERM');
-    await expect
-      .poll(
-        () =>
-          server.ask('/healthz').then(
-            () => 'answers',
-            () => 'closed',
-          ),
-        { timeout: 5000 },
-      )
-      .toBe('closed');
-    const began = Date.now();
+  test('a second SIGTERM ends it at once, not as the first would (T95)', async () => {
+    await using provider = await openPacedProvider(1);
+    const server = await startBusy(provider);
+    await stopsTaking(server);
     server.child.kill('SIGTERM');
     expect(await exitOf(server.child)).toBe(143);
-    expect(Date.now() - began).toBeLessThan(2000);
   });
 
   test('does not start on a network without a token that was chosen, and says what to do (T74)', async () => {

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePort } from './free-port.ts';
 import { serverAccount } from './postgres-binaries.ts';
-import { freePort } from './serve-process.ts';
 
 /** Why there is no real pooler here, or undefined. */
 export function cannotPool(): string | undefined {

@@ -4,7 +4,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort } from './serve-process.ts';
+import { freePort } from './free-port.ts';
 
 export type ProxyKind = 'nginx' | 'caddy';
 

@@ -1,16 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { COMMAND } from './bundled-command.ts';
 import { cliEnv } from './cli-env.ts';
+import { freePort } from './free-port.ts';
 import { TOKEN } from './http.ts';
-
-/** Below those the system gives to callers: one of them would take the port while nobody listens. */
-const [LOWEST_PORT, PORTS] = [20_000, 10_000];
 
 export interface ServeOptions {
   readonly args?: readonly string[];
@@ -98,20 +95,5 @@ export class ServeProcess implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.end('SIGKILL');
     if (this.#options.home === undefined) rmSync(this.home, { recursive: true, force: true });
-  }
-}
-
-/** For programs that cannot choose one themselves. */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = LOWEST_PORT + Math.floor(Math.random() * PORTS);
-    const server = createServer();
-    const isFree = await new Promise<boolean>((resolve) => {
-      server.once('error', () => resolve(false));
-      server.listen(port, '127.0.0.1', () => resolve(true));
-    });
-    if (!isFree) continue;
-    await new Promise((resolve) => server.close(resolve));
-    return port;
   }
 }

@@ -24,8 +24,8 @@ def main():
     columns, rows, command = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
     pid, fd = pty.fork()
     if pid == 0:
+        resize(0, columns, rows)  # before the command can ask
         os.execvp(command[0], command)
-    resize(fd, columns, rows)
     pending = b""
     inputs = [fd, 0]
     while True:

@@ -1,10 +1,20 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { replaceFolder } from '../../scripts/build-web.ts';
 
 const script = fileURLToPath(new URL('../../scripts/build-web.ts', import.meta.url));
 
@@ -34,6 +44,29 @@ test('servers that build the page at the same time leave a whole one, and none o
     const [page, code] = ['index.html', 'page.js'].map((file) => readFileSync(join(target, file), 'utf8'));
     expect(page).toMatch(/^[abc]199$/);
     expect(code).toBe(page);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('a page that is there already stays where it is while others come with theirs', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'reprise-page-'));
+  try {
+    const target = join(folder, 'web');
+    const isThere = (): boolean => existsSync(join(target, 'index.html'));
+    for (const name of ['first', 'second']) {
+      mkdirSync(join(folder, name));
+      writeFileSync(join(folder, name, 'index.html'), name);
+    }
+    replaceFolder(target, join(folder, 'first'), isThere);
+    const { ino } = statSync(target);
+    replaceFolder(target, join(folder, 'second'), isThere);
+    expect(statSync(target).ino).toBe(ino);
+    expect(readFileSync(join(target, 'index.html'), 'utf8')).toBe('first');
+    // Whoever wants theirs puts it in its place.
+    replaceFolder(target, join(folder, 'second'));
+    expect(readFileSync(join(target, 'index.html'), 'utf8')).toBe('second');
+    expect(readdirSync(folder)).toEqual(['web']);
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -9,6 +9,8 @@ const FLAGS = [
   '--disable-component-update',
   '--disable-sync',
   '--no-first-run',
+  // A turn of the wheel is one step: a place that is read is where it stays.
+  '--disable-smooth-scrolling',
 ];
 
 /** The Chromium of this machine. There is no skipping: a page nobody opened is not tested. */
@@ -50,7 +52,7 @@ export async function openPage(
     ...options,
   });
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(60_000);
   const complaints: string[] = [];
   const { origin } = new URL(url);
   page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));

@@ -13,6 +13,8 @@ import { meetChannels, useChannelChoices } from './channel-choices.ts';
 import { Snippet } from './snippet.tsx';
 
 const TYPING_MS = 120;
+const AGAIN_MS = 1000;
+const MOST_MS = 60_000;
 const PAGE = 50;
 
 interface Query {
@@ -64,7 +66,16 @@ export function SearchDialog({ begin = '' }: { readonly begin?: string | undefin
       return undefined;
     }
     const stop = new AbortController();
-    const timer = setTimeout(() => void ask({ query, signal: stop.signal }), TYPING_MS);
+    let timer = setTimeout(() => void look(AGAIN_MS), TYPING_MS);
+    const look = async (again: number): Promise<void> => {
+      await ask({ query, signal: stop.signal });
+      const first = found.value;
+      // A busy server and an index that is being made know more later; whoever asked for older ones keeps those.
+      const isLacking = first?.query === query && !first.isComplete;
+      if (!isLacking || stop.signal.aborted) return;
+      const next = (): unknown => found.value === first && look(Math.min(2 * again, MOST_MS));
+      timer = setTimeout(next, again);
+    };
     return () => {
       clearTimeout(timer);
       stop.abort(new DOMException('typed on', 'AbortError'));
