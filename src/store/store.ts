@@ -114,6 +114,8 @@ export interface SessionInit {
 
 export interface ActivateOptions {
   readonly reason?: string;
+  /** Idempotency key, one of the appends of the session: where it is known nothing happens, whoever has the session key now. */
+  readonly key?: string;
 }
 
 export type SessionStatus = 'open' | 'deleted';

@@ -98,6 +98,11 @@ export const brokenStores: readonly BrokenStore[] = [
     (_store, right) => ({ write: (session, entries, hash) => right.write(session, entries, hash) }),
   ),
   broken(
+    'gives a session key again to whoever asks a second time',
+    'an activation under a key happens once, whoever has the session key when it is asked for again',
+    (_store, right) => ({ activate: (key, id, { reason = '' } = {}) => right.activate(key, id, { reason }) }),
+  ),
+  broken(
     'forgets idempotency keys on reopen',
     'a key is still known after closing and opening again',
     ({ data }) => ({ onReopen: () => data.sessions.forEach(({ keys }) => void keys.clear()) }),

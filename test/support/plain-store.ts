@@ -185,12 +185,15 @@ export class PlainStore implements port.Store {
   async activate(
     key: string,
     id: string,
-    { reason }: port.ActivateOptions = {},
+    { reason, key: appendKey }: port.ActivateOptions = {},
   ): Promise<port.SessionRecord> {
     const session = this.find(id);
+    if (appendKey !== undefined && session.keys.has(appendKey)) return this.record(session);
     if (session.deleted) throw fail('SESSION_DELETED', `${id} is deleted`);
     this.data.active.set(normalizeSessionKey(key), session.id);
-    this.note(session, 'activate', { key: session.key, ...(reason !== undefined && { reason }) });
+    const data = { key: session.key, ...(reason !== undefined && { reason }) };
+    const entries = [{ type: 'custom', customType: 'reprise.activate', data }];
+    this.write(session, entries, hashOf(entries), appendKey);
     return this.record(session);
   }
 

@@ -255,9 +255,17 @@ export class ControlStore implements Store {
     return this.#look('active', { key: normalizeSessionKey(key) });
   }
 
-  async activate(key: string, id: string, { reason }: ActivateOptions = {}): Promise<SessionRecord> {
-    const why = reason === undefined ? {} : { reason };
-    return this.#writer.call('activate', { key: normalizeSessionKey(key), id: parseSessionId(id), ...why });
+  async activate(
+    key: string,
+    id: string,
+    { reason, key: appendKey }: ActivateOptions = {},
+  ): Promise<SessionRecord> {
+    return this.#writer.call('activate', {
+      key: normalizeSessionKey(key),
+      id: parseSessionId(id),
+      ...(reason !== undefined && { reason }),
+      ...(appendKey !== undefined && { appendKey }),
+    });
   }
 
   async list(query: ListQuery = {}): Promise<SessionPage> {

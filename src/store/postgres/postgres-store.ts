@@ -174,8 +174,13 @@ export class PostgresStore implements Store {
     return id === undefined ? undefined : this.get(id);
   }
 
-  async activate(key: string, id: string, options: ActivateOptions = {}): Promise<SessionRecord> {
-    const request = { ...options, key: normalizeSessionKey(key), id: parseSessionId(id) };
+  async activate(
+    key: string,
+    id: string,
+    { key: appendKey, ...options }: ActivateOptions = {},
+  ): Promise<SessionRecord> {
+    const keyed = appendKey === undefined ? {} : { appendKey };
+    const request = { ...options, ...keyed, key: normalizeSessionKey(key), id: parseSessionId(id) };
     return this.#write((tx) => activateSession(tx, request));
   }
 
