@@ -91,6 +91,17 @@ export const brokenStores: readonly BrokenStore[] = [
     }),
   ),
 
+  broken(
+    'gives the first lines again where later ones were asked for',
+    'an export in parts is the export, wherever it is begun and ended',
+    (_store, right) => ({
+      exportLines: async (id, { to }) => ({
+        ...(await right.exportLines(id, { from: 1, to })),
+        next: to + 1,
+      }),
+    }),
+  ),
+
   // Idempotency keys
   broken(
     'forgets idempotency keys',

@@ -752,6 +752,12 @@ export class PlainStore implements port.Store {
     return Buffer.from(this.find(id).lines.join(''));
   }
 
+  async exportLines(id: string, { from, to }: port.LineRange): Promise<port.LinePart> {
+    const { lines } = this.find(id);
+    const some = lines.slice(from - 1, Math.min(to, from + 2));
+    return { bytes: Buffer.from(some.join('')), next: Math.max(from, from + some.length) };
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
     for (const session of this.data.sessions.values()) {

@@ -34,6 +34,8 @@ import type {
   Lease,
   LeaseInfo,
   LeaseOptions,
+  LinePart,
+  LineRange,
   ListQuery,
   LiveEvent,
   LiveOptions,
@@ -417,6 +419,13 @@ export class ControlStore implements Store {
 
   async exportSession(id: string): Promise<Uint8Array> {
     return this.#look('export', { id: parseSessionId(id) });
+  }
+
+  async exportLines(id: string, range: LineRange): Promise<LinePart> {
+    const asked = { ...range, id: parseSessionId(id) };
+    const { damagedAt, ...part } = await this.#look<LinePart & { damagedAt?: number }>('lines', asked);
+    if (damagedAt !== undefined) await this.#writer.call('damaged', { id, offset: damagedAt });
+    return part;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

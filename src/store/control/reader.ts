@@ -13,6 +13,8 @@ import type {
   InboundKey,
   InboxItem,
   LeaseInfo,
+  LinePart,
+  LineRange,
   ListQuery,
   PendingQuery,
   ReadRange,
@@ -35,7 +37,7 @@ import { listLeases } from './leases.ts';
 import type { LinePage, LineSource } from './line-source.ts';
 import { listSessions } from './list.ts';
 import { getNote, listNotes } from './notes.ts';
-import { countAll, exportSession, type ScanContext, verifySessions } from './scan.ts';
+import { countAll, exportLines, exportSession, type ScanContext, verifySessions } from './scan.ts';
 import { searchSessions } from './search.ts';
 import { searchPath, searchState } from './search-state.ts';
 import { getSession, type SessionRow, toRecord } from './session-row.ts';
@@ -165,6 +167,10 @@ export class Reader {
 
   export({ id }: { readonly id: string }): Steps<Uint8Array> {
     return exportSession(this.#context, id);
+  }
+
+  lines(range: LineRange & { readonly id: string }): LinePart & { readonly damagedAt?: number } {
+    return exportLines(this.#context, range);
   }
 
   item({ inboxId }: { readonly inboxId: string }): InboxItem {

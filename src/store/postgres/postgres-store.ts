@@ -27,6 +27,8 @@ import type {
   Lease,
   LeaseInfo,
   LeaseOptions,
+  LinePart,
+  LineRange,
   ListQuery,
   LiveEvent,
   LiveOptions,
@@ -62,7 +64,7 @@ import { postgresNotes } from './notes.ts';
 import { PostgresConvlog } from './postgres-convlog.ts';
 import { PostgresInbox } from './postgres-inbox.ts';
 import { getSession, lockSession, type SessionRow } from './rows.ts';
-import { countAll, exportSession, verifySessions } from './scan.ts';
+import { countAll, exportLines, exportSession, verifySessions } from './scan.ts';
 import { searchSessions } from './search.ts';
 import type { SearchIndexer } from './search-indexer.ts';
 import type { ServerClock } from './server-clock.ts';
@@ -328,6 +330,10 @@ export class PostgresStore implements Store {
 
   async exportSession(id: string): Promise<Uint8Array> {
     return exportSession(this.#context.connections, parseSessionId(id));
+  }
+
+  async exportLines(id: string, range: LineRange): Promise<LinePart> {
+    return exportLines(this.#context.connections, parseSessionId(id), range);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
