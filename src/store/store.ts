@@ -3,6 +3,7 @@
 import type { Entry, SessionHeader } from '../transcript/entry.ts';
 import type { JsonObject } from '../transcript/json.ts';
 import type { Convlog, ConvlogLine } from './convlog.ts';
+import type { LinePart, LineRange } from './line-part.ts';
 import type { Notes } from './notes.ts';
 import type { Transfer } from './transfer.ts';
 
@@ -89,20 +90,6 @@ export interface Store extends AsyncDisposable {
   exportSession(id: string): Promise<Uint8Array>;
   /** The same bytes for some seqs of it, about a megabyte at once: `exportParts` gives all of any length. */
   exportLines(id: string, range: LineRange): Promise<LinePart>;
-}
-
-export interface LineRange {
-  readonly from: number;
-  readonly to: number;
-}
-
-export interface LinePart {
-  /** Whole lines, at least one where there is one. */
-  readonly bytes: Uint8Array;
-  /** The seq behind them; beyond `to` at the end. */
-  readonly next: number;
-  /** Some lines are not what was sealed and are left out here; from now on the record of the session says so too. */
-  readonly isDamaged?: true;
 }
 
 export interface StoreSupports {

@@ -11,6 +11,7 @@ import { type ErrorCode, RepriseError } from '../../src/errors.ts';
 import { DEFAULT_AGENT_ID, parseSessionId } from '../../src/keys/ids.ts';
 import { normalizeSessionKey, parseSessionKey } from '../../src/keys/session-key.ts';
 import type { StoredConvlogLine } from '../../src/store/convlog.ts';
+import type { LinePart, LineRange } from '../../src/store/line-part.ts';
 import type { Note, Notes } from '../../src/store/notes.ts';
 import type * as port from '../../src/store/store.ts';
 import { LIVE_EVENT_BYTES } from '../../src/store/store.ts';
@@ -752,7 +753,7 @@ export class PlainStore implements port.Store {
     return Buffer.from(this.find(id).lines.join(''));
   }
 
-  async exportLines(id: string, { from, to }: port.LineRange): Promise<port.LinePart> {
+  async exportLines(id: string, { from, to }: LineRange): Promise<LinePart> {
     const { lines } = this.find(id);
     const some = lines.slice(from - 1, Math.min(to, from + 2));
     return { bytes: Buffer.from(some.join('')), next: Math.max(from, from + some.length) };

@@ -23,6 +23,7 @@ import { acquireInTime, StoreLease } from '../common/store-lease.ts';
 import { DEFAULT_CACHE_TTL_MS } from '../common/tail-cache.ts';
 import { uuidv7 } from '../common/uuid.ts';
 import type { Convlog, ConvlogLinePage, ConvlogPage } from '../convlog.ts';
+import type { LinePart, LineRange } from '../line-part.ts';
 import type { Note, NotePage, Notes } from '../notes.ts';
 import { checkSearch } from '../search-query.ts';
 import type {
@@ -34,8 +35,6 @@ import type {
   Lease,
   LeaseInfo,
   LeaseOptions,
-  LinePart,
-  LineRange,
   ListQuery,
   LiveEvent,
   LiveOptions,

@@ -7,14 +7,13 @@ import type { Holder } from '../common/holder.ts';
 import { sha256 } from '../common/sha256.ts';
 import { DEFAULT_CACHE_TTL_MS, type Tail, TailCache } from '../common/tail-cache.ts';
 import type { ConvlogChatRef, ConvlogLinePage, ConvlogPage, ConvlogQuery, ConvlogRange } from '../convlog.ts';
+import type { LinePart, LineRange } from '../line-part.ts';
 import type { Note, NoteListOptions, NotePage } from '../notes.ts';
 import type {
   EntryPage,
   InboundKey,
   InboxItem,
   LeaseInfo,
-  LinePart,
-  LineRange,
   ListQuery,
   PendingQuery,
   ReadRange,

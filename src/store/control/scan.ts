@@ -1,12 +1,6 @@
 import { examineSession, finding, verdict } from '../common/examine.ts';
-import type {
-  LinePart,
-  LineRange,
-  StoreStats,
-  TranscriptProblem,
-  VerifyFinding,
-  VerifyReport,
-} from '../store.ts';
+import type { LinePart, LineRange } from '../line-part.ts';
+import type { StoreStats, TranscriptProblem, VerifyFinding, VerifyReport } from '../store.ts';
 import { type BlobStore, verifyBlobs } from './blobs.ts';
 import type { Database } from './database.ts';
 import type { ForeignLock } from './foreign-lock.ts';

@@ -16,6 +16,7 @@ import { sha256 } from '../common/sha256.ts';
 import { acquireInTime, StoreLease } from '../common/store-lease.ts';
 import { uuidv7 } from '../common/uuid.ts';
 import type { Convlog } from '../convlog.ts';
+import type { LinePart, LineRange } from '../line-part.ts';
 import type { Notes } from '../notes.ts';
 import type {
   ActivateOptions,
@@ -27,8 +28,6 @@ import type {
   Lease,
   LeaseInfo,
   LeaseOptions,
-  LinePart,
-  LineRange,
   ListQuery,
   LiveEvent,
   LiveOptions,

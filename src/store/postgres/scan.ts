@@ -1,6 +1,7 @@
 import { blobHash } from '../../transcript/blobs.ts';
 import { examineSession, finding, verdict } from '../common/examine.ts';
-import type { LinePart, LineRange, StoreStats, VerifyFinding, VerifyReport } from '../store.ts';
+import type { LinePart, LineRange } from '../line-part.ts';
+import type { StoreStats, VerifyFinding, VerifyReport } from '../store.ts';
 import type { Connections, Sql } from './connections.ts';
 import { linesOf } from './lines.ts';
 import { SOME_LINES } from './long-lines.ts';
