@@ -38,7 +38,7 @@ Everything that does not begin with a slash is a message; \`//\` begins one with
 
 | command | does | also called | where |
 |---|---|---|---|
-${COMMANDS.map((row) => `| \`${cell(commandUsage(row))}\` | ${cell(row.help)} | ${row.aliases.map((name) => `\`/${name}\``).join(' ')} | ${row.surfaces.join(', ')} |`).join('\n')}
+${COMMANDS.map((row) => `| \`${cell(commandUsage(row))}\` | ${cell(row.refused === undefined ? row.help : `${row.help}. ${row.refused}`)} | ${row.aliases.map((name) => `\`/${name}\``).join(' ')} | ${row.surfaces.join(', ')} |`).join('\n')}
 
 ## Exit codes
 

@@ -145,7 +145,6 @@ export type {
   SendAgainOptions,
   SendOptions,
   Session,
-  UndoResult,
 } from './engine/session.ts';
 export type { SessionOptions } from './engine/session-options.ts';
 export type { QueueSettings, SessionSettings } from './engine/session-settings.ts';
@@ -153,6 +152,7 @@ export type { SpawnRequest, SpawnResult } from './engine/spawn-request.ts';
 export type { StopOptions, StopResult } from './engine/stop-session.ts';
 export type { Cleanup, RunStatus } from './engine/subagent-run.ts';
 export type { SubagentRun } from './engine/subagents.ts';
+export type { UndoResult } from './engine/take-step.ts';
 export type { SessionReachName } from './engine/tool-policy.ts';
 export { createFileTools } from './engine/tools/file-tools.ts';
 export type { Tool, ToolContext, ToolOutput } from './engine/tools/tool.ts';

@@ -1,7 +1,8 @@
 import type { CompactionPreview } from '../engine/compactor.ts';
 import type { RefOptions } from '../engine/ref.ts';
-import type { CompactionEvent, UndoResult } from '../engine/session.ts';
+import type { CompactionEvent } from '../engine/session.ts';
 import type { StopResult } from '../engine/stop-session.ts';
+import type { UndoResult } from '../engine/take-step.ts';
 import type { ListQuery, SearchQuery, SearchResult, SessionPage, SessionRecord } from '../store/store.ts';
 import type { HistoryRow, HistoryView, ViewOptions } from './history-view.ts';
 import { type Options, textOption } from './options.ts';

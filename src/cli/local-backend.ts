@@ -1,7 +1,8 @@
 import type { CompactionPreview } from '../engine/compactor.ts';
 import { type RefOptions, resolveRef } from '../engine/ref.ts';
-import type { CompactionEvent, Session, UndoResult } from '../engine/session.ts';
+import type { CompactionEvent, Session } from '../engine/session.ts';
 import type { StopResult } from '../engine/stop-session.ts';
+import type { UndoResult } from '../engine/take-step.ts';
 import { RepriseError } from '../errors.ts';
 import type { ListQuery, SearchQuery, SessionPage, SessionRecord, Store } from '../store/store.ts';
 import type { Entry } from '../transcript/entry.ts';

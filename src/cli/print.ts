@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { styleText } from 'node:util';
 import { RepriseError } from '../errors.ts';
 
@@ -26,6 +27,15 @@ export function style(format: Style, text: string): string {
 /** stdout is data. */
 export function print(text: string): void {
   process.stdout.write(`${text}\n`);
+}
+
+/** As fast as it is taken. On a terminal nothing that was said may act; a pipe gets the bytes. */
+export async function printPieces(pieces: Iterable<string>): Promise<void> {
+  const { stdout } = process;
+  for (const piece of pieces) {
+    if (stdout.write(stdout.isTTY ? escapeForTerminal(piece) : piece)) continue;
+    await once(stdout, 'drain');
+  }
 }
 
 /** What every read prints with `--json`. */

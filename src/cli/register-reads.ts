@@ -104,8 +104,8 @@ export function registerReads(program: Command): void {
     .description('tokens, cost and what happened by day, agent and model, and how much is stored')
     .option('--by <what>', 'only one of the tables: day, agent or model')
     .option('--agent <id>', 'only sessions of one agent')
-    .option('--days <count>', 'only the last <count> days')
+    .option('--days <count>', 'only the last <count> days (through a server: 30 unless given, at most 366)')
     .action(async (options: Options) => (await import('./commands/stats.ts')).stats(options));
-  addGlobals(stats, ['json', ...LOCAL]);
+  addGlobals(stats, ['json', ...ANYWHERE]);
   addExamples(stats, ['reprise stats', 'reprise stats --by model --days 30 --json']);
 }

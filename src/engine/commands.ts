@@ -43,6 +43,8 @@ export interface CommandRow {
   /** `owner`: shows or touches other sessions than the one it is typed in, so no channel has it. */
   readonly scope: 'session' | 'owner';
   readonly surfaces: readonly Surface[];
+  /** When it is refused, where that is not plain: `/help <command>` and the documents say it. */
+  readonly refused?: string;
   /** On a channel `receive` looks for it first: what follows it there is the first message of the new session. */
   readonly trigger?: true;
   /** The answer is what was asked for, not a word about it: on a command line it goes to stdout. */
@@ -90,6 +92,10 @@ const own = row('session', EVERYWHERE);
 const owner = row('owner', OWNER);
 const typed = row('session', INTERACTIVE);
 
+/** What is said again takes back what followed the message: a result that was told once would be lost with it (I-35). */
+const NO_MESSAGE_LAST =
+  'Refused, with the reason, where something else came last: the result of a child or another note (say it in a new message), or a compaction or reset (/undo takes it back first).';
+
 /** Every command of every surface. Help, docs, completion and parsing come from here and from nowhere else. */
 export const COMMANDS: readonly CommandRow[] = [
   own('conversation', 'new', 'begin a new session; the old one is kept', {
@@ -104,8 +110,13 @@ export const COMMANDS: readonly CommandRow[] = [
   own('conversation', 'tree', 'all branches; * marks the one you are on', { data: true }),
   own('conversation', 'undo', 'take back the last turn, compaction or reset', { args: '[anyway]' }),
   own('conversation', 'redo', 'bring back what /undo took'),
-  typed('conversation', 'retry', 'ask the last message again; the old answer stays as a branch'),
-  typed('conversation', 'edit', 'say the last message in other words', { args: '<text>' }),
+  typed('conversation', 'retry', 'ask the last message again; the old answer stays as a branch', {
+    refused: NO_MESSAGE_LAST,
+  }),
+  typed('conversation', 'edit', 'say the last message in other words', {
+    args: '<text>',
+    refused: NO_MESSAGE_LAST,
+  }),
   own('conversation', 'stop', 'stop the turn, what waits and the children; what arrived is kept'),
   owner('sessions', 'sessions', 'recent sessions; * marks the current one', {
     aliases: ['list', 'ls'],

@@ -2,13 +2,16 @@ import type { CutStrategy } from '../compaction/cut-strategies.ts';
 import { type CompactionDraft, makeCompaction } from '../compaction/make-compaction.ts';
 import { type Pin, pinsInForce } from '../compaction/pins.ts';
 import { type CompactionPlan, planCompaction } from '../compaction/plan.ts';
-import type { Summarise } from '../compaction/summarize.ts';
+import type { Summarise, SummaryMethod } from '../compaction/summarize.ts';
 import { mayCommit } from '../compaction/undo.ts';
 import { estimateTextTokens } from '../context/estimate.ts';
 import { estimateEntryTokens } from '../context/estimate-message.ts';
-import type { Lease, NewEntry } from '../store/store.ts';
+import type { Lease, NewEntry, StoredEntry } from '../store/store.ts';
+import type { Entry } from '../transcript/entry.ts';
+import type { JsonObject } from '../transcript/json.ts';
 import { pathEntries } from '../transcript/tree.ts';
 import type { GuardEvent } from './events.ts';
+import { assertAsked } from './keyed-request.ts';
 import { compactionCount } from './memory-flush.ts';
 import type { ContextView } from './turn-context.ts';
 import type { TurnStore } from './turn-store.ts';
@@ -82,16 +85,20 @@ export async function prepareCompaction(
   return draft === undefined ? undefined : { plan, draft, snapshotLeaf: view.leaf, pins };
 }
 
+export interface CompactionPlace {
+  readonly store: TurnStore;
+  readonly sessionId: string;
+  readonly lease: Lease;
+  /** Of the append, where somebody may ask for this compaction again. */
+  readonly key?: string | undefined;
+}
+
 /**
  * One appended entry at the current leaf. Undefined: what it covers was compacted, edited or left meanwhile, so the
  * work is thrown away and nothing else.
  */
 export async function commitCompaction(
-  {
-    store,
-    sessionId,
-    lease,
-  }: { readonly store: TurnStore; readonly sessionId: string; readonly lease: Lease },
+  { store, sessionId, lease, key }: CompactionPlace,
   { plan, draft, snapshotLeaf, pins }: PreparedCompaction,
   current: ContextView,
 ): Promise<Extract<GuardEvent, { type: 'compaction' }> | undefined> {
@@ -106,7 +113,10 @@ export async function commitCompaction(
     details: { ...details, pins },
   });
   const counted = { type: 'custom', customType: 'reprise.settings', data: { compactionCount: count } };
-  const { firstSeq } = await store.append(sessionId, [entry, counted], { epoch: lease.epoch });
+  const { firstSeq } = await store.append(sessionId, [entry, counted], {
+    epoch: lease.epoch,
+    ...(key !== undefined && { key }),
+  });
   return {
     type: 'compaction',
     seq: firstSeq,
@@ -115,6 +125,22 @@ export async function commitCompaction(
     coveredEntries: plan.covered.length,
     tokensBefore,
     tokensAfter,
+  };
+}
+
+/** What a request was told of the compaction it asked for, by the entry that one left. */
+export function compactedBefore({ seq, entry }: StoredEntry): Extract<GuardEvent, { type: 'compaction' }> {
+  assertAsked('compact', entry as Entry);
+  const { details, tokensBefore, tokensAfter } = entry as Entry;
+  const { reason, method, coveredEntries } = details as JsonObject;
+  return {
+    type: 'compaction',
+    seq,
+    reason: String(reason),
+    method: method as SummaryMethod,
+    coveredEntries: Number(coveredEntries),
+    tokensBefore: Number(tokensBefore),
+    tokensAfter: Number(tokensAfter),
   };
 }
 

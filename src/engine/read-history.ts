@@ -1,6 +1,9 @@
 import type { Store } from '../store/store.ts';
 import type { Entry } from '../transcript/entry.ts';
 
+/** For surfaces: the bytes of a history, whatever its length. */
+export { exportParts } from '../store/export-parts.ts';
+
 const PAGE = 1000;
 
 /** Every entry of a session, branches that were left included; the header is none. */

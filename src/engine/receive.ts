@@ -9,6 +9,7 @@ import { type Command, parseCommand, type UnknownCommand } from './commands.ts';
 import type { EngineContext } from './engine-context.ts';
 import { parseResetTrigger, resetReason } from './freshness.ts';
 import { bodyOf, type InboundMessage, isShared, originOf, withTicket } from './inbound.ts';
+import { type Keyed, requestKey } from './keyed-request.ts';
 import { lastSpokenAt } from './last-spoken.ts';
 import { ownOutput } from './own-output.ts';
 import type { Profile } from './profiles.ts';
@@ -96,7 +97,7 @@ export class Receiver {
   /** As a reset by a message, for surfaces where people ask for it by themselves. */
   async renew(
     sessionKey: string,
-    { label }: { readonly label?: string | undefined } = {},
+    { label, idempotencyKey }: Keyed & { readonly label?: string | undefined } = {},
   ): Promise<SessionRecord> {
     const { context, agents } = this.#options;
     const { inbox } = context.store;
@@ -105,7 +106,9 @@ export class Receiver {
     const systemPrompt = await systemPromptFor(agentOptions(agents, agentId));
     const settings = { ...(systemPrompt !== '' && { systemPrompt }), ...(label !== undefined && { label }) };
     const body = { command: 'new' };
-    const inbound = { sessionKey, source: 'owner', body, class: 'command', create: { settings } } as const;
+    const keyed = idempotencyKey === undefined ? {} : { idempotencyKey: requestKey(idempotencyKey) };
+    const from = { sessionKey, source: 'owner', ...keyed };
+    const inbound = { ...from, body, class: 'command', create: { settings } } as const;
     const route = { sessionKey, agentId, options: {} };
     const { inboxId, sessionId } = await this.#put(route, { ...inbound, reset: resetBy(ASKED) });
     await inbox.settle(inboxId, 'done', { command: 'new', text: '' });

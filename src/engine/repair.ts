@@ -11,11 +11,19 @@ export interface Repaired {
   readonly damagedAt: number | null;
 }
 
-/** Everything that still verifies goes on in a new session; the damaged one stays as it is. */
-export async function repairSession(store: Store, damaged: SessionRecord): Promise<Repaired> {
+/**
+ * Everything that still verifies goes on in a new session; the damaged one stays as it is. With an id of the caller's a
+ * second try finds the first.
+ */
+export async function repairSession(
+  store: Store,
+  damaged: SessionRecord,
+  { id: named }: { readonly id?: string | undefined } = {},
+): Promise<Repaired> {
   const { entries, corruptAt, header, issues } = await readable(store, damaged.id);
   const cwd = header?.cwd;
   const { id } = await store.create({
+    ...(named !== undefined && { id: named }),
     key: damaged.sessionKey,
     parentId: damaged.id,
     ...(cwd !== undefined && { cwd }),
@@ -23,9 +31,18 @@ export async function repairSession(store: Store, damaged: SessionRecord): Promi
   const copied = await copyHistory(store, id, entries, { blobsFrom: { store, id: damaged.id } });
   const damagedAt = damaged.corruptAt ?? corruptAt ?? issues?.examples[0]?.offset ?? null;
   const data = { from: damaged.id, entries: copied, damagedAt };
-  await store.append(id, [{ type: 'custom', customType: 'reprise.repair', data }]);
+  await store
+    .append(id, [{ type: 'custom', customType: 'reprise.repair', data }], { key: NOTED })
+    .catch(unlessNoted);
   if (damaged.active) await store.activate(damaged.sessionKey, id);
   return { repaired: id, from: damaged.id, entries: copied, damagedAt };
+}
+
+const NOTED = 'repair';
+
+/** The first try may have known another place of the damage. */
+function unlessNoted(error: unknown): void {
+  if (!(error instanceof RepriseError) || error.code !== 'KEY_REUSED') throw error;
 }
 
 export function repairedText({ repaired, from, entries, damagedAt }: Repaired): string {

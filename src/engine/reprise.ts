@@ -30,6 +30,7 @@ import { EngineContext } from './engine-context.ts';
 import type { DoneEvent, ErrorEvent, SessionEvent } from './events.ts';
 import { Hub } from './hub.ts';
 import type { InboundMessage } from './inbound.ts';
+import type { Keyed } from './keyed-request.ts';
 import { type LaneLimits, Lanes } from './lanes.ts';
 import { type CompactionTrigger, type ProfileFor, type ProfileName, profileResolver } from './profiles.ts';
 import { type Received, type ReceiveOptions, Receiver } from './receive.ts';
@@ -206,7 +207,7 @@ export class Reprise implements AsyncDisposable {
   }
 
   /** A new session in the place of a key's; the old one is kept and linked, and `undo` brings it back. */
-  async renew(key: string, options: { readonly label?: string } = {}): Promise<Session> {
+  async renew(key: string, options: Keyed & { readonly label?: string } = {}): Promise<Session> {
     this.#context.assertOpen();
     return this.#session(await this.#receiver.renew(normalizeSessionKey(key), options));
   }

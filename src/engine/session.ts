@@ -22,6 +22,7 @@ import { pathEntries } from '../transcript/tree.ts';
 import {
   type CompactionPreview,
   commitCompaction,
+  compactedBefore,
   planFor,
   prepareCompaction,
   previewOf,
@@ -32,6 +33,7 @@ import { type Explanation, explainTurn } from './explain.ts';
 import { forkSession } from './fork-session.ts';
 import { compactionLimits } from './guard.ts';
 import { bodyOf, type UserInput, withTicket } from './inbound.ts';
+import { findRequested, type Keyed, requestKey } from './keyed-request.ts';
 import { newestContext } from './newest-context.ts';
 import { readHistory } from './read-history.ts';
 import { type SayAgainOptions, sayAgain } from './say-again.ts';
@@ -40,10 +42,11 @@ import type { QueueSettings } from './session-settings.ts';
 import { parseSettingsPatch } from './settings-patch.ts';
 import { standingOf } from './standing.ts';
 import { type StopOptions, type StopResult, stopSession } from './stop-session.ts';
+import { type StepRequest, takeStep, type UndoResult } from './take-step.ts';
 import { type SessionTotals, totalsOf } from './totals.ts';
 import { type ContextView, makeView, type TokenSplit, viewContext } from './turn-context.ts';
 import { startTurn, type TurnStream } from './turn-stream.ts';
-import { type BranchPlace, branchStep, type EntryStep, redoStep, type Step, undoStep } from './undo.ts';
+import { type BranchPlace, branchStep, type EntryStep, redoStep, undoStep } from './undo.ts';
 
 export interface SendOptions {
   readonly idempotencyKey?: string;
@@ -69,20 +72,12 @@ export interface ContextReport {
   readonly isPart?: true;
 }
 
-export interface CompactRequest {
+export interface CompactRequest extends Keyed {
   /** What the summary should keep above all. */
   readonly focus?: string;
   readonly signal?: AbortSignal;
 }
 
-export interface UndoResult {
-  /** Null: there is nothing left to undo or redo. */
-  readonly undone: 'turn' | 'compaction' | 'reset' | null;
-  /** Of a reset: the session the key stands for now. */
-  readonly sessionId?: string;
-}
-
-const GONE: ReadonlySet<string> = new Set(['GONE', 'SESSION_NOT_FOUND']);
 /** Pins stand in every request, so they may not take it over. */
 const MAX_PIN_SHARE = 0.25;
 
@@ -207,26 +202,30 @@ export class Session {
    * One step back: the last turn, or the last compaction with every turn since kept. Where nothing is left, the reset
    * that made this session: the key is given back to the one before.
    */
-  async undo({ anyway = false }: { readonly anyway?: boolean } = {}): Promise<UndoResult> {
-    return this.#step('undo', async (all) => {
-      const step = undoStep(all, (await this.record()).parentId);
+  async undo({ anyway = false, ...keyed }: Keyed & { readonly anyway?: boolean } = {}): Promise<UndoResult> {
+    const find: StepRequest['find'] = async (all, { parentId }) => {
+      const step = undoStep(all, parentId);
       if (step?.kind === 'compaction' && !anyway) await this.#assertFits(all, step);
       return step;
-    });
+    };
+    return this.#step({ asked: 'undo', find, ...keyed });
   }
 
   /** Goes on at another place of the tree: a branch that was left. `redo` goes back to where it was. */
-  async branch(entryId: string, { place }: { readonly place?: BranchPlace } = {}): Promise<void> {
-    await this.#step('undo', async (all) => branchStep(all, entryId, place));
+  async branch(
+    entryId: string,
+    { place, ...keyed }: Keyed & { readonly place?: BranchPlace } = {},
+  ): Promise<void> {
+    await this.#step({ asked: 'branch', find: async (all) => branchStep(all, entryId, place), ...keyed });
   }
 
   /** Takes the last undo back, as long as nothing was said since. */
-  async redo(): Promise<UndoResult> {
-    return this.#step('redo', async (all) => redoStep(all));
+  async redo(keyed: Keyed = {}): Promise<UndoResult> {
+    return this.#step({ asked: 'redo', find: async (all) => redoStep(all), ...keyed });
   }
 
   /** Keeps an entry's text in every later context, word for word. */
-  async pin(entryId: string): Promise<readonly Pin[]> {
+  async pin(entryId: string, keyed: Keyed = {}): Promise<readonly Pin[]> {
     const entry = (await this.#all()).find(({ id }) => id === entryId);
     if (entry === undefined)
       throw new RepriseError('NOT_FOUND', `no entry ${entryId} in this session`, {
@@ -235,7 +234,8 @@ export class Session {
     const { message, content } = entry;
     const text = contentText(isObject(message) ? message['content'] : content);
     if (text === '') throw new RepriseError('INVALID_INPUT', `entry ${entryId} has no text to pin`);
-    const pins = [...(await this.pins()), { entryId, text }];
+    const others = (await this.pins()).filter((pin) => pin.entryId !== entryId);
+    const pins = [...others, { entryId, text }];
     const { budget } = await this.context();
     const tokens = pins.reduce((sum, pin) => sum + estimateTextTokens(pin.text), 0);
     if (tokens > budget * MAX_PIN_SHARE) {
@@ -248,11 +248,11 @@ export class Session {
         },
       });
     }
-    return this.#writePin(entryId, text);
+    return this.#writePin(entryId, text, keyed);
   }
 
-  async unpin(entryId: string): Promise<readonly Pin[]> {
-    return this.#writePin(entryId, '');
+  async unpin(entryId: string, keyed: Keyed = {}): Promise<readonly Pin[]> {
+    return this.#writePin(entryId, '', keyed);
   }
 
   async pins(): Promise<readonly Pin[]> {
@@ -322,8 +322,14 @@ export class Session {
     return { view, frame, limits };
   }
 
-  async #compact(lease: Lease, request: CompactRequest): Promise<CompactionEvent | null> {
+  async #compact(
+    lease: Lease,
+    { idempotencyKey, ...request }: CompactRequest,
+  ): Promise<CompactionEvent | null> {
     const { store, hub, options } = this.#context;
+    const key = idempotencyKey === undefined ? undefined : requestKey(idempotencyKey);
+    const done = key === undefined ? undefined : await findRequested(store, this.id, key);
+    if (done !== undefined) return compactedBefore(done);
     const { view, limits, frame } = await this.#planning();
     const { breaker } = this.#runner;
     const summarise = breaker.summariser(frame.model, options.summaryTimeoutMs);
@@ -338,35 +344,13 @@ export class Session {
     if (prepared === undefined) return null;
     if (summarise !== undefined) breaker.report(prepared.draft.method);
     const current = await viewContext(store, this.id, frame);
-    const event = await commitCompaction({ store, sessionId: this.id, lease }, prepared, current);
+    const event = await commitCompaction({ store, sessionId: this.id, lease, key }, prepared, current);
     if (event !== undefined) hub.publish({ sessionId: this.id, event });
     return event ?? null;
   }
 
-  async #step(
-    reason: 'undo' | 'redo',
-    find: (all: readonly Entry[]) => Promise<Step | undefined>,
-  ): Promise<UndoResult> {
-    return this.#runner.lane.run(async ({ epoch }) => {
-      const step = await find(await this.#all());
-      if (step === undefined) return { undone: null };
-      if (step.kind === 'reset') return this.#moveKey(step.sessionId, reason);
-      await this.#context.store.append(this.id, [step.entry], { epoch });
-      return { undone: step.kind };
-    });
-  }
-
-  /** Only by the session that has the key: otherwise it has moved on since, and this would undo something else. */
-  async #moveKey(sessionId: string, reason: 'undo' | 'redo'): Promise<UndoResult> {
-    const { store } = this.#context;
-    const other = await store.get(sessionId).catch((error: unknown) => {
-      if (error instanceof RepriseError && GONE.has(error.code)) return undefined;
-      throw error;
-    });
-    const { active } = await this.record();
-    if (!active || other?.sessionKey !== this.key) return { undone: null };
-    await store.activate(this.key, sessionId, { reason });
-    return { undone: 'reset', sessionId };
+  #step(request: StepRequest): Promise<UndoResult> {
+    return takeStep({ store: this.#context.store, lane: this.#runner.lane, sessionId: this.id }, request);
   }
 
   /** Says so before it brings back more than fits: the next turn would only compact it again. */
@@ -388,9 +372,10 @@ export class Session {
     });
   }
 
-  async #writePin(entryId: string, text: string): Promise<readonly Pin[]> {
-    const data = { entryId, text };
-    await this.#context.store.append(this.id, [{ type: 'custom', customType: 'reprise.pin', data }]);
+  async #writePin(entryId: string, text: string, { idempotencyKey }: Keyed): Promise<readonly Pin[]> {
+    const entry = { type: 'custom', customType: 'reprise.pin', data: { entryId, text } };
+    const keyed = idempotencyKey === undefined ? {} : { key: requestKey(idempotencyKey) };
+    await this.#context.store.append(this.id, [entry], keyed);
     return this.pins();
   }
 }

@@ -32,7 +32,7 @@ export function undoStep(all: readonly Entry[], parentId?: string): Step | undef
 }
 
 /** A session made by a reset knows why; one that was forked or made under the same name has nobody to go back to. */
-function wasReset(all: readonly Entry[]): boolean {
+export function wasReset(all: readonly Entry[]): boolean {
   const first = all.find((entry) => activation(entry) !== undefined && activation(entry)?.['counter'] !== 0);
   return first !== undefined && typeof activation(first)?.['reason'] === 'string';
 }
@@ -134,7 +134,7 @@ export function redoStep(all: readonly Entry[]): Step | undefined {
 }
 
 /** The session that took the place of this one last. */
-function resetTo(all: readonly Entry[]): string | undefined {
+export function resetTo(all: readonly Entry[]): string | undefined {
   const isReset = ({ type, customType }: Entry): boolean =>
     type === 'custom' && customType === 'reprise.reset';
   const data = all.findLast(isReset)?.['data'];

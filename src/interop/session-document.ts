@@ -1,9 +1,10 @@
+import { exportParts } from '../store/export-parts.ts';
 import { loadBlobs } from '../store/load-blobs.ts';
 import type { SessionRecord, Store } from '../store/store.ts';
 import { hydrateBlobs } from '../transcript/blobs.ts';
 import type { Entry, SessionHeader } from '../transcript/entry.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
-import { parseTranscript } from '../transcript/reader.ts';
+import { readTranscript } from '../transcript/reader.ts';
 import { redactJson } from '../transcript/redact.ts';
 
 /** One session as exports see it: whole, with everything that is kept beside its lines put back. */
@@ -29,7 +30,7 @@ export interface SessionDocument {
 
 export async function loadDocument(store: Store, record: SessionRecord): Promise<SessionDocument> {
   const { id, agentId, sessionKey, label, title, settings, active, messageCount, tokenEstimate } = record;
-  const { header, entries, corruptAt } = parseTranscript(await store.exportSession(id), { sessionId: id });
+  const { header, entries, corruptAt } = await readTranscript(exportParts(store, record), { sessionId: id });
   const whole = hydrateBlobs(entries, await loadBlobs(store, id, entries));
   const said = whole.filter(({ type }) => type === 'message').map(entryTime);
   const { importedFrom: _, ...chosen } = settings;

@@ -71,10 +71,6 @@ export interface ServerEnv {
     /** The text of the body, within its limits and fit to be parsed; empty where there is none. */
     bodyText: string;
     principal: Principal | undefined;
-    /** It failed and may have been done all the same. */
-    isUnknown?: boolean;
-    /** What it does is found again by its key: whatever became of the first try, a second one is safe. */
-    isRepeatable?: boolean;
   };
 }
 

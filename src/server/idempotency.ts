@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Context, MiddlewareHandler } from 'hono';
+import type { MiddlewareHandler } from 'hono';
 import { RepriseError } from '../errors.ts';
 import { routeOf } from './access.ts';
 import type { ServerEnv } from './context.ts';
@@ -107,7 +107,7 @@ export function idempotent(answers: Idempotency): MiddlewareHandler<ServerEnv> {
     }
     try {
       await next();
-      answers.end(key, isFinal(c) ? await keep(c.res) : undefined);
+      answers.end(key, isFinal(c.res) ? await keep(c.res) : undefined);
     } catch (error) {
       answers.end(key);
       throw error;
@@ -117,14 +117,11 @@ export function idempotent(answers: Idempotency): MiddlewareHandler<ServerEnv> {
 }
 
 /**
- * What a retry should hear again: done, or refused for what was asked. What may go better next time is tried again.
- * After a POST whose outcome is unknown only a look tells, unless its work is found by its key; PATCH and DELETE can be
- * done twice.
+ * What a retry should hear again: done, or refused for what was asked. What may go better next time is tried again, and
+ * so is what nobody knows the outcome of: what it did is found by its key, or can be done twice (decision 59).
  */
-function isFinal(c: Context<ServerEnv>): boolean {
-  const { status } = c.res;
-  if (status < 300 || status === 400 || status === 404 || status === 410 || status === 422) return true;
-  return c.req.method === 'POST' && c.get('isUnknown') === true && c.get('isRepeatable') !== true;
+function isFinal({ status }: Response): boolean {
+  return status < 300 || status === 400 || status === 404 || status === 410 || status === 422;
 }
 
 async function keep(response: Response): Promise<Answer> {

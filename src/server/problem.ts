@@ -21,7 +21,6 @@ export function answerProblem({
     const problem = problemOf(error, c.req.path);
     if (error.code === 'INTERNAL')
       logger.error({ requestId: c.get('requestId'), route: c.get('route'), err: error.cause }, 'a bug');
-    if (error.outcome === 'unknown') c.set('isUnknown', true);
     const headers = headersOf(error, problem.status);
     // More may be on its way than will ever be read.
     if (problem.status === 413 || problem.status === 415) headers['Connection'] = 'close';

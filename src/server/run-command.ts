@@ -21,7 +21,6 @@ export async function runHttpCommand(
     });
   if ('unknown' in command)
     throw new RepriseError('NOT_FOUND', unknownCommandText(command), { details: { next } });
-  if (command.name === 'retry' || command.name === 'edit') c.set('isRepeatable', true);
   const { name, text, sessionId, code, turn } = await runCommand(command, {
     reprise,
     session,

@@ -3,6 +3,7 @@
 import type { Entry, SessionHeader } from '../transcript/entry.ts';
 import type { JsonObject } from '../transcript/json.ts';
 import type { Convlog, ConvlogLine } from './convlog.ts';
+import type { LinePart, LineRange } from './line-part.ts';
 import type { Notes } from './notes.ts';
 import type { Transfer } from './transfer.ts';
 
@@ -87,6 +88,8 @@ export interface Store extends AsyncDisposable {
   stats(options?: StatsOptions): Promise<StoreStats>;
   /** The stored lines in seq order with their seals, LF-terminated, blobs by reference: equal bytes on every store. */
   exportSession(id: string): Promise<Uint8Array>;
+  /** The same bytes for some seqs of it, about a megabyte at once: `exportParts` gives all of any length. */
+  exportLines(id: string, range: LineRange): Promise<LinePart>;
 }
 
 export interface StoreSupports {
@@ -114,6 +117,8 @@ export interface SessionInit {
 
 export interface ActivateOptions {
   readonly reason?: string;
+  /** Idempotency key, one of the appends of the session: where it is known nothing happens, whoever has the session key now. */
+  readonly key?: string;
 }
 
 export type SessionStatus = 'open' | 'deleted';

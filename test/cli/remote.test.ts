@@ -49,6 +49,22 @@ function run(args: readonly string[], input?: string): Ran {
   return reprise(args, { env, ...(input !== undefined && { input }) });
 }
 
+test('sums up what the models of a server used, in one of its periods', { timeout }, () => {
+  const day = new Date().toISOString().slice(0, 10);
+  const { data, from, to, stored } = JSON.parse(run(['stats', '--days', '2', '--json']).stdout);
+  for (const [by, name] of [
+    ['day', day],
+    ['agent', 'main'],
+    ['model', 'offline:offline'],
+  ])
+    expect(data).toContainEqual(expect.objectContaining({ by, name, calls: 2, turns: 2 }));
+  expect([Date.parse(to) - Date.parse(from), stored.sessions]).toEqual([86_400_000, 4]);
+  const shown = run(['stats', '--by', 'model', '--agent', 'main']);
+  expect(shown.stdout).toMatch(/^model +calls[^\n]*\noffline:offline +2 /);
+  expect(shown.stderr).toContain('--days');
+  expect(run(['stats', '--days', '400'])).toMatchObject({ status: 2 });
+});
+
 test('lists, shows and searches what a server has, by the same refs', { timeout }, () => {
   const { data } = JSON.parse(run(['ls', '--json', '--agent', 'helper']).stdout) as { data: unknown[] };
   expect(data).toEqual([expect.objectContaining({ id: 'other', label: 'shed' })]);

@@ -47,6 +47,7 @@ describe('a command', () => {
     expect((await run(at, '/help /ls')).text).toBe(
       '/sessions [filter]: recent sessions; * marks the current one (also /list, /ls)',
     );
+    expect((await run(at, '/help retry')).text).toMatch(/^\/retry: [^\n]+\nRefused, .*result of a child/);
     expect(await run(at, '/help sessions', { surface: 'channel' })).toMatchObject({ code: 'INVALID_INPUT' });
   });
 });

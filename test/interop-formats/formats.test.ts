@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type JsonObject, parseTranscript, type Store } from '../../src/index.ts';
 import { safeName, writeFileSafely } from '../../src/interop/export/file-writer.ts';
-import { EXPORT_FORMATS, type ExportFormat } from '../../src/interop/export/formats.ts';
+import { EXPORT_FORMATS, type ExportFormat, renderSession } from '../../src/interop/export/formats.ts';
 import { loadDocument, redactDocument } from '../../src/interop/session-document.ts';
 import { validateAnthropicMessages } from '../../src/testing/index.ts';
 import { fillStore, freshFolder, freshStore, importFrom } from '../support/interop-home.ts';
@@ -15,10 +15,8 @@ async function render(
   options: { full?: boolean; seals?: boolean; redact?: boolean } = {},
 ): Promise<string> {
   const document = await loadDocument(store, await store.get(id));
-  return EXPORT_FORMATS[format].render(
-    options.redact === true ? redactDocument(document) : document,
-    options,
-  );
+  const shown = options.redact === true ? redactDocument(document) : document;
+  return [...renderSession(shown, format, options)].join('');
 }
 
 async function say(store: Store, id: string, ...contents: readonly unknown[]): Promise<void> {

@@ -119,7 +119,7 @@ describe('a mutation with an Idempotency-Key', () => {
     expect(bad.headers['idempotency-key']).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  test('whose outcome is unknown is 503 that says so, also when asked again; a PATCH is tried again', async () => {
+  test('whose outcome is unknown is 503 that says so, and is tried again with the same key', async () => {
     const store = await openMemoryStore({});
     let fails = true;
     const failing = new Proxy(store, {
@@ -145,10 +145,7 @@ describe('a mutation with an Idempotency-Key', () => {
     expect(Number(first.headers['retry-after'])).toBeGreaterThan(0);
     expect((await server.ask(path, patch)).status).toBe(503);
     fails = false;
-    expect(await server.ask(`${path}/fork`, fork)).toMatchObject({
-      status: 503,
-      json: { outcome: 'unknown' },
-    });
+    expect((await server.ask(`${path}/fork`, fork)).status).toBe(201);
     expect((await server.ask(path, patch)).status).toBe(200);
   });
 });

@@ -91,11 +91,27 @@ export const brokenStores: readonly BrokenStore[] = [
     }),
   ),
 
+  broken(
+    'gives the first lines again where later ones were asked for',
+    'an export in parts is the export, wherever it is begun and ended',
+    (_store, right) => ({
+      exportLines: async (id, { to }) => ({
+        ...(await right.exportLines(id, { from: 1, to })),
+        next: to + 1,
+      }),
+    }),
+  ),
+
   // Idempotency keys
   broken(
     'forgets idempotency keys',
     'the same key and body again get the same seqs, and nothing is written twice',
     (_store, right) => ({ write: (session, entries, hash) => right.write(session, entries, hash) }),
+  ),
+  broken(
+    'gives a session key again to whoever asks a second time',
+    'an activation under a key happens once, whoever has the session key when it is asked for again',
+    (_store, right) => ({ activate: (key, id, { reason = '' } = {}) => right.activate(key, id, { reason }) }),
   ),
   broken(
     'forgets idempotency keys on reopen',

@@ -11,6 +11,7 @@ import { type ErrorCode, RepriseError } from '../../src/errors.ts';
 import { DEFAULT_AGENT_ID, parseSessionId } from '../../src/keys/ids.ts';
 import { normalizeSessionKey, parseSessionKey } from '../../src/keys/session-key.ts';
 import type { StoredConvlogLine } from '../../src/store/convlog.ts';
+import type { LinePart, LineRange } from '../../src/store/line-part.ts';
 import type { Note, Notes } from '../../src/store/notes.ts';
 import type * as port from '../../src/store/store.ts';
 import { LIVE_EVENT_BYTES } from '../../src/store/store.ts';
@@ -185,12 +186,15 @@ export class PlainStore implements port.Store {
   async activate(
     key: string,
     id: string,
-    { reason }: port.ActivateOptions = {},
+    { reason, key: appendKey }: port.ActivateOptions = {},
   ): Promise<port.SessionRecord> {
     const session = this.find(id);
+    if (appendKey !== undefined && session.keys.has(appendKey)) return this.record(session);
     if (session.deleted) throw fail('SESSION_DELETED', `${id} is deleted`);
     this.data.active.set(normalizeSessionKey(key), session.id);
-    this.note(session, 'activate', { key: session.key, ...(reason !== undefined && { reason }) });
+    const data = { key: session.key, ...(reason !== undefined && { reason }) };
+    const entries = [{ type: 'custom', customType: 'reprise.activate', data }];
+    this.write(session, entries, hashOf(entries), appendKey);
     return this.record(session);
   }
 
@@ -747,6 +751,12 @@ export class PlainStore implements port.Store {
 
   async exportSession(id: string): Promise<Uint8Array> {
     return Buffer.from(this.find(id).lines.join(''));
+  }
+
+  async exportLines(id: string, { from, to }: LineRange): Promise<LinePart> {
+    const { lines } = this.find(id);
+    const some = lines.slice(from - 1, Math.min(to, from + 2));
+    return { bytes: Buffer.from(some.join('')), next: Math.max(from, from + some.length) };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

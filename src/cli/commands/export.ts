@@ -4,12 +4,17 @@ import { resolveRef } from '../../engine/ref.ts';
 import { RepriseError } from '../../errors.ts';
 import { exportLayout, LAYOUT_NAMES } from '../../interop/export/export-layout.ts';
 import { prepareFolder, writeFileSafely } from '../../interop/export/file-writer.ts';
-import { EXPORT_FORMATS, type ExportFormat, isExportFormat } from '../../interop/export/formats.ts';
+import {
+  EXPORT_FORMATS,
+  type ExportFormat,
+  isExportFormat,
+  renderSession,
+} from '../../interop/export/formats.ts';
 import { loadDocument, redactDocument, type SessionDocument } from '../../interop/session-document.ts';
 import type { SessionRecord, Store } from '../../store/store.ts';
 import { openHome } from '../home.ts';
 import type { Options } from '../options.ts';
-import { escapeForTerminal, print, say } from '../print.ts';
+import { print, printPieces, say } from '../print.ts';
 import { Progress } from '../progress.ts';
 
 interface ExportOptions extends Options {
@@ -115,10 +120,9 @@ async function toFile(
   const loaded = await loadDocument(store, record);
   tellDamage(loaded);
   const document = redact === true ? redactDocument(loaded) : loaded;
-  const text = EXPORT_FORMATS[format].render(document, { full: full === true, seals: seals === true });
+  const text = renderSession(document, format, { full: full === true, seals: seals === true });
   if (file !== undefined) await writeFileSafely(file, text, { force: force === true });
-  // On a terminal nothing that was said may act; a pipe gets the bytes.
-  else process.stdout.write(process.stdout.isTTY ? escapeForTerminal(text) : text);
+  else await printPieces(text);
   return [{ id: record.id, title: document.title, file: file ?? '-' }];
 }
 

@@ -1,5 +1,5 @@
 import { count } from '../../engine/commands/command-context.ts';
-import { UsageCounter, type UsageFact, type UsageSum } from '../../engine/usage-counter.ts';
+import { UsageCounter, type UsageFact } from '../../engine/usage-counter.ts';
 import { added, NOTHING_USED } from '../../engine/usage-sums.ts';
 import { RepriseError } from '../../errors.ts';
 import type { SessionRecord, Store } from '../../store/store.ts';
@@ -9,17 +9,10 @@ import { countOption, type Options, textOption } from '../options.ts';
 import { escapeForTerminal, print, printPage, say, style } from '../print.ts';
 import { Progress } from '../progress.ts';
 import { type Cell, table } from '../table.ts';
+import { type By, rowJson, type StatsRow, showTables, TABLES } from './stats-tables.ts';
 
 const PAGE = 500;
 const DAY_MS = 86_400_000;
-const TABLES = ['day', 'agent', 'model'] as const;
-type By = (typeof TABLES)[number];
-
-interface Row {
-  readonly by: By;
-  readonly name: string;
-  sum: UsageSum;
-}
 
 interface Sizes {
   sessions: number;
@@ -33,8 +26,11 @@ export async function stats(options: Options): Promise<void> {
   const days = countOption('--days', options['days']);
   const since = days === undefined ? '' : dayOf(Date.now() - (days - 1) * DAY_MS);
   const agentId = textOption(options['agent']);
+  const url = textOption(options['url']);
+  if (url !== undefined)
+    return (await import('./remote-stats.ts')).remoteStats(url, options, { tables, since, agentId });
   await using store = await openHome(options);
-  const sums = new Map<string, Row>();
+  const sums = new Map<string, StatsRow>();
   const sizes = new Map<string, Sizes>();
   const { sessions: total, search } = await store.stats({ search: true });
   let done = 0;
@@ -61,9 +57,10 @@ export async function stats(options: Options): Promise<void> {
   const rows = [...sums.values()].filter(({ by }) => tables.includes(by)).sort(inOrder);
   const stored = [...sizes].map(([agent, size]) => ({ agent, ...size }));
   if (options['json'] === true)
-    printPage(rows.map(toJson), { lastId: rows.at(-1)?.name ?? null, sizes: stored, search });
+    printPage(rows.map(rowJson), { lastId: rows.at(-1)?.name ?? null, sizes: stored, search });
   else {
-    show(tables, rows, stored);
+    showTables(tables, rows);
+    showSizes(stored);
     if (search !== undefined)
       print(
         style(
@@ -118,31 +115,17 @@ function sizeOf(sizes: Map<string, Sizes>, { agentId, messageCount }: SessionRec
   return size;
 }
 
-function add(sums: Map<string, Row>, by: By, name: string, fact: UsageFact): void {
+function add(sums: Map<string, StatsRow>, by: By, name: string, fact: UsageFact): void {
   const key = `${by} ${name}`;
-  const row = sums.get(key) ?? { by, name, sum: NOTHING_USED };
-  sums.set(key, row);
-  row.sum = added(row.sum, fact.add);
-}
-
-function toJson({ by, name, sum }: Row): object {
-  const { calls, input, output, cacheRead, cacheWrite, totalTokens, cost, ...happened } = sum;
-  const usage = {
-    input,
-    output,
-    cacheRead,
-    cacheWrite,
-    totalTokens,
-    ...(cost > 0 && { cost: { total: cost } }),
-  };
-  return { by, name, calls, usage, ...happened };
+  const sum = added(sums.get(key)?.sum ?? NOTHING_USED, fact.add);
+  sums.set(key, { by, name, sum });
 }
 
 function dayOf(at: number): string {
   return new Date(at).toISOString().slice(0, 10);
 }
 
-function inOrder(a: Row, b: Row): number {
+function inOrder(a: StatsRow, b: StatsRow): number {
   if (a.by !== b.by) return TABLES.indexOf(a.by) - TABLES.indexOf(b.by);
   return a.by === 'day' ? a.name.localeCompare(b.name) : b.sum.totalTokens - a.sum.totalTokens;
 }
@@ -156,28 +139,7 @@ function tablesOf(by: unknown): readonly By[] {
   });
 }
 
-function show(
-  tables: readonly By[],
-  rows: readonly Row[],
-  sizes: readonly ({ agent: string } & Sizes)[],
-): void {
-  if (rows.length === 0) say('no turn is on record');
-  for (const by of tables) {
-    const own = rows.filter((row) => row.by === by);
-    if (own.length === 0) continue;
-    const lines = own.map(({ name, sum }): Cell[] => {
-      const { calls, input, output, cacheRead, cacheWrite, cost, turns, failed } = sum;
-      const price = cost === 0 ? '' : cost.toFixed(4);
-      const used = [calls, input + cacheRead + cacheWrite, cacheRead, output, price];
-      // What no model has done has no place in its row.
-      const done = by === 'model' ? [] : [sum.guardSteps, sum.compactions, sum.repairs];
-      return [name, ...used, turns, failed, ...done];
-    });
-    const done = by === 'model' ? [] : ['shortened', 'summed up', 'repaired'];
-    const head = [by, 'calls', 'tokens in', 'cached', 'tokens out', 'cost', 'turns', 'failed', ...done];
-    for (const line of table(head, lines)) print(line);
-    print('');
-  }
+function showSizes(sizes: readonly ({ agent: string } & Sizes)[]): void {
   const stored = sizes.map(({ agent, ...size }): Cell[] => [agent, size.sessions, size.messages, size.bytes]);
   for (const line of table(['stored', 'sessions', 'messages', 'bytes'], stored)) print(line);
   const all = sizes.reduce((sum, { bytes }) => sum + bytes, 0);

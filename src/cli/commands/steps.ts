@@ -1,7 +1,7 @@
 import { oneLine } from '../../engine/commands/command-context.ts';
 import { entryNamed } from '../../engine/commands/read-entries.ts';
-import type { UndoResult } from '../../engine/session.ts';
 import { stopText } from '../../engine/stop-session.ts';
+import type { UndoResult } from '../../engine/take-step.ts';
 import { RepriseError } from '../../errors.ts';
 import { openBackend } from '../backend.ts';
 import { openLocalBackend } from '../local-backend.ts';

@@ -2,6 +2,7 @@ import { type ErrorCode, RepriseError } from '../../errors.ts';
 import type { Model } from '../../models/model.ts';
 import type { InboxItem, Store } from '../../store/store.ts';
 import type { CommandName, Surface } from '../commands.ts';
+import type { Keyed } from '../keyed-request.ts';
 import type { Session } from '../session.ts';
 import type { TurnStream } from '../turn-stream.ts';
 
@@ -9,7 +10,7 @@ import type { TurnStream } from '../turn-stream.ts';
 export interface CommandHost {
   readonly store: Store;
   session(ref: string | { readonly id: string }): Promise<Session>;
-  renew(key: string, options?: { readonly label?: string }): Promise<Session>;
+  renew(key: string, options?: Keyed & { readonly label?: string }): Promise<Session>;
 }
 
 export interface CommandContext {
@@ -46,6 +47,16 @@ export interface CommandResult extends CommandAnswer {
 }
 
 export type CommandHandler = (args: string, context: CommandContext) => Promise<CommandAnswer>;
+
+/** For what is done once however often the request for it is sent; several of one request need a name each. */
+export function keyOf(
+  { request }: { readonly request?: CommandContext['request'] | undefined },
+  part?: string,
+): Keyed {
+  if (request === undefined) return {};
+  const { idempotencyKey } = request;
+  return { idempotencyKey: part === undefined ? idempotencyKey : `${idempotencyKey} ${part}` };
+}
 
 /** What waits or runs in the session. Commands pass the queue: the row of the one that asks is no turn. */
 export async function openTurns({ reprise, session }: CommandContext): Promise<readonly InboxItem[]> {

@@ -4,12 +4,14 @@ import { estimateEntryTokens } from '../../context/estimate-message.ts';
 import { RepriseError } from '../../errors.ts';
 import type { Entry } from '../../transcript/entry.ts';
 import { pathEntries } from '../../transcript/tree.ts';
+import { type Keyed, requestKey } from '../keyed-request.ts';
 import { undoStep } from '../undo.ts';
 import {
   type CommandAnswer,
   type CommandContext,
   type CommandHandler,
   count,
+  keyOf,
   openTurns,
 } from './command-context.ts';
 import { readEntries } from './read-entries.ts';
@@ -23,6 +25,7 @@ export const compact: CommandHandler = async (args, context) => {
   const done = await session.compact({
     ...(signal !== undefined && { signal }),
     ...(args !== '' && { focus: args }),
+    ...keyOf(context),
   });
   if (done === null) return { text: 'Nothing to gain by it yet.' };
   return { text: `Compacted: ~${done.tokensBefore} -> ~${done.tokensAfter} tokens.` };
@@ -42,9 +45,15 @@ async function preview({ session }: CommandContext): Promise<CommandAnswer> {
 async function takeBack(context: CommandContext, anyway: boolean): Promise<CommandAnswer> {
   const { session } = context;
   const all = await readEntries(session);
-  if (undoStep(all)?.kind === 'compaction') await session.undo({ anyway });
+  const key = keyOf(context);
+  if (undoStep(all)?.kind === 'compaction' || isDone(all, key)) await session.undo({ anyway, ...key });
   else if (!(await appendUndo(context, all, anyway))) return { text: 'No compaction is in force.' };
   return { text: 'Took back the last compaction; every turn since is kept.' };
+}
+
+/** Sent again: what it took back the first time stands there, and is all it takes back. */
+function isDone(all: readonly Entry[], { idempotencyKey }: Keyed): boolean {
+  return idempotencyKey !== undefined && all.some(({ seal }) => seal?.k === requestKey(idempotencyKey));
 }
 
 async function appendUndo(context: CommandContext, all: readonly Entry[], anyway: boolean): Promise<boolean> {
@@ -68,6 +77,10 @@ async function appendUndo(context: CommandContext, all: readonly Entry[], anyway
   const { details, ...rest } = undone;
   const entry = { type: 'compaction', ...rest, details: { ...details, pins: pinsInForce(all) } };
   // A turn that began meanwhile has moved the leaf, so this is refused; one that begins later sees it.
-  await reprise.store.append(session.id, [entry], { expectedLeaf: path.at(-1)?.id ?? null });
+  const { idempotencyKey } = keyOf(context);
+  await reprise.store.append(session.id, [entry], {
+    expectedLeaf: path.at(-1)?.id ?? null,
+    ...(idempotencyKey !== undefined && { key: requestKey(idempotencyKey) }),
+  });
   return true;
 }

@@ -21,7 +21,8 @@ export const help: CommandHandler = async (args, { surface }) => {
   if (row === undefined || !row.surfaces.includes(surface))
     throw refuse(`there is no command "${args}" here`, '/help lists what there is.');
   const also = row.aliases.map((name) => `/${name}`).join(', ');
-  return { text: `${commandUsage(row)}: ${row.help}${also === '' ? '' : ` (also ${also})`}` };
+  const refused = row.refused === undefined ? '' : `\n${row.refused}`;
+  return { text: `${commandUsage(row)}: ${row.help}${also === '' ? '' : ` (also ${also})`}${refused}` };
 };
 
 export const history: CommandHandler = async (args, { session }) => {

@@ -2,9 +2,17 @@ import { RepriseError } from '../../errors.ts';
 import { buildAgentMainSessionKey } from '../../keys/build.ts';
 import { parseSessionKey } from '../../keys/session-key.ts';
 import type { SessionRecord } from '../../store/store.ts';
+import { keyedId } from '../keyed-id.ts';
 import { isListed, resolveRef } from '../ref.ts';
 import { repairedText, repairSession } from '../repair.ts';
-import { type CommandContext, type CommandHandler, count, oneLine, refuse } from './command-context.ts';
+import {
+  type CommandContext,
+  type CommandHandler,
+  count,
+  keyOf,
+  oneLine,
+  refuse,
+} from './command-context.ts';
 import { entryNamed } from './read-entries.ts';
 import { sessionFacts, sessionName } from './session-line.ts';
 
@@ -14,9 +22,9 @@ const MAX_LABEL = 100;
 const SNIPPET_CHARS = 160;
 const MAX_HITS = 20;
 
-export const begin: CommandHandler = async (args, { reprise, session }) => {
+export const begin: CommandHandler = async (args, { reprise, session, request }) => {
   const label = oneLine(args, MAX_LABEL);
-  const made = await reprise.renew(session.key, label === '' ? {} : { label });
+  const made = await reprise.renew(session.key, { ...(label !== '' && { label }), ...keyOf({ request }) });
   const name = label === '' ? 'A new session' : `A new session, "${label}"`;
   return { text: `${name}; the old one is kept.`, sessionId: made.id };
 };
@@ -52,9 +60,10 @@ export const switchTo: CommandHandler = async (args, { reprise, session }) => {
   return { text, sessionId: record.id };
 };
 
-export const fork: CommandHandler = async (args, { session }) => {
+export const fork: CommandHandler = async (args, { session, request }) => {
   const at = args === '' ? {} : { at: await entryNamed(session, args) };
-  const { id } = await session.fork(at);
+  const copy = request === undefined ? {} : { id: keyedId('fork', session.id, request.idempotencyKey) };
+  const { id } = await session.fork({ ...at, ...copy });
   return { text: `Now in a copy of this session, ${id}; the original is kept.`, sessionId: id };
 };
 
@@ -103,11 +112,12 @@ export const search: CommandHandler = async (args, { reprise }) => {
   return { text: lines.join('\n') };
 };
 
-export const repair: CommandHandler = async (args, { reprise, session }) => {
+export const repair: CommandHandler = async (args, { reprise, session, request }) => {
   const damaged = args === '' ? await session.record() : await resolveRef(reprise.store, args);
   if (damaged.corruptAt === undefined && (await reprise.store.verify(damaged.id)).status !== 'corrupt')
     return { text: `"${sessionName(damaged)}" is not damaged.` };
-  const result = await repairSession(reprise.store, damaged);
+  const id = request === undefined ? undefined : keyedId('repair', damaged.id, request.idempotencyKey);
+  const result = await repairSession(reprise.store, damaged, { id });
   const text = `${repairedText(result)}.`;
   return damaged.id === session.id ? { text, sessionId: result.repaired } : { text };
 };

@@ -3,7 +3,7 @@ import { RepriseError } from '../../errors.ts';
 import type { SessionRecord } from '../../store/store.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { QUEUE_DROPS, QUEUE_MODES, type QueueSettings } from '../session-settings.ts';
-import { type CommandHandler, oneLine, refuse } from './command-context.ts';
+import { type CommandHandler, keyOf, oneLine, refuse } from './command-context.ts';
 import { entryNamed } from './read-entries.ts';
 
 const MAX_LABEL = 100;
@@ -73,19 +73,19 @@ export function queueText({ mode, debounceMs, cap, drop }: QueueSettings): strin
   return `${mode} debounce:${debounceMs / 1000}s cap:${cap} drop:${drop}`;
 }
 
-export const pin: CommandHandler = async (args, { session }) => {
+export const pin: CommandHandler = async (args, { session, request }) => {
   if (args === '') return { text: pinsText(await session.pins()) };
-  return { text: pinsText(await session.pin(await entryNamed(session, args))) };
+  return { text: pinsText(await session.pin(await entryNamed(session, args), keyOf({ request }))) };
 };
 
-export const unpin: CommandHandler = async (args, { session }) => {
+export const unpin: CommandHandler = async (args, { session, request }) => {
   const pins = await session.pins();
   if (args === '') throw refuse('/unpin wants an entry', `Write: /unpin <entry>\n${pinsText(pins)}`);
-  const gone = pins.filter(({ entryId }) => args.toLowerCase() === 'all' || entryId.startsWith(args));
-  if (gone.length === 0) throw refuse(`nothing pinned is called "${args}"`, pinsText(pins));
-  if (gone.length > 1 && args.toLowerCase() !== 'all')
-    throw refuse(`"${args}" fits ${gone.length} pins`, pinsText(gone));
-  for (const { entryId } of gone) await session.unpin(entryId);
+  const isAll = args.toLowerCase() === 'all';
+  const gone = pins.filter(({ entryId }) => isAll || entryId.startsWith(args));
+  if (gone.length === 0 && !isAll) throw refuse(`nothing pinned is called "${args}"`, pinsText(pins));
+  if (gone.length > 1 && !isAll) throw refuse(`"${args}" fits ${gone.length} pins`, pinsText(gone));
+  for (const { entryId } of gone) await session.unpin(entryId, keyOf({ request }, entryId));
   return { text: pinsText(await session.pins()) };
 };
 

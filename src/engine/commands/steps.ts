@@ -1,16 +1,22 @@
-import type { UndoResult } from '../session.ts';
 import { stopText } from '../stop-session.ts';
-import { type CommandAnswer, type CommandContext, type CommandHandler, refuse } from './command-context.ts';
+import type { UndoResult } from '../take-step.ts';
+import {
+  type CommandAnswer,
+  type CommandContext,
+  type CommandHandler,
+  keyOf,
+  refuse,
+} from './command-context.ts';
 
 export const undo: CommandHandler = async (args, context) =>
   stepped(context, {
-    step: () => context.session.undo({ anyway: args.toLowerCase() === 'anyway' }),
+    step: () => context.session.undo({ anyway: args.toLowerCase() === 'anyway', ...keyOf(context) }),
     done: 'Took back',
     verb: 'undo',
   });
 
 export const redo: CommandHandler = async (_args, context) =>
-  stepped(context, { step: () => context.session.redo(), done: 'Brought back', verb: 'redo' });
+  stepped(context, { step: () => context.session.redo(keyOf(context)), done: 'Brought back', verb: 'redo' });
 
 async function stepped(
   { reprise, session }: CommandContext,

@@ -1,8 +1,8 @@
 import { parseSessionKey } from '../../keys/session-key.ts';
 import type { SessionDocument } from '../session-document.ts';
 import { safeName } from './file-writer.ts';
+import { renderSession } from './formats.ts';
 import { jsonFile, type Layout } from './layout.ts';
-import { v3Lines } from './v3.ts';
 
 /** Settings of ours that are no field of a SessionEntry. They are in the transcript, which passes over them. */
 const OWN_SETTINGS: ReadonlySet<string> = new Set([
@@ -22,7 +22,7 @@ export const writeClawdbot: Layout = async ({ documents, out }) => {
   for await (const document of documents) {
     const { agentId, key, active } = document;
     const name = transcriptName(document);
-    await out.write(['agents', agentId, 'sessions', name], v3Lines(document));
+    await out.write(['agents', agentId, 'sessions', name], renderSession(document, 'v3'));
     const index = byAgent.get(agentId) ?? [];
     byAgent.set(agentId, index);
     if (active) index.push([key, sessionEntry(document, name)]);

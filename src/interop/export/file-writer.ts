@@ -12,7 +12,7 @@ export interface WriteOptions {
 /** Whole or not at all, for its owner only; what is there stays unless it may be replaced. */
 export async function writeFileSafely(
   path: string,
-  content: string | Uint8Array,
+  content: string | Uint8Array | Iterable<string>,
   { force = false }: WriteOptions = {},
 ): Promise<void> {
   await replaceFile(path, force, async (temporary) => {

@@ -15,7 +15,8 @@ export interface FormatOptions {
 
 interface FormatRow {
   readonly extension: string;
-  readonly render: (document: SessionDocument, options: FormatOptions) => string;
+  /** In pieces: a long session need not be one string. */
+  readonly render: (document: SessionDocument, options: FormatOptions) => Iterable<string>;
 }
 
 export type ExportFormat = 'v3' | 'markdown' | 'html' | 'anthropic' | 'openai' | 'json';
@@ -32,6 +33,24 @@ export const EXPORT_FORMATS: Readonly<Record<ExportFormat, FormatRow>> = {
   json: { extension: 'json', render: toJson },
 };
 
+const PIECE_CHARS = 64 * 1024;
+
+/** A session in pieces that are worth writing. */
+export function* renderSession(
+  document: SessionDocument,
+  format: ExportFormat,
+  options: FormatOptions = {},
+): Generator<string> {
+  let piece = '';
+  for (const part of EXPORT_FORMATS[format].render(document, options)) {
+    piece += part;
+    if (piece.length < PIECE_CHARS) continue;
+    yield piece;
+    piece = '';
+  }
+  if (piece !== '') yield piece;
+}
+
 export function isExportFormat(name: unknown): name is ExportFormat {
   return typeof name === 'string' && Object.hasOwn(EXPORT_FORMATS, name);
 }
@@ -39,7 +58,7 @@ export function isExportFormat(name: unknown): name is ExportFormat {
 function apiMessages(format: HistoryFormat): FormatRow['render'] {
   return ({ entries }, { full = false }) => {
     const messages = rebuildHistory(full ? unsummed(entries) : entries, { format });
-    return `${JSON.stringify(messages, null, 2)}\n`;
+    return [`${JSON.stringify(messages, null, 2)}\n`];
   };
 }
 
@@ -51,8 +70,10 @@ export function unsummed(entries: readonly Entry[]): Entry[] {
   return said.map((entry, i) => ({ ...entry, parentId: said[i - 1]?.id ?? null }));
 }
 
-function toJson({ entries, header, corruptAt: _, ...session }: SessionDocument): string {
+function toJson({ entries, header, corruptAt: _, ...session }: SessionDocument): string[] {
   const plain = entries.map(({ seal: _seal, ...entry }) => entry);
   const { seal: _seal, ...head } = header;
-  return `${JSON.stringify({ format: JSON_MARK, version: 1, session, header: head, entries: plain }, null, 2)}\n`;
+  return [
+    `${JSON.stringify({ format: JSON_MARK, version: 1, session, header: head, entries: plain }, null, 2)}\n`,
+  ];
 }

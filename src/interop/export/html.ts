@@ -14,10 +14,10 @@ const POLICY = [
 ].join('; ');
 
 /** One page that needs nothing else: to read, to print, to send to somebody. Everything said is text in it. */
-export function toHtml(document: SessionDocument): string {
+export function* toHtml(document: SessionDocument): Generator<string> {
   const { id, key, createdAt, lastAt } = document;
   const title = escapeHtml(firstWords(document));
-  return `<!doctype html>
+  yield `<!doctype html>
 <html lang="und">
 <head>
 <meta charset="utf-8">
@@ -33,8 +33,9 @@ export function toHtml(document: SessionDocument): string {
 <p>${[`session ${id}`, key].map(escapeHtml).join(' · ')}<br>${time(createdAt)} to ${time(lastAt)}</p>
 </header>
 <main>
-${storyOf(document).map(itemHtml).join('\n')}
-</main>
+`;
+  for (const item of storyOf(document)) yield `${itemHtml(item)}\n`;
+  yield `</main>
 </body>
 </html>
 `;

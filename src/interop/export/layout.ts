@@ -27,7 +27,7 @@ export class LayoutFolder {
     this.#force = force;
   }
 
-  async write(path: readonly string[], content: string): Promise<void> {
+  async write(path: readonly string[], content: string | Iterable<string>): Promise<void> {
     await writeFileSafely(join(this.#folder, ...path), content, { force: this.#force });
     this.files++;
   }

@@ -3,11 +3,11 @@ import { codeBlock, escapeInline, escapeMarkdown } from './escape.ts';
 import { firstWords, type StoryItem, type StoryPart, storyOf } from './story.ts';
 
 /** For people: read it anywhere, print it, put it into a ticket. Originals of a compaction are quoted under its rule. */
-export function toMarkdown(document: SessionDocument): string {
+export function* toMarkdown(document: SessionDocument): Generator<string> {
   const { id, key, createdAt, lastAt } = document;
   const facts = [`session ${id}`, key, `${createdAt} to ${lastAt}`].map(escapeInline);
-  const body = storyOf(document).flatMap((item) => ['', ...itemLines(item)]);
-  return [`# ${escapeInline(firstWords(document))}`, '', facts.join(' · '), ...body, ''].join('\n');
+  yield `# ${escapeInline(firstWords(document))}\n\n${facts.join(' · ')}\n`;
+  for (const item of storyOf(document)) yield `\n${itemLines(item).join('\n')}\n`;
 }
 
 function itemLines(item: StoryItem): string[] {

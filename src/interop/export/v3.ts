@@ -8,8 +8,13 @@ export interface V3Options {
 }
 
 /** Plain v3, which pi and OpenClaw open: a header and one line for each entry, nothing kept elsewhere. */
-export function v3Lines({ header, entries }: SessionDocument, { seals = false }: V3Options = {}): string {
-  return [header, ...entries].map((line) => (seals ? sealedLine(line) : plainLine(line))).join('');
+export function* v3Lines(
+  { header, entries }: SessionDocument,
+  { seals = false }: V3Options = {},
+): Generator<string> {
+  const write = seals ? sealedLine : plainLine;
+  yield write(header);
+  for (const entry of entries) yield write(entry);
 }
 
 function plainLine({ seal: _, ...line }: Entry | SessionHeader): string {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { InboundMessage } from '../../engine/inbound.ts';
+import { keyedId } from '../../engine/keyed-id.ts';
 import { RepriseError } from '../../errors.ts';
 import {
   type ChatRequest,
@@ -13,7 +14,6 @@ import { type AgentParams, agentParams, sessionIdSchema } from '../../protocol/i
 import { maybe } from '../../protocol/maybe.ts';
 import { OWN_CHANNEL, type ServerApp, type ServerContext } from '../context.ts';
 import { findRecord, findSession } from '../find-session.ts';
-import { keyedId } from '../keyed-id.ts';
 import { addOperation } from '../operation.ts';
 import { eventLogs, openStream } from '../sse/open-stream.ts';
 
@@ -43,7 +43,6 @@ export function registerChat(app: ServerApp, context: ServerContext): void {
       const { agentId } = params;
       if (before !== undefined) {
         const sessionId = onlySessionId(rest);
-        c.set('isRepeatable', true);
         return openStream(c, context, async () => {
           const session = await findSession(context, { agentId, sessionId });
           const channel = given ?? OWN_CHANNEL;

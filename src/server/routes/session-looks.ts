@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { readHistory } from '../../engine/read-history.ts';
+import { exportParts, readHistory } from '../../engine/read-history.ts';
 import { followEventSchema } from '../../protocol/follow.ts';
 import { agentIdSchema, type SessionParams, sessionIdSchema, sessionParams } from '../../protocol/ids.ts';
 import { pageOf } from '../../protocol/page.ts';
@@ -15,6 +15,7 @@ import {
 import { treeNodes, treeQuery, treeSchema } from '../../protocol/tree.ts';
 import { SESSION_PATHS } from '../access.ts';
 import type { ServerApp, ServerContext } from '../context.ts';
+import { openDownload } from '../download.ts';
 import { findRecord, findSession, type Session } from '../find-session.ts';
 import { addOperation } from '../operation.ts';
 import { openFollow } from '../sse/open-stream.ts';
@@ -102,9 +103,10 @@ export function registerSessionLooks(app: ServerApp, context: ServerContext): vo
     params: sessionParams,
     answer: { type: 'application/x-ndjson', description: 'The transcript' },
     run: async ({ params, c }) => {
-      const { id } = await findRecord(context, params);
-      const bytes = await context.reprise.store.exportSession(id);
-      return c.body(bytes as Uint8Array<ArrayBuffer>, 200, {
+      const record = await findRecord(context, params);
+      const { id } = record;
+      const body = await openDownload(c, context, exportParts(context.reprise.store, record));
+      return c.body(body, 200, {
         'Content-Type': 'application/x-ndjson',
         'Content-Disposition': `attachment; filename="${id}.jsonl"`,
       });

@@ -1,4 +1,6 @@
 import type { Context } from 'hono';
+import { keyedId } from '../../engine/keyed-id.ts';
+import type { Keyed } from '../../engine/keyed-request.ts';
 import { type CommandBody, commandAnswer, commandBody } from '../../protocol/commands.ts';
 import { type SessionParams, sessionParams } from '../../protocol/ids.ts';
 import { sessionAnswerSchema, sessionView } from '../../protocol/sessions.ts';
@@ -16,7 +18,6 @@ import {
 import { SESSION_PATHS } from '../access.ts';
 import type { ServerApp, ServerContext, ServerEnv } from '../context.ts';
 import { findSession, type Session } from '../find-session.ts';
-import { keyedId } from '../keyed-id.ts';
 import { addOperation, type Operation } from '../operation.ts';
 import { runHttpCommand } from '../run-command.ts';
 
@@ -57,9 +58,9 @@ export function registerSessionSteps(app: ServerApp, context: ServerContext): vo
     'Sums up older messages, or says what that would cover',
     compactBody,
     { schema: compactAnswer, description: 'What was done; null: nothing was to gain' },
-    async (session, { focus, dryRun }) => {
+    async (session, { focus, dryRun }, c) => {
       if (dryRun === true) return { preview: await session.previewCompaction() };
-      const done = await session.compact(focus === undefined ? {} : { focus });
+      const done = await session.compact({ ...(focus !== undefined && { focus }), ...keyOf(c) });
       if (done === null) return { compaction: null };
       const { type: _type, ...compaction } = done;
       return { compaction };
@@ -71,8 +72,8 @@ export function registerSessionSteps(app: ServerApp, context: ServerContext): vo
     forkBody,
     { status: 201, schema: sessionAnswerSchema, description: 'The new session' },
     async (session, { at }, c) => {
-      const id = c.get('hasOwnKey') ? keyedId('fork', session.id, c.get('idempotencyKey')) : undefined;
-      const made = await session.fork({ ...(at !== undefined && { at }), ...(id !== undefined && { id }) });
+      const id = keyedId('fork', session.id, c.get('idempotencyKey'));
+      const made = await session.fork({ ...(at !== undefined && { at }), id });
       return { session: sessionView(made) };
     },
   );
@@ -81,8 +82,8 @@ export function registerSessionSteps(app: ServerApp, context: ServerContext): vo
     'Goes on at another place of the tree; redo goes back',
     branchBody,
     { schema: sessionAnswerSchema, description: 'The session as it is now' },
-    async (session, { entryId, place }) => {
-      await session.branch(entryId, place === undefined ? {} : { place });
+    async (session, { entryId, place }, c) => {
+      await session.branch(entryId, { ...(place !== undefined && { place }), ...keyOf(c) });
       return afterStep(session, {});
     },
     true,
@@ -92,21 +93,24 @@ export function registerSessionSteps(app: ServerApp, context: ServerContext): vo
     'Takes back the last turn, compaction or reset',
     undoBody,
     { schema: undoAnswer, description: 'What was taken back; null: nothing was left' },
-    async (session, { anyway = false }) => afterStep(session, await session.undo({ anyway })),
+    async (session, { anyway = false }, c) => afterStep(session, await session.undo({ anyway, ...keyOf(c) })),
   );
   step(
     'redo',
     'Brings back what undo took',
     NO_BODY,
     { schema: undoAnswer, description: 'What came back; null: nothing' },
-    async (session) => afterStep(session, await session.redo()),
+    async (session, _body, c) => afterStep(session, await session.redo(keyOf(c))),
   );
   const pins = { schema: pinsAnswer, description: 'What is pinned now' };
-  const pin = async (session: Session, { entryId }: { readonly entryId: string }): Promise<object> => ({
-    pins: await session.pin(entryId),
-  });
-  const unpin = async (session: Session, { entryId }: { readonly entryId: string }): Promise<object> => ({
-    pins: await session.unpin(entryId),
+  type PinWork = (
+    session: Session,
+    body: { readonly entryId: string },
+    c: Context<ServerEnv>,
+  ) => Promise<object>;
+  const pin: PinWork = async (session, { entryId }, c) => ({ pins: await session.pin(entryId, keyOf(c)) });
+  const unpin: PinWork = async (session, { entryId }, c) => ({
+    pins: await session.unpin(entryId, keyOf(c)),
   });
   step('pin', 'Keeps the text of an entry in every context, word for word', pinBody, pins, pin, true);
   step('unpin', 'Lets go of a pinned entry', pinBody, pins, unpin, true);
@@ -118,4 +122,9 @@ export function registerSessionSteps(app: ServerApp, context: ServerContext): vo
     (session, body, c) => runHttpCommand(context, session, body, c),
     true,
   );
+}
+
+/** Also one that was made for it: its answer tells it, and whoever asks again may say it. */
+function keyOf(c: Context<ServerEnv>): Keyed {
+  return { idempotencyKey: c.get('idempotencyKey') };
 }

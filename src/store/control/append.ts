@@ -8,7 +8,7 @@ import {
   knownReceipt,
 } from '../common/append-rule.ts';
 import { epochOver, runnerHolds } from '../common/refusals.ts';
-import { movesLeaf, sealEntries } from '../common/seal-entries.ts';
+import { bodyHash, movesLeaf, sealEntries } from '../common/seal-entries.ts';
 import type { ConvlogLine } from '../convlog.ts';
 import type { AppendReceipt, NewEntry } from '../store.ts';
 import type { Batch } from './batch.ts';
@@ -33,15 +33,29 @@ export function append(batch: Batch, request: LoggedAppend): AppendReceipt {
   checkEpoch(batch, row, request);
   assertLeaf(row, expectedLeaf);
   // The other side of the thread has looked at these very entries.
-  const keyed = key === undefined ? {} : { k: key, h: hash };
-  const receipt = writeEntries(batch, row, entries, { ...keyed, encode: encodeStorable });
+  const how = { encode: encodeStorable };
+  const receipt =
+    key === undefined
+      ? writeEntries(batch, row, entries, how)
+      : writeKeyed(batch, row, entries, { key, ...how });
   // Behind everything that could be refused.
   writeLog(
     batch,
     log.map((line) => ({ sessionId: id, ...line })),
   );
-  if (key !== undefined)
-    batch.rememberKey(id, key, { hash, first_seq: receipt.firstSeq, last_seq: receipt.lastSeq });
+  return receipt;
+}
+
+/** Under a key that is not known yet: whoever comes with it again is told so. */
+export function writeKeyed(
+  batch: Batch,
+  row: SessionRow,
+  entries: readonly NewEntry[],
+  { key, ...how }: Pick<WriteOptions, 'encode'> & { readonly key: string },
+): AppendReceipt {
+  const hash = bodyHash(entries);
+  const receipt = writeEntries(batch, row, entries, { ...how, k: key, h: hash });
+  batch.rememberKey(row.id, key, { hash, first_seq: receipt.firstSeq, last_seq: receipt.lastSeq });
   return receipt;
 }
 

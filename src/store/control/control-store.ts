@@ -23,6 +23,7 @@ import { acquireInTime, StoreLease } from '../common/store-lease.ts';
 import { DEFAULT_CACHE_TTL_MS } from '../common/tail-cache.ts';
 import { uuidv7 } from '../common/uuid.ts';
 import type { Convlog, ConvlogLinePage, ConvlogPage } from '../convlog.ts';
+import type { LinePart, LineRange } from '../line-part.ts';
 import type { Note, NotePage, Notes } from '../notes.ts';
 import { checkSearch } from '../search-query.ts';
 import type {
@@ -255,9 +256,17 @@ export class ControlStore implements Store {
     return this.#look('active', { key: normalizeSessionKey(key) });
   }
 
-  async activate(key: string, id: string, { reason }: ActivateOptions = {}): Promise<SessionRecord> {
-    const why = reason === undefined ? {} : { reason };
-    return this.#writer.call('activate', { key: normalizeSessionKey(key), id: parseSessionId(id), ...why });
+  async activate(
+    key: string,
+    id: string,
+    { reason, key: appendKey }: ActivateOptions = {},
+  ): Promise<SessionRecord> {
+    return this.#writer.call('activate', {
+      key: normalizeSessionKey(key),
+      id: parseSessionId(id),
+      ...(reason !== undefined && { reason }),
+      ...(appendKey !== undefined && { appendKey }),
+    });
   }
 
   async list(query: ListQuery = {}): Promise<SessionPage> {
@@ -409,6 +418,13 @@ export class ControlStore implements Store {
 
   async exportSession(id: string): Promise<Uint8Array> {
     return this.#look('export', { id: parseSessionId(id) });
+  }
+
+  async exportLines(id: string, range: LineRange): Promise<LinePart> {
+    const asked = { ...range, id: parseSessionId(id) };
+    const { damagedAt, ...part } = await this.#look<LinePart & { damagedAt?: number }>('lines', asked);
+    if (damagedAt !== undefined) await this.#writer.call('damaged', { id, offset: damagedAt });
+    return part;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -36,6 +36,7 @@ const NEEDS: Readonly<Record<string, (args: Arguments) => Need>> = {
   read: session,
   blob: session,
   export: session,
+  lines: session,
   append: ({ deliver = [], ...args }) => ({
     ...session(args),
     ...(deliver.length > 0 && { keys: deliver.flatMap(({ sessionKey = [] }) => sessionKey) }),

@@ -7,6 +7,7 @@ import type { Holder } from '../common/holder.ts';
 import { sha256 } from '../common/sha256.ts';
 import { DEFAULT_CACHE_TTL_MS, type Tail, TailCache } from '../common/tail-cache.ts';
 import type { ConvlogChatRef, ConvlogLinePage, ConvlogPage, ConvlogQuery, ConvlogRange } from '../convlog.ts';
+import type { LinePart, LineRange } from '../line-part.ts';
 import type { Note, NoteListOptions, NotePage } from '../notes.ts';
 import type {
   EntryPage,
@@ -35,7 +36,7 @@ import { listLeases } from './leases.ts';
 import type { LinePage, LineSource } from './line-source.ts';
 import { listSessions } from './list.ts';
 import { getNote, listNotes } from './notes.ts';
-import { countAll, exportSession, type ScanContext, verifySessions } from './scan.ts';
+import { countAll, exportLines, exportSession, type ScanContext, verifySessions } from './scan.ts';
 import { searchSessions } from './search.ts';
 import { searchPath, searchState } from './search-state.ts';
 import { getSession, type SessionRow, toRecord } from './session-row.ts';
@@ -165,6 +166,10 @@ export class Reader {
 
   export({ id }: { readonly id: string }): Steps<Uint8Array> {
     return exportSession(this.#context, id);
+  }
+
+  lines(range: LineRange & { readonly id: string }): LinePart & { readonly damagedAt?: number } {
+    return exportLines(this.#context, range);
   }
 
   item({ inboxId }: { readonly inboxId: string }): InboxItem {

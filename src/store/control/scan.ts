@@ -1,4 +1,5 @@
 import { examineSession, finding, verdict } from '../common/examine.ts';
+import type { LinePart, LineRange } from '../line-part.ts';
 import type { StoreStats, TranscriptProblem, VerifyFinding, VerifyReport } from '../store.ts';
 import { type BlobStore, verifyBlobs } from './blobs.ts';
 import type { Database } from './database.ts';
@@ -87,6 +88,24 @@ export function* exportSession({ db, source }: ScanContext, id: string): Steps<U
     from = page.to + 1;
   }
   return yield* join(parts);
+}
+
+/** As many of these lines as one look should take. */
+export function exportLines(
+  { db, source }: ScanContext,
+  { id, from, to }: LineRange & { readonly id: string },
+): LinePart & { readonly damagedAt?: number } {
+  const page = db.snapshot(() => {
+    const row = getSession(db, id);
+    return source.lines(row, { from, to: Math.min(to, row.seq) });
+  });
+  const parts = page.lines.flatMap(({ bytes }) => [bytes, LF]);
+  // In a buffer of its own: what is sent to another thread takes along all of the memory it stands in.
+  const bytes = Buffer.allocUnsafeSlow(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) at += part.copy(bytes, at);
+  const { damagedAt } = page;
+  return { bytes, next: page.to + 1, ...(damagedAt !== undefined && { isDamaged: true, damagedAt }) };
 }
 
 /** Like `Buffer.concat`, but nobody waits for hundreds of megabytes to be copied. */

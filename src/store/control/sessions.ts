@@ -6,7 +6,7 @@ import { assertHasKey, assertOpen, existsUnderOtherKey, idStaysTaken } from '../
 import { assertSeen } from '../common/seen.ts';
 import { activation, headerLine, patchEntries, settingsEntry } from '../common/session-lines.ts';
 import type { ChangeOptions, PatchOptions, SessionInit, SessionRecord } from '../store.ts';
-import { writeEntries } from './append.ts';
+import { writeEntries, writeKeyed } from './append.ts';
 import type { Batch } from './batch.ts';
 import type { Database } from './database.ts';
 import { cancelPending } from './inbox-rows.ts';
@@ -80,13 +80,18 @@ export interface ActivateRequest {
   readonly key: string;
   readonly id: string;
   readonly reason?: string;
+  readonly appendKey?: string;
 }
 
 /** The transcript remembers it too: after a lost index the highest counter of a key wins. */
-export function activateSession(batch: Batch, { key, id, reason }: ActivateRequest): SessionRecord {
+export function activateSession(
+  batch: Batch,
+  { key, id, reason, appendKey }: ActivateRequest,
+): SessionRecord {
   const { db } = batch;
   const row = batch.session(id);
   const canonical = formatSessionKey(parseSessionKey(key));
+  if (appendKey !== undefined && batch.knownKey(row.id, appendKey) !== undefined) return toRecord(db, row);
   assertOpen(row);
   assertHasKey(row, canonical);
   const current = db.row<{ session_id: string; counter: number }>(
@@ -96,7 +101,9 @@ export function activateSession(batch: Batch, { key, id, reason }: ActivateReque
   if (current?.session_id !== row.id) {
     batch.assertWritable(row);
     const counter = (current?.counter ?? 0) + 1;
-    writeEntries(batch, row, [activation(canonical, counter, reason)]);
+    const entry = activation(canonical, counter, reason);
+    if (appendKey === undefined) writeEntries(batch, row, [entry]);
+    else writeKeyed(batch, row, [entry], { key: appendKey });
     db.run('INSERT OR REPLACE INTO active VALUES (?, ?, ?)', canonical, row.id, counter);
   }
   return toRecord(db, row);

@@ -8,13 +8,13 @@ import {
   knownReceipt,
 } from '../common/append-rule.ts';
 import { epochOver, runnerHolds } from '../common/refusals.ts';
-import { movesLeaf } from '../common/seal-entries.ts';
+import { bodyHash, movesLeaf } from '../common/seal-entries.ts';
 import { keyText } from '../key-text.ts';
-import type { AppendReceipt } from '../store.ts';
+import type { AppendReceipt, NewEntry } from '../store.ts';
 import { isHolder, liveLease } from './leases.ts';
 import type { SessionRow } from './rows.ts';
 import type { Tx } from './tx.ts';
-import { writeEntries } from './write-entries.ts';
+import { type WriteOptions, writeEntries } from './write-entries.ts';
 
 /** What was found under the lock of the session. */
 export interface AppendScene {
@@ -32,7 +32,7 @@ export interface AppendResult {
 
 /** In the order of every store: key, tombstone, epoch, leaf. */
 export async function append(tx: Tx, request: AppendRequest, scene: AppendScene): Promise<AppendResult> {
-  const { id, entries, key, expectedLeaf } = request;
+  const { entries, key, expectedLeaf } = request;
   const { row } = scene;
   const hash = keyHash(request);
   const known = knownReceipt(scene.known, key, hash);
@@ -41,15 +41,37 @@ export async function append(tx: Tx, request: AppendRequest, scene: AppendScene)
   await checkEpoch(tx, request, row);
   assertLeaf(row, expectedLeaf);
   // `checkEntries` has looked at these very entries.
-  const keyed = key === undefined ? {} : { k: key, h: hash };
-  const receipt = await writeEntries(tx, row, entries, { ...keyed, encode: encodeStorable });
-  if (key !== undefined) {
-    tx.run(
-      `INSERT INTO reprise.append_keys (session_id, key, hash, first_seq, last_seq) VALUES ($1, $2, $3, $4, $5)`,
-      [id, keyText(key), hash, receipt.firstSeq, receipt.lastSeq],
-    );
-  }
+  const how = { encode: encodeStorable };
+  const receipt =
+    key === undefined
+      ? await writeEntries(tx, row, entries, how)
+      : await writeKeyed(tx, row, entries, { key, ...how });
   return { receipt, hash, isFresh: true };
+}
+
+/** Under a key that is not known yet: whoever comes with it again is told so. */
+export async function writeKeyed(
+  tx: Tx,
+  row: SessionRow,
+  entries: readonly NewEntry[],
+  { key, ...how }: Pick<WriteOptions, 'encode'> & { readonly key: string },
+): Promise<AppendReceipt> {
+  const hash = bodyHash(entries);
+  const receipt = await writeEntries(tx, row, entries, { ...how, k: key, h: hash });
+  tx.run(
+    `INSERT INTO reprise.append_keys (session_id, key, hash, first_seq, last_seq) VALUES ($1, $2, $3, $4, $5)`,
+    [row.id, keyText(key), hash, receipt.firstSeq, receipt.lastSeq],
+  );
+  return receipt;
+}
+
+/** Under the lock of the session. */
+export async function isKnownKey(tx: Tx, { id }: SessionRow, key: string): Promise<boolean> {
+  const known = await tx.query('SELECT 1 FROM reprise.append_keys WHERE session_id = $1 AND key = $2', [
+    id,
+    keyText(key),
+  ]);
+  return known.length > 0;
 }
 
 async function checkEpoch(tx: Tx, { id, entries, epoch }: AppendRequest, row: SessionRow): Promise<void> {

@@ -42,7 +42,7 @@ async function makeSession(
   });
   if (!isNew && old !== undefined) throw resetFindsSession(row.id);
   assertOpen(row);
-  await activateRow(tx, row, active, reset?.reason);
+  await activateRow(tx, row, active, reset === undefined ? {} : { reason: reset.reason });
   if (old !== undefined) await leaveNote(tx, old, { next: row.id, reason: reset?.reason ?? '' });
   return { id: row.id, ...(isNew && { created: { replaced: old?.id ?? null } }) };
 }

@@ -24,3 +24,12 @@ export function boundedLines({ columns, from, order, text, limit }: BoundedLines
       ) AS measured
     ) AS counted WHERE before < ${LOOK_BYTES} ORDER BY place`;
 }
+
+/** Of a session, between two seqs. */
+export const SOME_LINES: string = boundedLines({
+  columns: 'seq, line',
+  from: 'reprise.lines WHERE session_id = $1 AND seq BETWEEN $2 AND $3',
+  order: 'seq',
+  text: 'line',
+  limit: '1000',
+});

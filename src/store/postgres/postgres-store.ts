@@ -16,6 +16,7 @@ import { sha256 } from '../common/sha256.ts';
 import { acquireInTime, StoreLease } from '../common/store-lease.ts';
 import { uuidv7 } from '../common/uuid.ts';
 import type { Convlog } from '../convlog.ts';
+import type { LinePart, LineRange } from '../line-part.ts';
 import type { Notes } from '../notes.ts';
 import type {
   ActivateOptions,
@@ -62,7 +63,7 @@ import { postgresNotes } from './notes.ts';
 import { PostgresConvlog } from './postgres-convlog.ts';
 import { PostgresInbox } from './postgres-inbox.ts';
 import { getSession, lockSession, type SessionRow } from './rows.ts';
-import { countAll, exportSession, verifySessions } from './scan.ts';
+import { countAll, exportLines, exportSession, verifySessions } from './scan.ts';
 import { searchSessions } from './search.ts';
 import type { SearchIndexer } from './search-indexer.ts';
 import type { ServerClock } from './server-clock.ts';
@@ -174,8 +175,13 @@ export class PostgresStore implements Store {
     return id === undefined ? undefined : this.get(id);
   }
 
-  async activate(key: string, id: string, options: ActivateOptions = {}): Promise<SessionRecord> {
-    const request = { ...options, key: normalizeSessionKey(key), id: parseSessionId(id) };
+  async activate(
+    key: string,
+    id: string,
+    { key: appendKey, ...options }: ActivateOptions = {},
+  ): Promise<SessionRecord> {
+    const keyed = appendKey === undefined ? {} : { appendKey };
+    const request = { ...options, ...keyed, key: normalizeSessionKey(key), id: parseSessionId(id) };
     return this.#write((tx) => activateSession(tx, request));
   }
 
@@ -323,6 +329,10 @@ export class PostgresStore implements Store {
 
   async exportSession(id: string): Promise<Uint8Array> {
     return exportSession(this.#context.connections, parseSessionId(id));
+  }
+
+  async exportLines(id: string, range: LineRange): Promise<LinePart> {
+    return exportLines(this.#context.connections, parseSessionId(id), range);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

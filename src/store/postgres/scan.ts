@@ -1,8 +1,10 @@
 import { blobHash } from '../../transcript/blobs.ts';
 import { examineSession, finding, verdict } from '../common/examine.ts';
+import type { LinePart, LineRange } from '../line-part.ts';
 import type { StoreStats, VerifyFinding, VerifyReport } from '../store.ts';
 import type { Connections, Sql } from './connections.ts';
 import { linesOf } from './lines.ts';
+import { SOME_LINES } from './long-lines.ts';
 import { findSession, getSession, type SessionRow } from './rows.ts';
 import { serverFacts } from './server-facts.ts';
 
@@ -63,6 +65,22 @@ export async function exportSession(sql: Sql, id: string): Promise<Uint8Array> {
   const parts: Buffer[] = [];
   for await (const { line } of linesOf(sql, id, 1, seq)) parts.push(Buffer.from(`${line}\n`));
   return Buffer.concat(parts);
+}
+
+/** As many of these lines as one look should take. */
+export async function exportLines(sql: Sql, id: string, range: LineRange): Promise<LinePart> {
+  const { seq } = await getSession(sql, id);
+  const to = Math.min(range.to, seq);
+  const rows = await sql.query<{ seq: number; line: string; is_last: boolean }>(SOME_LINES, [
+    id,
+    range.from,
+    to,
+  ]);
+  const last = rows.at(-1);
+  return {
+    bytes: Buffer.concat(rows.map(({ line }) => Buffer.from(`${line}\n`))),
+    next: (last === undefined || last.is_last ? to : last.seq) + 1,
+  };
 }
 
 export async function countAll(connections: Connections): Promise<StoreStats> {

@@ -8,6 +8,7 @@ import { activation, headerLine, patchEntries, settingsEntry } from '../common/s
 import { recentOf, recordOf } from '../common/session-state.ts';
 import type { ChangeOptions, PatchOptions, SessionInit, SessionRecord } from '../store.ts';
 import { type ActiveRow, activeSession, canonicalKey, lockKey, setActive } from './active.ts';
+import { isKnownKey, writeKeyed } from './append.ts';
 import type { Sql } from './connections.ts';
 import { cancelPending, forgetBodies } from './inbox-rows.ts';
 import { getSession, insertSession, isPurged, lockSession, type SessionRow } from './rows.ts';
@@ -112,15 +113,20 @@ export interface ActivateRequest {
   readonly key: string;
   readonly id: string;
   readonly reason?: string;
+  readonly appendKey?: string;
 }
 
-export async function activateSession(tx: Tx, { key, id, reason }: ActivateRequest): Promise<SessionRecord> {
+export async function activateSession(
+  tx: Tx,
+  { key, id, appendKey, ...why }: ActivateRequest,
+): Promise<SessionRecord> {
   const canonical = canonicalKey(key);
   const active = await lockKey(tx, canonical);
   const row = await lockSession(tx, id);
+  if (appendKey !== undefined && (await isKnownKey(tx, row, appendKey))) return recordFor(tx, row);
   assertOpen(row);
   assertHasKey(row, canonical);
-  await activateRow(tx, row, active, reason);
+  await activateRow(tx, row, active, { ...why, ...(appendKey !== undefined && { appendKey }) });
   return recordFor(tx, row);
 }
 
@@ -129,11 +135,13 @@ export async function activateRow(
   tx: Tx,
   row: SessionRow,
   current: ActiveRow,
-  reason?: string,
+  { reason, appendKey }: Pick<ActivateRequest, 'reason' | 'appendKey'> = {},
 ): Promise<void> {
   if (current.session_id === row.id) return;
   const counter = current.counter + 1;
-  await writeEntries(tx, row, [activation(row.key, counter, reason)]);
+  const entry = activation(row.key, counter, reason);
+  if (appendKey === undefined) await writeEntries(tx, row, [entry]);
+  else await writeKeyed(tx, row, [entry], { key: appendKey });
   setActive(tx, row.key, { session_id: row.id, counter });
 }
 
@@ -180,7 +188,8 @@ export async function restoreSession(tx: Tx, { id, ...seen }: ChangeRequest): Pr
   if (row.status === 'deleted') {
     await writeEntries(tx, row, [{ type: 'custom', customType: 'reprise.restored' }]);
     // Counted: the key had a session once.
-    if (active.session_id === '' && active.counter > 0) await activateRow(tx, row, active, 'restored');
+    if (active.session_id === '' && active.counter > 0)
+      await activateRow(tx, row, active, { reason: 'restored' });
   }
   return recordFor(tx, row);
 }

@@ -16,19 +16,12 @@ import type { TransferPage } from '../transfer.ts';
 import type { Sql } from './connections.ts';
 import { CHAT_COLUMNS } from './convlog-rows.ts';
 import { toldEpoch } from './copies.ts';
-import { boundedLines } from './long-lines.ts';
+import { boundedLines, SOME_LINES } from './long-lines.ts';
 import { findSession, SESSION_COLUMNS, type SessionRow } from './rows.ts';
 
 const ROWS_PER_LOOK = 200;
 const BLOBS_PER_LOOK = 50;
 
-const LINES = boundedLines({
-  columns: 'seq, line',
-  from: 'reprise.lines WHERE session_id = $1 AND seq BETWEEN $2 AND $3',
-  order: 'seq',
-  text: 'line',
-  limit: '1000',
-});
 const ITEMS = boundedLines({
   columns:
     'number, id, session_id, session_key, state, class, group_name, body, detail, carries, attempts, created_at',
@@ -238,7 +231,7 @@ async function readBlobs(sql: Sql, open: OpenSession, page: RecordPage): Promise
 
 /** Answers the next seq. Lines that are not what was sealed are left out and named. */
 async function readLines(sql: Sql, { id, to }: OpenSession, from: number, page: RecordPage): Promise<number> {
-  const rows = await sql.query<{ seq: number; line: string; is_last: boolean }>(LINES, [id, from, to]);
+  const rows = await sql.query<{ seq: number; line: string; is_last: boolean }>(SOME_LINES, [id, from, to]);
   let seq = from;
   let first = from;
   let lines: Buffer[] = [];

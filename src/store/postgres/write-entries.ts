@@ -10,7 +10,7 @@ import type { SessionRow } from './rows.ts';
 import { shortName } from './short-name.ts';
 import type { Tx } from './tx.ts';
 
-interface WriteOptions {
+export interface WriteOptions {
   readonly k?: string;
   readonly h?: string;
   readonly encode?: typeof encodeLine;

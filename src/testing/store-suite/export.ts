@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { exportParts } from '../../store/export-parts.ts';
 import type { NewEntry, Store } from '../../store/store.ts';
 import type { Seal } from '../../transcript/entry.ts';
 import type { JsonObject } from '../../transcript/json.ts';
@@ -52,6 +53,27 @@ export const exportCases: readonly StoreCase[] = [
       assert.deepEqual((await readEntries(reopened, id)).map(bodyOf), given);
       assert.deepEqual(await reopened.exportSession(id), exported);
       await assertExport(reopened, id);
+    },
+  },
+  {
+    name: 'an export in parts is the export, wherever it is begun and ended',
+    promise: 'P1: byte for byte what was said, at any length',
+    area: 'export',
+    async run({ store, reopen }) {
+      const id = await session(store);
+      // More than one look takes.
+      for (let i = 0; i < 5; i++) await store.append(id, [user(`${i} `.repeat(200_000)), note('x', { i })]);
+      for await (const open of beforeAndAfter({ store, reopen })) {
+        const whole = Buffer.from(await open.exportSession(id));
+        const record = await open.get(id);
+        assert.ok((await gathered(exportParts(open, record))).equals(whole));
+        assert.ok(
+          (await gathered(exportParts(open, { ...record, lastSeq: 3 }))).equals(firstLines(whole, 3)),
+        );
+        const { bytes, next } = await open.exportLines(id, { from: 4, to: 4 });
+        assert.equal(next, 5);
+        assert.ok(Buffer.concat([firstLines(whole, 3), bytes]).equals(firstLines(whole, 4)));
+      }
     },
   },
   {
@@ -206,4 +228,16 @@ function splitLines(bytes: Buffer): Buffer[] {
 
 function unsealed({ seal: _seal, ...record }: JsonObject): JsonObject {
   return record;
+}
+
+async function gathered(parts: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const all: Uint8Array[] = [];
+  for await (const part of parts) all.push(part);
+  return Buffer.concat(all);
+}
+
+function firstLines(bytes: Buffer, count: number): Buffer {
+  let end = 0;
+  for (let i = 0; i < count; i++) end = bytes.indexOf(10, end) + 1;
+  return bytes.subarray(0, end);
 }

@@ -1,5 +1,16 @@
 import assert from 'node:assert/strict';
-import { assistant, entryAt, range, readAll, readEntries, refused, session, textOf, user } from './kit.ts';
+import {
+  assistant,
+  entryAt,
+  KEY,
+  range,
+  readAll,
+  readEntries,
+  refused,
+  session,
+  textOf,
+  user,
+} from './kit.ts';
 import type { StoreCase } from './store-case.ts';
 
 export const keyCases: readonly StoreCase[] = [
@@ -69,6 +80,26 @@ export const keyCases: readonly StoreCase[] = [
       await store.append(id, [user('c')]);
       assert.deepEqual(await store.append(id, [user('b')], options), first);
       assert.deepEqual((await readEntries(store, id)).map(textOf), ['a', 'b', 'c']);
+    },
+  },
+  {
+    name: 'an activation under a key happens once, whoever has the session key when it is asked for again',
+    promise: 'P2: a retry changes nothing, also in the next process',
+    area: 'keys',
+    async run({ store, reopen }) {
+      const [first, second] = [await session(store), await session(store)];
+      await store.activate(KEY, second);
+      assert.equal((await store.activate(KEY, first, { reason: 'undo', key: 'k' })).active, true);
+      await store.activate(KEY, second);
+      const lines = (await readAll(store, first)).length;
+      for (const next of [async () => store, reopen]) {
+        const open = await next();
+        assert.equal((await open.activate(KEY, first, { reason: 'undo', key: 'k' })).active, false);
+        assert.equal((await open.active(KEY))?.id, second);
+        assert.equal((await readAll(open, first)).length, lines);
+        // One of its appends has the same name for it.
+        await refused(open.append(first, [user('other')], { key: 'k' }), 'KEY_REUSED');
+      }
     },
   },
   {

@@ -1,0 +1,103 @@
+import { RepriseError } from '../errors.ts';
+import type { SessionRecord, Store } from '../store/store.ts';
+import type { Entry } from '../transcript/entry.ts';
+import { isObject } from '../transcript/json.ts';
+import { type Asked, assertAsked, findRequested, type Keyed, requestKey } from './keyed-request.ts';
+import { readHistory } from './read-history.ts';
+import type { SessionLane } from './session-lane.ts';
+import { resetTo, type Step, wasReset } from './undo.ts';
+
+export interface UndoResult {
+  /** Null: there is nothing left to undo or redo. */
+  readonly undone: 'turn' | 'compaction' | 'reset' | null;
+  /** Of a reset: the session the key stands for now. */
+  readonly sessionId?: string;
+}
+
+export interface StepPlace {
+  readonly store: Store;
+  readonly lane: SessionLane;
+  readonly sessionId: string;
+}
+
+export interface StepRequest extends Keyed {
+  readonly asked: Extract<Asked, 'undo' | 'redo' | 'branch'>;
+  readonly find: (all: readonly Entry[], record: SessionRecord) => Promise<Step | undefined>;
+}
+
+/**
+ * One step back, forth or aside, by one appended line. With the session in hand it is looked for first: of all who ask
+ * with one key, in any processes, one steps (I-77).
+ */
+export async function takeStep(
+  { store, lane, sessionId }: StepPlace,
+  { asked, find, idempotencyKey }: StepRequest,
+): Promise<UndoResult> {
+  const key = idempotencyKey === undefined ? undefined : requestKey(idempotencyKey);
+  const keyed = key === undefined ? {} : { key };
+  return lane.run(async ({ epoch }) => {
+    const all = await readHistory(store, sessionId);
+    const record = await store.get(sessionId);
+    const done = key === undefined ? undefined : await stepTaken(store, { all, record, asked, key });
+    if (done !== undefined) return done;
+    const step = await find(all, record);
+    if (step === undefined) return { undone: null };
+    if (step.kind === 'reset') {
+      const reason = asked === 'redo' ? 'redo' : 'undo';
+      return moveKey(store, record, step.sessionId, { reason, ...keyed });
+    }
+    await store.append(sessionId, [step.entry], { epoch, ...keyed });
+    return { undone: step.kind };
+  });
+}
+
+interface StepHistory {
+  readonly all: readonly Entry[];
+  readonly record: SessionRecord;
+  readonly asked: Asked;
+  readonly key: string;
+}
+
+/** What the first try did, by the line it left: here, or where the session key went when a reset was taken back. */
+async function stepTaken(
+  store: Store,
+  { all, record, asked, key }: StepHistory,
+): Promise<UndoResult | undefined> {
+  const own = all.find(({ seal }) => seal?.k === key);
+  if (own !== undefined) {
+    assertAsked(asked, own);
+    return { undone: own.type === 'compaction' ? 'compaction' : 'turn' };
+  }
+  const other = asked === 'redo' ? resetTo(all) : wasReset(all) ? record.parentId : undefined;
+  if (other === undefined) return undefined;
+  // It was given back behind the reset that took it; of a session that is gone nothing can be told.
+  const moved = await findRequested(store, other, key, isResetTo(record.id)).catch(unlessGone);
+  if (moved === undefined) return undefined;
+  assertAsked(asked, moved.entry as Entry);
+  return { undone: 'reset', sessionId: other };
+}
+
+function isResetTo(sessionId: string): (entry: Entry) => boolean {
+  return ({ type, customType, data }) =>
+    type === 'custom' && customType === 'reprise.reset' && isObject(data) && data['next'] === sessionId;
+}
+
+const GONE: ReadonlySet<string> = new Set(['GONE', 'SESSION_NOT_FOUND']);
+
+function unlessGone(error: unknown): undefined {
+  if (error instanceof RepriseError && GONE.has(error.code)) return undefined;
+  throw error;
+}
+
+/** Only by the session that has the key: otherwise it has moved on since, and this would undo something else. */
+async function moveKey(
+  store: Store,
+  { active, sessionKey }: SessionRecord,
+  to: string,
+  how: { readonly reason: 'undo' | 'redo'; readonly key?: string },
+): Promise<UndoResult> {
+  const other = await store.get(to).catch(unlessGone);
+  if (!active || other?.sessionKey !== sessionKey) return { undone: null };
+  await store.activate(sessionKey, to, how);
+  return { undone: 'reset', sessionId: to };
+}
