@@ -1,5 +1,5 @@
 import { RepriseError } from '../errors.ts';
-import { parseSessionKey } from '../keys/session-key.ts';
+import { agentOfKey } from '../keys/session-key.ts';
 import type { Inbound, InboxReceipt, Reset, SessionRecord } from '../store/store.ts';
 import type { JsonObject } from '../transcript/json.ts';
 import { type Agents, agentOptions, systemPromptFor } from './agents.ts';
@@ -100,8 +100,7 @@ export class Receiver {
   ): Promise<SessionRecord> {
     const { context, agents } = this.#options;
     const { inbox } = context.store;
-    const parts = parseSessionKey(sessionKey);
-    const agentId = parts.kind === 'global' ? 'main' : parts.agentId;
+    const agentId = agentOfKey(sessionKey);
     const systemPrompt = await systemPromptFor(agentOptions(agents, agentId));
     const settings = { ...(systemPrompt !== '' && { systemPrompt }), ...(label !== undefined && { label }) };
     const body = { command: 'new' };

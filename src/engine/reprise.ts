@@ -2,7 +2,7 @@
 
 import type { CutStrategy } from '../compaction/cut-strategies.ts';
 import { RepriseError } from '../errors.ts';
-import { normalizeSessionKey, parseSessionKey } from '../keys/session-key.ts';
+import { agentOfKey, normalizeSessionKey } from '../keys/session-key.ts';
 import type { Model } from '../models/model.ts';
 import type {
   InboxState,
@@ -336,8 +336,7 @@ export class Reprise implements AsyncDisposable {
   async #byKey(key: string): Promise<SessionRecord> {
     const active = await this.store.active(key);
     if (active !== undefined) return active;
-    const parts = parseSessionKey(key);
-    const agentId = parts.kind === 'global' ? 'main' : parts.agentId;
+    const agentId = agentOfKey(key);
     const { agents = {} } = this.#options;
     const systemPrompt = await systemPromptFor(agentOptions(agents, agentId));
     const settings = systemPrompt === '' ? {} : { settings: { systemPrompt } };
