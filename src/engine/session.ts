@@ -5,6 +5,7 @@ import { estimateTextTokens } from '../context/estimate.ts';
 import type { ContextWindowGuard } from '../context/window.ts';
 import { RepriseError } from '../errors.ts';
 import { loadBlobs } from '../store/load-blobs.ts';
+import { noneIfGone } from '../store/nobody.ts';
 import type {
   ChangeOptions,
   EntryPage,
@@ -82,7 +83,6 @@ export interface UndoResult {
   readonly sessionId?: string;
 }
 
-const GONE: ReadonlySet<string> = new Set(['GONE', 'SESSION_NOT_FOUND']);
 /** Pins stand in every request, so they may not take it over. */
 const MAX_PIN_SHARE = 0.25;
 
@@ -359,10 +359,7 @@ export class Session {
   /** Only by the session that has the key: otherwise it has moved on since, and this would undo something else. */
   async #moveKey(sessionId: string, reason: 'undo' | 'redo'): Promise<UndoResult> {
     const { store } = this.#context;
-    const other = await store.get(sessionId).catch((error: unknown) => {
-      if (error instanceof RepriseError && GONE.has(error.code)) return undefined;
-      throw error;
-    });
+    const other = await store.get(sessionId).catch(noneIfGone);
     const { active } = await this.record();
     if (!active || other?.sessionKey !== this.key) return { undone: null };
     await store.activate(this.key, sessionId, { reason });
