@@ -14,7 +14,7 @@ import { ownOutput } from './own-output.ts';
 import type { Profile } from './profiles.ts';
 import { type Route, routeMessage } from './route.ts';
 import { sendAllowed } from './send-policy.ts';
-import { isTaken, MAX_ID_TRIES, newSessionId } from './session-ids.ts';
+import { withNewId } from './session-ids.ts';
 import { queueFor, type SessionOptions } from './session-options.ts';
 import { FORGOTTEN_ON_RESET, groupActivationOf } from './session-settings.ts';
 import { NO_USAGE } from './totals.ts';
@@ -201,23 +201,15 @@ export class Receiver {
     return received(receipt);
   }
 
-  /** Short ids may be taken: two sessions begin in one millisecond. Then the next one is tried. */
   async #put({ newId, agentId }: Route, inbound: Inbound): Promise<InboxReceipt> {
     const { context, idForm } = this.#options;
     const { inbox } = context.store;
-    const form = idForm(agentId);
-    if (inbound.create === undefined || newId !== undefined || form === 'uuid') return inbox.receive(inbound);
-    for (let attempt = 0; ; attempt++) {
-      const id = newSessionId(form, context.options.clock.now(), attempt);
-      try {
-        return await inbox.receive({
-          ...inbound,
-          create: { ...inbound.create, ...(id !== undefined && { id }) },
-        });
-      } catch (error) {
-        if (!isTaken(error) || attempt >= MAX_ID_TRIES) throw error;
-      }
-    }
+    if (inbound.create === undefined || newId !== undefined) return inbox.receive(inbound);
+    return withNewId(
+      idForm(agentId),
+      () => context.options.clock.now(),
+      (id) => inbox.receive({ ...inbound, create: { ...inbound.create, ...id } }),
+    );
   }
 
   /** Passes the queue: done at once, where it was received, and never more than once. */

@@ -3,10 +3,9 @@ import { RepriseError } from '../errors.ts';
 import { copyHistory } from '../store/copy-history.ts';
 import { noneIfGone } from '../store/nobody.ts';
 import type { SessionRecord, Store } from '../store/store.ts';
-import type { Entry } from '../transcript/entry.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
 import { pathEntries } from '../transcript/tree.ts';
-import { readHistory } from './read-history.ts';
+import { entriesIn, readHistory } from './read-history.ts';
 
 /** Longer histories are not copied: every thread would begin with a compaction. */
 export const MAX_FORK_TOKENS = 100_000;
@@ -87,10 +86,7 @@ async function isReset(store: Store, { parentId, sessionKey }: SessionRecord): P
 async function tokensOf(store: Store, { id, tokenEstimate }: SessionRecord): Promise<number> {
   if (tokenEstimate > 0) return tokenEstimate;
   const { entries } = await store.tail(id);
-  return entries.reduce(
-    (sum, { entry }) => sum + (entry.type === 'session' ? 0 : estimateEntryTokens(entry as Entry)),
-    0,
-  );
+  return entriesIn(entries).reduce((sum, entry) => sum + estimateEntryTokens(entry), 0);
 }
 
 function markEntry(mark: ForkMark): { type: string; customType: string; data: JsonObject } {

@@ -5,18 +5,24 @@ import type { SessionRecord } from '../../store/store.ts';
 import { foundSessions } from '../found-sessions.ts';
 import { isListed, resolveRef } from '../ref.ts';
 import { repairedText, repairSession } from '../repair.ts';
-import { type CommandContext, type CommandHandler, count, oneLine, refuse } from './command-context.ts';
+import {
+  type CommandContext,
+  type CommandHandler,
+  count,
+  labelOf,
+  oneLine,
+  refuse,
+} from './command-context.ts';
 import { entryNamed } from './read-entries.ts';
 import { sessionFacts, sessionName } from './session-line.ts';
 
 const SCAN_LIMIT = 1000;
 const SHOWN = 20;
-const MAX_LABEL = 100;
 const SNIPPET_CHARS = 160;
 const MAX_HITS = 20;
 
 export const begin: CommandHandler = async (args, { reprise, session }) => {
-  const label = oneLine(args, MAX_LABEL);
+  const label = labelOf(args);
   const made = await reprise.renew(session.key, label === '' ? {} : { label });
   const name = label === '' ? 'A new session' : `A new session, "${label}"`;
   return { text: `${name}; the old one is kept.`, sessionId: made.id };
