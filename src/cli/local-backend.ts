@@ -35,16 +35,17 @@ export class LocalBackend implements Backend {
   }
 
   async search(query: SearchQuery): ReturnType<Backend['search']> {
-    const { sessionName } = await import('../engine/commands/session-line.ts');
+    const [{ sessionName }, { foundSessions }] = await Promise.all([
+      import('../engine/commands/session-line.ts'),
+      import('../engine/found-sessions.ts'),
+    ]);
     const found = await this.store.search(query);
-    const names = new Map<string, string>();
-    for (const { id } of found.hits) {
-      if (names.has(id)) continue;
-      // One that was purged since it was found has no name any more.
-      const record = await this.store.get(id).catch(noneIfGone);
-      names.set(id, record === undefined ? id : sessionName(record));
-    }
-    return { ...found, names };
+    const sessions = await foundSessions(this.store, found.hits);
+    const nameOf = (id: string): string => {
+      const session = sessions.get(id);
+      return session === undefined ? id : sessionName(session);
+    };
+    return { ...found, names: new Map(found.hits.map(({ id }) => [id, nameOf(id)])) };
   }
 
   async history({ id }: SessionRecord, options: ViewOptions): Promise<HistoryView> {
@@ -121,10 +122,6 @@ export class LocalBackend implements Backend {
 function useAnother(error: unknown): void {
   if (!(error instanceof RepriseError)) throw error;
   say(`note: the model of this session cannot be used: ${escapeForTerminal(error.message)}`);
-}
-
-function noneIfGone(error: unknown): undefined {
-  if (!(error instanceof RepriseError) || !['SESSION_NOT_FOUND', 'GONE'].includes(error.code)) throw error;
 }
 
 export async function openLocalBackend(options: Options): Promise<LocalBackend> {

@@ -38,8 +38,9 @@ export class BackgroundCompaction {
     if (backgroundAt === undefined || this.#work !== undefined || this.#ready !== undefined) return;
     this.#work = this.#prepare(backgroundAt, tokens)
       .catch((error: unknown) => {
-        // Nobody asked for it and nothing depends on it: the guard compacts when it must.
-        if (!(error instanceof RepriseError)) throw error;
+        // Nobody asked for it and nothing depends on it, least of all the end of this engine: the guard compacts when
+        // it must.
+        if (!(error instanceof RepriseError) && !this.#context.closing.signal.aborted) throw error;
       })
       .finally(() => {
         this.#work = undefined;
@@ -65,7 +66,8 @@ export class BackgroundCompaction {
   }
 
   async #prepare(at: number, tokens: number): Promise<void> {
-    const { store, hub, options } = this.#context;
+    const { store, hub, options, closing } = this.#context;
+    const { signal } = closing;
     const { sessionId, breaker, lane } = this.#runner;
     const record = await store.get(sessionId);
     const frame = await this.#runner.frame(record);
@@ -83,9 +85,10 @@ export class BackgroundCompaction {
     if (summarise === undefined) return;
     const limits = compactionLimits(view, window, frame);
     // Nobody waits for it, so it never takes a place that a message waits for.
-    using _slot = await options.lanes.enter('background');
+    using _slot = await options.lanes.enter('background', signal);
     const standing = await standingOf(store, sessionId);
-    const prepared = await prepareCompaction(view, { reason: 'background', ...limits, summarise, standing });
+    const asked = { reason: 'background', ...limits, summarise, standing, signal };
+    const prepared = await prepareCompaction(view, asked);
     if (prepared === undefined) return;
     breaker.report(prepared.draft.method);
     if (prepared.draft.method === 'digest') return;

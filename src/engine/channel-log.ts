@@ -1,4 +1,4 @@
-import { parseSessionKey } from '../keys/session-key.ts';
+import { agentOfKey } from '../keys/session-key.ts';
 import type { ConvlogLine } from '../store/convlog.ts';
 import type { InboxItem } from '../store/store.ts';
 import { isObject } from '../transcript/json.ts';
@@ -15,7 +15,7 @@ export function inboundLine(message: InboundMessage, sessionKey: string, at: Dat
   const { sender } = originOf(message);
   const { channel, text, system, messageId } = message;
   return {
-    agentId: agentOf(sessionKey),
+    agentId: agentOfKey(sessionKey),
     channelType: channel,
     channelId: chatOf(message),
     role: system === true ? 'system' : 'user',
@@ -31,16 +31,11 @@ export function replyLine({ body, sessionKey, sessionId }: InboxItem, text: stri
   const { from } = body;
   if (!isObject(from) || typeof from['channel'] !== 'string' || text === '') return undefined;
   return {
-    agentId: agentOf(sessionKey),
+    agentId: agentOfKey(sessionKey),
     channelType: from['channel'],
     channelId: chatOf(from),
     role: 'assistant',
     content: text,
     sessionId,
   };
-}
-
-function agentOf(sessionKey: string): string {
-  const parts = parseSessionKey(sessionKey);
-  return parts.kind === 'global' ? 'main' : parts.agentId;
 }

@@ -1,8 +1,8 @@
 import { roleOf } from '../compaction/safe-cut.ts';
 import { RepriseError } from '../errors.ts';
 import type { ModelRequest } from '../models/model.ts';
-import type { Entry } from '../transcript/entry.ts';
-import { isObject, type JsonObject } from '../transcript/json.ts';
+import { customData, type Entry } from '../transcript/entry.ts';
+import type { JsonObject } from '../transcript/json.ts';
 import type { CallManifest } from './manifest.ts';
 import { requestHash } from './request-hash.ts';
 import { makeView, type RequestFrame } from './turn-context.ts';
@@ -33,9 +33,7 @@ export function explainTurn(
   all: readonly Entry[],
   { frame, turnId }: { readonly frame: RequestFrame; readonly turnId: string | undefined },
 ): Explanation {
-  const turns = all.flatMap(({ type, customType, data }) =>
-    type === 'custom' && customType === 'reprise.turn' && isObject(data) ? [data] : [],
-  );
+  const turns = all.map((entry) => customData(entry, 'reprise.turn')).filter((data) => data !== undefined);
   const at = turnId === undefined ? turns.length - 1 : turns.findIndex((data) => data['turnId'] === turnId);
   const data = turns[at];
   if (data === undefined)

@@ -1,10 +1,12 @@
-import type { SessionEvent } from './events.ts';
+import { isTerminal, type SessionEvent, type TurnEvent } from './events.ts';
 
 const MAX_WAITING = 10_000;
+const AT_ONCE = 1000;
 
 /**
  * Hands events to whoever listens in this process. A listener that does not read keeps a bounded queue: of
- * running deltas the oldest are let go, because the stored entries say it all again; terminal events never are.
+ * running deltas the oldest are let go, because the stored entries say it all again; then of all others but the ends
+ * of turns, of which nobody misses one.
  */
 export class Hub {
   readonly #listeners: Set<Listener> = new Set();
@@ -26,10 +28,15 @@ export class Hub {
     wants: (event: SessionEvent) => boolean,
     { signal }: { readonly signal?: AbortSignal } = {},
   ): Subscription {
-    const listener = new Listener(wants, () => this.#listeners.delete(listener));
+    const close = (): void => listener.close();
+    const listener = new Listener(wants, () => {
+      this.#listeners.delete(listener);
+      // A signal may live as long as the process, and see many listeners come and go.
+      signal?.removeEventListener('abort', close);
+    });
     this.#listeners.add(listener);
-    signal?.addEventListener('abort', () => listener.close(), { once: true });
-    if (signal?.aborted === true) listener.close();
+    signal?.addEventListener('abort', close, { once: true });
+    if (signal?.aborted === true) close();
     return listener;
   }
 }
@@ -53,10 +60,8 @@ class Listener implements Subscription {
   offer(event: SessionEvent): void {
     if (this.#closed || !this.#wants(event)) return;
     this.#waiting.push(event);
-    if (this.#waiting.length > MAX_WAITING) {
-      const droppable = this.#waiting.findIndex(({ event: { type } }) => type.endsWith('_delta'));
-      this.#waiting.splice(Math.max(0, droppable), 1);
-    }
+    if (this.#waiting.length > MAX_WAITING && !this.#letGo(({ type }) => type.endsWith('_delta')))
+      this.#letGo((waiting) => !isTerminal(waiting));
     this.#wake?.();
   }
 
@@ -64,6 +69,14 @@ class Listener implements Subscription {
     this.#closed = true;
     this.#onClose();
     this.#wake?.();
+  }
+
+  /** The oldest of a kind, many at a time: looking for them costs what looking at all costs. False: there are none. */
+  #letGo(isOfKind: (event: TurnEvent) => boolean): boolean {
+    const before = this.#waiting.length;
+    let left = AT_ONCE;
+    this.#waiting = this.#waiting.filter(({ event }) => !(left > 0 && isOfKind(event) && left-- > 0));
+    return this.#waiting.length < before;
   }
 
   async *[Symbol.asyncIterator](): AsyncIterator<SessionEvent> {

@@ -1,9 +1,10 @@
 import type { SessionRecord, Store } from '../store/store.ts';
+import { customData, type Entry } from '../transcript/entry.ts';
 import { isObject } from '../transcript/json.ts';
 import { ticketOf } from './queue.ts';
 
 const PAGE = 50;
-/** Of `reprise.activate` lines. */
+/** Why a key may be given back to a session. */
 const RETURNS: ReadonlySet<unknown> = new Set(['undo', 'redo']);
 
 /**
@@ -16,9 +17,10 @@ export async function lastSpokenAt(store: Store, { id, lastSeq }: SessionRecord)
   for (let from = lastSeq; from > 1; ) {
     const { entries } = await store.read(id, { from, limit: PAGE, direction: 'backward' });
     for (const { entry } of entries) {
-      const { message, data } = entry as { message?: unknown; data?: unknown };
+      const { message } = entry as { message?: unknown };
       // Somebody asked for this very conversation back.
-      if (isObject(data) && RETURNS.has(data['reason'])) return new Date(String(entry.timestamp));
+      if (RETURNS.has(customData(entry as Entry, 'reprise.activate')?.['reason']))
+        return new Date(String(entry.timestamp));
       if (entry.type !== 'message' || !isObject(message) || message['role'] !== 'user') continue;
       const { timestamp } = message;
       return new Date(typeof timestamp === 'number' ? timestamp : String(entry.timestamp));

@@ -2,6 +2,7 @@ import { loadBlobs } from '../store/load-blobs.ts';
 import type { SessionRecord, Store } from '../store/store.ts';
 import { hydrateBlobs } from '../transcript/blobs.ts';
 import type { Entry } from '../transcript/entry.ts';
+import { entriesIn } from './read-history.ts';
 import { type ContextView, makeView, type RequestFrame } from './turn-context.ts';
 
 /** So many entries hold most conversations whole. */
@@ -25,7 +26,7 @@ export async function newestContext(
 ): Promise<NewestContext> {
   for (let limit = FIRST_ENTRIES; ; limit *= 2) {
     const { entries: stored, hasMore } = await store.tail(id, { limit });
-    const entries = stored.flatMap(({ entry }) => (entry.type === 'session' ? [] : [entry as Entry]));
+    const entries = entriesIn(stored);
     const path = hasMore ? endOfPath(entries, leaf) : entries;
     if (path.length === 0 && hasMore) continue;
     const view = makeView(hydrateBlobs(path, await loadBlobs(store, id, path)), frame);

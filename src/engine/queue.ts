@@ -56,19 +56,24 @@ function senderOf(item: InboxItem): string {
   return JSON.stringify([routeOf(item), sender ?? null]);
 }
 
+/** For a turn: commands pass the queue. */
+export function isWaiting({ state, class: kind }: InboxItem): boolean {
+  return state === 'accepted' && kind !== 'command';
+}
+
+/** A turn answers it now, or the one that did has lost its runner. */
+export function isRunning({ state, class: kind }: InboxItem): boolean {
+  return state === 'running' && kind !== 'command';
+}
+
 /** What a turn that runs takes along at its next boundary; one that has to wait never holds up the others. */
 export function joinable(open: readonly InboxItem[]): InboxItem[] {
-  return open.filter((item) => {
-    const { mode } = ticketOf(item);
-    return item.state === 'accepted' && item.class !== 'command' && STEERING.has(mode);
-  });
+  return open.filter((item) => isWaiting(item) && STEERING.has(ticketOf(item).mode));
 }
 
 /** The newest message that ends the turn that runs. */
 export function interrupter(waiting: readonly InboxItem[]): InboxItem | undefined {
-  return waiting.findLast(
-    (item) => item.state === 'accepted' && item.class !== 'command' && ticketOf(item).mode === 'interrupt',
-  );
+  return waiting.findLast((item) => isWaiting(item) && ticketOf(item).mode === 'interrupt');
 }
 
 /**
@@ -76,7 +81,7 @@ export function interrupter(waiting: readonly InboxItem[]): InboxItem | undefine
  * process that takes over decides alike.
  */
 export function nextTurn(items: readonly InboxItem[], now: number): NextTurn | undefined {
-  const waiting = items.filter((item) => item.state === 'accepted' && item.class !== 'command');
+  const waiting = items.filter(isWaiting);
   const urgent = interrupter(waiting);
   if (urgent !== undefined) {
     const before = saidBefore(items, urgent);
@@ -97,10 +102,9 @@ export function nextTurn(items: readonly InboxItem[], now: number): NextTurn | u
 export function saidBefore(items: readonly InboxItem[], lead: InboxItem): InboxItem[] {
   if (ticketOf(lead).mode !== 'interrupt') return [];
   const at = items.findIndex(({ inboxId }) => inboxId === lead.inboxId);
-  return items.slice(0, Math.max(0, at)).filter((item) => {
-    const isOpen = item.state === 'accepted' && item.class !== 'command';
-    return isOpen && !WAITING.has(ticketOf(item).mode);
-  });
+  return items
+    .slice(0, Math.max(0, at))
+    .filter((item) => isWaiting(item) && !FOR_THEMSELVES.has(ticketOf(item).mode));
 }
 
 /** The first so many that follow each other. */
@@ -136,5 +140,5 @@ function waitFor(items: readonly InboxItem[], now: number): number {
 
 const STEERING: ReadonlySet<QueueMode> = new Set(['steer', 'steer-backlog']);
 /** For their own turn, whatever comes meanwhile. */
-const WAITING: ReadonlySet<QueueMode> = new Set(['followup', 'queue', 'collect']);
+const FOR_THEMSELVES: ReadonlySet<QueueMode> = new Set(['followup', 'queue', 'collect']);
 const ONE_BY_ONE: ReadonlySet<QueueMode> = new Set(['followup', 'queue']);

@@ -1,4 +1,4 @@
-import type { Store } from '../store/store.ts';
+import type { Store, StoredEntry } from '../store/store.ts';
 import type { Entry } from '../transcript/entry.ts';
 
 /** For surfaces: the bytes of a history, whatever its length. */
@@ -11,9 +11,14 @@ export async function readHistory(store: Pick<Store, 'read'>, sessionId: string)
   const entries: Entry[] = [];
   for (let from = 1; ; ) {
     const page = await store.read(sessionId, { from, limit: PAGE });
-    for (const { entry } of page.entries) if (entry.type !== 'session') entries.push(entry as Entry);
+    for (const entry of entriesIn(page.entries)) entries.push(entry);
     const last = page.entries.at(-1);
     if (!page.hasMore || last === undefined) return entries;
     from = last.seq + 1;
   }
+}
+
+/** What was read without the header. */
+export function entriesIn(stored: readonly StoredEntry[]): Entry[] {
+  return stored.flatMap(({ entry }) => (entry.type === 'session' ? [] : [entry as Entry]));
 }

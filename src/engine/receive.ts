@@ -1,5 +1,5 @@
 import { RepriseError } from '../errors.ts';
-import { parseSessionKey } from '../keys/session-key.ts';
+import { agentOfKey } from '../keys/session-key.ts';
 import type { Inbound, InboxReceipt, Reset, SessionRecord } from '../store/store.ts';
 import type { JsonObject } from '../transcript/json.ts';
 import { type Agents, agentOptions, systemPromptFor } from './agents.ts';
@@ -15,7 +15,7 @@ import { ownOutput } from './own-output.ts';
 import type { Profile } from './profiles.ts';
 import { type Route, routeMessage } from './route.ts';
 import { sendAllowed } from './send-policy.ts';
-import { isTaken, MAX_ID_TRIES, newSessionId } from './session-ids.ts';
+import { withNewId } from './session-ids.ts';
 import { queueFor, type SessionOptions } from './session-options.ts';
 import { FORGOTTEN_ON_RESET, groupActivationOf } from './session-settings.ts';
 import { NO_USAGE } from './totals.ts';
@@ -101,8 +101,7 @@ export class Receiver {
   ): Promise<SessionRecord> {
     const { context, agents } = this.#options;
     const { inbox } = context.store;
-    const parts = parseSessionKey(sessionKey);
-    const agentId = parts.kind === 'global' ? 'main' : parts.agentId;
+    const agentId = agentOfKey(sessionKey);
     const systemPrompt = await systemPromptFor(agentOptions(agents, agentId));
     const settings = { ...(systemPrompt !== '' && { systemPrompt }), ...(label !== undefined && { label }) };
     const body = { command: 'new' };
@@ -205,23 +204,15 @@ export class Receiver {
     return received(receipt);
   }
 
-  /** Short ids may be taken: two sessions begin in one millisecond. Then the next one is tried. */
   async #put({ newId, agentId }: Route, inbound: Inbound): Promise<InboxReceipt> {
     const { context, idForm } = this.#options;
     const { inbox } = context.store;
-    const form = idForm(agentId);
-    if (inbound.create === undefined || newId !== undefined || form === 'uuid') return inbox.receive(inbound);
-    for (let attempt = 0; ; attempt++) {
-      const id = newSessionId(form, context.options.clock.now(), attempt);
-      try {
-        return await inbox.receive({
-          ...inbound,
-          create: { ...inbound.create, ...(id !== undefined && { id }) },
-        });
-      } catch (error) {
-        if (!isTaken(error) || attempt >= MAX_ID_TRIES) throw error;
-      }
-    }
+    if (inbound.create === undefined || newId !== undefined) return inbox.receive(inbound);
+    return withNewId(
+      idForm(agentId),
+      () => context.options.clock.now(),
+      (id) => inbox.receive({ ...inbound, create: { ...inbound.create, ...id } }),
+    );
   }
 
   /** Passes the queue: done at once, where it was received, and never more than once. */

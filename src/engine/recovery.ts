@@ -1,7 +1,7 @@
 import { RepriseError } from '../errors.ts';
 import type { NewEntry, Store, StoredEntry } from '../store/store.ts';
 import { answeredCall, callsOf, contentText } from '../transcript/content.ts';
-import type { Entry } from '../transcript/entry.ts';
+import { customData, type Entry } from '../transcript/entry.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
 import type { ErrorEvent } from './events.ts';
 import type { Tool } from './tools/tool.ts';
@@ -136,9 +136,8 @@ function endedTurn(entry: Pick<Entry, 'type'>): string | undefined {
 }
 
 function aboutMessage(entry: Pick<Entry, 'type'>, name: string): string | undefined {
-  const { type, customType, data } = entry as Entry;
-  if (type !== 'custom' || customType !== name || !isObject(data)) return undefined;
-  return String(data['inboxId']);
+  const data = customData(entry as Entry, name);
+  return data === undefined ? undefined : String(data['inboxId']);
 }
 
 /** Answered without having been run. */

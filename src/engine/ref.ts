@@ -1,5 +1,6 @@
 import { RepriseError } from '../errors.ts';
 import { isSessionId } from '../keys/ids.ts';
+import { noneIfGone } from '../store/nobody.ts';
 import type { SessionPage, SessionRecord, Store } from '../store/store.ts';
 
 const PAGE = 1000;
@@ -82,22 +83,16 @@ async function* each(
 }
 
 async function byId(store: Pick<Store, 'get'>, ref: string): Promise<SessionRecord | undefined> {
-  return isSessionId(ref) ? absent(store.get(ref), ['SESSION_NOT_FOUND', 'GONE']) : undefined;
+  return isSessionId(ref) ? store.get(ref).catch(noneIfGone) : undefined;
 }
 
 async function byKey(store: Pick<Store, 'active'>, ref: string): Promise<SessionRecord | undefined> {
-  return ref.includes(':') ? absent(store.active(ref), ['INVALID_KEY', 'INVALID_ID']) : undefined;
-}
-
-async function absent(
-  found: Promise<SessionRecord | undefined>,
-  codes: readonly string[],
-): Promise<SessionRecord | undefined> {
+  if (!ref.includes(':')) return undefined;
   try {
-    return await found;
+    return await store.active(ref);
   } catch (error) {
-    // A name that happens to look like an id or a key.
-    if (error instanceof RepriseError && codes.includes(error.code)) return undefined;
+    // A name that happens to look like a key.
+    if (error instanceof RepriseError && ['INVALID_KEY', 'INVALID_ID'].includes(error.code)) return undefined;
     throw error;
   }
 }

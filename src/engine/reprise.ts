@@ -2,7 +2,7 @@
 
 import type { CutStrategy } from '../compaction/cut-strategies.ts';
 import { RepriseError } from '../errors.ts';
-import { normalizeSessionKey, parseSessionKey } from '../keys/session-key.ts';
+import { agentOfKey, normalizeSessionKey } from '../keys/session-key.ts';
 import type { Model } from '../models/model.ts';
 import type {
   InboxState,
@@ -30,6 +30,7 @@ import { EngineContext } from './engine-context.ts';
 import type { DoneEvent, ErrorEvent, SessionEvent } from './events.ts';
 import { Hub } from './hub.ts';
 import type { InboundMessage } from './inbound.ts';
+import { answeredBy, endOf, isOpen } from './item-end.ts';
 import type { Keyed } from './keyed-request.ts';
 import { type LaneLimits, Lanes } from './lanes.ts';
 import { type CompactionTrigger, type ProfileFor, type ProfileName, profileResolver } from './profiles.ts';
@@ -38,7 +39,7 @@ import { runCommand } from './run-command.ts';
 import { type MaintenanceOptions, type MaintenanceReport, runMaintenance } from './run-maintenance.ts';
 import { Runners } from './runners.ts';
 import { Session } from './session.ts';
-import { createWithId, newSessionId } from './session-ids.ts';
+import { withNewId } from './session-ids.ts';
 import { SessionModels } from './session-models.ts';
 import { checkSessionOptions, queueFor, type SessionOptions, sessionOptionsOf } from './session-options.ts';
 import type { SpawnRequest, SpawnResult } from './spawn-request.ts';
@@ -46,7 +47,7 @@ import { type SubagentRun, Subagents } from './subagents.ts';
 import { policyOf } from './tool-policy.ts';
 import { createSessionTools } from './tools/session-tools.ts';
 import type { Tool } from './tools/tool.ts';
-import { answeredBy, awaitEnd, endOf, startTurn, type TurnStream } from './turn-stream.ts';
+import { awaitEnd, startTurn, type TurnStream } from './turn-stream.ts';
 import { UsageBook, type UsageQuery } from './usage-book.ts';
 import type { UsageOverview } from './usage-sums.ts';
 
@@ -280,7 +281,7 @@ export class Reprise implements AsyncDisposable {
     const item = await answeredBy(this.store, own);
     const merged = own === item ? {} : { mergedInto: item.inboxId };
     const { state: status } = own.state === 'merged' ? own : item;
-    if (OPEN.has(item.state)) return { status, sessionId, ...merged };
+    if (isOpen(item)) return { status, sessionId, ...merged };
     const end = endOf(item);
     if (end.type === 'done') return { status, sessionId, turnId: end.turnId, reply: replyOf(end), ...merged };
     return { status, sessionId, error: { code: end.code, message: end.message }, ...merged };
@@ -337,15 +338,16 @@ export class Reprise implements AsyncDisposable {
   async #byKey(key: string): Promise<SessionRecord> {
     const active = await this.store.active(key);
     if (active !== undefined) return active;
-    const parts = parseSessionKey(key);
-    const agentId = parts.kind === 'global' ? 'main' : parts.agentId;
+    const agentId = agentOfKey(key);
     const { agents = {} } = this.#options;
     const systemPrompt = await systemPromptFor(agentOptions(agents, agentId));
     const settings = systemPrompt === '' ? {} : { settings: { systemPrompt } };
     const { sessionId } = this.#profileFor({ agentId, settings: {} });
-    const now = this.#context.options.clock.now();
-    const idFor = (attempt: number): string | undefined => newSessionId(sessionId, now, attempt);
-    return createWithId(this.store, { key, activate: true, ...settings }, idFor);
+    return withNewId(
+      sessionId,
+      () => this.#context.options.clock.now(),
+      (id) => this.store.create({ key, activate: true, ...settings, ...id }),
+    );
   }
 
   #session(record: SessionRecord): Session {
@@ -385,8 +387,6 @@ export class Reprise implements AsyncDisposable {
 function replyOf({ text, usageLine }: DoneEvent): NonNullable<InboxStatus['reply']> {
   return { text, ...(usageLine !== undefined && { usageLine }) };
 }
-
-const OPEN: ReadonlySet<InboxState> = new Set(['accepted', 'running']);
 
 /** What shall live in this process only must not be given to a store that keeps it. */
 function assertPersists(profileFor: ProfileFor, { supports }: Store): void {

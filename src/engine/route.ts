@@ -2,7 +2,7 @@ import { RepriseError } from '../errors.ts';
 import { resolveBoundAgent } from '../keys/bindings.ts';
 import { isSessionId } from '../keys/ids.ts';
 import { resolveSessionKey } from '../keys/resolve.ts';
-import { formatSessionKey, parseSessionKey } from '../keys/session-key.ts';
+import { agentOfKey, formatSessionKey, parseSessionKey } from '../keys/session-key.ts';
 import type { SessionRecord, Store } from '../store/store.ts';
 import type { Agents } from './agents.ts';
 import type { InboundMessage } from './inbound.ts';
@@ -43,7 +43,7 @@ async function byId(context: RouteContext, message: InboundMessage, sessionId: s
   });
   const given = message.sessionKey === undefined ? undefined : resolveSessionKey(message);
   if (record === undefined) {
-    const agentId = given === undefined ? agentFor(context, message) : agentOf(given);
+    const agentId = given === undefined ? agentFor(context, message) : agentOfKey(given);
     assertSameAgent(message, agentId);
     const sessionKey = given ?? formatSessionKey({ kind: 'session', agentId, id: sessionId });
     assertAgent(agents, agentId, sessionKey);
@@ -62,7 +62,7 @@ async function byKey(context: RouteContext, message: InboundMessage): Promise<Ro
   const { store, agents, session } = context;
   const options = sessionOptionsOf(session, agents, agentFor(context, message));
   const sessionKey = resolveSessionKey(message, options);
-  const agentId = agentOf(sessionKey);
+  const agentId = agentOfKey(sessionKey);
   if (parseSessionKey(sessionKey).kind !== 'global') assertSameAgent(message, agentId);
   assertAgent(agents, agentId, sessionKey);
   const record = await store.active(sessionKey);
@@ -72,12 +72,7 @@ async function byKey(context: RouteContext, message: InboundMessage): Promise<Ro
 function agentFor({ session }: RouteContext, message: InboundMessage): string {
   if (message.agentId !== undefined) return message.agentId;
   if (message.sessionKey === undefined) return resolveBoundAgent(message, session);
-  return agentOf(message.sessionKey);
-}
-
-function agentOf(sessionKey: string): string {
-  const parts = parseSessionKey(sessionKey);
-  return parts.kind === 'global' ? 'main' : parts.agentId;
+  return agentOfKey(message.sessionKey);
 }
 
 /** `main` always exists; every other agent is one somebody described. */

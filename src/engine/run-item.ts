@@ -6,7 +6,7 @@ import { deliver } from './deliver.ts';
 import type { EngineContext } from './engine-context.ts';
 import type { TurnEvent } from './events.ts';
 import { droppedNote, entriesOf } from './inbound.ts';
-import { joinable, type NextTurn, saidBefore } from './queue.ts';
+import { isRunning, joinable, type NextTurn, saidBefore } from './queue.ts';
 import { endEntry, endOf, inspectTurn, whyNot } from './recovery.ts';
 import type { RunningTurn } from './running-turn.ts';
 import type { SessionRunner } from './session-runner.ts';
@@ -157,9 +157,7 @@ async function forkIfThread({ context, lease }: ItemRun, record: SessionRecord):
  * said after them waits.
  */
 function leftBehind(rows: readonly InboxItem[], turn: RunningTurn): InboxItem[] {
-  return rows.filter(
-    ({ inboxId, state, class: kind }) => state === 'running' && kind !== 'command' && !turn.answers(inboxId),
-  );
+  return rows.filter((item) => isRunning(item) && !turn.answers(item.inboxId));
 }
 
 /**

@@ -1,15 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { RepriseError } from '../errors.ts';
-import type { SessionInit, SessionRecord, Store } from '../store/store.ts';
 import type { Profile } from './profiles.ts';
 
-export const MAX_ID_TRIES = 20;
+const MAX_ID_TRIES = 20;
 
 /**
  * An id for a new session in the form people of its system know; undefined: the store's own. `attempt` counts those
  * that were taken already.
  */
-export function newSessionId(form: Profile['sessionId'], now: Date, attempt = 0): string | undefined {
+function newSessionId(form: Profile['sessionId'], now: Date, attempt: number): string | undefined {
   switch (form) {
     case 'uuid':
       return undefined;
@@ -24,21 +23,20 @@ export function newSessionId(form: Profile['sessionId'], now: Date, attempt = 0)
 }
 
 /** Short ids may be taken: two sessions begin in one millisecond. Then the next one is tried. */
-export async function createWithId(
-  store: Store,
-  init: Omit<SessionInit, 'id'>,
-  idFor: (attempt: number) => string | undefined,
-): Promise<SessionRecord> {
+export async function withNewId<T>(
+  form: Profile['sessionId'],
+  now: () => Date,
+  make: (id: { readonly id?: string }) => Promise<T>,
+): Promise<T> {
   for (let attempt = 0; ; attempt++) {
+    const id = newSessionId(form, now(), attempt);
     try {
-      const id = idFor(attempt);
-      return await store.create({ ...init, ...(id !== undefined && { id }) });
+      return await make(id === undefined ? {} : { id });
     } catch (error) {
-      if (!isTaken(error) || attempt >= MAX_ID_TRIES) throw error;
+      const isTaken = error instanceof RepriseError && TAKEN.has(error.code);
+      if (!isTaken || id === undefined || attempt >= MAX_ID_TRIES) throw error;
     }
   }
 }
 
-export function isTaken(error: unknown): boolean {
-  return error instanceof RepriseError && (error.code === 'SESSION_EXISTS' || error.code === 'GONE');
-}
+const TAKEN: ReadonlySet<string> = new Set(['SESSION_EXISTS', 'GONE']);

@@ -37,9 +37,13 @@ export class SessionLane {
     return !this.isHeld && !this.#isLettingGo;
   }
 
-  /** A lease that was kept for a message nobody waits for any more. */
-  async giveBack(): Promise<void> {
-    if (this.#standing === 0 && this.#lease !== undefined) await this.#letGo();
+  /** A lease that was kept for a message nobody waits for any more. In line: whoever comes next finds it kept or gone. */
+  giveBack(): Promise<void> {
+    const given = this.#last.then(async () => {
+      if (this.#standing === 0) await this.#letGo();
+    });
+    this.#last = given.catch(() => undefined); // told to its own caller
+    return given;
   }
 
   /** Waits for its turn, then for the lease; `waitMs` 0 throws LEASE_HELD at once when another process has it. */

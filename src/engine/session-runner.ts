@@ -9,7 +9,7 @@ import type { TurnEvent } from './events.ts';
 import { ContextGuard } from './guard.ts';
 import type { Slot } from './lanes.ts';
 import { flushMemory } from './memory-flush.ts';
-import { nextTurn, saidBefore } from './queue.ts';
+import { isRunning, nextTurn, saidBefore } from './queue.ts';
 import { runItem } from './run-item.ts';
 import { RunningTurn } from './running-turn.ts';
 import { SessionLane } from './session-lane.ts';
@@ -254,10 +254,6 @@ export class SessionRunner {
     };
     this.#debounce = { over, cancel };
   }
-}
-
-function isRunning({ state, class: kind }: InboxItem): boolean {
-  return state === 'running' && kind !== 'command';
 }
 
 const EXPECTED: ReadonlySet<string> = new Set([

@@ -2,6 +2,7 @@ import { RepriseError } from '../errors.ts';
 import type { InboxItem, Store } from '../store/store.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
 import { oneLine } from './commands/command-context.ts';
+import { isRunning } from './queue.ts';
 import { THINKING_LEVELS } from './session-settings.ts';
 import type { Cleanup } from './subagent-run.ts';
 
@@ -71,8 +72,7 @@ export function modelNote(
 
 /** The message that the turn of a session answers right now. */
 export async function runningItem({ inbox }: Store, sessionId: string): Promise<InboxItem | undefined> {
-  const open = await inbox.pending(sessionId);
-  return open.find(({ state, class: kind }) => state === 'running' && kind !== 'command');
+  return (await inbox.pending(sessionId)).find(isRunning);
 }
 
 /** Where the message came from that the parent answers right now: the channel and the chat, not who wrote it. */

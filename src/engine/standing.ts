@@ -1,5 +1,6 @@
 import type { Store } from '../store/store.ts';
 import { oneLine } from './commands/command-context.ts';
+import { isWaiting } from './queue.ts';
 import { childGroup, runOf } from './subagent-run.ts';
 
 const SHOWN_TASK = 120;
@@ -13,8 +14,7 @@ export async function standingOf({ inbox }: Store, sessionId: string): Promise<s
     const state = item.state === 'running' ? 'is running' : 'waits to run';
     return `The child ${name} ${state}: ${oneLine(String(item.body['text']), SHOWN_TASK)}`;
   });
-  const open = await inbox.pending(sessionId);
-  const waiting = open.filter(({ state, class: kind }) => state === 'accepted' && kind !== 'command').length;
+  const waiting = (await inbox.pending(sessionId)).filter(isWaiting).length;
   if (waiting === 0) return lines;
   return [...lines, waiting === 1 ? '1 message waits.' : `${waiting} messages wait.`];
 }

@@ -9,6 +9,7 @@ import { type Agents, agentOptions, systemPromptFor } from './agents.ts';
 import { deliver } from './deliver.ts';
 import type { EngineContext } from './engine-context.ts';
 import { bodyOf, withTicket } from './inbound.ts';
+import { isOpen } from './item-end.ts';
 import { assertAgent } from './route.ts';
 import {
   checkSpawnRequest,
@@ -60,7 +61,6 @@ type RunItem = Pick<InboxItem, 'inboxId' | 'sessionId' | 'sessionKey' | 'body'>;
 
 const DEFAULT_MAX_CHILDREN = 5;
 const PAGE = 200;
-const OPEN: ReadonlySet<string> = new Set(['accepted', 'running']);
 
 const CHILD_PROMPT = `You are a subagent: another session gave you one task, which is your first message. Do that task and nothing else. Nobody can answer questions while you work. Your last answer is handed to that session as your result, so say in it all it needs to know.`;
 
@@ -133,9 +133,9 @@ export class Subagents {
     this.#open = new Map(pending.filter((item) => runOf(item)).map((item) => [item.inboxId, item]));
     for (const [inboxId, item] of before) {
       if (this.#open.has(inboxId)) continue;
-      const { state } = await store.inbox.get(inboxId);
-      if (OPEN.has(state)) this.#open.set(inboxId, item);
-      else if (state === 'cancelled') await this.#reportCancelled(item);
+      const now = await store.inbox.get(inboxId);
+      if (isOpen(now)) this.#open.set(inboxId, item);
+      else if (now.state === 'cancelled') await this.#reportCancelled(item);
     }
   }
 
@@ -246,7 +246,7 @@ export class Subagents {
       status: statusOf(item),
       cleanup: runOf(item)?.cleanup ?? 'keep',
       ...(label !== undefined && { label }),
-      result: told === undefined ? 'none' : OPEN.has(told.state) ? 'waiting' : 'told',
+      result: told === undefined ? 'none' : isOpen(told) ? 'waiting' : 'told',
     };
   }
 

@@ -1,7 +1,6 @@
-import { RepriseError } from '../errors.ts';
+import { noneIfGone } from '../store/nobody.ts';
 import type { SessionRecord, Store } from '../store/store.ts';
-import type { Entry } from '../transcript/entry.ts';
-import { isObject } from '../transcript/json.ts';
+import { customData, type Entry } from '../transcript/entry.ts';
 import { type Asked, assertAsked, findRequested, type Keyed, requestKey } from './keyed-request.ts';
 import { readHistory } from './read-history.ts';
 import type { SessionLane } from './session-lane.ts';
@@ -71,22 +70,14 @@ async function stepTaken(
   const other = asked === 'redo' ? resetTo(all) : wasReset(all) ? record.parentId : undefined;
   if (other === undefined) return undefined;
   // It was given back behind the reset that took it; of a session that is gone nothing can be told.
-  const moved = await findRequested(store, other, key, isResetTo(record.id)).catch(unlessGone);
+  const moved = await findRequested(store, other, key, isResetTo(record.id)).catch(noneIfGone);
   if (moved === undefined) return undefined;
   assertAsked(asked, moved.entry as Entry);
   return { undone: 'reset', sessionId: other };
 }
 
 function isResetTo(sessionId: string): (entry: Entry) => boolean {
-  return ({ type, customType, data }) =>
-    type === 'custom' && customType === 'reprise.reset' && isObject(data) && data['next'] === sessionId;
-}
-
-const GONE: ReadonlySet<string> = new Set(['GONE', 'SESSION_NOT_FOUND']);
-
-function unlessGone(error: unknown): undefined {
-  if (error instanceof RepriseError && GONE.has(error.code)) return undefined;
-  throw error;
+  return (entry) => customData(entry, 'reprise.reset')?.['next'] === sessionId;
 }
 
 /** Only by the session that has the key: otherwise it has moved on since, and this would undo something else. */
@@ -96,7 +87,7 @@ async function moveKey(
   to: string,
   how: { readonly reason: 'undo' | 'redo'; readonly key?: string },
 ): Promise<UndoResult> {
-  const other = await store.get(to).catch(unlessGone);
+  const other = await store.get(to).catch(noneIfGone);
   if (!active || other?.sessionKey !== sessionKey) return { undone: null };
   await store.activate(sessionKey, to, how);
   return { undone: 'reset', sessionId: to };

@@ -1,11 +1,11 @@
 import { estimateEntryTokens } from '../context/estimate-message.ts';
 import { RepriseError } from '../errors.ts';
 import { copyHistory } from '../store/copy-history.ts';
+import { noneIfGone } from '../store/nobody.ts';
 import type { SessionRecord, Store } from '../store/store.ts';
-import type { Entry } from '../transcript/entry.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
 import { pathEntries } from '../transcript/tree.ts';
-import { readHistory } from './read-history.ts';
+import { entriesIn, readHistory } from './read-history.ts';
 
 /** Longer histories are not copied: every thread would begin with a compaction. */
 export const MAX_FORK_TOKENS = 100_000;
@@ -44,7 +44,8 @@ export async function forkThread(store: Store, options: ForkThreadOptions): Prom
   if (mark.state !== 'copying') return mark.state === 'done' ? 'forked' : 'too-long';
   const { record, epoch } = options;
   const fence = epoch === undefined ? {} : { epoch };
-  const all = await readHistory(store, mark.from).catch(nothingIfGone);
+  // A history that was purged meanwhile is no reason to refuse the thread.
+  const all = await readHistory(store, mark.from).catch(noneIfGone);
   const path = all === undefined ? [] : pathEntries(all, mark.leaf);
   await copyHistory(store, record.id, path, { blobsFrom: { store, id: mark.from }, ...fence });
   await store.append(record.id, [markEntry({ ...mark, state: 'done' })], { key: 'fork-done', ...fence });
@@ -77,24 +78,15 @@ async function begin(
 /** Whoever began anew in a thread asked for an empty session. */
 async function isReset(store: Store, { parentId, sessionKey }: SessionRecord): Promise<boolean> {
   if (parentId === undefined) return false;
-  const parent = await store.get(parentId).catch(nothingIfGone);
+  const parent = await store.get(parentId).catch(noneIfGone);
   return parent === undefined || parent.sessionKey === sessionKey;
-}
-
-/** A history that was purged meanwhile is no reason to refuse the thread. */
-function nothingIfGone(error: unknown): undefined {
-  if (error instanceof RepriseError && (error.code === 'GONE' || error.code === 'SESSION_NOT_FOUND')) return;
-  throw error;
 }
 
 /** As the provider counted it last; where none did, as we would. */
 async function tokensOf(store: Store, { id, tokenEstimate }: SessionRecord): Promise<number> {
   if (tokenEstimate > 0) return tokenEstimate;
   const { entries } = await store.tail(id);
-  return entries.reduce(
-    (sum, { entry }) => sum + (entry.type === 'session' ? 0 : estimateEntryTokens(entry as Entry)),
-    0,
-  );
+  return entriesIn(entries).reduce((sum, entry) => sum + estimateEntryTokens(entry), 0);
 }
 
 function markEntry(mark: ForkMark): { type: string; customType: string; data: JsonObject } {

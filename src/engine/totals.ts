@@ -1,4 +1,4 @@
-import type { Entry, Usage } from '../transcript/entry.ts';
+import { customData, type Entry, type Usage } from '../transcript/entry.ts';
 import { isObject } from '../transcript/json.ts';
 
 /** What a session has used so far, by the turns that ended. */
@@ -13,9 +13,10 @@ export const NO_USAGE: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 
 
 export function totalsOf(entries: readonly Entry[]): SessionTotals {
   let totals: SessionTotals = { turns: 0, calls: 0, usage: NO_USAGE };
-  for (const { type, customType, data } of entries) {
-    if (type !== 'custom' || customType !== 'reprise.turn' || !isObject(data)) continue;
-    const { usage, calls } = data;
+  for (const entry of entries) {
+    const turn = customData(entry, 'reprise.turn');
+    if (turn === undefined) continue;
+    const { usage, calls } = turn;
     totals = {
       turns: totals.turns + 1,
       calls: totals.calls + (Array.isArray(calls) ? calls.length : 0),

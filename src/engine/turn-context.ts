@@ -11,6 +11,7 @@ import { projectSelection } from '../transcript/project.ts';
 import { type Selection, selectContext } from '../transcript/select.ts';
 import { pathEntries } from '../transcript/tree.ts';
 import type { Profile } from './profiles.ts';
+import { entriesIn } from './read-history.ts';
 import { sharedMessages } from './shared-messages.ts';
 import type { TurnStore } from './turn-store.ts';
 
@@ -58,7 +59,7 @@ export async function viewContext(
   frame: RequestFrame,
 ): Promise<ContextView> {
   const { entries: stored } = await store.tail(sessionId);
-  const entries: Entry[] = stored.flatMap(({ entry }) => (entry.type === 'session' ? [] : [entry as Entry]));
+  const entries = entriesIn(stored);
   const blobs = await loadBlobs(store, sessionId, entries);
   // With large parts put back in, a request is more than should stay in memory.
   return makeView(hydrateBlobs(entries, blobs), frame, { isShared: blobs.size === 0 });

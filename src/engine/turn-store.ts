@@ -5,6 +5,7 @@ import { entryIdForSeq } from '../transcript/entry-id.ts';
 import { pathEntries } from '../transcript/tree.ts';
 import { withoutTools } from './pair-entries.ts';
 import type { Profile } from './profiles.ts';
+import { entriesIn } from './read-history.ts';
 import { callMark, isStored, isTurnEnd, lastTurnEnd } from './recovery.ts';
 import type { Tool } from './tools/tool.ts';
 
@@ -82,8 +83,7 @@ class PendingTurn implements TurnStore {
 
   async tail(id: string): Promise<EntryPage> {
     const page = await this.#options.store.tail(id);
-    const stored = page.entries.flatMap(({ entry }) => (entry.type === 'session' ? [] : [entry as Entry]));
-    let parentId = pathEntries(stored).at(-1)?.id ?? null;
+    let parentId = pathEntries(entriesIn(page.entries)).at(-1)?.id ?? null;
     let seq = page.lastSeq;
     const held = this.#pending.slice(this.#summarised).map(({ entry, id: own }) => {
       const told: Entry = { ...entry, id: own, parentId, timestamp: '' };

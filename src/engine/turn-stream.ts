@@ -1,11 +1,11 @@
 import { RepriseError } from '../errors.ts';
-import type { InboxItem, InboxReceipt, Store } from '../store/store.ts';
+import type { InboxReceipt, Store } from '../store/store.ts';
 import type { Usage } from '../transcript/entry.ts';
-import { isObject, type JsonObject } from '../transcript/json.ts';
 import { type Clock, pause } from './clock.ts';
-import { type DoneEvent, type ErrorEvent, isTerminal, type TurnEvent } from './events.ts';
+import { isTerminal, type TurnEvent } from './events.ts';
 import type { Hub, Subscription } from './hub.ts';
 import type { InboxNews } from './inbox-news.ts';
+import { answeredBy, ended, endOf, isOpen, type TurnEndEvent } from './item-end.ts';
 
 /** How a turn ended well. */
 export interface TurnResult {
@@ -41,7 +41,6 @@ const LOOK_MS = 1000;
 const GRACE_MS = 200;
 /** Without a reason of its own each abort makes an exception that nobody reads, with a stack. */
 const OVER = 'over';
-const OPEN_STATES: ReadonlySet<string> = new Set(['accepted', 'running']);
 
 /** Starts at once, whether or not anybody reads: a turn does not depend on its listeners. */
 export function startTurn(options: TurnStreamOptions): TurnStream {
@@ -105,9 +104,7 @@ async function follow(
   }
 }
 
-type End = Extract<TurnEvent, { type: 'done' | 'error' }>;
-
-async function listen(subscription: Subscription, inboxId: string, events: EventLog): Promise<End> {
+async function listen(subscription: Subscription, inboxId: string, events: EventLog): Promise<TurnEndEvent> {
   for await (const { inboxId: about, event } of subscription) {
     if (about !== inboxId) continue;
     events.push(event);
@@ -120,7 +117,7 @@ async function listen(subscription: Subscription, inboxId: string, events: Event
 export async function awaitEnd(
   options: Omit<TurnStreamOptions, 'accept' | 'stop'>,
   inboxId: string,
-): Promise<End> {
+): Promise<TurnEndEvent> {
   const { store, hub, run, signal, closed } = options;
   let isTold = false;
   const subscription = hub.subscribe(({ inboxId: about, event }) => {
@@ -134,7 +131,7 @@ export async function awaitEnd(
     const { sessionId, sessionKey } = own;
     const receipt = { inboxId, sessionId, sessionKey, fresh: false, held: false, dropped: [] };
     const item = await answeredBy(store, own);
-    if (!OPEN_STATES.has(item.state)) return endOf(item);
+    if (!isOpen(item)) return endOf(item);
     const runHere = (): void => void run(receipt).catch(() => undefined); // what goes wrong is a state of the row
     runHere();
     return await Promise.race([
@@ -153,7 +150,7 @@ export async function awaitEnd(
   }
 }
 
-async function firstEnd(subscription: Subscription): Promise<End> {
+async function firstEnd(subscription: Subscription): Promise<TurnEndEvent> {
   for await (const { event } of subscription) if (isTerminal(event)) return event;
   return await new Promise<never>(() => undefined); // closed: somebody else has told the end
 }
@@ -211,7 +208,7 @@ async function watchEnd(
   { store, news, clock }: Pick<TurnStreamOptions, 'store' | 'news' | 'clock'>,
   { inboxId, sessionId }: InboxReceipt,
   { signal, onOpen, onLook, isTold }: WatchEndOptions,
-): Promise<End> {
+): Promise<TurnEndEvent> {
   for (;;) {
     const look = new AbortController();
     const either = AbortSignal.any([signal, look.signal]);
@@ -222,23 +219,13 @@ async function watchEnd(
     const item = await ended(store, inboxId).catch(() => undefined); // asked again: a store may be busy
     if (item === undefined) continue;
     await onLook();
-    if (OPEN_STATES.has(item.state)) {
+    if (isOpen(item)) {
       onOpen();
       continue;
     }
     await pause(clock, GRACE_MS, signal);
     return endOf(item);
   }
-}
-
-/** The row that says how it ends: that of the message it was answered with, where it joined another. */
-export async function answeredBy(store: Store, item: InboxItem): Promise<InboxItem> {
-  const into = item.state === 'merged' ? item.detail?.['mergedInto'] : undefined;
-  return typeof into === 'string' ? await answeredBy(store, await store.inbox.get(into)) : item;
-}
-
-export async function ended(store: Store, inboxId: string): Promise<InboxItem> {
-  return await answeredBy(store, await store.inbox.get(inboxId));
 }
 
 /** How many are before it; where it is known to run next, nothing is told. */
@@ -250,20 +237,6 @@ async function tellPlace(
   const open = await store.inbox.pending(sessionId).catch(() => []); // only told to be kind
   const position = open.findIndex((item) => item.inboxId === inboxId);
   if (position > 0) events.push({ type: 'queued', position });
-}
-
-/** The same terminal event as the runner gave, from what it wrote down. */
-export function endOf({ state, detail = {} }: InboxItem): End {
-  if (state === 'done') {
-    return { type: 'done', ...(detail as unknown as Omit<DoneEvent, 'type'>) };
-  }
-  const { code, message, details, reason } = detail as JsonObject;
-  return {
-    type: 'error',
-    code: (typeof code === 'string' ? code : 'ABORTED') as ErrorEvent['code'],
-    message: typeof message === 'string' ? message : `the message was ${state}`,
-    details: isObject(details) ? details : { ...(reason !== undefined && { reason }), state },
-  };
 }
 
 /** Everything that happened, for readers that come at any time. */

@@ -3,7 +3,7 @@ import { startsTurn } from '../compaction/safe-cut.ts';
 import { compactionStack, redoCompaction, undoCompaction } from '../compaction/undo.ts';
 import { RepriseError } from '../errors.ts';
 import type { NewEntry } from '../store/store.ts';
-import { type Entry, isSideEntry } from '../transcript/entry.ts';
+import { customData, type Entry, isSideEntry } from '../transcript/entry.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
 import { buildTree, type EntryTree, pathEntries, ROOT } from '../transcript/tree.ts';
 
@@ -37,8 +37,8 @@ export function wasReset(all: readonly Entry[]): boolean {
   return first !== undefined && typeof activation(first)?.['reason'] === 'string';
 }
 
-function activation({ type, customType, data }: Entry): JsonObject | undefined {
-  return type === 'custom' && customType === 'reprise.activate' && isObject(data) ? data : undefined;
+function activation(entry: Entry): JsonObject | undefined {
+  return customData(entry, 'reprise.activate');
 }
 
 function undoEntryStep(all: readonly Entry[]): EntryStep | undefined {
@@ -108,16 +108,17 @@ export function redoStep(all: readonly Entry[]): Step | undefined {
   const redone = new Set<string>();
   let isLastActivation = true;
   for (const [i, entry] of [...all.entries()].reverse()) {
-    const { type, customType, data, details, id } = entry;
+    const { type, details, id } = entry;
     const activated = activation(entry);
+    const moved = customData(entry, 'reprise.leaf');
     if (activated !== undefined) {
       // One that was redone stands where it stood, also towards a reset of its own.
       if (activated['reason'] === 'redo') continue;
       const next = isLastActivation && activated['reason'] === 'undo' ? resetTo(all.slice(0, i)) : undefined;
       if (next !== undefined) return { kind: 'reset', sessionId: next };
       isLastActivation = false;
-    } else if (type === 'custom' && customType === 'reprise.leaf' && isObject(data)) {
-      const { undoes, redoes } = data;
+    } else if (moved !== undefined) {
+      const { undoes, redoes } = moved;
       if (typeof redoes === 'string') redone.add(redoes);
       else if (typeof undoes === 'string' && !redone.has(id)) {
         const move = { type: 'custom', customType: 'reprise.leaf', parentId: undoes, data: { redoes: id } };
@@ -135,10 +136,9 @@ export function redoStep(all: readonly Entry[]): Step | undefined {
 
 /** The session that took the place of this one last. */
 export function resetTo(all: readonly Entry[]): string | undefined {
-  const isReset = ({ type, customType }: Entry): boolean =>
-    type === 'custom' && customType === 'reprise.reset';
-  const data = all.findLast(isReset)?.['data'];
-  return isObject(data) && typeof data['next'] === 'string' ? data['next'] : undefined;
+  const resets = all.map((entry) => customData(entry, 'reprise.reset'));
+  const next = resets.findLast((data) => data !== undefined)?.['next'];
+  return typeof next === 'string' ? next : undefined;
 }
 
 /** A note that came with a message belongs to the same turn: undoing takes both. */

@@ -1,5 +1,6 @@
 import { setImmediate as nextRound } from 'node:timers/promises';
 import { RepriseError } from '../errors.ts';
+import { isGone } from '../store/nobody.ts';
 import type { Note } from '../store/notes.ts';
 import type { ListQuery, SessionPage, Store } from '../store/store.ts';
 import type { Entry } from '../transcript/entry.ts';
@@ -177,6 +178,7 @@ export class UsageBook {
         this.#unread.delete(session.id);
       } catch (error) {
         if (!(error instanceof RepriseError)) throw error;
+        // Purged meanwhile: there is nothing left to count.
         if (isGone(error)) this.#unread.delete(session.id);
         else this.#unread.set(session.id, session);
       }
@@ -254,11 +256,6 @@ export class UsageBook {
     this.#agents.set(agentId, sums);
     return sums;
   }
-}
-
-/** Purged meanwhile, so that there is nothing left to count. */
-function isGone({ code }: RepriseError): boolean {
-  return code === 'SESSION_NOT_FOUND' || code === 'GONE';
 }
 
 /** Undefined: it takes longer. */

@@ -1,4 +1,4 @@
-import type { Entry } from '../transcript/entry.ts';
+import { customData, type Entry } from '../transcript/entry.ts';
 import { isObject } from '../transcript/json.ts';
 
 /** What was used and done, as sums. */
@@ -60,14 +60,15 @@ export class UsageCounter {
   }
 
   take(entry: Entry): readonly UsageFact[] {
-    const { type, customType, timestamp, copiedAt, data, message } = entry;
+    const { type, customType, timestamp, copiedAt, message } = entry;
     if (this.hasParent && copiedAt !== undefined) return [];
     const day = dayOf(copiedAt) ?? dayOf(timestamp) ?? '';
     const once = (name: UsageName): UsageFact[] => [{ day, model: '', add: { [name]: 1 } }];
     if (type === 'compaction') return once('compactions');
     if (type === 'context_edit') return once('guardSteps');
     if (type === 'custom' && customType === 'reprise.repair') return once('repairs');
-    if (type === 'custom' && customType === 'reprise.turn' && isObject(data)) return this.#turn(data, day);
+    const turn = customData(entry, 'reprise.turn');
+    if (turn !== undefined) return this.#turn(turn, day);
     if (!isObject(message) || message['role'] !== 'assistant') return [];
     this.#answers.push(...callOf(message, day));
     return this.#answers.length > MAX_UNCLAIMED ? this.#answers.splice(0, 1) : [];

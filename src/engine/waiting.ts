@@ -3,14 +3,13 @@ import type { InboxItem, SessionRecord, Store } from '../store/store.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
 import { pause } from './clock.ts';
 import type { EngineContext } from './engine-context.ts';
+import { ended, isOpen } from './item-end.ts';
 import { ancestorsOf } from './session-reach.ts';
-import { ended } from './turn-stream.ts';
 
 /** Between two looks when nobody tells of a change. */
 const LOOK_MS = 1000;
 /** More sessions than this in one chain are taken for a circle. */
 const MAX_WAITERS = 1000;
-const OPEN: ReadonlySet<string> = new Set(['accepted', 'running']);
 
 /** Put into the body of a message somebody waits for: durable, so that other processes see who waits for whom. */
 export function waitMark(caller: SessionRecord, until: number): JsonObject {
@@ -72,7 +71,7 @@ export async function untilEnded(
     const change = news.next(sessionId, either);
     try {
       const item = await ended(store, inboxId);
-      if (!OPEN.has(item.state)) return item;
+      if (!isOpen(item)) return item;
       const leftMs = until - clock.now().getTime();
       if (leftMs <= 0 || over.aborted) return undefined;
       await Promise.race([change, pause(clock, Math.min(leftMs, LOOK_MS), either)]);

@@ -123,6 +123,12 @@ export function parseSessionKey(key: string): SessionKeyParts {
   return parts;
 }
 
+/** The agent whose conversation it is; the one that everybody shares is kept with `main`. */
+export function agentOfKey(key: string | SessionKeyParts): string {
+  const parts = typeof key === 'string' ? parseSessionKey(key) : key;
+  return parts.kind === 'global' ? 'main' : parts.agentId;
+}
+
 /** The canonical spelling of any accepted key. */
 export function normalizeSessionKey(key: string): string {
   return formatSessionKey(parseSessionKey(key));

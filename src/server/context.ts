@@ -1,5 +1,6 @@
 import type { HttpBindings } from '@hono/node-server';
 import type { OpenAPIHono } from '@hono/zod-openapi';
+import type { CommandContext } from '../engine/commands/command-context.ts';
 import type { Reprise } from '../engine/reprise.ts';
 import type { Idempotency } from './idempotency.ts';
 import type { ServerLimits } from './limits.ts';
@@ -49,7 +50,6 @@ export interface ServerContext {
   readonly version: string;
 }
 
-type CommandContext = Parameters<typeof import('../engine/run-command.ts').runCommand>[1];
 export type ModelByName = NonNullable<CommandContext['modelByName']>;
 
 /** Who asks. There is one kind yet; what it may do is decided in `access.ts` and nowhere else. */

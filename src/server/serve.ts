@@ -44,6 +44,11 @@ export async function serve({
   const closing = new AbortController();
   const metrics = new Metrics();
   const watching = metrics.watch(reprise, closing.signal);
+  const endWatch = async (): Promise<void> => {
+    closing.abort();
+    await watching;
+    metrics[Symbol.dispose]();
+  };
   const app = createApp({
     reprise,
     config: { ...config, host, token },
@@ -53,7 +58,10 @@ export async function serve({
     ...(modelByName !== undefined && { modelByName }),
     ...(version !== undefined && { version }),
   });
-  const { url, server } = await listen({ app, host, port, limits, bound });
+  const { url, server } = await listen({ app, host, port, limits, bound }).catch(async (error: unknown) => {
+    await endWatch();
+    throw error;
+  });
   server.on('error', (err) => logger.error({ err }, 'could not take a connection'));
   logger.info({ url, tokenFile }, 'listening');
   return {
@@ -68,8 +76,7 @@ export async function serve({
       const cut = setTimeout(() => server.closeAllConnections(), limits.graceMs);
       await stopped;
       clearTimeout(cut);
-      await watching;
-      metrics[Symbol.dispose]();
+      await endWatch();
     },
   };
 }

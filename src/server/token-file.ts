@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, open, readFile, stat } from 'node:fs/promises';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { chmod, link, lstat, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { RepriseError } from '../errors.ts';
 
@@ -36,22 +36,45 @@ export function parseToken(token: string, origin: string): string {
   );
 }
 
+/**
+ * Whole from the moment it is there: who starts beside us reads a token or makes one, never half of ours. Linked under
+ * its name, so never over a token that is in use, and never through a link somebody left there.
+ */
 async function makeTokenFile(file: string): Promise<void> {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  const draft = `${file}.${randomUUID()}.tmp`;
   try {
-    // Exclusive: never over a token that is in use, and never through a link somebody left there.
-    const made = await open(file, 'wx', 0o600);
-    try {
-      await made.writeFile(`${randomBytes(TOKEN_BYTES).toString('base64url')}\n`);
-      await made.sync();
-    } finally {
-      await made.close();
-    }
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
-      throw new RepriseError('CONFIG_INVALID', `cannot write the token file ${file}`, {
-        details: { file, next: 'Name another with --token-file.' },
-        cause: error,
-      });
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+    if (await isThere(file)) return;
+    const token = `${randomBytes(TOKEN_BYTES).toString('base64url')}\n`;
+    await writeFile(draft, token, { flag: 'wx', mode: 0o600, flush: true });
+    await link(draft, file).catch((error: unknown) => {
+      if (codeOf(error) === 'EEXIST') return undefined;
+      if (NO_LINKS.has(codeOf(error))) return rename(draft, file);
+      throw error;
+    });
+  } catch (cause) {
+    throw new RepriseError('CONFIG_INVALID', `cannot write the token file ${file}`, {
+      details: { file, next: 'Name another with --token-file.' },
+      cause,
+    });
+  } finally {
+    await rm(draft, { force: true });
   }
+}
+
+/** What disks say that know no second name of a file. */
+const NO_LINKS: ReadonlySet<string> = new Set(['EPERM', 'ENOTSUP', 'ENOSYS']);
+
+async function isThere(file: string): Promise<boolean> {
+  return lstat(file).then(
+    () => true,
+    (error: unknown) => {
+      if (codeOf(error) === 'ENOENT') return false;
+      throw error;
+    },
+  );
+}
+
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? '';
 }

@@ -1,3 +1,5 @@
+import { isObject, type JsonObject } from './json.ts';
+
 /**
  * What a transcript line can say (docs/format.md). These types describe what we write and hope to read;
  * a file is not obliged to agree, so readers of stored content go through `content.ts`.
@@ -146,4 +148,9 @@ export function isSideEntry(entry: Entry): boolean {
   if (SIDE_TYPES.has(entry.type)) return true;
   const { customType } = entry;
   return entry.type === 'custom' && typeof customType === 'string' && customType.startsWith('reprise.');
+}
+
+/** What a `custom` entry of this name says; undefined for every other entry. */
+export function customData({ type, customType, data }: Entry, name: string): JsonObject | undefined {
+  return type === 'custom' && customType === name && isObject(data) ? data : undefined;
 }

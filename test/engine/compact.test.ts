@@ -107,6 +107,30 @@ describe('S4 compaction', () => {
     expect(now).toContain('said meanwhile');
     expect(now).toContain('the gist of before');
   });
+
+  test('in the background is not waited for when the engine closes', async () => {
+    const filler = 'because '.repeat(300);
+    const { promise: isAsked, resolve } = Promise.withResolvers<void>();
+    const step = (request: { system?: string }): object | string => {
+      if (request.system?.includes('summarizer') !== true) return `answer ${filler}`;
+      resolve();
+      return { wait: new Promise(() => undefined), text: 'never said' };
+    };
+    const model = scripted(
+      Array.from({ length: 60 }, () => step as never),
+      16_000,
+    );
+    await using at = await openEngine(model, { compaction: { background: 0.5 } });
+    const isSummarising = isAsked.then(() => true);
+    const says = async (): Promise<boolean> => {
+      await at.session.send(`question ${filler}`).result;
+      return false;
+    };
+    while (!(await Promise.race([isSummarising, says()])));
+    await at.session.send('the last words').result;
+    await at.reprise[Symbol.asyncDispose]();
+    await expect(at.session.record()).rejects.toMatchObject({ code: 'STORE_FAILED' });
+  });
 });
 
 describe('undo of turns', () => {

@@ -21,3 +21,30 @@ test('a lane is at rest only when its lease is really given back', async () => {
   await done;
   expect([woken, lane.isHeld, lane.isAtRest]).toEqual([1, true, false]);
 });
+
+test('a lease that was kept is given back in line: whoever comes meanwhile goes on with it', async () => {
+  const { signal } = new AbortController();
+  const answers = [{}, {}, null];
+  const { promise: isAsked, resolve: asked } = Promise.withResolvers<void>();
+  const { promise: isAllowed, resolve: allow } = Promise.withResolvers<void>();
+  let grants = 0;
+  const release = async (): Promise<object | null> => {
+    const [answer = null] = answers.splice(0, 1);
+    if (answers.length === 1) {
+      asked();
+      await isAllowed;
+    }
+    return answer;
+  };
+  const grant = async (): Promise<Lease> => ({ epoch: ++grants, signal, release }) as unknown as Lease;
+  const store = { lease: grant } as unknown as Store;
+  const lane = new SessionLane({ store, sessionId: 's', onWaiting: () => undefined });
+  await lane.run(async () => undefined); // kept: a message waits
+  const given = lane.giveBack(); // refused: another one has come
+  await isAsked;
+  const epoch = lane.run(async (lease) => lease.epoch);
+  allow();
+  await given;
+  expect(await epoch).toBe(1);
+  expect([grants, lane.isAtRest]).toEqual([1, true]);
+});

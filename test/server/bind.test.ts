@@ -60,3 +60,20 @@ test('a socket that cannot take one more connection goes on with those it has, a
   expect((await fetch(`${served.url}/healthz`)).status).toBe(200);
   await served.close();
 });
+
+test('a server that cannot listen leaves nothing behind in the engine it was given', async () => {
+  await using taken = await open();
+  const { port } = new URL(taken.url);
+  const store = await openMemoryStore({});
+  await using reprise = new Reprise({ store, model: createOfflineModel() });
+  const listening: AbortSignal[] = [];
+  const events: Reprise['events'] = ({ signal } = {}) => {
+    if (signal !== undefined) listening.push(signal);
+    return Reprise.prototype.events.call(reprise, signal === undefined ? {} : { signal });
+  };
+  const logger = { info() {}, warn() {}, error() {} };
+  const config = { token: TOKEN, port: Number(port) };
+  const refused = serve({ reprise: Object.assign(reprise, { events }), config, logger });
+  await expect(refused).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+  expect(listening.map(({ aborted }) => aborted)).toEqual([true]);
+});

@@ -78,3 +78,10 @@ export function oneLine(text: string, max: number): string {
   const cut = [...line.slice(0, max * 2)].slice(0, max).join('');
   return cut.length < line.length ? `${cut}…` : line;
 }
+
+const MAX_LABEL = 100;
+
+/** A label as it was typed behind a command; empty: none was. */
+export function labelOf(args: string): string {
+  return oneLine(args, MAX_LABEL);
+}

@@ -1,5 +1,5 @@
 import { RepriseError } from '../../errors.ts';
-import { isObject } from '../../transcript/json.ts';
+import { customData } from '../../transcript/entry.ts';
 import type { ExplainedCall, Explanation } from '../explain.ts';
 import type { Session } from '../session.ts';
 import { type CommandHandler, count, openTurns } from './command-context.ts';
@@ -22,9 +22,9 @@ export function explanationText({ turnId, status, calls }: Explanation): string 
 /** Empty: undefined, which is the last one. */
 export async function turnNamed(session: Session, name: string): Promise<string | undefined> {
   if (name === '') return undefined;
-  const turns = (await readEntries(session)).flatMap(({ type, customType, data }) => {
-    const isTurn = type === 'custom' && customType === 'reprise.turn' && isObject(data);
-    return isTurn && typeof data['turnId'] === 'string' ? [data['turnId']] : [];
+  const turns = (await readEntries(session)).flatMap((entry) => {
+    const { turnId } = customData(entry, 'reprise.turn') ?? {};
+    return typeof turnId === 'string' ? [turnId] : [];
   });
   const named = /^[1-9]\d{0,5}$/.test(name)
     ? turns.slice(Number(name) - 1, Number(name))

@@ -2,6 +2,7 @@ import { RepriseError } from '../../errors.ts';
 import { buildAgentMainSessionKey } from '../../keys/build.ts';
 import { parseSessionKey } from '../../keys/session-key.ts';
 import type { SessionRecord } from '../../store/store.ts';
+import { foundSessions } from '../found-sessions.ts';
 import { keyedId } from '../keyed-id.ts';
 import { isListed, resolveRef } from '../ref.ts';
 import { repairedText, repairSession } from '../repair.ts';
@@ -10,6 +11,7 @@ import {
   type CommandHandler,
   count,
   keyOf,
+  labelOf,
   oneLine,
   refuse,
 } from './command-context.ts';
@@ -18,12 +20,11 @@ import { sessionFacts, sessionName } from './session-line.ts';
 
 const SCAN_LIMIT = 1000;
 const SHOWN = 20;
-const MAX_LABEL = 100;
 const SNIPPET_CHARS = 160;
 const MAX_HITS = 20;
 
 export const begin: CommandHandler = async (args, { reprise, session, request }) => {
-  const label = oneLine(args, MAX_LABEL);
+  const label = labelOf(args);
   const made = await reprise.renew(session.key, { ...(label !== '' && { label }), ...keyOf({ request }) });
   const name = label === '' ? 'A new session' : `A new session, "${label}"`;
   return { text: `${name}; the old one is kept.`, sessionId: made.id };
@@ -93,14 +94,16 @@ async function nextSession({ reprise }: CommandContext, { agentId }: SessionReco
 export const search: CommandHandler = async (args, { reprise }) => {
   if (args === '') throw refuse('/search wants a text', 'Write: /search <text>');
   const { hits, next, reason, index } = await reprise.store.search({ text: args, limit: MAX_HITS });
-  const lines: string[] = [];
-  for (const { id, seq, role, at, snippet } of hits) {
+  const sessions = await foundSessions(reprise.store, hits);
+  const left = hits.flatMap((hit) => {
+    const session = sessions.get(hit.id);
+    return session === undefined ? [] : [{ ...hit, name: sessionName(session) }];
+  });
+  const lines = left.map(({ id, seq, role, at, snippet, name }) => {
     const place = `${id}, line ${seq}; ${role}, ${at.slice(0, 16).replace('T', ' ')}`;
-    lines.push(
-      `${sessionName(await reprise.store.get(id))} (${place})\n     ${oneLine(snippet, SNIPPET_CHARS)}`,
-    );
-  }
-  const [first] = hits;
+    return `${name} (${place})\n     ${oneLine(snippet, SNIPPET_CHARS)}`;
+  });
+  const [first] = left;
   if (first === undefined) lines.push(`Nothing holds "${args}".`);
   else lines.push(`To read on there: reprise show ${first.id} --at ${first.seq}`);
   if (next !== null) lines.push(`There are more than ${MAX_HITS}; "reprise search" shows them.`);

@@ -3,14 +3,13 @@ import { RepriseError } from '../../errors.ts';
 import type { SessionRecord } from '../../store/store.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { QUEUE_DROPS, QUEUE_MODES, type QueueSettings } from '../session-settings.ts';
-import { type CommandHandler, keyOf, oneLine, refuse } from './command-context.ts';
+import { type CommandHandler, keyOf, labelOf, oneLine, refuse } from './command-context.ts';
 import { entryNamed } from './read-entries.ts';
 
-const MAX_LABEL = 100;
 const PIN_CHARS = 100;
 
 export const rename: CommandHandler = async (args, { session }) => {
-  const label = oneLine(args, MAX_LABEL);
+  const label = labelOf(args);
   if (label === '') throw refuse('/rename wants a label', 'Write: /rename <label>');
   await session.patch({ label });
   return { text: `This session is "${label}" now.` };

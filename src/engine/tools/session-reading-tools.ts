@@ -4,6 +4,7 @@ import { contentText } from '../../transcript/content.ts';
 import type { Entry } from '../../transcript/entry.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { oneLine } from '../commands/command-context.ts';
+import { foundSessions } from '../found-sessions.ts';
 import type { SessionName, SessionReach } from '../session-reach.ts';
 import { inputSchema, type ReadCall, SESSION_NAME } from './session-call.ts';
 import type { Tool } from './tool.ts';
@@ -124,9 +125,11 @@ async function lookUp(
   limit: number,
 ): Promise<JsonObject[]> {
   const { hits } = await store.search({ ...filter, text, limit });
-  return Promise.all(
-    hits.map(async ({ id, snippet }) => ({ sessionKey: (await store.get(id)).sessionKey, snippet })),
-  );
+  const sessions = await foundSessions(store, hits);
+  return hits.flatMap(({ id, snippet }) => {
+    const session = sessions.get(id);
+    return session === undefined ? [] : [{ sessionKey: session.sessionKey, snippet }];
+  });
 }
 
 /** The newest messages first. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isOpen } from '../../engine/item-end.ts';
 import { RepriseError } from '../../errors.ts';
 import {
   type InboundAnswer,
@@ -13,7 +14,6 @@ import { addOperation } from '../operation.ts';
 import { openStream } from '../sse/open-stream.ts';
 
 const MAX_WAIT_SECONDS = 300;
-const OPEN: ReadonlySet<string> = new Set(['accepted', 'running']);
 
 interface InboundQuery {
   /** Seconds. */
@@ -56,7 +56,7 @@ export function registerInbound(app: ServerApp, context: ServerContext): void {
         ? ({ status: 'accepted', sessionId } as const)
         : await reprise.inbox(inboxId);
       const answer: InboundAnswer = { ...received, ...inboxAnswer(inboxId, status) };
-      const isOver = wait > 0 && !OPEN.has(answer.status);
+      const isOver = wait > 0 && !isOpen({ state: answer.status });
       return c.json(answer, isOver ? 200 : 202);
     },
   });

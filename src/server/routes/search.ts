@@ -1,4 +1,4 @@
-import { RepriseError } from '../../errors.ts';
+import { foundSessions } from '../../engine/found-sessions.ts';
 import { searchAnswer, searchQuery } from '../../protocol/meta.ts';
 import { pageOf } from '../../protocol/page.ts';
 import type { ServerApp, ServerContext } from '../context.ts';
@@ -22,10 +22,11 @@ export function registerSearch(app: ServerApp, { reprise }: ServerContext): void
         ...(sessionId !== undefined && { sessionId }),
         ...(after !== undefined && { after }),
       });
-      const sessions = await describe(reprise, new Set(hits.map(({ id }) => id)));
+      const sessions = await foundSessions(reprise.store, hits);
       const data = hits.map(({ id, ...hit }) => {
-        const session = sessions.get(id);
-        return { id: `${id}.${hit.seq}`, sessionId: id, ...(session !== undefined && { session }), ...hit };
+        const record = sessions.get(id);
+        const session = record === undefined ? {} : { session: nameOf(record) };
+        return { id: `${id}.${hit.seq}`, sessionId: id, ...session, ...hit };
       });
       return c.json({
         ...pageOf(data, next !== null || !complete),
@@ -43,24 +44,7 @@ interface HitSession {
   readonly label?: string;
 }
 
-/** What people call the sessions of hits, so that nobody has to ask for each. */
-async function describe(
-  { store }: Pick<ServerContext['reprise'], 'store'>,
-  ids: ReadonlySet<string>,
-): Promise<ReadonlyMap<string, HitSession>> {
-  const known = await Promise.all(
-    [...ids].map(async (id): Promise<readonly (readonly [string, HitSession])[]> => {
-      try {
-        const { sessionKey, title, label } = await store.get(id);
-        return [[id, { sessionKey, title, ...(label !== undefined && { label }) }]];
-      } catch (error) {
-        if (error instanceof RepriseError && GONE.has(error.code)) return [];
-        throw error;
-      }
-    }),
-  );
-  return new Map(known.flat());
+/** What people call the session of a hit, so that nobody has to ask for each. */
+function nameOf({ sessionKey, title, label }: HitSession): HitSession {
+  return { sessionKey, title, ...(label !== undefined && { label }) };
 }
-
-/** It went while it was looked for. */
-const GONE: ReadonlySet<string> = new Set(['SESSION_NOT_FOUND', 'GONE']);

@@ -141,11 +141,14 @@ export class Relay {
     const sessionIds = [...this.#news];
     this.#asks.clear();
     this.#news.clear();
-    for (let at = 0; at < asks.length; at += MAX_ASKS)
-      await this.#publish(NODES, { kind: 'ask', asks: asks.slice(at, at + MAX_ASKS) });
-    for (const sessionId of sessionIds) await this.#tellOf(sessionId);
-    this.#isSending = false;
-    if (this.#asks.size > 0 || this.#news.size > 0) this.#sendLater();
+    try {
+      for (let at = 0; at < asks.length; at += MAX_ASKS)
+        await this.#publish(NODES, { kind: 'ask', asks: asks.slice(at, at + MAX_ASKS) });
+      for (const sessionId of sessionIds) await this.#tellOf(sessionId);
+    } finally {
+      this.#isSending = false;
+      if (this.#asks.size > 0 || this.#news.size > 0) this.#sendLater();
+    }
   }
 
   async #tellOf(sessionId: string): Promise<void> {

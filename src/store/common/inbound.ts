@@ -35,8 +35,8 @@ export function keyReused(key: string): RepriseError {
   return new RepriseError('KEY_REUSED', `key ${key} was used with another message`, { details: { key } });
 }
 
-/** Keys of messages are an agent's, whichever of its sessions they went to. */
-export function agentOf(sessionKey: string): string {
+/** Keys of messages are an agent's, whichever of its sessions they went to; those of the shared one are nobody's. */
+export function keyOwner(sessionKey: string): string {
   const parts = parseSessionKey(sessionKey);
   return parts.kind === 'global' ? '' : parts.agentId;
 }

@@ -1,5 +1,5 @@
 import { RepriseError } from '../../errors.ts';
-import { parseSessionKey } from '../../keys/session-key.ts';
+import { agentOfKey } from '../../keys/session-key.ts';
 import type { RebuildProgress } from '../store.ts';
 import { Adoption } from './adoption.ts';
 import type { ConvlogCatchUp } from './convlog-catch-up.ts';
@@ -113,8 +113,7 @@ export class CatchUp {
   }
 
   #advanceKey(key: string): boolean {
-    const parts = parseSessionKey(key);
-    const agentId = parts.kind === 'global' ? 'main' : parts.agentId;
+    const agentId = agentOfKey(key);
     const folder = this.#folders.get(agentId);
     if (folder !== undefined) {
       if (this.#nextHeader(folder)) return false;

@@ -1,7 +1,7 @@
 import {
-  agentOf,
   groupFull,
   inboundHash,
+  keyOwner,
   keyReused,
   type ReceiveRequest,
   sessionBusy,
@@ -82,7 +82,7 @@ function accept(batch: Batch, request: ReceiveRequest, hash: string): InboxRecei
     carries.length === 0 ? null : JSON.stringify(carries),
   );
   if (idempotencyKey !== undefined) {
-    const agentId = agentOf(sessionKey);
+    const agentId = keyOwner(sessionKey);
     db.run('INSERT INTO inbound_keys VALUES (?, ?, ?, ?, ?)', agentId, source, idempotencyKey, hash, inboxId);
   }
   if (request.log !== undefined) writeLog(batch, [{ ...request.log, sessionId: id }]);
@@ -118,7 +118,7 @@ function knownMessage(
 ): KnownMessage | undefined {
   return db.row<KnownMessage>(
     'SELECT hash, inbox_id FROM inbound_keys WHERE agent_id = ? AND source IN (?, ?) AND key IN (?, ?)',
-    agentOf(sessionKey),
+    keyOwner(sessionKey),
     ...keptForms(source),
     ...keptForms(idempotencyKey),
   );

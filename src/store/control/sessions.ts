@@ -1,6 +1,6 @@
 import { RepriseError } from '../../errors.ts';
 import { parseSessionId } from '../../keys/ids.ts';
-import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
+import { agentOfKey, formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { assertHasKey, assertOpen, existsUnderOtherKey, idStaysTaken } from '../common/refusals.ts';
 import { assertSeen } from '../common/seen.ts';
@@ -46,7 +46,7 @@ export function createSession(batch: Batch, init: SessionInit & { readonly id: s
   }
   if (isPurged(db, id)) throw idStaysTaken(id);
   batch.space?.assertRoom();
-  const agentId = parts.kind === 'global' ? 'main' : parts.agentId;
+  const agentId = agentOfKey(parts);
   const channel = 'channel' in parts ? parts.channel : undefined;
   const timestamp = batch.now();
   const header = headerLine({

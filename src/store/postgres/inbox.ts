@@ -1,8 +1,8 @@
 import { RepriseError } from '../../errors.ts';
 import {
-  agentOf,
   groupFull,
   inboundHash,
+  keyOwner,
   keyReused,
   type ReceiveRequest,
   sessionBusy,
@@ -119,7 +119,7 @@ async function claimKey(tx: Tx, request: ReceiveRequest): Promise<InboxItem | un
 }
 
 const keyValues = ({ sessionKey, source, idempotencyKey }: InboundKey): [string, string, string] => [
-  agentOf(sessionKey),
+  keyOwner(sessionKey),
   keyText(source),
   keyText(idempotencyKey),
 ];

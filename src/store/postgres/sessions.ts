@@ -1,6 +1,6 @@
 import { RepriseError } from '../../errors.ts';
 import { parseSessionId } from '../../keys/ids.ts';
-import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
+import { agentOfKey, formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { assertHasKey, assertOpen, existsUnderOtherKey, idStaysTaken } from '../common/refusals.ts';
 import { assertSeen } from '../common/seen.ts';
@@ -43,7 +43,7 @@ export async function createSession(
   const existing = await findFolded(tx, id);
   if (existing !== undefined) return { row: await sameSession(tx, existing, { id, key }), isNew: false };
   if (await isPurged(tx, id)) throw idStaysTaken(id);
-  const agentId = parts.kind === 'global' ? 'main' : parts.agentId;
+  const agentId = agentOfKey(parts);
   const timestamp = tx.now();
   const header = headerLine({
     id,

@@ -1,0 +1,38 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdtemp, readdir, rm, stat, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { loadTokenFile } from '../../src/server/token-file.ts';
+
+let folder = '';
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'token-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+test('servers that start at once on a new home agree on its token, and leave nothing else there', async () => {
+  for (let round = 0; round < 3; round++) {
+    const home = join(folder, `home-${round}`);
+    const file = join(home, 'server-token');
+    const seen = new Set<string>();
+    const look = setInterval(() => {
+      if (existsSync(file)) seen.add(readFileSync(file, 'utf8').trim());
+    }, 0);
+    const tokens = await Promise.all(Array.from({ length: 8 }, () => loadTokenFile(file, { make: true })));
+    clearInterval(look);
+    expect(new Set(tokens).size).toBe(1);
+    // Whoever looks at any moment sees all of it.
+    for (const token of seen) expect(token).toBe(tokens[0]);
+    expect(await readdir(home)).toEqual(['server-token']);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+  }
+});
+
+test('no token is made through a link that somebody left in its place', async () => {
+  const file = join(folder, 'linked-token');
+  const target = join(folder, 'elsewhere');
+  await symlink(target, file);
+  await expect(loadTokenFile(file, { make: true })).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+  await expect(stat(target)).rejects.toMatchObject({ code: 'ENOENT' });
+});
