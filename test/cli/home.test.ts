@@ -94,6 +94,12 @@ describe('a home from the command line', () => {
 
   test('verify answers by exit code: clean, and damaged', { timeout }, () => {
     expect(reprise('verify')).toMatchObject({ status: 0, stdout: 'clean\n' });
+    // A sound session keeps its key: there is nothing to go on from.
+    expect(reprise('repair', 'second')).toMatchObject({
+      status: 2,
+      stdout: '',
+      stderr: expect.stringContaining('no damage was found'),
+    });
     const file = reprise('path', 'first-1').stdout.trim();
     const bytes = readFileSync(file);
     const damaged = Buffer.from(bytes);

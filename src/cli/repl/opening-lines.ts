@@ -4,6 +4,7 @@ import { count } from '../../engine/commands/command-context.ts';
 import { sessionName } from '../../engine/commands/session-line.ts';
 import type { SessionRecord } from '../../store/store.ts';
 import { isObject } from '../../transcript/json.ts';
+import { saidBy } from '../home.ts';
 
 const OFFLINE = 'offline answers: a small program, without network and without understanding.';
 const KEYS = 'For a model set ANTHROPIC_API_KEY or OPENAI_API_KEY.';
@@ -40,7 +41,7 @@ function whichLine(record: SessionRecord): string {
 
 function whereLine({ config, origins }: LoadedConfig, isKept: boolean): string {
   if (!isKept) return 'Nothing said here is kept.';
-  return `Everything said here is kept in ${config.home} (from ${origins.get('home')?.name ?? 'default'}).`;
+  return `Everything said here is kept in ${config.home} (${saidBy(origins.get('home')?.name ?? 'default')}).`;
 }
 
 function whoLine({ config: { model }, origins }: LoadedConfig): string {
