@@ -105,7 +105,10 @@ describe('a home from the command line', () => {
     const damaged = Buffer.from(bytes);
     damaged[damaged.indexOf('Plan')] = 0x70;
     writeFileSync(file, damaged);
-    expect(reprise('verify', 'first-1').status).toBe(6);
+    expect(reprise('verify', 'first-1')).toMatchObject({
+      status: 6,
+      stderr: expect.stringContaining('"reprise repair first-1" goes on'),
+    });
     expect(reprise('verify', 'second').status).toBe(0);
     const fixed = JSON.parse(reprise('repair', 'first-1', '--json').stdout) as {
       repaired: string;

@@ -33,7 +33,7 @@ export async function doctor(options: Options): Promise<number> {
   const { path, origin, kind } = home;
   const rebuildSearch = options['rebuildSearch'] === true;
   const checks: Check[] = [{ name: 'node', ok: true, detail: process.version }];
-  if (kind === 'postgres') checks.push(...(await databaseChecks(home, rebuildSearch)));
+  if (kind === 'postgres') checks.push(...(await checksOfStore(home, rebuildSearch)));
   if (!existsSync(path)) {
     checks.push({
       name: 'home',
@@ -43,7 +43,7 @@ export async function doctor(options: Options): Promise<number> {
   } else {
     checks.push(await homeCheck(path, origin), await quarantineCheck(path), identityCheck());
     if (kind !== 'postgres' && existsSync(join(path, kind === 'jsonl' ? 'control.db' : 'store.db')))
-      checks.push(...(await storeChecks(home, rebuildSearch)));
+      checks.push(...(await checksOfStore(home, rebuildSearch)));
     else checks.push(spaceCheck(await freeOn(path)));
     // Behind the store: opening it may be what salvages it.
     checks.push(...(await salvageChecks(path)));
@@ -132,8 +132,8 @@ function identityCheck(): Check {
   };
 }
 
-/** A database that cannot be opened is what the operator wants to hear of, among the rest. */
-async function databaseChecks(home: Home, rebuildSearch: boolean): Promise<Check[]> {
+/** A store that cannot be opened is what the operator wants to hear of, among the rest. */
+async function checksOfStore(home: Home, rebuildSearch: boolean): Promise<Check[]> {
   try {
     return await storeChecks(home, rebuildSearch);
   } catch (error) {

@@ -1,6 +1,6 @@
 import { LOCAL_URLS } from '../../config/create-model.ts';
 import type { LoadedConfig } from '../../config/load.ts';
-import { count } from '../../engine/commands/command-context.ts';
+import { counted } from '../../engine/commands/command-context.ts';
 import { sessionName } from '../../engine/commands/session-line.ts';
 import type { SessionRecord } from '../../store/store.ts';
 import { isObject } from '../../transcript/json.ts';
@@ -35,7 +35,7 @@ export function laterLines(loaded: LoadedConfig, record: SessionRecord): string[
 
 function whichLine(record: SessionRecord): string {
   const { turnCount, label } = record;
-  if (turnCount > 0) return `Restored: ${count(turnCount)} previous turns of "${sessionName(record)}".`;
+  if (turnCount > 0) return `Restored: ${counted(turnCount, 'previous turn')} of "${sessionName(record)}".`;
   return label === undefined ? 'A new session.' : `A new session: "${label}".`;
 }
 
