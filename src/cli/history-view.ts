@@ -106,7 +106,7 @@ export function* renderView(
 ): Generator<string> {
   const about = [
     dialects === undefined ? '' : [...dialects.keys()].join(', ') || 'empty',
-    entries === undefined ? '' : `${entries.length} entries`,
+    entries === undefined ? '' : entries.length === 1 ? '1 entry' : `${entries.length} entries`,
   ];
   const title = [session?.id ?? 'no id', session?.key, ...about];
   yield style('bold', escapeForTerminal(title.filter(Boolean).join(' · ')));

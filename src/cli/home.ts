@@ -37,6 +37,11 @@ export async function homeOf(options: Options): Promise<Home> {
   return { path, origin: origins.get('home')?.name ?? 'default', kind, config };
 }
 
+/** Where a setting comes from, as a remark. */
+export function saidBy(origin: string): string {
+  return origin === 'default' ? 'the default' : `from ${origin}`;
+}
+
 function kindOf(path: string): LocalKind {
   const isSqlite = !existsSync(join(path, KINDS.jsonl)) && existsSync(join(path, KINDS.sqlite));
   return isSqlite ? 'sqlite' : 'jsonl';
@@ -73,7 +78,7 @@ export async function openHomeWith(home: Home): Promise<{ readonly store: Store;
 export async function openHomeAsItIs({ path, origin, kind, config }: Home): Promise<Store> {
   if (kind === 'postgres') return openStore({ ...config.store, kind });
   if (!existsSync(join(path, KINDS[kind])) && !(kind === 'jsonl' && existsSync(join(path, 'agents')))) {
-    throw new RepriseError('NOT_FOUND', `no Reprise home at ${path} (from ${origin})`, {
+    throw new RepriseError('NOT_FOUND', `no Reprise home at ${path} (${saidBy(origin)})`, {
       details: { next: 'Name another with --home, or set REPRISE_HOME; "reprise" alone makes one.' },
     });
   }

@@ -10,7 +10,7 @@ import {
   optionNamed,
   textOption,
 } from './options.ts';
-import { printError, say } from './print.ts';
+import { escapeForTerminal, printError, say } from './print.ts';
 import { registerCare } from './register-care.ts';
 import { registerChanges } from './register-changes.ts';
 import { addChatOptions } from './register-chat.ts';
@@ -98,6 +98,7 @@ function createBare(): Command {
     .enablePositionalOptions()
     .exitOverride()
     .showHelpAfterError('Run "reprise --help" for what there is.')
+    .configureOutput({ outputError: (text, write) => write(usageError(text)) })
     .helpOption('-h, --help', 'show this help')
     .helpCommand(false);
   configureHelp(program);
@@ -111,6 +112,13 @@ function createBare(): Command {
   ]);
   declareGlobals(program);
   return program;
+}
+
+/** A slip in the words of a command looks like every other error; where help is follows as the next step. */
+function usageError(text: string): string {
+  const [cause = '', suggestion = ''] = text.trimEnd().split('\n');
+  const meant = suggestion.replace(/^\((.*)\)$/, '$1 ');
+  return `reprise: ${escapeForTerminal(cause.replace(/^error: /, ''))} (INVALID_INPUT)\n${escapeForTerminal(meant)}`;
 }
 
 function registerTalk(program: Command): void {
@@ -143,6 +151,8 @@ function registerServe(program: Command): void {
     )
     .option('--host <address>', 'where to listen; beyond loopback a token has to be given')
     .option('--port <number>', '0 takes any that is free')
+    .option('--log-level <level>', 'from when on a line is logged')
+    .option('--log-format <format>', 'json, or pretty as at a terminal')
     .action(async (options: Options) => (await import('./commands/serve.ts')).serveHome(options));
   addGlobals(serve, ['tokenFile', 'model', 'json', ...LOCAL]);
   addExamples(serve, ['reprise serve', 'reprise serve --port 0 --json']);

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { styleText } from 'node:util';
-import { RepriseError } from '../errors.ts';
+import { type ErrorCode, RepriseError } from '../errors.ts';
+import { NEXT_STEP } from './next-step.ts';
 
 /**
  * What a terminal would act on is shown, not sent: controls but newline and tab, and bidi overrides.
@@ -55,15 +56,20 @@ export function say(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
-const TOKEN_NEXT =
-  'Name the file with the token of the server: --token-file, REPRISE_TOKEN_FILE, or REPRISE_TOKEN itself.';
-
 /** One line of cause, one line of next step, and the exit code of the error's row. */
-export function printError(error: unknown): number {
+export function printError(error: unknown, nextStep: (code: ErrorCode) => string = commandStep): number {
   if (!(error instanceof RepriseError)) throw error;
-  say(`reprise: ${escapeForTerminal(error.message)} (${error.code})`);
+  const { code, details } = error;
   // What a server says of a missing token is for whoever writes requests.
-  const next = error.code === 'UNAUTHORIZED' ? TOKEN_NEXT : error.details['next'];
-  if (typeof next === 'string') say(escapeForTerminal(next));
+  const said = code === 'UNAUTHORIZED' ? undefined : details['next'];
+  const next = typeof said === 'string' ? said : nextStep(code);
+  // Some causes end in their next step, for those who see the message alone; here it stands in its own line.
+  const cause = error.message.endsWith(` ${next}`) ? error.message.slice(0, -next.length - 1) : error.message;
+  say(`reprise: ${escapeForTerminal(cause)} (${code})`);
+  say(escapeForTerminal(next));
   return error.exitCode;
+}
+
+function commandStep(code: ErrorCode): string {
+  return NEXT_STEP[code];
 }

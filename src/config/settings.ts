@@ -265,7 +265,7 @@ export const SETTINGS: readonly Setting[] = [
     flag: 'logFormat',
     fallback: 'json',
     free: true,
-    about: 'For programs or for people.',
+    about: 'For programs or for people; at a terminal `serve` writes for people unless this is set.',
   },
 ];
 

@@ -7,7 +7,7 @@ export interface Repaired {
   readonly repaired: string;
   readonly from: string;
   readonly entries: number;
-  /** Byte offset; null: no damage was found. */
+  /** Byte offset; null: it is not known where. */
   readonly damagedAt: number | null;
 }
 
@@ -21,6 +21,12 @@ export async function repairSession(
   { id: named }: { readonly id?: string | undefined } = {},
 ): Promise<Repaired> {
   const { entries, corruptAt, header, issues } = await readable(store, damaged.id);
+  const damagedAt = damaged.corruptAt ?? corruptAt ?? issues?.examples[0]?.offset ?? null;
+  // A copy of a sound session would only take its key away from it.
+  if (damagedAt === null && (await store.verify(damaged.id)).status === 'clean')
+    throw new RepriseError('INVALID_INPUT', `no damage was found in session ${damaged.id}`, {
+      details: { next: 'Nothing was changed; it goes on as it is.' },
+    });
   const cwd = header?.cwd;
   const { id } = await store.create({
     ...(named !== undefined && { id: named }),
@@ -29,7 +35,6 @@ export async function repairSession(
     ...(cwd !== undefined && { cwd }),
   });
   const copied = await copyHistory(store, id, entries, { blobsFrom: { store, id: damaged.id } });
-  const damagedAt = damaged.corruptAt ?? corruptAt ?? issues?.examples[0]?.offset ?? null;
   const data = { from: damaged.id, entries: copied, damagedAt };
   await store
     .append(id, [{ type: 'custom', customType: 'reprise.repair', data }], { key: NOTED })
@@ -46,8 +51,8 @@ function unlessNoted(error: unknown): void {
 }
 
 export function repairedText({ repaired, from, entries, damagedAt }: Repaired): string {
-  const why = damagedAt === null ? 'no damage was found' : `damaged at byte ${damagedAt}`;
-  return `${from} (${why}) goes on as ${repaired} with ${entries} entries; the old one is kept`;
+  const why = damagedAt === null ? 'damaged' : `damaged at byte ${damagedAt}`;
+  return `${from} (${why}) goes on as ${repaired} with ${entries} ${entries === 1 ? 'entry' : 'entries'}; the old one is kept`;
 }
 
 /** What can still be read; of a transcript that is gone, nothing. */

@@ -57,7 +57,7 @@ describe('the chat', () => {
   test('goes on where another process stopped', () => {
     expect(chat(['my name is Ada']).status).toBe(0);
     const { stdout, stderr } = chat(['what is my name?']);
-    expect(stderr).toContain('Restored: 1 previous turns');
+    expect(stderr).toContain('Restored: 1 previous turn of');
     expect(stdout).toContain('your name is Ada');
   });
 

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -88,8 +88,9 @@ test('a layout is written out and brought into another home, looked at first', (
   const look = reprise(other, 'import', out, '--dry-run');
   expect(look.status).toBe(0);
   expect(look.stdout).toMatch(/^OpenClaw: 2 sessions/);
-  expect(look.stdout).toContain('new        first  agent:main:session:first  1 messages');
+  expect(look.stdout).toContain('new        first  agent:main:session:first  1 message');
   expect(look.stderr).toContain('2 sessions would be imported');
+  expect(existsSync(other)).toBe(false);
 
   const unasked = reprise(other, 'import', out);
   expect(unasked.status).toBe(2);

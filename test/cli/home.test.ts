@@ -94,12 +94,21 @@ describe('a home from the command line', () => {
 
   test('verify answers by exit code: clean, and damaged', { timeout }, () => {
     expect(reprise('verify')).toMatchObject({ status: 0, stdout: 'clean\n' });
+    // A sound session keeps its key: there is nothing to go on from.
+    expect(reprise('repair', 'second')).toMatchObject({
+      status: 2,
+      stdout: '',
+      stderr: expect.stringContaining('no damage was found'),
+    });
     const file = reprise('path', 'first-1').stdout.trim();
     const bytes = readFileSync(file);
     const damaged = Buffer.from(bytes);
     damaged[damaged.indexOf('Plan')] = 0x70;
     writeFileSync(file, damaged);
-    expect(reprise('verify', 'first-1').status).toBe(6);
+    expect(reprise('verify', 'first-1')).toMatchObject({
+      status: 6,
+      stderr: expect.stringContaining('"reprise repair first-1" goes on'),
+    });
     expect(reprise('verify', 'second').status).toBe(0);
     const fixed = JSON.parse(reprise('repair', 'first-1', '--json').stdout) as {
       repaired: string;

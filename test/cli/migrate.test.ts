@@ -62,7 +62,7 @@ describe('reprise migrate', () => {
       'a source that is not there',
       ['--from', 'sqlite:/nowhere/at/all', '--to', `jsonl:${root}/x`],
       4,
-      'Check the path',
+      'Name another with --from',
     ],
     [
       'the same place twice',

@@ -113,7 +113,10 @@ describe('reprise show', () => {
     for (const args of [['--format', 'xml'], ['--limit', '0'], ['--limit', 'x'], ['--nope']])
       expect(reprise('show', sample, ...args).status).toBe(2);
     expect(reprise('show', sample, '--leaf', 'nope').status).toBe(4);
-    expect(reprise('shwo').stderr).toContain('Did you mean show?');
+    expect(reprise('shwo').stderr.trimEnd().split('\n')).toEqual([
+      "reprise: unknown command 'shwo' (INVALID_INPUT)",
+      'Did you mean show? Run "reprise --help" for what there is.',
+    ]);
   });
 
   test('a reader that leaves early is no error', () => {

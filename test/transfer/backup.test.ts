@@ -205,9 +205,12 @@ describe('a backup', () => {
     const whole = await runBeside(['backup', 'verify', file, '--json']);
     expect(whole.status).toBe(0);
     expect(JSON.parse(whole.stdout)).toMatchObject({ damage: [], hasMore: false });
+    const imported = await runBeside(['import', file, '--home', at('no-home'), '--yes']);
+    expect([imported.status, imported.stderr]).toEqual([2, expect.stringContaining('backup restore')]);
     truncateSync(file, statSync(file).size - 10);
     const cut = await runBeside(['backup', 'restore', file, '--home', at('cut')]);
     expect([cut.status, cut.stderr]).toEqual([6, expect.stringContaining('Nothing was restored')]);
+    expect(existsSync(at('cut'))).toBe(false);
     const nowhere = await runBeside(['backup', at('new.jsonl'), '--home', at('no-home')]);
     expect(nowhere.status).toBe(4);
     expect(existsSync(at('no-home'))).toBe(false);

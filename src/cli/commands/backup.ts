@@ -44,8 +44,10 @@ export async function restore(file: string, options: Options): Promise<number> {
   const home = await homeOf(options);
   const to = textOption(options['to']);
   const target = to === undefined ? placeOf(home) : parsePlace(to, home);
-  await using store = await openPlace(target, { readOnly: false });
   using checking = new Progress('checking bytes of the backup');
+  // Before the target is made: a file that is no backup leaves no empty home behind.
+  const checked = await checkBackup(file, (done, total) => checking.show(done, total));
+  await using store = await openPlace(target, { readOnly: false });
   using restoring = new Progress('restoring bytes');
   using comparing = new Progress('comparing bytes');
   const bars = { checking, restoring, comparing };
@@ -54,6 +56,7 @@ export async function restore(file: string, options: Options): Promise<number> {
     backup: found,
     differences,
   } = await restoreBackup(file, store, {
+    checked,
     onProgress: (work, done, total) => bars[work].show(done, Math.max(done, total)),
   });
   const { createdAt, sha256, digest } = found;

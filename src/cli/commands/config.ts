@@ -35,7 +35,9 @@ export async function trustConfig(): Promise<void> {
   const { files } = await loadConfig();
   if (files.trust === undefined)
     throw new RepriseError('NOT_FOUND', `there is no ${PROJECT_FILE} in this folder`, {
-      details: { next: `Go to the folder of the file, or look at: ${files.project}` },
+      details: {
+        next: `Write ${files.project} first (docs/config.md says what can stand in it), or go to the folder that has one.`,
+      },
     });
   if (files.protected.size === 0) {
     say(`${escapeForTerminal(files.project)} sets nothing that needs trust.`);

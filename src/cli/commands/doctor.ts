@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
+import { count, counted } from '../../engine/commands/command-context.ts';
 import { RepriseError } from '../../errors.ts';
 import type {
   DatabaseServer,
@@ -10,7 +11,7 @@ import type {
   TranscriptProblem,
 } from '../../store/store.ts';
 import { isObject } from '../../transcript/json.ts';
-import { type Home, homeOf, openHomeAsItIs } from '../home.ts';
+import { type Home, homeOf, openHomeAsItIs, saidBy } from '../home.ts';
 import type { Options } from '../options.ts';
 import { escapeForTerminal, print, style } from '../print.ts';
 
@@ -32,17 +33,17 @@ export async function doctor(options: Options): Promise<number> {
   const { path, origin, kind } = home;
   const rebuildSearch = options['rebuildSearch'] === true;
   const checks: Check[] = [{ name: 'node', ok: true, detail: process.version }];
-  if (kind === 'postgres') checks.push(...(await databaseChecks(home, rebuildSearch)));
+  if (kind === 'postgres') checks.push(...(await checksOfStore(home, rebuildSearch)));
   if (!existsSync(path)) {
     checks.push({
       name: 'home',
       ok: true,
-      detail: `${path} (from ${origin}) does not exist yet; it is made when it is needed`,
+      detail: `${path} (${saidBy(origin)}) does not exist yet; it is made when it is needed`,
     });
   } else {
     checks.push(await homeCheck(path, origin), await quarantineCheck(path), identityCheck());
     if (kind !== 'postgres' && existsSync(join(path, kind === 'jsonl' ? 'control.db' : 'store.db')))
-      checks.push(...(await storeChecks(home, rebuildSearch)));
+      checks.push(...(await checksOfStore(home, rebuildSearch)));
     else checks.push(spaceCheck(await freeOn(path)));
     // Behind the store: opening it may be what salvages it.
     checks.push(...(await salvageChecks(path)));
@@ -61,7 +62,7 @@ function line({ name, ok, detail, next }: Check): string {
 async function homeCheck(path: string, origin: string): Promise<Check> {
   const { mode } = await stat(path);
   const ok = (mode & OPEN_TO_OTHERS) === 0;
-  const detail = `${path} (from ${origin})`;
+  const detail = `${path} (${saidBy(origin)})`;
   return ok
     ? { name: 'home', ok, detail }
     : { name: 'home', ok, detail: `${detail} can be read by others`, next: `Run: chmod 700 ${path}` };
@@ -131,8 +132,8 @@ function identityCheck(): Check {
   };
 }
 
-/** A database that cannot be opened is what the operator wants to hear of, among the rest. */
-async function databaseChecks(home: Home, rebuildSearch: boolean): Promise<Check[]> {
+/** A store that cannot be opened is what the operator wants to hear of, among the rest. */
+async function checksOfStore(home: Home, rebuildSearch: boolean): Promise<Check[]> {
   try {
     return await storeChecks(home, rebuildSearch);
   } catch (error) {
@@ -158,7 +159,7 @@ async function storeChecks(home: Home, rebuildSearch: boolean): Promise<Check[]>
     {
       name: 'sessions',
       ok: true,
-      detail: `${sessions} sessions, ${bytes.toLocaleString('en')} bytes of transcripts; "reprise verify" reads every line of them`,
+      detail: `${counted(sessions, 'session')}, ${count(bytes)} bytes of transcripts; "reprise verify" reads every line of them`,
     },
     ...(rebuilding === undefined
       ? []

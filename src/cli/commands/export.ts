@@ -1,5 +1,6 @@
 import { extname, join } from 'node:path';
 import { AUDIT_SESSION_ID } from '../../engine/audit.ts';
+import { counted } from '../../engine/commands/command-context.ts';
 import { resolveRef } from '../../engine/ref.ts';
 import { RepriseError } from '../../errors.ts';
 import { exportLayout, LAYOUT_NAMES } from '../../interop/export/export-layout.ts';
@@ -54,7 +55,9 @@ export async function exportSessions(ref: string | undefined, options: ExportOpt
   const sessions = ref === undefined ? await allSessions(store) : [await resolveRef(store, ref)];
   if (typeof profile === 'string' && folder !== undefined) {
     const files = await toLayout(store, sessions, profile, folder, { ...options, all });
-    say(`${sessions.length} sessions in ${files} files for ${profile}: ${folder}`);
+    say(
+      `${counted(sessions.length, 'session')} in ${counted(files, 'file')} for ${profile}: ${escapeForTerminal(folder)}`,
+    );
     if (json === true)
       print(JSON.stringify({ profile, folder, sessions: sessions.map(({ id }) => id), files }));
     return;
@@ -63,6 +66,8 @@ export async function exportSessions(ref: string | undefined, options: ExportOpt
     all && folder !== undefined
       ? await toFolder(store, sessions, format, folder, options)
       : await toFile(store, sessions[0], format, folder, options);
+  if (folder !== undefined)
+    say(`${counted(written.length, 'session')} as ${format}: ${escapeForTerminal(folder)}`);
   if (json === true && folder !== undefined)
     print(JSON.stringify({ data: written, hasMore: false, lastId: written.at(-1)?.id ?? null }, null, 2));
 }
@@ -105,7 +110,6 @@ async function toFolder(
     const file = join(folder, `${record.id}.${EXPORT_FORMATS[format].extension}`);
     written.push(...(await toFile(store, record, format, file, options)));
   }
-  say(`${written.length} sessions as ${format}: ${folder}`);
   return written;
 }
 

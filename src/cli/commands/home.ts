@@ -22,6 +22,9 @@ export async function verify(ref: string | undefined, options: Options): Promise
       print(`${session} at byte ${offset}: ${kind}, ${escapeForTerminal(detail)}`);
     }
     print(status);
+    const damaged = findings.find(({ kind }) => kind === 'corrupt');
+    if (damaged !== undefined)
+      say(`"reprise repair ${damaged.session}" goes on with what can be read of it; the old one is kept.`);
   }
   return VERIFY_EXIT[status];
 }

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { openStore } from '../../config/open.ts';
+import { counted } from '../../engine/commands/command-context.ts';
 import { openSource } from '../../interop/import/detect.ts';
 import type { SessionPlan } from '../../interop/import/plan-session.ts';
 import { type ImportReport, runImport } from '../../interop/import/run-import.ts';
@@ -29,7 +30,7 @@ export async function importSessions(path: string, options: ImportCommandOptions
   const agentId = typeof agent === 'string' ? parseAgentId(agent) : undefined;
   const source = await openSource(path);
   try {
-    await using store = await openOrMakeHome(options);
+    await using store = await openOrMakeHome(options, { dryRun: dryRun === true });
     const planned = await run(store, source, { agentId, dryRun: true });
     if (json !== true) printPlan(source, planned);
     const work = planned.sessions.filter(isWork).length + planned.convlogLines;
@@ -56,18 +57,20 @@ async function run(
   return runImport(store, source, { ...options, onSession: (_, done, total) => bar.show(done, total) });
 }
 
-async function openOrMakeHome(options: Options): Promise<Store> {
+/** A look at what an import would do leaves no home behind where there was none. */
+async function openOrMakeHome(options: Options, { dryRun }: { readonly dryRun: boolean }): Promise<Store> {
   const { path, kind } = await homeOf(options);
   if (kind === 'postgres') return openHome(options);
   const isThere = ['control.db', 'store.db', 'agents'].some((name) => existsSync(join(path, name)));
-  return isThere ? openHome(options) : openStore({ kind, home: path, signals: true });
+  if (isThere) return openHome(options);
+  return openStore(dryRun ? { kind: 'memory' } : { kind, home: path, signals: true });
 }
 
 function printPlan({ kind, problems }: ImportSource, { sessions, convlogLines }: ImportReport): void {
-  print(`${kind}: ${sessions.length} sessions, ${convlogLines} new lines of channels`);
+  print(`${kind}: ${counted(sessions.length, 'session')}, ${counted(convlogLines, 'new line')} of channels`);
   for (const plan of sessions) {
     const { action, id, key, title, messages, place, notes } = plan;
-    const name = action === 'unreadable' ? place : `${id}  ${key}  ${messages} messages  ${title}`;
+    const name = action === 'unreadable' ? place : `${id}  ${key}  ${counted(messages, 'message')}  ${title}`;
     print(escapeForTerminal(`${action.padEnd(10)} ${name}`.trimEnd()));
     for (const note of notes) say(escapeForTerminal(`  note: ${note}`));
   }
@@ -83,7 +86,8 @@ function printReport({ kind }: ImportSource, report: ImportReport, imported: boo
 function summaryLine({ sessions, convlogLines }: ImportReport, done: boolean, dryRun: boolean): string {
   const count = sessions.filter(isWork).length;
   const rest = sessions.length - count;
-  const what = `${count} sessions${convlogLines > 0 ? ` and ${convlogLines} lines of channels` : ''}`;
+  const lines = convlogLines > 0 ? ` and ${counted(convlogLines, 'line')} of channels` : '';
+  const what = `${counted(count, 'session')}${lines}`;
   if (done) return `${what} imported; ${rest} left as they are`;
   if (dryRun) return `${what} would be imported; ${rest} left as they are`;
   return count + convlogLines === 0 ? 'nothing new to import' : 'nothing was imported';

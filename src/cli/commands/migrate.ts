@@ -1,4 +1,4 @@
-import { count } from '../../engine/commands/command-context.ts';
+import { count, counted } from '../../engine/commands/command-context.ts';
 import { RepriseError } from '../../errors.ts';
 import { assertAtRest, assertMayBegin, migrateStore } from '../../interop/transfer/migrate-store.ts';
 import { digestRecords, recordsOf, type StoreDigest } from '../../interop/transfer/store-digest.ts';
@@ -28,7 +28,7 @@ export async function migrate(options: Options): Promise<number> {
     throw new RepriseError('INVALID_INPUT', `${source.name} is both source and target`, {
       details: { next: 'Name another kind or folder with --to.' },
     });
-  await using left = await openPlace(source, { readOnly: true });
+  await using left = await openSource(source);
   const run = `migration of ${source.name}`;
   if (options['dryRun'] === true)
     return await planOnly(left, { source, target, run, json: options['json'] === true });
@@ -47,6 +47,14 @@ export async function migrate(options: Options): Promise<number> {
   }
   for (const difference of differences) say(escapeForTerminal(`  ${difference}`));
   return status === 'differs' || tellDamage(digest) ? DAMAGED_EXIT : 0;
+}
+
+async function openSource(source: StorePlace): Promise<Store> {
+  const store = await openIfThere(source);
+  if (store !== undefined) return store;
+  throw new RepriseError('NOT_FOUND', `there is no store at ${source.name}`, {
+    details: { next: 'Name another with --from, or its folder with --home.' },
+  });
 }
 
 async function migrateWithBar(
@@ -94,10 +102,10 @@ async function planOnly(left: Store, { source, target, run, json }: Plan): Promi
 
 export function contents({ sessions, bytes, blobs, items, convlog }: StoreDigest): string {
   const parts = [
-    `${count(sessions.size)} sessions`,
-    `${count(items.count)} accepted messages`,
-    `${count(blobs.count)} blobs`,
-    `${count(convlog.count)} lines of channels`,
+    counted(sessions.size, 'session'),
+    counted(items.count, 'accepted message'),
+    counted(blobs.count, 'blob'),
+    `${counted(convlog.count, 'line')} of channels`,
   ];
   return `${parts.join(', ')}, ${count(bytes)} bytes`;
 }

@@ -15,7 +15,7 @@ const STOP_MS = 8000;
 
 /** `reprise serve`: runs until a signal comes. Prints where it is, in JSON when asked, and talks on stderr. */
 export async function serveHome(options: Readonly<Record<string, unknown>>): Promise<void> {
-  const { config, warnings } = await loadConfig({ flags: options });
+  const { config, origins, warnings } = await loadConfig({ flags: options });
   for (const warning of warnings) say(warning);
   // Requests are taken from now on, and wait. Nothing of a home is touched for a port that is taken or a wrong name.
   const bound = await bind(placeOf(config.server));
@@ -32,7 +32,9 @@ export async function serveHome(options: Readonly<Record<string, unknown>>): Pro
   let logger: Logger;
   try {
     const { createLogger, openConfigured, serve } = await import('./serve-parts.ts');
-    logger = createLogger(config.log);
+    // At a terminal a person reads the log, unless it was said how it is written.
+    const isRead = process.stderr.isTTY === true && origins.get('log.format')?.source === 'default';
+    logger = createLogger(isRead ? { ...config.log, format: 'pretty' } : config.log);
     const reprise = await openConfigured(config, { store: await opening, models });
     engine = reprise;
     served = await serve({

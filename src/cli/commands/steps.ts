@@ -1,8 +1,10 @@
 import { oneLine } from '../../engine/commands/command-context.ts';
 import { entryNamed } from '../../engine/commands/read-entries.ts';
+import { sessionName } from '../../engine/commands/session-line.ts';
 import { stopText } from '../../engine/stop-session.ts';
 import type { UndoResult } from '../../engine/take-step.ts';
 import { RepriseError } from '../../errors.ts';
+import type { SessionRecord } from '../../store/store.ts';
 import { openBackend } from '../backend.ts';
 import { openLocalBackend } from '../local-backend.ts';
 import { type Options, textOption } from '../options.ts';
@@ -14,6 +16,13 @@ const MAX_LABEL = 100;
 function tell(options: Options, result: object, text: string): void {
   if (options['json'] === true) print(JSON.stringify(result));
   else say(escapeForTerminal(text));
+}
+
+type Named = Pick<SessionRecord, 'id' | 'title' | 'label'>;
+
+/** Which session it was: numbers of a list and `@last` mean another one after each change. */
+function named(session: Named): string {
+  return `"${sessionName(session)}" (${session.id})`;
 }
 
 /** `reprise rename <ref> <label>` */
@@ -63,34 +72,38 @@ export async function compact(ref: string, options: Options): Promise<void> {
   });
   const text =
     done === null
-      ? 'Nothing to gain by it yet.'
-      : `Compacted: ~${done.tokensBefore} -> ~${done.tokensAfter} tokens; "reprise undo ${session.id}" takes it back.`;
+      ? `Nothing to gain by it yet in ${named(session)}.`
+      : `Compacted ${named(session)}: ~${done.tokensBefore} -> ~${done.tokensAfter} tokens; "reprise undo ${session.id}" takes it back.`;
   tell(options, { compaction: done }, text);
 }
 
 /** `reprise undo <ref>` */
 export async function undo(ref: string, options: Options): Promise<void> {
   await using backend = await openBackend(options);
-  const result = await backend.undo(await backend.find(ref), { anyway: options['anyway'] === true });
-  tellStep(options, result, 'Took back', 'undo');
+  const session = await backend.find(ref);
+  const result = await backend.undo(session, { anyway: options['anyway'] === true });
+  tellStep(options, session, result, 'Took back', 'undo');
 }
 
 /** `reprise redo <ref>` */
 export async function redo(ref: string, options: Options): Promise<void> {
   await using backend = await openLocalBackend(options);
-  const session = await backend.session(await backend.find(ref));
-  tellStep(options, await session.redo(), 'Brought back', 'redo');
+  const record = await backend.find(ref);
+  const session = await backend.session(record);
+  tellStep(options, record, await session.redo(), 'Brought back', 'redo');
 }
 
-function tellStep(options: Options, result: UndoResult, done: string, verb: string): void {
+function tellStep(options: Options, session: Named, result: UndoResult, done: string, verb: string): void {
   const { undone, sessionId } = result;
   const now = sessionId === undefined ? '' : ` Its key stands for ${sessionId} now.`;
-  tell(options, result, undone === null ? `Nothing to ${verb}.` : `${done} the last ${undone}.${now}`);
+  const text = undone === null ? `Nothing to ${verb} in` : `${done} the last ${undone} of`;
+  tell(options, result, `${text} ${named(session)}.${now}`);
 }
 
 /** `reprise stop <ref>` */
 export async function stop(ref: string, options: Options): Promise<void> {
   await using backend = await openBackend(options);
-  const result = await backend.stop(await backend.find(ref), { waiting: options['waiting'] === true });
-  tell(options, result, stopText(result));
+  const session = await backend.find(ref);
+  const result = await backend.stop(session, { waiting: options['waiting'] === true });
+  tell(options, result, `${stopText(result)} (${named(session)})`);
 }

@@ -1,4 +1,4 @@
-import { count } from '../../engine/commands/command-context.ts';
+import { counted } from '../../engine/commands/command-context.ts';
 import { sessionName } from '../../engine/commands/session-line.ts';
 import { resolveRef } from '../../engine/ref.ts';
 import type { SessionRecord, Store } from '../../store/store.ts';
@@ -17,7 +17,7 @@ export async function rm(refs: readonly string[], options: Options): Promise<voi
   if (!(await confirm(`Move ${listed(chosen)} to the trash?`, options))) throw cancelled();
   const gone: SessionRecord[] = [];
   for (const { id } of chosen) gone.push(await store.delete(id));
-  tell(options, gone, 'moved to the trash; "reprise restore" brings it back');
+  tell(options, gone, ({ id }) => `moved to the trash; "reprise restore ${id}" brings it back`);
 }
 
 /** `reprise restore <ref...>` */
@@ -25,7 +25,7 @@ export async function restore(refs: readonly string[], options: Options): Promis
   await using store = await openHome(options);
   const back: SessionRecord[] = [];
   for (const { id } of await resolveAll(store, refs, 'deleted')) back.push(await store.restore(id));
-  tell(options, back, 'is back');
+  tell(options, back, () => 'is back');
 }
 
 /** `reprise purge <ref...>`: only what is in the trash, and never without a yes. */
@@ -35,7 +35,7 @@ export async function purge(refs: readonly string[], options: Options): Promise<
   if (!(await confirm(`Remove ${listed(chosen)} for good? Nothing brings it back.`, options)))
     throw cancelled();
   for (const { id } of chosen) await store.purge(id);
-  tell(options, chosen, 'is gone for good');
+  tell(options, chosen, () => 'is gone for good');
 }
 
 /** All of them before any is touched: numbers move when one goes, and a wrong one must not leave half done. */
@@ -54,11 +54,15 @@ async function resolveAll(
 
 function listed(records: readonly SessionRecord[]): string {
   const [first] = records;
-  if (first === undefined || records.length > 1) return `${count(records.length)} sessions`;
-  return `"${sessionName(first)}" (${first.id}, ${count(first.messageCount)} messages)`;
+  if (first === undefined || records.length > 1) return counted(records.length, 'session');
+  return `"${sessionName(first)}" (${first.id}, ${counted(first.messageCount, 'message')})`;
 }
 
-function tell(options: Options, records: readonly SessionRecord[], what: string): void {
+function tell(
+  options: Options,
+  records: readonly SessionRecord[],
+  what: (record: SessionRecord) => string,
+): void {
   if (options['json'] === true) printPage(records, { lastId: records.at(-1)?.id ?? null });
-  else for (const record of records) say(escapeForTerminal(`${listed([record])} ${what}`));
+  else for (const record of records) say(escapeForTerminal(`${listed([record])} ${what(record)}`));
 }

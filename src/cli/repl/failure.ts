@@ -1,7 +1,9 @@
-import { ERROR_TABLE, type ErrorCode, RepriseError } from '../../errors.ts';
-import { printError, say } from '../print.ts';
+import { ERROR_TABLE, type ErrorCode } from '../../errors.ts';
+import { NEXT_STEP } from '../next-step.ts';
+import { printError } from '../print.ts';
 
 const NEXT: Partial<Record<ErrorCode, string>> = {
+  UNAUTHORIZED: NEXT_STEP.UNAUTHORIZED,
   MODEL_AUTH: 'Check the key of this provider, or choose another model: /model <name>',
   MODEL_UNKNOWN: 'Choose another model: /model <name>',
   MODEL_TIMEOUT: 'What arrived is kept. /retry asks again.',
@@ -15,8 +17,9 @@ const NEXT: Partial<Record<ErrorCode, string>> = {
 
 /** One line of cause, one of next step; the chat goes on. */
 export function sayFailure(error: unknown): void {
-  printError(error);
-  if (!(error instanceof RepriseError) || typeof error.details['next'] === 'string') return;
-  const { code } = error;
-  say(NEXT[code] ?? (ERROR_TABLE[code].retryable ? '/retry asks again.' : '/help lists what can be done.'));
+  printError(
+    error,
+    (code) =>
+      NEXT[code] ?? (ERROR_TABLE[code].retryable ? '/retry asks again.' : '/help lists what can be done.'),
+  );
 }

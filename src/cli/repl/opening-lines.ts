@@ -1,9 +1,10 @@
 import { LOCAL_URLS } from '../../config/create-model.ts';
 import type { LoadedConfig } from '../../config/load.ts';
-import { count } from '../../engine/commands/command-context.ts';
+import { counted } from '../../engine/commands/command-context.ts';
 import { sessionName } from '../../engine/commands/session-line.ts';
 import type { SessionRecord } from '../../store/store.ts';
 import { isObject } from '../../transcript/json.ts';
+import { saidBy } from '../home.ts';
 
 const OFFLINE = 'offline answers: a small program, without network and without understanding.';
 const KEYS = 'For a model set ANTHROPIC_API_KEY or OPENAI_API_KEY.';
@@ -34,13 +35,13 @@ export function laterLines(loaded: LoadedConfig, record: SessionRecord): string[
 
 function whichLine(record: SessionRecord): string {
   const { turnCount, label } = record;
-  if (turnCount > 0) return `Restored: ${count(turnCount)} previous turns of "${sessionName(record)}".`;
+  if (turnCount > 0) return `Restored: ${counted(turnCount, 'previous turn')} of "${sessionName(record)}".`;
   return label === undefined ? 'A new session.' : `A new session: "${label}".`;
 }
 
 function whereLine({ config, origins }: LoadedConfig, isKept: boolean): string {
   if (!isKept) return 'Nothing said here is kept.';
-  return `Everything said here is kept in ${config.home} (from ${origins.get('home')?.name ?? 'default'}).`;
+  return `Everything said here is kept in ${config.home} (${saidBy(origins.get('home')?.name ?? 'default')}).`;
 }
 
 function whoLine({ config: { model }, origins }: LoadedConfig): string {

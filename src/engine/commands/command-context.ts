@@ -72,6 +72,11 @@ export function count(n: number): string {
   return n.toLocaleString('en');
 }
 
+/** "1 session", "1,200 sessions". */
+export function counted(n: number, noun: string): string {
+  return `${count(n)} ${noun}${n === 1 ? '' : 's'}`;
+}
+
 /** One line of a longer text, whole characters only. */
 export function oneLine(text: string, max: number): string {
   const line = text.replace(/\s+/g, ' ').trim();

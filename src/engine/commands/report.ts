@@ -2,7 +2,7 @@ import { RepriseError } from '../../errors.ts';
 import { customData } from '../../transcript/entry.ts';
 import type { ExplainedCall, Explanation } from '../explain.ts';
 import type { Session } from '../session.ts';
-import { type CommandHandler, count, openTurns } from './command-context.ts';
+import { type CommandHandler, count, counted, openTurns } from './command-context.ts';
 import { contextBar } from './context.ts';
 import { readEntries } from './read-entries.ts';
 import { sessionFacts, sessionName } from './session-line.ts';
@@ -33,7 +33,7 @@ export async function turnNamed(session: Session, name: string): Promise<string 
   if (only !== undefined && others.length === 0) return only;
   const problem = only === undefined ? `no turn "${name}"` : `"${name}" fits ${named.length} turns`;
   throw new RepriseError(only === undefined ? 'NOT_FOUND' : 'AMBIGUOUS_REF', problem, {
-    details: { next: `There are ${turns.length} turns, counted from 1.` },
+    details: { next: `It has ${counted(turns.length, 'turn')}, counted from 1.` },
   });
 }
 
@@ -43,7 +43,7 @@ function callText(call: ExplainedCall, at: number): string {
   const notes = [
     verified
       ? 'proved: made again from the history it has the same hash'
-      : 'not proved: the prompt, the tools or the model have changed since',
+      : 'not proved: the prompt, the tools, the model or stored lines have changed since',
     ...(compaction === null ? [] : [`the summary of ${compaction} stood for older messages`]),
     ...(edits > 0 ? [`${edits} tool results were shortened`] : []),
     call.extendsPrevious
@@ -54,7 +54,7 @@ function callText(call: ExplainedCall, at: number): string {
     usage === undefined
       ? ''
       : `, reported ${count(usage.input + usage.cacheRead + usage.cacheWrite)} in (${count(usage.cacheRead)} cached) and ${count(usage.output)} out`;
-  return `${at + 1}. ${provider}:${model}, ${messages} messages, ~${count(tokens)} tokens${reported}, ${count(latencyMs)} ms
+  return `${at + 1}. ${provider}:${model}, ${counted(messages, 'message')}, ~${count(tokens)} tokens${reported}, ${count(latencyMs)} ms
    ${parts.join(', ')}
 ${notes.map((note) => `   ${note}`).join('\n')}`;
 }

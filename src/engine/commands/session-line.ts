@@ -1,4 +1,5 @@
 import type { SessionRecord } from '../../store/store.ts';
+import { counted } from './command-context.ts';
 
 /** What people call a session: the label somebody gave it, else the title it got from its first words. One line. */
 export function sessionName({
@@ -12,7 +13,7 @@ export function sessionName({
 }
 
 export function sessionFacts({ id, sessionKey, messageCount, lastAt }: SessionRecord, now: Date): string {
-  return `${id} · ${sessionKey} · ${messageCount} messages · ${ago(lastAt, now)}`;
+  return `${id} · ${sessionKey} · ${counted(messageCount, 'message')} · ${ago(lastAt, now)}`;
 }
 
 export function ago(time: string, now: Date): string {

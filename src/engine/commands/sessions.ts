@@ -10,6 +10,7 @@ import {
   type CommandContext,
   type CommandHandler,
   count,
+  counted,
   keyOf,
   labelOf,
   oneLine,
@@ -57,7 +58,7 @@ export const switchTo: CommandHandler = async (args, { reprise, session }) => {
   if (parseSessionKey(record.sessionKey).kind === 'main' && !record.active)
     await store.activate(record.sessionKey, record.id);
   const here = record.id === session.id ? 'Still' : 'Now';
-  const text = `${here} in "${sessionName(record)}": ${count(record.messageCount)} messages (${record.id}).`;
+  const text = `${here} in "${sessionName(record)}": ${counted(record.messageCount, 'message')} (${record.id}).`;
   return { text, sessionId: record.id };
 };
 
@@ -72,7 +73,7 @@ export const remove: CommandHandler = async (args, context) => {
   const { reprise, session, confirm } = context;
   const record =
     args === '' ? await session.record() : await resolveRef(reprise.store, args, { status: 'open' });
-  const name = `"${sessionName(record)}" (${record.id}, ${count(record.messageCount)} messages)`;
+  const name = `"${sessionName(record)}" (${record.id}, ${counted(record.messageCount, 'message')})`;
   if (confirm === undefined)
     throw refuse(
       `deleting ${name} needs a confirmation, which this surface cannot ask for`,

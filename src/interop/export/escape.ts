@@ -50,6 +50,11 @@ function isFence(line: string): boolean {
   return /^(?:`+|~+)\s*$/.test(line);
 }
 
+/** An id or a time, as it is: escaped letter by letter it is hard to read, and to copy. */
+export function codeSpan(text: string): string {
+  return /^[\w.:/@+ -]+$/.test(text) ? `\`${text}\`` : escapeInline(text);
+}
+
 /** One line, in which nothing of the text is Markdown. */
 export function escapeInline(text: string): string {
   return showInvisible(text)

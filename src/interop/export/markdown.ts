@@ -1,11 +1,11 @@
 import type { SessionDocument } from '../session-document.ts';
-import { codeBlock, escapeInline, escapeMarkdown } from './escape.ts';
+import { codeBlock, codeSpan, escapeInline, escapeMarkdown } from './escape.ts';
 import { firstWords, type StoryItem, type StoryPart, storyOf } from './story.ts';
 
 /** For people: read it anywhere, print it, put it into a ticket. Originals of a compaction are quoted under its rule. */
 export function* toMarkdown(document: SessionDocument): Generator<string> {
   const { id, key, createdAt, lastAt } = document;
-  const facts = [`session ${id}`, key, `${createdAt} to ${lastAt}`].map(escapeInline);
+  const facts = [`session ${codeSpan(id)}`, codeSpan(key), `${codeSpan(createdAt)} to ${codeSpan(lastAt)}`];
   yield `# ${escapeInline(firstWords(document))}\n\n${facts.join(' · ')}\n`;
   for (const item of storyOf(document)) yield `\n${itemLines(item).join('\n')}\n`;
 }
@@ -15,14 +15,14 @@ function itemLines(item: StoryItem): string[] {
     case 'note':
       return [`*${escapeInline(item.text)}*`];
     case 'message': {
-      const by = item.model === '' ? '' : ` · ${escapeInline(item.model)}`;
-      const head = `## ${escapeInline(item.who)} · ${escapeInline(item.at)}${by}`;
+      const by = item.model === '' ? '' : ` · ${codeSpan(item.model)}`;
+      const head = `## ${escapeInline(item.who)} · ${codeSpan(item.at)}${by}`;
       return [head, '', ...item.parts.flatMap((part) => [...partLines(part), ''])].slice(0, -1);
     }
     case 'rule': {
       const { summary, originals, at } = item;
       const count = originals.filter(({ kind }) => kind === 'message').length;
-      const head = `*${count} messages summed up at ${escapeInline(at)}:*`;
+      const head = `*${count} messages summed up at ${codeSpan(at)}:*`;
       const quoted = originals.flatMap((each) => ['', ...itemLines(each)]).map((line) => quote(line));
       return ['---', '', head, '', escapeMarkdown(summary), ...quoted, '', '---'];
     }

@@ -6,13 +6,14 @@ import type { Entry } from '../../transcript/entry.ts';
 import { isObject } from '../../transcript/json.ts';
 import { readTranscript } from '../../transcript/reader.ts';
 import { problemsOf, type ReadSession } from './source.ts';
-import { listFolder, readBytes, readJson } from './source-files.ts';
+import { firstBytes, listFolder, readBytes, readJson } from './source-files.ts';
 
 /** A transcript of any dialect. Lines that are no records are counted; the rest is what the file says. */
 export async function readTranscriptFile(
   path: string,
   { mayBeEmpty = false }: { readonly mayBeEmpty?: boolean } = {},
 ): Promise<ReadSession> {
+  if (await isBackup(path)) throw asBackup(path);
   try {
     const { header, entries, issues, corruptAt } = await readTranscript(readBytes(path));
     const problems = problemsOf(issues);
@@ -27,6 +28,19 @@ export async function readTranscriptFile(
       cause: error,
     });
   }
+}
+
+/** A backup holds lines of many sessions: read as one transcript it would be all of them in one. */
+const BACKUP_START = '{"kind":"backup",';
+
+async function isBackup(path: string): Promise<boolean> {
+  return (await firstBytes(path, BACKUP_START.length)).toString('latin1') === BACKUP_START;
+}
+
+function asBackup(path: string): RepriseError {
+  return new RepriseError('INVALID_INPUT', `${path} is a backup of Reprise itself`, {
+    details: { next: `Restore it into an empty home: reprise backup restore ${path} --home <empty folder>` },
+  });
 }
 
 /** Large parts of our own sessions lie in a folder beside the file. What is not there, or not what it says, is lost. */

@@ -5,6 +5,8 @@ import { type CheckedBackup, checkBackup, readBackup } from './read-backup.ts';
 import { differences, digestRecords, recordsOf } from './store-digest.ts';
 
 export interface RestoreOptions {
+  /** Of a file that was just checked: it is not read to its end once more. */
+  readonly checked?: CheckedBackup;
   readonly onProgress?: (work: 'checking' | 'restoring' | 'comparing', done: number, total: number) => void;
 }
 
@@ -24,9 +26,9 @@ const PAGE_RECORDS = 1000;
 export async function restoreBackup(
   path: string,
   target: Store,
-  { onProgress = () => undefined }: RestoreOptions = {},
+  { checked, onProgress = () => undefined }: RestoreOptions = {},
 ): Promise<RestoreReport> {
-  const backup = await checkBackup(path, (done, total) => onProgress('checking', done, total));
+  const backup = checked ?? (await checkBackup(path, (done, total) => onProgress('checking', done, total)));
   const { sha256, bytes: size } = backup;
   const run = `restore of backup sha256:${sha256}`;
   const state = await target.transfer.state();

@@ -1,0 +1,36 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { printError } from '../../src/cli/print.ts';
+import { sayFailure } from '../../src/cli/repl/failure.ts';
+import { ERROR_TABLE, type ErrorCode, RepriseError } from '../../src/errors.ts';
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+const CODES = Object.keys(ERROR_TABLE) as ErrorCode[];
+
+function told(tell: () => void): string[] {
+  let text = '';
+  vi.spyOn(process.stderr, 'write').mockImplementation((chunk) => {
+    text += String(chunk);
+    return true;
+  });
+  tell();
+  return text.trimEnd().split('\n');
+}
+
+test.each(CODES)('%s says what to do next, whoever threw it', (code) => {
+  const error = new RepriseError(code, 'it went wrong');
+  for (const tell of [() => printError(error), () => sayFailure(error)]) {
+    const [cause, next = '', ...more] = told(tell);
+    expect(cause).toBe(`reprise: it went wrong (${code})`);
+    expect(next).toMatch(/^\S.*[.:>]/);
+    expect(more).toEqual([]);
+  }
+});
+
+test('a next step that ends the message too is told once', () => {
+  const next = 'It is a whole number.';
+  const error = new RepriseError('CONFIG_INVALID', `x cannot be "y". ${next}`, { details: { next } });
+  expect(told(() => printError(error))).toEqual(['reprise: x cannot be "y". (CONFIG_INVALID)', next]);
+});
