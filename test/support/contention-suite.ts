@@ -19,7 +19,10 @@ export function testContention(
   options: () => DriverOptions,
   { messages = 300 }: { readonly messages?: number } = {},
 ): void {
-  test('T29, T30: six processes contend for one lease, a dead holder first: never two holders', async () => {
+  const timeout = 180_000;
+  test('T29, T30: six processes contend for one lease, a dead holder first: never two holders', {
+    timeout,
+  }, async () => {
     await using dead = await startDriver(options());
     await must(dead, SESSION);
     // For longer than this test: it is free because its holder is dead.
@@ -65,7 +68,7 @@ export function testContention(
     }
   });
 
-  test('T30c: a message put while the holder leaves is never stranded', async () => {
+  test('T30c: a message put while the holder leaves is never stranded', { timeout }, async () => {
     const fleet = await startFleet(options(), 2);
     try {
       const [holder, sender = fleet[0]] = fleet;

@@ -58,7 +58,7 @@ export function testKills({ options, rounds, records, onIntact = () => undefined
     expect(await reader.send({ op: 'verify', id: 's' })).toMatchObject({ status: 'clean' });
     for (const driver of [a, b, c, reader]) expect(await driver.stop()).toMatchObject({ code: 0 });
     onIntact(seen);
-  }, 120_000);
+  }, 300_000);
 
   test('T29, T30: processes that take turns by lease, one killed while it holds it, lose no update', async () => {
     await using dead = await start();
