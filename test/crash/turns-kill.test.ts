@@ -103,7 +103,7 @@ test(
     expect(done).toBeGreaterThan(messages.length / 2);
     expect(retried).toBeGreaterThan(0);
   },
-  60_000 + ROUNDS * 20_000,
+  60_000 + ROUNDS * 30_000,
 );
 
 function noteEnd(message: SentMessage, answer: Answer): void {
