@@ -59,7 +59,7 @@ export interface DriverProcess extends AsyncDisposable {
 
 const MAX_ANSWER_BYTES = 512 * 1024 * 1024;
 const MAX_STDERR = 64 * 1024;
-const START_MS = 30_000;
+const START_MS = 120_000;
 
 /** In a checkout the source runs, in a build what was made of it. */
 const DRIVER_SCRIPT: string = fileURLToPath(

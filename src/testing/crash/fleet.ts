@@ -13,7 +13,8 @@ import type { Load } from './load.ts';
 /** Drivers on the same home. */
 export type Fleet = [DriverProcess, ...DriverProcess[]];
 
-const PROGRESS_MS = 30_000;
+/** For what hangs, not for a machine that has much else to do. */
+const PROGRESS_MS = 120_000;
 
 export async function startFleet(options: DriverOptions, size: number): Promise<Fleet> {
   const fleet: Fleet = [await startDriver(options)];
