@@ -4,10 +4,13 @@ import { RepriseError } from '../../src/index.ts';
 import { runStoreCase, storeCases } from '../../src/testing/store-suite/index.ts';
 import { brokenInboxes } from '../support/broken-inboxes.ts';
 import { brokenLists } from '../support/broken-lists.ts';
+import { brokenLives } from '../support/broken-lives.ts';
+import { brokenLogs } from '../support/broken-logs.ts';
 import { brokenNoteStores } from '../support/broken-notes.ts';
+import { brokenReads } from '../support/broken-reads.ts';
 import { brokenSearches } from '../support/broken-searches.ts';
-import { brokenStores } from '../support/broken-stores.ts';
 import { brokenTransfers } from '../support/broken-transfers.ts';
+import { brokenWrites } from '../support/broken-writes.ts';
 import { openPlain } from '../support/plain-store.ts';
 
 describe('a store that keeps every promise passes', () => {
@@ -16,7 +19,10 @@ describe('a store that keeps every promise passes', () => {
 
 describe('a store that breaks a promise is caught', () => {
   const all = [
-    ...brokenStores,
+    ...brokenWrites,
+    ...brokenReads,
+    ...brokenLives,
+    ...brokenLogs,
     ...brokenInboxes,
     ...brokenTransfers,
     ...brokenSearches,

@@ -4,20 +4,11 @@ import type { InboxItem } from '../../src/store/store.ts';
 import type * as port from '../../src/store/transfer.ts';
 import { type Entry, isSideEntry } from '../../src/transcript/entry.ts';
 import { decodeLine } from '../../src/transcript/line.ts';
-import type { PlainData, PlainSession } from './plain-store.ts';
+import type { PlainCopy, PlainData, PlainSession } from './plain-data.ts';
 
 const JUMP = 1_000_000;
 const PAGE_BYTES = 1024 * 1024;
 const LF = 10;
-
-/** What a copy into a plain store remembers. */
-export interface PlainCopy {
-  readonly run: string;
-  cursor: string | null;
-  finished: boolean;
-  epoch: number;
-  session?: port.SessionCopy;
-}
 
 /** Copies of whole stores on Maps: every pass is told from one snapshot, a megabyte at a time. */
 export class PlainTransfer implements port.Transfer {
