@@ -50,6 +50,8 @@ const config: UserConfig = defineConfig({
     reportCompressedSize: false,
     // One file for the first load: its parts pack better together, and nothing waits for a second round.
     rolldownOptions: {
+      // How long a build takes on a busy machine is no news to whoever starts the server.
+      checks: { bundlerTimings: false },
       output: { codeSplitting: { groups: [{ name: 'first', test: (id) => !LATER.test(id) }] } },
     },
   },
