@@ -15,7 +15,7 @@ import { loadDocument, redactDocument, type SessionDocument } from '../../intero
 import type { SessionRecord, Store } from '../../store/store.ts';
 import { openHome } from '../home.ts';
 import type { Options } from '../options.ts';
-import { print, printPieces, say } from '../print.ts';
+import { escapeForTerminal, print, printPieces, say } from '../print.ts';
 import { Progress } from '../progress.ts';
 
 interface ExportOptions extends Options {
