@@ -20,7 +20,8 @@ export function isListed({ settings }: Pick<SessionRecord, 'settings'>): boolean
 
 /**
  * A ref names a session everywhere: its id, session key, label or title, or a unique start of one of them, `@last`,
- * `@-2` (the one before the last), or its number in the list. What fits several is refused, with the candidates.
+ * `@-2` (the one before the last), or its number in the list. What fits several is refused, with the candidates; what
+ * is in the trash counts only where nothing else fits.
  */
 export async function resolveRef(
   store: Sessions,
@@ -48,7 +49,8 @@ export async function resolveRef(
       for (const [i, step] of steps.entries()) if (step(record)) fits[i]?.push(record);
   const candidates = fits.find(({ length }) => length > 0);
   if (candidates === undefined) throw notFound(ref, status);
-  return only(ref, candidates);
+  const open = candidates.filter((record) => record.status === 'open');
+  return only(ref, open.length > 0 ? open : candidates);
 }
 
 /** As the list of open sessions, or that of the trash, counts them. */

@@ -40,8 +40,12 @@ type Company = Pick<NextTurn, 'before' | 'after'>;
 /** From a message that was taken to the end of its row, whatever happens between (I-28). */
 export async function runItem(run: ItemRun, next: Company): Promise<void> {
   const { context, runner, turn, lease } = run;
+  let isSaid = false;
+  const onSaid = (): void => {
+    isSaid = true;
+  };
   try {
-    const end = await answer(run, next);
+    const end = await answer(run, next, onSaid);
     if (!turn.isWritten) await settle(run, { end });
     turn.emit({ type: 'done', ...end });
     runner.background.consider(end.tokenEstimate);
@@ -49,13 +53,17 @@ export async function runItem(run: ItemRun, next: Company): Promise<void> {
     const failure = error instanceof RepriseError ? error : unexpected(error);
     // Whoever took over tells how it ends. An append may be refused before the lease is known to be lost.
     if (lease.signal.aborted || isFenced(failure)) throw lost(failure);
-    if (!turn.isWritten) await settle(run, { error: failure });
+    // Accepted, and no room to say it: a row is smaller than its words and might end without them. It stays open, and the
+    // next look at it tries again.
+    const isWaiting = !isSaid && failure.code === 'STORE_FULL';
+    if (!turn.isWritten && !isWaiting) await settle(run, { error: failure });
     turn.emit(errorEvent(failure));
+    if (isWaiting) throw failure;
   }
   for (const item of turn.members) await context.options.afterItem(item);
 }
 
-async function answer(run: ItemRun, { before, after }: Company): Promise<TurnEnd> {
+async function answer(run: ItemRun, { before, after }: Company, onSaid: () => void): Promise<TurnEnd> {
   const { context, runner, turn, lease } = run;
   const { store, options } = context;
   const { lead, turnId } = turn;
@@ -80,6 +88,7 @@ async function answer(run: ItemRun, { before, after }: Company): Promise<TurnEnd
     key: lead.inboxId,
     epoch: lease.epoch,
   });
+  onSaid();
   if (isSilent) return { turnId, text: '', usage: NO_USAGE, tokenEstimate: 0 };
   for (const item of after) await join(run, item, turnStore);
   // A turn that is written at its end had all of them when its runner died, and is the same turn now.

@@ -38,9 +38,35 @@ beforeAll(async () => {
 }, timeout);
 afterAll(() => rmSync(home, { recursive: true }));
 
-function reprise(...args: readonly string[]): { status: number | null; stdout: string; stderr: string } {
+interface Ran {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function runAt(place: string, args: readonly string[]): Ran {
   const { FORCE_COLOR: _, ...env } = process.env;
-  return spawnSync(process.execPath, [COMMAND, ...args, '--home', home], { encoding: 'utf8', env });
+  return spawnSync(process.execPath, [COMMAND, ...args, '--home', place], { encoding: 'utf8', env });
+}
+
+function reprise(...args: readonly string[]): Ran {
+  return runAt(home, args);
+}
+
+interface Copied extends Disposable {
+  run(...args: readonly string[]): Ran;
+  readonly place: string;
+}
+
+/** The same home for a test that changes it: the others read theirs as it was. */
+function copyHome(): Copied {
+  const place = mkdtempSync(join(tmpdir(), 'reprise-copied-'));
+  cpSync(home, place, { recursive: true });
+  return {
+    place,
+    run: (...args) => runAt(place, args),
+    [Symbol.dispose]: () => rmSync(place, { recursive: true }),
+  };
 }
 
 describe('a home from the command line', () => {
@@ -93,32 +119,34 @@ describe('a home from the command line', () => {
   });
 
   test('verify answers by exit code: clean, and damaged', { timeout }, () => {
-    expect(reprise('verify')).toMatchObject({ status: 0, stdout: 'clean\n' });
+    using copied = copyHome();
+    const { run } = copied;
+    expect(run('verify')).toMatchObject({ status: 0, stdout: 'clean\n' });
     // A sound session keeps its key: there is nothing to go on from.
-    expect(reprise('repair', 'second')).toMatchObject({
+    expect(run('repair', 'second')).toMatchObject({
       status: 2,
       stdout: '',
       stderr: expect.stringContaining('no damage was found'),
     });
-    const file = reprise('path', 'first-1').stdout.trim();
+    const file = run('path', 'first-1').stdout.trim();
     const bytes = readFileSync(file);
     const damaged = Buffer.from(bytes);
     damaged[damaged.indexOf('Plan')] = 0x70;
     writeFileSync(file, damaged);
-    expect(reprise('verify', 'first-1')).toMatchObject({
+    expect(run('verify', 'first-1')).toMatchObject({
       status: 6,
       stderr: expect.stringContaining('"reprise repair first-1" goes on'),
     });
-    expect(reprise('verify', 'second').status).toBe(0);
-    const fixed = JSON.parse(reprise('repair', 'first-1', '--json').stdout) as {
+    expect(run('verify', 'second').status).toBe(0);
+    const fixed = JSON.parse(run('repair', 'first-1', '--json').stdout) as {
       repaired: string;
       entries: number;
     };
     expect(fixed).toMatchObject({ from: 'first-1', damagedAt: expect.any(Number) });
-    expect(reprise('verify', fixed.repaired).status).toBe(0);
+    expect(run('verify', fixed.repaired).status).toBe(0);
     const blobs = (transcript: string): string[] => readdirSync(transcript.replace(/jsonl$/, 'blobs'));
     expect(blobs(file)).toHaveLength(1);
-    expect(blobs(reprise('path', fixed.repaired).stdout.trim())).toEqual(blobs(file));
+    expect(blobs(run('path', fixed.repaired).stdout.trim())).toEqual(blobs(file));
     expect(readFileSync(file)).toEqual(damaged);
   });
 
@@ -190,22 +218,17 @@ describe('a home from the command line', () => {
   test('an index that is damaged or lost leaves no gap in the list, and doctor tells what became of it', {
     timeout,
   }, () => {
-    const hurt = `${home}-hurt`;
-    cpSync(home, hurt, { recursive: true });
-    const run = (command: string): ReturnType<typeof reprise> =>
-      spawnSync(process.execPath, [COMMAND, command, '--home', hurt], { encoding: 'utf8' });
-    try {
-      const bytes = readFileSync(join(hurt, 'control.db'));
-      writeFileSync(join(hurt, 'control.db'), bytes.fill(0, 0, 4096));
-      for (const what of ['damaged', 'lost']) {
-        expect(run('ls').stdout, what).toMatch(/Fix the bike[\s\S]*Plan the trip/);
-        const { status, stdout } = run('doctor');
-        expect(status).toBe(1);
-        expect(stdout).toMatch(/look control\.db: damaged on 2\d{3}-.*; nothing is lost/);
-        rmSync(join(hurt, 'control.db'));
-      }
-    } finally {
-      rmSync(hurt, { recursive: true });
+    using copied = copyHome();
+    const { run, place } = copied;
+    const index = join(place, 'control.db');
+    const bytes = readFileSync(index);
+    writeFileSync(index, bytes.fill(0, 0, 4096));
+    for (const what of ['damaged', 'lost']) {
+      expect(run('ls').stdout, what).toMatch(/Fix the bike[\s\S]*Plan the trip/);
+      const { status, stdout } = run('doctor');
+      expect(status).toBe(1);
+      expect(stdout).toMatch(/look control\.db: damaged on 2\d{3}-.*; nothing is lost/);
+      rmSync(index);
     }
   });
 

@@ -11,10 +11,13 @@ import { operate } from '../support/random-store.ts';
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'reprise-cli-migrate-')));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 const home = join(root, 'home');
+const small = join(root, 'small');
 
 beforeAll(async () => {
   await using store = await openStore({ kind: 'jsonl', home, durability: 'os' });
   for (let n = 0; n < 40; n++) await operate(store, n, n);
+  await using other = await openStore({ kind: 'sqlite', home: small, durability: 'os' });
+  await other.create({ id: 'own', key: 'agent:main:main' });
 });
 
 describe('reprise migrate', () => {
@@ -72,7 +75,7 @@ describe('reprise migrate', () => {
     ],
     [
       'a target with sessions',
-      ['--from', `sqlite:${home}`, '--to', `jsonl:${home}`],
+      ['--from', `sqlite:${small}`, '--to', `jsonl:${home}`],
       2,
       'Nothing was changed',
     ],

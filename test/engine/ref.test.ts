@@ -20,6 +20,9 @@ beforeAll(async () => {
   await store.patch('archived', { archived: true });
   await make('gone', 'Thrown away');
   await store.delete('gone');
+  await make('kept', 'The plan');
+  await make('copy', 'The plan');
+  await store.delete('copy');
 });
 
 describe('a ref', () => {
@@ -45,16 +48,23 @@ describe('a ref', () => {
   });
 
   test('by number or @last passes over what lists leave out', async () => {
-    expect(await resolveRef(store, '@last')).toMatchObject({ id: 'newest-2' });
-    expect(await resolveRef(store, '@-2')).toMatchObject({ id: 'newest-1' });
-    expect(await resolveRef(store, '1')).toMatchObject({ id: 'newest-2' });
-    expect(await resolveRef(store, String(MANY + 4))).toMatchObject({ id: 'oldest-1' });
-    await expect(resolveRef(store, String(MANY + 5))).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' });
+    expect(await resolveRef(store, '@last')).toMatchObject({ id: 'kept' });
+    expect(await resolveRef(store, '@-2')).toMatchObject({ id: 'newest-2' });
+    expect(await resolveRef(store, '2')).toMatchObject({ id: 'newest-2' });
+    expect(await resolveRef(store, String(MANY + 5))).toMatchObject({ id: 'oldest-1' });
+    await expect(resolveRef(store, String(MANY + 6))).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' });
     expect(await resolveRef(store, 'old things')).toMatchObject({ id: 'archived' });
   });
 
+  test('means what is there, though a copy in the trash has the same name', async () => {
+    expect(await resolveRef(store, 'the plan')).toMatchObject({ id: 'kept' });
+    expect(await resolveRef(store, 'the pl')).toMatchObject({ id: 'kept' });
+    expect(await resolveRef(store, 'the plan', { status: 'deleted' })).toMatchObject({ id: 'copy' });
+    expect(await resolveRef(store, 'thrown')).toMatchObject({ id: 'gone' });
+  });
+
   test('to the trash counts what is there', async () => {
-    expect(await resolveRef(store, '1', { status: 'deleted' })).toMatchObject({ id: 'gone' });
+    expect(await resolveRef(store, '2', { status: 'deleted' })).toMatchObject({ id: 'gone' });
     await expect(resolveRef(store, 'oldest-1', { status: 'deleted' })).rejects.toMatchObject({
       code: 'SESSION_NOT_FOUND',
       details: { next: expect.stringContaining('--deleted') },

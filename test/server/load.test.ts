@@ -10,7 +10,8 @@ test(
     const { findings, history, line } = await soakServer({ seed: 91, seconds: SECONDS });
     console.log(`T91 ${line}`);
     expect(findings).toEqual([]);
-    expect(history.acknowledged).toBeGreaterThan(16);
+    // Each of them was heard; how much more they say depends on who else uses the machine.
+    expect(history.acknowledged).toBeGreaterThanOrEqual(16);
   },
   120_000 + SECONDS * 5000,
 );
