@@ -1,6 +1,6 @@
 import { MessageChannel } from 'node:worker_threads';
 import type { LanguageModelV4 } from '@ai-sdk/provider';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createModel, type Model, type ModelRequest, RepriseError } from '../../src/index.ts';
 import {
   openAnthropicServer,
@@ -136,9 +136,14 @@ describe.each(PROVIDERS)('a stream of %s', (_name, open, ref, { opening, all }) 
 
   test('that falls silent ends with MODEL_TIMEOUT, gives the socket back and keeps what was said', async () => {
     await using server = await open([deliver({ end: { after: opening + 3, how: 'stall' } })]);
-    const model = await modelOf(ref, server, { idleTimeoutMs: 1500 });
-    const { error, answer } = await run(model, REQUEST);
-    expect(error).toMatchObject({ code: 'MODEL_TIMEOUT', details: { idleTimeoutMs: 1500 } });
+    const model = await modelOf(ref, server, { idleTimeoutMs: 90_000 });
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    // The time passes once something was said, and somebody waits for more.
+    const { error, answer } = await run(model, REQUEST, {
+      on: () => setImmediate(() => vi.advanceTimersByTime(90_000)),
+    });
+    expect(error).toMatchObject({ code: 'MODEL_TIMEOUT', details: { idleTimeoutMs: 90_000 } });
     expect(answer.content().length).toBeGreaterThan(0);
     await server.requests[0]?.closed;
   });
