@@ -138,10 +138,16 @@ describe.each(PROVIDERS)('a stream of %s', (_name, open, ref, { opening, all }) 
     await using server = await open([deliver({ end: { after: opening + 3, how: 'stall' } })]);
     const model = await modelOf(ref, server, { idleTimeoutMs: 90_000 });
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    onTestFinished(() => void vi.useRealTimers());
-    // The time passes once something was said, and somebody waits for more.
+    // Time passes, and quickly, once something was said.
+    let passing: NodeJS.Timeout | undefined;
+    onTestFinished(() => {
+      clearInterval(passing);
+      vi.useRealTimers();
+    });
     const { error, answer } = await run(model, REQUEST, {
-      on: () => setImmediate(() => vi.advanceTimersByTime(90_000)),
+      on: () => {
+        passing ??= setInterval(() => vi.advanceTimersByTime(90_000), 1);
+      },
     });
     expect(error).toMatchObject({ code: 'MODEL_TIMEOUT', details: { idleTimeoutMs: 90_000 } });
     expect(answer.content().length).toBeGreaterThan(0);
