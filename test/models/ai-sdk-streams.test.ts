@@ -1,5 +1,6 @@
+import { MessageChannel } from 'node:worker_threads';
 import type { LanguageModelV4 } from '@ai-sdk/provider';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createModel, type Model, type ModelRequest, RepriseError } from '../../src/index.ts';
 import {
   openAnthropicServer,
@@ -135,9 +136,20 @@ describe.each(PROVIDERS)('a stream of %s', (_name, open, ref, { opening, all }) 
 
   test('that falls silent ends with MODEL_TIMEOUT, gives the socket back and keeps what was said', async () => {
     await using server = await open([deliver({ end: { after: opening + 3, how: 'stall' } })]);
-    const model = await modelOf(ref, server, { idleTimeoutMs: 1500 });
-    const { error, answer } = await run(model, REQUEST);
-    expect(error).toMatchObject({ code: 'MODEL_TIMEOUT', details: { idleTimeoutMs: 1500 } });
+    const model = await modelOf(ref, server, { idleTimeoutMs: 90_000 });
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    // Time passes, and quickly, once something was said.
+    let passing: NodeJS.Timeout | undefined;
+    onTestFinished(() => {
+      clearInterval(passing);
+      vi.useRealTimers();
+    });
+    const { error, answer } = await run(model, REQUEST, {
+      on: () => {
+        passing ??= setInterval(() => vi.advanceTimersByTime(90_000), 1);
+      },
+    });
+    expect(error).toMatchObject({ code: 'MODEL_TIMEOUT', details: { idleTimeoutMs: 90_000 } });
     expect(answer.content().length).toBeGreaterThan(0);
     await server.requests[0]?.closed;
   });
@@ -182,6 +194,7 @@ describe.each(PROVIDERS)('a stream of %s', (_name, open, ref, { opening, all }) 
 });
 
 describe('a model object of somebody else', () => {
+  const USAGE = { inputTokens: {}, outputTokens: {} };
   const deaf = (doStream: (options: { abortSignal?: AbortSignal }) => Promise<unknown>): LanguageModelV4 =>
     ({ specificationVersion: 'v4', provider: 'deaf', modelId: 'm', supportedUrls: {}, doStream }) as never;
 
@@ -220,14 +233,17 @@ describe('a model object of somebody else', () => {
   });
 
   test('is not silent while our own reader is slow', async () => {
-    const usage = { inputTokens: {}, outputTokens: {} };
     const model = await createModel(
       deaf(async ({ abortSignal }) => ({
         stream: new ReadableStream({
           start: (controller) => {
             abortSignal?.addEventListener('abort', () => controller.error(abortSignal.reason));
             for (const delta of ['one', 'two']) controller.enqueue({ type: 'text-delta', id: '0', delta });
-            controller.enqueue({ type: 'finish', finishReason: { unified: 'stop', raw: 'stop' }, usage });
+            controller.enqueue({
+              type: 'finish',
+              finishReason: { unified: 'stop', raw: 'stop' },
+              usage: USAGE,
+            });
           },
         }),
       })),
@@ -239,6 +255,34 @@ describe('a model object of somebody else', () => {
       if (seen.push(type) === 1) await new Promise((resolve) => setTimeout(resolve, 300));
     }
     expect(seen).toEqual(['text_delta', 'text_delta', 'finish']);
+  });
+
+  test('is not silent while our own process stands still, and what came meanwhile is heard', async () => {
+    const { port1: here, port2: there } = new MessageChannel();
+    const parts = [
+      { type: 'text-delta', id: '0', delta: 'one' },
+      { type: 'finish', finishReason: { unified: 'stop', raw: 'stop' }, usage: USAGE },
+    ];
+    const model = await createModel(
+      deaf(async () => ({
+        stream: new ReadableStream(
+          {
+            start: (controller) => void here.on('message', (part) => controller.enqueue(part)),
+            // Somebody waits: the part is on its way, and then nothing of this process runs for longer than allowed.
+            pull: () =>
+              void setImmediate(() => {
+                there.postMessage(parts.shift());
+                Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 150);
+              }),
+          },
+          { highWaterMark: 0 },
+        ),
+      })),
+      { idleTimeoutMs: 100, retry: { maxRetries: 0 } },
+    );
+    const { error, answer } = await run(model, asking('hi'));
+    here.close();
+    expect([error, answer.text]).toEqual([undefined, 'one']);
   });
 
   test('that throws something odd is a coded failure', async () => {

@@ -11,8 +11,13 @@ import { until } from '../support/store-faults.ts';
 
 /** Every storage thread of this process, as Node itself announces them. */
 const threads: Worker[] = [];
+/** Those that have said that index and transcripts agree. */
+const settled: WeakSet<Worker> = new WeakSet();
 const seeThread = (worker: Worker): void => {
   threads.push(worker);
+  worker.on('message', ({ event }: { readonly event?: string }) => {
+    if (event === 'rebuilt') settled.add(worker);
+  });
 };
 const homes: string[] = [];
 beforeAll(() => void process.on('worker', seeThread));
@@ -68,8 +73,8 @@ const user = (content: string): { type: string; message: object } => ({
   message: { role: 'user', content },
 });
 /** Until then whoever reads asks the writer first whether it knows the transcript. */
-const complete = (store: Store): Promise<unknown> =>
-  until('the index to be complete', async () => (await store.stats()).rebuilding === undefined);
+const complete = (opened: Opened): Promise<unknown> =>
+  until('the index to be complete', () => settled.has(opened.thread('writer')));
 const failureOf = (work: Promise<unknown>): Promise<RepriseError> =>
   work.then(
     () => Promise.reject(new Error('expected a failure')),
@@ -115,7 +120,7 @@ describe.each(['jsonl', 'sqlite'] as const)('%s: a storage thread dies', (kind) 
     await using opened = await open(kind);
     const { store } = opened;
     const { id } = await store.create({ key: 'agent:main:main' });
-    await complete(store);
+    await complete(opened);
     const reader = opened.thread('reader');
     // No such message exists: the thread throws where nobody catches.
     reader.postMessage(null);
@@ -197,7 +202,7 @@ describe.each(['jsonl', 'sqlite'] as const)('%s: a storage thread dies', (kind) 
     const { store } = opened;
     const { id } = await store.create({ key: 'agent:main:main' });
     const lease = await store.lease(id);
-    await complete(store);
+    await complete(opened);
     for (let death = 0; death < 5; death++) {
       await crash(opened.thread('writer'));
       // As on a machine where starting the next takes four seconds.

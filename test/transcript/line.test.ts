@@ -146,7 +146,7 @@ describe('T63 records that are not reasonable', () => {
   test('a million keys go through', () => {
     const data = Object.fromEntries(Array.from({ length: 1_000_000 }, (_, i) => [`k${i}`, 1]));
     expect(Object.keys(bodyOf(encode({ type: 'custom', data }))['data'] as object)).toHaveLength(1_000_000);
-  });
+  }, 600_000);
 
   test.each(['1e400', '9007199254740993', '-1e999'])(
     '%s is reported: the file keeps digits that memory cannot',

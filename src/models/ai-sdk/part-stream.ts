@@ -26,8 +26,12 @@ export async function* partStream(
     request.abort(error);
   };
   const onAbort = (): void => stop(aborted());
+  // A process that stood still meets its late timers before what came meanwhile: that is heard first.
+  const endSilence = (waiting: typeof fail): void => {
+    if (waiting !== undefined && waiting === fail) stop(timedOut());
+  };
   // The clock runs only while somebody waits: a slow reader of ours is not a silent provider.
-  const timer = setTimeout(() => fail !== undefined && stop(timedOut()), idleTimeoutMs);
+  const timer = setTimeout(() => setImmediate(endSilence, fail), idleTimeoutMs);
   const wait = async <T>(work: PromiseLike<T>): Promise<T> => {
     if (signal?.aborted) throw aborted();
     timer.refresh();
