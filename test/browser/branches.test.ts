@@ -199,8 +199,8 @@ describe('I-76 where a conversation branches', () => {
     await expect.poll(() => switcher(page).textContent()).toBe('‹2/2›');
   });
 
-  test('I-71 what was said anew while nobody answers is in the field after a reload, and nothing has moved', async () => {
-    await using at = await openServer(scripted(['one']));
+  test('I-71 what was said anew while nobody answers is in the field after a reload, still in place of its message', async () => {
+    await using at = await openServer(scripted(['one', 'two']));
     await talk(at, 'tell me');
     await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
     const { page } = opened;
@@ -211,8 +211,48 @@ describe('I-76 where a conversation branches', () => {
     await page.locator('.message.sending').getByText('tell me more').waitFor();
     await page.reload();
     await answers(page).getByText('one').waitFor();
-    expect(await page.getByLabel('Message', { exact: true }).inputValue()).toBe('tell me more');
+    const field = page.getByLabel('Message', { exact: true });
+    expect(await field.inputValue()).toBe('tell me more');
     expect(await said(page).allTextContents()).toEqual(['tell me']);
+    // It still stands for that message, however often the page is loaded and with whatever words.
+    await page.getByText('Editing this message').waitFor();
+    await field.fill('tell me everything');
+    await page.reload();
+    await answers(page).getByText('one').waitFor();
+    expect(await field.inputValue()).toBe('tell me everything');
+    await page.unroute('**/chat');
+    await field.press('Enter');
+    await answers(page).getByText('two').waitFor();
+    await expect.poll(() => said(page).allTextContents()).toEqual(['tell me everything']);
+    await expect.poll(() => switcher(page).textContent()).toBe('‹2/2›');
+    expect(await field.inputValue()).toBe('');
+  });
+
+  test('I-71 what was said anew and accepted while the page was loaded again is said once, sent a second time', async () => {
+    await using at = await openServer(scripted(['one', 'two']));
+    await talk(at, 'tell me');
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await page.goto(`${at.url}/#/s/main/s`);
+    await answers(page).getByText('one').waitFor();
+    const heard = Promise.withResolvers<void>();
+    await page.route('**/chat', async (asked) => {
+      // The server does it, and the page never learns.
+      await asked.fetch();
+      heard.resolve();
+    });
+    await sayInstead(page, 0, 'tell me more');
+    await heard.promise;
+    await page.unroute('**/chat');
+    await page.reload();
+    await answers(page).getByText('two').waitFor();
+    await page.getByText('Editing this message').waitFor();
+    const field = page.getByLabel('Message', { exact: true });
+    await field.press('Enter');
+    await expect.poll(() => field.inputValue()).toBe('');
+    await expect.poll(() => page.locator('.message.sending').count()).toBe(0);
+    await expect.poll(() => said(page).allTextContents()).toEqual(['tell me more']);
+    expect(await switcher(page).textContent()).toBe('‹2/2›');
   });
 
   test('a long branch opens at the message it begins with, however far its end is', async () => {

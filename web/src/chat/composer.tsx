@@ -4,20 +4,24 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { attempt } from '../stores/api.ts';
 import { commands, isCommand, loadCommands, matchingCommands } from '../stores/commands.ts';
 import type { Conversation } from '../stores/conversation.ts';
-import { loadDraft, saveDraft } from '../stores/drafts.ts';
+import { type Edit, loadDraft, saveDraft, saveEdit } from '../stores/drafts.ts';
 import type { Picture } from '../stores/pending.ts';
 import { go } from '../stores/route.ts';
-import { whoSaid } from '../stores/who-said.ts';
 import { t } from '../strings.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Attachments } from './attachments.tsx';
-import { editingOf } from './editing.ts';
+import { editingOf, startEditing } from './editing.ts';
 import { SlashMenu } from './slash-menu.tsx';
 import { withSteps } from './steps-later.ts';
 
 export interface ComposerProps {
   readonly conversation: Conversation;
   readonly isClosed: boolean;
+}
+
+/** With other words it is another message than the one that may have been accepted. */
+function editAs(edit: Edit, text: string): Edit {
+  return text === edit.text ? edit : { before: edit.before, text };
 }
 
 export function Composer({ conversation, isClosed }: ComposerProps): JSX.Element {
@@ -36,11 +40,12 @@ export function Composer({ conversation, isClosed }: ComposerProps): JSX.Element
     chosen.value = 0;
     // The draft waits until what is being changed was said or left.
     if (editing.value === undefined) saveDraft(draftKey, value);
+    else saveEdit(conversation.id, editAs(editing.value, value));
     if (value.startsWith('/')) void loadCommands();
   };
   useSignalEffect(() => {
     if (editing.value === undefined) return;
-    text.value = whoSaid(editing.value.text, conversation.history.view.value).said;
+    text.value = editing.value.text;
     field.current?.focus();
   });
   useEffect(() => {
@@ -56,16 +61,17 @@ export function Composer({ conversation, isClosed }: ComposerProps): JSX.Element
 
   const endEditing = (): void => {
     editing.value = undefined;
+    saveEdit(conversation.id, undefined);
     text.value = loadDraft(draftKey);
   };
   const submit = async (): Promise<void> => {
     const said = text.value;
     if (said.trim() === '' && pictures.value.length === 0) return;
-    const row = editing.value;
-    if (row !== undefined) {
+    const edit = editing.value;
+    if (edit !== undefined) {
       if (said.trim() === '') return;
       // On its way before the field is empty, and one request: whatever dies meanwhile, it is said or it is kept (I-71).
-      conversation.send(said, [], row.id);
+      conversation.sendInstead(editAs(edit, said));
       endEditing();
       return;
     }
@@ -118,7 +124,7 @@ export function Composer({ conversation, isClosed }: ComposerProps): JSX.Element
       const last = conversation.history.rows.value.findLast(({ role }) => role === 'user');
       if (last !== undefined) {
         event.preventDefault();
-        editing.value = last;
+        startEditing(conversation, last);
       }
     }
   };

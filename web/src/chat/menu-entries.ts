@@ -9,7 +9,7 @@ import { whoSaid } from '../stores/who-said.ts';
 import { t } from '../strings.ts';
 import { copyText } from '../ui/copy-text.ts';
 import type { MenuEntry } from '../ui/menu.tsx';
-import { editingOf } from './editing.ts';
+import { startEditing } from './editing.ts';
 import {
   exportSession,
   forkAt,
@@ -60,7 +60,7 @@ function messageEntries(conversation: Conversation, row: HistoryRow): MenuEntry[
   // While a turn runs it would wait for its end.
   if (row.role !== 'user' || isClosed || conversation.isBusy) return common;
   const edit = (): void => {
-    editingOf(conversation).value = row;
+    startEditing(conversation, row);
   };
   return [{ label: t('edit'), icon: 'edit', run: edit }, ...common];
 }

@@ -7,7 +7,7 @@ import {
   type StreamEvent,
 } from 'reprise/client';
 import { client, failureText, isAbort } from './api.ts';
-import { loadDraft, moveDraftToNew, saveUnsent, takeBackUnsent } from './drafts.ts';
+import { type Edit, loadDraft, moveDraftToNew, saveUnsent, takeBackUnsent } from './drafts.ts';
 import { nextFrame } from './frames.ts';
 import { HistoryWindow } from './history.ts';
 import { type LiveTurn, liveText } from './live-turn.ts';
@@ -19,6 +19,10 @@ interface ConversationOptions {
   readonly isNew?: boolean;
   /** Nothing is said from where it is shown: there is no field. */
   readonly isReadOnly?: boolean;
+}
+
+function newKey(): string {
+  return crypto.randomUUID?.() ?? String(Math.random());
 }
 
 const UNSENT: ReadonlySet<Pending['state']> = new Set(['sending', 'failed']);
@@ -123,12 +127,13 @@ export class Conversation {
     this.#gone.abort();
   }
 
-  /** With `before` in place of that message, whose images it has; what was there stays as a branch. */
-  send(text: string, images: readonly Picture[] = [], before?: string): void {
-    const key = crypto.randomUUID?.() ?? String(Math.random());
-    const pending: Pending = { key, text, images, state: 'sending', ...(before !== undefined && { before }) };
-    this.#setPending([...this.#pending.value, pending]);
-    this.#transmit(pending);
+  send(text: string, images: readonly Picture[] = []): void {
+    this.#begin({ key: newKey(), text, images, state: 'sending' });
+  }
+
+  /** In place of another message, whose images it has; what was there stays as a branch. */
+  sendInstead({ text, before, key = newKey() }: Edit): void {
+    this.#begin({ key, text, images: [], before, state: 'sending' });
   }
 
   /** A message that was refused, as it was. */
@@ -222,6 +227,11 @@ export class Conversation {
     }
   }
 
+  #begin(pending: Pending): void {
+    this.#setPending([...this.#pending.value, pending]);
+    this.#transmit(pending);
+  }
+
   #transmit({ key, text: message, images, before }: Pending): void {
     const pictures = images.map(({ data, mimeType }) => ({ data, mimeType }));
     const request = {
@@ -276,7 +286,7 @@ export class Conversation {
     const unsent = list.filter(({ state, inboxId }) => inboxId === undefined && UNSENT.has(state));
     saveUnsent(
       this.id,
-      unsent.map(({ text }) => text),
+      unsent.map(({ key, text, before }) => ({ key, text, ...(before !== undefined && { before }) })),
     );
   }
 

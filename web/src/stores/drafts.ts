@@ -2,6 +2,23 @@
 const DRAFT = 'reprise.draft.';
 /** What was sent and not accepted yet, each by itself. */
 const UNSENT = 'reprise.unsent.';
+/** What is being said in place of another message. */
+const EDIT = 'reprise.edit.';
+
+/** Words for the place of another message. */
+export interface Edit {
+  /** That message. */
+  readonly before: string;
+  readonly text: string;
+  /** Under which these very words were sent: sent again they are said once. */
+  readonly key?: string;
+}
+
+export interface Unsent {
+  readonly key: string;
+  readonly text: string;
+  readonly before?: string;
+}
 
 export function loadDraft(sessionId: string): string {
   return sessionStorage.getItem(DRAFT + sessionId) ?? '';
@@ -11,8 +28,17 @@ export function saveDraft(sessionId: string, text: string): void {
   keep(DRAFT + sessionId, text);
 }
 
-export function saveUnsent(sessionId: string, texts: readonly string[]): void {
-  keep(UNSENT + sessionId, texts.length === 0 ? '' : JSON.stringify(texts));
+export function loadEdit(sessionId: string): Edit | undefined {
+  const kept = sessionStorage.getItem(EDIT + sessionId);
+  return kept === null ? undefined : (JSON.parse(kept) as Edit);
+}
+
+export function saveEdit(sessionId: string, edit: Edit | undefined): void {
+  keep(EDIT + sessionId, edit === undefined ? '' : JSON.stringify(edit));
+}
+
+export function saveUnsent(sessionId: string, messages: readonly Unsent[]): void {
+  keep(UNSENT + sessionId, messages.length === 0 ? '' : JSON.stringify(messages));
 }
 
 /** Its session is no place to write in any more: the next new one is. */
@@ -22,12 +48,19 @@ export function moveDraftToNew(sessionId: string): void {
   saveDraft(sessionId, '');
 }
 
-/** Nobody sends it any more: it is in the field for whoever opens the session next, before what was written since. */
+/**
+ * Nobody sends it any more: it is in the field for whoever opens the session next, before what was written since. What
+ * was to stand in the place of another message still is; of several the last, as long as no other is being written.
+ */
 export function takeBackUnsent(sessionId: string): void {
   const unsent = sessionStorage.getItem(UNSENT + sessionId);
   if (unsent === null) return;
-  const texts = [...(JSON.parse(unsent) as string[]), loadDraft(sessionId)];
-  saveDraft(sessionId, texts.filter((text) => text !== '').join('\n\n'));
+  const messages = JSON.parse(unsent) as Unsent[];
+  const last =
+    loadEdit(sessionId) === undefined ? messages.findLast(({ before }) => before !== undefined) : undefined;
+  if (last?.before !== undefined) saveEdit(sessionId, { ...last, before: last.before });
+  const texts = messages.filter((one) => one !== last).map(({ text }) => text);
+  saveDraft(sessionId, [...texts, loadDraft(sessionId)].filter((text) => text !== '').join('\n\n'));
   saveUnsent(sessionId, []);
 }
 
