@@ -37,6 +37,11 @@ export function MarkLine({ conversation, mark }: MarkLineProps): JSX.Element {
           {t('openNext')}
         </button>
       )}
+      {mark.kind === 'turn' && mark.isLast && !conversation.isReadOnly && !conversation.isBusy && (
+        <button type="button" onClick={() => void withSteps((steps) => steps.sayLastAgain(conversation))}>
+          {t('again')}
+        </button>
+      )}
       {mark.kind === 'turn' && mark.turn.turnId !== '' && (
         <button
           type="button"

@@ -1,9 +1,10 @@
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { SessionView } from 'reprise/client';
+import { NoSessions } from '../chat/nothing-here.tsx';
 import { fullTime, shortCount, shortTime } from '../format.ts';
 import { channelOf, nameOf } from '../stores/session-keys.ts';
-import { filterText } from '../stores/sessions.ts';
+import { filterText, isListed } from '../stores/sessions.ts';
 import { t } from '../strings.ts';
 import { Field } from './field.tsx';
 import { SortHead } from './sort-head.tsx';
@@ -70,6 +71,11 @@ export function SessionTable({ onOpen }: { readonly onOpen: (session: SessionVie
             ))}
           </tbody>
         </table>
+        {rows.length === 0 && isListed.value && (
+          <div class="empty">
+            <NoSessions />
+          </div>
+        )}
         {hasMoreSorted.value && (
           <>
             <p class="hint">{t('listPart', rows.length)}</p>

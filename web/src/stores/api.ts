@@ -1,5 +1,6 @@
 import { computed, type ReadonlySignal, signal } from '@preact/signals';
 import { type Client, createClient, RepriseError } from 'reprise/client';
+import { t } from '../strings.ts';
 import { refuseToken, token } from './auth.ts';
 import { say } from './toasts.ts';
 
@@ -50,6 +51,8 @@ export function isAbort(error: unknown): boolean {
 /** What a person reads of a failure; undefined: nothing, because they asked for it or are asked to sign in. */
 export function failureText(error: unknown): string | undefined {
   if (isAbort(error)) return undefined;
+  // Browsers put it differently; all name the module, and an address nobody can do anything about.
+  if (error instanceof TypeError && /module/.test(error.message)) return t('notLoaded');
   if (!(error instanceof RepriseError)) return String(error);
   if (error.code === 'UNAUTHORIZED') return undefined;
   const { next } = error.details;

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { attempt } from '../stores/api.ts';
+import { attempt, connection } from '../stores/api.ts';
 import { loadLaterWords } from '../strings.ts';
 
 type View = () => JSX.Element | null;
@@ -12,17 +12,20 @@ export async function preload(load: () => Promise<View>): Promise<void> {
   loaded.set(load, await withWords(load));
 }
 
-/** A view whose code comes when it is first shown; afterwards it is there at once. */
+/** A view whose code comes when it is first shown, or when the server is back; afterwards it is there at once. */
 export function Later({ load }: { readonly load: () => Promise<View> }): JSX.Element | null {
   const [View, setView] = useState<View | undefined>(() => loaded.get(load));
+  const isOnline = connection.value === 'online';
   useEffect(() => {
     if (View !== undefined) return;
-    void attempt(() => withWords(load)).then((view) => {
+    const asked = withWords(load);
+    // That the server is gone is told already.
+    void (isOnline ? attempt(() => asked) : asked.catch(() => undefined)).then((view) => {
       if (view === undefined) return;
       loaded.set(load, view);
       setView(() => view);
     });
-  }, [load]);
+  }, [load, isOnline]);
   return View === undefined ? null : <View />;
 }
 
