@@ -68,7 +68,7 @@ export const EN = {
   branchOf: 'Branch {} of {}',
   branchBefore: 'Branch before',
   branchNext: 'Next branch',
-  editing: 'Editing this message: what was there stays as a branch',
+  editing: 'Editing: what was there stays as a branch',
   pinned: 'pinned',
   close: 'Close',
   restore: 'Restore',
@@ -89,11 +89,9 @@ export const EN = {
   stats: 'Statistics',
   notHere: 'This message is on another branch of the conversation.',
   image: 'image',
-  printPart:
-    'Only the part of this conversation that was loaded is printed here; reprise export writes all of it.',
+  printPart: 'Only what was loaded is printed here; reprise export writes all of it.',
   replied: 'Answer: {}',
   replying: 'Answering',
-  modelCost: '{} · in {} · out {}',
   inOut: '{} tokens in · {} out',
-  notLoaded: 'This part of the page did not come. Reload it if that stays so.',
+  notLoaded: 'Part of the page did not load. Reload it.',
 } as const;

@@ -93,7 +93,6 @@ export const ZH: FirstWords = {
   printPart: '此处只打印已加载的部分；用 reprise export 可导出全部。',
   replied: '回答：{}',
   replying: '正在回答',
-  modelCost: '{} · 输入 {} · 输出 {}',
   inOut: '输入 {} · 输出 {} 词元',
-  notLoaded: '页面的这一部分未能加载。如果一直如此，请刷新页面。',
+  notLoaded: '页面有一部分未能加载，请刷新。',
 };

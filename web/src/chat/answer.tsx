@@ -37,12 +37,7 @@ export function Answer({ conversation, item }: AnswerProps): JSX.Element {
           {shortTime(row.timestamp)}
         </time>
         {facts.length > 0 && (
-          <span
-            class="facts"
-            title={
-              row.usage && t('modelCost', row.model ?? '', row.usage.inputTokens, row.usage.outputTokens)
-            }
-          >
+          <span class="facts" title={row.model}>
             {facts.join(' · ')}
           </span>
         )}

@@ -1,11 +1,11 @@
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { SessionView } from 'reprise/client';
-import { NoSessions } from '../chat/nothing-here.tsx';
 import { fullTime, shortCount, shortTime } from '../format.ts';
 import { channelOf, nameOf } from '../stores/session-keys.ts';
 import { filterText, isListed } from '../stores/sessions.ts';
 import { t } from '../strings.ts';
+import { Later } from '../ui/later.tsx';
 import { Field } from './field.tsx';
 import { SortHead } from './sort-head.tsx';
 import {
@@ -16,6 +16,9 @@ import {
   sessionSort,
   sortedSessions,
 } from './sorted-sessions.ts';
+
+const loadNothing = (): Promise<() => JSX.Element> =>
+  import('../chat/nothing-here.tsx').then(({ NoSessions }) => NoSessions);
 
 /** The sessions of the list at the left, with its filters, in an order of one's own. */
 export function SessionTable({ onOpen }: { readonly onOpen: (session: SessionView) => void }): JSX.Element {
@@ -73,7 +76,7 @@ export function SessionTable({ onOpen }: { readonly onOpen: (session: SessionVie
         </table>
         {rows.length === 0 && isListed.value && (
           <div class="empty">
-            <NoSessions />
+            <Later load={loadNothing} />
           </div>
         )}
         {hasMoreSorted.value && (

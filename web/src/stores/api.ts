@@ -51,9 +51,11 @@ export function isAbort(error: unknown): boolean {
 /** What a person reads of a failure; undefined: nothing, because they asked for it or are asked to sign in. */
 export function failureText(error: unknown): string | undefined {
   if (isAbort(error)) return undefined;
-  // Browsers put it differently; all name the module, and an address nobody can do anything about.
-  if (error instanceof TypeError && /module/.test(error.message)) return t('notLoaded');
-  if (!(error instanceof RepriseError)) return String(error);
+  if (!(error instanceof RepriseError)) {
+    const told = String(error);
+    // Browsers put it differently; all name the module, and an address nobody can do anything about.
+    return /module/.test(told) ? t('notLoaded') : told;
+  }
   if (error.code === 'UNAUTHORIZED') return undefined;
   const { next } = error.details;
   return typeof next === 'string' ? `${error.message}. ${next}` : error.message;

@@ -18,9 +18,7 @@ export function Later({ load }: { readonly load: () => Promise<View> }): JSX.Ele
   const isOnline = connection.value === 'online';
   useEffect(() => {
     if (View !== undefined) return;
-    const asked = withWords(load);
-    // That the server is gone is told already.
-    void (isOnline ? attempt(() => asked) : asked.catch(() => undefined)).then((view) => {
+    void attempt(() => withWords(load)).then((view) => {
       if (view === undefined) return;
       loaded.set(load, view);
       setView(() => view);
