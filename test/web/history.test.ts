@@ -14,7 +14,10 @@ const summary = (firstKeptEntryId: string) => ({
 });
 
 /** Answers with their ids. */
-async function add({ reprise: { store } }: OpenedServer, entries: readonly object[]): Promise<(string | undefined)[]> {
+async function add(
+  { reprise: { store } }: OpenedServer,
+  entries: readonly object[],
+): Promise<(string | undefined)[]> {
   const { firstSeq } = await store.append('s', entries as never);
   const page = await store.read('s', { from: firstSeq, limit: entries.length });
   return page.entries.map(({ entry }) => entry.id);
