@@ -38,6 +38,8 @@ test('all channels are listed, found by channel, member and words, sorted, and r
   await page.getByLabel('Member').fill('bo');
   await expect.poll(() => names.allTextContents()).toEqual(['telegram 43']);
   await page.getByLabel('Member').fill('');
+  await page.getByLabel('Words that were said').fill('mondays');
+  await page.getByText('Nothing fits these filters').waitFor();
   await page.getByLabel('Words that were said').fill('sundays');
   await expect.poll(() => names.allTextContents()).toEqual(['telegram 42']);
   await names.getByRole('button').click();

@@ -29,7 +29,7 @@ async function choose(page: Page, where: Locator, name: string): Promise<void> {
 
 async function sayInstead(page: Page, at: number, text: string): Promise<void> {
   await choose(page, page.locator('.message.user').nth(at), 'Edit');
-  await page.getByText('Editing this message').waitFor(); // its words are in the field by then
+  await page.getByText('Editing: what was there').waitFor(); // its words are in the field by then
   await page.getByLabel('Message', { exact: true }).fill(text);
   await page.keyboard.press('Enter');
 }

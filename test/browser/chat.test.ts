@@ -58,7 +58,7 @@ describe('a chat in the browser', () => {
     // Stopped between words: the model hears of it with its next one.
     model.allow(1);
     await page.locator('.answer:not(.live)').getByText('word2').waitFor();
-    await page.getByText('what arrived is kept').first().waitFor();
+    await page.getByText('what arrived is kept').waitFor();
     expect(await page.locator('.said').textContent()).toBe('two\nlines');
     await field(page).fill('half a thought');
     await page.getByRole('link', { name: 'New chat' }).last().click();
@@ -84,6 +84,28 @@ describe('a chat in the browser', () => {
     open();
     await page.locator('.answer:not(.live)').getByText('first answer').waitFor();
     await expect.poll(() => page.locator('.message.user').count()).toBe(1);
+  });
+
+  test('the message behind a stopped answer is shown once, also while its own answer comes', async () => {
+    const model = pacedModel(['one ', 'two ', 'three ']);
+    await using at = await openServer(model, { session: { queue: { mode: 'followup' } } });
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await say(page, 'first');
+    model.allow(1);
+    await page.locator('.live').getByText('one').waitFor();
+    await say(page, 'second');
+    await page.getByText('1 waiting').waitFor();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    // The one that ends the first answer, and the first word of the second.
+    model.allow(2);
+    await page.getByText('what arrived is kept').waitFor();
+    await page.locator('.live').getByText('one').waitFor();
+    expect(await page.locator('.said').allTextContents()).toEqual(['first', 'second']);
+    model.allow(10);
+    await page.locator('.answer:not(.live)').getByText('one two three').waitFor();
+    await expect.poll(() => page.locator('.live').count()).toBe(0);
+    expect(await page.locator('.said').allTextContents()).toEqual(['first', 'second']);
   });
 
   test('a call and its result are one row; thinking is folded; facts of each answer are shown', async () => {
@@ -119,7 +141,7 @@ describe('a chat in the browser', () => {
     await row.locator('summary').click();
     expect(await page.getByText('found tea').isVisible()).toBe(true);
     expect(await page.getByText('hm, tea').isVisible()).toBe(false);
-    expect(await page.locator('.facts').first().textContent()).toBe('1.2k → 340 tokens · $0.50');
+    expect(await page.locator('.facts').first().textContent()).toBe('1.2k tokens in · 340 out · $0.50');
   });
 
   test('a message that joins a running turn is shown in its place, and the answer once', async () => {

@@ -168,7 +168,7 @@ describe('T82 what happens while nobody looks, or somewhere else', () => {
     await answers(page).getByText('again').waitFor();
   });
 
-  test('a message over the limit is refused in its place with its words kept', async () => {
+  test('a message over the limit is refused in its place with its words kept, and can be written anew', async () => {
     await using at = await openServer(scripted(['never']), {}, { limits: { messageBytes: 10_000 } });
     await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
     const { page } = opened;
@@ -179,6 +179,10 @@ describe('T82 what happens while nobody looks, or somewhere else', () => {
     expect(await refused.textContent()).toMatch(/10,?000|limit|large/i);
     expect(await refused.locator('.said').textContent()).toBe(long);
     expect((await at.reprise.sessions({ limit: 10 })).sessions).toHaveLength(0);
+    await page.getByLabel('Message', { exact: true }).fill('and this');
+    await refused.getByRole('button', { name: 'Edit' }).click();
+    expect(await page.getByLabel('Message', { exact: true }).inputValue()).toBe(`${long}\n\nand this`);
+    expect(await refused.count()).toBe(0);
   });
 
   test('a server that does not know a route yet is talked to all the same', async () => {

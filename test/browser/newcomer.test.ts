@@ -101,6 +101,11 @@ describe('somebody who never saw the page', () => {
     const names = page.locator('.session .name');
     await expect.poll(() => names.count()).toBe(2);
     await page.locator('.facets > summary').click();
+    const edges = page.locator('.facets > div, .facets select').evaluateAll((all) => {
+      return all.map((one) => one.getBoundingClientRect().right);
+    });
+    const [panel = 0, ...fields] = await edges;
+    expect(Math.max(...fields)).toBeLessThan(panel);
     await page.locator('.facets').getByLabel('Member').fill('ada');
     await page.keyboard.press('Enter');
     await expect.poll(() => names.allTextContents()).toEqual(['[Ada] I am in a group']);

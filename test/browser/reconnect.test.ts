@@ -38,6 +38,24 @@ describe('I-71 whatever happens to the server', () => {
     expect(await page.locator('.message.failed').count()).toBe(0);
   });
 
+  test('a view that is asked for while the server is gone says why it does not come, and comes with the server', async () => {
+    await using at = await openServer(scripted([]));
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page, context } = opened;
+    await page.getByText('No sessions yet').waitFor();
+    await context.setOffline(true);
+    await page.getByRole('link', { name: 'Statistics' }).click();
+    const told = 'The server does not answer; it is tried again.';
+    await page.locator('main > .banner').getByText(told).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('anything');
+    await page.getByRole('dialog').getByText(told).waitFor();
+    await page.keyboard.press('Escape');
+    await context.setOffline(false);
+    await page.getByText('No model was asked anything').waitFor();
+    expect(await page.locator('.banner').count()).toBe(0);
+  });
+
   test('two messages that nobody took, and what was written since, are in the field after a reload', async () => {
     await using at = await openServer(scripted(['hello', 'all three']));
     await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);

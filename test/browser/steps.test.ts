@@ -43,7 +43,7 @@ describe('everything can be seen and taken back', () => {
     await page.goto(`${at.url}/#/s/main/s`);
     await answers(page).getByText('answer 15').waitFor();
     await choose(page, head(page), 'Sum up');
-    await page.getByText(/\d+ entries \(.* tokens\) would be summed up/).waitFor();
+    await page.getByText(/would be summed up: \d+ \(.* tokens\)/).waitFor();
     await page.getByRole('button', { name: 'Sum up now' }).click();
     await page.getByText(/It can be taken back/).waitFor();
     await page.locator('.messages').press('Home');
@@ -53,13 +53,30 @@ describe('everything can be seen and taken back', () => {
     await rule.getByRole('button', { name: 'Summary' }).click();
     await rule.getByText('A SUMMARY of it').waitFor();
     await rule.getByRole('button', { name: 'Kept facts' }).click();
-    await rule.getByText('file-0.ts').first().waitFor();
+    // What the model left out stands behind what it wrote.
+    const kept = (await rule.getByText('exact facts are in the summary').textContent()) ?? '';
+    const [found, total] = (kept.match(/\d+/g) ?? []).map(Number);
+    expect(found).toBeGreaterThanOrEqual(16);
+    expect(await rule.getByText(/^Only in the originals: /).count()).toBe(found === total ? 0 : 1);
     await rule.getByRole('button', { name: 'Originals' }).click();
     await page.locator('.said').getByText('question 0 about').waitFor();
     await rule.getByRole('button', { name: 'Undo' }).click();
     await page.locator('.fold').waitFor({ state: 'detached' });
     await page.locator('.said').getByText('question 0 about').waitFor();
     expect(complaints).toEqual([]);
+  });
+
+  test('a turn that failed says why once, and is tried again where it says so', async () => {
+    await using at = await openServer(scripted([new Error('it broke'), 'this time']));
+    await talk(at, ['try it']);
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await page.goto(`${at.url}/#/s/main/s`);
+    const line = page.locator('.mark');
+    await line.getByText('The turn failed: it broke', { exact: true }).waitFor();
+    await line.getByRole('button', { name: 'Try again' }).click();
+    await answers(page).getByText('this time').waitFor();
+    await expect.poll(() => page.locator('.said').allTextContents()).toEqual(['try it']);
   });
 
   test('another answer keeps the old one as a branch, and the tree leads back to it', async () => {

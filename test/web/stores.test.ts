@@ -8,7 +8,7 @@ import { isCommand, matchingCommands } from '../../web/src/stores/commands.ts';
 import { hearEvent, liveText, NEW_TURN } from '../../web/src/stores/live-turn.ts';
 import { matchesText, mergeSessions } from '../../web/src/stores/merge-sessions.ts';
 import { formatRoute, parseRoute, type Route } from '../../web/src/stores/route.ts';
-import { channelOf, isJob } from '../../web/src/stores/session-keys.ts';
+import { channelOf, isJob, nameOf } from '../../web/src/stores/session-keys.ts';
 import { transcriptItems } from '../../web/src/stores/transcript-items.ts';
 import { TurnEar } from '../../web/src/stores/turn-ear.ts';
 import { whoSaid } from '../../web/src/stores/who-said.ts';
@@ -91,12 +91,12 @@ describe('a history as people see it', () => {
       row(3, 'toolResult', { toolCallId: 'c', toolName: 'f', isError: false }),
       row(4, 'assistant'),
       row(5, 'custom', {
-        details: { customType: 'reprise.turn', data: { turnId: 't', status: 'done', calls: [1, 2] } },
+        details: { customType: 'reprise.turn', data: { turnId: 't', status: 'done' } },
       }),
     ]);
     expect(items.map(({ type }) => type)).toEqual(['message', 'answer', 'answer']);
     expect(items[1]).toMatchObject({ tools: [{ id: 'c', result: { id: 'e3' } }] });
-    expect(items[2]).toMatchObject({ turn: { turnId: 't', calls: 2 } });
+    expect(items[2]).toMatchObject({ turn: { turnId: 't', status: 'done' } });
   });
 
   test('each call has its own result, also of a provider that counts its calls anew in every turn', () => {
@@ -118,14 +118,18 @@ describe('a history as people see it', () => {
     const items = transcriptItems([
       row(1, 'user'),
       custom(2, 'reprise.turn', { status: 'interrupted' }),
+      custom(8, 'reprise.turn', { status: 'error', error: { message: 'the turn failed: it broke' } }),
       row(3, 'context_edit', { details: { targetId: 'x' } }),
       row(4, 'context_edit', { details: { targetId: 'y' } }),
+      // Twice: the last of them is the one that can be redone.
       custom(5, 'reprise.leaf', { undoes: 'e1' }),
+      custom(9, 'reprise.leaf', { undoes: 'e0' }),
       custom(6, 'reprise.reset', { next: 's2' }),
       custom(7, 'reprise.settings', {}),
     ]);
     expect(items.flatMap((item) => (item.type === 'mark' ? [item.mark] : []))).toMatchObject([
-      { kind: 'turn', turn: { status: 'interrupted' } },
+      { kind: 'turn', turn: { status: 'interrupted' }, isLast: false },
+      { kind: 'turn', turn: { status: 'error', error: 'it broke' }, isLast: true },
       { kind: 'shortened', count: 2 },
       { kind: 'leaf' },
       { kind: 'reset', next: 's2' },
@@ -156,7 +160,8 @@ describe('a history as people see it', () => {
     const facts = {
       tokensBefore: 80_000,
       tokensAfter: 5000,
-      details: { coveredEntries: 2, recall: { total: 4, found: 3, missing: ['x'] } },
+      // Of what the model left out `text` was put behind it.
+      details: { coveredEntries: 2, recall: { total: 9, found: 3, missing: ['lost', 'text'], unlisted: 4 } },
     };
     const rows = [
       row(1, 'user', compacted),
@@ -168,7 +173,7 @@ describe('a history as people see it', () => {
     const [fold, ...rest] = transcriptItems(rows);
     expect(fold).toMatchObject({
       type: 'fold',
-      compaction: { summary: 'text 4', coveredEntries: 2, recall: { found: 3 } },
+      compaction: { summary: 'text 4', coveredEntries: 2, recall: { total: 9, found: 4, missing: ['lost'] } },
     });
     expect(fold?.type === 'fold' && fold.hidden.map(({ key }) => key)).toEqual(['e1', 'e2']);
     expect(rest.map(({ key }) => key)).toEqual(['e3', 'e5']);
@@ -254,6 +259,9 @@ test('sessions are merged newest first, found by name, and told apart by their k
   expect(merged.map(({ id }) => id)).toEqual(['a', 'b', 'c']);
   expect(matchesText(session('a', '1', { label: 'Plans' }), ' PLAN ')).toBe(true);
   expect(matchesText(session('a', '1'), 'zz')).toBe(false);
+  // One that was begun and not used yet has nothing to be called by.
+  expect(nameOf(session('a', '1', { title: '', messageCount: 0 }))).toBe('New chat');
+  expect(nameOf(session('a', '1', { title: '', messageCount: 2 }))).toBe('a');
   expect(isJob({ sessionKey: 'agent:main:subagent:x' })).toBe(true);
   expect(isJob({ sessionKey: 'agent:main:telegram:direct:subagent' })).toBe(false);
   expect(channelOf({ sessionKey: 'agent:main:telegram:group:1' })).toBe('telegram');

@@ -4,9 +4,10 @@ import { ChatView } from './chat/chat-view.tsx';
 import { Dialogs } from './chat/dialogs.tsx';
 import { Sidebar } from './chat/sidebar.tsx';
 import { isListOpen } from './shell-state.ts';
-import { attempt } from './stores/api.ts';
+import { attempt, connection } from './stores/api.ts';
 import { conversation } from './stores/open-conversations.ts';
 import { route } from './stores/route.ts';
+import { t } from './strings.ts';
 import { Later } from './ui/later.tsx';
 
 const loadChats = (): Promise<() => JSX.Element> =>
@@ -35,6 +36,11 @@ export function Shell(): JSX.Element {
         }}
       />
       <main>
+        {connection.value === 'reconnecting' && (
+          <p class="banner" role="status">
+            {t('notAnswering')}
+          </p>
+        )}
         {at.view === 'chats' && <Later load={loadChats} />}
         {at.view === 'stats' && <Later load={loadStats} />}
         {(at.view === 'new' || at.view === 'session') && current !== undefined && (

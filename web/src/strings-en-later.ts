@@ -20,11 +20,12 @@ export const EN_LATER = {
   allChannels: 'All channels',
   moreHits: 'Not everything could be looked through yet.',
   compactNow: 'Sum up now',
-  compactPreview: '{} entries ({} tokens) would be summed up, {} ({} tokens) stay word for word.',
+  compactPreview:
+    'Messages that would be summed up: {} ({} tokens). That stay word for word: {} ({} tokens). The originals are kept, and it can be taken back.',
   compactNothing: 'There is nothing to gain by it yet.',
   contextSent: 'What the model is sent',
   contextFull:
-    'From {} tokens on older messages are summed up by themselves. They are kept, and it can be taken back.',
+    'Above {} tokens older messages are summed up automatically. The originals are kept, and it can be taken back.',
   partSystem: 'Instructions',
   partTools: 'Tools it may use',
   partSummary: 'Summary of older messages',
@@ -85,6 +86,7 @@ export const EN_LATER = {
   statModels: 'Tokens by model',
   statTop: 'Largest contexts',
   statPart: 'Being counted: {} of {} lines so far.',
+  statNothing: 'No model was asked anything in this time.',
   statFailed: 'Unanswered',
   statGuard: 'Shortened to fit',
   statCompactions: 'Summed up',
@@ -103,7 +105,6 @@ export const EN_LATER = {
   fork: 'Copy up to here into a new session',
   forkAll: 'Copy into a new session',
   retry: 'Answer again',
-  edit: 'Edit',
   pin: 'Pin: keep word for word',
   unpin: 'Unpin',
   rename: 'Rename',
@@ -113,4 +114,5 @@ export const EN_LATER = {
   open: 'Open',
   keys: 'Keyboard',
   theme: 'Theme',
+  settings: 'Theme and language',
 } as const;

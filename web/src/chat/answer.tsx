@@ -25,7 +25,7 @@ export function Answer({ conversation, item }: AnswerProps): JSX.Element {
   const facts = [
     row.usage === undefined
       ? ''
-      : `${shortCount(row.usage.inputTokens)} → ${shortCount(row.usage.outputTokens)} ${t('tokens')}`,
+      : t('inOut', shortCount(row.usage.inputTokens), shortCount(row.usage.outputTokens)),
     spent === undefined ? '' : cost(spent),
   ].filter((fact) => fact !== '');
   return (
@@ -37,12 +37,7 @@ export function Answer({ conversation, item }: AnswerProps): JSX.Element {
           {shortTime(row.timestamp)}
         </time>
         {facts.length > 0 && (
-          <span
-            class="facts"
-            title={
-              row.usage && t('modelCost', row.model ?? '', row.usage.inputTokens, row.usage.outputTokens)
-            }
-          >
+          <span class="facts" title={row.model}>
             {facts.join(' · ')}
           </span>
         )}
@@ -70,8 +65,11 @@ export function Answer({ conversation, item }: AnswerProps): JSX.Element {
           }
         />
       ))}
-      {row.stopReason === 'aborted' && <p class="ended">{t('aborted')}</p>}
-      {row.stopReason === 'error' && <p class="ended wrong">{t('turnFailed', row.error ?? '')}</p>}
+      {/* Where the end of its turn is stored, the line of that says it. */}
+      {turn === undefined && row.stopReason === 'aborted' && <p class="ended">{t('aborted')}</p>}
+      {turn === undefined && row.stopReason === 'error' && (
+        <p class="ended wrong">{t('turnFailed', row.error ?? '')}</p>
+      )}
     </article>
   );
 }

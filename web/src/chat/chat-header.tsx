@@ -1,5 +1,4 @@
 import type { JSX } from 'preact';
-import { connection } from '../stores/api.ts';
 import type { Conversation } from '../stores/conversation.ts';
 import { go } from '../stores/route.ts';
 import { channelOf, nameOf } from '../stores/session-keys.ts';
@@ -25,11 +24,6 @@ export function ChatHeader({ conversation }: { readonly conversation: Conversati
       <ContextBar conversation={conversation} />
       {view !== undefined && (
         <Menu label={t('sessionActions')} entries={menuOf((menus) => menus.sessionEntries(conversation))} />
-      )}
-      {connection.value === 'reconnecting' && (
-        <p class="banner only-narrow" role="status">
-          {t('notAnswering')}
-        </p>
       )}
       {view?.status === 'deleted' && (
         <p class="banner">

@@ -48,6 +48,14 @@ export function Composer({ conversation, isClosed }: ComposerProps): JSX.Element
     text.value = editing.value.text;
     field.current?.focus();
   });
+  useSignalEffect(() => {
+    const back = conversation.takenBack.value;
+    if (back === undefined) return;
+    editing.value = undefined;
+    write([back.text, loadDraft(draftKey)].join('\n\n').trim());
+    pictures.value = [...back.images, ...pictures.peek()];
+    field.current?.focus();
+  });
   useEffect(() => {
     if (matchMedia('(pointer: fine)').matches) field.current?.focus();
   }, []);

@@ -16,7 +16,7 @@ export function ContextBar({ conversation }: { readonly conversation: Conversati
   if (report === undefined) return null;
   const { parts, mark } = contextParts(report);
   const whole = report.window.tokens;
-  const title = `${t('context')}: ${t('contextOf', shortCount(report.tokens), shortCount(whole))}`;
+  const title = t('contextOf', shortCount(report.tokens), shortCount(whole));
   return (
     <details
       class="context"
@@ -25,6 +25,7 @@ export function ContextBar({ conversation }: { readonly conversation: Conversati
       }}
     >
       <summary title={title}>
+        <span class="word">{t('context')}</span>
         <span class="bar" role="presentation">
           {parts.map(({ name, share }) => (
             <i key={name} class={`part ${name}`} style={{ width: `${share}%` }} />

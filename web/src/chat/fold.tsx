@@ -57,17 +57,17 @@ export function Fold({ conversation, compaction, isOpen, onToggle }: FoldProps):
       {shown.value === 'recall' && recall !== undefined && (
         <div class="opened">
           <p>{t('recallLine', recall.found, recall.total)}</p>
+          {recall.found < recall.total && (
+            <p class="label">{t('recallMissing', recall.total - recall.found)}</p>
+          )}
           {recall.missing.length > 0 && (
-            <>
-              <p class="label">{t('recallMissing')}</p>
-              <ul class="lost" tabIndex={0}>
-                {recall.missing.map((fact) => (
-                  <li key={fact}>
-                    <code>{fact}</code>
-                  </li>
-                ))}
-              </ul>
-            </>
+            <ul class="lost" tabIndex={0}>
+              {recall.missing.map((fact) => (
+                <li key={fact}>
+                  <code>{fact}</code>
+                </li>
+              ))}
+            </ul>
           )}
         </div>
       )}

@@ -18,23 +18,28 @@ export function MarkLine({ conversation, mark }: MarkLineProps): JSX.Element {
     <p class={`mark ${mark.kind}`}>
       <span>{markText(mark)}</span>
       {mark.kind === 'leaf' && (
-        <button type="button" onClick={() => void withSteps((steps) => steps.redoStep(conversation))}>
-          {t('redo')}
-        </button>
-      )}
-      {mark.kind === 'leaf' && (
-        <button
-          type="button"
-          onClick={() => {
-            dialog.value = { kind: 'tree', conversation };
-          }}
-        >
-          {t('branches')}
-        </button>
+        <>
+          <button type="button" onClick={() => void withSteps((steps) => steps.redoStep(conversation))}>
+            {t('redo')}
+          </button>
+          <button
+            type="button"
+            onClick={() => {
+              dialog.value = { kind: 'tree', conversation };
+            }}
+          >
+            {t('branches')}
+          </button>
+        </>
       )}
       {mark.kind === 'reset' && (
         <button type="button" onClick={() => go({ view: 'session', agentId, sessionId: mark.next })}>
           {t('openNext')}
+        </button>
+      )}
+      {mark.kind === 'turn' && mark.isLast && !conversation.isReadOnly && !conversation.isBusy && (
+        <button type="button" onClick={() => void withSteps((steps) => steps.sayLastAgain(conversation))}>
+          {t('again')}
         </button>
       )}
       {mark.kind === 'turn' && mark.turn.turnId !== '' && (

@@ -5,7 +5,6 @@ import { dialog } from '../stores/dialogs.ts';
 import { formatRoute } from '../stores/route.ts';
 import { say } from '../stores/toasts.ts';
 import type { AnswerItem } from '../stores/transcript-items.ts';
-import { whoSaid } from '../stores/who-said.ts';
 import { t } from '../strings.ts';
 import { copyText } from '../ui/copy-text.ts';
 import type { MenuEntry } from '../ui/menu.tsx';
@@ -16,7 +15,7 @@ import {
   redoStep,
   removeSession,
   restoreSession,
-  sayAgain,
+  sayLastAgain,
   togglePin,
   undoStep,
 } from './steps.ts';
@@ -28,7 +27,7 @@ function pageEntries(): MenuEntry[] {
       dialog.value = { kind };
     };
   return [
-    { label: t('theme'), icon: 'eye', run: open('settings') },
+    { label: t('settings'), icon: 'eye', run: open('settings') },
     { label: t('keys'), icon: 'keys', run: open('keys') },
     { label: t('signOut'), icon: 'out', run: signOut },
   ];
@@ -70,12 +69,10 @@ function answerEntries(conversation: Conversation, { row, turn }: AnswerItem): M
   if (turn === undefined || isDeleted(conversation)) return common;
   const rows = conversation.history.rows.value;
   const lastAnswer = rows.findLast(({ role }) => role === 'assistant');
-  const last = rows.findLast(({ role }) => role === 'user')?.text ?? '';
-  const { said } = whoSaid(last, conversation.history.view.value);
   const isLast = lastAnswer?.id === row.id && !conversation.history.hasNewer.value;
   const again: MenuEntry[] =
     isLast && !conversation.isReadOnly && !conversation.isBusy
-      ? [{ label: t('retry'), icon: 'retry', run: () => void sayAgain(conversation, said) }]
+      ? [{ label: t('retry'), icon: 'retry', run: () => void sayLastAgain(conversation) }]
       : [];
   const explain = (): void => {
     dialog.value = { kind: 'explain', conversation, turnId: turn.turnId };

@@ -32,6 +32,11 @@ export function PendingMessage({ conversation, pending }: PendingMessageProps): 
           <button type="button" onClick={() => conversation.sendAgain(pending)}>
             {t('again')}
           </button>
+          {pending.before === undefined && (
+            <button type="button" onClick={() => conversation.takeBack(pending)}>
+              {t('edit')}
+            </button>
+          )}
           <button type="button" onClick={() => conversation.dropPending(key)}>
             {t('cancel')}
           </button>

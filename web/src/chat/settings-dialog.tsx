@@ -5,7 +5,7 @@ import { Dialog } from '../ui/dialog.tsx';
 
 export function SettingsDialog(): JSX.Element {
   return (
-    <Dialog title={t('theme')}>
+    <Dialog title={t('settings')}>
       <div class="stack">
         <label for="theme">{t('theme')}</label>
         <select

@@ -6,6 +6,7 @@ import { go } from '../stores/route.ts';
 import { putSession } from '../stores/sessions.ts';
 import { dismiss, say, type Toast } from '../stores/toasts.ts';
 import type { ForkPlace } from '../stores/transcript-items.ts';
+import { whoSaid } from '../stores/who-said.ts';
 import { t } from '../strings.ts';
 
 export { readPictures } from './read-pictures.ts';
@@ -171,11 +172,14 @@ function focusSwitcher(id: string, step: number, frames = 10): void {
 }
 
 /** The last message again; the answer that was there stays as a branch. */
-export async function sayAgain(conversation: Conversation, last: string): Promise<void> {
+export async function sayLastAgain(conversation: Conversation): Promise<void> {
+  const { history } = conversation;
+  const last = history.rows.value.findLast(({ role }) => role === 'user')?.text ?? '';
+  const { said } = whoSaid(last, history.view.value);
   const answer = await attempt(() => conversation.remote.command('/retry'));
   if (answer === undefined) return;
-  await attempt(() => conversation.history.loadLatest());
-  if (answer.inboxId !== undefined) conversation.follow(answer.inboxId, last);
+  await attempt(() => history.loadLatest());
+  if (answer.inboxId !== undefined) conversation.follow(answer.inboxId, said);
 }
 
 /** A line that begins with a slash, as it was typed. */

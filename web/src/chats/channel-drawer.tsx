@@ -38,7 +38,7 @@ export function ChannelDrawer({ channel, onClose }: ChannelDrawerProps): JSX.Ele
       {told.value.lines.map(({ id, role, content, sender, ts, sessionId }) => (
         <article key={id} class={`message ${role === 'user' ? 'user' : 'answer'}`}>
           <header>
-            <b>{sender?.name ?? sender?.id ?? role}</b>
+            <b>{sender?.name ?? sender?.id ?? t(role === 'user' ? 'user' : 'answer')}</b>
             <time dateTime={ts} title={fullTime(ts)}>
               {shortTime(ts)}
             </time>

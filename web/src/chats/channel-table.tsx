@@ -56,7 +56,11 @@ export function ChannelTable({ onOpen }: { readonly onOpen: (channel: Channel) =
             ))}
           </tbody>
         </table>
-        {channels.value.length === 0 && <p class="empty">{t('nothingHere')}</p>}
+        {channels.value.length === 0 && (
+          <p class="empty">
+            {t(filter.channelType + filter.member + filter.q === '' ? 'nothingHere' : 'noMatch')}
+          </p>
+        )}
         {channelCursor.value !== null && (
           <button type="button" class="more" onClick={() => void moreChannels()}>
             {t('loadMore')}

@@ -3,8 +3,9 @@ import { useEffect } from 'preact/hooks';
 import type { SessionView } from 'reprise/client';
 import { fullTime, shortCount, shortTime } from '../format.ts';
 import { channelOf, nameOf } from '../stores/session-keys.ts';
-import { filterText } from '../stores/sessions.ts';
+import { filterText, isListed } from '../stores/sessions.ts';
 import { t } from '../strings.ts';
+import { Later } from '../ui/later.tsx';
 import { Field } from './field.tsx';
 import { SortHead } from './sort-head.tsx';
 import {
@@ -15,6 +16,9 @@ import {
   sessionSort,
   sortedSessions,
 } from './sorted-sessions.ts';
+
+const loadNothing = (): Promise<() => JSX.Element> =>
+  import('../chat/nothing-here.tsx').then(({ NoSessions }) => NoSessions);
 
 /** The sessions of the list at the left, with its filters, in an order of one's own. */
 export function SessionTable({ onOpen }: { readonly onOpen: (session: SessionView) => void }): JSX.Element {
@@ -70,6 +74,11 @@ export function SessionTable({ onOpen }: { readonly onOpen: (session: SessionVie
             ))}
           </tbody>
         </table>
+        {rows.length === 0 && isListed.value && (
+          <div class="empty">
+            <Later load={loadNothing} />
+          </div>
+        )}
         {hasMoreSorted.value && (
           <>
             <p class="hint">{t('listPart', rows.length)}</p>

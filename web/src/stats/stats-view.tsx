@@ -72,34 +72,38 @@ export function StatsView(): JSX.Element {
       <div class="scroll charts" tabIndex={0} role="region" aria-label={t('stats')}>
         {stats.value !== undefined && <Tiles tiles={standing(stats.value)} />}
         {usage.value !== undefined && <Usage of={usage.value} />}
-        <Chart title={t('statTop')}>
-          <table>
-            <thead>
-              <tr>
-                <th>{t('title')}</th>
-                <th class="number">{t('context')}</th>
-                <th class="number">{t('turns')}</th>
-              </tr>
-            </thead>
-            <tbody>
-              {largest.value.map((session) => (
-                <tr key={session.id}>
-                  <td class="clip">
-                    <a
-                      href={formatRoute({ view: 'session', agentId: session.agentId, sessionId: session.id })}
-                    >
-                      {nameOf(session)}
-                    </a>
-                  </td>
-                  <td class="number">{shortCount(session.tokenEstimate)}</td>
-                  <td class="number">{session.turnCount}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </Chart>
+        {largest.value.length > 0 && <Largest of={largest.value} />}
       </div>
     </section>
+  );
+}
+
+function Largest({ of }: { readonly of: readonly SessionView[] }): JSX.Element {
+  return (
+    <Chart title={t('statTop')}>
+      <table>
+        <thead>
+          <tr>
+            <th>{t('title')}</th>
+            <th class="number">{t('context')}</th>
+            <th class="number">{t('turns')}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {of.map((session) => (
+            <tr key={session.id}>
+              <td class="clip">
+                <a href={formatRoute({ view: 'session', agentId: session.agentId, sessionId: session.id })}>
+                  {nameOf(session)}
+                </a>
+              </td>
+              <td class="number">{shortCount(session.tokenEstimate)}</td>
+              <td class="number">{session.turnCount}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Chart>
   );
 }
 
@@ -127,25 +131,31 @@ function Usage({ of }: { readonly of: UsageOverview }): JSX.Element {
           [t('statRepairs'), shortCount(total.repairs)],
         ]}
       />
-      {progress !== undefined && (
+      {progress !== undefined && progress.total > 0 && (
         <p class="hint" role="status">
           {t('statPart', shortCount(progress.done), shortCount(progress.total))}
         </p>
       )}
-      <Chart title={t('statDays')}>
-        <Columns bars={byDay(of, 'totalTokens')} tell={shortCount} />
-      </Chart>
-      {isPriced && (
-        <Chart title={t('statCosts')}>
-          <Columns bars={byDay(of, 'cost')} tell={cost} />
-        </Chart>
+      {models.length === 0 ? (
+        <p class="hint">{t('statNothing')}</p>
+      ) : (
+        <>
+          <Chart title={t('statDays')}>
+            <Columns bars={byDay(of, 'totalTokens')} tell={shortCount} />
+          </Chart>
+          {isPriced && (
+            <Chart title={t('statCosts')}>
+              <Columns bars={byDay(of, 'cost')} tell={cost} />
+            </Chart>
+          )}
+          <Chart title={t('statAgents')}>
+            <Bars bars={bars(agents.map((row) => ({ name: row.agentId, ...row })))} tell={shortCount} />
+          </Chart>
+          <Chart title={t('statModels')}>
+            <Bars bars={bars(models.map((row) => ({ name: row.model, ...row })))} tell={shortCount} />
+          </Chart>
+        </>
       )}
-      <Chart title={t('statAgents')}>
-        <Bars bars={bars(agents.map((row) => ({ name: row.agentId, ...row })))} tell={shortCount} />
-      </Chart>
-      <Chart title={t('statModels')}>
-        <Bars bars={bars(models.map((row) => ({ name: row.model, ...row })))} tell={shortCount} />
-      </Chart>
     </>
   );
 }

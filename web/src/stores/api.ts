@@ -1,5 +1,6 @@
 import { computed, type ReadonlySignal, signal } from '@preact/signals';
 import { type Client, createClient, RepriseError } from 'reprise/client';
+import { t } from '../strings.ts';
 import { refuseToken, token } from './auth.ts';
 import { say } from './toasts.ts';
 
@@ -50,7 +51,11 @@ export function isAbort(error: unknown): boolean {
 /** What a person reads of a failure; undefined: nothing, because they asked for it or are asked to sign in. */
 export function failureText(error: unknown): string | undefined {
   if (isAbort(error)) return undefined;
-  if (!(error instanceof RepriseError)) return String(error);
+  if (!(error instanceof RepriseError)) {
+    const told = String(error);
+    // Browsers put it differently; all name the module, and an address nobody can do anything about.
+    return /module/.test(told) ? t('notLoaded') : told;
+  }
   if (error.code === 'UNAUTHORIZED') return undefined;
   const { next } = error.details;
   return typeof next === 'string' ? `${error.message}. ${next}` : error.message;

@@ -37,6 +37,7 @@ export class Conversation {
   readonly #state = signal<'loading' | 'new' | 'ready' | 'missing'>('loading');
   readonly #live = signal<LiveTurn | undefined>(undefined);
   readonly #pending = signal<readonly Pending[]>([]);
+  readonly #takenBack = signal<Pending | undefined>(undefined);
   readonly #queued = signal(0);
   readonly #context = signal<ContextAnswer | undefined>(undefined);
   readonly #pins = signal<ReadonlySet<string>>(new Set());
@@ -78,6 +79,10 @@ export class Conversation {
   }
   get pending(): ReadonlySignal<readonly Pending[]> {
     return this.#pending;
+  }
+  /** What was refused and is to be written anew. */
+  get takenBack(): ReadonlySignal<Pending | undefined> {
+    return this.#takenBack;
   }
   /** How many messages wait, also those of others. */
   get queued(): ReadonlySignal<number> {
@@ -140,6 +145,12 @@ export class Conversation {
   sendAgain(pending: Pending): void {
     this.#change(pending.key, { state: 'sending' });
     this.#transmit(pending);
+  }
+
+  /** Back into the field, to be said in other words. */
+  takeBack(pending: Pending): void {
+    this.dropPending(pending.key);
+    this.#takenBack.value = pending;
   }
 
   dropPending(key: string): void {
@@ -314,6 +325,9 @@ export class Conversation {
     const failure = wasLeader ? this.#live.value?.error : undefined;
     try {
       if (this.#state.value === 'ready') await this.history.catchUp();
+      // The next of several has begun: stored already, and still on its way here.
+      if (this.#pending.value.some((one) => one.key !== key && one.state === 'running'))
+        this.history.cutUnended();
     } catch (error) {
       this.#tell(error);
     }

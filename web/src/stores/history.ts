@@ -20,6 +20,8 @@ export class HistoryWindow {
   readonly #hasOlder = signal(false);
   readonly #hasNewer = signal(false);
   #isBusy = false;
+  /** Up to where the session went when all that is shown was loaded anew. */
+  #loadedAt = 0;
 
   constructor(session: () => ClientSession, abort: AbortSignal) {
     this.#session = session;
@@ -58,6 +60,12 @@ export class HistoryWindow {
       this.#rows.value = this.#rows.value.slice(0, Math.max(0, at));
       this.#hasNewer.value = false;
     });
+  }
+
+  /** What belongs to a turn that has not ended: it is shown as it comes. */
+  cutUnended(): void {
+    const end = this.#rows.value.findLastIndex(({ details }) => details?.['customType'] === 'reprise.turn');
+    if (end !== -1) this.#rows.value = this.#rows.value.slice(0, end + 1);
   }
 
   /** A page with an entry in its middle. False: it is not on this branch. */
@@ -110,9 +118,11 @@ export class HistoryWindow {
     if (last === undefined) return this.loadLatest();
     const page = await this.#get({ limit: PAGE, after: last.id });
     if (this.#rows.value.at(-1) !== last) return;
-    if (page.data.some(({ role }) => role === 'compaction')) return this.loadLatest();
+    // A summary that came since what is shown was loaded covers some of it; an older one is told there already.
+    const isCovered = page.data.some(({ role, seq }) => role === 'compaction' && seq > this.#loadedAt);
+    if (isCovered && !isNews) return void (await this.loadAround(last.id));
     // Somebody was on another branch meanwhile: there may be more of them beside what is shown.
-    if (isNews && page.data.some(({ details }) => details?.['customType'] === 'reprise.leaf'))
+    if (isCovered || (isNews && page.data.some(({ details }) => details?.['customType'] === 'reprise.leaf')))
       return this.loadLatest();
     batch(() => {
       if (page.data.length > 0) this.#rows.value = [...this.#rows.value, ...page.data];
@@ -123,6 +133,7 @@ export class HistoryWindow {
 
   #replace(page: HistoryPage, ends: { readonly hasOlder: boolean; readonly hasNewer: boolean }): void {
     this.#rows.value = page.data;
+    this.#loadedAt = page.session.lastSeq;
     this.#view.value = page.session;
     this.#hasOlder.value = ends.hasOlder;
     this.#hasNewer.value = ends.hasNewer;

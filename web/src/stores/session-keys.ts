@@ -1,4 +1,5 @@
 import type { SessionView } from 'reprise/client';
+import { t } from '../strings.ts';
 
 const JOB = /^agent:[^:]+:(?:subagent|cron|hook|acp):/;
 const CHANNEL = /^agent:[^:]+:([^:]+):(?:[^:]+:)?(?:direct|group|channel):/;
@@ -13,8 +14,9 @@ export function channelOf({ sessionKey }: Pick<SessionView, 'sessionKey'>): stri
   return CHANNEL.exec(sessionKey)?.[1];
 }
 
+type Named = Pick<SessionView, 'label' | 'title' | 'id'> & Partial<Pick<SessionView, 'messageCount'>>;
+
 /** What people call it. */
-export function nameOf({ label, title, id }: Pick<SessionView, 'label' | 'title' | 'id'>): string {
-  if (label !== undefined && label !== '') return label;
-  return title === '' ? id : title;
+export function nameOf({ label, title, id, messageCount }: Named): string {
+  return label || title || (messageCount === 0 ? t('newChat') : id);
 }

@@ -46,7 +46,6 @@ export interface TurnEnd {
   readonly turnId: string;
   readonly status: string;
   readonly error?: string;
-  readonly calls: number;
 }
 
 /** Originals a summary stands for. Closed they are one line. */
@@ -74,7 +73,7 @@ export type Mark =
   | { readonly kind: 'leaf' }
   | { readonly kind: 'reset'; readonly next: string }
   | { readonly kind: 'lost'; readonly text: string }
-  | { readonly kind: 'turn'; readonly turn: TurnEnd };
+  | { readonly kind: 'turn'; readonly turn: TurnEnd; readonly isLast: boolean };
 
 /** Rows of the history as items: results with their calls, what a summary stands for behind one line. */
 export function transcriptItems(rows: readonly HistoryRow[]): readonly Item[] {
@@ -164,17 +163,22 @@ function markOf(row: HistoryRow, { items, isLast }: Seen): Item | undefined {
         items.push({ ...last, turn });
         if (turn.status === 'done') return undefined;
       }
-      return turn.status === 'done' ? undefined : { type: 'mark', key, seq, mark: { kind: 'turn', turn } };
+      return turn.status === 'done'
+        ? undefined
+        : { type: 'mark', key, seq, mark: { kind: 'turn', turn, isLast } };
     }
     case 'reprise.reset':
       return typeof data['next'] === 'string'
         ? { type: 'mark', key, seq, mark: { kind: 'reset', next: data['next'] } }
         : undefined;
-    case 'reprise.leaf':
+    case 'reprise.leaf': {
       // Where something was said since, or a branch was chosen, the branches themselves tell.
-      return isLast && 'undoes' in data && !('branch' in data)
-        ? { type: 'mark', key, seq, mark: { kind: 'leaf' } }
-        : undefined;
+      if (!isLast || !('undoes' in data) || 'branch' in data) return undefined;
+      const last = items.at(-1);
+      // Redo brings back the last of several.
+      if (last?.type === 'mark' && last.mark.kind === 'leaf') items.pop();
+      return { type: 'mark', key, seq, mark: { kind: 'leaf' } };
+    }
     case 'reprise.lost':
       return { type: 'mark', key, seq, mark: { kind: 'lost', text: row.text } };
     default:
@@ -183,13 +187,13 @@ function markOf(row: HistoryRow, { items, isLast }: Seen): Item | undefined {
 }
 
 function turnEnd(data: Readonly<Record<string, unknown>>): TurnEnd {
-  const { turnId, status, error, calls } = data;
+  const { turnId, status, error } = data;
   const message = isRecord(error) && typeof error['message'] === 'string' ? error['message'] : undefined;
   return {
     turnId: typeof turnId === 'string' ? turnId : '',
     status: String(status),
-    calls: Array.isArray(calls) ? calls.length : 0,
-    ...(message !== undefined && { error: message }),
+    // It is shown behind the same words.
+    ...(message !== undefined && { error: message.replace(/^the turn failed: /, '') }),
   };
 }
 
@@ -218,14 +222,18 @@ function compactionFacts({ id, text, details = {} }: HistoryRow): CompactionFact
     tokensAfter: count(details['tokensAfter']),
     coveredEntries: count(coveredEntries),
     method: typeof method === 'string' ? method : '',
-    ...(isRecord(recall) && {
-      recall: {
-        total: count(recall['total']),
-        found: count(recall['found']),
-        missing: Array.isArray(recall['missing']) ? recall['missing'].map(String) : [],
-      },
-    }),
+    ...(isRecord(recall) && { recall: recallOf(recall, text) }),
   };
+}
+
+/** The report is of what the model wrote; most of what that lacks was put behind it, word for word. */
+function recallOf(
+  { total, found, missing }: Readonly<Record<string, unknown>>,
+  summary: string,
+): NonNullable<CompactionFacts['recall']> {
+  const named = Array.isArray(missing) ? missing.map(String) : [];
+  const lost = named.filter((fact) => !summary.includes(fact));
+  return { total: count(total), found: count(found) + named.length - lost.length, missing: lost };
 }
 
 function count(value: unknown): number {

@@ -1,5 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
+import { connection } from '../stores/api.ts';
 import { closeDialog } from '../stores/dialogs.ts';
 import { t } from '../strings.ts';
 import { Icon } from './icon.tsx';
@@ -42,6 +43,11 @@ export function Dialog({ title, children, wide = false, bare = false }: DialogPr
             <Icon name="close" />
           </button>
         </header>
+      )}
+      {connection.value === 'reconnecting' && (
+        <p class="banner" role="status">
+          {t('notAnswering')}
+        </p>
       )}
       <div class="inside">{children}</div>
     </dialog>

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { attempt } from '../stores/api.ts';
+import { attempt, connection } from '../stores/api.ts';
 import { loadLaterWords } from '../strings.ts';
 
 type View = () => JSX.Element | null;
@@ -12,9 +12,10 @@ export async function preload(load: () => Promise<View>): Promise<void> {
   loaded.set(load, await withWords(load));
 }
 
-/** A view whose code comes when it is first shown; afterwards it is there at once. */
+/** A view whose code comes when it is first shown, or when the server is back; afterwards it is there at once. */
 export function Later({ load }: { readonly load: () => Promise<View> }): JSX.Element | null {
   const [View, setView] = useState<View | undefined>(() => loaded.get(load));
+  const isOnline = connection.value === 'online';
   useEffect(() => {
     if (View !== undefined) return;
     void attempt(() => withWords(load)).then((view) => {
@@ -22,7 +23,7 @@ export function Later({ load }: { readonly load: () => Promise<View> }): JSX.Ele
       loaded.set(load, view);
       setView(() => view);
     });
-  }, [load]);
+  }, [load, isOnline]);
   return View === undefined ? null : <View />;
 }
 

@@ -1,0 +1,63 @@
+import { createClient } from 'reprise/client';
+import { expect, test } from 'vitest';
+import { HistoryWindow } from '../../web/src/stores/history.ts';
+import { scripted } from '../support/engine.ts';
+import { type OpenedServer, openServer, TOKEN } from '../support/server.ts';
+
+const said = (text: string) => ({ type: 'message', message: { role: 'user', content: text } });
+const many = (count: number) => Array.from({ length: count }, (_, i) => said(`word ${i}`));
+const summary = (firstKeptEntryId: string) => ({
+  type: 'compaction',
+  summary: 'in short',
+  firstKeptEntryId,
+  tokensBefore: 100,
+});
+
+/** Answers with their ids. */
+async function add(
+  { reprise: { store } }: OpenedServer,
+  entries: readonly object[],
+): Promise<(string | undefined)[]> {
+  const { firstSeq } = await store.append('s', entries as never);
+  const page = await store.read('s', { from: firstSeq, limit: entries.length });
+  return page.entries.map(({ entry }) => entry.id);
+}
+
+function windowOn(at: OpenedServer): HistoryWindow {
+  const client = createClient({ url: at.url, token: TOKEN });
+  return new HistoryWindow(() => client.session('s'), new AbortController().signal);
+}
+
+test('going down past an old summary goes on where one was, to the last message', async () => {
+  await using at = await openServer(scripted([]));
+  await at.reprise.store.create({ id: 's', key: 'agent:main:session:s' });
+  const ids = await add(at, many(200));
+  await add(at, [summary(ids[150] ?? '')]);
+  await add(at, many(300));
+  const history = windowOn(at);
+  expect(await history.loadAround(ids[20] ?? '')).toBe(true);
+  const [first] = history.rows.value;
+  for (let i = 0; i < 10 && history.hasNewer.value; i++) await history.loadNewer();
+  const seqs = history.rows.value.map(({ seq }) => seq);
+  expect(history.rows.value[0]).toBe(first);
+  expect(seqs).toEqual(seqs.map((_, i) => (seqs[0] ?? 0) + i));
+  expect(history.rows.value.at(-1)?.text).toBe('word 299');
+});
+
+test('a summary that came since stands for what was loaded before it, without leading away', async () => {
+  await using at = await openServer(scripted([]));
+  await at.reprise.store.create({ id: 's', key: 'agent:main:session:s' });
+  const ids = await add(at, many(200));
+  const history = windowOn(at);
+  await history.loadAround(ids[120] ?? '');
+  expect(history.rows.value.some(({ compacted }) => compacted)).toBe(false);
+  await add(at, [summary(ids[190] ?? '')]);
+  await add(at, many(300));
+  const isShown = (): boolean => history.rows.value.some(({ role }) => role === 'compaction');
+  for (let i = 0; i < 10 && !isShown(); i++) await history.loadNewer();
+  expect(isShown()).toBe(true);
+  const covered = history.rows.value.filter(({ seq, role }) => role === 'user' && seq <= 190);
+  expect(covered.length).toBeGreaterThan(0);
+  expect(covered.every(({ compacted }) => compacted)).toBe(true);
+  expect(history.hasNewer.value).toBe(true);
+});
