@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterEach, expect, test } from 'vitest';
+import { afterAll, afterEach, expect, test } from 'vitest';
 import { SearchFile } from '../../src/store/control/search-file.ts';
 import { gramQuery } from '../../src/store/control/search-grams.ts';
 import { SearchIndex } from '../../src/store/control/search-index.ts';
@@ -14,10 +14,8 @@ const numRuns = Number(process.env['REPRISE_PROPERTY_RUNS'] ?? 60);
 
 const home = mkdtempSync(join(tmpdir(), 'reprise-index-'));
 let file: SearchFile | undefined;
-afterEach(() => {
-  file?.close();
-  rmSync(home, { recursive: true, force: true });
-});
+afterEach(() => file?.close());
+afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 /** Many scripts, everything that is special to SQLite, to JSON or to UTF-16, and things that change with case. */
 const piece = fc.oneof(
