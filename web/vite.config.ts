@@ -7,19 +7,20 @@ const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url
 const RENDERING = 'var Y=class{';
 const LEXER = 'O as Lexer';
 
-/** The sentence of a row in the table of errors: it is for the documents and the server, which sends its own. */
-const MEANING = /(row\(\s*(?:null|\d+),[^']*)'(?:[^'\\]|\\.)*'/g;
+/** Of a row in the table of errors: status, exit code and sentence are for the server, the command line and the documents. */
+const ELSEWHERE = /row\(\s*(?:null|\d+),\s*\d+,(\s*\w+,\s*)'(?:[^'\\]|\\.)*'/g;
 
 /**
  * Three things nobody here needs and no bundler can see that: the half of `marked` that writes HTML, which hangs on a
- * function it fills at its start; Vite's helper that preloads styles for chunks, of which there are none; sentences.
+ * function it fills at its start; Vite's helper that preloads styles for chunks, of which there are none; the half of the table
+ * of errors.
  */
 const lighter: Plugin = {
   name: 'lighter',
   enforce: 'pre',
   transform(code, id) {
     if (id.includes('vite/preload-helper')) return 'export const __vitePreload = (load) => load();';
-    if (id === at('../src/errors.ts')) return code.replace(MEANING, "$1''");
+    if (id === at('../src/errors.ts')) return code.replace(ELSEWHERE, "row(0,0,$1''");
     if (!id.endsWith('marked/lib/marked.esm.js')) return null;
     const end = code.indexOf(RENDERING);
     // Pinned exactly, so this is met by whoever renews it and by nobody else.
@@ -31,7 +32,7 @@ const lighter: Plugin = {
 
 /** What reading and writing do not need, by what it is asked for with. */
 const LATER =
-  /marked|highlight|strings-zh|strings-en-later|sign-in|src\/keys\.ts|facet-form|dialog\.tsx|all-dialogs|snippet|branches\.ts|chat\/steps\.ts|menu-entries|read-pictures|channel-choices|context-panel|member-sessions|nothing-here|src\/chats\/|src\/stats\//;
+  /marked|highlight|strings-zh|strings-en-later|sign-in|src\/keys\.ts|facet-form|dialog\.tsx|all-dialogs|snippet|branches\.ts|chat\/steps\.ts|steps-door|part-name|menu-entries|pictures|channel-choices|context-panel|member-sessions|nothing-here|src\/chats\/|src\/stats\//;
 
 const config: UserConfig = defineConfig({
   root: at('.'),

@@ -16,6 +16,7 @@ export class StuckTimer implements Disposable {
   readonly #options: StuckTimerOptions;
   #timer: TimerHandle | undefined;
   #lastAt: number;
+  #dueAt = 0;
   #paused = 0;
 
   constructor(options: StuckTimerOptions) {
@@ -45,13 +46,17 @@ export class StuckTimer implements Disposable {
   }
 
   #set(ms: number): void {
+    this.#dueAt = this.#options.clock.now().getTime() + ms;
     this.#timer = this.#options.clock.setTimeout(() => this.#look(), ms);
     this.#timer.unref?.();
   }
 
   #look(): void {
     const { clock, afterMs, onStuck } = this.#options;
-    const silentMs = this.#paused > 0 ? 0 : clock.now().getTime() - this.#lastAt;
+    const now = clock.now().getTime();
+    // Far too late, it is this process or its machine that slept: what came meanwhile has yet to be heard.
+    if (now - this.#dueAt >= afterMs / 2) this.#lastAt = now;
+    const silentMs = this.#paused > 0 ? 0 : now - this.#lastAt;
     if (silentMs < afterMs) {
       this.#set(afterMs - silentMs);
       return;

@@ -48,14 +48,17 @@ export async function readPage(
   // The newest rows are near; of what is looked for by its id nobody knows how far it is.
   const isNear = after === undefined && around === undefined;
   const first = isNear ? Math.min(LINES, Math.ceil((limit + 1) * LINES_PER_ROW)) : LINES;
+  const near = await findLines(walkBack(store, record, { marks, passed, first }), query);
   const { lines, hasMore } =
-    (await findLines(walkBack(store, record, { marks, passed, first }), query)) ??
+    near ??
     // Tools of others leave parents out; then the whole file says what hangs on what.
     (await findLines(
       walkBack(store, record, { marks, passed, first, path: pathIds(await readHistory(store, record.id)) }),
       query,
     )) ??
     noEntry(query);
+  // A walk also breaks off at a damaged line, and whoever met it first has noted that by now.
+  const seen = near === undefined ? await store.get(record.id) : record;
   // Everything newer than the last summary is in the context; only where a page goes behind it the store is asked.
   const tail = passed.compaction ? await store.tail(record.id) : undefined;
   const inContext = tail && contextIds(tail.entries.map(({ entry }) => entry as StoredEntry));
@@ -65,7 +68,7 @@ export async function readPage(
       ...(branches !== undefined && { branches }),
     }),
   );
-  return { session: sessionView(record), ...pageOf(rows.reverse(), hasMore) };
+  return { session: sessionView(seen), ...pageOf(rows.reverse(), hasMore) };
 }
 
 /** Undefined: the walk broke off, or nothing on it has the id that was asked for. */

@@ -215,7 +215,7 @@ describe('I-76 where a conversation branches', () => {
     expect(await field.inputValue()).toBe('tell me more');
     expect(await said(page).allTextContents()).toEqual(['tell me']);
     // It still stands for that message, however often the page is loaded and with whatever words.
-    await page.getByText('Editing this message').waitFor();
+    await page.getByText('Editing: what was there stays as a branch').waitFor();
     await field.fill('tell me everything');
     await page.reload();
     await answers(page).getByText('one').waitFor();
@@ -246,7 +246,7 @@ describe('I-76 where a conversation branches', () => {
     await page.unroute('**/chat');
     await page.reload();
     await answers(page).getByText('two').waitFor();
-    await page.getByText('Editing this message').waitFor();
+    await page.getByText('Editing: what was there stays as a branch').waitFor();
     const field = page.getByLabel('Message', { exact: true });
     await field.press('Enter');
     await expect.poll(() => field.inputValue()).toBe('');

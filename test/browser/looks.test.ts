@@ -150,14 +150,18 @@ test('the page is small: 45 KB of script to read and write, 10 KB of style, and 
   const names = readdirSync(folder);
   const first = new Set(names.filter((name) => /^(?:index|marked)[.-].*\.js$/.test(name)));
   expect([...first].map(plainName).sort()).toEqual(['index', 'marked']);
-  for (const name of first)
-    for (const [, needed = ''] of read(name)
-      .toString()
-      .matchAll(/(?:from|import)\s*["'`]\.\/([^"'`]+\.js)["'`]/g))
-      first.add(needed);
+  const neededBy = (name: string): string[] =>
+    [
+      ...read(name)
+        .toString()
+        .matchAll(/(?:from|import)\s*["'`]\.\/([^"'`]+\.js)["'`]/g),
+    ].map(([, needed = '']) => needed);
+  for (const name of first) for (const needed of neededBy(name)) first.add(needed);
   expect(sum(first)).toBeLessThan(45 * 1024);
   expect(sum(names.filter((name) => name.endsWith('.css')))).toBeLessThan(10 * 1024);
   const scripts = names.filter((name) => name.endsWith('.js'));
+  // Colours wait for the first code: nothing else may bring them along.
+  expect(scripts.flatMap(neededBy).map(plainName)).not.toContain('highlight');
   const page = readFileSync('docs/web.md', 'utf8');
   const told = [...page.matchAll(/^\| `([\w-]+)` \| ([\d.]+) kB \|/gm)];
   expect(told.map(([, name]) => name).sort()).toEqual(scripts.map(plainName).sort());

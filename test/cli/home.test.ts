@@ -230,6 +230,13 @@ describe('a home from the command line', () => {
       expect(stdout).toMatch(/look control\.db: damaged on 2\d{3}-.*; nothing is lost/);
       rmSync(index);
     }
+    const folder = join(place, 'quarantine');
+    const report = readdirSync(folder).find((name) => name.endsWith('.salvage.json')) ?? '';
+    truncateSync(join(folder, report), 20);
+    expect(run('doctor')).toMatchObject({
+      status: 1,
+      stdout: expect.stringContaining(`${report} cannot be read`),
+    });
   });
 
   test('a place without a home is an error, not an empty list', () => {

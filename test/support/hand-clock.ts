@@ -24,6 +24,12 @@ export class HandClock implements Clock {
     this.#timers.delete(timer as Timer);
   }
 
+  /** As on a machine that slept: what became due meanwhile runs late, once. */
+  sleep(ms: number): void {
+    this.#now += ms;
+    this.advance(0);
+  }
+
   /** Runs what becomes due on the way, each at its time. */
   advance(ms: number): void {
     const end = this.#now + ms;

@@ -104,8 +104,11 @@ async function salvageChecks(path: string): Promise<Check[]> {
   const names = (await readdir(folder)).filter((name) => name.endsWith('.salvage.json'));
   return Promise.all(
     names.sort().map(async (name) => {
-      const report: unknown = JSON.parse(await readFile(join(folder, name), 'utf8'));
-      const { at, kept, lost } = isObject(report) ? report : {};
+      const next = `The damaged file is in ${folder}. Remove ${name} when you have seen this.`;
+      const report = jsonOf(await readFile(join(folder, name), 'utf8'));
+      if (!isObject(report))
+        return { name: 'control.db', ok: false, detail: `the report ${name} cannot be read`, next };
+      const { at, kept, lost } = report;
       const rows = isObject(kept) ? Object.entries(kept).map(([table, n]) => `${String(n)} of ${table}`) : [];
       const losses = Array.isArray(lost) ? lost.map(String) : [];
       const detail = `damaged on ${String(at)}; kept ${rows.join(', ') || 'nothing'}`;
@@ -116,10 +119,19 @@ async function salvageChecks(path: string): Promise<Check[]> {
           losses.length === 0
             ? `${detail}; nothing is lost`
             : `${detail}; lost:\n     ${losses.join('\n     ')}`,
-        next: `The damaged file is in ${folder}. Remove ${name} when you have seen this.`,
+        next,
       };
     }),
   );
+}
+
+/** A report of which the disk took half says nothing. */
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Without /proc a dead holder of a lease is noticed by its silence only. */

@@ -1,12 +1,13 @@
 import { chmodSync, closeSync, openSync, statSync } from 'node:fs';
 import { mkdir, realpath, stat, statfs } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { RepriseError } from '../../errors.ts';
 import { refuseNetwork } from './network-home.ts';
 
 /** Makes the home folder, or says why it cannot be one; answers its real path. */
 export async function prepareHome(home: string): Promise<string> {
   try {
-    await mkdir(home, { recursive: true, mode: 0o700 });
+    await makeFolders(home);
     const found = await stat(home);
     if (!found.isDirectory()) throw notAFolder(home);
     refuseNetwork(home, (await statfs(home)).type);
@@ -19,6 +20,22 @@ export async function prepareHome(home: string): Promise<string> {
       cause: error,
       details: { next: 'Choose a folder you can write to.' },
     });
+  }
+}
+
+/** Node's own recursive form never ends where the parent is there and takes no folders, as in /proc. */
+async function makeFolders(path: string): Promise<void> {
+  const make = (): Promise<void> =>
+    mkdir(path, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+  try {
+    await make();
+  } catch (error) {
+    const parent = dirname(path);
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || parent === path) throw error;
+    await makeFolders(parent);
+    await make();
   }
 }
 

@@ -3,23 +3,10 @@ import { shortCount } from '../format.ts';
 import type { Conversation } from '../stores/conversation.ts';
 import { dialog } from '../stores/dialogs.ts';
 import { conversation } from '../stores/open-conversations.ts';
-import { type StringName, t } from '../strings.ts';
+import { t } from '../strings.ts';
 import { contextParts } from './context-parts.ts';
+import { partName } from './part-name.ts';
 import { withSteps } from './steps-later.ts';
-
-const WORDS: Readonly<Record<string, StringName>> = {
-  system: 'partSystem',
-  tools: 'partTools',
-  summary: 'partSummary',
-  history: 'partHistory',
-  newest: 'partNewest',
-};
-
-/** What people call a part of the context; one a newer server tells of has its own name. */
-export function partName(name: string): string {
-  const word = WORDS[name];
-  return word === undefined ? name : t(word);
-}
 
 /** Where the context went, and what can be done about it. */
 export function ContextPanel(): JSX.Element | null {

@@ -7,7 +7,7 @@ import { attempt } from '../stores/api.ts';
 import type { Conversation } from '../stores/conversation.ts';
 import { t } from '../strings.ts';
 import { Dialog } from '../ui/dialog.tsx';
-import { partName } from './context-panel.tsx';
+import { partName } from './part-name.ts';
 
 export interface ExplainDialogProps {
   readonly conversation: Conversation;
@@ -38,15 +38,14 @@ function Call({
   readonly call: ExplainAnswer['calls'][number];
   readonly number: number;
 }): JSX.Element {
-  const { model, tokens, messages, latencyMs, split, verified, cacheBreak, request, edits, compaction } =
-    call;
+  const { model, messages, latencyMs, split, verified, cacheBreak, request, edits, compaction } = call;
   const parts = Object.entries((split ?? {}) as Readonly<Record<string, number>>).filter(
     ([, part]) => part > 0,
   );
   return (
     <section class="call">
       <h3>
-        {t('explainCall', number)} · {String(model)} · {shortCount(Number(tokens))} {t('tokens')} ·{' '}
+        {t('explainCall', number)} · {String(model)} · {sent(call)} {t('tokens')} ·{' '}
         {duration(Number(latencyMs))}
       </h3>
       <p>
@@ -65,7 +64,7 @@ function Call({
               <i class={`part ${name}`} />
               {partName(name)}
             </dt>
-            <dd>{part.toLocaleString('en')}</dd>
+            <dd>≈ {part.toLocaleString('en')}</dd>
           </div>
         ))}
       </dl>
@@ -75,4 +74,11 @@ function Call({
       </details>
     </section>
   );
+}
+
+/** As the provider counted it; what we took it for beforehand only where nobody did. */
+function sent({ usage, tokens }: ExplainAnswer['calls'][number]): string {
+  if (usage == null) return `≈ ${shortCount(Number(tokens))}`;
+  const { input, cacheRead, cacheWrite } = usage as Readonly<Record<string, number>>;
+  return shortCount((input ?? 0) + (cacheRead ?? 0) + (cacheWrite ?? 0));
 }

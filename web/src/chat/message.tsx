@@ -8,9 +8,10 @@ import type { ForkPlace } from '../stores/transcript-items.ts';
 import { type Spoken, whoSaid } from '../stores/who-said.ts';
 import { t } from '../strings.ts';
 import { Icon } from '../ui/icon.tsx';
+import { Later } from '../ui/later.tsx';
 import { Menu } from '../ui/menu.tsx';
 import { BranchSwitcher } from './branch-switcher.tsx';
-import { Pictures } from './pictures.tsx';
+import type { PicturesProps } from './pictures.tsx';
 import { menuOf } from './steps-later.ts';
 
 export interface MessageProps {
@@ -18,6 +19,9 @@ export interface MessageProps {
   readonly row: HistoryRow;
   readonly fork?: ForkPlace | undefined;
 }
+
+const loadPictures = (): Promise<(props: PicturesProps) => JSX.Element | null> =>
+  import('./pictures.tsx').then(({ Pictures }) => Pictures);
 
 const NOBODY: Spoken = { said: '' };
 
@@ -40,7 +44,9 @@ export function Message({ conversation, row, fork }: MessageProps): JSX.Element 
         </span>
       </header>
       {isUser ? <Said text={said} /> : <Markdown text={row.text} />}
-      <Pictures conversation={conversation} content={row.content} />
+      {Array.isArray(row.content) && (
+        <Later load={loadPictures} conversation={conversation} content={row.content} />
+      )}
     </article>
   );
 }

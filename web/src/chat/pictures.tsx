@@ -10,13 +10,12 @@ const PAINTED = /^image\/(?:png|jpeg|gif|webp|avif)$/;
 
 export interface PicturesProps {
   readonly conversation: Conversation;
-  readonly content: unknown;
+  readonly content: readonly unknown[];
 }
 
 /** The images of a message: bytes that came with it, or that the server keeps beside it. Nothing comes from elsewhere. */
 export function Pictures({ conversation, content }: PicturesProps): JSX.Element | null {
-  if (!Array.isArray(content)) return null;
-  const pictures = content.flatMap((block: unknown, i) => {
+  const pictures = content.flatMap((block, i) => {
     if (typeof block !== 'object' || block === null) return [];
     const { type, data, mimeType, blob } = block as Readonly<Record<string, unknown>>;
     if (typeof mimeType !== 'string' || !PAINTED.test(mimeType)) return [];

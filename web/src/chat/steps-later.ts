@@ -3,19 +3,15 @@ import { attempt } from '../stores/api.ts';
 import { loadLaterWords } from '../strings.ts';
 import type { MenuEntry } from '../ui/menu.tsx';
 
-type Steps = typeof import('./steps.ts');
-type Menus = typeof import('./menu-entries.ts').MENUS;
+type Steps = typeof import('./steps-door.ts').STEPS;
+type Menus = typeof import('./steps-door.ts').MENUS;
 
 const menus = signal<Menus | undefined>(undefined);
 
 async function load(): Promise<Steps> {
-  const [steps, { MENUS }] = await Promise.all([
-    import('./steps.ts'),
-    import('./menu-entries.ts'),
-    loadLaterWords(),
-  ]);
+  const [{ MENUS, STEPS }] = await Promise.all([import('./steps-door.ts'), loadLaterWords()]);
   menus.value = MENUS;
-  return steps;
+  return STEPS;
 }
 
 /** Right behind the first picture: whoever opens a menu finds it there. */

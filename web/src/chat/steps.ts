@@ -9,8 +9,6 @@ import type { ForkPlace } from '../stores/transcript-items.ts';
 import { whoSaid } from '../stores/who-said.ts';
 import { t } from '../strings.ts';
 
-export { readPictures } from './read-pictures.ts';
-
 /** What a person does to a session beside talking, each with its way back. */
 
 export async function removeSession(conversation: Conversation): Promise<void> {

@@ -12,6 +12,7 @@ export const toasts: ReadonlySignal<readonly Toast[]> = list;
 let lastId = 0;
 
 const SHOWN_MS = 8000;
+const HELD = '.toasts:is(:hover,:focus-within)';
 
 export function say(
   text: string,
@@ -19,7 +20,12 @@ export function say(
 ): number {
   const id = ++lastId;
   list.value = [...list.value.slice(-3), { id, text, kind, action }];
-  setTimeout(() => dismiss(id), kind === 'error' ? SHOWN_MS * 2 : SHOWN_MS);
+  const leave = (): void => {
+    // Under the pointer or with the focus in it, somebody is reading it or on the way to its button.
+    if (globalThis.document?.querySelector(HELD) == null) dismiss(id);
+    else setTimeout(leave, 1000);
+  };
+  setTimeout(leave, kind === 'error' ? SHOWN_MS * 2 : SHOWN_MS);
   return id;
 }
 

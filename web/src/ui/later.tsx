@@ -3,18 +3,22 @@ import { useEffect, useState } from 'preact/hooks';
 import { attempt, connection } from '../stores/api.ts';
 import { loadLaterWords } from '../strings.ts';
 
-type View = () => JSX.Element | null;
+type View<P> = (props: P) => JSX.Element | null;
+type Load<P> = () => Promise<View<P>>;
 
-const loaded = new Map<() => Promise<View>, View>();
+const loaded = new Map<unknown, unknown>();
 
 /** Soon, though nothing asks for it yet: whoever presses a key is already typing. */
-export async function preload(load: () => Promise<View>): Promise<void> {
+export async function preload<P>(load: Load<P>): Promise<void> {
   loaded.set(load, await withWords(load));
 }
 
 /** A view whose code comes when it is first shown, or when the server is back; afterwards it is there at once. */
-export function Later({ load }: { readonly load: () => Promise<View> }): JSX.Element | null {
-  const [View, setView] = useState<View | undefined>(() => loaded.get(load));
+export function Later<P extends object>({
+  load,
+  ...props
+}: P & { readonly load: Load<P> }): JSX.Element | null {
+  const [View, setView] = useState(() => loaded.get(load) as View<P> | undefined);
   const isOnline = connection.value === 'online';
   useEffect(() => {
     if (View !== undefined) return;
@@ -24,10 +28,10 @@ export function Later({ load }: { readonly load: () => Promise<View> }): JSX.Ele
       setView(() => view);
     });
   }, [load, isOnline]);
-  return View === undefined ? null : <View />;
+  return View === undefined ? null : <View {...(props as unknown as P)} />;
 }
 
-async function withWords(load: () => Promise<View>): Promise<View> {
+async function withWords<P>(load: Load<P>): Promise<View<P>> {
   const [view] = await Promise.all([load(), loadLaterWords()]);
   return view;
 }
