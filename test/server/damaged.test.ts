@@ -24,6 +24,6 @@ test('who looks at a damaged session for the first time is told that it is, and 
   const { json } = await server.ask('/api/agents/main/sessions/s');
   expect(json).toMatchObject({
     session: { corruptAt: bytes.lastIndexOf('\n', at) + 1 },
-    data: [{ text: 'third' }],
+    data: [{ text: 'first' }, { text: 'third' }],
   });
 });
