@@ -1,10 +1,11 @@
+import { RepriseError } from '../errors.ts';
 import { exportParts } from '../store/export-parts.ts';
 import { loadBlobs } from '../store/load-blobs.ts';
 import type { SessionRecord, Store } from '../store/store.ts';
 import { hydrateBlobs } from '../transcript/blobs.ts';
 import type { Entry, SessionHeader } from '../transcript/entry.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
-import { readTranscript } from '../transcript/reader.ts';
+import { readTranscript, type Transcript } from '../transcript/reader.ts';
 import { redactJson } from '../transcript/redact.ts';
 
 /** One session as exports see it: whole, with everything that is kept beside its lines put back. */
@@ -30,7 +31,7 @@ export interface SessionDocument {
 
 export async function loadDocument(store: Store, record: SessionRecord): Promise<SessionDocument> {
   const { id, agentId, sessionKey, label, title, settings, active, messageCount, tokenEstimate } = record;
-  const { header, entries, corruptAt } = await readTranscript(exportParts(store, record), { sessionId: id });
+  const { header, entries, corruptAt } = await readAll(store, record);
   const whole = hydrateBlobs(entries, await loadBlobs(store, id, entries));
   const said = whole.filter(({ type }) => type === 'message').map(entryTime);
   const { importedFrom: _, ...chosen } = settings;
@@ -50,6 +51,17 @@ export async function loadDocument(store: Store, record: SessionRecord): Promise
     entries: whole,
     corruptAt: record.corruptAt ?? corruptAt,
   };
+}
+
+/** What is damaged where nobody knew of it comes whole, with all that still verifies. */
+async function readAll(store: Store, record: SessionRecord): Promise<Transcript> {
+  const options = { sessionId: record.id };
+  try {
+    return await readTranscript(exportParts(store, record), options);
+  } catch (error) {
+    if (!(error instanceof RepriseError) || error.code !== 'STORE_CORRUPT') throw error;
+    return readTranscript([await store.exportSession(record.id)], options);
+  }
 }
 
 /** A copy says when its original was written. */

@@ -10,20 +10,30 @@ export async function* exportParts(
   { id, lastSeq, corruptAt }: Pick<SessionRecord, 'id' | 'lastSeq' | 'corruptAt'>,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   if (corruptAt !== undefined) {
-    yield store.exportSession(id);
+    yield everything(store, id);
     return;
   }
   for (let from = 1; from <= lastSeq; ) {
     const { bytes, next, isDamaged = false } = await store.exportLines(id, { from, to: lastSeq });
-    if (isDamaged && from > 1)
-      throw new RepriseError('STORE_CORRUPT', `session ${id} is damaged behind line ${from}`, {
+    // Also where it became shorter meanwhile: what was given is not what there is now.
+    if ((isDamaged && from > 1) || (!isDamaged && next <= from))
+      throw new RepriseError('STORE_CORRUPT', `session ${id} is damaged behind line ${from - 1}`, {
         details: { id, next: 'Ask again: now that it is known, everything that is there is given.' },
       });
     if (isDamaged) {
-      yield store.exportSession(id);
+      yield everything(store, id);
       return;
     }
     if (bytes.length > 0) yield bytes;
     from = next;
   }
+}
+
+/** Every byte there is; where there is none, nothing that could be taken for an empty session. */
+async function everything(store: Pick<Store, 'exportSession'>, id: string): Promise<Uint8Array> {
+  const bytes = await store.exportSession(id);
+  if (bytes.length > 0) return bytes;
+  throw new RepriseError('STORE_CORRUPT', `the transcript of session ${id} is gone`, {
+    details: { id, next: 'Put its file back, or restore a backup into another home.' },
+  });
 }

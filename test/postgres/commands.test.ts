@@ -73,7 +73,7 @@ test('a plan to move into a database makes nothing in it, and a backup of one ch
 
   const file = join(home, 'b.jsonl');
   const nothing = reprise('migrate', '--from', empty.url, '--to', `sqlite:${join(home, 'nowhere')}`);
-  expect([nothing.status, nothing.stderr]).toEqual([4, expect.stringContaining('no store in this database')]);
+  expect([nothing.status, nothing.stderr]).toEqual([4, expect.stringContaining('there is no store at')]);
   const written = async (): Promise<unknown> =>
     (await query(database.url, 'SELECT xmin::text, xmax::text, ctid::text, * FROM reprise.sessions')).rows;
   const before = await written();

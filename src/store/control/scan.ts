@@ -95,16 +95,17 @@ export function exportLines(
   { db, source }: ScanContext,
   { id, from, to }: LineRange & { readonly id: string },
 ): LinePart & { readonly damagedAt?: number } {
-  const page = db.snapshot(() => {
+  const { page, fileSize } = db.snapshot(() => {
     const row = getSession(db, id);
-    return source.lines(row, { from, to: Math.min(to, row.seq) });
+    return { page: source.lines(row, { from, to: Math.min(to, row.seq) }), fileSize: row.file_size };
   });
   const parts = page.lines.flatMap(({ bytes }) => [bytes, LF]);
   // In a buffer of its own: what is sent to another thread takes along all of the memory it stands in.
   const bytes = Buffer.allocUnsafeSlow(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const part of parts) at += part.copy(bytes, at);
-  const { damagedAt } = page;
+  // Fewer than there should be: the writer finds out what is left.
+  const damagedAt = page.damagedAt ?? (page.isShort === true ? fileSize : undefined);
   return { bytes, next: page.to + 1, ...(damagedAt !== undefined && { isDamaged: true, damagedAt }) };
 }
 
