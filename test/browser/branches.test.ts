@@ -220,10 +220,17 @@ describe('I-76 where a conversation branches', () => {
     await page.reload();
     await answers(page).getByText('one').waitFor();
     expect(await field.inputValue()).toBe('tell me everything');
+    // Another view loads nothing anew: what was typed since is there all the same.
+    await field.fill('tell me all');
+    await page.getByRole('link', { name: 'Statistics' }).click();
+    await field.waitFor({ state: 'detached' });
+    await page.goBack();
+    await page.getByText('Editing: what was there stays as a branch').waitFor();
+    expect(await field.inputValue()).toBe('tell me all');
     await page.unroute('**/chat');
     await field.press('Enter');
     await answers(page).getByText('two').waitFor();
-    await expect.poll(() => said(page).allTextContents()).toEqual(['tell me everything']);
+    await expect.poll(() => said(page).allTextContents()).toEqual(['tell me all']);
     await expect.poll(() => switcher(page).textContent()).toBe('‹2/2›');
     expect(await field.inputValue()).toBe('');
   });
@@ -248,6 +255,8 @@ describe('I-76 where a conversation branches', () => {
     await answers(page).getByText('two').waitFor();
     await page.getByText('Editing: what was there stays as a branch').waitFor();
     const field = page.getByLabel('Message', { exact: true });
+    // Other words, and the same again: still the ones that were sent.
+    for (const text of ['tell me more!', 'tell me more']) await field.fill(text);
     await field.press('Enter');
     await expect.poll(() => field.inputValue()).toBe('');
     await expect.poll(() => page.locator('.message.sending').count()).toBe(0);

@@ -169,7 +169,7 @@ describe('T82 what happens while nobody looks, or somewhere else', () => {
   });
 
   test('a message over the limit is refused in its place with its words kept, and can be written anew', async () => {
-    await using at = await openServer(scripted(['never']), {}, { limits: { messageBytes: 10_000 } });
+    await using at = await openServer(scripted(['one', 'two']), {}, { limits: { messageBytes: 10_000 } });
     await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     const long = 'word '.repeat(4000);
@@ -183,6 +183,21 @@ describe('T82 what happens while nobody looks, or somewhere else', () => {
     await refused.getByRole('button', { name: 'Edit' }).click();
     expect(await page.getByLabel('Message', { exact: true }).inputValue()).toBe(`${long}\n\nand this`);
     expect(await refused.count()).toBe(0);
+    // Once: it comes back with no other view and no other Edit.
+    await say(page, 'in short');
+    await answers(page).getByText('one').waitFor();
+    const field = page.getByLabel('Message', { exact: true });
+    await page.getByRole('link', { name: 'Statistics' }).click();
+    await field.waitFor({ state: 'detached' });
+    await page.goBack();
+    await answers(page).getByText('one').waitFor();
+    expect(await field.inputValue()).toBe('');
+    await field.press('ArrowUp');
+    await page.getByText('Editing: what was there').waitFor();
+    expect(await field.inputValue()).toBe('in short');
+    await say(page, 'in brief');
+    await answers(page).getByText('two').waitFor();
+    await expect.poll(() => page.locator('.said').allTextContents()).toEqual(['in brief']);
   });
 
   test('a server that does not know a route yet is talked to all the same', async () => {

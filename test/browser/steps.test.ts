@@ -1,5 +1,8 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Browser, Locator, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import { scripted } from '../support/engine.ts';
 import { type OpenedServer, openServer, TOKEN } from '../support/server.ts';
@@ -77,6 +80,46 @@ describe('everything can be seen and taken back', () => {
     await line.getByRole('button', { name: 'Try again' }).click();
     await answers(page).getByText('this time').waitFor();
     await expect.poll(() => page.locator('.said').allTextContents()).toEqual(['try it']);
+  });
+
+  test('a turn that failed is tried again at the end of a session that goes on, and nowhere else', async () => {
+    const home = await mkdtemp(join(tmpdir(), 'reprise-again-'));
+    onTestFinished(() => rm(home, { recursive: true }));
+    const failed = {
+      type: 'custom',
+      customType: 'reprise.turn',
+      data: { turnId: 't', status: 'error', error: { code: 'MODEL_FAILED', message: 'it broke' } },
+    };
+    const said = (content: string): object => ({ type: 'message', message: { role: 'user', content } });
+    const place = { kind: 'jsonl', home } as const;
+    {
+      await using store = await openStore(place);
+      for (const id of ['long', 'bad']) await store.create({ id, key: `agent:main:session:${id}` });
+      const middle = Array.from({ length: 150 }, () => failed);
+      await store.append('long', [said('begin'), ...middle, said('go on'), failed] as never);
+      await store.append('bad', [said('unreadable'), said('readable'), failed] as never);
+    }
+    const file = join(home, 'agents', 'main', 'sessions', 'bad.jsonl');
+    await writeFile(file, (await readFile(file, 'utf8')).replace('unreadable', 'unreadabel'));
+
+    await using at = await openServer(scripted([]), { store: await openStore(place) });
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    const again = page.locator('.mark').getByRole('button', { name: 'Try again' });
+    const told = page.locator('.mark').getByText('The turn failed: it broke');
+    // All that is loaded ends with a turn that failed; the session does not.
+    await page.goto(`${at.url}/#/s/main/long/2`);
+    await told.first().waitFor();
+    expect(await again.count()).toBe(0);
+    await page.getByRole('button', { name: 'Jump to latest' }).click();
+    await again.waitFor();
+    await at.request('/api/agents/main/sessions/long', { method: 'DELETE' });
+    await page.getByText('This session is in the trash').waitFor();
+    expect(await again.count()).toBe(0);
+    await page.goto(`${at.url}/#/s/main/bad`);
+    await page.getByText('This session is damaged').waitFor();
+    await told.waitFor();
+    expect(await again.count()).toBe(0);
   });
 
   test('another answer keeps the old one as a branch, and the tree leads back to it', async () => {

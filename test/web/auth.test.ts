@@ -1,17 +1,6 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import { loadToken, refuseToken, setToken, signOut, token } from '../../web/src/stores/auth.ts';
-
-class Kept extends Map<string, string> {
-  getItem(key: string): string | null {
-    return this.get(key) ?? null;
-  }
-  setItem(key: string, value: string): void {
-    this.set(key, value);
-  }
-  removeItem(key: string): void {
-    this.delete(key);
-  }
-}
+import { Kept } from './support/kept.ts';
 
 const KEY = 'reprise.token';
 let browser: Kept;

@@ -14,8 +14,6 @@ const loadMissing = (): Promise<() => JSX.Element | null> =>
 export function ChatView({ conversation }: { readonly conversation: Conversation }): JSX.Element {
   const state = conversation.state.value;
   const isEmpty = state === 'new' && conversation.pending.value.length === 0;
-  const view = conversation.history.view.value;
-  const isClosed = view?.status === 'deleted' || view?.corruptAt !== undefined;
   return (
     <section class="chat" aria-busy={state === 'loading'}>
       <ChatHeader conversation={conversation} />
@@ -43,7 +41,7 @@ export function ChatView({ conversation }: { readonly conversation: Conversation
       )}
       {!isEmpty && state !== 'missing' && <Transcript conversation={conversation} />}
       {state === 'loading' && <p class="loading">{t('loading')}</p>}
-      {state !== 'missing' && <Composer conversation={conversation} isClosed={isClosed} />}
+      {state !== 'missing' && <Composer conversation={conversation} />}
       <p class="offscreen" role="status" aria-live="polite">
         {conversation.live.value === undefined ? announce(conversation.spoken.value) : t('replying')}
       </p>

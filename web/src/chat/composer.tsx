@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { attempt } from '../stores/api.ts';
 import { commands, isCommand, loadCommands, matchingCommands } from '../stores/commands.ts';
 import type { Conversation } from '../stores/conversation.ts';
-import { type Edit, loadDraft, saveDraft, saveEdit } from '../stores/drafts.ts';
+import { loadDraft, saveDraft, saveEdit } from '../stores/drafts.ts';
 import type { Picture } from '../stores/pending.ts';
 import { go } from '../stores/route.ts';
 import { t } from '../strings.ts';
@@ -16,16 +16,10 @@ import { withSteps } from './steps-later.ts';
 
 export interface ComposerProps {
   readonly conversation: Conversation;
-  readonly isClosed: boolean;
 }
 
-/** With other words it is another message than the one that may have been accepted. */
-function editAs(edit: Edit, text: string): Edit {
-  return text === edit.text ? edit : { before: edit.before, text };
-}
-
-export function Composer({ conversation, isClosed }: ComposerProps): JSX.Element {
-  const { draftKey } = conversation;
+export function Composer({ conversation }: ComposerProps): JSX.Element {
+  const { draftKey, isClosed } = conversation;
   const text = useSignal(loadDraft(draftKey));
   const pictures = useSignal<readonly Picture[]>([]);
   const chosen = useSignal(0);
@@ -40,7 +34,10 @@ export function Composer({ conversation, isClosed }: ComposerProps): JSX.Element
     chosen.value = 0;
     // The draft waits until what is being changed was said or left.
     if (editing.value === undefined) saveDraft(draftKey, value);
-    else saveEdit(conversation.id, editAs(editing.value, value));
+    else {
+      editing.value = { ...editing.value, text: value };
+      saveEdit(conversation.id, editing.value);
+    }
     if (value.startsWith('/')) void loadCommands();
   };
   useSignalEffect(() => {
@@ -49,7 +46,7 @@ export function Composer({ conversation, isClosed }: ComposerProps): JSX.Element
     field.current?.focus();
   });
   useSignalEffect(() => {
-    const back = conversation.takenBack.value;
+    const back = conversation.claimTakenBack();
     if (back === undefined) return;
     editing.value = undefined;
     write([back.text, loadDraft(draftKey)].join('\n\n').trim());
@@ -79,7 +76,7 @@ export function Composer({ conversation, isClosed }: ComposerProps): JSX.Element
     if (edit !== undefined) {
       if (said.trim() === '') return;
       // On its way before the field is empty, and one request: whatever dies meanwhile, it is said or it is kept (I-71).
-      conversation.sendInstead(editAs(edit, said));
+      conversation.sendInstead(edit);
       endEditing();
       return;
     }

@@ -6,7 +6,7 @@ import { whoSaid } from '../stores/who-said.ts';
 
 const states = new WeakMap<Conversation, Signal<Edit | undefined>>();
 
-/** The message that is being said anew, with the words it begins with; undefined: none is. It outlives a reload. */
+/** The message that is being said anew, with the words it has by now; undefined: none is. It outlives a reload. */
 export function editingOf(conversation: Conversation): Signal<Edit | undefined> {
   const known = states.get(conversation) ?? signal<Edit | undefined>(loadEdit(conversation.id));
   states.set(conversation, known);

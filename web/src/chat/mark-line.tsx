@@ -37,7 +37,7 @@ export function MarkLine({ conversation, mark }: MarkLineProps): JSX.Element {
           {t('openNext')}
         </button>
       )}
-      {mark.kind === 'turn' && mark.isLast && !conversation.isReadOnly && !conversation.isBusy && (
+      {mark.kind === 'turn' && mark.isLast && conversation.canSayAgain && (
         <button type="button" onClick={() => void withSteps((steps) => steps.sayLastAgain(conversation))}>
           {t('again')}
         </button>

@@ -55,9 +55,8 @@ function sessionEntries(conversation: Conversation): MenuEntry[] {
 
 function messageEntries(conversation: Conversation, row: HistoryRow): MenuEntry[] {
   const common = commonEntries(conversation, row);
-  const isClosed = conversation.isReadOnly || isDeleted(conversation);
   // While a turn runs it would wait for its end.
-  if (row.role !== 'user' || isClosed || conversation.isBusy) return common;
+  if (row.role !== 'user' || conversation.isClosed || conversation.isBusy) return common;
   const edit = (): void => {
     startEditing(conversation, row);
   };
@@ -69,9 +68,8 @@ function answerEntries(conversation: Conversation, { row, turn }: AnswerItem): M
   if (turn === undefined || isDeleted(conversation)) return common;
   const rows = conversation.history.rows.value;
   const lastAnswer = rows.findLast(({ role }) => role === 'assistant');
-  const isLast = lastAnswer?.id === row.id && !conversation.history.hasNewer.value;
   const again: MenuEntry[] =
-    isLast && !conversation.isReadOnly && !conversation.isBusy
+    lastAnswer?.id === row.id && conversation.canSayAgain
       ? [{ label: t('retry'), icon: 'retry', run: () => void sayLastAgain(conversation) }]
       : [];
   const explain = (): void => {

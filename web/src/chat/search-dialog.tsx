@@ -1,5 +1,6 @@
 import { useSignal, useSignalEffect } from '@preact/signals';
 import type { JSX } from 'preact';
+import { useEffect } from 'preact/hooks';
 import type { SearchHit } from 'reprise/client';
 import { fullTime, shortTime } from '../format.ts';
 import { attempt, client, isAbort } from '../stores/api.ts';
@@ -14,7 +15,8 @@ import { Snippet } from './snippet.tsx';
 
 const TYPING_MS = 120;
 const AGAIN_MS = 1000;
-const MOST_MS = 60_000;
+/** About half a minute of asking, each wait twice the last; then whoever wants to know more asks anew. */
+const MOST_REPEATS = 5;
 const PAGE = 50;
 
 interface Query {
@@ -42,7 +44,8 @@ interface Found {
 export function SearchDialog({ begin = '' }: { readonly begin?: string | undefined }): JSX.Element {
   const text = useSignal(begin);
   const channel = useSignal('');
-  const chosen = useSignal(0);
+  /** The hit by its id: others may come before it. */
+  const chosen = useSignal<string | undefined>(undefined);
   const found = useSignal<Found | undefined>(undefined);
   const ask = async ({ query, before = [], after, signal }: Ask): Promise<void> => {
     await attempt(async () => {
@@ -52,7 +55,9 @@ export function SearchDialog({ begin = '' }: { readonly begin?: string | undefin
         // Other hits are shown by now.
         if (after !== undefined && found.value?.hits !== before) return;
         meetChannels(data.flatMap(({ session }) => (session && channelOf(session)) ?? []));
-        found.value = { query, hits: [...before, ...data], next, isComplete: complete };
+        const hits = [...before, ...data];
+        found.value = { query, hits, next, isComplete: complete };
+        if (!hits.some(({ id }) => id === chosen.value)) chosen.value = hits[0]?.id;
       } catch (error) {
         if (!isAbort(error)) throw error;
       }
@@ -60,21 +65,21 @@ export function SearchDialog({ begin = '' }: { readonly begin?: string | undefin
   };
   useSignalEffect(() => {
     const query = { q: text.value.trim(), ...(channel.value !== '' && { channel: channel.value }) };
-    chosen.value = 0;
+    chosen.value = undefined;
     if (query.q.length < 2) {
       found.value = undefined;
       return undefined;
     }
     const stop = new AbortController();
-    let timer = setTimeout(() => void look(AGAIN_MS), TYPING_MS);
-    const look = async (again: number): Promise<void> => {
+    let timer = setTimeout(() => void look(0), TYPING_MS);
+    const look = async (repeats: number): Promise<void> => {
       await ask({ query, signal: stop.signal });
       const first = found.value;
       // A busy server and an index that is being made know more later; whoever asked for older ones keeps those.
       const isLacking = first?.query === query && !first.isComplete;
-      if (!isLacking || stop.signal.aborted) return;
-      const next = (): unknown => found.value === first && look(Math.min(2 * again, MOST_MS));
-      timer = setTimeout(next, again);
+      if (!isLacking || stop.signal.aborted || repeats === MOST_REPEATS) return;
+      const next = (): unknown => found.value === first && look(repeats + 1);
+      timer = setTimeout(next, AGAIN_MS * 2 ** repeats);
     };
     return () => {
       clearTimeout(timer);
@@ -82,6 +87,14 @@ export function SearchDialog({ begin = '' }: { readonly begin?: string | undefin
     };
   });
   const hits = found.value?.hits ?? [];
+  const at = Math.max(
+    0,
+    hits.findIndex(({ id }) => id === chosen.value),
+  );
+  // Not whenever it is drawn: who scrolled on stays there while the same question is asked again.
+  useEffect(() => {
+    document.getElementById(`hit-${at}`)?.scrollIntoView({ block: 'nearest' });
+  }, [hits[at]?.id, found.value?.query]);
   const next = found.value?.next ?? undefined;
   const older =
     next === undefined || found.value === undefined
@@ -98,9 +111,9 @@ export function SearchDialog({ begin = '' }: { readonly begin?: string | undefin
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
     if (step !== 0 && hits.length > 0) {
       event.preventDefault();
-      chosen.value = (chosen.value + step + hits.length) % hits.length;
+      chosen.value = hits[(at + step + hits.length) % hits.length]?.id;
     }
-    const hit = hits[chosen.value];
+    const hit = hits[at];
     if (event.key === 'Enter' && hit !== undefined) open(hit);
   };
   return (
@@ -115,7 +128,7 @@ export function SearchDialog({ begin = '' }: { readonly begin?: string | undefin
           aria-label={t('search')}
           aria-controls="hits"
           aria-autocomplete="list"
-          aria-activedescendant={hits.length > 0 ? `hit-${chosen.value}` : undefined}
+          aria-activedescendant={hits.length > 0 ? `hit-${at}` : undefined}
           value={text.value}
           onInput={(event) => {
             text.value = event.currentTarget.value;
@@ -149,10 +162,7 @@ export function SearchDialog({ begin = '' }: { readonly begin?: string | undefin
               id={`hit-${i}`}
               role="option"
               tabIndex={-1}
-              aria-selected={i === chosen.value}
-              ref={(element) => {
-                if (i === chosen.value) element?.scrollIntoView({ block: 'nearest' });
-              }}
+              aria-selected={i === at}
               onClick={() => open(hit)}
             >
               <b>{session === undefined ? hit.sessionId : nameOf({ ...session, id: hit.sessionId })}</b>

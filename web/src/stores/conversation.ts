@@ -80,10 +80,6 @@ export class Conversation {
   get pending(): ReadonlySignal<readonly Pending[]> {
     return this.#pending;
   }
-  /** What was refused and is to be written anew. */
-  get takenBack(): ReadonlySignal<Pending | undefined> {
-    return this.#takenBack;
-  }
   /** How many messages wait, also those of others. */
   get queued(): ReadonlySignal<number> {
     return this.#queued;
@@ -103,6 +99,15 @@ export class Conversation {
   }
   get isBusy(): boolean {
     return this.#busy.value;
+  }
+  /** Nothing more can be said in it. */
+  get isClosed(): boolean {
+    const view = this.history.view.value;
+    return this.isReadOnly || view?.status === 'deleted' || view?.corruptAt !== undefined;
+  }
+  /** Whether the last thing that is shown is the last that was said, and may be said again. */
+  get canSayAgain(): boolean {
+    return !this.isClosed && !this.isBusy && !this.history.hasNewer.value;
   }
 
   /** Loads it, at an entry where one is named, and joins what runs. False: that entry is on another branch. */
@@ -137,7 +142,8 @@ export class Conversation {
   }
 
   /** In place of another message, whose images it has; what was there stays as a branch. */
-  sendInstead({ text, before, key = newKey() }: Edit): void {
+  sendInstead({ text, before, sent }: Edit): void {
+    const key = sent?.text === text ? sent.key : newKey();
     this.#begin({ key, text, images: [], before, state: 'sending' });
   }
 
@@ -151,6 +157,13 @@ export class Conversation {
   takeBack(pending: Pending): void {
     this.dropPending(pending.key);
     this.#takenBack.value = pending;
+  }
+
+  /** What was refused and is to be written anew, for one field and once: whoever is told has it. */
+  claimTakenBack(): Pending | undefined {
+    const { value } = this.#takenBack;
+    this.#takenBack.value = undefined;
+    return value;
   }
 
   dropPending(key: string): void {

@@ -10,8 +10,8 @@ export interface Edit {
   /** That message. */
   readonly before: string;
   readonly text: string;
-  /** Under which these very words were sent: sent again they are said once. */
-  readonly key?: string;
+  /** Which words were sent already, under which key: these very ones, sent again, are said once. */
+  readonly sent?: Unsent;
 }
 
 export interface Unsent {
@@ -55,10 +55,12 @@ export function moveDraftToNew(sessionId: string): void {
 export function takeBackUnsent(sessionId: string): void {
   const unsent = sessionStorage.getItem(UNSENT + sessionId);
   if (unsent === null) return;
-  const messages = JSON.parse(unsent) as Unsent[];
+  // A page of before kept the words alone.
+  const kept = JSON.parse(unsent) as (Unsent | string)[];
+  const messages = kept.map((one): Unsent => (typeof one === 'string' ? { key: '', text: one } : one));
   const last =
     loadEdit(sessionId) === undefined ? messages.findLast(({ before }) => before !== undefined) : undefined;
-  if (last?.before !== undefined) saveEdit(sessionId, { ...last, before: last.before });
+  if (last?.before !== undefined) saveEdit(sessionId, { before: last.before, text: last.text, sent: last });
   const texts = messages.filter((one) => one !== last).map(({ text }) => text);
   saveDraft(sessionId, [...texts, loadDraft(sessionId)].filter((text) => text !== '').join('\n\n'));
   saveUnsent(sessionId, []);
