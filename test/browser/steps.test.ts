@@ -97,7 +97,8 @@ describe('everything can be seen and taken back', () => {
       for (const id of ['long', 'bad']) await store.create({ id, key: `agent:main:session:${id}` });
       const middle = Array.from({ length: 150 }, () => failed);
       await store.append('long', [said('begin'), ...middle, said('go on'), failed] as never);
-      await store.append('bad', [said('unreadable'), said('readable'), failed] as never);
+      for (const entry of [said('unreadable'), said('readable'), failed])
+        await store.append('bad', [entry] as never);
     }
     const file = join(home, 'agents', 'main', 'sessions', 'bad.jsonl');
     await writeFile(file, (await readFile(file, 'utf8')).replace('unreadable', 'unreadabel'));
