@@ -121,6 +121,12 @@ describe('everything can be seen and taken back', () => {
     await page.getByText('This session is damaged').waitFor();
     await told.waitFor();
     expect(await again.count()).toBe(0);
+    // What can be read goes on in a session of its own.
+    await page.getByRole('button', { name: 'Go on with what can be read' }).click();
+    await page.waitForURL((url) => !url.hash.includes('/bad'));
+    await page.locator('.message.user').getByText('readable', { exact: true }).waitFor();
+    expect(await page.getByText('This session is damaged').count()).toBe(0);
+    await page.getByLabel('Message', { exact: true }).fill('hello');
   });
 
   test('another answer keeps the old one as a branch, and the tree leads back to it', async () => {

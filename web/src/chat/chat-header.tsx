@@ -33,7 +33,17 @@ export function ChatHeader({ conversation }: { readonly conversation: Conversati
           </button>
         </p>
       )}
-      {view?.corruptAt !== undefined && <p class="banner wrong">{t('damaged')}</p>}
+      {view?.corruptAt !== undefined && (
+        <p class="banner wrong">
+          {t('damaged')}
+          <button
+            type="button"
+            onClick={() => void withSteps((steps) => steps.runCommand(conversation, '/repair'))}
+          >
+            {t('repair')}
+          </button>
+        </p>
+      )}
       {view?.parentId !== undefined && view.status !== 'deleted' && (
         <p class="banner quiet">
           {t('fromSession')}
