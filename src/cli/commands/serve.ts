@@ -102,10 +102,13 @@ function stopOnSignal(
     const stop = (signal: NodeJS.Signals): void => {
       if (isStopping) process.exit(signal === 'SIGINT' ? 130 : 143);
       isStopping = true;
-      const late = setTimeout(() => {
-        logger.warn({}, 'turns are left to the next start');
-        process.exit(0);
-      }, Math.min(graceMs + CLOSE_MS, MAX_TIMER_MS));
+      const late = setTimeout(
+        () => {
+          logger.warn({}, 'turns are left to the next start');
+          process.exit(0);
+        },
+        Math.min(graceMs + CLOSE_MS, MAX_TIMER_MS),
+      );
       served
         .close()
         .then(() => reprise[Symbol.asyncDispose]())
