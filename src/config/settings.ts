@@ -252,7 +252,11 @@ export const SETTINGS: readonly Setting[] = [
     otherwise: '15000',
     about: 'How often a quiet stream says that it is there.',
   },
-  { path: 'server.limits.graceMs', otherwise: '7000', about: 'How long a stop waits for running turns.' },
+  {
+    path: 'server.limits.graceMs',
+    otherwise: '7000',
+    about: 'How long a stop waits for requests and turns; a second later it ends.',
+  },
   {
     path: 'log.level',
     flag: 'logLevel',

@@ -26,7 +26,7 @@ export interface ServerLimits {
   readonly requestsPerMinute: number;
   /** Streams that are open at once; the rest of the connections is for questions. */
   readonly streams: number;
-  /** How long a stop waits for requests. */
+  /** How long a stop waits for requests; `reprise serve` gives turns a second more. */
   readonly graceMs: number;
   /** What may wait for a slow reader of a stream before it is let go. */
   readonly streamBufferBytes: number;

@@ -49,6 +49,7 @@ export {
   runStoreCase,
   type StoreArea,
   type StoreCase,
+  type StoreCaseOptions,
   type StoreUnderTest,
   storeCases,
 } from './store-suite/index.ts';

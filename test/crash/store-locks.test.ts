@@ -47,8 +47,11 @@ describe.each(['jsonl', 'sqlite'])('%s', (store) => {
     if (store === 'jsonl') {
       const long = runModule(HOLDER, control);
       await says(long, 'held');
+      const asked = performance.now();
       const refused = await appendOne(driver, history);
       expect(refused).toMatchObject({ ok: false, code: 'STORE_BUSY', outcome: 'none' });
+      // No look at the lock and a refusal: it waited.
+      expect(performance.now() - asked).toBeGreaterThan(4000);
       long.stdin?.end('go\n');
     }
     expect(await appendOne(driver, history)).toMatchObject({ ok: true });

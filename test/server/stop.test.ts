@@ -4,10 +4,11 @@ import { mkdtemp, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { openReprise } from '../../src/config/open-reprise.ts';
 import { openMemoryStore } from '../../src/store/memory/open.ts';
 import { COMMAND } from '../support/bundled-command.ts';
+import { exitOf } from '../support/exit-of.ts';
 import { type Answer, ask, startServer, TOKEN } from '../support/http.ts';
 import { openPacedProvider, type PacedProvider } from '../support/paced-provider.ts';
 
@@ -30,6 +31,7 @@ async function start(args: readonly string[] = [], env: NodeJS.ProcessEnv = {}):
       env: { ...process.env, REPRISE_TOKEN: undefined, ...env },
     },
   );
+  onTestFinished(() => void child.kill('SIGKILL'));
   const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
   const { url, tokenFile, pid } = JSON.parse(line) as { url: string; tokenFile: string | null; pid: number };
   const token =
@@ -38,20 +40,18 @@ async function start(args: readonly string[] = [], env: NodeJS.ProcessEnv = {}):
   return { child, port, token, home, pid, ask: (path) => ask(port, path, { token }) };
 }
 
-async function exitOf(child: ChildProcess): Promise<number | string | null> {
-  if (child.exitCode !== null) return child.exitCode;
-  const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
-  return code ?? signal;
-}
-
 interface Busy extends Running {
   readonly inboxId: string;
 }
 
-/** In a turn that never ends, run by the server because the message waits in its home. */
-async function startBusy({ url }: PacedProvider): Promise<Busy> {
+/** Longer than any test: a stop that waits so long is ended by the test, not by the clock. */
+const PATIENT_MS = 600_000;
+
+/** In a turn that ends when the provider is let go, run by the server because the message waits in its home. */
+async function startBusy({ url }: PacedProvider, graceMs = PATIENT_MS): Promise<Busy> {
   const server = await start(['--model', 'openai-compatible:paced'], {
     REPRISE_MODELS_OPENAI_COMPATIBLE_BASE_URL: url,
+    REPRISE_SERVER_LIMITS_GRACE_MS: String(graceMs),
   });
   await using reprise = await openReprise({ home: server.home, run: false });
   const { inboxId } = await reprise.receive({ channel: 'web', peer: 'ada', text: 'wait' });
@@ -91,8 +91,8 @@ test('requests that run when it stops are answered, and no idle connection holds
       };
     },
   });
-  // Longer than the test may take: one that held it up would be seen.
-  const limits = { keepAliveMs: 600_000, graceMs: 600_000 };
+  // One that held it up would be seen.
+  const limits = { keepAliveMs: PATIENT_MS, graceMs: PATIENT_MS };
   await using server = await startServer({ limits }, { store: slow });
   const headers = { Authorization: `Bearer ${TOKEN}` };
   // `fetch` keeps its connections.
@@ -116,11 +116,27 @@ describe('reprise serve', () => {
     await expect(server.ask('/healthz')).rejects.toThrow();
   });
 
-  test('SIGTERM in a turn without end takes nothing new, ends all the same, and loses no message (T95)', async () => {
+  test('SIGTERM in a turn takes nothing new and lets the turn end (T95)', async () => {
     await using provider = await openPacedProvider(1);
     const server = await startBusy(provider);
     await stopsTaking(server);
+    expect(server.child.exitCode).toBeNull();
+    provider.allow(1);
     expect(await exitOf(server.child)).toBe(0);
+    // Nobody runs anything here: it was done before the end.
+    await using reprise = await openReprise({ home: server.home, run: false });
+    expect(await reprise.inbox(server.inboxId)).toMatchObject({ status: 'done' });
+    expect(provider.asked).toEqual(['wait']);
+  });
+
+  test('SIGTERM in a turn without end waits as long as it was set to, ends in seconds, and loses no message (T95)', async () => {
+    await using provider = await openPacedProvider(1);
+    const graceMs = 8500;
+    const server = await startBusy(provider, graceMs);
+    const began = performance.now();
+    await stopsTaking(server);
+    expect(await exitOf(server.child)).toBe(0);
+    expect(performance.now() - began).toBeGreaterThan(graceMs);
     await using reprise = await openReprise({ home: server.home, model: 'offline' });
     await expect.poll(async () => (await reprise.inbox(server.inboxId)).status).toBe('done');
   });

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fragmentKind } from '../../src/store/control/fragment.ts';
 import { JsonlHome, say } from '../support/jsonl-home.ts';
+import { replay } from '../support/replay.ts';
 import { until } from '../support/store-faults.ts';
 
 const TIME = '2026-01-01T00:00:00.000Z';
@@ -17,8 +18,8 @@ describe('a line another tool has not finished', () => {
   const QUIET_MS = 1900;
 
   test('is left alone while nothing has to be written, and counts when its end has come', async () => {
-    // Played again where the machine stood still for so long that the line was given up.
-    for (let isInTime = false; !isInTime; ) {
+    // Again where the machine stood still for so long that the line was given up.
+    await replay('its end comes before it is given up', async () => {
       await using home = new JsonlHome();
       await home.open();
       await home.seed('s1', 'one');
@@ -28,14 +29,14 @@ describe('a line another tool has not finished', () => {
       await (await home.store.lease('s1')).release();
       const left = readFileSync(home.file(), 'utf8');
       appendFileSync(home.file(), `${line.slice(40)}\n`);
-      isInTime = performance.now() - began < QUIET_MS;
-      if (!isInTime) continue;
+      if (performance.now() - began >= QUIET_MS) return false;
       expect(left.endsWith(half)).toBe(true);
       await home.store.append('s1', [say('two')]);
       expect(await home.texts()).toEqual(['one', 'from outside', 'two']);
       expect(home.quarantine()).toEqual([]);
       expect(await home.store.verify()).toMatchObject({ status: 'clean' });
-    }
+      return true;
+    });
   });
 
   test('that is whole but for its newline counts after two quiet seconds and gets it', async () => {

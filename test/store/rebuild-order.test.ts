@@ -41,7 +41,7 @@ const ready = (rebuild: Rebuild, need: Need): Promise<void> =>
 test.each<[string, Need]>([
   ['a session', { id: 'n1499' }],
   ['a key', { key: 'agent:main:tg:direct:n1499' }],
-])('%s that is asked for is known while nearly all others wait to be read', async (_what, need) => {
+])('T17 %s that is asked for is known while nearly all others wait to be read', async (_what, need) => {
   const rebuild = rebuildHome();
   await ready(rebuild, need);
   const { done, total } = rebuild.progress() ?? { done: COUNT, total: 0 };
@@ -49,7 +49,7 @@ test.each<[string, Need]>([
   expect(done).toBeLessThan(COUNT - 50);
 });
 
-test('who needs a short transcript does not wait for a long one that was asked for before', async () => {
+test('T17 who needs a short transcript does not wait for a long one that was asked for before', async () => {
   const texts = Array.from({ length: 30 }, (_, i) => `${i}`.repeat(500_000));
   const rebuild = rebuildHome((home) =>
     writeTranscript(home, { id: 'long', key: 'agent:main:tg:direct:long', texts }),

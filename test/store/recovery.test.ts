@@ -18,6 +18,7 @@ import { openStore } from '../../src/config/open.ts';
 import { decodeLine } from '../../src/index.ts';
 import { refuseNetwork } from '../../src/store/control/network-home.ts';
 import type { NewEntry, Store } from '../../src/store/store.ts';
+import { replay } from '../support/replay.ts';
 import { until } from '../support/store-faults.ts';
 
 let home = '';
@@ -219,12 +220,13 @@ describe('redo', () => {
     const unsynced = 'SELECT 1 FROM journal WHERE last_seq >= ? LIMIT 1';
     // Nothing is synced while somebody else has the write lock; what was already, was too early for this test.
     let last = 1;
-    do {
+    await replay('the lock is taken before the transcript is synced', async () => {
       if (other.isTransaction) other.exec('ROLLBACK');
       last = (await store.append('s1', [say('one'), say('two')])).lastSeq;
       await until('the transcript follows', async () => (await store.stats()).behind === 0);
       other.exec('BEGIN IMMEDIATE');
-    } while (other.prepare(unsynced).get(last) === undefined);
+      return other.prepare(unsynced).get(last) !== undefined;
+    });
     const whole = readFileSync(file());
     truncateSync(file(), whole.subarray(0, -1).lastIndexOf(10) + 11);
     other.close();

@@ -31,11 +31,13 @@ describe('a store that breaks a promise is caught', () => {
   ];
   let caught = 0;
 
-  // Side by side: some are caught only by an answer that does not come.
+  // Side by side and with less patience: some are caught only by an answer that does not come.
   test.concurrent.each(all)('$name', async ({ caughtBy, open }) => {
     const storeCase = storeCases.find(({ name }) => name === caughtBy);
     if (storeCase === undefined) throw new Error(`no case is called ${caughtBy}`);
-    const error = await runStoreCase(storeCase, open).catch((reason: unknown) => reason);
+    const error = await runStoreCase(storeCase, open, { patienceMs: 10_000 }).catch(
+      (reason: unknown) => reason,
+    );
     // Noticed, not merely crashed: a slip in the broken store itself would be another error.
     expect(error).toSatisfy((reason) => reason instanceof AssertionError || reason instanceof RepriseError);
     caught++;

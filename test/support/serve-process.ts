@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { COMMAND } from './bundled-command.ts';
 import { cliEnv } from './cli-env.ts';
+import { exitOf } from './exit-of.ts';
 import { freePort } from './free-port.ts';
 import { TOKEN } from './http.ts';
 
@@ -80,16 +81,12 @@ export class ServeProcess implements AsyncDisposable {
     gone.catch(() => undefined); // told above, if it was before it listened
   }
 
-  /** Resolves when it is gone, with its exit code or the signal that ended it. */
+  /** Resolves when it is gone, within seconds, with its exit code or the signal that ended it. */
   async end(signal: NodeJS.Signals): Promise<number | string | null> {
     const child = this.#child;
     if (child === undefined) return null;
-    if (child.exitCode === null && child.signalCode === null) {
-      const gone = once(child, 'exit');
-      child.kill(signal);
-      await gone;
-    }
-    return child.exitCode ?? child.signalCode;
+    child.kill(signal);
+    return exitOf(child);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

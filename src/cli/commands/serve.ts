@@ -10,15 +10,18 @@ import type { Served } from '../../server/serve.ts';
 import { print, say } from '../print.ts';
 import { packageVersion } from '../version.ts';
 
-/** From the first signal to the end of the process, whatever runs. */
-const STOP_MS = 8000;
+/** Beyond what requests and turns may take to end: the process ends then, whatever runs. */
+const CLOSE_MS = 1000;
+/** Longer ones would end at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** `reprise serve`: runs until a signal comes. Prints where it is, in JSON when asked, and talks on stderr. */
 export async function serveHome(options: Readonly<Record<string, unknown>>): Promise<void> {
   const { config, origins, warnings } = await loadConfig({ flags: options });
   for (const warning of warnings) say(warning);
   // Requests are taken from now on, and wait. Nothing of a home is touched for a port that is taken or a wrong name.
-  const bound = await bind(placeOf(config.server));
+  const place = placeOf(config.server);
+  const bound = await bind(place);
   const models = modelBookFor(config);
   await models.load(config.model).catch((error: unknown) => {
     leave(bound);
@@ -52,7 +55,7 @@ export async function serveHome(options: Readonly<Record<string, unknown>>): Pro
     throw error;
   }
   const reprise = engine;
-  const stopped = stopOnSignal(served, reprise, logger);
+  const stopped = stopOnSignal(served, reprise, { logger, graceMs: place.limits.graceMs });
   const { url, tokenFile } = served;
   if (options['json'] === true) print(JSON.stringify({ url, tokenFile, pid: process.pid }));
   else {
@@ -89,16 +92,23 @@ function serverConfig(
  * ended by then is left as a killed process leaves it: accepted messages run and turns are told as interrupted by
  * whoever starts next. A second signal does that at once.
  */
-function stopOnSignal(served: Served, reprise: Reprise, logger: Logger): Promise<void> {
+function stopOnSignal(
+  served: Served,
+  reprise: Reprise,
+  { logger, graceMs }: { readonly logger: Logger; readonly graceMs: number },
+): Promise<void> {
   return new Promise((resolve) => {
     let isStopping = false;
     const stop = (signal: NodeJS.Signals): void => {
       if (isStopping) process.exit(signal === 'SIGINT' ? 130 : 143);
       isStopping = true;
-      const late = setTimeout(() => {
-        logger.warn({}, 'turns are left to the next start');
-        process.exit(0);
-      }, STOP_MS);
+      const late = setTimeout(
+        () => {
+          logger.warn({}, 'turns are left to the next start');
+          process.exit(0);
+        },
+        Math.min(graceMs + CLOSE_MS, MAX_TIMER_MS),
+      );
       served
         .close()
         .then(() => reprise[Symbol.asyncDispose]())

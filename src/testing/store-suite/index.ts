@@ -34,6 +34,7 @@ export {
   runStoreCase,
   type StoreArea,
   type StoreCase,
+  type StoreCaseOptions,
   type StoreUnderTest,
 } from './store-case.ts';
 

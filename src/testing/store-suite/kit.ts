@@ -4,12 +4,12 @@ import { type ErrorCode, RepriseError } from '../../errors.ts';
 import type { AppendReceipt, NewEntry, Store, StoredEntry } from '../../store/store.ts';
 import type { Entry } from '../../transcript/entry.ts';
 import type { JsonObject } from '../../transcript/json.ts';
+import { patienceMs } from './patience.ts';
 import type { StoreUnderTest } from './store-case.ts';
 
 /** What the cases share: entries to write, ways to read them back, and how a refusal must look. */
 
 export const KEY = 'agent:main:main';
-const DEADLINE_MS = 15_000;
 const POLL_MS = 3;
 
 export function user(text: string): NewEntry {
@@ -144,7 +144,7 @@ export function range(first: number, last: number): number[] {
 
 /** For what happens soon but not at once: an index that follows, a signal from another thread. */
 export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const deadline = performance.now() + DEADLINE_MS;
+  const deadline = performance.now() + patienceMs();
   while (!(await condition())) {
     if (performance.now() > deadline) assert.fail(`waited in vain for ${what}`);
     await delay(POLL_MS);
@@ -161,7 +161,7 @@ export function meanwhile<T>(work: Promise<T>): Promise<T> {
 export async function within<T>(work: PromiseLike<T>, what: string): Promise<T> {
   const timer = new AbortController();
   const late = meanwhile(
-    delay(DEADLINE_MS, undefined, { signal: timer.signal }).then(() =>
+    delay(patienceMs(), undefined, { signal: timer.signal }).then(() =>
       assert.fail(`waited in vain for ${what}`),
     ),
   );

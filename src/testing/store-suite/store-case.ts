@@ -1,4 +1,5 @@
 import type { Store } from '../../store/store.ts';
+import { PATIENCE_MS, withPatience } from './patience.ts';
 
 export type StoreArea =
   | 'append'
@@ -40,8 +41,17 @@ export interface CaseStores extends StoreUnderTest {
   another(): Promise<Store>;
 }
 
+export interface StoreCaseOptions {
+  /** How long a case waits for an answer that does not come before it fails; a minute by default. */
+  readonly patienceMs?: number;
+}
+
 /** Opens, runs, and closes whatever the case left open. Every case starts from an empty store. */
-export async function runStoreCase(storeCase: StoreCase, open: () => Promise<StoreUnderTest>): Promise<void> {
+export async function runStoreCase(
+  storeCase: StoreCase,
+  open: () => Promise<StoreUnderTest>,
+  { patienceMs = PATIENCE_MS }: StoreCaseOptions = {},
+): Promise<void> {
   const opened = await open();
   await using stores = new AsyncDisposableStack();
   stores.use(opened.store);
@@ -53,5 +63,5 @@ export async function runStoreCase(storeCase: StoreCase, open: () => Promise<Sto
     return store;
   };
   const another = async (): Promise<Store> => stores.use((await open()).store);
-  await storeCase.run({ store: opened.store, reopen, another });
+  await withPatience(patienceMs, () => storeCase.run({ store: opened.store, reopen, another }));
 }
