@@ -28,6 +28,8 @@ async function sayTo(store: Store, steps: readonly ScriptedStep[], profile?: Pro
     store,
     model,
     clock,
+    // Time goes by faster than the machine works.
+    stuckAfterMs: Number.MAX_SAFE_INTEGER,
     compaction: { background: false },
     ...(profile !== undefined && { profile }),
   });
