@@ -33,7 +33,7 @@ export type TurnEvent =
     }
   /** What one call of the model took. */
   | { readonly type: 'usage'; readonly usage: Usage }
-  /** The provider was not ready; the same request is sent again. */
+  /** The provider was not ready, or the disk had no room for the message: the same is tried again. */
   | { readonly type: 'retry'; readonly attempt: number; readonly delayMs: number; readonly reason: string }
   | GuardEvent
   /** An entry has been stored. */

@@ -61,7 +61,7 @@ export function endOf({ status, data, text }: Extract<Recovery, { kind: 'ended' 
   throw new RepriseError(known, message ?? `the turn ended as ${status}`, { details: { reason: status } });
 }
 
-/** Why a turn that was cut off is not taken up again; undefined: it is. */
+/** Why a turn that was cut off so often is not taken up again; undefined: it is. */
 export function whyNot({ kind }: Recovery, attempts: number): RepriseError | undefined {
   if (kind === 'interrupted') {
     return new RepriseError('ABORTED', 'the process ended while a tool ran; it was not run again', {

@@ -8,6 +8,7 @@ import type { TurnEvent } from './events.ts';
 import { droppedNote, entriesOf } from './inbound.ts';
 import { isRunning, joinable, type NextTurn, saidBefore } from './queue.ts';
 import { endEntry, endOf, inspectTurn, whyNot } from './recovery.ts';
+import type { RoomWait } from './room-wait.ts';
 import type { RunningTurn } from './running-turn.ts';
 import type { SessionRunner } from './session-runner.ts';
 import { responseUsageOf } from './session-settings.ts';
@@ -18,6 +19,7 @@ import { NO_USAGE } from './totals.ts';
 import { Turn, type TurnEnd } from './turn.ts';
 import {
   errorEvent,
+  fullStore,
   isFenced,
   settlementOf,
   type TurnEnding,
@@ -32,6 +34,7 @@ export interface ItemRun {
   readonly runner: SessionRunner;
   readonly turn: RunningTurn;
   readonly lease: Lease;
+  readonly room: RoomWait;
 }
 
 /** Messages that are answered by the same turn, said before the one that leads it and after. */
@@ -39,7 +42,7 @@ type Company = Pick<NextTurn, 'before' | 'after'>;
 
 /** From a message that was taken to the end of its row, whatever happens between (I-28). */
 export async function runItem(run: ItemRun, next: Company): Promise<void> {
-  const { context, runner, turn, lease } = run;
+  const { context, runner, turn, lease, room } = run;
   let isSaid = false;
   const onSaid = (): void => {
     isSaid = true;
@@ -53,18 +56,24 @@ export async function runItem(run: ItemRun, next: Company): Promise<void> {
     const failure = error instanceof RepriseError ? error : unexpected(error);
     // Whoever took over tells how it ends. An append may be refused before the lease is known to be lost.
     if (lease.signal.aborted || isFenced(failure)) throw lost(failure);
-    // Accepted, and no room to say it: a row is smaller than its words and might end without them. It stays open, and the
-    // next look at it tries again.
-    const isWaiting = !isSaid && failure.code === 'STORE_FULL';
-    if (!turn.isWritten && !isWaiting) await settle(run, { error: failure });
+    // Accepted, and no room to say it: a row is smaller than its words and might end without them. It stays open and is
+    // tried again, so this is no end for anybody who follows it.
+    const full = isSaid || turn.isStopped ? undefined : fullStore(failure);
+    if (full !== undefined) {
+      const delayMs = room.refuse(turn.lead.inboxId);
+      const attempt = room.refusalsOf(turn.lead.inboxId);
+      turn.emit({ type: 'retry', attempt, delayMs, reason: full.message });
+      throw full;
+    }
+    if (!turn.isWritten) await settle(run, { error: failure });
     turn.emit(errorEvent(failure));
-    if (isWaiting) throw failure;
   }
+  room.end();
   for (const item of turn.members) await context.options.afterItem(item);
 }
 
 async function answer(run: ItemRun, { before, after }: Company, onSaid: () => void): Promise<TurnEnd> {
-  const { context, runner, turn, lease } = run;
+  const { context, runner, turn, lease, room } = run;
   const { store, options } = context;
   const { lead, turnId } = turn;
   const { sessionId } = runner;
@@ -79,6 +88,7 @@ async function answer(run: ItemRun, { before, after }: Company, onSaid: () => vo
     inboxId: lead.inboxId,
     isRetry: lead.attempts > 1,
     tools: frame.toolsByName,
+    onStored: onSaid,
   });
   for (const item of before) await join(run, item, turnStore);
   // Durable before any model is called (T57). With the message's own id as key a second try finds the first.
@@ -88,7 +98,7 @@ async function answer(run: ItemRun, { before, after }: Company, onSaid: () => vo
     key: lead.inboxId,
     epoch: lease.epoch,
   });
-  onSaid();
+  if (first === store) onSaid();
   if (isSilent) return { turnId, text: '', usage: NO_USAGE, tokenEstimate: 0 };
   for (const item of after) await join(run, item, turnStore);
   // A turn that is written at its end had all of them when its runner died, and is the same turn now.
@@ -98,7 +108,12 @@ async function answer(run: ItemRun, { before, after }: Company, onSaid: () => vo
       for (const one of [...saidBefore(rows, item), item]) await join(run, one, turnStore);
   }
   if (lead.attempts > 1) {
-    const ended = await recover(run, lastSeq, frame.toolsByName, turnStore);
+    // Words that were not there before this try had no room until now, or their runner died first: neither is a turn that
+    // brings down whoever runs it.
+    const isFirst = turnStore === store && lastSeq > record.lastSeq;
+    const attempts = isFirst ? 1 : lead.attempts - room.refusalsOf(lead.inboxId);
+    const tries = { afterSeq: lastSeq, attempts, tools: frame.toolsByName };
+    const ended = await recover(run, tries, turnStore, onSaid);
     if (ended !== undefined) return ended;
   }
   const newcomers = (rows: readonly InboxItem[]): InboxItem[] =>
@@ -194,19 +209,30 @@ async function itemEntries({ store }: EngineContext, item: InboxItem): Promise<N
   return [droppedNote(dropped), ...entriesOf(item)];
 }
 
+/** What there is to know of the tries before this one. */
+interface TriesBefore {
+  readonly afterSeq: number;
+  /** With this one, those that count: they had said it, and did not end. */
+  readonly attempts: number;
+  readonly tools: ReadonlyMap<string, Tool>;
+}
+
 /** Answers with the end of a turn that had ended; throws where it must not go on. */
 async function recover(
   { context, turn, lease }: ItemRun,
-  afterSeq: number,
-  tools: ReadonlyMap<string, Tool>,
+  { afterSeq, attempts, tools }: TriesBefore,
   turnStore: TurnStore,
+  onSaid: () => void,
 ): Promise<TurnEnd | undefined> {
   const { store } = context;
-  const { inboxId, sessionId, attempts } = turn.lead;
+  const { inboxId, sessionId } = turn.lead;
   const members = turn.members.map((item) => item.inboxId);
   const found = await inspectTurn(store, { sessionId, afterSeq, inboxId, members }, tools);
   // Looked at before the attempts are: a turn that had ended well did so, however often its row was not told.
-  if (found.kind === 'ended') return endOf(found);
+  if (found.kind === 'ended') {
+    onSaid();
+    return endOf(found);
+  }
   const failure = whyNot(found, attempts);
   const entries = [...found.results, ...(failure === undefined ? [] : [endEntry(inboxId, failure)])];
   if (entries.length > 0) await turnStore.append(sessionId, entries, { epoch: lease.epoch });

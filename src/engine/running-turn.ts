@@ -31,6 +31,7 @@ export class RunningTurn implements Disposable {
   #deadline: TimerHandle | undefined;
   #begun: TurnEvent | undefined;
   #isWritten = false;
+  #isStopped = false;
 
   constructor(lead: InboxItem, options: RunningTurnOptions) {
     this.lead = lead;
@@ -84,8 +85,15 @@ export class RunningTurn implements Disposable {
     return this.#isWritten;
   }
 
-  abort(reason: RepriseError = new RepriseError('ABORTED', 'the turn was stopped')): void {
-    this.#controller.abort(reason);
+  /** Without a reason: by whoever it is for. */
+  abort(reason?: RepriseError): void {
+    this.#isStopped ||= reason === undefined;
+    this.#controller.abort(reason ?? new RepriseError('ABORTED', 'the turn was stopped'));
+  }
+
+  /** Nobody wants its answer any more. */
+  get isStopped(): boolean {
+    return this.#isStopped;
   }
 
   /** By the rows of the inbox as they are now: stopped by anybody, or by a message that interrupts. */

@@ -10,6 +10,7 @@ import { ContextGuard } from './guard.ts';
 import type { Slot } from './lanes.ts';
 import { flushMemory } from './memory-flush.ts';
 import { isRunning, nextTurn, saidBefore } from './queue.ts';
+import { RoomWait } from './room-wait.ts';
 import { runItem } from './run-item.ts';
 import { RunningTurn } from './running-turn.ts';
 import { SessionLane } from './session-lane.ts';
@@ -33,6 +34,7 @@ export class SessionRunner {
   readonly breaker: SummaryBreaker = new SummaryBreaker();
   readonly background: BackgroundCompaction;
   readonly #context: EngineContext;
+  readonly #room: RoomWait;
   #turn: RunningTurn | undefined;
   #draining: Promise<void> | undefined;
   #isAwake = false;
@@ -46,6 +48,8 @@ export class SessionRunner {
     // Told by nobody: what is left undone waits in the inbox for the next look at it.
     const onWaiting = (): void => void this.wake().catch(() => undefined);
     this.lane = new SessionLane({ store: context.store, sessionId, onWaiting });
+    const onOver = (): void => (this.#isClosed ? undefined : onWaiting());
+    this.#room = new RoomWait({ clock: context.options.clock, onOver });
     this.background = new BackgroundCompaction(context, this);
   }
 
@@ -73,7 +77,7 @@ export class SessionRunner {
 
   /** Nothing runs, waits or is prepared here: nobody would miss this object. */
   get isIdle(): boolean {
-    const isWaiting = this.#draining !== undefined || this.#debounce !== undefined;
+    const isWaiting = this.#draining !== undefined || this.#debounce !== undefined || this.#room.hasMessage;
     return !isWaiting && this.lane.isAtRest && !this.background.isBusy;
   }
 
@@ -89,13 +93,14 @@ export class SessionRunner {
   async heed(): Promise<void> {
     const turn = this.#turn;
     if (turn !== undefined) turn.look(await this.#context.store.inbox.pending(this.sessionId));
-    else if (this.lane.isHeld) await this.wake();
+    else if (this.lane.isHeld || this.#room.hasMessage) await this.wake();
   }
 
   /** Messages that wait for more of their kind stay in the inbox; whoever is open next runs them. */
   close(): void {
     this.#isClosed = true;
     this.#debounce?.cancel();
+    this.#room.end();
   }
 
   /** What requests of this session are made of, by its settings as they are now; its model is loaded where it is not yet. */
@@ -193,6 +198,8 @@ export class SessionRunner {
     const { clock, lanes } = options;
     this.#debounce?.cancel();
     const rows = await store.inbox.pending(this.sessionId);
+    this.#room.look(rows);
+    if (this.#room.isOn) return;
     const next = nextTurn(rows, clock.now().getTime());
     if (!rows.some(isRunning)) {
       if (next === undefined) return this.lane.giveBack();
@@ -228,7 +235,7 @@ export class SessionRunner {
     try {
       const before = next === undefined ? saidBefore(rows, lead) : next.before;
       await runItem(
-        { context: this.#context, runner: this, turn, lease },
+        { context: this.#context, runner: this, turn, lease, room: this.#room },
         { before, after: next?.after ?? [] },
       );
     } finally {

@@ -30,6 +30,12 @@ export function unexpected(error: unknown): RepriseError {
   return new RepriseError('MODEL_FAILED', `the turn failed: ${message}`, { cause: error });
 }
 
+/** That there was no room to write: what failed, or why its failure could not be written down. */
+export function fullStore(error: RepriseError): RepriseError | undefined {
+  const full = [error, error.cause].find((one) => one instanceof RepriseError && one.code === 'STORE_FULL');
+  return full as RepriseError | undefined;
+}
+
 /** Known by a refused append before the lease is told that it is lost. */
 export function isFenced(error: unknown): boolean {
   return error instanceof RepriseError && error.code === 'FENCED';

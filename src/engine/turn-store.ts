@@ -20,6 +20,8 @@ export interface TurnStoreOptions {
   /** A runner has tried before: what it left behind is looked for. */
   readonly isRetry: boolean;
   readonly tools: ReadonlyMap<string, Tool>;
+  /** What the turn says is stored from now on; not called where the store itself is used. */
+  readonly onStored: () => void;
 }
 
 /** The store itself, unless the session's profile writes a turn only when it has ended. */
@@ -66,13 +68,14 @@ class PendingTurn implements TurnStore {
     entries: readonly NewEntry[],
     options: AppendOptions = {},
   ): Promise<AppendReceipt> {
-    const { store, isRetry, inboxId } = this.#options;
+    const { store, isRetry, inboxId, onStored } = this.#options;
     if (this.#isStored) return store.append(id, entries, options);
     if (entries.some(({ type }) => type === 'compaction')) return this.#compact(id, entries, options);
     if (entries.some((entry) => isTurnEnd(entry, inboxId))) return this.#land(id, entries, options);
     const lastSeq = isRetry ? await lastTurnEnd(store, id, inboxId) : (await store.get(id)).lastSeq;
     if (isRetry && options.key !== undefined && (await isStored(store, id, lastSeq, options.key))) {
       this.#isStored = true;
+      onStored();
       return store.append(id, entries, options);
     }
     await this.#mark(id, entries, options);
@@ -120,7 +123,7 @@ class PendingTurn implements TurnStore {
   }
 
   async #land(id: string, entries: readonly NewEntry[], options: AppendOptions): Promise<AppendReceipt> {
-    const { store, profile } = this.#options;
+    const { store, profile, onStored } = this.#options;
     const held = new Set(this.#pending.map(({ id: own }) => own));
     // An edit of something that is never stored has nothing to say.
     const said = this.#pending
@@ -128,6 +131,7 @@ class PendingTurn implements TurnStore {
       .filter(({ targetId }) => !held.has(String(targetId)));
     const all = profile.tools === 'none' ? withoutTools(said, entries) : [...said, ...entries];
     const { lastSeq } = await store.append(id, all, merged([...this.#held, options]));
+    onStored();
     this.#pending = [];
     this.#held = [];
     return { firstSeq: Math.max(1, lastSeq - entries.length + 1), lastSeq };

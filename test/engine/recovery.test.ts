@@ -1,6 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { Reprise } from '../../src/engine/reprise.ts';
-import { RepriseError } from '../../src/errors.ts';
 import type { Store, Tool } from '../../src/index.ts';
 import { openMemoryStore } from '../../src/store/memory/open.ts';
 import { entriesOf, KEY, openEngine, scripted } from '../support/engine.ts';
@@ -86,30 +84,4 @@ describe('a turn whose process was killed', () => {
     expect(JSON.stringify(await entriesOf(at.session)).split('pay the bill')).toHaveLength(2);
     at.model.assertDone();
   });
-});
-
-test('T04 an accepted message for whose words there is no room waits for it, and is said and answered then', async () => {
-  const store = await openMemoryStore({});
-  let isFull = true;
-  let refused = 0;
-  // A row is small: what ends one may fit where the words do not.
-  const full = new Proxy(store, {
-    get: (_, name) => {
-      const value: unknown = Reflect.get(store, name, store);
-      if (typeof value !== 'function') return value;
-      if (name !== 'append' || !isFull) return value.bind(store);
-      return async () => {
-        refused++;
-        throw new RepriseError('STORE_FULL', 'no space left on the disk');
-      };
-    },
-  });
-  const model = scripted(['there is room']);
-  await using reprise = new Reprise({ store: full, model });
-  const { inboxId, sessionId } = await reprise.receive({ channel: 'web', peer: 'ada', text: 'keep this' });
-  await expect.poll(() => refused).toBeGreaterThan(0);
-  isFull = false;
-  await expect.poll(async () => (await reprise.inbox(inboxId)).status).toBe('done');
-  expect(JSON.stringify((await store.read(sessionId)).entries)).toMatch(/keep this.*there is room/);
-  expect(model.requests).toHaveLength(1);
 });

@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import type { ProfileName } from '../../src/engine/profiles.ts';
+import { openMemoryStore } from '../../src/store/memory/open.ts';
+import { scripted } from '../support/engine.ts';
+import { fullStore } from '../support/full-store.ts';
+import { HandClock } from '../support/hand-clock.ts';
+import { allEvents, openServer, textOf } from '../support/server.ts';
+
+test.each<[string, ProfileName, number]>([
+  ['before its turn', 'native', 1],
+  ['at its end', 'zeroclaw', 6],
+])(
+  'a message that waits for room on the disk %s keeps its stream, which ends once, with the answer',
+  async (_name, profile, asked) => {
+    const clock = new HandClock();
+    const model = scripted(Array.from({ length: asked }, () => 'hello'));
+    const full = fullStore(await openMemoryStore({}), 5);
+    // Time goes by faster than the machine works.
+    const stuckAfterMs = Number.MAX_SAFE_INTEGER;
+    await using at = await openServer(model, { store: full.store, clock, profile, stuckAfterMs });
+    let told: Awaited<ReturnType<typeof allEvents>> | undefined;
+    const hearing = allEvents(at.chat({ message: 'hi' })).then((events) => {
+      told = events;
+    });
+    const look = (): boolean => {
+      clock.advance(1000);
+      return told !== undefined;
+    };
+    await expect.poll(look, { interval: 2 }).toBe(true);
+    await hearing;
+    const events = told ?? [];
+    expect(full.refused).toBe(5);
+    expect(events.filter(({ type }) => type === 'done' || type === 'error')).toMatchObject([
+      { type: 'done', text: 'hello' },
+    ]);
+    expect(textOf(events)).toBe('hello');
+    model.assertDone();
+    const turns = async (): Promise<unknown> =>
+      (await (await at.request('/metrics')).text()).match(/^reprise_turns_total.*$/gm);
+    await expect.poll(turns).toEqual(['reprise_turns_total{outcome="done"} 1']);
+  },
+);
