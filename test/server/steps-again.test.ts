@@ -109,6 +109,12 @@ const STEPS: readonly StepCase[] = [
   },
   { name: '/pin', step: 'command', body: () => ({ command: '/pin last' }) },
   { name: '/unpin all', step: 'command', body: () => ({ command: '/unpin all' }), before: pinned },
+  {
+    name: '/unpin',
+    step: 'command',
+    body: async ({ store, id }) => ({ command: `/unpin ${await userEntry(store, id, 'hello')}` }),
+    before: pinned,
+  },
 ];
 
 describe('a step that is sent again to another server with its key', () => {
@@ -141,6 +147,37 @@ describe('a step that is sent again to another server with its key', () => {
     const { leaf } = await store.get(id);
     expect((await post(two, id, step, body)).status).toBe(200);
     expect((await store.get(id)).leaf).toBe(leaf);
+  });
+
+  test.each(['/pin last', '/unpin all', '/unpin'])(
+    '%s tells what was pinned then, whatever was said and pinned since',
+    async (command) => {
+      await using at = await openTwo();
+      const { store, id, one, two } = at;
+      if (command !== '/pin last') await pinned(at);
+      const entryId = await userEntry(store, id, 'hello');
+      const asked = { command: command === '/unpin' ? `/unpin ${entryId}` : command };
+      const first = await post(one, id, 'command', asked);
+      await (await two.reprise.session({ id })).send('in between').result;
+      await post(one, id, 'pin', { entryId: await userEntry(store, id, 'in between') }, 'k2');
+      const taken = await lines(store, id);
+      const second = await post(two, id, 'command', asked);
+      expect(saidOf(second)).toEqual(saidOf(first));
+      expect(await lines(store, id)).toBe(taken);
+    },
+  );
+
+  test('a pin is not refused for what was pinned since, but for another entry', async () => {
+    await using at = await openTwo(['hello', 'again']);
+    const { store, id, one, two } = at;
+    const [hello, again] = [await userEntry(store, id, 'hello'), await userEntry(store, id, 'again')];
+    const first = await post(one, id, 'pin', { entryId: hello });
+    // By a tool that knows no limit.
+    const long = { entryId: again, text: 'long '.repeat(400_000) };
+    await store.append(id, [{ type: 'custom', customType: 'reprise.pin', data: long }]);
+    expect(saidOf(await post(two, id, 'pin', { entryId: hello }))).toEqual(saidOf(first));
+    expect((await post(two, id, 'pin', { entryId: hello }, 'k2')).json.code).toBe('LIMIT_EXCEEDED');
+    expect((await post(two, id, 'pin', { entryId: again })).json.code).toBe('KEY_REUSED');
   });
 
   test('at both at once is taken once', async () => {
@@ -200,6 +237,32 @@ describe('a reset that is asked for again at another server', () => {
     expect((await store.active(MAIN))?.id).toBe(fresh);
     expect([await lines(store, id), await lines(store, fresh)]).toEqual([old, now]);
   });
+});
+
+test('/undo and /redo of a reset lead to the same session at another server, also when the key moved on', async () => {
+  await using at = await openTwo();
+  const { store, id, one, two } = at;
+  const fresh = (await one.reprise.renew(MAIN)).id;
+  const undone = await post(one, fresh, 'command', { command: '/undo' }, 'back');
+  expect(undone.json['sessionId']).toBe(id);
+  expect(saidOf(await post(two, fresh, 'command', { command: '/undo' }, 'back'))).toEqual(saidOf(undone));
+  const redone = await post(one, id, 'command', { command: '/redo' }, 'forth');
+  expect(redone.json['sessionId']).toBe(fresh);
+  expect(saidOf(await post(two, id, 'command', { command: '/redo' }, 'forth'))).toEqual(saidOf(redone));
+  expect(saidOf(await post(two, fresh, 'command', { command: '/undo' }, 'back'))).toEqual(saidOf(undone));
+  expect((await store.active(MAIN))?.id).toBe(fresh);
+});
+
+test('a copy stays as it was made, also when it ended with a full batch and the source went on', async () => {
+  await using at = await openTwo([]);
+  const { store, id, one, two } = at;
+  const message = { role: 'user', content: 'one of a hundred' };
+  for (let i = 0; i < 100; i++) await store.append(id, [{ type: 'message', message }]);
+  const made = (await post(one, id, 'fork', {})).json.session.id;
+  const copied = await lines(store, made);
+  await (await one.reprise.session({ id })).send('later').result;
+  expect((await post(two, id, 'fork', {})).json.session.id).toBe(made);
+  expect(await lines(store, made)).toBe(copied);
 });
 
 test('a copy that is asked for again at another server is one copy, by its route and as a command', async () => {
