@@ -1,5 +1,5 @@
-import { describe, expect, test } from 'vitest';
-import type { Store } from '../../src/index.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { RepriseError, type Store } from '../../src/index.ts';
 import { openMemoryStore } from '../../src/store/memory/open.ts';
 import { scripted } from '../support/engine.ts';
 import { type Answer, startServer, type TestServer } from '../support/http.ts';
@@ -239,6 +239,19 @@ describe('a reset that is asked for again at another server', () => {
   });
 });
 
+test('a key the server made itself is not looked for: nobody can have sent it before', async () => {
+  await using at = await openTwo();
+  const { store, id, one } = at;
+  using read = vi.spyOn(store, 'read');
+  const searches = (): number =>
+    read.mock.calls.filter(([, range]) => range?.direction === 'backward').length;
+  const path = `/api/agents/main/sessions/${id}/compact`;
+  const keyless = await one.ask(path, { method: 'POST', body: {} });
+  expect([keyless.status, searches()]).toEqual([200, 0]);
+  await post(one, id, 'compact', {}, 'of-the-client');
+  expect(searches()).toBeGreaterThan(0);
+});
+
 test('/undo and /redo of a reset lead to the same session at another server, also when the key moved on', async () => {
   await using at = await openTwo();
   const { store, id, one, two } = at;
@@ -263,6 +276,26 @@ test('a copy stays as it was made, also when it ended with a full batch and the 
   await (await one.reprise.session({ id })).send('later').result;
   expect((await post(two, id, 'fork', {})).json.session.id).toBe(made);
   expect(await lines(store, made)).toBe(copied);
+});
+
+test('a copy that failed halfway is finished as it was begun, whatever was said since', async () => {
+  await using at = await openTwo([]);
+  const { store, id, one, two } = at;
+  const said = { type: 'message', message: { role: 'user', content: 'one of many' } };
+  for (let i = 0; i < 3; i++) await store.append(id, Array.from({ length: 50 }, () => said));
+  {
+    const { append } = store;
+    using failing = vi.spyOn(store, 'append');
+    failing.mockImplementation(async (to, entries, options) => {
+      if (options?.key === 'copy-1') throw new RepriseError('STORE_BUSY', 'not now');
+      return append.call(store, to, entries, options);
+    });
+    expect((await post(one, id, 'fork', {})).status).toBe(503);
+  }
+  await (await one.reprise.session({ id })).send('later').result;
+  const { session } = (await post(two, id, 'fork', {})).json;
+  expect(await store.get(session.id)).toMatchObject({ messageCount: 150, parentId: id });
+  expect(await lines(store, session.id)).not.toContain('later');
 });
 
 test('a copy that is asked for again at another server is one copy, by its route and as a command', async () => {
