@@ -1,11 +1,15 @@
+import { type Pin, pinsInForce } from '../compaction/pins.ts';
 import { RepriseError } from '../errors.ts';
 import type { Store, StoredEntry } from '../store/store.ts';
 import type { Entry } from '../transcript/entry.ts';
 import { isObject } from '../transcript/json.ts';
+import { sealPlace } from '../transcript/seal.ts';
 
 /** Of whoever asks for something: a second try with it, in whichever process, does nothing and is told the same. */
 export interface Keyed {
   readonly idempotencyKey?: string | undefined;
+  /** The key was made for this very try: nobody can have asked with it before, and no earlier line is looked for. */
+  readonly isFresh?: boolean | undefined;
 }
 
 /** What a request can ask of a session that one appended line does. */
@@ -17,6 +21,11 @@ export type Asked = 'undo' | 'redo' | 'branch' | 'compact' | 'pin' | 'unpin';
  */
 export function requestKey(idempotencyKey: string): string {
   return `request:${idempotencyKey}`;
+}
+
+/** The key by which an earlier try is to be looked for; undefined: there can be none. */
+export function earlierKey({ idempotencyKey, isFresh = false }: Keyed): string | undefined {
+  return idempotencyKey === undefined || isFresh ? undefined : requestKey(idempotencyKey);
 }
 
 const PAGE = 200;
@@ -45,10 +54,34 @@ export async function findRequested(
   }
 }
 
+/**
+ * What was pinned when a request had pinned or unpinned: what it was told, whatever was pinned since. `entryIds`: those
+ * it must have been about. Undefined: it has done nothing yet.
+ */
+export function pinsTold(
+  all: readonly Entry[],
+  asked: Extract<Asked, 'pin' | 'unpin'>,
+  keyed: Keyed,
+  entryIds?: readonly string[],
+): readonly Pin[] | undefined {
+  const key = earlierKey(keyed);
+  const at = key === undefined ? -1 : all.findIndex(({ seal }) => seal?.k === key);
+  const first = all[at];
+  if (first?.seal === undefined) return undefined;
+  assertAsked(asked, first);
+  const end = at + sealPlace(first.seal).n;
+  const about = all.slice(at, end).map(({ data }) => (isObject(data) ? data['entryId'] : undefined));
+  if (entryIds !== undefined && JSON.stringify(about) !== JSON.stringify(entryIds)) throw keyReused();
+  return pinsInForce(all.slice(0, end));
+}
+
 /** A key stands for one request: what it has done must be what is asked for now. */
 export function assertAsked(asked: Asked, entry: Entry): void {
-  if (askedFor(entry) === asked) return;
-  throw new RepriseError('KEY_REUSED', 'this Idempotency-Key was sent with another request', {
+  if (askedFor(entry) !== asked) throw keyReused();
+}
+
+function keyReused(): RepriseError {
+  return new RepriseError('KEY_REUSED', 'this Idempotency-Key was sent with another request', {
     details: { next: 'Use a new key for a new request.' },
   });
 }

@@ -20,13 +20,15 @@ export async function repairSession(
   damaged: SessionRecord,
   { id: named }: { readonly id?: string | undefined } = {},
 ): Promise<Repaired> {
-  const { entries, corruptAt, header, issues } = await readable(store, damaged.id);
-  const damagedAt = damaged.corruptAt ?? corruptAt ?? issues?.examples[0]?.offset ?? null;
-  // A copy of a sound session would only take its key away from it.
-  if (damagedAt === null && (await store.verify(damaged.id)).status === 'clean')
+  const { status, findings } = await store.verify(damaged.id);
+  // A copy of a session that goes on as it is would only take its key away from it: what was set aside stays aside.
+  if (damaged.corruptAt === undefined && status !== 'corrupt')
     throw new RepriseError('INVALID_INPUT', `no damage was found in session ${damaged.id}`, {
       details: { next: 'Nothing was changed; it goes on as it is.' },
     });
+  const { entries, corruptAt, header } = await readable(store, damaged.id);
+  const gap = findings.find(({ kind }) => kind === 'corrupt' || kind === 'missing-lines');
+  const damagedAt = damaged.corruptAt ?? corruptAt ?? gap?.offset ?? null;
   const cwd = header?.cwd;
   const { id } = await store.create({
     ...(named !== undefined && { id: named }),

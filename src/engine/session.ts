@@ -33,7 +33,7 @@ import { type Explanation, explainTurn } from './explain.ts';
 import { forkSession } from './fork-session.ts';
 import { compactionLimits } from './guard.ts';
 import { bodyOf, type UserInput, withTicket } from './inbound.ts';
-import { findRequested, type Keyed, requestKey } from './keyed-request.ts';
+import { earlierKey, findRequested, type Keyed, pinsTold, requestKey } from './keyed-request.ts';
 import { newestContext } from './newest-context.ts';
 import { readHistory } from './read-history.ts';
 import { type SayAgainOptions, sayAgain } from './say-again.ts';
@@ -226,7 +226,10 @@ export class Session {
 
   /** Keeps an entry's text in every later context, word for word. */
   async pin(entryId: string, keyed: Keyed = {}): Promise<readonly Pin[]> {
-    const entry = (await this.#all()).find(({ id }) => id === entryId);
+    const all = await this.#all();
+    const told = pinsTold(all, 'pin', keyed, [entryId]);
+    if (told !== undefined) return told;
+    const entry = all.find(({ id }) => id === entryId);
     if (entry === undefined)
       throw new RepriseError('NOT_FOUND', `no entry ${entryId} in this session`, {
         details: { entry: entryId },
@@ -248,11 +251,21 @@ export class Session {
         },
       });
     }
-    return this.#writePin(entryId, text, keyed);
+    return this.#writePins([{ entryId, text }], keyed);
   }
 
-  async unpin(entryId: string, keyed: Keyed = {}): Promise<readonly Pin[]> {
-    return this.#writePin(entryId, '', keyed);
+  /** Several at once are let go of in one step. */
+  async unpin(entryId: string | readonly string[], keyed: Keyed = {}): Promise<readonly Pin[]> {
+    const ids = typeof entryId === 'string' ? [entryId] : entryId;
+    const told =
+      earlierKey(keyed) === undefined ? undefined : pinsTold(await this.#all(), 'unpin', keyed, ids);
+    return (
+      told ??
+      this.#writePins(
+        ids.map((id) => ({ entryId: id, text: '' })),
+        keyed,
+      )
+    );
   }
 
   async pins(): Promise<readonly Pin[]> {
@@ -324,11 +337,12 @@ export class Session {
 
   async #compact(
     lease: Lease,
-    { idempotencyKey, ...request }: CompactRequest,
+    { idempotencyKey, isFresh, ...request }: CompactRequest,
   ): Promise<CompactionEvent | null> {
     const { store, hub, options } = this.#context;
     const key = idempotencyKey === undefined ? undefined : requestKey(idempotencyKey);
-    const done = key === undefined ? undefined : await findRequested(store, this.id, key);
+    const earlier = earlierKey({ idempotencyKey, isFresh });
+    const done = earlier === undefined ? undefined : await findRequested(store, this.id, earlier);
     if (done !== undefined) return compactedBefore(done);
     const { view, limits, frame } = await this.#planning();
     const { breaker } = this.#runner;
@@ -372,10 +386,10 @@ export class Session {
     });
   }
 
-  async #writePin(entryId: string, text: string, { idempotencyKey }: Keyed): Promise<readonly Pin[]> {
-    const entry = { type: 'custom', customType: 'reprise.pin', data: { entryId, text } };
+  async #writePins(pins: readonly Pin[], { idempotencyKey }: Keyed): Promise<readonly Pin[]> {
+    const entries = pins.map((pin) => ({ type: 'custom', customType: 'reprise.pin', data: { ...pin } }));
     const keyed = idempotencyKey === undefined ? {} : { key: requestKey(idempotencyKey) };
-    await this.#context.store.append(this.id, [entry], keyed);
+    await this.#context.store.append(this.id, entries, keyed);
     return this.pins();
   }
 }

@@ -1,7 +1,15 @@
+import { RepriseError } from '../errors.ts';
 import { noneIfGone } from '../store/nobody.ts';
 import type { SessionRecord, Store } from '../store/store.ts';
 import { customData, type Entry } from '../transcript/entry.ts';
-import { type Asked, assertAsked, findRequested, type Keyed, requestKey } from './keyed-request.ts';
+import {
+  type Asked,
+  assertAsked,
+  earlierKey,
+  findRequested,
+  type Keyed,
+  requestKey,
+} from './keyed-request.ts';
 import { readHistory } from './read-history.ts';
 import type { SessionLane } from './session-lane.ts';
 import { resetTo, type Step, wasReset } from './undo.ts';
@@ -30,10 +38,11 @@ export interface StepRequest extends Keyed {
  */
 export async function takeStep(
   { store, lane, sessionId }: StepPlace,
-  { asked, find, idempotencyKey }: StepRequest,
+  { asked, find, ...request }: StepRequest,
 ): Promise<UndoResult> {
-  const key = idempotencyKey === undefined ? undefined : requestKey(idempotencyKey);
-  const keyed = key === undefined ? {} : { key };
+  const { idempotencyKey } = request;
+  const keyed = idempotencyKey === undefined ? {} : { key: requestKey(idempotencyKey) };
+  const key = earlierKey(request);
   return lane.run(async ({ epoch }) => {
     const all = await readHistory(store, sessionId);
     const record = await store.get(sessionId);
@@ -69,11 +78,19 @@ async function stepTaken(
   }
   const other = asked === 'redo' ? resetTo(all) : wasReset(all) ? record.parentId : undefined;
   if (other === undefined) return undefined;
-  // It was given back behind the reset that took it; of a session that is gone nothing can be told.
-  const moved = await findRequested(store, other, key, isResetTo(record.id)).catch(noneIfGone);
+  // It was given back behind the reset that took it.
+  const moved = await findRequested(store, other, key, isResetTo(record.id)).catch(noneIfUntold);
   if (moved === undefined) return undefined;
   assertAsked(asked, moved.entry as Entry);
   return { undone: 'reset', sessionId: other };
+}
+
+/** Of a session that is gone or cannot be read nothing can be told; that is no reason to refuse a step in this one. */
+function noneIfUntold(error: unknown): undefined {
+  if (!(error instanceof RepriseError)) throw error;
+  const isUnreadable =
+    error.code === 'STORE_CORRUPT' || (error.code === 'STORE_FAILED' && error.outcome === 'none');
+  return isUnreadable ? undefined : noneIfGone(error);
 }
 
 function isResetTo(sessionId: string): (entry: Entry) => boolean {

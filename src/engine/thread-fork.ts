@@ -3,8 +3,8 @@ import { RepriseError } from '../errors.ts';
 import { copyHistory } from '../store/copy-history.ts';
 import { noneIfGone } from '../store/nobody.ts';
 import type { SessionRecord, Store } from '../store/store.ts';
-import { isObject, type JsonObject } from '../transcript/json.ts';
 import { pathEntries } from '../transcript/tree.ts';
+import { type ForkMark, forkMark, markEntry } from './fork-mark.ts';
 import { entriesIn, readHistory } from './read-history.ts';
 
 /** Longer histories are not copied: every thread would begin with a compaction. */
@@ -22,21 +22,13 @@ export interface ForkThreadOptions {
 
 export type ForkOutcome = 'forked' | 'too-long' | 'none';
 
-/** What the settings of a thread's session say about its beginning. */
-interface ForkMark {
-  /** The session whose history it begins with, and the last entry of that. */
-  readonly from: string;
-  readonly leaf: string;
-  readonly state: 'copying' | 'done' | 'too-long';
-}
-
 /**
  * Lets the session of a thread begin with the history of the conversation it hangs under, as it is now. Once: whoever
  * asks first fixes what is copied, everybody else, also after a crash, finishes that very copy (`copyHistory` writes
  * only what is missing). Must be done before the first message is appended; later it changes nothing.
  */
 export async function forkThread(store: Store, options: ForkThreadOptions): Promise<ForkOutcome> {
-  const known = markOf(options.record.settings);
+  const known = forkMark(options.record.settings);
   if (known?.state === 'done') return 'forked';
   if (known?.state === 'too-long') return 'too-long';
   const mark = known ?? (await begin(store, options));
@@ -46,7 +38,7 @@ export async function forkThread(store: Store, options: ForkThreadOptions): Prom
   const fence = epoch === undefined ? {} : { epoch };
   // A history that was purged meanwhile is no reason to refuse the thread.
   const all = await readHistory(store, mark.from).catch(noneIfGone);
-  const path = all === undefined ? [] : pathEntries(all, mark.leaf);
+  const path = all === undefined || mark.leaf === null ? [] : pathEntries(all, mark.leaf);
   await copyHistory(store, record.id, path, { blobsFrom: { store, id: mark.from }, ...fence });
   await store.append(record.id, [markEntry({ ...mark, state: 'done' })], { key: 'fork-done', ...fence });
   return 'forked';
@@ -71,7 +63,7 @@ async function begin(
     if (code === 'LEAF_MOVED') return undefined;
     if (code !== 'KEY_REUSED') throw error;
     // Another began, when the parent stood elsewhere: that is what this thread begins with.
-    return markOf((await store.get(record.id)).settings);
+    return forkMark((await store.get(record.id)).settings);
   }
 }
 
@@ -87,15 +79,4 @@ async function tokensOf(store: Store, { id, tokenEstimate }: SessionRecord): Pro
   if (tokenEstimate > 0) return tokenEstimate;
   const { entries } = await store.tail(id);
   return entriesIn(entries).reduce((sum, entry) => sum + estimateEntryTokens(entry), 0);
-}
-
-function markEntry(mark: ForkMark): { type: string; customType: string; data: JsonObject } {
-  return { type: 'custom', customType: 'reprise.settings', data: { forkedFrom: { ...mark } } };
-}
-
-function markOf({ forkedFrom }: JsonObject): ForkMark | undefined {
-  if (!isObject(forkedFrom)) return undefined;
-  const { from, leaf, state } = forkedFrom;
-  if (typeof from !== 'string' || typeof leaf !== 'string') return undefined;
-  return state === 'copying' || state === 'done' || state === 'too-long' ? { from, leaf, state } : undefined;
 }

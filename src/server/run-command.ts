@@ -25,7 +25,11 @@ export async function runHttpCommand(
     reprise,
     session,
     surface: 'http',
-    request: { idempotencyKey: c.get('idempotencyKey'), channel: OWN_CHANNEL },
+    request: {
+      idempotencyKey: c.get('idempotencyKey'),
+      isFresh: !c.get('hasOwnKey'),
+      channel: OWN_CHANNEL,
+    },
     ...(confirm && { confirm: async () => true }),
     ...(modelByName !== undefined && { modelByName }),
   });

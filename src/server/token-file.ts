@@ -1,11 +1,15 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { chmod, link, lstat, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, link, lstat, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { RepriseError } from '../errors.ts';
 
 const TOKEN_BYTES = 32;
 const OPEN_TO_OTHERS = 0o077;
 const MIN_CHARS = 16;
+/** How long a token that is being written beside us is waited for. */
+const MAX_LOOKS = 50;
+const LOOK_MS = 10;
 const TOKEN = /^[\x21-\x7e]+$/;
 
 /** The token of a file, made there for its owner alone on the first start. Two servers that start at once agree. */
@@ -16,6 +20,10 @@ export async function loadTokenFile(file: string, { make }: { readonly make: boo
     const { mode } = await stat(file);
     if ((mode & OPEN_TO_OTHERS) !== 0) await chmod(file, 0o600);
     text = await readFile(file, 'utf8');
+    for (let look = 0; make && text === '' && look < MAX_LOOKS; look++) {
+      await delay(LOOK_MS);
+      text = await readFile(file, 'utf8');
+    }
   } catch (cause) {
     throw new RepriseError('CONFIG_INVALID', `cannot read the token file ${file}`, {
       details: { file, next: 'Name a file that holds a token, or leave --token-file out.' },
@@ -38,7 +46,8 @@ export function parseToken(token: string, origin: string): string {
 
 /**
  * Whole from the moment it is there: who starts beside us reads a token or makes one, never half of ours. Linked under
- * its name, so never over a token that is in use, and never through a link somebody left there.
+ * its name, so never over a token that is in use, and never through a link somebody left there. On a disk without links
+ * it is empty for a moment, which who reads it waits out.
  */
 async function makeTokenFile(file: string): Promise<void> {
   const draft = `${file}.${randomUUID()}.tmp`;
@@ -46,24 +55,32 @@ async function makeTokenFile(file: string): Promise<void> {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
     if (await isThere(file)) return;
     const token = `${randomBytes(TOKEN_BYTES).toString('base64url')}\n`;
-    await writeFile(draft, token, { flag: 'wx', mode: 0o600, flush: true });
-    await link(draft, file).catch((error: unknown) => {
-      if (codeOf(error) === 'EEXIST') return undefined;
-      if (NO_LINKS.has(codeOf(error))) return rename(draft, file);
-      throw error;
-    });
+    await writeFile(draft, token, ALONE);
+    await link(draft, file)
+      .catch((error: unknown) => {
+        // Not renamed, which would put it in the place of a token that came meanwhile.
+        if (NO_LINKS.has(codeOf(error))) return writeFile(file, token, ALONE);
+        throw error;
+      })
+      .catch((error: unknown) => {
+        if (codeOf(error) !== 'EEXIST') throw error;
+      });
   } catch (cause) {
     throw new RepriseError('CONFIG_INVALID', `cannot write the token file ${file}`, {
       details: { file, next: 'Name another with --token-file.' },
       cause,
     });
   } finally {
-    await rm(draft, { force: true });
+    // Where it could not be written it cannot be removed either, and what went wrong is told already.
+    await rm(draft, { force: true }).catch(() => undefined);
   }
 }
 
-/** What disks say that know no second name of a file. */
-const NO_LINKS: ReadonlySet<string> = new Set(['EPERM', 'ENOTSUP', 'ENOSYS']);
+/** For its owner, and never over what is there. */
+const ALONE = { flag: 'wx', mode: 0o600, flush: true } as const;
+
+/** What disks say that know no second name of a file, or systems that let nobody give one. */
+const NO_LINKS: ReadonlySet<string> = new Set(['EPERM', 'EACCES', 'ENOTSUP', 'ENOSYS']);
 
 async function isThere(file: string): Promise<boolean> {
   return lstat(file).then(

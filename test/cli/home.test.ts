@@ -150,6 +150,25 @@ describe('a home from the command line', () => {
     expect(readFileSync(file)).toEqual(damaged);
   });
 
+  test('verify names the next step for every kind of damage', { timeout }, () => {
+    using copied = copyHome();
+    const { run, place } = copied;
+    const file = (id: string): string => join(place, 'agents', 'main', 'sessions', `${id}.jsonl`);
+    rmSync(join(place, 'agents', 'main', 'sessions', 'first-1.blobs'), { recursive: true });
+    rmSync(file('first-2'));
+    rmSync(file('second'));
+    mkdirSync(file('second'));
+    const { status, stdout, stderr } = run('verify');
+    expect(status).toBe(6);
+    for (const found of ['first-1 .*missing-blob', 'first-2 .*missing-lines', 'second .*not-a-file'])
+      expect(stdout).toMatch(new RegExp(found));
+    expect(stderr).toContain('Put the blob back from a backup, or "reprise repair first-1"');
+    expect(stderr).toContain('"reprise repair first-2" goes on with what can be read');
+    expect(stderr).toContain('the transcript of second should');
+    const fixed = JSON.parse(run('repair', 'first-1', '--json').stdout) as { repaired: string };
+    expect(run('verify', fixed.repaired).status).toBe(0);
+  });
+
   test('a cut transcript: show and verify say which lines are lost, and the session goes on', {
     timeout,
   }, async () => {
@@ -173,6 +192,8 @@ describe('a home from the command line', () => {
         /kept[\s\S]*lines 3 to 3 are lost: cut from outside[\s\S]*later/,
       );
       expect(at('verify')).toMatchObject({ status: 1, stdout: expect.stringContaining('lost-lines') });
+      // It has gone on already, with all that can be read: it keeps its key.
+      expect(at('repair', 's1')).toMatchObject({ status: 2, stdout: '' });
       // Of another tool: one lock of a live process, one that was left behind.
       writeFileSync(
         `${file}.lock`,

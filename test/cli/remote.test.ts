@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -48,6 +48,24 @@ function run(args: readonly string[], input?: string): Ran {
   const env = { REPRISE_URL: server.url, REPRISE_TOKEN_FILE: server.tokenFile, HOME: join(home, 'nobody') };
   return reprise(args, { env, ...(input !== undefined && { input }) });
 }
+
+test('a session the server cannot read does not keep its other sums from being told, and what lacks is said', {
+  timeout,
+}, () => {
+  const file = join(home, 'agents', 'main', 'sessions', 'elsewhere.jsonl');
+  renameSync(file, `${file}.away`);
+  mkdirSync(file);
+  try {
+    const { status, stdout, stderr } = run(['stats', '--by', 'model', '--json']);
+    expect(status).toBe(0);
+    expect(JSON.parse(stdout).data).toEqual([expect.objectContaining({ name: 'offline:offline', calls: 2 })]);
+    expect(stderr).toContain('This is not everything');
+  } finally {
+    rmdirSync(file);
+    renameSync(`${file}.away`, file);
+  }
+  expect(run(['stats', '--by', 'model']).stderr).not.toContain('not everything');
+});
 
 test('sums up what the models of a server used, in one of its periods', { timeout }, () => {
   const day = new Date().toISOString().slice(0, 10);

@@ -9,6 +9,8 @@ import { PastedText } from '../../src/cli/repl/pasted-text.ts';
 import { Tint } from '../../src/cli/repl/tint.ts';
 import type { SessionRecord } from '../../src/index.ts';
 
+fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
+
 const marked = (): Tint => new Tint((format, text) => `<${format}>${text}</>`);
 
 describe('the text of a model', () => {

@@ -6,6 +6,8 @@ import { describe, expect, test } from 'vitest';
 import { ConfigHome } from '../support/config-home.ts';
 import { treeOf, valueAt } from '../support/config-samples.ts';
 
+fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
+
 interface Case {
   readonly path: string;
   readonly flag?: string;

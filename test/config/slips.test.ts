@@ -7,6 +7,8 @@ import { parseJson } from '../../src/config/parse-json.ts';
 import { RepriseError } from '../../src/errors.ts';
 import { ConfigHome } from '../support/config-home.ts';
 
+fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
+
 interface Told {
   readonly code: string;
   readonly message: string;

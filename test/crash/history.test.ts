@@ -3,6 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { type Attempt, createHistory, type History, textOf } from '../../src/testing/crash/history.ts';
 import { assertClean, judgeHistory, type SeenEntry } from '../../src/testing/crash/judge.ts';
 
+fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
+
 const HEADER: SeenEntry = { seq: 1, entry: { type: 'session' } };
 const OK = (firstSeq: number, lastSeq: number) => ({ n: 1, ok: true, firstSeq, lastSeq }) as const;
 const REFUSED = { n: 1, ok: false, outcome: 'none' } as const;

@@ -1,5 +1,9 @@
-import { describe, expect, test } from 'vitest';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Session, Store } from '../../src/index.ts';
+import { openJsonlStore } from '../../src/store/jsonl/open.ts';
 import { KEY, type Opened, openEngine, scripted } from '../support/engine.ts';
 
 /** What a reset leaves behind: the new session has its parent and its reason, the old one knows the new. */
@@ -111,5 +115,21 @@ describe('S8 the undo of a reset', () => {
     await store.purge(next.id);
     expect(await session.undo()).toEqual({ undone: null });
     expect(await activeId(store)).toBe(last);
+  });
+
+  test('an old session whose transcript cannot be read keeps no turn of the new one from being taken back', async () => {
+    const home = await mkdtemp(join(tmpdir(), 'reprise-unread-'));
+    onTestFinished(() => rm(home, { recursive: true }));
+    await using at = await openEngine(scripted(['one', 'two']), { store: await openJsonlStore({ home }) });
+    await at.session.send('a').result;
+    const next = await afterReset(at);
+    await next.send('b').result;
+    const file = join(home, 'agents', 'main', 'sessions', `${at.session.id}.jsonl`);
+    await rm(file);
+    await mkdir(file);
+    await expect(at.session.history()).rejects.toMatchObject({ code: 'STORE_FAILED' });
+    expect(await next.undo({ idempotencyKey: 'k1' })).toEqual({ undone: 'turn' });
+    expect(await next.undo({ idempotencyKey: 'k1' })).toEqual({ undone: 'turn' });
+    expect((await next.context()).messages).toBe(0);
   });
 });

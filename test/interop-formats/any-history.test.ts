@@ -14,6 +14,8 @@ import { openSource } from '../../src/interop/import/detect.ts';
 import type { SessionDocument } from '../../src/interop/session-document.ts';
 import { type History, histories, historyBytes } from '../support/histories.ts';
 
+fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
+
 let folder = '';
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'reprise-any-'));

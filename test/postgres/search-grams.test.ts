@@ -2,6 +2,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { addGrams, queryGrams } from '../../src/store/postgres/search-grams.ts';
 
+fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
+
 const text = fc.string({
   unit: fc.oneof(
     fc.constantFrom(...'abc _.=>(){}'),

@@ -1,5 +1,5 @@
-import { describe, expect, test } from 'vitest';
-import type { Store } from '../../src/index.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { RepriseError, type Store } from '../../src/index.ts';
 import { openMemoryStore } from '../../src/store/memory/open.ts';
 import { scripted } from '../support/engine.ts';
 import { type Answer, startServer, type TestServer } from '../support/http.ts';
@@ -109,6 +109,12 @@ const STEPS: readonly StepCase[] = [
   },
   { name: '/pin', step: 'command', body: () => ({ command: '/pin last' }) },
   { name: '/unpin all', step: 'command', body: () => ({ command: '/unpin all' }), before: pinned },
+  {
+    name: '/unpin',
+    step: 'command',
+    body: async ({ store, id }) => ({ command: `/unpin ${await userEntry(store, id, 'hello')}` }),
+    before: pinned,
+  },
 ];
 
 describe('a step that is sent again to another server with its key', () => {
@@ -141,6 +147,37 @@ describe('a step that is sent again to another server with its key', () => {
     const { leaf } = await store.get(id);
     expect((await post(two, id, step, body)).status).toBe(200);
     expect((await store.get(id)).leaf).toBe(leaf);
+  });
+
+  test.each(['/pin last', '/unpin all', '/unpin'])(
+    '%s tells what was pinned then, whatever was said and pinned since',
+    async (command) => {
+      await using at = await openTwo();
+      const { store, id, one, two } = at;
+      if (command !== '/pin last') await pinned(at);
+      const entryId = await userEntry(store, id, 'hello');
+      const asked = { command: command === '/unpin' ? `/unpin ${entryId}` : command };
+      const first = await post(one, id, 'command', asked);
+      await (await two.reprise.session({ id })).send('in between').result;
+      await post(one, id, 'pin', { entryId: await userEntry(store, id, 'in between') }, 'k2');
+      const taken = await lines(store, id);
+      const second = await post(two, id, 'command', asked);
+      expect(saidOf(second)).toEqual(saidOf(first));
+      expect(await lines(store, id)).toBe(taken);
+    },
+  );
+
+  test('a pin is not refused for what was pinned since, but for another entry', async () => {
+    await using at = await openTwo(['hello', 'again']);
+    const { store, id, one, two } = at;
+    const [hello, again] = [await userEntry(store, id, 'hello'), await userEntry(store, id, 'again')];
+    const first = await post(one, id, 'pin', { entryId: hello });
+    // By a tool that knows no limit.
+    const long = { entryId: again, text: 'long '.repeat(400_000) };
+    await store.append(id, [{ type: 'custom', customType: 'reprise.pin', data: long }]);
+    expect(saidOf(await post(two, id, 'pin', { entryId: hello }))).toEqual(saidOf(first));
+    expect((await post(two, id, 'pin', { entryId: hello }, 'k2')).json.code).toBe('LIMIT_EXCEEDED');
+    expect((await post(two, id, 'pin', { entryId: again })).json.code).toBe('KEY_REUSED');
   });
 
   test('at both at once is taken once', async () => {
@@ -200,6 +237,69 @@ describe('a reset that is asked for again at another server', () => {
     expect((await store.active(MAIN))?.id).toBe(fresh);
     expect([await lines(store, id), await lines(store, fresh)]).toEqual([old, now]);
   });
+});
+
+test('a key the server made itself is not looked for: nobody can have sent it before', async () => {
+  await using at = await openTwo();
+  const { store, id, one } = at;
+  using read = vi.spyOn(store, 'read');
+  const searches = (): number =>
+    read.mock.calls.filter(([, range]) => range?.direction === 'backward').length;
+  const path = `/api/agents/main/sessions/${id}/compact`;
+  const keyless = await one.ask(path, { method: 'POST', body: {} });
+  expect([keyless.status, searches()]).toEqual([200, 0]);
+  await post(one, id, 'compact', {}, 'of-the-client');
+  expect(searches()).toBeGreaterThan(0);
+});
+
+test('/undo and /redo of a reset lead to the same session at another server, also when the key moved on', async () => {
+  await using at = await openTwo();
+  const { store, id, one, two } = at;
+  const fresh = (await one.reprise.renew(MAIN)).id;
+  const undone = await post(one, fresh, 'command', { command: '/undo' }, 'back');
+  expect(undone.json['sessionId']).toBe(id);
+  expect(saidOf(await post(two, fresh, 'command', { command: '/undo' }, 'back'))).toEqual(saidOf(undone));
+  const redone = await post(one, id, 'command', { command: '/redo' }, 'forth');
+  expect(redone.json['sessionId']).toBe(fresh);
+  expect(saidOf(await post(two, id, 'command', { command: '/redo' }, 'forth'))).toEqual(saidOf(redone));
+  expect(saidOf(await post(two, fresh, 'command', { command: '/undo' }, 'back'))).toEqual(saidOf(undone));
+  expect((await store.active(MAIN))?.id).toBe(fresh);
+});
+
+test('a copy stays as it was made, also when it ended with a full batch and the source went on', async () => {
+  await using at = await openTwo([]);
+  const { store, id, one, two } = at;
+  const message = { role: 'user', content: 'one of a hundred' };
+  for (let i = 0; i < 100; i++) await store.append(id, [{ type: 'message', message }]);
+  const made = (await post(one, id, 'fork', {})).json.session.id;
+  const copied = await lines(store, made);
+  await (await one.reprise.session({ id })).send('later').result;
+  expect((await post(two, id, 'fork', {})).json.session.id).toBe(made);
+  expect(await lines(store, made)).toBe(copied);
+});
+
+test('a copy that failed halfway is finished as it was begun, whatever was said since', async () => {
+  await using at = await openTwo([]);
+  const { store, id, one, two } = at;
+  const said = { type: 'message', message: { role: 'user', content: 'one of many' } };
+  for (let i = 0; i < 3; i++)
+    await store.append(
+      id,
+      Array.from({ length: 50 }, () => said),
+    );
+  {
+    const { append } = store;
+    using failing = vi.spyOn(store, 'append');
+    failing.mockImplementation(async (to, entries, options) => {
+      if (options?.key === 'copy-1') throw new RepriseError('STORE_BUSY', 'not now');
+      return append.call(store, to, entries, options);
+    });
+    expect((await post(one, id, 'fork', {})).status).toBe(503);
+  }
+  await (await one.reprise.session({ id })).send('later').result;
+  const { session } = (await post(two, id, 'fork', {})).json;
+  expect(await store.get(session.id)).toMatchObject({ messageCount: 150, parentId: id });
+  expect(await lines(store, session.id)).not.toContain('later');
 });
 
 test('a copy that is asked for again at another server is one copy, by its route and as a command', async () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { resolveRef } from '../../engine/ref.ts';
 import { repairedText, repairSession } from '../../engine/repair.ts';
 import { RepriseError } from '../../errors.ts';
-import type { VerifyStatus } from '../../store/store.ts';
+import type { VerifyFinding, VerifyStatus } from '../../store/store.ts';
 import { homeOf, openHome, openHomeWith } from '../home.ts';
 import type { Options } from '../options.ts';
 import { escapeForTerminal, print, printPage, say } from '../print.ts';
@@ -22,11 +22,34 @@ export async function verify(ref: string | undefined, options: Options): Promise
       print(`${session} at byte ${offset}: ${kind}, ${escapeForTerminal(detail)}`);
     }
     print(status);
-    const damaged = findings.find(({ kind }) => kind === 'corrupt');
-    if (damaged !== undefined)
-      say(`"reprise repair ${damaged.session}" goes on with what can be read of it; the old one is kept.`);
+    for (const step of nextSteps(findings)) say(step);
   }
   return VERIFY_EXIT[status];
+}
+
+const goOn = (id: string): string =>
+  `"reprise repair ${id}" goes on with what can be read of it; the old one is kept.`;
+const goOnWithout = (id: string): string =>
+  `Put the blob back from a backup, or "reprise repair ${id}" goes on without it; the old one is kept.`;
+
+/** What to do about each kind of damage. */
+const NEXT_STEPS: Readonly<Record<string, (id: string) => string>> = {
+  corrupt: goOn,
+  'missing-lines': goOn,
+  'missing-blob': goOnWithout,
+  'corrupt-blob': goOnWithout,
+  'not-a-file': (id) =>
+    `Something else stands where the transcript of ${id} should: put the file back, or restore a backup.`,
+};
+
+/** Once for each kind of step, by the first session that wants it: a home may have thousands. */
+function nextSteps(findings: readonly VerifyFinding[]): string[] {
+  const steps = new Map<unknown, string>();
+  for (const { kind, session } of findings) {
+    const step = NEXT_STEPS[kind];
+    if (step !== undefined && !steps.has(step)) steps.set(step, step(session));
+  }
+  return [...steps.values()];
 }
 
 /** `reprise locks`: who holds what. */

@@ -10,6 +10,8 @@ import { rowJson, type StatsQuery, type StatsRow, showTables } from './stats-tab
 
 /** A server that has not read every line yet is asked again so often. */
 const AGAIN_MS = 250;
+/** So many answers in a row that bring it no nearer to the end: it waits for a session that cannot be read. */
+const PATIENCE = 8;
 
 /** The sums of a server: it has them for a period, 30 days unless one is given, and what it stores for all agents alone. */
 export async function remoteStats(
@@ -20,14 +22,9 @@ export async function remoteStats(
   await using backend = await openRemoteBackend(url, options);
   const { client } = backend;
   const query = { ...(since !== '' && { from: since }), ...(agentId !== undefined && { agentId }) };
-  let told = await client.usage(query);
-  {
-    using progress = new Progress('reading lines');
-    for (; !told.complete; told = await client.usage(query)) {
-      progress.show(told.progress?.done ?? 0, told.progress?.total ?? 1);
-      await delay(AGAIN_MS);
-    }
-  }
+  const told = await allThatCanBeTold(() => client.usage(query));
+  if (!told.complete)
+    say('This is not everything: the server cannot read some sessions. There, "reprise verify" names them.');
   const rows = rowsOf(told).filter(({ by }) => tables.includes(by));
   const { sessions, bytes } = await client.stats();
   const { from, to } = told;
@@ -39,6 +36,24 @@ export async function remoteStats(
   if (since === '') say(`from ${from} to ${to}; --days names another period`);
   showTables(tables, rows);
   print(style('dim', `${count(sessions)} sessions with ${count(bytes)} bytes of transcripts in all`));
+}
+
+async function allThatCanBeTold(ask: () => Promise<UsageOverview>): Promise<UsageOverview> {
+  using progress = new Progress('reading lines');
+  let told = await ask();
+  let least = Number.POSITIVE_INFINITY;
+  for (let inVain = 0; !told.complete && inVain < PATIENCE; told = await ask()) {
+    const { done, total } = told.progress ?? { done: 0, total: 0 };
+    progress.show(done, total || 1);
+    // What is left, not what is done: on a server that is spoken to, both figures change with every answer.
+    const left = total - done;
+    if (total > 0 && left < least) {
+      least = left;
+      inVain = 0;
+    } else inVain++;
+    await delay(AGAIN_MS);
+  }
+  return told;
 }
 
 function rowsOf({ days, agents, models }: UsageOverview): StatsRow[] {

@@ -1,4 +1,4 @@
-import { oneLine } from '../../engine/commands/command-context.ts';
+import { labelOf } from '../../engine/commands/command-context.ts';
 import { entryNamed } from '../../engine/commands/read-entries.ts';
 import { sessionName } from '../../engine/commands/session-line.ts';
 import { stopText } from '../../engine/stop-session.ts';
@@ -9,8 +9,6 @@ import { openBackend } from '../backend.ts';
 import { openLocalBackend } from '../local-backend.ts';
 import { type Options, textOption } from '../options.ts';
 import { escapeForTerminal, print, say } from '../print.ts';
-
-const MAX_LABEL = 100;
 
 /** What was done: for programs as JSON, for people as a word about it. */
 function tell(options: Options, result: object, text: string): void {
@@ -27,7 +25,7 @@ function named(session: Named): string {
 
 /** `reprise rename <ref> <label>` */
 export async function rename(ref: string, words: string, options: Options): Promise<void> {
-  const label = oneLine(words, MAX_LABEL);
+  const label = labelOf(words);
   if (label === '')
     throw new RepriseError('INVALID_INPUT', 'a label has at least one letter', {
       details: { next: 'Write: reprise rename <ref> <label>' },

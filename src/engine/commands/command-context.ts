@@ -24,7 +24,7 @@ export interface CommandContext {
   /** As the engine finds models by name. Without it no model can be chosen here. */
   readonly modelByName?: (name: string) => Model | undefined | Promise<Model | undefined>;
   /** Of a surface whose requests may be sent again, and where it says it: what is accepted for it is accepted once. */
-  readonly request?: { readonly idempotencyKey: string; readonly channel: string };
+  readonly request?: Keyed & { readonly idempotencyKey: string; readonly channel: string };
   readonly now?: () => Date;
 }
 
@@ -48,14 +48,11 @@ export interface CommandResult extends CommandAnswer {
 
 export type CommandHandler = (args: string, context: CommandContext) => Promise<CommandAnswer>;
 
-/** For what is done once however often the request for it is sent; several of one request need a name each. */
-export function keyOf(
-  { request }: { readonly request?: CommandContext['request'] | undefined },
-  part?: string,
-): Keyed {
+/** For what is done once however often the request for it is sent. */
+export function keyOf({ request }: { readonly request?: CommandContext['request'] | undefined }): Keyed {
   if (request === undefined) return {};
-  const { idempotencyKey } = request;
-  return { idempotencyKey: part === undefined ? idempotencyKey : `${idempotencyKey} ${part}` };
+  const { idempotencyKey, isFresh } = request;
+  return { idempotencyKey, isFresh };
 }
 
 /** What waits or runs in the session. Commands pass the queue: the row of the one that asks is no turn. */

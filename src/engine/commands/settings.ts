@@ -2,9 +2,11 @@ import type { Pin } from '../../compaction/pins.ts';
 import { RepriseError } from '../../errors.ts';
 import type { SessionRecord } from '../../store/store.ts';
 import type { JsonObject } from '../../transcript/json.ts';
+import { earlierKey, type Keyed, pinsTold } from '../keyed-request.ts';
+import type { Session } from '../session.ts';
 import { QUEUE_DROPS, QUEUE_MODES, type QueueSettings } from '../session-settings.ts';
 import { type CommandHandler, keyOf, labelOf, oneLine, refuse } from './command-context.ts';
-import { entryNamed } from './read-entries.ts';
+import { entryNamed, readEntries } from './read-entries.ts';
 
 const PIN_CHARS = 100;
 
@@ -74,19 +76,34 @@ export function queueText({ mode, debounceMs, cap, drop }: QueueSettings): strin
 
 export const pin: CommandHandler = async (args, { session, request }) => {
   if (args === '') return { text: pinsText(await session.pins()) };
-  return { text: pinsText(await session.pin(await entryNamed(session, args), keyOf({ request }))) };
+  const keyed = keyOf({ request });
+  // What "last" means, and what is pinned, may have changed since the first try.
+  const told = await toldBefore(session, 'pin', keyed);
+  return { text: pinsText(told ?? (await session.pin(await entryNamed(session, args), keyed))) };
 };
 
 export const unpin: CommandHandler = async (args, { session, request }) => {
   const pins = await session.pins();
   if (args === '') throw refuse('/unpin wants an entry', `Write: /unpin <entry>\n${pinsText(pins)}`);
+  const keyed = keyOf({ request });
+  const told = await toldBefore(session, 'unpin', keyed);
+  if (told !== undefined) return { text: pinsText(told) };
   const isAll = args.toLowerCase() === 'all';
   const gone = pins.filter(({ entryId }) => isAll || entryId.startsWith(args));
-  if (gone.length === 0 && !isAll) throw refuse(`nothing pinned is called "${args}"`, pinsText(pins));
+  if (gone.length === 0 && isAll) return { text: pinsText(pins) };
+  if (gone.length === 0) throw refuse(`nothing pinned is called "${args}"`, pinsText(pins));
   if (gone.length > 1 && !isAll) throw refuse(`"${args}" fits ${gone.length} pins`, pinsText(gone));
-  for (const { entryId } of gone) await session.unpin(entryId, keyOf({ request }, entryId));
-  return { text: pinsText(await session.pins()) };
+  const ids = gone.map(({ entryId }) => entryId);
+  return { text: pinsText(await session.unpin(ids, keyed)) };
 };
+
+async function toldBefore(
+  session: Session,
+  asked: 'pin' | 'unpin',
+  keyed: Keyed,
+): Promise<readonly Pin[] | undefined> {
+  return earlierKey(keyed) === undefined ? undefined : pinsTold(await readEntries(session), asked, keyed);
+}
 
 function pinsText(pins: readonly Pin[]): string {
   if (pins.length === 0) return 'Nothing is pinned. /history shows the ids /pin takes.';

@@ -9,26 +9,21 @@ import {
 } from './command-context.ts';
 
 export const undo: CommandHandler = async (args, context) =>
-  stepped(context, {
-    step: () => context.session.undo({ anyway: args.toLowerCase() === 'anyway', ...keyOf(context) }),
+  stepped(await context.session.undo({ anyway: args.toLowerCase() === 'anyway', ...keyOf(context) }), {
     done: 'Took back',
     verb: 'undo',
   });
 
 export const redo: CommandHandler = async (_args, context) =>
-  stepped(context, { step: () => context.session.redo(keyOf(context)), done: 'Brought back', verb: 'redo' });
+  stepped(await context.session.redo(keyOf(context)), { done: 'Brought back', verb: 'redo' });
 
-async function stepped(
-  { reprise, session }: CommandContext,
-  how: { readonly step: () => Promise<UndoResult>; readonly done: string; readonly verb: string },
-): Promise<CommandAnswer> {
-  const { active } = await session.record();
-  const { undone } = await how.step();
-  if (undone === null) return { text: `Nothing to ${how.verb}.` };
-  const text = `${how.done} the last ${undone}.`;
-  // A reset that is taken back leaves this session: its key stands for another one again.
-  const now = active ? await reprise.store.active(session.key) : undefined;
-  return now === undefined || now.id === session.id ? { text } : { text, sessionId: now.id };
+/** A reset that is taken back leaves this session; where its key went is told by the step, whoever has it by now. */
+function stepped(
+  { undone, sessionId }: UndoResult,
+  { done, verb }: { readonly done: string; readonly verb: string },
+): CommandAnswer {
+  if (undone === null) return { text: `Nothing to ${verb}.` };
+  return { text: `${done} the last ${undone}.`, ...(sessionId !== undefined && { sessionId }) };
 }
 
 /** Whoever says stop wants silence: what waits is not answered either, and no child comes back with a result. */

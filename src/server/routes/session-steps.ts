@@ -126,5 +126,5 @@ export function registerSessionSteps(app: ServerApp, context: ServerContext): vo
 
 /** Also one that was made for it: its answer tells it, and whoever asks again may say it. */
 function keyOf(c: Context<ServerEnv>): Keyed {
-  return { idempotencyKey: c.get('idempotencyKey') };
+  return { idempotencyKey: c.get('idempotencyKey'), isFresh: !c.get('hasOwnKey') };
 }
