@@ -111,7 +111,7 @@ describe.skipIf(!supported)(
       told(`T01 blobs, strays left by call: ${seen.join(', ')}`);
       // Two blobs of a write, a sync and a rename each, and the folder's own sync, before and after each.
       expect(seen).toHaveLength(14);
-    }, 120_000);
+    }, 300_000);
 
     test.each([
       ['T03 a full disk', ALL_WRITES, 'enospc', 'STORE_FULL'],

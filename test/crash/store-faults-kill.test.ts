@@ -67,7 +67,7 @@ describe.skipIf(!supported)(title, () => {
       told(`T01 ${store}: ${JSON.stringify(totals)}, lost 0, duplicated 0`);
       expect(totals.faults).toBeGreaterThan(5);
     },
-    LONG ? 3_600_000 : 120_000,
+    LONG ? 3_600_000 : 300_000,
   );
 
   test.each([

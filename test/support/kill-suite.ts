@@ -7,6 +7,7 @@ import {
 import { appendCommand, createHistory } from '../../src/testing/crash/history.ts';
 import { assertClean, judgeHistory, readSession, type SeenEntry } from '../../src/testing/crash/judge.ts';
 import { crashRounds } from '../../src/testing/crash/nemesis.ts';
+import { replay } from './replay.ts';
 import { say, SESSION as session } from './store-faults.ts';
 
 export interface KillSuiteOptions {
@@ -87,13 +88,28 @@ export function testKills({ options, rounds, records, onIntact = () => undefined
       details: { holder: expect.anything() },
     });
     await a.send({ op: 'release', id: 's' });
-    // So short that its time is soon over; on a machine that stands still it may be before the stop.
-    const old = await a.send({ op: 'lease', id: 's', ttlMs: 1000 });
-    const first = { op: 'append', id: 's', epoch: old['epoch'], ...say('from a') };
-    expect(await a.send(first)).toMatchObject({ ok: true });
-    a.kill('SIGSTOP');
-    const { epoch } = await b.send({ op: 'lease', id: 's', ttlMs: 60_000, waitMs: 20_000 });
-    expect(epoch).toBeGreaterThan(Number(old['epoch']));
+    const said: string[] = [];
+    let first: Parameters<DriverProcess['send']>[0] = { op: 'append' };
+    let epoch: unknown;
+    await replay('a holder that is stopped while it writes nothing', async () => {
+      // So short that its time is soon over; on a machine that stands still it may be before the stop.
+      const old = await a.send({ op: 'lease', id: 's', ttlMs: 1000 });
+      first = { op: 'append', id: 's', epoch: old['epoch'], ...say('from a') };
+      expect(await a.send(first)).toMatchObject({ ok: true });
+      said.push('from a');
+      a.kill('SIGSTOP');
+      const taken = await b.send({ op: 'lease', id: 's', ttlMs: 60_000, waitMs: 20_000 });
+      // Stopped inside of a transaction it keeps everybody out, which is another story (T26).
+      if (taken['code'] === 'STORE_BUSY') {
+        a.kill('SIGCONT');
+        await a.send({ op: 'release', id: 's' });
+        return false;
+      }
+      expect(taken).toMatchObject({ ok: true });
+      expect(taken['epoch']).toBeGreaterThan(Number(old['epoch']));
+      epoch = taken['epoch'];
+      return true;
+    });
     const next = { op: 'append', id: 's', epoch, ...say('from b') };
     expect(await b.send(next)).toMatchObject({ ok: true });
     a.kill('SIGCONT');
@@ -105,7 +121,7 @@ export function testKills({ options, rounds, records, onIntact = () => undefined
     });
     expect(await b.send({ ...next, ...say('from b again') })).toMatchObject({ ok: true });
     const texts = (await readSession(b, 's')).flatMap(({ entry }) => textOf(entry));
-    expect(texts).toEqual(['from a', 'from b', 'from b again']);
+    expect(texts).toEqual([...said, 'from b', 'from b again']);
     for (const driver of [a, b]) expect(await driver.stop()).toMatchObject({ code: 0 });
   });
 }
