@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { entriesOf } from '../../src/engine/inbound.ts';
 import type { SpawnRequest } from '../../src/index.ts';
 import { openMemoryStore } from '../../src/store/memory/open.ts';
 import { KEY } from '../support/engine.ts';
@@ -232,7 +233,10 @@ describe('a result', () => {
     const body = { text: 'crash', run };
     const { inboxId, sessionId } = await store.inbox.receive({ sessionKey, source: 'subagent', body });
     const lease = await store.lease(sessionId);
-    for (let i = 0; i < 3; i++) await store.inbox.take(sessionId, { epoch: lease.epoch, orphans: true });
+    const { epoch } = lease;
+    for (let i = 0; i < 3; i++) await store.inbox.take(sessionId, { epoch, orphans: true });
+    // Each of them died when it had been said.
+    await store.append(sessionId, entriesOf(await store.inbox.get(inboxId)), { key: inboxId, epoch });
     await lease.release();
     await using at = await openFamily(obedient(), { store });
     await at.reprise.idle();
