@@ -4,6 +4,7 @@ import type { Store, StoredEntry } from '../store/store.ts';
 import type { Entry } from '../transcript/entry.ts';
 import { isObject } from '../transcript/json.ts';
 import { sealPlace } from '../transcript/seal.ts';
+import { newestFirst } from './read-history.ts';
 
 /** Of whoever asks for something: a second try with it, in whichever process, does nothing and is told the same. */
 export interface Keyed {
@@ -28,8 +29,6 @@ export function earlierKey({ idempotencyKey, isFresh = false }: Keyed): string |
   return idempotencyKey === undefined || isFresh ? undefined : requestKey(idempotencyKey);
 }
 
-const PAGE = 200;
-
 /**
  * The line a request has left in a session, looked for from the end. `isBefore`: it cannot stand before this entry.
  * Undefined: it has left none.
@@ -40,18 +39,11 @@ export async function findRequested(
   key: string,
   isBefore: (entry: Entry) => boolean = () => false,
 ): Promise<StoredEntry | undefined> {
-  for (let from: number | undefined; ; ) {
-    const range = { limit: PAGE, direction: 'backward', ...(from !== undefined && { from }) } as const;
-    const { entries, hasMore } = await store.read(sessionId, range);
-    const newestFirst = [...entries].sort((a, b) => b.seq - a.seq);
-    for (const stored of newestFirst) {
-      if (stored.entry.seal?.k === key) return stored;
-      if (isBefore(stored.entry as Entry)) return undefined;
-    }
-    const oldest = newestFirst.at(-1);
-    if (!hasMore || oldest === undefined || oldest.seq <= 1) return undefined;
-    from = oldest.seq - 1;
+  for await (const stored of newestFirst(store, sessionId)) {
+    if (stored.entry.seal?.k === key) return stored;
+    if (isBefore(stored.entry as Entry)) return undefined;
   }
+  return undefined;
 }
 
 /**

@@ -4,6 +4,7 @@ import { answeredCall, callsOf, contentText } from '../transcript/content.ts';
 import { customData, type Entry } from '../transcript/entry.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
 import type { ErrorEvent } from './events.ts';
+import { newestFirst } from './read-history.ts';
 import type { Tool } from './tools/tool.ts';
 import type { TurnEnd } from './turn.ts';
 
@@ -103,16 +104,9 @@ export function callMark(inboxId: string, names: readonly string[]): NewEntry {
 
 /** Where the last turn of another message ended; 1, the header, where there was none. */
 export async function lastTurnEnd(store: Store, sessionId: string, inboxId: string): Promise<number> {
-  for (let from: number | undefined; ; ) {
-    const range = { limit: PAGE, direction: 'backward', ...(from !== undefined && { from }) } as const;
-    const { entries, hasMore } = await store.read(sessionId, range);
-    const newestFirst = [...entries].sort((a, b) => b.seq - a.seq);
-    const ended = newestFirst.find(({ entry }) => (endedTurn(entry) ?? inboxId) !== inboxId);
-    if (ended !== undefined) return ended.seq;
-    const oldest = newestFirst.at(-1);
-    if (!hasMore || oldest === undefined || oldest.seq <= 1) return 1;
-    from = oldest.seq - 1;
-  }
+  for await (const { entry, seq } of newestFirst(store, sessionId))
+    if ((endedTurn(entry) ?? inboxId) !== inboxId) return seq;
+  return 1;
 }
 
 /** Whether an append with this key is behind `afterSeq`. */
