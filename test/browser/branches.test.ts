@@ -250,8 +250,9 @@ describe('I-76 where a conversation branches', () => {
     });
     await sayInstead(page, 0, 'tell me more');
     await heard.promise;
-    await page.unroute('**/chat');
+    // Let through no sooner: a request that is still held back would reach the server, and the page would learn.
     await page.reload();
+    await page.unroute('**/chat');
     await answers(page).getByText('two').waitFor();
     await page.getByText('Editing: what was there stays as a branch').waitFor();
     const field = page.getByLabel('Message', { exact: true });
