@@ -1,23 +1,13 @@
 /** `npm run check`, which is what `npm test` runs: everything that must hold before anything lands. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findChromium } from '../test/browser/support/browser.ts';
-import { runSteps, type Step } from './steps.ts';
+import { runSteps } from './steps.ts';
+import { suite } from './suite.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'reprise-check-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
-
-/** One suite of tests, with its own report, so that the closing line can count them all. */
-function suite(
-  name: string,
-  budgetSeconds: number,
-  args: readonly string[],
-): Step & { readonly report: string } {
-  const report = join(folder, `${name.replaceAll(' ', '-')}.json`);
-  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-  return { name, budgetSeconds, command: ['vitest', 'run', ...args, ...reporters], report };
-}
 
 /** The conformance suite on each of our stores. */
 const STORE_SUITE = 'test/store/*-store.test.ts';
@@ -37,18 +27,19 @@ const outside = [...apart.map((folder) => `${folder}/**`), STORE_SUITE].flatMap(
 const hasBrowser = findChromium() !== undefined || process.env['CI'] !== undefined;
 
 const suites = [
-  suite('unit and property tests', 180, outside),
-  suite('engine', 90, ['test/engine']),
-  suite('surfaces', 150, SURFACES),
-  ...(hasBrowser ? [suite('browser', 120, ['test/browser'])] : []),
+  suite('unit and property tests', 180, outside, folder),
+  suite('engine', 90, ['test/engine'], folder),
+  suite('surfaces', 150, SURFACES, folder),
+  ...(hasBrowser ? [suite('browser', 120, ['test/browser'], folder)] : []),
   suite(
     'store suite',
     90,
     ['memory', 'sqlite', 'jsonl'].map((kind) => STORE_SUITE.replace('*', kind)),
+    folder,
   ),
-  suite('PostgreSQL', 180, POSTGRES),
-  suite('simulation', 120, ['test/simulation']),
-  suite('crash tests', 240, ['test/crash']),
+  suite('PostgreSQL', 180, POSTGRES, folder),
+  suite('simulation', 120, ['test/simulation'], folder),
+  suite('crash tests', 240, ['test/crash'], folder),
 ];
 runSteps([
   { name: 'lint and format', command: ['biome', 'ci', '.'], budgetSeconds: 20 },
@@ -58,17 +49,15 @@ runSteps([
   ...suites,
 ]);
 
-let [passed, failed, skipped] = [0, 0, 0];
-for (const { report } of suites) {
-  const counts = JSON.parse(readFileSync(report, 'utf8')) as {
-    numPassedTests: number;
-    numFailedTests: number;
-    numPendingTests: number;
-  };
-  passed += counts.numPassedTests;
-  failed += counts.numFailedTests;
-  skipped += counts.numPendingTests;
-}
-console.log(`\n${passed} passed, ${failed} failed, ${skipped} skipped (each says why)`);
+const outcomes = suites.map(({ outcome }) => outcome());
+// Steps stop at what fails twice, so all of these passed the second time.
+const unsteady = outcomes.flatMap(({ failed }) => failed);
+const passed = outcomes.reduce((sum, one) => sum + one.passed, unsteady.length);
+const skipped = outcomes.reduce((sum, one) => sum + one.skipped, 0);
+console.log(`\n${passed} passed, 0 failed, ${skipped} skipped (each says why), ${unsteady.length} unsteady`);
+for (const { file, test } of unsteady)
+  console.log(
+    `unsteady (failed, then passed by itself; a bug of the test or of what it tests): ${file}: ${test}`,
+  );
 if (!hasBrowser)
   console.log('left out: the tests of the page in a browser. They need Chromium (apt-get install chromium).');
