@@ -31,7 +31,7 @@ const options = (): DriverOptions => ({
 
 describe('processes on one database', () => {
   testKills({ options, rounds: ROUNDS, records: 4 });
-  testContention(options, { messages: 100 });
+  testContention(options, { short: 100 });
 });
 
 describe('T41 a holder that ends in the middle', () => {
