@@ -234,7 +234,11 @@ export const SETTINGS: readonly Setting[] = [
   { path: 'server.limits.headerBytes', otherwise: '16 KiB', about: 'Of the headers of a request.' },
   { path: 'server.limits.headersTimeoutMs', otherwise: '10000', about: 'For the headers to arrive.' },
   { path: 'server.limits.requestTimeoutMs', otherwise: '60000', about: 'For the whole request to arrive.' },
-  { path: 'server.limits.keepAliveMs', otherwise: '5000', about: 'How long an idle connection stays open.' },
+  {
+    path: 'server.limits.keepAliveMs',
+    otherwise: '75000',
+    about: 'How long an idle connection stays open; longer than a proxy keeps its own.',
+  },
   { path: 'server.limits.badTokens', otherwise: '30', about: 'Wrong tokens in a minute from one address.' },
   {
     path: 'server.limits.requestsPerMinute',

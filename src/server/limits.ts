@@ -19,6 +19,7 @@ export interface ServerLimits {
   readonly headersTimeoutMs: number;
   /** For the whole request to arrive. */
   readonly requestTimeoutMs: number;
+  /** Of an idle connection. Longer than a proxy keeps its own (60 s are common): the one who sends shall be the one who leaves. */
   readonly keepAliveMs: number;
   /** So many wrong tokens in a minute from one address; good ones pass always. */
   readonly badTokens: number;
@@ -43,7 +44,7 @@ const DEFAULT_LIMITS: ServerLimits = {
   headerBytes: 16 * 1024,
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 60_000,
-  keepAliveMs: 5000,
+  keepAliveMs: 75_000,
   badTokens: 30,
   requestsPerMinute: 1200,
   streams: 800,
