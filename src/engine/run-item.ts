@@ -6,6 +6,7 @@ import { deliver } from './deliver.ts';
 import type { EngineContext } from './engine-context.ts';
 import type { TurnEvent } from './events.ts';
 import { droppedNote, entriesOf } from './inbound.ts';
+import { goToPlace } from './own-place.ts';
 import { isRunning, joinable, type NextTurn, saidBefore } from './queue.ts';
 import { endEntry, endOf, inspectTurn, whyNot } from './recovery.ts';
 import type { RoomWait } from './room-wait.ts';
@@ -109,6 +110,7 @@ async function answer(run: ItemRun, { before, after }: Company, on: AnswerNews):
     onStored: on.said,
   });
   for (const item of before) await join(run, item, turnStore);
+  await goToPlace(store, lead, record, lease.epoch);
   // Durable before any model is called (T57). With the message's own id as key a second try finds the first.
   const isSilent = lead.body['silent'] === true;
   const first = isSilent ? store : turnStore;
