@@ -262,6 +262,7 @@ export type {
   QueueLimit,
   ReadRange,
   RebuildProgress,
+  RecountOptions,
   ReleaseOptions,
   Reset,
   SearchHit,

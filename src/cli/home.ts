@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs';
+import { constants, existsSync } from 'node:fs';
+import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { loadConfig } from '../config/load.ts';
 import { openStore } from '../config/open.ts';
@@ -83,7 +84,29 @@ export async function openHomeAsItIs({ path, origin, kind, config }: Home): Prom
     });
   }
   const { kind: _, url: __, ...rest } = config.store;
-  return openStore({ ...rest, kind, home: path, signals: true });
+  const readOnly = await isOnlyRead({ path, kind });
+  return openStore({ ...rest, kind, home: path, signals: true, readOnly });
+}
+
+const told: Set<string> = new Set();
+
+/** Whoever may not write there may still look: people are told once, and what would write is refused. */
+export async function isOnlyRead({ path, kind }: Pick<Home, 'path' | 'kind'>): Promise<boolean> {
+  if (kind === 'postgres') return false;
+  const places = [path, join(path, KINDS[kind])];
+  const areWritable = await Promise.all(places.map(isWritable));
+  if (areWritable.every(Boolean)) return false;
+  if (!told.has(path)) say(`read only: ${escapeForTerminal(path)} cannot be written`);
+  told.add(path);
+  return true;
+}
+
+/** What is not there is about to be made, where that is possible. */
+function isWritable(place: string): Promise<boolean> {
+  return access(place, constants.W_OK).then(
+    () => true,
+    ({ code }: NodeJS.ErrnoException) => code === 'ENOENT',
+  );
 }
 
 function notRemote(url: string): RepriseError {

@@ -2,7 +2,7 @@ import { openIndex } from '../config/open.ts';
 import type { SessionIndex } from '../store/session-index.ts';
 import type { ListQuery, SessionPage, Store } from '../store/store.ts';
 import type { Lister } from './backend.ts';
-import { type Home, homeOf, openHomeWith } from './home.ts';
+import { type Home, homeOf, isOnlyRead, openHomeWith } from './home.ts';
 import type { Options } from './options.ts';
 
 /** Lists by a look at the index where that can be relied on, and opens the store where it cannot. */
@@ -37,5 +37,6 @@ class LocalLister implements Lister {
 
 export async function openLocalLister(options: Options): Promise<Lister> {
   const home = await homeOf(options);
+  await isOnlyRead(home);
   return new LocalLister(home, await openIndex({ kind: home.kind, home: home.path }));
 }

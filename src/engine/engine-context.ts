@@ -46,7 +46,7 @@ export interface EngineOptions {
   /** Messages that go out in the transaction that ends a turn: a child's result for its parent. */
   readonly deliveries: (lead: InboxItem, outcome: TurnOutcome) => readonly Inbound[];
   /** When a message has been dealt with. */
-  readonly afterItem: (lead: InboxItem) => Promise<void>;
+  readonly afterItem: (item: InboxItem, turn: { readonly isRetry: boolean }) => Promise<void>;
   /** A share of the budget from which on a compaction is prepared beside the conversation; undefined: never. */
   readonly backgroundAt: number | undefined;
 }

@@ -152,7 +152,7 @@ export class Reprise implements AsyncDisposable {
       lanes: new Lanes(options.lanes),
       stuckAfterMs: options.stuckAfterMs ?? STUCK_AFTER_MS,
       deliveries: (lead, outcome) => this.#subagents.deliveries(lead, outcome),
-      afterItem: (item) => this.#subagents.afterItem(item),
+      afterItem: (item, turn) => this.#subagents.afterItem(item, turn),
       backgroundAt: background === false ? undefined : background,
     });
     this.#runners = new Runners({

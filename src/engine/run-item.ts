@@ -6,6 +6,7 @@ import { deliver } from './deliver.ts';
 import type { EngineContext } from './engine-context.ts';
 import type { TurnEvent } from './events.ts';
 import { droppedNote, entriesOf } from './inbound.ts';
+import { goToPlace } from './own-place.ts';
 import { isRunning, joinable, type NextTurn, saidBefore } from './queue.ts';
 import { endEntry, endOf, inspectTurn, whyNot } from './recovery.ts';
 import type { RoomWait } from './room-wait.ts';
@@ -16,7 +17,7 @@ import { forkThread } from './thread-fork.ts';
 import { isTold } from './told.ts';
 import type { Tool } from './tools/tool.ts';
 import { NO_USAGE } from './totals.ts';
-import { Turn, type TurnEnd } from './turn.ts';
+import { Turn, type TurnEnd, type WriteAnswer } from './turn.ts';
 import {
   errorEvent,
   fullStore,
@@ -43,12 +44,20 @@ type Company = Pick<NextTurn, 'before' | 'after'>;
 /** From a message that was taken to the end of its row, whatever happens between (I-28). */
 export async function runItem(run: ItemRun, next: Company): Promise<void> {
   const { context, runner, turn, lease, room } = run;
+  const { lead } = turn;
   let isSaid = false;
-  const onSaid = (): void => {
-    isSaid = true;
+  let unwritten: WriteAnswer | undefined;
+  const on: AnswerNews = {
+    said: () => {
+      isSaid = true;
+    },
+    unwritten: (answered) => {
+      unwritten = answered;
+    },
   };
   try {
-    const end = await answer(run, next, onSaid);
+    unwritten = await keptAnswer(run);
+    const end = await (unwritten === undefined ? answer(run, next, on) : writeKept(run, unwritten));
     if (!turn.isWritten) await settle(run, { end });
     turn.emit({ type: 'done', ...end });
     runner.background.consider(end.tokenEstimate);
@@ -60,8 +69,9 @@ export async function runItem(run: ItemRun, next: Company): Promise<void> {
     // tried again, so this is no end for anybody who follows it.
     const full = isSaid || turn.isStopped ? undefined : fullStore(failure);
     if (full !== undefined) {
-      const delayMs = room.refuse(turn.lead.inboxId);
-      const attempt = room.refusalsOf(turn.lead.inboxId);
+      const { attempt, delayMs } = room.refuse(lead);
+      if (unwritten !== undefined) await keep(run, unwritten);
+      await recount(run);
       turn.emit({ type: 'retry', attempt, delayMs, reason: full.message });
       throw full;
     }
@@ -69,13 +79,22 @@ export async function runItem(run: ItemRun, next: Company): Promise<void> {
     turn.emit(errorEvent(failure));
   }
   room.end();
-  for (const item of turn.members) await context.options.afterItem(item);
+  const { isRetry } = turn;
+  for (const item of turn.members) await context.options.afterItem(item, { isRetry });
 }
 
-async function answer(run: ItemRun, { before, after }: Company, onSaid: () => void): Promise<TurnEnd> {
+/** What is heard of a turn before it ends. */
+interface AnswerNews {
+  /** What it answers is stored. */
+  readonly said: () => void;
+  /** The answer is whole and could not be written. */
+  readonly unwritten: (write: WriteAnswer) => void;
+}
+
+async function answer(run: ItemRun, { before, after }: Company, on: AnswerNews): Promise<TurnEnd> {
   const { context, runner, turn, lease, room } = run;
   const { store, options } = context;
-  const { lead, turnId } = turn;
+  const { lead, turnId, isRetry } = turn;
   const { sessionId } = runner;
   const record = await store.get(sessionId);
   await forkIfThread(run, record);
@@ -86,11 +105,12 @@ async function answer(run: ItemRun, { before, after }: Company, onSaid: () => vo
     sessionId,
     profile: frame.profile,
     inboxId: lead.inboxId,
-    isRetry: lead.attempts > 1,
+    isRetry,
     tools: frame.toolsByName,
-    onStored: onSaid,
+    onStored: on.said,
   });
   for (const item of before) await join(run, item, turnStore);
+  await goToPlace(store, lead, record, lease.epoch);
   // Durable before any model is called (T57). With the message's own id as key a second try finds the first.
   const isSilent = lead.body['silent'] === true;
   const first = isSilent ? store : turnStore;
@@ -98,29 +118,28 @@ async function answer(run: ItemRun, { before, after }: Company, onSaid: () => vo
     key: lead.inboxId,
     epoch: lease.epoch,
   });
-  if (first === store) onSaid();
+  if (first === store) on.said();
   if (isSilent) return { turnId, text: '', usage: NO_USAGE, tokenEstimate: 0 };
   for (const item of after) await join(run, item, turnStore);
   // A turn that is written at its end had all of them when its runner died, and is the same turn now.
-  if (lead.attempts > 1 && turnStore !== store) {
+  if (isRetry && turnStore !== store) {
     const rows = await store.inbox.pending(sessionId);
     for (const item of leftBehind(rows, turn))
       for (const one of [...saidBefore(rows, item), item]) await join(run, one, turnStore);
   }
-  if (lead.attempts > 1) {
-    // Words that were not there before this try had no room until now, or their runner died first: neither is a turn that
-    // brings down whoever runs it.
+  if (isRetry) {
+    // Words that were not there before this try are no turn that brings down whoever runs it: their runner died first.
     const isFirst = turnStore === store && lastSeq > record.lastSeq;
-    const attempts = isFirst ? 1 : lead.attempts - room.refusalsOf(lead.inboxId);
+    const attempts = isFirst ? 1 : room.triesBefore(lead) + 1;
     const tries = { afterSeq: lastSeq, attempts, tools: frame.toolsByName };
-    const ended = await recover(run, tries, turnStore, onSaid);
+    const ended = await recover(run, tries, turnStore, on.said);
     if (ended !== undefined) return ended;
   }
   const newcomers = (rows: readonly InboxItem[]): InboxItem[] =>
     leftBehind(rows, turn).length > 0 ? [] : joinable(rows);
   const { model } = frame;
   // Those that joined have stored something since, or the try before this one.
-  const isAlone = lead.attempts === 1 && after.length === 0;
+  const isAlone = !isRetry && after.length === 0;
   const seq = isAlone ? lastSeq : (await store.get(sessionId)).lastSeq;
   turn.emit({ type: 'turn_start', turnId, model: `${model.provider}:${model.id}`, seq });
   const emit = (event: TurnEvent): void => {
@@ -159,7 +178,43 @@ async function answer(run: ItemRun, { before, after }: Company, onSaid: () => vo
     usageLine: (usage) => usageLine(usage, undefined, responseUsageOf(record.settings)),
     ending: (outcome) => endingOf(run, outcome),
     onEnded: () => turn.written(),
+    onUnwritten: on.unwritten,
   }).run();
+}
+
+/**
+ * An answer for which there was no room, if the session is as it was then. Otherwise it is asked for again: it may not
+ * follow what was written since.
+ */
+async function keptAnswer({ context, runner, turn, room }: ItemRun): Promise<WriteAnswer | undefined> {
+  const kept = room.keptAnswer(turn.lead);
+  if (kept === undefined || (await context.store.get(runner.sessionId)).lastSeq !== kept.lastSeq)
+    return undefined;
+  for (const item of kept.members) if (!turn.answers(item.inboxId)) turn.add(item);
+  return kept.write;
+}
+
+async function writeKept({ turn, lease }: ItemRun, write: WriteAnswer): Promise<TurnEnd> {
+  const end = await write({ lease, emit: (event) => turn.emit(event) });
+  turn.written();
+  return end;
+}
+
+async function keep({ context, runner, turn, room }: ItemRun, write: WriteAnswer): Promise<void> {
+  const { lastSeq } = await context.store.get(runner.sessionId);
+  room.keep(turn.lead, { write, lastSeq, members: turn.members });
+}
+
+/** A try that was refused is none that ended in a crash, and must not be taken for one by whoever comes next. */
+async function recount({ context, runner, turn, lease, room }: ItemRun): Promise<void> {
+  const { inboxId } = turn.lead;
+  const attempts = room.triesBefore(turn.lead);
+  try {
+    await context.store.inbox.recount(runner.sessionId, { epoch: lease.epoch, inboxId, attempts });
+  } catch (error) {
+    // No room for that either: it is known here, and said with the next refusal.
+    if (!(error instanceof RepriseError)) throw error;
+  }
 }
 
 /** Before its first message, the session of a thread may begin with what was said where it hangs. */

@@ -15,6 +15,8 @@ export interface RunningTurnOptions {
   readonly stuckAfterMs: number;
   readonly slot: Slot;
   readonly epoch: number;
+  /** It was begun before and did not end: whoever ran it died, or had no room to store it. */
+  readonly isRetry: boolean;
   /** Aborts when the session is another runner's. */
   readonly lost: AbortSignal;
 }
@@ -66,6 +68,10 @@ export class RunningTurn implements Disposable {
     if (this.#begun === undefined) return;
     this.#tell(item.inboxId, this.#begun);
     if (seq !== undefined) this.emit({ type: 'entry', seq, entryType: 'message' });
+  }
+
+  get isRetry(): boolean {
+    return this.#options.isRetry;
   }
 
   answers(inboxId: string): boolean {

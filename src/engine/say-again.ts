@@ -10,6 +10,7 @@ import { isObject } from '../transcript/json.ts';
 import { pathEntries } from '../transcript/tree.ts';
 import { inboundLine } from './channel-log.ts';
 import { bodyOf, isContextNote, originOf, type UserInput, withTicket } from './inbound.ts';
+import { isSpokenFor, placeOf } from './own-place.ts';
 import { readHistory } from './read-history.ts';
 import type { SessionLane } from './session-lane.ts';
 import type { QueueSettings } from './session-settings.ts';
@@ -35,11 +36,13 @@ export interface SayAgainPlace {
 }
 
 /**
- * Takes the last message back, or goes before another one, and accepts it anew, on a branch of its own, in one transaction: whatever dies meanwhile,
- * both have happened or neither, and whoever asks again with the same key gets the message of the first time (I-59).
+ * Takes the last message back, or goes before another one, and accepts it anew, on a branch of its own, in one transaction:
+ * whatever dies meanwhile, both have happened or neither, and whoever asks again with the same key gets the message of the
+ * first time (I-59). While other messages wait it is accepted behind them and goes there with its turn: they were said to
+ * the branch that is left.
  */
 export async function sayAgain(place: SayAgainPlace, options: SayAgainOptions): Promise<InboxReceipt> {
-  const { store, lane, record } = place;
+  const { store, lane, record, queue } = place;
   const { idempotencyKey = randomUUID(), channel = 'library', text, before } = options;
   const { id: sessionId, sessionKey } = record;
   // As keys of messages are kept: one that was used for a message is not free for this.
@@ -58,10 +61,15 @@ export async function sayAgain(place: SayAgainPlace, options: SayAgainOptions): 
     const done = await known();
     if (done !== undefined) return done;
     const { input, stepBack } = await messageToSay(store, sessionId, before);
-    const inbound = inboundOf(place, { ...input, ...(text !== undefined && { text }) }, options);
-    const message = { ...key, ...inbound, sessionId, digest };
+    const said = { ...input, ...(text !== undefined && { text }) };
+    const message = { ...key, ...inboundOf(place, said, options), sessionId, digest };
     // The conversation stands there already: nothing is to be taken back.
     if (stepBack === undefined) return store.inbox.receive(message);
+    if (await isSpokenFor(store, sessionId)) {
+      // For a turn of its own: it must not join one on the branch it leaves.
+      const { body, ...later } = inboundOf({ ...place, queue: { ...queue, mode: 'queue' } }, said, options);
+      return store.inbox.receive({ ...message, ...later, body: { ...body, place: placeOf(stepBack) } });
+    }
     await store.append(sessionId, [stepBack], { epoch, deliver: [message] });
     return undefined;
   });

@@ -223,12 +223,14 @@ export class SessionRunner {
     const take = next === undefined ? { epoch, orphans: true } : { epoch, inboxId: next.lead.inboxId };
     const lead = await store.inbox.take(this.sessionId, take);
     if (lead === null) return;
+    const isRetry = rows.some((item) => item.inboxId === lead.inboxId && isRunning(item));
     using turn = new RunningTurn(lead, {
       hub: this.#context.hub,
       clock: options.clock,
       stuckAfterMs: options.stuckAfterMs,
       slot,
       epoch,
+      isRetry,
       lost: lease.signal,
     });
     this.#turn = turn;

@@ -116,14 +116,14 @@ export class Subagents {
   }
 
   /** When a message has been dealt with: a child's task, or the result of one. */
-  async afterItem(item: InboxItem): Promise<void> {
+  async afterItem(item: InboxItem, { isRetry }: { readonly isRetry: boolean }): Promise<void> {
     const run = runOf(item);
     if (run !== undefined) this.#options.tellParent(run.parentSessionId);
     const result = resultOf(item);
     if (result === undefined) return;
     if (result.cleanup === 'delete') await this.#remove(result.childSessionId);
     // Results that had joined the turn before its process died are not known to this one.
-    if (item.attempts > 1) await this.#removeTold(item.sessionId);
+    if (isRetry) await this.#removeTold(item.sessionId);
   }
 
   /** With all open rows: a run that ended without a turn (cancelled while it waited, deleted) is reported too. */

@@ -45,9 +45,14 @@ export interface TurnOptions {
   /** What else is written in the append that ends the turn. */
   readonly ending: (outcome: TurnOutcome) => TurnEnding;
   readonly onEnded: () => void;
+  /** The answer is whole, and the append that would have ended the turn failed. */
+  readonly onUnwritten: (write: WriteAnswer) => void;
 }
 
 export type TurnEnd = Omit<DoneEvent, 'type'>;
+
+/** Ends a turn that has its answer; again by another try, if the one before it failed. */
+export type WriteAnswer = (by: Pick<TurnOptions, 'lease' | 'emit'>) => Promise<TurnEnd>;
 
 /**
  * From a stored user message to a stored answer. Whatever ends it, what arrived is stored with the reason, so the
@@ -143,7 +148,7 @@ export class Turn {
   }
 
   async #finish(message: AssistantMessage): Promise<TurnEnd> {
-    const { turnId, ending, onEnded } = this.#options;
+    const { turnId, ending, onEnded, onUnwritten } = this.#options;
     const tokenEstimate = (this.#calls.at(-1)?.tokens ?? 0) + (message.usage?.output ?? 0);
     const text = message.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('');
     const line = this.#options.usageLine(this.#usage);
@@ -154,7 +159,17 @@ export class Turn {
       tokenEstimate,
       ...(line !== undefined && { usageLine: line }),
     };
-    await this.#store([{ type: 'message', message }, this.#turnEntry('done')], ending({ end }));
+    const entries = [{ type: 'message', message }, this.#turnEntry('done')];
+    const write: WriteAnswer = async (by) => {
+      await this.#store(entries, ending({ end }), by);
+      return end;
+    };
+    try {
+      await write(this.#options);
+    } catch (error) {
+      onUnwritten(write);
+      throw error;
+    }
     onEnded();
     return end;
   }
@@ -189,8 +204,12 @@ export class Turn {
     return { type: 'custom', customType: 'reprise.turn', data };
   }
 
-  async #store(entries: readonly NewEntry[], ending: TurnEnding = {}): Promise<void> {
-    const { store, sessionId, lease, emit } = this.#options;
+  async #store(
+    entries: readonly NewEntry[],
+    ending: TurnEnding = {},
+    { lease, emit }: Pick<TurnOptions, 'lease' | 'emit'> = this.#options,
+  ): Promise<void> {
+    const { store, sessionId } = this.#options;
     const { firstSeq, lastSeq } = await store.append(sessionId, entries, { ...ending, epoch: lease.epoch });
     for (const [i, { type }] of entries.entries())
       if (firstSeq + i <= lastSeq) emit({ type: 'entry', seq: firstSeq + i, entryType: type });

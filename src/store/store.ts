@@ -316,7 +316,7 @@ export interface InboxItem {
   readonly class: InboxClass;
   readonly group?: string;
   readonly body: JsonObject;
-  /** How often a runner has taken it. */
+  /** How often a runner has taken it, less what `recount` took back. */
   readonly attempts: number;
   readonly createdAt: string;
   readonly detail?: JsonObject;
@@ -409,6 +409,8 @@ export interface TakeOptions {
   readonly inboxId?: string;
 }
 
+export type RecountOptions = Pick<InboxItem, 'inboxId' | 'attempts'> & { readonly epoch: number };
+
 export interface PendingQuery {
   readonly sessionId?: string;
   readonly group?: string;
@@ -436,6 +438,11 @@ export interface Inbox {
    * `running` already comes first: whoever holds the lease knows that its runner is gone.
    */
   take(sessionId: string, options: TakeOptions): Promise<InboxItem | null>;
+  /**
+   * Says how often an item that is `running` was tried: for the holder whose try could not begin through no fault of
+   * the item. Nothing else of it changes; one that does not run, or not here, stays as it is.
+   */
+  recount(sessionId: string, options: RecountOptions): Promise<void>;
   settle(inboxId: string, state: InboxState, detail?: JsonObject): Promise<void>;
   get(inboxId: string): Promise<InboxItem>;
   /** Accepted and running items, oldest first; of one session, of one group, or all. */

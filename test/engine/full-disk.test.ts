@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import type { TurnEvent } from '../../src/engine/events.ts';
+import { entriesOf } from '../../src/engine/inbound.ts';
 import type { ProfileName } from '../../src/engine/profiles.ts';
 import { Reprise } from '../../src/engine/reprise.ts';
 import { RepriseError, type Store } from '../../src/index.ts';
@@ -104,6 +105,38 @@ describe('an accepted message for whose words there is no room', () => {
     expect(await said({ reprise })).toEqual(['user: keep this', 'assistant: there is room']);
   });
 
+  test.each<[string, ProfileName | undefined, boolean]>([
+    ['said at once', undefined, true],
+    ['written with its answer', 'zeroclaw', false],
+  ])('%s, is no crash loop after one crash, however often it was refused', async (_name, profile, isSaid) => {
+    await using home = await tempHome('sqlite');
+    const open = (): Promise<Store> => openStore({ kind: 'sqlite', home: home.path, durability: 'os' });
+    const full = fullStore(await open(), Number.POSITIVE_INFINITY);
+    const before = await sayTo(full.store, Array(9).fill('no room'), profile);
+    await untilRefused(before, 3);
+    await before.reprise[Symbol.asyncDispose]();
+    const { inboxId } = before;
+    {
+      // There is room, and the process dies before the answer is stored.
+      await using store = await open();
+      const { sessionId } = await store.inbox.get(inboxId);
+      await using lease = await store.lease(sessionId);
+      const { epoch } = lease;
+      const item = await store.inbox.take(sessionId, { epoch, orphans: true });
+      if (isSaid && item !== null) await store.append(sessionId, entriesOf(item), { key: inboxId, epoch });
+    }
+    const clock = new HandClock();
+    await using reprise = new Reprise({
+      store: await open(),
+      model: scripted(['there is room']),
+      clock,
+      compaction: { background: false },
+      ...(profile !== undefined && { profile }),
+    });
+    expect(await untilEnded({ clock, reprise, inboxId })).toMatchObject({ status: 'done' });
+    expect(await said({ reprise })).toEqual(['user: keep this', 'assistant: there is room']);
+  });
+
   test('that is stopped meanwhile is over, and keeps nobody waiting', async () => {
     const full = fullStore(await openMemoryStore({}), 6);
     const at = await sayTo(full.store, ['hello']);
@@ -121,21 +154,40 @@ describe('an accepted message for whose words there is no room', () => {
 describe('a turn that is written at its end, and for which there is no room then', () => {
   const profile = 'zeroclaw';
 
-  test.each<[string, ScriptedStep]>([
-    ['an answer', 'lost'],
-    ['a failure', new RepriseError('MODEL_FAILED', 'the model is down')],
-  ])(
-    'leaves its message open, and %s is no end: it is said and answered when there is room',
-    async (_name, lost) => {
-      const full = fullStore(await openMemoryStore({}), 5);
-      const at = await sayTo(full.store, [lost, lost, lost, lost, lost, 'there is room'], profile);
-      await using _ = at.reprise;
-      expect(await untilEnded(at)).toMatchObject({ status: 'done' });
-      expect(full.refused).toBe(5);
-      expect(await said(at)).toEqual(['user: keep this', 'assistant: there is room']);
-      expect(await at.result).toMatchObject({ value: { text: 'there is room' } });
-      expect(ends(at.events)).toEqual(['done']);
-      at.model.assertDone();
-    },
-  );
+  test('keeps its answer, which is written as it is when there is room: nobody pays for it twice', async () => {
+    const full = fullStore(await openMemoryStore({}), 5);
+    const at = await sayTo(full.store, ['worth keeping'], profile);
+    await using _ = at.reprise;
+    expect(await untilEnded(at)).toMatchObject({ status: 'done', reply: { text: 'worth keeping' } });
+    expect(full.refused).toBe(5);
+    expect(await said(at)).toEqual(['user: keep this', 'assistant: worth keeping']);
+    expect(await at.result).toMatchObject({ value: { text: 'worth keeping' } });
+    expect(ends(at.events)).toEqual(['done']);
+    at.model.assertDone();
+  });
+
+  test('is answered anew where the session has changed meanwhile', async () => {
+    const full = fullStore(await openMemoryStore({}), 1);
+    const at = await sayTo(full.store, ['to what was', 'to what is'], profile);
+    await using _ = at.reprise;
+    await untilRefused(at, 1);
+    const session = await at.reprise.session(KEY);
+    await full.store.append(session.id, [{ type: 'session_info', name: 'another' }]);
+    expect(await untilEnded(at)).toMatchObject({ status: 'done', reply: { text: 'to what is' } });
+    expect(await said(at)).toEqual(['user: keep this', 'assistant: to what is']);
+    at.model.assertDone();
+  });
+
+  test('leaves its message open, and a failure is no end: it is said and answered when there is room', async () => {
+    const full = fullStore(await openMemoryStore({}), 5);
+    const down = new RepriseError('MODEL_FAILED', 'the model is down');
+    const at = await sayTo(full.store, [down, down, down, down, down, 'there is room'], profile);
+    await using _ = at.reprise;
+    expect(await untilEnded(at)).toMatchObject({ status: 'done' });
+    expect(full.refused).toBe(5);
+    expect(await said(at)).toEqual(['user: keep this', 'assistant: there is room']);
+    expect(await at.result).toMatchObject({ value: { text: 'there is room' } });
+    expect(ends(at.events)).toEqual(['done']);
+    at.model.assertDone();
+  });
 });

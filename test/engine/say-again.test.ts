@@ -1,8 +1,16 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Command } from '../../src/engine/commands.ts';
+import { entriesOf as wordsOf } from '../../src/engine/inbound.ts';
+import { goToPlace } from '../../src/engine/own-place.ts';
+import type { ProfileName } from '../../src/engine/profiles.ts';
 import { runCommand } from '../../src/engine/run-command.ts';
+import type { Entry, InboxItem } from '../../src/index.ts';
 import type { ScriptedModel } from '../../src/models/scripted/scripted-model.ts';
-import { KEY } from '../support/engine.ts';
+import { openMemoryStore } from '../../src/store/memory/open.ts';
+import { contentText } from '../../src/transcript/content.ts';
+import { isObject } from '../../src/transcript/json.ts';
+import { pathEntries } from '../../src/transcript/tree.ts';
+import { entriesOf, KEY, openEngine, scripted } from '../support/engine.ts';
 import { ask, call, type Family, openFamily, replying, resultsIn } from '../support/family.ts';
 
 const never = new Promise<never>(() => undefined);
@@ -75,3 +83,76 @@ test('/edit keeps the line about messages that were dropped as what it is, not a
   expect(notes).toEqual(['dropped_messages']);
   expect(JSON.stringify(at.model.requests.at(-1)).match(/two were dropped/g)).toHaveLength(1);
 });
+
+describe.each<[string, ProfileName]>([
+  ['written as it is said', 'native'],
+  ['written when it has ended', 'zeroclaw'],
+])(
+  'a message in the place of another one, while others wait, of a session whose turn is %s',
+  (_, profile) => {
+    const texts = (entries: readonly Entry[]): string[] =>
+      entries.flatMap(({ message }) => {
+        const { role, content } = (message ?? {}) as { role?: string; content?: unknown };
+        return role === undefined ? [] : [contentText(content)];
+      });
+
+    test('is said there when they have been answered where they were said', async () => {
+      const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+      const model = scripted(['1', { wait: gate, text: '2' }, '3', 'one, again']);
+      await using at = await openEngine(model, { profile, session: { queue: { mode: 'followup' } } });
+      await at.session.send('one').result;
+      const [before = ''] = (await entriesOf(at.session))
+        .filter(({ message }) => isObject(message) && message['role'] === 'user')
+        .map(({ id }) => id);
+      const two = at.session.send('two');
+      await two.accepted;
+      await expect.poll(() => model.requests.length).toBe(2);
+      const three = at.session.send('three');
+      await three.accepted;
+      const again = at.session.sendAgain({ before, text: 'one, in other words' });
+      open();
+      expect(
+        (await Promise.all([two, three, again].map(({ result }) => result))).map(({ text }) => text),
+      ).toEqual(['2', '3', 'one, again']);
+      const all = await entriesOf(at.session);
+      expect(texts(pathEntries(all))).toEqual(['one, in other words', 'one, again']);
+      // What waited was said to what was there before, and is gone back to as one branch.
+      await at.session.branch(before, { place: 'end' });
+      expect(texts(pathEntries(await entriesOf(at.session)))).toEqual(['one', '1', 'two', '2', 'three', '3']);
+    });
+
+    test('goes there once, however often its process dies', async () => {
+      const store = await openMemoryStore({});
+      const at = await openEngine(scripted(['1', '2']), { store, profile });
+      await at.session.send('one').result;
+      await at.session.send('two').result;
+      const { id } = at.session;
+      const [before] = (await entriesOf(at.session)).filter(
+        ({ message }) => isObject(message) && message['role'] === 'user',
+      );
+      const place = { parentId: before?.parentId ?? null, data: { branch: true } };
+      const inbound = { sessionKey: KEY, sessionId: id, source: 'test' };
+      const { inboxId } = await store.inbox.receive({ ...inbound, body: { text: 'one, again', place } });
+      {
+        // It died behind the step, and behind its words where they are written at once.
+        await using lease = await store.lease(id);
+        const { epoch } = lease;
+        const item = (await store.inbox.take(id, { epoch })) as InboxItem;
+        await goToPlace(store, item, await store.get(id), epoch);
+        if (profile === 'native') await store.append(id, wordsOf(item), { key: inboxId, epoch });
+      }
+      await using next = await openEngine(scripted(['1, again', 'after']), {
+        store,
+        profile,
+        session: { queue: { mode: 'followup' } },
+      });
+      await next.session.send('and?').result;
+      expect(texts(pathEntries(await entriesOf(next.session)))).toEqual([
+        'one, again',
+        '1, again',
+        'and?',
+        'after',
+      ]);
+    });
+  },
+);

@@ -312,6 +312,17 @@ test('a copy that is asked for again at another server is one copy, by its route
   expect((await store.list({ status: 'any' })).sessions).toHaveLength(3);
 });
 
+test('/fork of an entry that its name no longer tells is the copy that was made, and stays as it was', async () => {
+  await using at = await openTwo(['hello']);
+  const { store, id, one, two } = at;
+  const typed = await post(one, id, 'command', { command: '/fork last' }, 'f');
+  const copied = await lines(store, String(typed.json['sessionId']));
+  await post(one, id, 'undo', {}, 'u');
+  expect((await post(two, id, 'command', { command: '/fork last' }, 'other')).status).toBe(404);
+  expect(saidOf(await post(two, id, 'command', { command: '/fork last' }, 'f'))).toEqual(saidOf(typed));
+  expect(await lines(store, String(typed.json['sessionId']))).toBe(copied);
+});
+
 describe('what sets something is set again at another server', () => {
   test('a title, a label, the trash: the state is the same, and what others did since is written over', async () => {
     await using at = await openTwo();

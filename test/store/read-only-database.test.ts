@@ -1,21 +1,9 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Database } from '../../src/store/control/database.ts';
-import { succeeds } from '../support/store-faults.ts';
-
-/** The superuser writes whatever the mode says, but not what is immutable. */
-const isRoot = process.getuid?.() === 0;
-function lock(path: string): boolean {
-  if (isRoot) return succeeds('chattr', '+i', path);
-  chmodSync(path, 0o400);
-  return true;
-}
-function free(path: string): void {
-  if (isRoot) succeeds('chattr', '-i', path);
-  else chmodSync(path, 0o600);
-}
+import { cannotLock, free, lock } from '../support/no-writing.ts';
 
 /** A database with one table that may not be written, and a connection made since. */
 function openLocked(): { readonly db: Database; readonly path: string } {
@@ -33,14 +21,6 @@ function openLocked(): { readonly db: Database; readonly path: string } {
   });
   return { db, path };
 }
-
-const cannotLock = ((): string | undefined => {
-  const folder = mkdtempSync(join(tmpdir(), 'reprise-read-only-'));
-  const isLocked = lock(folder);
-  free(folder);
-  rmSync(folder, { recursive: true, force: true });
-  return isLocked ? undefined : 'needs chattr +i';
-})();
 
 describe.skipIf(cannotLock !== undefined)(
   `a database that may not be written${cannotLock === undefined ? '' : ` (skipped: ${cannotLock})`}`,

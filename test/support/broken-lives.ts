@@ -1,5 +1,8 @@
 import { type BrokenStore, broken } from './broken-store.ts';
 
+const RECOUNT =
+  'a try that could not begin is not counted, by its holder alone, and the message stays where it is';
+
 /** Mistakes in the lives of sessions: who holds them, what waits in them, how they end. */
 export const brokenLives: readonly BrokenStore[] = [
   // Leases
@@ -63,6 +66,11 @@ export const brokenLives: readonly BrokenStore[] = [
     'accepted messages survive closing and opening again',
     ({ data }) => ({ onReopen: () => data.items.clear() }),
   ),
+  broken('counts what could not begin', RECOUNT, () => ({ recount: () => {} })),
+  broken('lets anyone say how often a message was tried', RECOUNT, (store, right) => ({
+    recount: (sessionId, options) =>
+      right.recount(sessionId, { ...options, epoch: store.find(sessionId).epoch }),
+  })),
   broken('lets anyone take a message', 'only the holder of the lease may take', (store, right) => ({
     take: (sessionId) => right.take(sessionId, store.find(sessionId).epoch),
   })),

@@ -13,6 +13,7 @@ export class PlainInbox extends PlainRecords {
     receive: async (inbound) => this.receive(inbound),
     take: async (sessionId, { epoch, orphans = false, inboxId }) =>
       inboxId === undefined ? this.take(sessionId, epoch, orphans) : this.takeThis(sessionId, epoch, inboxId),
+    recount: async (sessionId, options) => this.recount(sessionId, options),
     settle: async (inboxId, state, detail) => this.settle(inboxId, state, detail),
     get: async (inboxId) => this.item(inboxId),
     pending: async (query = {}) => this.pending(typeof query === 'string' ? { sessionId: query } : query),
@@ -147,6 +148,13 @@ export class PlainInbox extends PlainRecords {
     const session = this.find(sessionId);
     if (session.holder === undefined || epoch !== session.epoch) throw fail('FENCED', 'not the holder');
     return this.run(this.accepted(sessionId).find((item) => item.inboxId === inboxId));
+  }
+
+  recount(sessionId: string, { epoch, inboxId, attempts }: port.RecountOptions): void {
+    const session = this.find(sessionId);
+    if (session.holder === undefined || epoch !== session.epoch) throw fail('FENCED', 'not the holder');
+    const found = this.pending({ sessionId }).find((item) => item.inboxId === inboxId);
+    if (found?.state === 'running') this.data.items.set(inboxId, { ...found, attempts });
   }
 
   protected run(item: port.InboxItem | undefined): port.InboxItem | null {

@@ -1,6 +1,7 @@
 import { RepriseError } from '../../errors.ts';
 import { buildAgentMainSessionKey } from '../../keys/build.ts';
 import { parseSessionKey } from '../../keys/session-key.ts';
+import { noneIfGone } from '../../store/nobody.ts';
 import type { SessionRecord } from '../../store/store.ts';
 import { foundSessions } from '../found-sessions.ts';
 import { keyedId } from '../keyed-id.ts';
@@ -62,9 +63,12 @@ export const switchTo: CommandHandler = async (args, { reprise, session }) => {
   return { text, sessionId: record.id };
 };
 
-export const fork: CommandHandler = async (args, { session, request }) => {
-  const at = args === '' ? {} : { at: await entryNamed(session, args) };
+export const fork: CommandHandler = async (args, { reprise, session, request }) => {
   const copy = request === undefined ? {} : { id: keyedId('fork', session.id, request.idempotencyKey) };
+  // A name is for the history as it is now; the entry it stands for is the same whatever is appended until the copy
+  // begins. Of a copy that was begun nobody asks for the name again: it may fit others by now, or none.
+  const begun = copy.id === undefined ? undefined : await reprise.store.get(copy.id).catch(noneIfGone);
+  const at = args === '' || begun !== undefined ? {} : { at: await entryNamed(session, args) };
   const { id } = await session.fork({ ...at, ...copy });
   return { text: `Now in a copy of this session, ${id}; the original is kept.`, sessionId: id };
 };

@@ -1,4 +1,5 @@
 import { closeSync, existsSync, openSync, rmSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { RepriseError } from '../../errors.ts';
 import { onlyRead } from '../common/refusals.ts';
@@ -10,7 +11,7 @@ import { hasOurColumns, prepareSchema } from './migrate.ts';
 import type { ThreadOptions } from './protocol.ts';
 import { replaceBySalvaged } from './salvage-file.ts';
 import { SCHEMA_VERSION } from './schema.ts';
-import { nap } from './side-files.ts';
+import { mayBeWritten, nap } from './side-files.ts';
 import { damage, isDamage, storeError } from './store-error.ts';
 
 export interface ControlFile {
@@ -162,13 +163,24 @@ export function openAsItIs({ path, home, durability }: ControlOptions): ControlF
   if (version > SCHEMA_VERSION) return openNewer({ path, durability }, version);
   const db = new Database({ path, durability, readOnly: true, isFirst: true });
   try {
-    if (version < SCHEMA_VERSION) throw unsettled(`${path} is of an older version`);
+    if (version < SCHEMA_VERSION) throw unsettled(path, 'is of an older version');
     if (home !== undefined) assertSettled(db, path);
-    return { db, refusal: onlyRead() };
+    return { db, refusal: mayBeWritten(path) ? onlyRead() : notWritable(path) };
   } catch (error) {
     db.close();
     throw error;
   }
+}
+
+function notWritable(path: string): RepriseError {
+  const folder = dirname(path);
+  return new RepriseError(
+    'STORE_READ_ONLY',
+    `${folder} cannot be written, so it was opened only to be read`,
+    {
+      details: { next: `Make ${folder} writable (mount, owner, mode, chattr), then try again.` },
+    },
+  );
 }
 
 /** What only a writer can put in order: lines its files do not have yet, files it has not read yet. */
@@ -179,13 +191,14 @@ function assertSettled(db: Database, path: string): void {
     'SELECT 1 FROM convlog_chats WHERE unread = 1 LIMIT 1',
   ];
   if (!isSurveyed(db) || open.some((sql) => db.row(sql) !== undefined))
-    throw unsettled(`${path} has work left that its last process did not end, or is being written`);
+    throw unsettled(path, 'has work left that its last process did not end, or is being written');
 }
 
-function unsettled(message: string): RepriseError {
-  return new RepriseError('STORE_BUSY', message, {
-    details: { next: 'Run "reprise verify" on it once, which puts it in order, and try again.' },
-  });
+function unsettled(path: string, why: string): RepriseError {
+  const next = mayBeWritten(path)
+    ? 'Run "reprise verify" on it once, which puts it in order, and try again.'
+    : `Make ${dirname(path)} writable, or copy it to where you may write: opened there once, it is put in order.`;
+  return new RepriseError('STORE_BUSY', `${path} ${why}`, { details: { next } });
 }
 
 /** One process at a time, by a lock of the OS: it dies with its process. */

@@ -12,6 +12,7 @@ import type {
   InboxState,
   InboxWatchOptions,
   PendingQuery,
+  RecountOptions,
   TakeOptions,
 } from '../store.ts';
 import type { InboxChanges } from './inbox-rows.ts';
@@ -52,6 +53,10 @@ export class ControlInbox implements Inbox {
   async take(id: string, { epoch, orphans = false, inboxId }: TakeOptions): Promise<InboxItem | null> {
     const which = inboxId === undefined ? { orphans } : { inboxId };
     return this.#writer.call('take', { id, epoch, ...which });
+  }
+
+  async recount(id: string, options: RecountOptions): Promise<void> {
+    await this.#writer.call('recount', { id, ...options });
   }
 
   async settle(inboxId: string, state: InboxState, detail?: JsonObject): Promise<void> {

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
 import { RepriseError } from '../../errors.ts';
 import { copyLog, isBusy, movedError, nap, SideFiles } from './side-files.ts';
 import { storeError } from './store-error.ts';
@@ -193,9 +194,10 @@ export class Database {
   #connect(waitMs: number): DatabaseSync {
     this.#connections++;
     this.#mayWrite = false;
-    const connect = (): DatabaseSync => openDatabase(this.#options);
+    const connect = (how: { readonly isSealed: boolean }): DatabaseSync =>
+      openDatabase({ ...this.#options, ...how });
     try {
-      return this.#files === undefined ? connect() : this.#files.open(connect, waitMs);
+      return this.#files === undefined ? connect({ isSealed: false }) : this.#files.open(connect, waitMs);
     } catch (error) {
       throw this.#failure(error);
     }
@@ -269,8 +271,13 @@ export class Database {
   }
 }
 
-function openDatabase({ path, durability, readOnly = false }: DatabaseOptions): DatabaseSync {
-  const db = new DatabaseSync(path, { readOnly, timeout: BUSY_LIMIT_MS });
+function openDatabase({
+  path,
+  durability,
+  readOnly = false,
+  isSealed,
+}: DatabaseOptions & { readonly isSealed: boolean }): DatabaseSync {
+  const db = new DatabaseSync(isSealed ? unchanging(path) : path, { readOnly, timeout: BUSY_LIMIT_MS });
   try {
     if (!readOnly) {
       // Patient while another process makes the file; from then on the loop around BEGIN waits better.
@@ -287,6 +294,13 @@ function openDatabase({ path, durability, readOnly = false }: DatabaseOptions): 
     db.close();
     throw error;
   }
+}
+
+/** SQLite then needs no side files. */
+function unchanging(path: string): URL {
+  const url = pathToFileURL(path);
+  url.searchParams.set('immutable', '1');
+  return url;
 }
 
 function isReadOnly(error: unknown): boolean {

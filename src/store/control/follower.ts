@@ -199,10 +199,17 @@ export class Follower {
       if (row === undefined || row.file_seq === row.synced_seq) continue;
       try {
         const path = this.#files.path(row.agent_id, id);
-        syncData(this.#files.descriptor(path, { create: false }));
+        const fd = this.#files.descriptor(path, { create: false });
+        syncData(fd);
         if (!this.#files.isInPlace(path)) {
           // What was synced is a file nobody can find any more: the journal is needed for the one that stands there.
           this.#reconciler.distrust(id);
+          this.#again(id);
+          continue;
+        }
+        // Somebody cut it since it was followed: the journal still has what is missing. What another tool has added
+        // meanwhile stands behind what is settled now, and is met there.
+        if (sizeOf(fd) < row.file_size) {
           this.#again(id);
           continue;
         }

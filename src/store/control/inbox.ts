@@ -16,6 +16,7 @@ import type {
   InboxReceipt,
   InboxState,
   QueueLimit,
+  RecountOptions,
   Settlement,
   TakeOptions,
 } from '../store.ts';
@@ -33,6 +34,7 @@ import {
 } from './inbox-rows.ts';
 import { recipientOf } from './inbox-session.ts';
 import { liveLease } from './leases.ts';
+import type { SessionRow } from './session-row.ts';
 
 const OPEN_STATES: ReadonlySet<InboxState> = new Set(['accepted', 'running']);
 
@@ -134,9 +136,7 @@ export function takeItem(
   batch: Batch,
   { id, epoch, orphans = false, inboxId }: TakeOptions & { readonly id: string },
 ): InboxItem | null {
-  const row = batch.session(id);
-  const lease = batch.db.row<{ epoch: number }>('SELECT epoch FROM leases WHERE session_id = ?', row.id);
-  if (lease?.epoch !== epoch || row.epoch !== epoch) throw epochOver(row, epoch);
+  const row = heldSession(batch, id, epoch);
   const { db } = batch;
   const item =
     inboxId !== undefined
@@ -145,6 +145,28 @@ export function takeItem(
   if (item === null) return null;
   db.run("UPDATE inbox SET state = 'running', attempts = attempts + 1 WHERE id = ?", item.inboxId);
   return getItem(db, item.inboxId);
+}
+
+/** A try that could not begin is not one that ended in a crash. */
+export function recountItem(
+  batch: Batch,
+  { id, epoch, inboxId, attempts }: RecountOptions & { readonly id: string },
+): void {
+  const row = heldSession(batch, id, epoch);
+  batch.db.run(
+    "UPDATE inbox SET attempts = ? WHERE id = ? AND session_id = ? AND state = 'running'",
+    attempts,
+    inboxId,
+    row.id,
+  );
+}
+
+/** Refused where the epoch is not that of its lease. */
+function heldSession(batch: Batch, id: string, epoch: number): SessionRow {
+  const row = batch.session(id);
+  const lease = batch.db.row<{ epoch: number }>('SELECT epoch FROM leases WHERE session_id = ?', row.id);
+  if (lease?.epoch !== epoch || row.epoch !== epoch) throw epochOver(row, epoch);
+  return row;
 }
 
 /** A final state stays: settling twice keeps the first. */

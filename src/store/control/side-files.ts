@@ -1,4 +1,5 @@
 import { accessSync, closeSync, constants, openSync, rmSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { RepriseError } from '../../errors.ts';
 
@@ -29,6 +30,8 @@ export function movedError(outcome: 'none' | 'unknown', details: Record<string, 
 }
 
 type Place = 'here' | 'moved' | 'gone';
+
+type Connect = (how: { readonly isSealed: boolean }) => DatabaseSync;
 
 /**
  * The files one connection works on: the database, its log (-wal) and the memory its processes share (-shm).
@@ -66,7 +69,7 @@ export class SideFiles {
   }
 
   /** Connects to files that everybody shares, or throws when that was not possible in time. */
-  open(connect: () => DatabaseSync, waitMs: number): DatabaseSync {
+  open(connect: Connect, waitMs: number): DatabaseSync {
     // Nearly always the first try; a process that has not looked at a clock yet is spared loading one.
     let deadline: number | undefined;
     for (;;) {
@@ -79,19 +82,23 @@ export class SideFiles {
   }
 
   /** A connection, or why there is none yet. */
-  #tryOpen(connect: () => DatabaseSync): unknown {
+  #tryOpen(connect: Connect): unknown {
     if (this.#diverged !== undefined) throw this.#diverged;
     const before = idsAt(this.#path);
     if (this.#mine[0] !== undefined && before[0] !== this.#mine[0]) throw movedError('none');
     const { files, until } = this.#strangers;
     const isStrange = until > 0 && performance.now() < until && birthsOf(this.#path) === files;
     const areShared = !before.includes(NONE) && !isStrange;
+    if (this.#readOnly && isSealed(this.#path)) {
+      this.#mine = before;
+      return connect({ isSealed: true });
+    }
     if (!areShared && this.#waitsForWriter) return stillInUse();
     let db: DatabaseSync | undefined;
     let failure: unknown;
     try {
       if (!areShared) proveAlone(this.#path);
-      db = connect();
+      db = connect({ isSealed: false });
     } catch (error) {
       failure = error;
     }
@@ -116,6 +123,11 @@ export class SideFiles {
    * whether it could; if not, the connection goes on holding the only copy.
    */
   leave(db: DatabaseSync, waitMs: number): boolean {
+    if (this.#readOnly && this.#mine[1] === NONE) {
+      // It was sealed when it was opened. Whoever may write has come, and made the files as he should.
+      db.close();
+      return true;
+    }
     const [, wal, shm] = idsAt(this.#path);
     // Made while we have the database open, so by somebody who does not know the rule.
     this.#strangers = { files: birthsOf(this.#path), until: Number.POSITIVE_INFINITY };
@@ -164,6 +176,21 @@ function proveAlone(path: string): void {
   } finally {
     db.close();
   }
+}
+
+/**
+ * Nobody has it open, and side files cannot be made beside it, or would be in the way of whoever may write: without
+ * them SQLite reads no database that has a log, so it is read as a file that does not change. A writer makes them first,
+ * and that is noticed.
+ */
+function isSealed(path: string): boolean {
+  const [database, ...sides] = idsAt(path);
+  return database !== NONE && sides.every((id) => id === NONE) && !mayBeWritten(path);
+}
+
+/** Both: the file itself, and its folder, where the side files are made. */
+export function mayBeWritten(path: string): boolean {
+  return mayWrite(path) && mayWrite(dirname(path));
 }
 
 function mayWrite(path: string): boolean {

@@ -6,7 +6,7 @@ import { Batch, type BatchContext } from './batch.ts';
 import { writeLog } from './convlog-rows.ts';
 import type { Database } from './database.ts';
 import type { Follower, FreshRow, Visit } from './follower.ts';
-import { receive, settleItem, takeItem } from './inbox.ts';
+import { receive, recountItem, settleItem, takeItem } from './inbox.ts';
 import { acquireLease, beat, releaseLease } from './leases.ts';
 import { putNotes } from './notes.ts';
 import type { SessionRow } from './session-row.ts';
@@ -38,6 +38,7 @@ export const WRITE_OPS: Readonly<Record<WriteOp, (batch: Batch, args: never) => 
   release: releaseLease,
   receive,
   take: takeItem,
+  recount: recountItem,
   settle: settleItem,
   damaged: markDamaged,
   transfer: writeTransfer,
@@ -59,6 +60,7 @@ export type WriteOp =
   | 'release'
   | 'receive'
   | 'take'
+  | 'recount'
   | 'settle'
   | 'damaged'
   | 'transfer'
@@ -77,7 +79,15 @@ export type WriteOutcome =
   | { readonly ok: false; readonly error: RepriseError };
 
 /** What leaves the transcript of its session as it is. */
-const QUIET_OPS: ReadonlySet<WriteOp> = new Set(['create', 'purge', 'acquire', 'beat', 'release', 'take']);
+const QUIET_OPS: ReadonlySet<WriteOp> = new Set([
+  'create',
+  'purge',
+  'acquire',
+  'beat',
+  'release',
+  'take',
+  'recount',
+]);
 
 /** What may be done to a store while a copy into it is not finished. */
 const COPY_OPS: ReadonlySet<WriteOp> = new Set(['transfer', 'finish', 'damaged']);

@@ -153,6 +153,18 @@ export function setCarries(tx: Tx, inboxId: string, carries: readonly string[]):
   tx.run('UPDATE reprise.inbox SET carries = $2 WHERE id = $1', [inboxId, JSON.stringify(carries)]);
 }
 
+export function setAttempts(
+  tx: Tx,
+  sessionId: string,
+  { inboxId, attempts }: Pick<InboxItem, 'inboxId' | 'attempts'>,
+): void {
+  tx.run("UPDATE reprise.inbox SET attempts = $3 WHERE id = $2 AND session_id = $1 AND state = 'running'", [
+    sessionId,
+    escapeKeyPart(inboxId),
+    attempts,
+  ]);
+}
+
 /** For a session that is deleted. */
 export function cancelPending(tx: Tx, sessionId: string, reason: string): void {
   tx.run(`UPDATE reprise.inbox SET state = 'cancelled', detail = $2 WHERE session_id = $1 AND ${OPEN}`, [

@@ -10,7 +10,15 @@ import {
 import { DROPPED_DETAIL, planRoom, type Room } from '../common/queue-cap.ts';
 import { epochOver, type LiveLease } from '../common/refusals.ts';
 import { keyText } from '../key-text.ts';
-import type { InboundKey, InboxItem, InboxReceipt, QueueLimit, Settlement, TakeOptions } from '../store.ts';
+import type {
+  InboundKey,
+  InboxItem,
+  InboxReceipt,
+  QueueLimit,
+  RecountOptions,
+  Settlement,
+  TakeOptions,
+} from '../store.ts';
 import { type LockedKey, lockActive } from './active.ts';
 import type { Sql } from './connections.ts';
 import { writeLog } from './convlog-rows.ts';
@@ -21,6 +29,7 @@ import {
   hasOpenItem,
   insertItem,
   queuedMessages,
+  setAttempts,
   setCarries,
   settleItems,
   takeOldest,
@@ -177,6 +186,16 @@ export async function takeItem(
   if (inboxId !== undefined) return takeOne(tx, row.id, inboxId);
   const orphan = orphans ? await takeOldest(tx, row.id, 'running') : null;
   return orphan ?? takeOldest(tx, row.id, 'accepted');
+}
+
+/** A try that could not begin is not one that ended in a crash. */
+export async function recountItem(
+  tx: Tx,
+  { id, epoch, inboxId, attempts }: RecountOptions & { readonly id: string },
+): Promise<void> {
+  const row = await lockSession(tx, id);
+  if (!isHolder(row, epoch)) throw epochOver(row, epoch);
+  setAttempts(tx, row.id, { inboxId, attempts });
 }
 
 export async function settleRows(tx: Tx, settlements: readonly Settlement[]): Promise<void> {

@@ -12,9 +12,10 @@ import type {
   InboxState,
   InboxWatchOptions,
   PendingQuery,
+  RecountOptions,
   TakeOptions,
 } from '../store.ts';
-import { knownItem, receive, settleRows, takeItem } from './inbox.ts';
+import { knownItem, receive, recountItem, settleRows, takeItem } from './inbox.ts';
 import { currentXid, forgetForeignXids, InboxChanges, type Xid } from './inbox-changes.ts';
 import { getItem, pendingItems } from './inbox-rows.ts';
 import { type StoreContext, transaction } from './transaction.ts';
@@ -55,6 +56,10 @@ export class PostgresInbox implements Inbox {
 
   async take(id: string, options: TakeOptions): Promise<InboxItem | null> {
     return transaction(this.#context, (tx) => takeItem(tx, { id, ...options }));
+  }
+
+  async recount(id: string, options: RecountOptions): Promise<void> {
+    await transaction(this.#context, (tx) => recountItem(tx, { id, ...options }));
   }
 
   async settle(inboxId: string, state: InboxState, detail?: JsonObject): Promise<void> {

@@ -65,6 +65,31 @@ export const runCases: readonly StoreCase[] = [
     },
   },
   {
+    name: 'a try that could not begin is not counted, by its holder alone, and the message stays where it is',
+    promise: 'P6: only what ends in a crash again and again is given up',
+    area: 'inbox',
+    async run({ store, reopen }) {
+      const [first = '', second = ''] = await put(store, 2);
+      const id = await sessionOf(store, first);
+      const { epoch } = await store.lease(id, { waitMs: 0 });
+      await store.inbox.take(id, { epoch });
+      await store.inbox.take(id, { epoch, orphans: true });
+      const attempts = 1;
+      await refused(store.inbox.recount(id, { epoch: epoch - 1, inboxId: first, attempts }), 'FENCED');
+      assert.equal((await store.inbox.get(first)).attempts, 2);
+      await store.inbox.recount(id, { epoch, inboxId: first, attempts });
+      await store.inbox.recount(id, { epoch, inboxId: second, attempts: 7 });
+      for await (const open of beforeAndAfter({ store, reopen })) {
+        const rows = await open.inbox.pending(id);
+        const seen = rows.map(({ inboxId, state, attempts: tries }) => [inboxId, state, tries]);
+        assert.deepEqual(seen, [
+          [first, 'running', 1],
+          [second, 'accepted', 0],
+        ]);
+      }
+    },
+  },
+  {
     name: 'only the holder of the lease may take',
     promise: 'P5: a stale runner takes nothing',
     area: 'inbox',
