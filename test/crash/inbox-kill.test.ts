@@ -1,13 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openReprise } from '../../src/config/open-reprise.ts';
 import { startDriver } from '../../src/testing/crash/driver-process.ts';
+import { bundledProgram } from '../support/bundled-program.ts';
 import { scripted } from '../support/engine.ts';
 
-const script = fileURLToPath(new URL('../support/conversation-driver.ts', import.meta.url));
+const script = bundledProgram('conversation-driver');
 const TEXTS = ['one', 'two', 'three', 'four', 'five'];
 
 let home = '';

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { type DriverProcess, startDriver } from '../../src/testing/crash/driver-process.ts';
 import { faultShimSupport } from '../../src/testing/crash/fault-shim.ts';
 import { readSession } from '../../src/testing/crash/judge.ts';
+import { OPEN_STORE } from '../support/bundled-program.ts';
 import {
   exitCode,
   must,
@@ -166,7 +167,7 @@ describe('T20 a home that cannot be written', () => {
 
   test.skipIf(!succeeds('prlimit', '--version'))('too few descriptors to open: said, nothing written', () => {
     using at = new TestHome();
-    const open = `import { openStore } from ${JSON.stringify(new URL('../../src/config/open.ts', import.meta.url).href)};
+    const open = `import { openStore } from ${JSON.stringify(OPEN_STORE)};
       await openStore({ kind: 'jsonl', home: process.argv[1] }).then(
         () => process.exit(0), ({ code, outcome, message, details }) => {
           process.exit(code === 'STORE_FAILED' && outcome === 'none' && message.includes('too many open files') && details.next ? 7 : 1);

@@ -2,15 +2,15 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { chmodSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { startDriver } from '../../src/testing/crash/driver-process.ts';
+import { OPEN_STORE } from '../support/bundled-program.ts';
 import { must, SESSION, says, succeeds, TestHome, told } from '../support/store-faults.ts';
 
 const NOBODY = '65534';
 const AS_NOBODY = ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'];
-const openModule = new URL('../../src/config/open.ts', import.meta.url).href;
 
 /** Tries to get the lease all the time, and says when it does or what else happens. */
 const CONTENDER = `
-import { openStore } from ${JSON.stringify(openModule)};
+import { openStore } from ${JSON.stringify(OPEN_STORE)};
 const store = await openStore({ kind: 'jsonl', home: process.argv[1] });
 for (let tries = 1; ; tries++) {
   try {
@@ -25,7 +25,7 @@ for (let tries = 1; ; tries++) {
 }
 `;
 
-const probe = `await import(${JSON.stringify(openModule)})`;
+const probe = `await import(${JSON.stringify(OPEN_STORE)})`;
 const cannot =
   process.getuid?.() !== 0
     ? 'needs root'

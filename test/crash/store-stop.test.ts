@@ -2,14 +2,14 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { startDriver } from '../../src/testing/crash/driver-process.ts';
+import { OPEN_STORE } from '../support/bundled-program.ts';
 import { must, SESSION, say, says, succeeds, TestHome, told, until } from '../support/store-faults.ts';
 
 const ROUNDS = 30;
-const openModule = new URL('../../src/config/open.ts', import.meta.url).href;
 
 /** Appends without a rest, and counts aloud. */
 const BUSY = `
-import { openStore } from ${JSON.stringify(openModule)};
+import { openStore } from ${JSON.stringify(OPEN_STORE)};
 const [, home, signals] = process.argv;
 const hear = () => console.log('host heard it');
 if (signals === 'before') process.once('SIGTSTP', hear);

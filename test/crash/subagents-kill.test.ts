@@ -1,13 +1,13 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import { type DriverProcess, startDriver } from '../../src/testing/crash/driver-process.ts';
+import { bundledProgram } from '../support/bundled-program.ts';
 import { resultsIn } from '../support/family.ts';
 
-const script = fileURLToPath(new URL('../support/turn-driver.ts', import.meta.url));
+const script = bundledProgram('turn-driver');
 const session = 'agent:main:main';
 
 let home = '';

@@ -1,15 +1,15 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import { type Entry, project } from '../../src/index.ts';
 import { type Answer, type DriverProcess, startDriver } from '../../src/testing/crash/driver-process.ts';
+import { bundledProgram } from '../support/bundled-program.ts';
 import { REQUEST_KINDS, request } from '../support/requests.ts';
 import { judgeTurns, messageOf, notes, readAll, type SentMessage } from '../support/turn-judge.ts';
 
-const script = fileURLToPath(new URL('../support/turn-driver.ts', import.meta.url));
+const script = bundledProgram('turn-driver');
 const session = 'agent:main:main';
 const target = { family: 'anthropic', provider: 'planned', model: 'planned' } as const;
 

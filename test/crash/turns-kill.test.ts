@@ -2,15 +2,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Answer, type DriverProcess, startDriver } from '../../src/testing/crash/driver-process.ts';
 import { createRandom, type Random } from '../../src/testing/crash/random.ts';
+import { bundledProgram } from '../support/bundled-program.ts';
 import { type JudgedHome, judgeTurns, notes, type SentMessage } from '../support/turn-judge.ts';
 
 const ROUNDS = Number(process.env['REPRISE_CRASH_ROUNDS'] ?? 8);
 const SEED = Number(process.env['REPRISE_CRASH_SEED'] ?? 7);
-const script = fileURLToPath(new URL('../support/turn-driver.ts', import.meta.url));
+const script = bundledProgram('turn-driver');
 const SESSIONS = ['agent:main:main', 'agent:main:other'] as const;
 const PATIENCE_MS = 60_000;
 /** So many messages wait or run at any time. */

@@ -2,16 +2,16 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openReprise } from '../../src/config/open-reprise.ts';
 import type { Reprise } from '../../src/engine/reprise.ts';
 import type { Session } from '../../src/engine/session.ts';
 import { type Answer, type DriverProcess, startDriver } from '../../src/testing/crash/driver-process.ts';
+import { bundledProgram } from '../support/bundled-program.ts';
 import { judgeTurns, notes, type SentMessage } from '../support/turn-judge.ts';
 import { createPlannedModel, plannedTools } from '../support/turn-model.ts';
 
-const script = fileURLToPath(new URL('../support/turn-driver.ts', import.meta.url));
+const script = bundledProgram('turn-driver');
 const session = 'agent:main:main';
 
 let home = '';

@@ -12,16 +12,17 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build, type Plugin } from 'vite';
 import { bundleCommand } from '../../scripts/bundle.ts';
 import { BUNDLED, PACKAGE } from './bundled-command.ts';
+import { PROGRAMS } from './bundled-program.ts';
 
-const PROGRAMS: Readonly<Record<string, string>> = {
+/** Each is a file of its own: it shares nothing with the program that starts it. */
+const THREADS: Readonly<Record<string, string>> = {
   thread: 'src/store/control/thread.ts',
   'search-thread': 'src/store/control/search-thread.ts',
-  driver: 'src/testing/driver.ts',
 };
 /** Who starts them, and where it would stand if it were built as well. */
 const STARTERS: Readonly<Record<string, string>> = {
@@ -30,8 +31,13 @@ const STARTERS: Readonly<Record<string, string>> = {
 };
 /** By which they find what they start. */
 const WHERE = 'import.meta.url';
+/** Finds the page by where it stands itself. */
+const PAGE = resolve('src/server/web-files.ts');
 /** What all of it is made of. */
-const SOURCES = ['src/**/*.ts', 'bin/*.cjs', 'scripts/bundle.ts', 'package.json', 'package-lock.json'];
+const SOURCES = [
+  ...['src/**/*.ts', 'test/support/*.ts', 'test/simulation/*.ts'],
+  ...['bin/*.cjs', 'scripts/bundle.ts', 'package.json', 'package-lock.json'],
+];
 const STATE = `${BUNDLED}/sources`;
 
 /**
@@ -42,7 +48,11 @@ export async function bundledPrograms(): Promise<Plugin> {
   mkdirSync(BUNDLED, { recursive: true });
   const state = stateOfSources();
   if (readIfThere(STATE) !== state) {
-    await Promise.all(Object.entries(PROGRAMS).map(([name, source]) => bundle(name, source)));
+    await Promise.all([
+      bundle(PROGRAMS, true),
+      ...Object.entries(THREADS).map(([name, source]) => bundle({ [name]: source }, false)),
+    ]);
+    putInPlace(`${BUNDLED}/package.json`, '{ "type": "module" }\n');
     await bundlePackage();
     putInPlace(STATE, state);
   }
@@ -67,22 +77,39 @@ function stateOfSources(): string {
   return hash.digest('hex');
 }
 
-async function bundle(name: string, source: string): Promise<void> {
+/** Parts that are loaded when they are asked for stay files of their own, named by what is in them: few tests need PostgreSQL. */
+async function bundle(input: Readonly<Record<string, string>>, codeSplitting: boolean): Promise<void> {
   const built = await build({
     configFile: false,
     logLevel: 'error',
     build: {
-      ssr: source,
+      ssr: true,
       write: false,
       target: 'esnext',
       minify: false,
-      rolldownOptions: { output: { codeSplitting: false } },
+      rolldownOptions: {
+        input,
+        // Beside each other: that is where a program looks for the thread it starts.
+        output: { codeSplitting, entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' },
+      },
     },
+    plugins: [
+      {
+        name: 'page-of-the-checkout',
+        transform: (code, id) =>
+          id === PAGE ? code.replaceAll(WHERE, JSON.stringify(pathToFileURL(PAGE).href)) : undefined,
+      },
+    ],
   });
-  const [chunk, ...more] = 'output' in built ? built.output : [];
-  if (chunk === undefined || more.length > 0) throw new Error(`${source} is not one file`);
-  putInPlace(`${BUNDLED}/${name}.js`, chunk.code);
+  const chunks = 'output' in built ? built.output : [];
+  const inOrder = [...chunks].sort((a, b) => Number(isEntry(a)) - Number(isEntry(b)));
+  for (const chunk of inOrder) {
+    if (chunk.type !== 'chunk') throw new Error(`${chunk.fileName} is no program`);
+    putInPlace(`${BUNDLED}/${chunk.fileName}`, chunk.code);
+  }
 }
+
+const isEntry = (made: object): boolean => 'isEntry' in made && made.isEntry === true;
 
 /** The command as an installed package has it. Its parts are named by what is in them, and its first file is put in place last. */
 async function bundlePackage(): Promise<void> {

@@ -8,6 +8,7 @@ import {
 } from '../../src/testing/crash/driver-process.ts';
 import { type Fleet, startFleet, stopFleet } from '../../src/testing/crash/fleet.ts';
 import { readSession } from '../../src/testing/crash/judge.ts';
+import { OPEN_STORE } from './bundled-program.ts';
 import { must, runModule, SESSION, say, says, told } from './store-faults.ts';
 
 async function disposeAll(fleet: readonly DriverProcess[]): Promise<void> {
@@ -122,11 +123,9 @@ export function testContention(
   });
 }
 
-const openModule = new URL('../../src/config/open.ts', import.meta.url).href;
-
 /** Holds a lease, has written under it, and does this when a line comes in. */
 const holder = (end: string): string => `
-import { openStore } from ${JSON.stringify(openModule)};
+import { openStore } from ${JSON.stringify(OPEN_STORE)};
 const { store: kind, home, url } = JSON.parse(process.argv[1]);
 const store = await openStore({ kind, home, url });
 const { epoch } = await store.lease('s', { ttlMs: 600_000 });

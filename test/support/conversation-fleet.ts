@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import type { OpenStoreOptions } from '../../src/config/open.ts';
 import { openStore } from '../../src/config/open.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -20,9 +19,10 @@ import {
   type ToolRun,
 } from '../simulation/judge.ts';
 import { makeConversations, Traffic } from '../simulation/traffic.ts';
+import { bundledProgram } from './bundled-program.ts';
 import { notes } from './turn-judge.ts';
 
-const script = fileURLToPath(new URL('./conversation-driver.ts', import.meta.url));
+const script = bundledProgram('conversation-driver');
 const REST_MS = 60_000;
 
 /** The store of a run, and a folder for what its processes write down. */

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { bundledProgram } from './bundled-program.ts';
 import { freePort } from './free-port.ts';
 
-const script = fileURLToPath(new URL('./server-driver.ts', import.meta.url));
+const script = bundledProgram('server-driver');
 
 export interface RunningServer {
   readonly child: ChildProcess;

@@ -2,17 +2,17 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import { writeBackup } from '../../src/interop/transfer/write-backup.ts';
 import { sameStores } from '../../src/testing/store-suite/transfer-kit.ts';
+import { bundledProgram } from '../support/bundled-program.ts';
 import { runBeside } from '../support/command-line.ts';
 import { operate } from '../support/random-store.ts';
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'reprise-copy-kill-')));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
-const script = fileURLToPath(new URL('../support/copy-driver.ts', import.meta.url));
+const script = bundledProgram('copy-driver');
 const source = join(root, 'source');
 const backup = join(root, 'backup.jsonl');
 
