@@ -6,8 +6,8 @@ import { hold } from '../support/postgres-node.ts';
 
 test('whoever asks again for a session that another node holds waits for nobody, and gets it when it is free', async () => {
   await using database = await freshDatabase();
-  // A lock that is waited for is a refusal of another kind.
-  const url = `${database.url}?statement_timeout_ms=1500`;
+  // A lock that is waited for is a refusal of another kind, in the end.
+  const url = `${database.url}?statement_timeout_ms=10000`;
   await using one = await openStore({ kind: 'postgres', url });
   await using two = await openStore({ kind: 'postgres', url });
   const { id } = await one.create({ key: 'agent:main:main' });

@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { type Client, createClient } from '../../src/client/index.ts';
 import { COMMAND } from './bundled-command.ts';
 import { cliEnv } from './cli-env.ts';
+import { exitOf } from './exit-of.ts';
 import { TOKEN } from './server.ts';
 
 export interface ClusterOptions {
@@ -103,7 +104,13 @@ export class Cluster implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const { child } of this.#nodes) child.kill('SIGKILL');
+    // Who dies may still write: their homes are removed when they are dead.
+    await Promise.all(
+      this.#nodes.map(({ child }) => {
+        child.kill('SIGKILL');
+        return exitOf(child);
+      }),
+    );
     rmSync(this.#folder, { recursive: true, force: true });
   }
 }

@@ -13,6 +13,8 @@ export interface GuardedPostgres extends AsyncDisposable {
   url(change?: { readonly user?: string; readonly password?: string; readonly database?: string }): string;
   /** As the administrator, who is always let in. */
   admin(sql: string): Promise<pg.QueryResult>;
+  /** How many have come and are not let in yet. */
+  atTheDoor(): Promise<number>;
   /** With a certificate for `localhost` and nothing else, or without TLS. */
   setTls(isOn: boolean): Promise<void>;
   /** Of the authority that signed it, and of another one. */
@@ -40,7 +42,8 @@ host app,missing ada,nobody_here 127.0.0.1/32 scram-sha-256
 
 /** A real server that asks who comes. */
 export async function openGuardedPostgres(): Promise<GuardedPostgres> {
-  const server = await startPostgres();
+  // It does not hang up by itself on somebody who says nothing.
+  const server = await startPostgres({ settings: ['authentication_timeout=10min'] });
   const folder = mkdtempSync(join(tmpdir(), 'reprise-guarded-'));
   const admin = (sql: string): Promise<pg.QueryResult> => ask(server, sql);
   const reload = async (): Promise<void> => {
@@ -66,6 +69,12 @@ export async function openGuardedPostgres(): Promise<GuardedPostgres> {
       return url.href;
     },
     admin,
+    async atTheDoor() {
+      const { rows } = await admin(
+        "SELECT count(*)::int AS n FROM pg_stat_activity WHERE backend_type = 'client backend' AND usename IS NULL",
+      );
+      return rows[0].n;
+    },
     async setTls(isOn) {
       if (isOn) {
         makeCertificates(folder);

@@ -5,11 +5,11 @@
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
+import { freePort } from './free-port.ts';
 import { postgresBinaries, serverAccount } from './postgres-binaries.ts';
 import type { PostgresOptions } from './postgres-server.ts';
 import { copyAsStandby } from './postgres-standby.ts';
@@ -44,16 +44,6 @@ const settings: readonly string[] = [
 let server: ChildProcess | undefined;
 let said = '';
 
-async function freePort(): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
-  const probe = createServer().on('error', reject);
-  probe.listen(0, '127.0.0.1', () => {
-    const address = probe.address();
-    probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-  });
-  return promise;
-}
-
 /** Resolves with whether it is ready; false when it ended before it was. */
 async function start(binary: string, account: object, port: number): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
@@ -68,7 +58,8 @@ async function start(binary: string, account: object, port: number): Promise<boo
     said += String(error);
     resolve(false);
   });
-  child.on('exit', () => resolve(false));
+  // Not by its exit: what it said last tells why, and may come behind that.
+  child.on('close', () => resolve(false));
   child.stderr?.on('data', (chunk: Buffer) => {
     said = (said + chunk.toString('utf8')).slice(-4_000);
     if (/ready to accept (?:read-only )?connections/.test(said)) resolve(true);
@@ -109,7 +100,7 @@ async function keep(): Promise<void> {
     );
   } else await copyAsStandby(standbyOf, data, account);
   let port = 0;
-  // Between finding a free port and using it somebody else may have taken it.
+  // Nobody else is given it while the server is away; between finding and using it somebody may still take it.
   for (let tries = 0; ; tries++) {
     port = await freePort();
     if (await start(postgres, account, port)) break;

@@ -21,6 +21,33 @@ const types = {
     oid === INT8 ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
 };
 
+/** A connection that never throws at nobody, and hangs up where it is not let in. */
+class Caller extends pg.Client {
+  constructor(config?: pg.ClientConfig) {
+    super(config);
+    // From its first moment on: who uses it learns of it by its own statement.
+    this.on('error', ignore);
+  }
+
+  /**
+   * Where it is our side that gives up, without a password to give for example, the server would wait for a minute, and
+   * this process with it.
+   */
+  override connect(
+    callback?: ((error: Error) => void) | ((error: null, client: pg.Client) => void),
+  ): Promise<pg.Client> {
+    const letIn = super.connect().catch((error: unknown) => {
+      this.end().catch(ignore);
+      throw error;
+    });
+    if (callback !== undefined) {
+      const tell = callback as (error: Error | null, client?: pg.Client) => void;
+      letIn.then((client) => tell(null, client), tell);
+    }
+    return letIn;
+  }
+}
+
 /** The pool of connections to one database. It never throws at anybody but who asked. */
 export class Connections implements Sql, AsyncDisposable {
   readonly settings: PostgresSettings;
@@ -32,6 +59,7 @@ export class Connections implements Sql, AsyncDisposable {
     this.settings = settings;
     this.#pool = new pg.Pool({
       ...clientConfig(settings),
+      Client: Caller,
       max: settings.poolMax,
       idleTimeoutMillis: IDLE_MS,
       connectionTimeoutMillis: settings.connectTimeoutMs,
@@ -39,9 +67,8 @@ export class Connections implements Sql, AsyncDisposable {
       // Statements of one transaction go out without waiting for each other's answers. Poolers may not expect it.
       pipeline: !settings.pooler,
     });
-    // A connection that dies while it rests is replaced; who uses one learns of it by its own statement.
+    // A connection that dies while it rests is replaced.
     this.#pool.on('error', ignore);
-    this.#pool.on('connect', (client) => client.on('error', ignore));
   }
 
   /** The server was there once: when it is not, that is no wrong address any more but a failure that passes. */
@@ -82,11 +109,10 @@ export class Connections implements Sql, AsyncDisposable {
   /** A connection of its own beside the pool, for LISTEN. The caller ends it. */
   async connect(): Promise<pg.Client> {
     this.#assertOpen();
-    const client = new pg.Client({
+    const client = new Caller({
       ...clientConfig(this.settings),
       connectionTimeoutMillis: this.settings.connectTimeoutMs,
     });
-    client.on('error', ignore);
     await client.connect();
     return client;
   }
