@@ -3,7 +3,7 @@ import type { ChatStatus, StopAnswer } from '../protocol/chat.ts';
 import type { FollowEvent } from '../protocol/follow.ts';
 import type { HistoryPage, HistoryQuery, HistoryRow } from '../protocol/records.ts';
 import type { SessionAnswer, SessionView } from '../protocol/sessions.ts';
-import type { BranchBody, CompactBody, ForkBody, UndoBody } from '../protocol/steps.ts';
+import type { BranchBody, CompactBody, ExportQuery, ForkBody, UndoBody } from '../protocol/steps.ts';
 import type { TreePage, TreeQuery } from '../protocol/tree.ts';
 import type {
   CommandAnswer,
@@ -157,9 +157,13 @@ export class ClientSession {
     return this.#connection.bytes(this.#path(`/blobs/${encodeURIComponent(name)}`), options);
   }
 
-  /** The transcript as it is stored: a line of JSON for each entry, of all branches. */
-  export(options: CallOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
-    return this.#connection.bytes(this.#path('/export'), options);
+  /**
+   * The transcript as a file that needs nothing else: a line of JSON for each entry, of all branches. Where a large part
+   * of it is gone or damaged this throws `STORE_CORRUPT`; with `lost: 'preview'` the beginnings of such parts come instead.
+   */
+  export(options: CallOptions & Partial<ExportQuery> = {}): Promise<Uint8Array<ArrayBuffer>> {
+    const { lost, ...rest } = options;
+    return this.#connection.bytes(this.#path('/export'), { ...rest, query: { lost } });
   }
 
   explain(turnId: string, options: CallOptions = {}): Promise<ExplainAnswer> {

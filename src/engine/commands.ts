@@ -134,7 +134,9 @@ export const COMMANDS: readonly CommandRow[] = [
   owner('sessions', 'delete', 'move a session to the trash; asks first', { args: '[session]' }),
   owner('sessions', 'search', 'find a text in all sessions', { args: '<text>', data: true }),
   owner('sessions', 'repair', 'go on with what can be read of a damaged session', { args: '[session]' }),
-  row('owner', ['repl'])('sessions', 'export', 'write the transcript to a file', { args: '[file]' }),
+  row('owner', ['repl'])('sessions', 'export', 'write the session to a file; .md, .html and .json say how', {
+    args: '[file]',
+  }),
   own('context', 'context', 'how full the context is, and of what', {
     aliases: ['tokens', 'cost'],
     data: true,

@@ -1,8 +1,8 @@
 import type { Store, StoredEntry } from '../store/store.ts';
 import type { Entry } from '../transcript/entry.ts';
 
-/** For surfaces: the bytes of a history, whatever its length. */
-export { exportParts } from '../store/export-parts.ts';
+/** For surfaces: all of a session as one file, whatever its length. */
+export { wholeParts } from '../store/whole-parts.ts';
 
 const PAGE = 1000;
 /** What is looked for from the end is mostly near it. */

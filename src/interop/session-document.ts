@@ -2,7 +2,7 @@ import { RepriseError } from '../errors.ts';
 import { exportParts } from '../store/export-parts.ts';
 import { loadBlobs } from '../store/load-blobs.ts';
 import type { SessionRecord, Store } from '../store/store.ts';
-import { hydrateBlobs } from '../transcript/blobs.ts';
+import { blobNames, hydrateBlobs } from '../transcript/blobs.ts';
 import type { Entry, SessionHeader } from '../transcript/entry.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
 import { readTranscript, type Transcript } from '../transcript/reader.ts';
@@ -27,12 +27,15 @@ export interface SessionDocument {
   readonly entries: readonly Entry[];
   /** Byte offset of damage: what stands behind it and still verifies is here, the rest is lost. */
   readonly corruptAt: number | undefined;
+  /** Images and large texts that are gone or damaged; their previews stand for them. */
+  readonly lostParts: number;
 }
 
 export async function loadDocument(store: Store, record: SessionRecord): Promise<SessionDocument> {
   const { id, agentId, sessionKey, label, title, settings, active, messageCount, tokenEstimate } = record;
   const { header, entries, corruptAt } = await readAll(store, record);
-  const whole = hydrateBlobs(entries, await loadBlobs(store, id, entries));
+  const blobs = await loadBlobs(store, id, entries);
+  const whole = hydrateBlobs(entries, blobs);
   const said = whole.filter(({ type }) => type === 'message').map(entryTime);
   const { importedFrom: _, ...chosen } = settings;
   return {
@@ -50,6 +53,7 @@ export async function loadDocument(store: Store, record: SessionRecord): Promise
     header: { ...(header ?? { type: 'session', version: 3, id }), agentId, key: sessionKey },
     entries: whole,
     corruptAt: record.corruptAt ?? corruptAt,
+    lostParts: blobNames(entries).size - blobs.size,
   };
 }
 

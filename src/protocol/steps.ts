@@ -110,6 +110,17 @@ export interface BlobParams {
   readonly blob: string;
 }
 
+export interface ExportQuery {
+  readonly lost: 'refuse' | 'preview';
+}
+
+export const exportQuery: z.ZodType<ExportQuery> = z.strictObject({
+  lost: z.enum(['refuse', 'preview']).default('refuse').meta({
+    description:
+      'Where a large part is gone or damaged: answer 409 and nothing of the file, or put its preview in its place.',
+  }),
+});
+
 export const blobName: z.ZodType<string> = z
   .string()
   .regex(/^sha256:[0-9a-f]{64}$/)

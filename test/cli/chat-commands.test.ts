@@ -7,6 +7,7 @@ import { openStore } from '../../src/config/open.ts';
 import type { SessionRecord } from '../../src/index.ts';
 import { COMMAND } from '../support/bundled-command.ts';
 import { cliEnv } from '../support/cli-env.ts';
+import { pngBase64 } from '../support/images.ts';
 
 const KEY = 'agent:main:main';
 let home = '';
@@ -178,9 +179,31 @@ describe('commands in the chat', () => {
 
   test('/export writes a file that is not there yet and never over one that is', async () => {
     const { stderr } = chat(['hello', '/export mine.jsonl', '/export mine.jsonl']);
-    expect(stderr).toContain('Written to mine.jsonl.');
-    expect(stderr).toContain('cannot write mine.jsonl: EEXIST');
+    expect(stderr).toContain('Written to mine.jsonl as v3.');
+    expect(stderr).toContain('mine.jsonl exists');
+    expect(stderr).toContain('Name another file: /export <file>');
     expect(readFileSync(join(home, 'mine.jsonl'), 'utf8')).toBe(transcripts());
+  });
+
+  test('/export writes what the name of its file says, with the images that were sent', async () => {
+    const data = pngBase64(7, 7, 100_000);
+    {
+      await using store = await openStore({ kind: 'jsonl', home });
+      await store.create({ id: 's', key: KEY });
+      const content = [{ type: 'image', data, mimeType: 'image/png' }];
+      await store.append('s', [{ type: 'message', message: { role: 'user', content } }]);
+    }
+    const { stderr } = chat(['/switch s', '/export all.jsonl', '/export notes.md', '/export page.HTML']);
+    const written = (name: string): string => readFileSync(join(home, name), 'utf8');
+    expect(written('all.jsonl').includes(data)).toBe(true);
+    expect(written('notes.md')).toMatch(/^# /);
+    expect(written('page.HTML')).toMatch(/^<!doctype html>/i);
+    expect(stderr).toContain('Written to notes.md as markdown.');
+    const [blob = ''] = readdirSync(join(home, 'agents/main/sessions/s.blobs'));
+    rmSync(join(home, 'agents/main/sessions/s.blobs', blob));
+    expect(chat(['/switch s', '/export rest.jsonl']).stderr).toContain(
+      'note: 1 large part of s is gone or damaged; only the beginning of it is written',
+    );
   });
 
   test('/repair goes on with what can be read of a damaged session, which is kept', async () => {

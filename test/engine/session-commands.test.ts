@@ -115,14 +115,14 @@ describe('commands about sessions', () => {
     expect(await run(at, '/fork nowhere')).toMatchObject({ code: 'NOT_FOUND' });
   });
 
-  test('/export hands over the transcript as it is stored; /repair leaves a sound session alone', async () => {
+  test('/export says which session goes to which file; /repair leaves a sound session alone', async () => {
     await using at = await openEngine(scripted(['Hi.']));
     await say(at.session, 'hello');
-    const { save } = await run(at, '/export');
-    expect(save?.name).toBe(`${at.session.id}.jsonl`);
-    expect(Buffer.from(save?.bytes ?? [])).toEqual(
-      Buffer.from(await at.reprise.store.exportSession(at.session.id)),
-    );
+    expect(await run(at, '/export')).toMatchObject({
+      text: '"hello", 2 messages.',
+      save: { sessionId: at.session.id, name: `${at.session.id}.jsonl` },
+    });
+    expect((await run(at, '/export notes.md')).save?.name).toBe('notes.md');
     expect((await run(at, '/repair')).text).toBe('"hello" is not damaged.');
   });
 });

@@ -38,6 +38,7 @@ function documentOf(entries: readonly Entry[]): SessionDocument {
     header: { type: 'session', version: 3, id: 'any', timestamp: at, cwd: '' },
     entries,
     corruptAt: undefined,
+    lostParts: 0,
   };
 }
 

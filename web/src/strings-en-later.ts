@@ -100,6 +100,8 @@ export const EN_LATER = {
   undoTurn: 'Take back the last turn',
   compact: 'Sum up older messages',
   export: 'Export',
+  partsLost: 'Images or large texts of this session that are gone or damaged: {}',
+  exportRest: 'Export the rest',
   tree: 'Tree of this conversation',
   here: 'you are here',
   fork: 'Copy up to here into a new session',

@@ -98,6 +98,8 @@ export const ZH_LATER: LaterWords = {
   undoTurn: '撤销上一轮',
   compact: '总结较早的消息',
   export: '导出',
+  partsLost: '此会话中丢失或损坏的图片或大段文本：{}',
+  exportRest: '导出其余部分',
   tree: '对话树',
   here: '当前位置',
   fork: '复制到此处为新会话',

@@ -1,21 +1,16 @@
-import { extname, join } from 'node:path';
+import { join } from 'node:path';
 import { AUDIT_SESSION_ID } from '../../engine/audit.ts';
 import { counted } from '../../engine/commands/command-context.ts';
 import { resolveRef } from '../../engine/ref.ts';
 import { RepriseError } from '../../errors.ts';
 import { exportLayout, LAYOUT_NAMES } from '../../interop/export/export-layout.ts';
-import { prepareFolder, writeFileSafely } from '../../interop/export/file-writer.ts';
-import {
-  EXPORT_FORMATS,
-  type ExportFormat,
-  isExportFormat,
-  renderSession,
-} from '../../interop/export/formats.ts';
-import { loadDocument, redactDocument, type SessionDocument } from '../../interop/session-document.ts';
+import { prepareFolder } from '../../interop/export/file-writer.ts';
+import { EXPORT_FORMATS, type ExportFormat, isExportFormat } from '../../interop/export/formats.ts';
 import type { SessionRecord, Store } from '../../store/store.ts';
+import { exportFile, formatByName, tellDamage } from '../export-file.ts';
 import { openHome } from '../home.ts';
 import type { Options } from '../options.ts';
-import { escapeForTerminal, print, printPieces, say } from '../print.ts';
+import { escapeForTerminal, print, say } from '../print.ts';
 import { Progress } from '../progress.ts';
 
 interface ExportOptions extends Options {
@@ -121,13 +116,16 @@ async function toFile(
   { redact, full, seals, force }: ExportOptions,
 ): Promise<Written[]> {
   if (record === undefined) return [];
-  const loaded = await loadDocument(store, record);
-  tellDamage(loaded);
-  const document = redact === true ? redactDocument(loaded) : loaded;
-  const text = renderSession(document, format, { full: full === true, seals: seals === true });
-  if (file !== undefined) await writeFileSafely(file, text, { force: force === true });
-  else await printPieces(text);
-  return [{ id: record.id, title: document.title, file: file ?? '-' }];
+  return [
+    await exportFile(store, record, {
+      format,
+      file,
+      redact: redact === true,
+      full: full === true,
+      seals: seals === true,
+      force: force === true,
+    }),
+  ];
 }
 
 /** All but the one in which the engine notes what it let go: that is no conversation. */
@@ -141,12 +139,6 @@ async function allSessions(store: Store): Promise<SessionRecord[]> {
   return sessions;
 }
 
-const BY_EXTENSION: Readonly<Record<string, ExportFormat>> = {
-  '.md': 'markdown',
-  '.html': 'html',
-  '.json': 'json',
-};
-
 function formatOf({ format, profile, out, json }: ExportOptions): ExportFormat {
   if (format !== undefined && profile !== undefined)
     throw usage('--profile has a format of its own', 'Leave out --format.');
@@ -155,13 +147,8 @@ function formatOf({ format, profile, out, json }: ExportOptions): ExportFormat {
   if (isExportFormat(format)) return format;
   if (format !== undefined)
     throw usage(`no format "${String(format)}"`, `Use one of: ${Object.keys(EXPORT_FORMATS).join(', ')}.`);
-  if (typeof out === 'string') return BY_EXTENSION[extname(out)] ?? 'v3';
+  if (typeof out === 'string') return formatByName(out);
   return json === true ? 'json' : 'v3';
-}
-
-function tellDamage({ id, corruptAt }: SessionDocument): void {
-  if (corruptAt !== undefined)
-    say(`note: ${id} is damaged at byte ${corruptAt}; everything that still verifies is written`);
 }
 
 function usage(message: string, next: string): RepriseError {

@@ -1,4 +1,3 @@
-import { writeFile } from 'node:fs/promises';
 import type { ModelBook } from '../../config/model-book.ts';
 import { type CommandResult, oneLine } from '../../engine/commands/command-context.ts';
 import { type Command, findCommand, parseCommand, unknownCommandText } from '../../engine/commands.ts';
@@ -7,6 +6,8 @@ import { runCommand } from '../../engine/run-command.ts';
 import type { Session } from '../../engine/session.ts';
 import type { TurnStream } from '../../engine/turn-stream.ts';
 import { RepriseError } from '../../errors.ts';
+import type { Store } from '../../store/store.ts';
+import { exportFile, formatByName } from '../export-file.ts';
 import { escapeForTerminal, print, say, style } from '../print.ts';
 import { sayFailure } from './failure.ts';
 import { statusLine } from './status-line.ts';
@@ -110,7 +111,7 @@ export class Repl {
     const { sessionId, turn, save, quit } = result;
     if (sessionId !== undefined && sessionId !== this.#here.id)
       await this.enter(await reprise.session({ id: sessionId }));
-    if (save !== undefined) await keep(save);
+    if (save !== undefined) await keep(reprise.store, save);
     if (turn !== undefined) await this.#converse(turn, running);
     return quit !== true;
   }
@@ -170,17 +171,18 @@ function tell({ name, text, code }: CommandResult): void {
   (isData ? print : say)(escapeForTerminal(whole));
 }
 
-async function keep({ name, bytes }: NonNullable<CommandResult['save']>): Promise<void> {
+async function keep(store: Store, { sessionId, name }: NonNullable<CommandResult['save']>): Promise<void> {
+  const format = formatByName(name);
   try {
     // A file that is there is somebody's: it is never written over.
-    await writeFile(name, bytes, { flag: 'wx', mode: 0o600 });
+    await exportFile(store, await store.get(sessionId), { format, file: name, seals: true });
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === undefined) throw error;
-    throw new RepriseError('INVALID_INPUT', `cannot write ${name}: ${code}`, {
-      details: { next: 'Name another file: /export <file>' },
+    if (!(error instanceof RepriseError) || error.code !== 'INVALID_INPUT') throw error;
+    const { code, message, details } = error;
+    throw new RepriseError(code, message, {
+      details: { ...details, next: 'Name another file: /export <file>' },
       cause: error,
     });
   }
-  say(`Written to ${escapeForTerminal(name)}.`);
+  say(`Written to ${escapeForTerminal(name)} as ${format}.`);
 }

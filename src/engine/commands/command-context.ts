@@ -35,8 +35,8 @@ export interface CommandAnswer {
   readonly sessionId?: string;
   /** A message that was accepted for the person; the surface shows its turn. */
   readonly turn?: TurnStream;
-  /** What the surface is to keep for the person. */
-  readonly save?: { readonly name: string; readonly bytes: Uint8Array };
+  /** The session that the surface is to write to a file for the person, in the format its name says. */
+  readonly save?: { readonly sessionId: string; readonly name: string };
   readonly quit?: true;
 }
 

@@ -1,4 +1,3 @@
-import { RepriseError } from '../../errors.ts';
 import { buildAgentMainSessionKey } from '../../keys/build.ts';
 import { parseSessionKey } from '../../keys/session-key.ts';
 import { noneIfGone } from '../../store/nobody.ts';
@@ -130,9 +129,9 @@ export const repair: CommandHandler = async (args, { reprise, session, request }
   return damaged.id === session.id ? { text, sessionId: result.repaired } : { text };
 };
 
-export const exportTranscript: CommandHandler = async (args, { reprise, session }) => {
-  const bytes = await reprise.store.exportSession(session.id);
-  if (bytes.length === 0) throw new RepriseError('NOT_FOUND', 'there is nothing to export');
+export const exportTranscript: CommandHandler = async (args, { session }) => {
+  const record = await session.record();
   const name = args === '' ? `${session.id}.jsonl` : args;
-  return { text: `The transcript has ${count(bytes.length)} bytes.`, save: { name, bytes } };
+  const text = `"${sessionName(record)}", ${counted(record.messageCount, 'message')}.`;
+  return { text, save: { sessionId: session.id, name } };
 };

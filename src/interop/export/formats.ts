@@ -70,7 +70,7 @@ export function unsummed(entries: readonly Entry[]): Entry[] {
   return said.map((entry, i) => ({ ...entry, parentId: said[i - 1]?.id ?? null }));
 }
 
-function toJson({ entries, header, corruptAt: _, ...session }: SessionDocument): string[] {
+function toJson({ entries, header, corruptAt: _, lostParts: _lost, ...session }: SessionDocument): string[] {
   const plain = entries.map(({ seal: _seal, ...entry }) => entry);
   const { seal: _seal, ...head } = header;
   return [

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { exportParts, readHistory } from '../../engine/read-history.ts';
+import { readHistory, wholeParts } from '../../engine/read-history.ts';
 import { followEventSchema } from '../../protocol/follow.ts';
 import { agentIdSchema, type SessionParams, sessionIdSchema, sessionParams } from '../../protocol/ids.ts';
 import { pageOf } from '../../protocol/page.ts';
@@ -9,6 +9,7 @@ import {
   contextAnswer,
   type ExplainParams,
   explainAnswer,
+  exportQuery,
   pinsAnswer,
   totalsAnswer,
 } from '../../protocol/steps.ts';
@@ -99,13 +100,15 @@ export function registerSessionLooks(app: ServerApp, context: ServerContext): vo
     paths: on('export'),
     id: 'exportSession',
     tag,
-    summary: 'All lines of the transcript as they are stored, with their seals; blobs by their names',
+    summary:
+      'All lines of the transcript with their seals, images and large texts put back where they were said',
     params: sessionParams,
+    query: exportQuery,
     answer: { type: 'application/x-ndjson', description: 'The transcript' },
-    run: async ({ params, c }) => {
+    run: async ({ params, query, c }) => {
       const record = await findRecord(context, params);
       const { id } = record;
-      const body = await openDownload(c, context, exportParts(context.reprise.store, record));
+      const body = await openDownload(c, context, wholeParts(context.reprise.store, record, query));
       return c.body(body, 200, {
         'Content-Type': 'application/x-ndjson',
         'Content-Disposition': `attachment; filename="${id}.jsonl"`,

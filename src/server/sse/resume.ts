@@ -77,8 +77,13 @@ export class EventStream {
       const position = open.findIndex((item) => item.inboxId === asked);
       if (position > 0 && after === undefined) yield [{ id, event: { type: 'queued', position } }];
       if (inboxId !== undefined) return yield* this.#message(inboxId, id, start);
-      if (after !== undefined) yield* this.#followed(after);
-      yield [{ id: after ?? id, event: { type: 'idle', sessionId } }];
+      let last = id;
+      for await (const frames of after === undefined ? [] : this.#followed(after)) {
+        last = frames.at(-1)?.id ?? last;
+        yield frames;
+      }
+      // Of all that was told: who comes back behind it, as an EventSource does by itself, hears nothing again.
+      yield [{ id: last, event: { type: 'idle', sessionId } }];
     } finally {
       unwatch();
       signal.removeEventListener('abort', onAbort);

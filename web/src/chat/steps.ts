@@ -1,3 +1,4 @@
+import { RepriseError } from 'reprise/client';
 import { attempt } from '../stores/api.ts';
 import type { Conversation } from '../stores/conversation.ts';
 import { dialog } from '../stores/dialogs.ts';
@@ -37,10 +38,16 @@ export async function renameSession(conversation: Conversation, title: string): 
   });
 }
 
-/** The whole transcript as it is stored, as a file. */
-export async function exportSession(conversation: Conversation): Promise<void> {
+/** The whole session as one file. Where images of it are gone the person is told, and may take the rest along. */
+export async function exportSession(conversation: Conversation, lost?: 'preview'): Promise<void> {
   await attempt(async () => {
-    const bytes = await conversation.remote.export();
+    const bytes = await conversation.remote.export({ ...(lost && { lost }) }).catch((error: unknown) => {
+      const count = error instanceof RepriseError && error.details['lost'];
+      if (typeof count !== 'number') throw error;
+      const run = (): void => void exportSession(conversation, 'preview');
+      say(t('partsLost', count), { kind: 'error', action: { label: t('exportRest'), run } });
+    });
+    if (bytes === undefined) return;
     const url = URL.createObjectURL(new Blob([bytes], { type: 'application/x-ndjson' }));
     const link = document.createElement('a');
     link.href = url;

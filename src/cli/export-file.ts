@@ -1,0 +1,54 @@
+import { extname } from 'node:path';
+import { counted } from '../engine/commands/command-context.ts';
+import { writeFileSafely } from '../interop/export/file-writer.ts';
+import { type ExportFormat, type FormatOptions, renderSession } from '../interop/export/formats.ts';
+import { loadDocument, redactDocument, type SessionDocument } from '../interop/session-document.ts';
+import type { SessionRecord, Store } from '../store/store.ts';
+import { printPieces, say } from './print.ts';
+
+export interface ExportFileOptions extends FormatOptions {
+  readonly format: ExportFormat;
+  /** Unset: to stdout. */
+  readonly file?: string | undefined;
+  readonly redact?: boolean;
+  /** Replace what is there. */
+  readonly force?: boolean;
+}
+
+const BY_EXTENSION: Readonly<Record<string, ExportFormat>> = {
+  '.md': 'markdown',
+  '.html': 'html',
+  '.json': 'json',
+};
+
+/** What a person who names a file so wants in it. */
+export function formatByName(file: string): ExportFormat {
+  return BY_EXTENSION[extname(file).toLowerCase()] ?? 'v3';
+}
+
+/** One session, whole; what of it is lost is told. */
+export async function exportFile(
+  store: Store,
+  record: SessionRecord,
+  { format, file, redact = false, force = false, ...options }: ExportFileOptions,
+): Promise<{ readonly id: string; readonly title: string; readonly file: string }> {
+  const loaded = await loadDocument(store, record);
+  tellDamage(loaded);
+  const document = redact ? redactDocument(loaded) : loaded;
+  const text = renderSession(document, format, options);
+  if (file !== undefined) await writeFileSafely(file, text, { force });
+  else await printPieces(text);
+  return { id: record.id, title: document.title, file: file ?? '-' };
+}
+
+/** An export that lacks something does not pass for a whole one. */
+export function tellDamage({ id, corruptAt, lostParts }: SessionDocument): void {
+  if (corruptAt !== undefined)
+    say(`note: ${id} is damaged at byte ${corruptAt}; everything that still verifies is written`);
+  if (lostParts > 0) {
+    const [are, them] = lostParts === 1 ? ['is', 'it'] : ['are', 'them'];
+    say(
+      `note: ${counted(lostParts, 'large part')} of ${id} ${are} gone or damaged; only the beginning of ${them} is written`,
+    );
+  }
+}
