@@ -8,6 +8,7 @@ import { dismiss, say, type Toast } from '../stores/toasts.ts';
 import type { ForkPlace } from '../stores/transcript-items.ts';
 import { whoSaid } from '../stores/who-said.ts';
 import { t } from '../strings.ts';
+import { inOwnWords } from './own-words.ts';
 
 /** What a person does to a session beside talking, each with its way back. */
 
@@ -189,7 +190,8 @@ export async function runCommand(conversation: Conversation, line: string): Prom
   }
   const answer = await attempt(() => conversation.remote.command(line, { confirm: true }));
   if (answer === undefined) return false;
-  const { text, sessionId, inboxId } = answer;
+  const { sessionId, inboxId } = answer;
+  const text = (await attempt(() => inOwnWords(answer.text))) ?? answer.text;
   if (text.includes('\n')) dialog.value = { kind: 'told', title: line, text };
   else if (text !== '') say(text);
   if (sessionId !== undefined && sessionId !== conversation.id)
