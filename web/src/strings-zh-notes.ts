@@ -27,6 +27,13 @@ const word = (text: string): string => WORDS[text] ?? text;
 const words = (list: string): string =>
   list.replace(/([a-z][a-z ]*) ([\d,]+)/gi, (_all, name: string, n: string) => `${word(name)} ${n}`);
 
+const agoInChinese = (ago: string): string =>
+  ago
+    .replace('just now', '刚刚')
+    .replace(/ min ago$/, ' 分钟前')
+    .replace(/ h ago$/, ' 小时前')
+    .replace(/ days ago$/, ' 天前');
+
 type Say = (...parts: string[]) => string;
 
 /** What commands answer, line by line. Numbers, names and what was said stay. */
@@ -93,6 +100,15 @@ const NOTES: readonly (readonly [RegExp, Say])[] = [
     /^Nothing is pinned\. \/history shows the ids \/pin takes\.$/,
     () => '没有固定的消息。/history 显示 /pin 所需的编号。',
   ],
+  [
+    /^(.* · )([\d,]+) messages? · (.*)$/,
+    (facts = '', n = '', ago = '') => `${facts}${n} 条消息 · ${agoInChinese(ago)}`,
+  ],
+  [
+    /^(.* \(\S+), line (\d+); (\w+, [\d-]+ [\d:]+\))$/,
+    (name = '', n = '', rest = '') => `${name}，第 ${n} 行；${rest}`,
+  ],
+  [/^… ([\d,]+) (?:more|older lines)$/, (n = '') => `…… 还有 ${n} 行`],
   [/^Pinned:$/, () => '已固定：'],
   [/^Nothing was said here yet\.$/, () => '这里还没有内容。'],
   [

@@ -1,3 +1,4 @@
+import { RepriseError } from 'reprise/client';
 import { attempt } from '../stores/api.ts';
 import type { Conversation } from '../stores/conversation.ts';
 import { dialog } from '../stores/dialogs.ts';
@@ -188,10 +189,18 @@ export async function runCommand(conversation: Conversation, line: string): Prom
     await removeSession(conversation);
     return true;
   }
-  const answer = await attempt(() => conversation.remote.command(line, { confirm: true }));
+  const answer = await attempt(async () => {
+    try {
+      const { text, ...rest } = await conversation.remote.command(line, { confirm: true });
+      return { ...rest, text: await inOwnWords(text) };
+    } catch (error) {
+      if (!(error instanceof RepriseError)) throw error;
+      // Cause and next step are in its sentence; what stands beside it is for programs.
+      throw new RepriseError(error.code, await inOwnWords(error.message));
+    }
+  });
   if (answer === undefined) return false;
-  const { sessionId, inboxId } = answer;
-  const text = (await attempt(() => inOwnWords(answer.text))) ?? answer.text;
+  const { text, sessionId, inboxId } = answer;
   if (text.includes('\n')) dialog.value = { kind: 'told', title: line, text };
   else if (text !== '') say(text);
   if (sessionId !== undefined && sessionId !== conversation.id)
