@@ -1,4 +1,4 @@
-import type { Browser } from 'playwright-core';
+import type { Browser, Locator } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { scripted } from '../support/engine.ts';
 import { type OpenedServer, openServer, TOKEN } from '../support/server.ts';
@@ -10,6 +10,15 @@ beforeAll(async () => {
   browser = await openBrowser();
 });
 afterAll(() => browser?.close());
+
+/** Whether all of it is where it can be read. */
+async function isInSight(line: Locator): Promise<boolean> {
+  return line.evaluate((element) => {
+    const inner = element.getBoundingClientRect();
+    const outer = element.closest('.scroll')?.getBoundingClientRect();
+    return outer !== undefined && inner.top >= outer.top && inner.bottom <= outer.bottom;
+  });
+}
 
 async function hear(at: OpenedServer, peer: string, name: string, ...texts: string[]): Promise<void> {
   for (const text of texts) {
@@ -52,6 +61,60 @@ test('all channels are listed, found by channel, member and words, sorted, and r
   expect(complaints).toEqual([]);
 });
 
+test('a channel opens at the line that was looked for, wherever it is, and is read on from there both ways', async () => {
+  await using at = await openServer(scripted([]));
+  const { store } = at.reprise;
+  await store.create({ id: 'busy', key: 'agent:main:slack:group:7' });
+  const chat = { agentId: 'main', channelType: 'slack', channelId: '7' };
+  const log = Array.from({ length: 300 }, (_, i) => ({
+    ...chat,
+    role: i === 219 ? ('assistant' as const) : ('user' as const),
+    content: i === 99 ? 'Where is my umbrella?' : i === 219 ? 'In the *umbrella* stand' : `words ${i + 1}`,
+  }));
+  const said = { type: 'message', message: { role: 'user', content: 'hi' } };
+  await store.append('busy', [said] as never, { log });
+  await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+  const { page, complaints } = opened;
+  await page.goto(`${at.url}/#/chats`);
+  const row = page.locator('.admin-table tbody').getByRole('button');
+  const drawer = page.getByRole('complementary', { name: 'slack 7' });
+  const box = drawer.getByRole('region');
+  const line = (n: number) => box.locator(`[data-line="${n}"]`);
+  // Nothing is looked for: the last that was said.
+  await row.click();
+  await expect.poll(() => isInSight(line(300))).toBe(true);
+  await page.keyboard.press('Escape');
+  await page.getByLabel('Words that were said').fill('UMBRELLA');
+  await row.click();
+  const found = box.locator('[aria-current=true]');
+  await expect.poll(() => found.textContent()).toContain('In the umbrella stand');
+  await drawer.getByText('Match 1/2').waitFor();
+  await drawer.getByRole('button', { name: 'Older match' }).click();
+  await expect.poll(() => found.textContent()).toContain('Where is my umbrella?');
+  expect(await isInSight(found)).toBe(true);
+  expect(await page.evaluate(() => [...(CSS.highlights.get('found') ?? [])].map(String))).toEqual([
+    'umbrella',
+  ]);
+  expect(await complaintsOf(page)).toEqual([]);
+  // By keyboard, up to the first line: what was read stays where it was, and the keys go on.
+  const older = drawer.getByRole('button', { name: 'Show older ones' });
+  await older.focus();
+  const topOf = async (n: number): Promise<number> => (await line(n).boundingBox())?.y ?? Number.NaN;
+  const before = await topOf(51);
+  await page.keyboard.press('Enter');
+  await older.waitFor({ state: 'detached' });
+  await line(1).waitFor();
+  expect(Math.abs((await topOf(51)) - before)).toBeLessThan(2);
+  await drawer.getByRole('button', { name: 'Show newer ones' }).click();
+  await line(250).waitFor();
+  await drawer.getByRole('button', { name: 'Show newer ones' }).click();
+  await line(300).waitFor();
+  await drawer.getByRole('button', { name: 'Show newer ones' }).waitFor({ state: 'detached' });
+  await page.keyboard.press('Escape');
+  await drawer.waitFor({ state: 'detached' });
+  expect(complaints).toEqual([]);
+});
+
 test('the largest session comes first although it was used before all that are loaded', async () => {
   await using at = await openServer(scripted([]));
   const { store } = at.reprise;
@@ -79,6 +142,17 @@ test('the largest session comes first although it was used before all that are l
   await page.locator('button.more').click();
   await expect.poll(() => names.count()).toBe(121);
   expect(await names.last().textContent()).toBe('about minnow-0');
+  // Where no channel has spoken, what is shown makes one speak.
+  await page.getByRole('tab', { name: 'Channels' }).click();
+  const command = (await page.locator('.admin-table pre').textContent()) ?? '';
+  const [, url = '', body = ''] = /^curl (\S+) [\s\S]*-d '(.*)'$/.exec(command) ?? [];
+  const heard = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${TOKEN}` },
+    body,
+  });
+  expect(heard.ok).toBe(true);
+  expect((await at.reprise.convlog.list({})).chats.map(({ channelId }) => channelId)).toEqual(['42']);
   expect(complaints).toEqual([]);
 });
 
@@ -109,6 +183,11 @@ test('sessions are sorted by tokens, renamed, and deleted after a question; stat
   await names.getByRole('button', { name: 'the big one' }).click();
   const drawer = page.locator('.drawer');
   await drawer.getByText('a long answer').first().waitFor();
+  // Another row, beside the drawer that is open, and back.
+  await names.getByRole('button', { name: 'the small one' }).click();
+  await drawer.getByRole('heading', { name: 'the small one' }).waitFor();
+  await names.getByRole('button', { name: 'the big one' }).click();
+  await drawer.getByText('a long answer').first().waitFor();
   await drawer.locator('.answer').getByRole('button', { name: 'Actions for this message' }).click();
   expect(await page.getByRole('menuitem', { name: 'Answer again' }).count()).toBe(0);
   await page.getByRole('menuitem', { name: 'What the model saw' }).click();
@@ -119,6 +198,12 @@ test('sessions are sorted by tokens, renamed, and deleted after a question; stat
   await drawer.getByLabel('Title').fill('Renamed');
   await page.keyboard.press('Enter');
   await drawer.getByRole('heading', { name: 'Renamed' }).waitFor();
+  await drawer.getByRole('button', { name: 'Actions for this session' }).click();
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('menuitem', { name: 'Export' }).click(),
+  ]);
+  expect(download.suggestedFilename()).toBe('big.jsonl');
   await drawer.getByRole('button', { name: 'Actions for this session' }).click();
   await page.getByRole('menuitem', { name: 'Move to trash' }).click();
   await drawer.getByText('Really move “Renamed” to the trash?').waitFor();

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { RepriseError } from '../../src/errors.ts';
 import { createOfflineModel } from '../../src/models/offline/offline-model.ts';
 import { scripted } from '../support/engine.ts';
 import { openServer, TOKEN } from '../support/server.ts';
@@ -103,11 +104,34 @@ describe('for everybody', () => {
     await expect.poll(() => page.locator('.session').isVisible()).toBe(false);
   });
 
-  test('in Chinese, and chosen again after a reload', async () => {
-    await using at = await openServer(createOfflineModel());
+  test('in Chinese, also what the server says; another language is kept over a reload', async () => {
+    await using at = await openServer(scripted([new RepriseError('MODEL_AUTH', 'no such key')]));
     await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`, { locale: 'zh-CN' });
-    await opened.page.getByText('说点什么开始吧').waitFor();
-    expect(await opened.page.getAttribute('html', 'lang')).toBe('zh');
+    const { page } = opened;
+    await page.getByText('说点什么开始吧').waitFor();
+    expect(await page.getAttribute('html', 'lang')).toBe('zh');
+    const say = async (text: string): Promise<void> => {
+      await page.getByRole('textbox', { name: '消息' }).fill(text);
+      await page.keyboard.press('Enter');
+    };
+    await say('你好');
+    await page
+      .locator('.mark')
+      .getByText('此轮失败：模型服务拒绝了密钥，或账户余额不足：no such key')
+      .waitFor();
+    await page.getByRole('textbox', { name: '消息' }).fill('/und');
+    await page.getByRole('option', { name: '/undo' }).getByText('撤销上一轮、总结或重置').waitFor();
+    await say('/rename 星期五');
+    await page.getByText('此会话现名“星期五”。').waitFor();
+    await say('/queue nonsense');
+    await page.getByText(/^输入有误：/).waitFor();
+    // Another language is chosen for good.
+    await page.getByRole('button', { name: '更多', exact: true }).click();
+    await page.getByRole('menuitem', { name: '主题和语言' }).click();
+    await page.getByLabel('语言').selectOption('en');
+    await page.reload();
+    await page.locator('.mark').getByText('The turn failed: no such key').waitFor();
+    expect(opened.complaints).toEqual([]);
   });
 });
 

@@ -1,13 +1,15 @@
 import type { LaterWords } from './strings.ts';
+import { ZH_TOLD } from './strings-zh-told.ts';
 
 export const ZH_LATER: LaterWords = {
+  ...ZH_TOLD,
   signIn: '登录',
   token: '令牌',
   tokenHelp: '令牌在服务器启动时显示的文件中。在终端运行 reprise serve 会打印登录链接。',
   keepMe: '在此电脑上保持登录',
   tokenWrong: '令牌不正确。',
   tokenGone: '令牌已更换，您正在写的内容已保留。',
-  noSessions: '还没有会话',
+  noSessions: '还没有会话。可在终端导入其他工具的会话：',
   noMatch: '没有符合条件的会话',
   searchInstead: '搜索说过的内容',
   clear: '清除筛选',
@@ -66,7 +68,11 @@ export const ZH_LATER: LaterWords = {
   tokensHead: '词元',
   lastHead: '最近',
   loadMore: '更多',
-  nothingHere: '还没有任何渠道消息',
+  newerLines: '显示更新的内容',
+  matchOf: '匹配 {}/{}',
+  olderMatch: '更早的匹配',
+  newerMatch: '更新的匹配',
+  nothingHere: '还没有任何渠道消息。渠道这样发来消息：',
   openChat: '在聊天中打开',
   sortBy: '按{}排序',
   memberPart: '这里只查看 50 个频道的最新内容，该成员还有更多。',

@@ -60,6 +60,11 @@ async function useLanguage(chosen: Language, { withLater = later !== undefined }
   document.documentElement.lang = chosen;
 }
 
+/** What the server says, by a name that stays the same (a code): in its own words where the page has none for it. */
+export function told(name: string, text: string): string {
+  return t(name as StringName, text) || text;
+}
+
 /** In the language of the page; views that call it are drawn again when that changes. */
 export function t(name: StringName, ...parts: readonly (string | number)[]): string {
   let i = 0;

@@ -5,7 +5,7 @@ import type { ExplainAnswer } from 'reprise/client';
 import { duration, shortCount } from '../format.ts';
 import { attempt } from '../stores/api.ts';
 import type { Conversation } from '../stores/conversation.ts';
-import { t } from '../strings.ts';
+import { t, told } from '../strings.ts';
 import { Dialog } from '../ui/dialog.tsx';
 import { partName } from './part-name.ts';
 
@@ -56,7 +56,7 @@ function Call({
         {compaction != null && ` · ${t('summary')}`}
         {Number(edits) > 0 && ` · ${t('shortened', Number(edits))}`}
       </p>
-      {typeof cacheBreak === 'string' && <p class="hint">{t('cacheBreak', cacheBreak)}</p>}
+      {typeof cacheBreak === 'string' && <p class="hint">{t('cacheBreak', told(cacheBreak, cacheBreak))}</p>}
       <dl class="split">
         {parts.map(([name, part]) => (
           <div key={name}>

@@ -3,7 +3,7 @@ import type { Conversation } from '../stores/conversation.ts';
 import { dialog } from '../stores/dialogs.ts';
 import { go } from '../stores/route.ts';
 import type { Mark } from '../stores/transcript-items.ts';
-import { t } from '../strings.ts';
+import { t, told } from '../strings.ts';
 import { withSteps } from './steps-later.ts';
 
 export interface MarkLineProps {
@@ -70,6 +70,8 @@ function markText(mark: Mark): string {
       return t('lost', mark.text);
     case 'turn':
       if (mark.turn.status === 'aborted') return t('aborted');
-      return mark.turn.status === 'error' ? t('turnFailed', mark.turn.error ?? '') : t('interrupted');
+      return mark.turn.status === 'error'
+        ? t('turnFailed', told(mark.turn.code ?? '', mark.turn.error ?? ''))
+        : t('interrupted');
   }
 }

@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { CodeBlock } from '../markdown/code-block.tsx';
 import { dialog } from '../stores/dialogs.ts';
 import { conversation } from '../stores/open-conversations.ts';
 import { formatRoute } from '../stores/route.ts';
@@ -28,7 +29,13 @@ export function MissingSession(): JSX.Element | null {
 /** Whoever looks for a word in the wrong field is led to the right one. */
 export function NoSessions(): JSX.Element {
   const text = filterText.value;
-  if (text === '' && facets.value === NO_FACETS) return <p>{t('noSessions')}</p>;
+  if (text === '' && facets.value === NO_FACETS)
+    return (
+      <>
+        <p>{t('noSessions')}</p>
+        <CodeBlock code="reprise import ~/.openclaw --dry-run" lang="" />
+      </>
+    );
   return (
     <>
       <p>{t('noMatch')}</p>

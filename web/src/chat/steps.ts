@@ -9,6 +9,7 @@ import { dismiss, say, type Toast } from '../stores/toasts.ts';
 import type { ForkPlace } from '../stores/transcript-items.ts';
 import { whoSaid } from '../stores/who-said.ts';
 import { t } from '../strings.ts';
+import { inOwnWords } from './own-words.ts';
 
 /** What a person does to a session beside talking, each with its way back. */
 
@@ -194,7 +195,16 @@ export async function runCommand(conversation: Conversation, line: string): Prom
     await removeSession(conversation);
     return true;
   }
-  const answer = await attempt(() => conversation.remote.command(line, { confirm: true }));
+  const answer = await attempt(async () => {
+    try {
+      const { text, ...rest } = await conversation.remote.command(line, { confirm: true });
+      return { ...rest, text: await inOwnWords(text) };
+    } catch (error) {
+      if (!(error instanceof RepriseError)) throw error;
+      // Cause and next step are in its sentence; what stands beside it is for programs.
+      throw new RepriseError(error.code, await inOwnWords(error.message));
+    }
+  });
   if (answer === undefined) return false;
   const { text, sessionId, inboxId } = answer;
   if (text.includes('\n')) dialog.value = { kind: 'told', title: line, text };

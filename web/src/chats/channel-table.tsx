@@ -1,9 +1,11 @@
 import type { JSX } from 'preact';
 import type { Conversation as Channel } from 'reprise/client';
-import { fullTime, shortTime } from '../format.ts';
+import { fullTime } from '../format.ts';
 import { t } from '../strings.ts';
 import { type ChannelFilter, channelCursor, channelFilter, channels, moreChannels } from './channels.ts';
 import { Field } from './field.tsx';
+import { NoChannels } from './no-channels.tsx';
+import { relativeTime } from './relative-time.ts';
 import { SortHead } from './sort-head.tsx';
 
 export function ChannelTable({ onOpen }: { readonly onOpen: (channel: Channel) => void }): JSX.Element {
@@ -38,7 +40,7 @@ export function ChannelTable({ onOpen }: { readonly onOpen: (channel: Channel) =
             </tr>
           </thead>
           <tbody>
-            {channels.value.map((channel) => (
+            {channels.value?.map((channel) => (
               <tr key={`${channel.agentId} ${channel.channelType} ${channel.channelId}`}>
                 <td>
                   <button type="button" class="link" onClick={() => onOpen(channel)}>
@@ -50,17 +52,13 @@ export function ChannelTable({ onOpen }: { readonly onOpen: (channel: Channel) =
                 <td class="clip wide-only">{channel.lastText}</td>
                 <td class="number">{channel.messages}</td>
                 <td class="number" title={fullTime(channel.lastAt)}>
-                  {shortTime(channel.lastAt)}
+                  {relativeTime(channel.lastAt)}
                 </td>
               </tr>
             ))}
           </tbody>
         </table>
-        {channels.value.length === 0 && (
-          <p class="empty">
-            {t(filter.channelType + filter.member + filter.q === '' ? 'nothingHere' : 'noMatch')}
-          </p>
-        )}
+        {channels.value?.length === 0 && <NoChannels />}
         {channelCursor.value !== null && (
           <button type="button" class="more" onClick={() => void moreChannels()}>
             {t('loadMore')}

@@ -1,5 +1,5 @@
 import { effect, type ReadonlySignal, signal } from '@preact/signals';
-import type { Conversation as Channel, ConversationLine } from 'reprise/client';
+import type { Conversation as Channel } from 'reprise/client';
 import { attempt, client, isAbort } from '../stores/api.ts';
 
 /** What was said on the channels, and what is looked for in it. */
@@ -10,11 +10,13 @@ export interface ChannelFilter {
   readonly sort: 'time' | 'messages';
 }
 
-export const channelFilter = signal<ChannelFilter>({ channelType: '', member: '', q: '', sort: 'time' });
+const NO_FILTER: ChannelFilter = { channelType: '', member: '', q: '', sort: 'time' };
+export const channelFilter = signal<ChannelFilter>(NO_FILTER);
 
-const list = signal<readonly Channel[]>([]);
+const list = signal<readonly Channel[] | undefined>(undefined);
 const cursor = signal<string | null>(null);
-export const channels: ReadonlySignal<readonly Channel[]> = list;
+/** Undefined until the server has answered. */
+export const channels: ReadonlySignal<readonly Channel[] | undefined> = list;
 export const channelCursor: ReadonlySignal<string | null> = cursor;
 
 const TYPING_MS = 150;
@@ -35,6 +37,10 @@ function query(): {
     ...(member !== '' && { member }),
     ...(q !== '' && { q }),
   };
+}
+
+export function clearChannelFilter(): void {
+  channelFilter.value = { ...NO_FILTER, sort: channelFilter.value.sort };
 }
 
 /** Follows the filter; answers with its end. */
@@ -67,25 +73,7 @@ export async function moreChannels(): Promise<void> {
     const page = await client.value.conversations({ ...query(), cursor: from });
     // Another question was asked meanwhile, or this one twice.
     if (cursor.value !== from) return;
-    list.value = [...list.value, ...page.data];
+    list.value = [...(list.value ?? []), ...page.data];
     cursor.value = page.cursor;
   });
-}
-
-export interface ChannelLines {
-  readonly lines: readonly ConversationLine[];
-  readonly hasMore: boolean;
-}
-
-/** The newest lines of a channel, or those before a line, oldest first. */
-export async function readChannel(
-  { agentId, channelType, channelId }: Channel,
-  before?: number,
-): Promise<ChannelLines> {
-  const page = await client.value.conversation(agentId, channelId, {
-    limit: PAGE,
-    channelType,
-    ...(before !== undefined && { before }),
-  });
-  return { lines: page.data, hasMore: page.hasMore };
 }

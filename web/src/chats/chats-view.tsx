@@ -6,12 +6,13 @@ import { t } from '../strings.ts';
 import { ListButton } from '../ui/list-button.tsx';
 import { ChannelDrawer } from './channel-drawer.tsx';
 import { ChannelTable } from './channel-table.tsx';
-import { keepChannels } from './channels.ts';
+import type { ChannelWish } from './channel-window.ts';
+import { channelFilter, keepChannels } from './channels.ts';
 import { SessionDrawer } from './session-drawer.tsx';
 import { SessionTable } from './session-table.tsx';
 
 export type Shown =
-  | { readonly kind: 'channel'; readonly channel: Channel }
+  | { readonly kind: 'channel'; readonly channel: Channel; readonly wish: ChannelWish }
   | { readonly kind: 'session'; readonly session: SessionView };
 
 /** For whoever looks after an engine: all that was said on the channels, and all sessions, to be read and put in order. */
@@ -25,6 +26,7 @@ export function ChatsView(): JSX.Element {
   const close = (): void => {
     shown.value = undefined;
   };
+  const what = shown.value;
   return (
     <section class="admin">
       <header class="chat-head">
@@ -47,12 +49,16 @@ export function ChatsView(): JSX.Element {
         </div>
       </header>
       {tab.value === 'channels' ? (
-        <ChannelTable onOpen={(channel) => open({ kind: 'channel', channel })} />
+        <ChannelTable onOpen={(channel) => open({ kind: 'channel', channel, wish: channelFilter.value })} />
       ) : (
         <SessionTable onOpen={(session) => open({ kind: 'session', session })} />
       )}
-      {shown.value?.kind === 'channel' && <ChannelDrawer channel={shown.value.channel} onClose={close} />}
-      {shown.value?.kind === 'session' && <SessionDrawer session={shown.value.session} onClose={close} />}
+      {what?.kind === 'channel' && (
+        <ChannelDrawer key={what} channel={what.channel} wish={what.wish} onClose={close} />
+      )}
+      {what?.kind === 'session' && (
+        <SessionDrawer key={what.session.id} session={what.session} onClose={close} />
+      )}
     </section>
   );
 }

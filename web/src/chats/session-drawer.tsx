@@ -5,7 +5,7 @@ import type { SessionView } from 'reprise/client';
 import { Answer } from '../chat/answer.tsx';
 import { MarkLine } from '../chat/mark-line.tsx';
 import { Message } from '../chat/message.tsx';
-import { removeSession, renameSession } from '../chat/steps.ts';
+import { exportSession, removeSession, renameSession } from '../chat/steps.ts';
 import { attempt } from '../stores/api.ts';
 import { Conversation } from '../stores/conversation.ts';
 import { formatRoute } from '../stores/route.ts';
@@ -43,12 +43,14 @@ export function SessionDrawer({ session, onClose }: SessionDrawerProps): JSX.Ele
   };
   const entries = [
     { label: t('rename'), icon: 'edit', run: ask('rename') },
+    { label: t('export'), icon: 'down', run: () => void exportSession(conversation) },
     { label: t('remove'), icon: 'trash', run: ask('delete'), danger: true },
   ] as const;
   return (
     <Drawer
       title={nameOf(view)}
       onClose={onClose}
+      first={items[0]?.key}
       actions={
         <>
           <a class="button" href={formatRoute({ view: 'session', agentId, sessionId: id })}>
@@ -99,17 +101,16 @@ export function SessionDrawer({ session, onClose }: SessionDrawerProps): JSX.Ele
       )}
       {history.hasOlder.value && (
         <button type="button" class="more" onClick={() => void attempt(() => history.loadOlder())}>
-          {t('loadMore')}
+          {t('olderHits')}
         </button>
       )}
-      {items.map((item) => {
-        if (item.type === 'message')
-          return <Message key={item.key} conversation={conversation} row={item.row} />;
-        if (item.type === 'answer') return <Answer key={item.key} conversation={conversation} item={item} />;
-        return item.type === 'mark' ? (
-          <MarkLine key={item.key} conversation={conversation} mark={item.mark} />
-        ) : null;
-      })}
+      {items.map((item) => (
+        <div key={item.key} data-line={item.key}>
+          {item.type === 'message' && <Message conversation={conversation} row={item.row} />}
+          {item.type === 'answer' && <Answer conversation={conversation} item={item} />}
+          {item.type === 'mark' && <MarkLine conversation={conversation} mark={item.mark} />}
+        </div>
+      ))}
     </Drawer>
   );
 }

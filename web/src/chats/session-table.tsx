@@ -1,12 +1,13 @@
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { SessionView } from 'reprise/client';
-import { fullTime, shortCount, shortTime } from '../format.ts';
+import { fullTime, shortCount } from '../format.ts';
 import { channelOf, nameOf } from '../stores/session-keys.ts';
 import { filterText, isListed } from '../stores/sessions.ts';
 import { t } from '../strings.ts';
 import { Later } from '../ui/later.tsx';
 import { Field } from './field.tsx';
+import { relativeTime } from './relative-time.ts';
 import { SortHead } from './sort-head.tsx';
 import {
   hasMoreSorted,
@@ -68,7 +69,7 @@ export function SessionTable({ onOpen }: { readonly onOpen: (session: SessionVie
                   {shortCount(session.tokenEstimate)}
                 </td>
                 <td class="number" title={fullTime(session.lastAt)}>
-                  {shortTime(session.lastAt)}
+                  {relativeTime(session.lastAt)}
                 </td>
               </tr>
             ))}

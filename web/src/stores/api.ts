@@ -1,6 +1,6 @@
 import { computed, type ReadonlySignal, signal } from '@preact/signals';
 import { type Client, createClient, RepriseError } from 'reprise/client';
-import { t } from '../strings.ts';
+import { t, told } from '../strings.ts';
 import { refuseToken, token } from './auth.ts';
 import { say } from './toasts.ts';
 
@@ -52,13 +52,13 @@ export function isAbort(error: unknown): boolean {
 export function failureText(error: unknown): string | undefined {
   if (isAbort(error)) return undefined;
   if (!(error instanceof RepriseError)) {
-    const told = String(error);
+    const text = String(error);
     // Browsers put it differently; all name the module, and an address nobody can do anything about.
-    return /module/.test(told) ? t('notLoaded') : told;
+    return /module/.test(text) ? t('notLoaded') : text;
   }
   if (error.code === 'UNAUTHORIZED') return undefined;
   const { next } = error.details;
-  return typeof next === 'string' ? `${error.message}. ${next}` : error.message;
+  return told(error.code, typeof next === 'string' ? `${error.message}. ${next}` : error.message);
 }
 
 /** Does something a person asked for, and tells them where it did not work. */

@@ -6,6 +6,7 @@ import {
   RepriseError,
   type StreamEvent,
 } from 'reprise/client';
+import { told } from '../strings.ts';
 import { client, failureText, isAbort } from './api.ts';
 import { type Edit, loadDraft, moveDraftToNew, saveUnsent, takeBackUnsent } from './drafts.ts';
 import { nextFrame } from './frames.ts';
@@ -121,11 +122,11 @@ export class Conversation {
       void this.join();
     } catch (error) {
       const isUnknown = error instanceof RepriseError && error.code === 'SESSION_NOT_FOUND';
-      const told = failureText(error) && (error as Error).message;
+      const text = failureText(error);
       // What was written for a session whose first message never arrived is still to be sent.
       if (isUnknown && loadDraft(this.id) !== '') this.#state.value = 'new';
-      else if (told !== undefined) {
-        this.#problem = isUnknown ? '' : told;
+      else if (text !== undefined) {
+        this.#problem = isUnknown ? '' : text;
         if (error instanceof RepriseError && error.code === 'GONE') moveDraftToNew(this.id);
         this.#state.value = 'missing';
       }
@@ -352,7 +353,8 @@ export class Conversation {
       this.#queued.value = this.#waitingCount();
       if (spoken !== '') this.#spoken.value = spoken;
     });
-    if (failure !== undefined && failure.code !== 'ABORTED') say(failure.text, { kind: 'error' });
+    if (failure !== undefined && failure.code !== 'ABORTED')
+      say(told(failure.code, failure.text), { kind: 'error' });
     if (this.#state.value === 'ready') void this.refreshFacts();
   }
 

@@ -46,6 +46,7 @@ export interface TurnEnd {
   readonly turnId: string;
   readonly status: string;
   readonly error?: string;
+  readonly code?: string;
 }
 
 /** Originals a summary stands for. Closed they are one line. */
@@ -188,12 +189,15 @@ function markOf(row: HistoryRow, { items, isLast }: Seen): Item | undefined {
 
 function turnEnd(data: Readonly<Record<string, unknown>>): TurnEnd {
   const { turnId, status, error } = data;
-  const message = isRecord(error) && typeof error['message'] === 'string' ? error['message'] : undefined;
+  const { message, code } = isRecord(error) ? error : {};
   return {
     turnId: typeof turnId === 'string' ? turnId : '',
     status: String(status),
     // It is shown behind the same words.
-    ...(message !== undefined && { error: message.replace(/^the turn failed: /, '') }),
+    ...(typeof message === 'string' && {
+      error: message.replace(/^the turn failed: /, ''),
+      code: String(code),
+    }),
   };
 }
 
