@@ -52,6 +52,7 @@ describe('everything can be seen and taken back', () => {
     await page.locator('.messages').press('Home');
     const rule = page.locator('.fold');
     await rule.getByText(/^\d+ messages → summary$/).waitFor();
+    expect(await rule.locator('.what').textContent()).toMatch(/summary[\d.]+k → [\d.]+k? tokens$/);
     expect(await page.locator('.messages').getByText('question 0 about').count()).toBe(0);
     await rule.getByRole('button', { name: 'Summary' }).click();
     await rule.getByText('A SUMMARY of it').waitFor();
@@ -67,6 +68,30 @@ describe('everything can be seen and taken back', () => {
     await page.locator('.fold').waitFor({ state: 'detached' });
     await page.locator('.said').getByText('question 0 about').waitFor();
     expect(complaints).toEqual([]);
+  });
+
+  test('a summary of another tool says how much it stands for, as far as that is known', async () => {
+    await using at = await openServer(scripted([]));
+    const { store } = at.reprise;
+    await store.create({ id: 's', key: 'agent:main:session:s' });
+    const said = Array.from({ length: 150 }, (_, i) => ({
+      type: 'message',
+      message: { role: 'user', content: `question ${i + 1}` },
+    }));
+    await store.append('s', said as never);
+    const { entries } = await store.read('s', { from: 2, limit: 150 });
+    const firstKeptEntryId = entries[140]?.entry.id;
+    const summary = { type: 'compaction', summary: 'of a stranger', firstKeptEntryId, tokensBefore: 80_000 };
+    await store.append('s', [summary] as never);
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await page.goto(`${at.url}/#/s/main/s`);
+    const line = page.locator('.fold .what');
+    // Of the newest hundred entries ten are kept and one is the summary.
+    await expect.poll(() => line.textContent()).toBe('89+ messages → summary80k tokens');
+    await page.locator('.fold').getByRole('button', { name: 'Originals' }).click();
+    await page.locator('.messages').press('Home');
+    await expect.poll(() => line.textContent()).toBe('140 messages → summary80k tokens');
   });
 
   test('a turn that failed says why once, and is tried again where it says so', async () => {

@@ -8,6 +8,8 @@ export const EN_LATER = {
   tokenWrong: 'This token is not the one of this server.',
   tokenGone: 'The token has changed. What you were writing is kept.',
   noSessions: 'No sessions yet. Those of other tools are brought in at a terminal:',
+  recallLine: '{} of {} exact facts are in the summary',
+  recallMissing: 'Only in the originals: {}',
   noMatch: 'Nothing fits these filters',
   searchInstead: 'Search what was said',
   clear: 'Clear filters',

@@ -10,6 +10,8 @@ export const ZH_LATER: LaterWords = {
   tokenWrong: '令牌不正确。',
   tokenGone: '令牌已更换，您正在写的内容已保留。',
   noSessions: '还没有会话。可在终端导入其他工具的会话：',
+  recallLine: '摘要保留了 {} / {} 个确切事实',
+  recallMissing: '仅在原文中：{}',
   noMatch: '没有符合条件的会话',
   searchInstead: '搜索说过的内容',
   clear: '清除筛选',

@@ -3,9 +3,10 @@ import type { JSX } from 'preact';
 import { shortCount } from '../format.ts';
 import { Markdown } from '../markdown/markdown.tsx';
 import type { Conversation } from '../stores/conversation.ts';
-import type { CompactionFacts } from '../stores/transcript-items.ts';
+import type { CompactionFacts, Recall } from '../stores/transcript-items.ts';
 import { t } from '../strings.ts';
 import { Icon } from '../ui/icon.tsx';
+import { Later } from '../ui/later.tsx';
 import { withSteps } from './steps-later.ts';
 
 export interface FoldProps {
@@ -15,10 +16,14 @@ export interface FoldProps {
   readonly onToggle: () => void;
 }
 
+const loadReport = (): Promise<(recall: Recall) => JSX.Element> =>
+  import('./recall-report.tsx').then(({ RecallReport }) => RecallReport);
+
 /** Where a summary stands for what was said: what it says, what it lost, the originals, and the way back. */
 export function Fold({ conversation, compaction, isOpen, onToggle }: FoldProps): JSX.Element {
   const shown = useSignal<'none' | 'summary' | 'recall'>('none');
   const { coveredEntries, tokensBefore, tokensAfter, summary, recall, method } = compaction;
+  const { rows, hasOlder } = conversation.history;
   const toggle = (part: 'summary' | 'recall'): void => {
     shown.value = shown.value === part ? 'none' : part;
   };
@@ -27,8 +32,18 @@ export function Fold({ conversation, compaction, isOpen, onToggle }: FoldProps):
       <div class="rule">
         <span class="what">
           <Icon name="fold" />
-          <b>{t('compactedLine', coveredEntries)}</b>
-          <span>{t('compactedTokens', shortCount(tokensBefore), shortCount(tokensAfter))}</span>
+          <b>
+            {t(
+              'compactedLine',
+              coveredEntries ||
+                rows.value.filter((row) => row.compacted).length + (hasOlder.value ? '+' : ''),
+            )}
+          </b>
+          {tokensBefore > 0 && (
+            <span>
+              {[tokensBefore, tokensAfter].filter(Boolean).map(shortCount).join(' → ')} {t('tokens')}
+            </span>
+          )}
           {method === 'digest' && <span class="badge">{t('madeWithoutModel')}</span>}
         </span>
         <span class="buttons">
@@ -56,19 +71,7 @@ export function Fold({ conversation, compaction, isOpen, onToggle }: FoldProps):
       )}
       {shown.value === 'recall' && recall !== undefined && (
         <div class="opened">
-          <p>{t('recallLine', recall.found, recall.total)}</p>
-          {recall.found < recall.total && (
-            <p class="label">{t('recallMissing', recall.total - recall.found)}</p>
-          )}
-          {recall.missing.length > 0 && (
-            <ul class="lost" tabIndex={0}>
-              {recall.missing.map((fact) => (
-                <li key={fact}>
-                  <code>{fact}</code>
-                </li>
-              ))}
-            </ul>
-          )}
+          <Later load={loadReport} {...recall} />
         </div>
       )}
     </section>

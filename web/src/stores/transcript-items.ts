@@ -61,11 +61,18 @@ export interface FoldItem {
 export interface CompactionFacts {
   readonly id: string;
   readonly summary: string;
+  /** 0: whoever made it did not write it down. The format asks for none of the three. */
   readonly tokensBefore: number;
   readonly tokensAfter: number;
   readonly coveredEntries: number;
   readonly method: string;
-  readonly recall?: { readonly total: number; readonly found: number; readonly missing: readonly string[] };
+  readonly recall?: Recall;
+}
+
+export interface Recall {
+  readonly total: number;
+  readonly found: number;
+  readonly missing: readonly string[];
 }
 
 export type Mark =
@@ -231,10 +238,7 @@ function compactionFacts({ id, text, details = {} }: HistoryRow): CompactionFact
 }
 
 /** The report is of what the model wrote; most of what that lacks was put behind it, word for word. */
-function recallOf(
-  { total, found, missing }: Readonly<Record<string, unknown>>,
-  summary: string,
-): NonNullable<CompactionFacts['recall']> {
+function recallOf({ total, found, missing }: Readonly<Record<string, unknown>>, summary: string): Recall {
   const named = Array.isArray(missing) ? missing.map(String) : [];
   const lost = named.filter((fact) => !summary.includes(fact));
   return { total: count(total), found: count(found) + named.length - lost.length, missing: lost };
