@@ -189,8 +189,10 @@ test('sessions are sorted by tokens, renamed, and deleted after a question; stat
   await names.getByRole('button', { name: 'the big one' }).click();
   await drawer.getByText('a long answer').first().waitFor();
   await drawer.locator('.answer').getByRole('button', { name: 'Actions for this message' }).click();
+  const explain = page.getByRole('menuitem', { name: 'What the model saw' });
+  await explain.waitFor();
   expect(await page.getByRole('menuitem', { name: 'Answer again' }).count()).toBe(0);
-  await page.getByRole('menuitem', { name: 'What the model saw' }).click();
+  await explain.click();
   await page.getByRole('dialog').getByText('Call 1').waitFor();
   await page.keyboard.press('Escape');
   await drawer.getByRole('button', { name: 'Actions for this session' }).click();

@@ -19,6 +19,13 @@ async function say(page: Page, text: string): Promise<void> {
   await page.keyboard.press('Enter');
 }
 
+/** Stops the answer, and comes back when the server knows: a word before that would still belong to it. */
+async function stop(page: Page): Promise<void> {
+  const heard = page.waitForResponse('**/chat/stop');
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await heard;
+}
+
 describe('a chat in the browser', () => {
   test('a message is sent, its answer streams, and both are there after a reload', async () => {
     const model = pacedModel(['Hello ', '**there**', ', friend.']);
@@ -54,7 +61,7 @@ describe('a chat in the browser', () => {
     await page.keyboard.press('Enter');
     model.allow(3);
     await page.locator('.live').getByText('word2').waitFor();
-    await page.getByRole('button', { name: 'Stop' }).click();
+    await stop(page);
     // Stopped between words: the model hears of it with its next one.
     model.allow(1);
     await page.locator('.answer:not(.live)').getByText('word2').waitFor();
@@ -96,7 +103,7 @@ describe('a chat in the browser', () => {
     await page.locator('.live').getByText('one').waitFor();
     await say(page, 'second');
     await page.getByText('1 waiting').waitFor();
-    await page.getByRole('button', { name: 'Stop' }).click();
+    await stop(page);
     // The one that ends the first answer, and the first word of the second.
     model.allow(2);
     await page.getByText('what arrived is kept').waitFor();
@@ -164,7 +171,8 @@ describe('a chat in the browser', () => {
     await say(page, 'first');
     await page.locator('.live .tool').waitFor();
     await say(page, 'second');
-    await page.locator('.said').getByText('second').waitFor();
+    // On its way it is shown too; what the server has not taken joins nothing.
+    await page.locator('.message.user:not(.sending) .said').getByText('second').waitFor();
     open();
     await page.locator('.answer:not(.live)').getByText('after both').waitFor();
     await expect.poll(() => page.locator('.live').count()).toBe(0);

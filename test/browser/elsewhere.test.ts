@@ -45,11 +45,20 @@ async function putToSleep({ page, context }: OpenedPage): Promise<Asleep> {
   const wake = async (): Promise<void> => {
     if (!isAsleep) return;
     isAsleep = false;
-    for (const pid of renderers) process.kill(pid, 'SIGCONT');
+    for (const pid of renderers) signalTo(pid, 'SIGCONT');
     await tab.send('Page.setWebLifecycleState', { state: 'active' });
   };
-  for (const pid of renderers) process.kill(pid, 'SIGSTOP');
+  for (const pid of renderers) signalTo(pid, 'SIGSTOP');
   return { wake, [Symbol.asyncDispose]: wake };
+}
+
+/** One of a page that was just closed may have ended since it was listed. */
+function signalTo(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
 }
 
 describe('T82 what happens while nobody looks, or somewhere else', () => {

@@ -47,9 +47,13 @@ describe('what is looked for', () => {
     const { page } = opened;
     // As a busy server answers: it looked for as long as a person would wait, and came to nothing.
     let asked = 0;
+    const isRead = Promise.withResolvers<void>();
     await page.route('**/api/search?*', async (route) => {
       const response = await route.fetch();
-      if (++asked > 1) return route.fulfill({ response });
+      if (++asked > 1) {
+        await isRead.promise;
+        return route.fulfill({ response });
+      }
       return route.fulfill({
         response,
         json: { ...(await response.json()), data: [], next: null, complete: false },
@@ -58,6 +62,7 @@ describe('what is looked for', () => {
     await page.getByRole('button', { name: 'Search all sessions' }).click();
     await page.locator('.search-field').fill('needle');
     await page.getByText('Not everything could be looked through yet.').waitFor();
+    isRead.resolve();
     await page.locator('.hits mark').getByText('needle').waitFor();
     await page.getByText('Not everything could be looked through yet.').waitFor({ state: 'detached' });
     expect(asked).toBeGreaterThanOrEqual(2);

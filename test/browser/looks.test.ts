@@ -28,6 +28,7 @@ describe('for everybody', () => {
     await using at = await openServer(scripted([{ thinking: { text: 'hm' }, text: ANSWER, usage }]));
     await using opened = await openPage(browser, at.url, options);
     const { page } = opened;
+    await page.getByLabel('Token').waitFor();
     expect(await complaintsOf(page)).toEqual([]);
     await page.getByLabel('Token').fill(TOKEN);
     await page.keyboard.press('Enter');

@@ -101,6 +101,7 @@ describe('somebody who never saw the page', () => {
     const names = page.locator('.session .name');
     await expect.poll(() => names.count()).toBe(2);
     await page.locator('.facets > summary').click();
+    await page.locator('.facets select').first().waitFor();
     const edges = page.locator('.facets > div, .facets select').evaluateAll((all) => {
       return all.map((one) => one.getBoundingClientRect().right);
     });

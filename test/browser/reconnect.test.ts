@@ -31,8 +31,8 @@ describe('I-71 whatever happens to the server', () => {
     await page.locator('.answer:not(.live)').getByText('six').waitFor();
     await page.getByText('Connected').waitFor();
     await expect.poll(() => page.locator('.live').count()).toBe(0);
-    const said = await page.locator('.message.user .said').allTextContents();
-    expect(said).toEqual(['count', 'and then?']);
+    const said = page.locator('.message.user .said');
+    await expect.poll(() => said.allTextContents()).toEqual(['count', 'and then?']);
     const answers = (await page.locator('.answer .markdown').allTextContents()).join('|');
     expect(answers.match(/five|six/g)).toEqual(['five', 'six']);
     expect(await page.locator('.message.failed').count()).toBe(0);
@@ -43,17 +43,23 @@ describe('I-71 whatever happens to the server', () => {
     await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
     const { page, context } = opened;
     await page.getByText('No sessions yet').waitFor();
+    // What comes behind the first picture has come: the search is there before the server is gone.
+    const search = page.getByRole('button', { name: 'Search all sessions' });
+    await search.click();
+    await page.getByRole('dialog').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
     await context.setOffline(true);
     await page.getByRole('link', { name: 'Statistics' }).click();
     const told = 'The server does not answer; it is tried again.';
     await page.locator('main > .banner').getByText(told).waitFor();
-    await page.keyboard.press('Control+k');
-    await page.keyboard.type('anything');
+    await search.click();
+    await page.locator('.search-field').fill('anything');
     await page.getByRole('dialog').getByText(told).waitFor();
     await page.keyboard.press('Escape');
     await context.setOffline(false);
     await page.getByText('No model was asked anything').waitFor();
-    expect(await page.locator('.banner').count()).toBe(0);
+    await expect.poll(() => page.locator('.banner').count()).toBe(0);
   });
 
   test('two messages that nobody took, and what was written since, are in the field after a reload', async () => {
@@ -76,7 +82,8 @@ describe('I-71 whatever happens to the server', () => {
     await expect.poll(() => field.inputValue()).toBe('');
     await page.goBack();
     await expect.poll(() => field.inputValue()).toBe('third');
-    expect(await page.locator('.message.sending .said').allTextContents()).toEqual(['first', 'second']);
+    const sending = page.locator('.message.sending .said');
+    await expect.poll(() => sending.allTextContents()).toEqual(['first', 'second']);
     await page.reload();
     await expect.poll(() => field.inputValue()).toBe('first\n\nsecond\n\nthird');
     expect(await page.locator('.message.sending').count()).toBe(0);

@@ -12,7 +12,8 @@ test('`reprise serve` at a terminal prints a link; it opens the page signed in, 
   try {
     const command = [process.execPath, 'bin/reprise.cjs', 'serve', '--port', '0', '--home', home];
     await using terminal = new Terminal(command, { env: cliEnv(), columns: 200 });
-    await terminal.until(/Open http\S+#token=\S+/);
+    // With what follows it: a part of a link leads elsewhere.
+    await terminal.until(/Open http\S+#token=\S+\s/);
     expect(terminal.seen).not.toContain('could not be built');
     const [, link = ''] = /Open (http\S+#token=\S+)/.exec(terminal.seen) ?? [];
     await using opened = await openPage(browser, link);

@@ -20,11 +20,11 @@ export interface ComposerProps {
 
 export function Composer({ conversation }: ComposerProps): JSX.Element {
   const { draftKey, isClosed } = conversation;
-  const text = useSignal(loadDraft(draftKey));
+  const editing = editingOf(conversation);
+  const text = useSignal(editing.value?.text ?? loadDraft(draftKey));
   const pictures = useSignal<readonly Picture[]>([]);
   const chosen = useSignal(0);
   const field = useRef<HTMLTextAreaElement>(null);
-  const editing = editingOf(conversation);
   const offers = useComputed(() => matchingCommands(text.value, commands.value));
   const isLive = conversation.live.value !== undefined;
   const hasNewer = conversation.history.hasNewer.value;

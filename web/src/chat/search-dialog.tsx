@@ -1,6 +1,6 @@
 import { useSignal, useSignalEffect } from '@preact/signals';
 import type { JSX } from 'preact';
-import { useEffect } from 'preact/hooks';
+import { useLayoutEffect } from 'preact/hooks';
 import type { SearchHit } from 'reprise/client';
 import { fullTime, shortTime } from '../format.ts';
 import { attempt, client, isAbort } from '../stores/api.ts';
@@ -91,8 +91,9 @@ export function SearchDialog({ begin = '' }: { readonly begin?: string | undefin
     0,
     hits.findIndex(({ id }) => id === chosen.value),
   );
-  // Not whenever it is drawn: who scrolled on stays there while the same question is asked again.
-  useEffect(() => {
+  // Not whenever it is drawn: who scrolled on stays there while the same question is asked again. And in the same frame:
+  // later it would move who has scrolled meanwhile.
+  useLayoutEffect(() => {
     document.getElementById(`hit-${at}`)?.scrollIntoView({ block: 'nearest' });
   }, [hits[at]?.id, found.value?.query]);
   const next = found.value?.next ?? undefined;

@@ -159,9 +159,9 @@ export async function switchBranch(conversation: Conversation, fork: ForkPlace, 
 }
 
 async function showAround(conversation: Conversation, id: string): Promise<void> {
-  const isThere = await conversation.history.loadAround(id);
+  // At once: whoever has gone to another place before the facts are here stays there.
+  if (await conversation.history.loadAround(id)) wantedEntry.value = id;
   await conversation.refreshFacts();
-  if (isThere) wantedEntry.value = id;
 }
 
 /** Whoever goes from branch to branch with a key keeps the button under it, or has the one back where it ends. */

@@ -4,6 +4,7 @@ import {
   type ClientSession,
   type ContextAnswer,
   RepriseError,
+  type SessionView,
   type StreamEvent,
 } from 'reprise/client';
 import { told } from '../strings.ts';
@@ -201,18 +202,24 @@ export class Conversation {
     if (this.#isLooking) return;
     this.#isLooking = true;
     try {
+      const { value: before } = this.history.view;
       const { session } = await this.remote.get({ signal: this.#gone.signal });
-      await this.catchUp(session.lastSeq);
-      const { value: view } = this.history.view;
-      // What is not loaded yet is still to be heard of.
-      const seen = { ...session, lastSeq: Math.min(session.lastSeq, view?.lastSeq ?? 0) };
-      if (JSON.stringify(seen) !== JSON.stringify(view)) this.history.setView(seen);
+      // Something was done to it here while the answer was on its way: that is what it is now.
+      if (this.history.view.value === before) await this.#see(session);
       this.#isLooking = false;
     } catch (error) {
       this.#tell(error);
       // One that is gone is told of once.
       this.#isLooking = error instanceof RepriseError && /GONE|NOT_FOUND/.test(error.code);
     }
+  }
+
+  async #see(session: SessionView): Promise<void> {
+    await this.catchUp(session.lastSeq);
+    const { value: view } = this.history.view;
+    // What is not loaded yet is still to be heard of.
+    const seen = { ...session, lastSeq: Math.min(session.lastSeq, view?.lastSeq ?? 0) };
+    if (JSON.stringify(seen) !== JSON.stringify(view)) this.history.setView(seen);
   }
 
   /** After a step that changed the history: everything anew. */
@@ -294,6 +301,10 @@ export class Conversation {
       if (key !== undefined) this.#change(key, { state: 'waiting' });
       this.#queued.value = Math.max(this.#queued.value, this.#waitingCount());
     } else if (event.type === 'turn_start' && key !== undefined) {
+      // Stored before it is told, it may have come with the end of the answer before: from now on it is shown as it comes.
+      const isNext = event.turnId !== this.#ear.turn?.turnId;
+      if (isNext && this.#pending.value.some((one) => one.key === key && one.state === 'waiting'))
+        this.history.cutUnended();
       this.#change(key, { state: 'running' });
       this.#queued.value = this.#waitingCount();
     }

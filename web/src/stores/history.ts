@@ -62,10 +62,12 @@ export class HistoryWindow {
     });
   }
 
-  /** What belongs to a turn that has not ended: it is shown as it comes. */
+  /** What was said in a turn that has not ended: it is shown as it comes. */
   cutUnended(): void {
-    const end = this.#rows.value.findLastIndex(({ details }) => details?.['customType'] === 'reprise.turn');
-    if (end !== -1) this.#rows.value = this.#rows.value.slice(0, end + 1);
+    const { value: rows } = this.#rows;
+    const end = rows.findLastIndex(({ details }) => details?.['customType'] === 'reprise.turn');
+    const said = rows.findIndex(({ role }, i) => i > end && role === 'user');
+    if (end !== -1 && said !== -1) this.#rows.value = rows.slice(0, said);
   }
 
   /** A page with an entry in its middle. False: it is not on this branch. */

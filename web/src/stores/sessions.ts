@@ -2,7 +2,7 @@ import { batch, computed, effect, type ReadonlySignal, signal, untracked } from 
 import type { AgentView, SessionList, SessionListQuery, SessionView } from 'reprise/client';
 import { attempt, client, failureText } from './api.ts';
 import { token } from './auth.ts';
-import { matchesText, mergeSessions } from './merge-sessions.ts';
+import { matchesText, mergeSessions, stillListed } from './merge-sessions.ts';
 import { channelOf, isJob } from './session-keys.ts';
 import { say } from './toasts.ts';
 
@@ -130,12 +130,8 @@ async function refreshSessions(): Promise<void> {
   try {
     const page = await client.value.sessions(listQuery());
     if (mine !== generation) return;
-    const oldest = page.data.at(-1)?.lastAt ?? '';
-    const ids = new Set(page.data.map(({ id }) => id));
-    // Gone from where it would have to be: deleted, or renamed out of the filter.
-    const still = page.hasMore ? loaded.value.filter(({ id, lastAt }) => ids.has(id) || lastAt < oldest) : [];
     batch(() => {
-      loaded.value = mergeSessions(still, page.data);
+      loaded.value = mergeSessions(stillListed(loaded.value, page), page.data);
       if (!page.hasMore) cursor.value = null;
       isFirst.value = false;
     });

@@ -1,0 +1,103 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { setToken, signOut } from '../../web/src/stores/auth.ts';
+import { Conversation } from '../../web/src/stores/conversation.ts';
+import { scripted } from '../support/engine.ts';
+import { pacedModel } from '../support/paced-model.ts';
+import { gate, type OpenedServer, openServer, TOKEN } from '../support/server.ts';
+import { Kept } from './support/kept.ts';
+
+type Ask = (asked: URL, send: () => Promise<Response>) => Promise<Response>;
+
+const { fetch } = globalThis;
+
+/** As in a tab nobody looks at, with something between it and the server that may hold back what is asked and answered. */
+function standOn({ url }: OpenedServer, ask: Ask): void {
+  vi.stubGlobal('location', { href: `${url}/` });
+  vi.stubGlobal('fetch', (asked: URL, init: RequestInit) => ask(asked, () => fetch(asked, init)));
+  // The one before was another server's.
+  signOut();
+  setToken(TOKEN, { keep: false });
+}
+
+beforeEach(() => {
+  vi.stubGlobal('sessionStorage', new Kept());
+  vi.stubGlobal('localStorage', new Kept());
+  vi.stubGlobal('document', { hidden: true, querySelector: () => null });
+});
+afterEach(() => vi.unstubAllGlobals());
+
+test('what was done to a session here stands, though it was looked at before and the answer comes later', async () => {
+  await using at = await openServer(scripted(['hello']));
+  await (await at.chat({ message: 'hi', sessionId: 's' })).text();
+  const [answered, late] = [gate(), gate()];
+  standOn(at, async ({ searchParams }, send) => {
+    const response = await send();
+    if (searchParams.get('limit') !== '1') return response;
+    answered.open();
+    await late.opened;
+    return response;
+  });
+  const session = new Conversation('main', 's');
+  await session.open();
+  const { remote, history } = session;
+  history.setView((await remote.delete()).session);
+  const looks = session.look();
+  await answered.opened;
+  history.setView((await remote.restore()).session);
+  late.open();
+  await looks;
+  expect(history.view.value?.status).toBe('open');
+  // The next look is as good as ever.
+  await remote.delete();
+  await session.look();
+  expect(history.view.value?.status).toBe('deleted');
+  session.close();
+});
+
+test('a message that was stored before its turn is told is shown once while its answer comes', async () => {
+  const model = pacedModel(['one ', 'two']);
+  await using at = await openServer(model, { session: { queue: { mode: 'followup' } } });
+  const [begins, isStored] = [gate(), gate()];
+  using _held = {
+    // However it ends: a server is not closed while something is held back.
+    [Symbol.dispose]: () => {
+      for (const { open } of [begins, isStored]) open();
+      model.allow(100);
+    },
+  };
+  let said = 0;
+  standOn(at, async ({ pathname }, send) => {
+    if (pathname.endsWith('/sessions/s')) await isStored.opened;
+    const response = await send();
+    if (!pathname.endsWith('/chat') || ++said < 2) return response;
+    const held = new TransformStream<Uint8Array, Uint8Array>({
+      async transform(bytes, out) {
+        if (new TextDecoder().decode(bytes).includes('turn_start')) await begins.opened;
+        out.enqueue(bytes);
+      },
+    });
+    return new Response(response.body?.pipeThrough(held) ?? null, response);
+  });
+  const session = new Conversation('main', 's', { isNew: true });
+  const { pending, history, live } = session;
+  const states = (): string[] => pending.value.map(({ state }) => state);
+  session.send('first');
+  await expect.poll(states).toEqual(['running']);
+  session.send('second');
+  await expect.poll(states).toEqual(['running', 'waiting']);
+  model.allow(3);
+  // The first is answered, the second has begun, and nobody here knows yet.
+  await expect.poll(async () => (await at.reprise.store.get('s')).messageCount).toBe(3);
+  isStored.open();
+  await expect.poll(() => history.rows.value.map(({ text }) => text)).toContain('second');
+  await expect.poll(states).toEqual(['waiting']);
+  begins.open();
+  await expect.poll(() => live.value?.parts).toEqual([{ type: 'text', text: 'one ' }]);
+  const stored = history.rows.value.filter(({ role }) => role === 'user');
+  expect([...stored, ...pending.value].map(({ text }) => text)).toEqual(['first', 'second']);
+  model.allow(1);
+  await expect.poll(states).toEqual([]);
+  const all = history.rows.value.filter(({ role }) => /user|assistant/.test(role));
+  expect(all.map(({ text }) => text)).toEqual(['first', 'one two', 'second', 'one two']);
+  session.close();
+});
