@@ -35,6 +35,7 @@ import { earlierKey, findRequested, type Keyed, requestKey } from './keyed-reque
 import { newestContext } from './newest-context.ts';
 import { readHistory } from './read-history.ts';
 import { type SayAgainOptions, sayAgain } from './say-again.ts';
+import type { ModelInUse } from './session-models.ts';
 import { SessionPins } from './session-pins.ts';
 import type { SessionFrame, SessionRunner } from './session-runner.ts';
 import type { QueueSettings } from './session-settings.ts';
@@ -166,6 +167,14 @@ export class Session {
   /** Tokens and cost of every turn so far, those of branches that were left included: they were paid for. */
   async totals(): Promise<SessionTotals> {
     return totalsOf(await this.#all());
+  }
+
+  /** The model that answers here, and who says so; loaded where it is not yet. */
+  async model(): Promise<ModelInUse> {
+    const { options } = this.#context;
+    const record = await this.record();
+    await options.loadModelFor(record);
+    return options.modelInUse(record);
   }
 
   /** What the next request would hold, by where it comes from. */
