@@ -146,6 +146,7 @@ export type {
   SendOptions,
   Session,
 } from './engine/session.ts';
+export type { ModelInUse } from './engine/session-models.ts';
 export type { SessionOptions } from './engine/session-options.ts';
 export type { QueueSettings, SessionSettings } from './engine/session-settings.ts';
 export type { SpawnRequest, SpawnResult } from './engine/spawn-request.ts';

@@ -15,6 +15,7 @@ import type { Hub } from './hub.ts';
 import { InboxNews } from './inbox-news.ts';
 import type { Lanes } from './lanes.ts';
 import type { ProfileFor } from './profiles.ts';
+import type { ModelInUse } from './session-models.ts';
 import type { SessionOptions } from './session-options.ts';
 import type { QueueSettings } from './session-settings.ts';
 import type { Tool } from './tools/tool.ts';
@@ -25,6 +26,7 @@ export interface EngineOptions {
   readonly hub: Hub;
   /** The model of a session, by its settings. */
   readonly modelFor: (record: SessionRecord) => Model;
+  readonly modelInUse: (record: SessionRecord) => ModelInUse;
   /** Afterwards `modelFor` knows it, if anybody does. Ends early, without an error, when the signal aborts. */
   readonly loadModelFor: (record: SessionRecord, signal?: AbortSignal) => Promise<void>;
   readonly toolsFor: (record: SessionRecord) => readonly Tool[];

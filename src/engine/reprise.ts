@@ -133,6 +133,7 @@ export class Reprise implements AsyncDisposable {
       store,
       hub: new Hub(),
       modelFor: (record) => models.of(record),
+      modelInUse: (record) => models.inUse(record),
       loadModelFor: (record, signal) => models.loadFor(record, signal),
       toolsFor: (record) =>
         agentTools(agentOptions(agents, record.agentId), record, { given: tools, sessionTools }),

@@ -1,14 +1,15 @@
 import { RepriseError } from '../errors.ts';
 import { resolveThreadParentSessionKey } from '../keys/predicates.ts';
-import type { InboxItem, Lease, NewEntry, SessionRecord } from '../store/store.ts';
+import type { InboxItem, Lease, SessionRecord } from '../store/store.ts';
 import { replyLine } from './channel-log.ts';
 import { deliver } from './deliver.ts';
 import type { EngineContext } from './engine-context.ts';
 import type { TurnEvent } from './events.ts';
-import { droppedNote, entriesOf } from './inbound.ts';
+import { itemEntries, join, leftBehind } from './join-turn.ts';
 import { goToPlace } from './own-place.ts';
-import { isRunning, joinable, type NextTurn, saidBefore } from './queue.ts';
+import { joinable, type NextTurn, saidBefore } from './queue.ts';
 import { endEntry, endOf, inspectTurn, whyNot } from './recovery.ts';
+import { keep, keptAnswer, recount, writeKept } from './refused-try.ts';
 import type { RoomWait } from './room-wait.ts';
 import type { RunningTurn } from './running-turn.ts';
 import type { SessionRunner } from './session-runner.ts';
@@ -182,41 +183,6 @@ async function answer(run: ItemRun, { before, after }: Company, on: AnswerNews):
   }).run();
 }
 
-/**
- * An answer for which there was no room, if the session is as it was then. Otherwise it is asked for again: it may not
- * follow what was written since.
- */
-async function keptAnswer({ context, runner, turn, room }: ItemRun): Promise<WriteAnswer | undefined> {
-  const kept = room.keptAnswer(turn.lead);
-  if (kept === undefined || (await context.store.get(runner.sessionId)).lastSeq !== kept.lastSeq)
-    return undefined;
-  for (const item of kept.members) if (!turn.answers(item.inboxId)) turn.add(item);
-  return kept.write;
-}
-
-async function writeKept({ turn, lease }: ItemRun, write: WriteAnswer): Promise<TurnEnd> {
-  const end = await write({ lease, emit: (event) => turn.emit(event) });
-  turn.written();
-  return end;
-}
-
-async function keep({ context, runner, turn, room }: ItemRun, write: WriteAnswer): Promise<void> {
-  const { lastSeq } = await context.store.get(runner.sessionId);
-  room.keep(turn.lead, { write, lastSeq, members: turn.members });
-}
-
-/** A try that was refused is none that ended in a crash, and must not be taken for one by whoever comes next. */
-async function recount({ context, runner, turn, lease, room }: ItemRun): Promise<void> {
-  const { inboxId } = turn.lead;
-  const attempts = room.triesBefore(turn.lead);
-  try {
-    await context.store.inbox.recount(runner.sessionId, { epoch: lease.epoch, inboxId, attempts });
-  } catch (error) {
-    // No room for that either: it is known here, and said with the next refusal.
-    if (!(error instanceof RepriseError)) throw error;
-  }
-}
-
 /** Before its first message, the session of a thread may begin with what was said where it hangs. */
 async function forkIfThread({ context, lease }: ItemRun, record: SessionRecord): Promise<void> {
   const { fork = false, maxTokens } = context.options.threadsFor(record) ?? {};
@@ -229,39 +195,6 @@ async function forkIfThread({ context, lease }: ItemRun, record: SessionRecord):
     epoch,
     ...(maxTokens !== undefined && { maxTokens }),
   });
-}
-
-/**
- * Those that run and are not of this turn were joining one whose runner died. They come first, each by itself: what was
- * said after them waits.
- */
-function leftBehind(rows: readonly InboxItem[], turn: RunningTurn): InboxItem[] {
-  return rows.filter((item) => isRunning(item) && !turn.answers(item.inboxId));
-}
-
-/**
- * Its words become part of the history, and its row points to the one that answers, in one step. It is taken first:
- * what was stopped or dropped since somebody looked is not said any more.
- */
-async function join({ context, turn, lease }: ItemRun, found: InboxItem, store: TurnStore): Promise<void> {
-  const { inboxId, sessionId, state } = found;
-  const { epoch } = lease;
-  const item = state === 'running' ? found : await context.store.inbox.take(sessionId, { epoch, inboxId });
-  if (item === null) return;
-  const { firstSeq, lastSeq } = await store.append(sessionId, await itemEntries(context, item), {
-    key: inboxId,
-    epoch,
-    settle: [{ inboxId, state: 'merged', detail: { mergedInto: turn.lead.inboxId } }],
-  });
-  turn.add(item, firstSeq <= lastSeq ? lastSeq : undefined);
-}
-
-/** What a message says, behind a line for each that was dropped and stands in it. */
-async function itemEntries({ store }: EngineContext, item: InboxItem): Promise<NewEntry[]> {
-  const { carries = [] } = item;
-  if (carries.length === 0) return entriesOf(item);
-  const dropped = await Promise.all(carries.map((inboxId) => store.inbox.get(inboxId)));
-  return [droppedNote(dropped), ...entriesOf(item)];
 }
 
 /** What there is to know of the tries before this one. */

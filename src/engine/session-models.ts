@@ -11,6 +11,16 @@ export interface SessionModelsOptions {
   readonly clock: Clock;
 }
 
+export interface ModelInUse {
+  readonly model: Model;
+  /** As it was chosen, or by its provider and id. */
+  readonly name: string;
+  /** Who says so: the session itself, its agent, or whoever configured the engine for all. */
+  readonly from: 'session' | 'agent' | 'all';
+  /** The session names another one, which nobody has. */
+  readonly unusable?: string;
+}
+
 /** A model that is not there by then is as one that nobody has: another answers. */
 const LOAD_MS = 30_000;
 
@@ -23,11 +33,23 @@ export class SessionModels {
   }
 
   /** By what is loaded now. */
-  of({ agentId, settings }: SessionRecord): Model {
+  of(record: SessionRecord): Model {
+    return this.inUse(record).model;
+  }
+
+  inUse({ agentId, settings }: SessionRecord): ModelInUse {
     const { agents, model, modelByName } = this.#options;
     const chosen = chosenModel(settings);
     const named = chosen === undefined ? undefined : modelByName?.(chosen);
-    return named ?? agentOptions(agents, agentId).model ?? model;
+    if (chosen !== undefined && named !== undefined) return { model: named, name: chosen, from: 'session' };
+    const own = agentOptions(agents, agentId).model;
+    const answering = own ?? model;
+    return {
+      model: answering,
+      name: nameOf(answering),
+      from: own === undefined ? 'all' : 'agent',
+      ...(chosen !== undefined && { unusable: chosen }),
+    };
   }
 
   /** Afterwards `of` knows the model a session names, if anybody does. */
@@ -49,6 +71,10 @@ export class SessionModels {
     over.abort();
     return modelByName?.(name);
   }
+}
+
+function nameOf({ provider, id }: Model): string {
+  return provider === id ? id : `${provider}:${id}`;
 }
 
 /** Older systems name provider and model apart. */

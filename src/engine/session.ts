@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { PIN_KINDS, type Pin, pinsInForce } from '../compaction/pins.ts';
+import type { Pin } from '../compaction/pins.ts';
 import { contextBudget } from '../context/budget.ts';
-import { estimateTextTokens } from '../context/estimate.ts';
 import type { ContextWindowGuard } from '../context/window.ts';
 import { RepriseError } from '../errors.ts';
 import { loadBlobs } from '../store/load-blobs.ts';
@@ -15,9 +14,8 @@ import type {
   StoredEntry,
 } from '../store/store.ts';
 import { hydrateBlobs } from '../transcript/blobs.ts';
-import { contentText } from '../transcript/content.ts';
 import type { Entry } from '../transcript/entry.ts';
-import { isObject, type JsonObject } from '../transcript/json.ts';
+import type { JsonObject } from '../transcript/json.ts';
 import { pathEntries } from '../transcript/tree.ts';
 import {
   type CompactionPreview,
@@ -33,10 +31,12 @@ import { type Explanation, explainTurn } from './explain.ts';
 import { forkSession } from './fork-session.ts';
 import { compactionLimits } from './guard.ts';
 import { bodyOf, type UserInput, withTicket } from './inbound.ts';
-import { earlierKey, findRequested, type Keyed, pinsTold, requestKey } from './keyed-request.ts';
+import { earlierKey, findRequested, type Keyed, requestKey } from './keyed-request.ts';
 import { newestContext } from './newest-context.ts';
 import { readHistory } from './read-history.ts';
 import { type SayAgainOptions, sayAgain } from './say-again.ts';
+import type { ModelInUse } from './session-models.ts';
+import { SessionPins } from './session-pins.ts';
 import type { SessionFrame, SessionRunner } from './session-runner.ts';
 import type { QueueSettings } from './session-settings.ts';
 import { parseSettingsPatch } from './settings-patch.ts';
@@ -78,15 +78,13 @@ export interface CompactRequest extends Keyed {
   readonly signal?: AbortSignal;
 }
 
-/** Pins stand in every request, so they may not take it over. */
-const MAX_PIN_SHARE = 0.25;
-
 /** One conversation. Everything it does is durable before it is told, and can be seen and taken back. */
 export class Session {
   readonly id: string;
   readonly key: string;
   readonly #context: EngineContext;
   readonly #runner: SessionRunner;
+  readonly #pins: SessionPins;
   #compacting: Promise<CompactionEvent | null> | undefined;
 
   constructor(context: EngineContext, runner: SessionRunner, { id, sessionKey }: SessionRecord) {
@@ -94,6 +92,8 @@ export class Session {
     this.#runner = runner;
     this.id = id;
     this.key = sessionKey;
+    const budget = async (): Promise<number> => (await this.context()).budget;
+    this.#pins = new SessionPins({ store: context.store, sessionId: id, budget });
   }
 
   /** Accepted durably, then run in order. Throws only before it is accepted; a turn that fails ends in `error`. */
@@ -169,6 +169,14 @@ export class Session {
     return totalsOf(await this.#all());
   }
 
+  /** The model that answers here, and who says so; loaded where it is not yet. */
+  async model(): Promise<ModelInUse> {
+    const { options } = this.#context;
+    const record = await this.record();
+    await options.loadModelFor(record);
+    return options.modelInUse(record);
+  }
+
   /** What the next request would hold, by where it comes from. */
   async context(): Promise<ContextReport> {
     const record = await this.record();
@@ -226,51 +234,16 @@ export class Session {
 
   /** Keeps an entry's text in every later context, word for word. */
   async pin(entryId: string, keyed: Keyed = {}): Promise<readonly Pin[]> {
-    const all = await this.#all();
-    const told = pinsTold(all, 'pin', keyed, [entryId]);
-    if (told !== undefined) return told;
-    const entry = all.find(({ id }) => id === entryId);
-    if (entry === undefined)
-      throw new RepriseError('NOT_FOUND', `no entry ${entryId} in this session`, {
-        details: { entry: entryId },
-      });
-    const { message, content } = entry;
-    const text = contentText(isObject(message) ? message['content'] : content);
-    if (text === '') throw new RepriseError('INVALID_INPUT', `entry ${entryId} has no text to pin`);
-    const others = (await this.pins()).filter((pin) => pin.entryId !== entryId);
-    const pins = [...others, { entryId, text }];
-    const { budget } = await this.context();
-    const tokens = pins.reduce((sum, pin) => sum + estimateTextTokens(pin.text), 0);
-    if (tokens > budget * MAX_PIN_SHARE) {
-      throw new RepriseError('LIMIT_EXCEEDED', `pins would take ${tokens} of ${budget} tokens`, {
-        details: {
-          limit: 'pins',
-          tokens,
-          max: Math.floor(budget * MAX_PIN_SHARE),
-          next: 'Unpin something first.',
-        },
-      });
-    }
-    return this.#writePins([{ entryId, text }], keyed);
+    return this.#pins.add(entryId, keyed);
   }
 
   /** Several at once are let go of in one step. */
   async unpin(entryId: string | readonly string[], keyed: Keyed = {}): Promise<readonly Pin[]> {
-    const ids = typeof entryId === 'string' ? [entryId] : entryId;
-    const told =
-      earlierKey(keyed) === undefined ? undefined : pinsTold(await this.#all(), 'unpin', keyed, ids);
-    return (
-      told ??
-      this.#writePins(
-        ids.map((id) => ({ entryId: id, text: '' })),
-        keyed,
-      )
-    );
+    return this.#pins.remove(typeof entryId === 'string' ? [entryId] : entryId, keyed);
   }
 
   async pins(): Promise<readonly Pin[]> {
-    const { entries } = await this.#context.store.tail(this.id, { only: PIN_KINDS });
-    return pinsInForce(entries.map(({ entry }) => entry as Entry));
+    return this.#pins.list();
   }
 
   /**
@@ -384,13 +357,6 @@ export class Session {
         next: 'Fork before it, use a larger window, or undo anyway: the next turn compacts anew.',
       },
     });
-  }
-
-  async #writePins(pins: readonly Pin[], { idempotencyKey }: Keyed): Promise<readonly Pin[]> {
-    const entries = pins.map((pin) => ({ type: 'custom', customType: 'reprise.pin', data: { ...pin } }));
-    const keyed = idempotencyKey === undefined ? {} : { key: requestKey(idempotencyKey) };
-    await this.#context.store.append(this.id, entries, keyed);
-    return this.pins();
   }
 }
 

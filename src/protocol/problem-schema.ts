@@ -12,6 +12,6 @@ export const problemSchema: z.ZodType<Problem> = z
     error: z.string(),
     retryable: z.boolean(),
     outcome: z.enum(['none', 'unknown']),
-    details: z.record(z.string(), z.unknown()),
+    details: z.looseObject({ next: z.string() }),
   })
   .meta({ id: 'Problem' });

@@ -1,5 +1,6 @@
 import { ERROR_TABLE, RepriseError } from '../errors.ts';
 import { redactJson, redactText } from '../transcript/redact.ts';
+import { REQUEST_STEP } from './next-step.ts';
 
 /** RFC 9457, with what programs need: `code` is stable, `error` is the same sentence as `detail`. */
 export interface Problem {
@@ -13,7 +14,13 @@ export interface Problem {
   readonly retryable: boolean;
   /** What a failed write left behind; `unknown`: try again with the same Idempotency-Key, or look. */
   readonly outcome: 'none' | 'unknown';
-  readonly details: Readonly<Record<string, unknown>>;
+  readonly details: ProblemDetails;
+}
+
+/** `next` is one line for whoever asks what to do; what else there is depends on the code. */
+export interface ProblemDetails {
+  readonly next: string;
+  readonly [name: string]: unknown;
 }
 
 export const PROBLEM_TYPE = 'application/problem+json';
@@ -38,7 +45,7 @@ export function problemOf(error: RepriseError, path: string): Problem {
     error: message,
     retryable: retryable || status === 503,
     outcome: error.outcome,
-    details: toldDetails(details),
+    details: { ...toldDetails(details), next: nextStep(error) },
   };
 }
 
@@ -55,14 +62,17 @@ function toldDetails(details: Readonly<Record<string, unknown>>): Readonly<Recor
   } catch {
     // A cycle or a bigint in it: the code and the sentence say enough.
   }
-  const { next } = details;
-  return typeof next === 'string' ? { next: next.slice(0, MAX_DETAILS_CHARS) } : {};
+  return {};
+}
+
+function nextStep({ code, details: { next } }: RepriseError): string {
+  if (typeof next !== 'string' || next === '') return REQUEST_STEP[code];
+  return redactText(next.slice(0, MAX_DETAILS_CHARS));
 }
 
 export function asRepriseError(error: unknown): RepriseError {
   if (error instanceof RepriseError) return error;
   return new RepriseError('INTERNAL', 'a bug in the server', {
-    details: { next: 'Please report it with the X-Request-Id of this answer.' },
     cause: error,
   });
 }

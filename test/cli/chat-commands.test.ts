@@ -169,7 +169,7 @@ describe('commands in the chat', () => {
   test('/model is kept with the session; one that is unknown changes nothing', async () => {
     const { stderr } = chat(['/model nonsense', '/model offline:error', 'hello']);
     expect(stderr).toContain('(MODEL_UNKNOWN)');
-    expect(stderr).toContain('Model: offline:error.');
+    expect(stderr).toContain('Model: offline:error, chosen for this session.');
     expect(stderr).toContain('on purpose');
     const next = chat(['hello', '/model default', 'hello']);
     expect(next.stderr).toContain('The model of this session is offline:error.');

@@ -299,13 +299,17 @@ describe('settings', () => {
     const other = scripted(['I am the other.']);
     const modelByName = (name: string) => (name === 'other' ? other : undefined);
     await using at = await openEngine(scripted(['I am the first.']), { modelByName });
-    expect((await run(at, '/model')).text).toBe('Model: as configured.');
+    expect((await run(at, '/model')).text).toBe('Model: scripted, by the configuration.');
     expect(await run(at, '/model other')).toMatchObject({ code: 'INVALID_INPUT' });
     expect(await run(at, '/model nobody', { modelByName })).toMatchObject({ code: 'MODEL_UNKNOWN' });
     expect((await at.session.record()).settings).not.toHaveProperty('model');
-    expect((await run(at, '/model other', { modelByName })).text).toBe('Model: other.');
+    expect((await run(at, '/model other', { modelByName })).text).toBe(
+      'Model: other, chosen for this session.',
+    );
+    expect((await run(at, '/status')).text).toContain('model: other, chosen for this session\n');
     expect((await at.session.send('who are you?').result).text).toBe('I am the other.');
     await run(at, '/model default', { modelByName });
+    expect((await run(at, '/status')).text).toContain('model: scripted, by the configuration\n');
     expect((await at.session.send('who are you?').result).text).toBe('I am the first.');
   });
 });

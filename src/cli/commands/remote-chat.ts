@@ -1,13 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { StreamEvent } from '../../client/index.ts';
 import { sessionName } from '../../engine/commands/session-line.ts';
-import {
-  type Command,
-  commandHelp,
-  findCommand,
-  parseCommand,
-  unknownCommandText,
-} from '../../engine/commands.ts';
+import { type Command, commandHelp, parseCommand, unknownCommandText } from '../../engine/commands.ts';
 import { ERROR_TABLE, type ErrorCode, RepriseError } from '../../errors.ts';
 import { buildAgentMainSessionKey } from '../../keys/build.ts';
 import { isInteractive } from '../ask.ts';
@@ -21,6 +15,7 @@ import { sayFailure } from '../repl/failure.ts';
 import { InputHistory } from '../repl/input-history.ts';
 import { PipedLines } from '../repl/line-source.ts';
 import { promptText } from '../repl/one-shot.ts';
+import { tellCommand } from '../repl/tell-command.ts';
 import { TerminalLines } from '../repl/terminal-lines.ts';
 
 /** Why an answer is left: `/stop` was typed, which also ends what waits and the children. An interrupt does not. */
@@ -168,7 +163,7 @@ class RemoteChat implements Answerer {
   async #command({ name, args }: Command): Promise<void> {
     const command = `/${name} ${args}`.trim();
     // These need no session: there may be none yet.
-    if (name === 'help' && args === '') return commandHelp('http').forEach(printSafely);
+    if (name === 'help' && args === '') return tellCommand(name, commandHelp('http').join('\n'));
     if (name === 'switch' && args !== '') return this.#switch(args);
     const sessionId = await this.#sessionId();
     const session = this.#backend.client.session(sessionId, { agentId: this.#agentId });
@@ -179,7 +174,7 @@ class RemoteChat implements Answerer {
       return;
     }
     const { text, sessionId: next, inboxId } = await session.command(command, { confirm: isAsked });
-    (findCommand(name)?.data === true ? print : say)(escapeForTerminal(text));
+    tellCommand(name, text);
     if (next !== undefined) this.#target = { sessionId: next };
     if (inboxId === undefined) return;
     // What was said for the person is answered here.
@@ -248,10 +243,6 @@ class RemoteChat implements Answerer {
     this.#isNew = false;
     this.#label = undefined;
   }
-}
-
-function printSafely(line: string): void {
-  print(escapeForTerminal(line));
 }
 
 function show(event: StreamEvent): void {

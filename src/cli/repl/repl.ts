@@ -1,6 +1,6 @@
 import type { ModelBook } from '../../config/model-book.ts';
 import { type CommandResult, oneLine } from '../../engine/commands/command-context.ts';
-import { type Command, findCommand, parseCommand, unknownCommandText } from '../../engine/commands.ts';
+import { type Command, parseCommand, unknownCommandText } from '../../engine/commands.ts';
 import type { Reprise } from '../../engine/reprise.ts';
 import { runCommand } from '../../engine/run-command.ts';
 import type { Session } from '../../engine/session.ts';
@@ -11,6 +11,7 @@ import { exportFile, formatByName } from '../export-file.ts';
 import { escapeForTerminal, print, say, style } from '../print.ts';
 import { sayFailure } from './failure.ts';
 import { statusLine } from './status-line.ts';
+import { tellCommand } from './tell-command.ts';
 import { TurnView } from './turn-view.ts';
 
 export interface ReplOptions {
@@ -163,12 +164,10 @@ function isAborted(error: unknown): boolean {
   return error instanceof RepriseError && error.code === 'ABORTED';
 }
 
-/** What was asked for is data, a word about what was done is talk. */
+/** The code stands with the cause, before the line that says what to do. */
 function tell({ name, text, code }: CommandResult): void {
-  const isData = code === undefined && findCommand(name)?.data === true;
-  // With the cause, before the line that says what to do.
-  const whole = code === undefined ? text : text.replace(/$/m, ` (${code})`);
-  (isData ? print : say)(escapeForTerminal(whole));
+  const isDone = code === undefined;
+  tellCommand(name, isDone ? text : text.replace(/$/m, ` (${code})`), { isDone });
 }
 
 async function keep(store: Store, { sessionId, name }: NonNullable<CommandResult['save']>): Promise<void> {

@@ -69,7 +69,7 @@ export const status: CommandHandler = async (_args, context) => {
   const lines = [
     sessionName(record),
     sessionFacts(record, now()),
-    `model: ${modelText(record)}`,
+    `model: ${modelText(await session.model())}`,
     `queue: ${queueText(await session.queue())}; ${running ? 'a turn is running' : 'idle'}, ${count(waiting)} waiting`,
     `turns: ${count(record.turnCount)}; pinned: ${count(pins)}`,
     contextBar(await session.context()),

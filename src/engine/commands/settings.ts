@@ -1,9 +1,9 @@
 import type { Pin } from '../../compaction/pins.ts';
 import { RepriseError } from '../../errors.ts';
-import type { SessionRecord } from '../../store/store.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { earlierKey, type Keyed, pinsTold } from '../keyed-request.ts';
 import type { Session } from '../session.ts';
+import type { ModelInUse } from '../session-models.ts';
 import { QUEUE_DROPS, QUEUE_MODES, type QueueSettings } from '../session-settings.ts';
 import { type CommandHandler, keyOf, labelOf, oneLine, refuse } from './command-context.ts';
 import { entryNamed, readEntries } from './read-entries.ts';
@@ -19,9 +19,11 @@ export const rename: CommandHandler = async (args, { session }) => {
 
 /** `/model [name]`; `/model default` takes the choice back. */
 export const model: CommandHandler = async (args, { session, modelByName }) => {
-  if (args === '') return { text: `Model: ${modelText(await session.record())}.` };
-  if (args.toLowerCase() === 'default')
-    return { text: `Model: ${modelText(await session.patch({ model: null }))}.` };
+  if (args === '') return { text: `Model: ${modelText(await session.model())}.` };
+  if (args.toLowerCase() === 'default') {
+    await session.patch({ model: null });
+    return { text: `Model: ${modelText(await session.model())}.` };
+  }
   if (modelByName === undefined)
     throw refuse('no other model can be chosen here', 'Whoever runs this program configures it.');
   const found = await modelByName(args);
@@ -29,12 +31,19 @@ export const model: CommandHandler = async (args, { session, modelByName }) => {
     throw new RepriseError('MODEL_UNKNOWN', `no model "${args}"`, {
       details: { ref: args, next: 'Nothing was changed.' },
     });
-  return { text: `Model: ${modelText(await session.patch({ model: args }))}.` };
+  await session.patch({ model: args });
+  return { text: `Model: ${modelText({ model: found, name: args, from: 'session' })}.` };
 };
 
-export function modelText({ settings }: SessionRecord): string {
-  const { model } = settings;
-  return typeof model === 'string' ? model : 'as configured';
+const CHOSEN_BY: Readonly<Record<ModelInUse['from'], string>> = {
+  session: 'chosen for this session',
+  agent: 'of this agent',
+  all: 'by the configuration',
+};
+
+export function modelText({ name, from, unusable }: ModelInUse): string {
+  const instead = unusable === undefined ? '' : ` (this session wants ${unusable}, which nobody has here)`;
+  return `${name}, ${CHOSEN_BY[from]}${instead}`;
 }
 
 const MODES: readonly string[] = QUEUE_MODES;

@@ -1,0 +1,20 @@
+import { type CommandName, findCommand } from '../../engine/commands.ts';
+import { escapeForTerminal, print, say } from '../print.ts';
+import { wrapText } from './wrap-text.ts';
+
+/** Of our own words, which may be broken anywhere. */
+const LISTINGS: ReadonlySet<CommandName> = new Set(['help', 'status', 'context', 'model', 'queue']);
+
+/** What was asked for is data, a word about what was done is talk, as is why it was not. */
+export function tellCommand(
+  name: CommandName,
+  text: string,
+  { isDone = true }: { readonly isDone?: boolean } = {},
+): void {
+  const isData = isDone && findCommand(name)?.data === true;
+  const safe = escapeForTerminal(text);
+  // None where nobody reads it off a terminal.
+  const { columns } = isData ? process.stdout : process.stderr;
+  const isBroken = isDone && LISTINGS.has(name) && columns !== undefined;
+  (isData ? print : say)(isBroken ? wrapText(safe, columns) : safe);
+}

@@ -1,0 +1,55 @@
+import { stripVTControlCharacters } from 'node:util';
+
+/** Below this nothing is gained by breaking lines. */
+const MIN_COLUMNS = 20;
+const HANG = 4;
+
+/**
+ * Breaks the lines of a listing at words, so that a narrow terminal does not break them inside one. What goes on is
+ * indented: below the second column of a row, where that leaves it half the width, else a little deeper than the row. Words
+ * that are longer than a line stay whole: they are ids and paths.
+ */
+export function wrapText(text: string, columns: number): string {
+  if (columns < MIN_COLUMNS) return text;
+  return text
+    .split('\n')
+    .flatMap((line) => (widthOf(line) <= columns ? [line] : wrapLine(line, columns)))
+    .join('\n');
+}
+
+function wrapLine(line: string, columns: number): string[] {
+  const [lead = ''] = /^ */.exec(line) ?? [];
+  const deeper = ' '.repeat(lead.length + HANG);
+  const [, first, second] = /^(\s*\S+(?: \S+)* {2,})(\S.*)$/.exec(line) ?? [];
+  if (first === undefined || second === undefined)
+    return fill(line.slice(lead.length), lead, deeper, columns);
+  if (widthOf(first) <= columns / 2) return fill(second, first, ' '.repeat(widthOf(first)), columns);
+  const name = fill(first.trim(), lead, deeper, columns);
+  return [...name, ...fill(second, deeper, deeper, columns)];
+}
+
+/** Words behind a beginning, and behind another one on the lines that follow. */
+function fill(text: string, first: string, next: string, columns: number): string[] {
+  const lines: string[] = [];
+  let line = first;
+  let isEmpty = true;
+  for (const word of text.split(' ')) {
+    const longer = isEmpty ? `${line}${word}` : `${line} ${word}`;
+    if (isEmpty || widthOf(longer) <= columns) line = longer;
+    else {
+      lines.push(line.trimEnd());
+      line = `${next}${word}`;
+    }
+    isEmpty = false;
+  }
+  return [...lines, line.trimEnd()];
+}
+
+/** In cells, as far as it matters for a break: East Asian characters and pictures take two. */
+function widthOf(text: string): number {
+  let width = 0;
+  for (const character of stripVTControlCharacters(text)) width += WIDE.test(character) ? 2 : 1;
+  return width;
+}
+
+const WIDE = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}]/u;
