@@ -1,8 +1,9 @@
-import { constants, existsSync } from 'node:fs';
+import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
+import { type LocalKind, STORE_FILES, storesIn } from '../config/home-stores.ts';
 import { loadConfig } from '../config/load.ts';
-import { openStore } from '../config/open.ts';
+import { openFittingStore, openStore } from '../config/open.ts';
 import type { Config } from '../config/schema.ts';
 import { RepriseError } from '../errors.ts';
 import type { Store } from '../store/store.ts';
@@ -10,16 +11,14 @@ import type { Options } from './options.ts';
 import { escapeForTerminal, say } from './print.ts';
 import { Progress } from './progress.ts';
 
-/** Those that live in the home keep a file of their own there, by which they are known. */
-export const KINDS = { jsonl: 'control.db', sqlite: 'store.db' } as const;
-export type LocalKind = keyof typeof KINDS;
-
 export interface Home {
   readonly path: string;
   /** Who said so, for people who wonder. */
   readonly origin: string;
   /** Of a `postgres` store the home has only what is no session: workspaces, the token of a server. */
   readonly kind: LocalKind | 'postgres';
+  /** Or it is the one the home holds. */
+  readonly isKindSaid: boolean;
   readonly config: Config;
 }
 
@@ -28,24 +27,21 @@ export async function homeOf(options: Options): Promise<Home> {
   if (typeof options['url'] === 'string') throw notRemote(options['url']);
   const { config, origins, warnings } = await loadConfig({ flags: options });
   for (const warning of warnings) say(escapeForTerminal(warning));
-  const { home: path, store } = config;
-  const isChosen = origins.get('store.kind')?.source !== 'default';
-  const kind = isChosen ? store.kind : kindOf(path);
+  const {
+    home: path,
+    store: { kind },
+  } = config;
   if (kind === 'memory')
     throw new RepriseError('INVALID_INPUT', 'a memory store has no home to look at', {
       details: { next: 'Use --store jsonl, sqlite or postgres.' },
     });
-  return { path, origin: origins.get('home')?.name ?? 'default', kind, config };
+  const isKindSaid = origins.get('store.kind')?.source !== 'default';
+  return { path, origin: origins.get('home')?.name ?? 'default', kind, isKindSaid, config };
 }
 
 /** Where a setting comes from, as a remark. */
 export function saidBy(origin: string): string {
   return origin === 'default' ? 'the default' : `from ${origin}`;
-}
-
-function kindOf(path: string): LocalKind {
-  const isSqlite = !existsSync(join(path, KINDS.jsonl)) && existsSync(join(path, KINDS.sqlite));
-  return isSqlite ? 'sqlite' : 'jsonl';
 }
 
 const POLL_MS = 100;
@@ -78,14 +74,14 @@ export async function openHomeWith(home: Home): Promise<{ readonly store: Store;
 
 export async function openHomeAsItIs({ path, origin, kind, config }: Home): Promise<Store> {
   if (kind === 'postgres') return openStore({ ...config.store, kind });
-  if (!existsSync(join(path, KINDS[kind])) && !(kind === 'jsonl' && existsSync(join(path, 'agents')))) {
+  if (storesIn(path).length === 0) {
     throw new RepriseError('NOT_FOUND', `no Reprise home at ${path} (${saidBy(origin)})`, {
       details: { next: 'Name another with --home, or set REPRISE_HOME; "reprise" alone makes one.' },
     });
   }
   const { kind: _, url: __, ...rest } = config.store;
   const readOnly = await isOnlyRead({ path, kind });
-  return openStore({ ...rest, kind, home: path, signals: true, readOnly });
+  return openFittingStore({ ...rest, kind, home: path, signals: true, readOnly });
 }
 
 const told: Set<string> = new Set();
@@ -93,7 +89,7 @@ const told: Set<string> = new Set();
 /** Whoever may not write there may still look: people are told once, and what would write is refused. */
 export async function isOnlyRead({ path, kind }: Pick<Home, 'path' | 'kind'>): Promise<boolean> {
   if (kind === 'postgres') return false;
-  const places = [path, join(path, KINDS[kind])];
+  const places = [path, join(path, STORE_FILES[kind])];
   const areWritable = await Promise.all(places.map(isWritable));
   if (areWritable.every(Boolean)) return false;
   if (!told.has(path)) say(`read only: ${escapeForTerminal(path)} cannot be written`);

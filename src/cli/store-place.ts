@@ -1,9 +1,10 @@
 import { existsSync, realpathSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
+import { type LocalKind, storesIn } from '../config/home-stores.ts';
 import { openStore } from '../config/open.ts';
 import { RepriseError } from '../errors.ts';
 import type { Store } from '../store/store.ts';
-import { type Home, KINDS, type LocalKind } from './home.ts';
+import type { Home } from './home.ts';
 
 /** A store as it is named on the command line: `sqlite`, `jsonl:folder`, `postgres://…`. */
 export type StorePlace = LocalPlace | DatabasePlace;
@@ -80,7 +81,7 @@ export async function openIfThere(place: StorePlace): Promise<Store | undefined>
 }
 
 function isThere({ kind, home }: LocalPlace): boolean {
-  return existsSync(join(home, KINDS[kind])) || (kind === 'jsonl' && existsSync(join(home, 'agents')));
+  return storesIn(home).includes(kind);
 }
 
 /** What a person changes to use it. */

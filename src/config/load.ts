@@ -1,7 +1,9 @@
+import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { RepriseError } from '../errors.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
+import { filesOf, kindIn, STORE_FILES, unusedIn } from './home-stores.ts';
 import type { Config } from './schema.ts';
 import { settingAt } from './settings.ts';
 import { chooseModel, defaults, fromEnv, fromFlags, type Origin, type Values } from './sources.ts';
@@ -79,6 +81,7 @@ export async function loadConfig(options: LoadOptions = {}): Promise<LoadedConfi
   for (const source of [...texts, said, own].toReversed())
     for (const [path, entry] of source) merged.set(path, entry);
   chooseModel(merged);
+  chooseStore(merged, warnings);
   const config = build(merged);
   const origins = new Map([...merged].map(([path, { origin }]) => [path, origin]));
   check?.checkTogether(config, (path) => nearestOrigin(origins, path));
@@ -127,6 +130,24 @@ async function trustIn(
   const { isTrusted, trustOf } = await import('./trust.ts');
   const trust = trustOf(file.path, file.bytes);
   return { trust, isTrusted: guarded.size > 0 && isTrusted(folder, trust) };
+}
+
+/** Where nobody says how sessions are kept, the home does. */
+function chooseStore(values: Values, warnings: string[]): void {
+  if (values.has('store.kind')) return;
+  const home = String(values.get('home')?.value);
+  const kind = kindIn(home);
+  const file = join(home, STORE_FILES[kind]);
+  values.set('store.kind', {
+    value: kind,
+    origin: { source: 'default', name: existsSync(file) ? file : 'default' },
+  });
+  const other = unusedIn(home, kind);
+  // Through a server nothing of this home is used.
+  if (other === undefined || values.has('url')) return;
+  warnings.push(
+    `${home} holds two stores, and ${filesOf(home, other)} is not used. Look into it: reprise ls --home ${home} --store ${other}; "reprise doctor" says how to bring both together.`,
+  );
 }
 
 /** Of the setting a path is in, or of one that is in it. */

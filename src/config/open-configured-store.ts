@@ -1,5 +1,5 @@
 import type { Store } from '../store/store.ts';
-import { type OpenStoreOptions, openStore } from './open.ts';
+import { type OpenStoreOptions, openFittingStore } from './open.ts';
 import type { Config } from './schema.ts';
 
 /** The store the configuration names; without `session.enabled` one that keeps nothing. */
@@ -8,5 +8,5 @@ export function openConfiguredStore(
   { signals = false }: Pick<OpenStoreOptions, 'signals'> = {},
 ): Promise<Store> {
   const { kind, ...rest } = store;
-  return openStore({ ...rest, kind: (session.enabled ?? true) ? kind : 'memory', home, signals });
+  return openFittingStore({ ...rest, kind: (session.enabled ?? true) ? kind : 'memory', home, signals });
 }

@@ -5,7 +5,7 @@ import { RepriseError } from '../errors.ts';
 import type { Model } from '../models/model.ts';
 import type { Store } from '../store/store.ts';
 import { type AiSdkLanguageModel, type CreateModelOptions, createModel } from './create-model.ts';
-import { type OpenStoreOptions, openStore, type StoreKind } from './open.ts';
+import { type OpenStoreOptions, openFittingStore, type StoreKind } from './open.ts';
 
 /** A model's name, a model of ours, or any AI SDK model object. */
 export type ModelChoice = string | Model | AiSdkLanguageModel;
@@ -13,6 +13,7 @@ export type ModelChoice = string | Model | AiSdkLanguageModel;
 export interface OpenRepriseOptions extends Omit<RepriseOptions, 'store' | 'model' | 'agents'> {
   /** The folder everything lives in; not needed for `memory`, `postgres` or a store of your own. */
   readonly home?: string;
+  /** Unset: the kind the home holds, and `jsonl` in a new one. A kind that leaves aside what the home holds is refused. */
   readonly store?: StoreKind | Store;
   /** Where the database of a `postgres` store is. */
   readonly url?: OpenStoreOptions['url'];
@@ -28,7 +29,7 @@ export interface OpenRepriseOptions extends Omit<RepriseOptions, 'store' | 'mode
 export async function openReprise(options: OpenRepriseOptions = {}): Promise<Reprise> {
   const {
     home,
-    store = 'jsonl',
+    store,
     url,
     durability,
     model = 'offline',
@@ -49,15 +50,16 @@ export async function openReprise(options: OpenRepriseOptions = {}): Promise<Rep
     resolved[agentId] = { ...workspace, ...agent, ...ownModel };
   }
   const isKept = rest.session?.enabled ?? true;
+  const kind = isKept ? store : 'memory';
   const opened =
-    typeof store === 'string'
-      ? await openStore({
-          kind: isKept ? store : 'memory',
+    typeof store === 'object'
+      ? store
+      : await openFittingStore({
+          ...(typeof kind === 'string' && { kind }),
           ...(home !== undefined && { home }),
           ...(url !== undefined && { url }),
           ...(durability !== undefined && { durability }),
-        })
-      : store;
+        });
   return new Reprise({ ...rest, store: opened, model: chosen, agents: resolved });
 }
 

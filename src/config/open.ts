@@ -1,10 +1,12 @@
 import { RepriseError } from '../errors.ts';
 import type { SessionIndex } from '../store/session-index.ts';
 import type { Store } from '../store/store.ts';
+import { assertKindFits, kindIn, type LocalKind } from './home-stores.ts';
 
-export type StoreKind = 'memory' | 'jsonl' | 'sqlite' | 'postgres';
+export type StoreKind = LocalKind | 'memory' | 'postgres';
 
 export interface OpenStoreOptions {
+  /** Unset: the one the home holds, and `jsonl` in a new one; of two, `jsonl`. */
   readonly kind?: StoreKind;
   /** The folder everything lives in; not needed for `memory` and `postgres`. */
   readonly home?: string;
@@ -36,8 +38,8 @@ export interface OpenStoreOptions {
 }
 
 /** The only place that names concrete stores. Backends are loaded when asked for. */
-export async function openStore({ kind = 'jsonl', ...options }: OpenStoreOptions = {}): Promise<Store> {
-  switch (kind) {
+export async function openStore({ kind, ...options }: OpenStoreOptions = {}): Promise<Store> {
+  switch (kind ?? kindIn(homeOf(options))) {
     case 'memory':
       return (await import('../store/memory/open.ts')).openMemoryStore(options);
     case 'sqlite':
@@ -50,6 +52,13 @@ export async function openStore({ kind = 'jsonl', ...options }: OpenStoreOptions
         url: urlOf(options),
       });
   }
+}
+
+/** For whoever goes on talking: never a new store beside the one a home holds. A copy into that home is one. */
+export async function openFittingStore(options: OpenStoreOptions): Promise<Store> {
+  const { kind, home } = options;
+  if (kind !== undefined && home !== undefined) assertKindFits(home, kind);
+  return openStore(options);
 }
 
 /**

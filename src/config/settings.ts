@@ -42,7 +42,7 @@ export const SETTINGS: readonly Setting[] = [
     path: 'store.kind',
     env: 'REPRISE_STORE',
     flag: 'store',
-    fallback: 'jsonl',
+    otherwise: 'what the home holds, `jsonl` in a new one',
     about: 'How sessions are kept.',
   },
   {

@@ -8,6 +8,8 @@ export interface TranscriptCheck {
   /** How many entries are history, the header not counted. */
   readonly entries: number;
   readonly sealed: boolean;
+  /** The id the header has; unset where none was read. */
+  readonly headerId?: string;
   /** Whether any line was a record of a known dialect. */
   readonly recognised: boolean;
   readonly issues: IssueLog;
@@ -28,9 +30,13 @@ export function createTranscriptChecker(
 ): TranscriptChecker {
   const issues = new IssueLog();
   let entries = 0;
+  let headerId: string | undefined;
   const count = (placed: PlacedRecord): void => {
     const { record } = placed;
-    if (record['type'] === 'session') return;
+    if (record['type'] === 'session') {
+      if (typeof record['id'] === 'string') headerId ??= record['id'];
+      return;
+    }
     const found = isCanonicalEntry(record) ? [record] : canonicalEntries([placed], issues).entries;
     entries += found.length;
     for (const entry of found) see(entry);
@@ -40,7 +46,7 @@ export function createTranscriptChecker(
     push: reader.push,
     finish() {
       const { sealed, recognised } = reader.finish();
-      return { entries, sealed, recognised, issues };
+      return { entries, sealed, recognised, issues, ...(headerId !== undefined && { headerId }) };
     },
   };
 }

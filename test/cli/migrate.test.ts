@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -22,15 +22,18 @@ beforeAll(async () => {
 
 describe('reprise migrate', () => {
   test('looks first, copies in the same home, says how to switch, and has nothing to do again', async () => {
-    const plan = await runBeside(['migrate', '--home', home, '--to', 'sqlite', '--dry-run']);
+    const both = join(root, 'both');
+    cpSync(home, both, { recursive: true });
+    const plan = await runBeside(['migrate', '--home', both, '--to', 'sqlite', '--dry-run']);
     expect([plan.status, plan.stderr]).toEqual([0, '']);
-    expect(plan.stdout).toContain(`jsonl:${home} would be copied to sqlite:${home}`);
-    expect(readdirSync(home)).not.toContain('store.db');
-    const done = await runBeside(['migrate', '--home', home, '--to', 'sqlite']);
+    expect(plan.stdout).toContain(`jsonl:${both} would be copied to sqlite:${both}`);
+    expect(readdirSync(both)).not.toContain('store.db');
+    const done = await runBeside(['migrate', '--home', both, '--to', 'sqlite']);
     expect([done.status, done.stderr]).toEqual([0, '']);
     expect(done.stdout).toContain('every checksum is equal');
     expect(done.stdout).toContain('"store":{"kind":"sqlite"}');
-    const again = await runBeside(['migrate', '--home', home, '--to', 'sqlite', '--json']);
+    const again = await runBeside(['migrate', '--home', both, '--to', 'sqlite', '--json']);
+    expect(again.stderr).toContain('store.db is not used');
     expect([again.status, JSON.parse(again.stdout)]).toMatchObject([
       0,
       { status: 'before', differences: [] },

@@ -36,7 +36,9 @@ export async function chat(options: Options = {}): Promise<void> {
     });
   // Before anything is opened or made: a question that is none leaves no trace.
   const text = isOneShot ? await promptText(textOption(options['prompt']), process.stdin) : '';
-  const loaded = withOptions(await loadConfig({ flags: options }), options);
+  // What is not kept is in no store of the home, whichever it holds.
+  const flags = options['ephemeral'] === true ? { ...options, store: 'memory' } : options;
+  const loaded = withProfile(await loadConfig({ flags }), options);
   for (const warning of loaded.warnings) say(escapeForTerminal(warning));
   const { config } = loaded;
   const models = modelBookFor(config);
@@ -91,10 +93,8 @@ function choiceOf(options: Options): SessionChoice {
   };
 }
 
-function withOptions(loaded: LoadedConfig, { ephemeral, profile }: Options): LoadedConfig {
-  const { config } = loaded;
-  const store = ephemeral === true ? { ...config.store, kind: 'memory' as const } : config.store;
+function withProfile(loaded: LoadedConfig, { profile }: Options): LoadedConfig {
+  if (typeof profile !== 'string') return loaded;
   // The engine refuses a name that is none, with those there are.
-  const ways = typeof profile === 'string' ? { profile: profile as NonNullable<Config['profile']> } : {};
-  return { ...loaded, config: { ...config, ...ways, store } };
+  return { ...loaded, config: { ...loaded.config, profile: profile as NonNullable<Config['profile']> } };
 }

@@ -10,6 +10,7 @@ import type { Session } from '../../engine/session.ts';
 import { RepriseError } from '../../errors.ts';
 import { type Options, textOption } from '../options.ts';
 import { escapeForTerminal, print, say, style } from '../print.ts';
+import { shellWord } from '../shell-word.ts';
 
 const NOTES = 'Tomatoes: along the south wall.\nBeans: wherever the tomatoes were last year.\n';
 /** Long enough that summing it up gains something. */
@@ -30,7 +31,7 @@ export async function demo(options: Options): Promise<void> {
     healed = await willBeHurt(reprise);
   }
   await heals(home, healed);
-  const at = `--home ${/^[\w./-]+$/.test(home) ? home : `'${home.replaceAll("'", "'\\''")}'`}`;
+  const at = `--home ${shellWord(home)}`;
   say(`\nLook around:
   reprise ls ${at}
   reprise show 3 ${at}

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
+import { filesOf, type LocalKind, STORE_FILES, storesIn, unusedIn } from '../../config/home-stores.ts';
 import { count, counted } from '../../engine/commands/command-context.ts';
 import { RepriseError } from '../../errors.ts';
 import type {
@@ -14,6 +15,7 @@ import { isObject } from '../../transcript/json.ts';
 import { type Home, homeOf, openHomeAsItIs, saidBy } from '../home.ts';
 import type { Options } from '../options.ts';
 import { escapeForTerminal, print, style } from '../print.ts';
+import { shellWord } from '../shell-word.ts';
 
 interface Check {
   readonly name: string;
@@ -42,7 +44,8 @@ export async function doctor(options: Options): Promise<number> {
     });
   } else {
     checks.push(await homeCheck(path, origin), await quarantineCheck(path), identityCheck());
-    if (kind !== 'postgres' && existsSync(join(path, kind === 'jsonl' ? 'control.db' : 'store.db')))
+    checks.push(...unusedStoreChecks(home));
+    if (kind !== 'postgres' && isToOpen(path, kind))
       checks.push(...(await checksOfStore(home, rebuildSearch)));
     else checks.push(spaceCheck(await freeOn(path)));
     // Behind the store: opening it may be what salvages it.
@@ -66,6 +69,25 @@ async function homeCheck(path: string, origin: string): Promise<Check> {
   return ok
     ? { name: 'home', ok, detail }
     : { name: 'home', ok, detail: `${detail} can be read by others`, next: `Run: chmod 700 ${path}` };
+}
+
+/** Transcripts alone are not opened: that would make an index of them, and this is a look. */
+function isToOpen(path: string, kind: LocalKind): boolean {
+  return existsSync(join(path, STORE_FILES[kind])) || storesIn(path).some((found) => found !== kind);
+}
+
+/** Of two stores one is not in use, which is worth a look unless somebody chose. */
+function unusedStoreChecks({ path, kind, isKindSaid }: Home): Check[] {
+  const other = unusedIn(path, kind);
+  if (kind === 'postgres' || other === undefined) return [];
+  const detail = `two are here: ${filesOf(path, kind)} is used, ${filesOf(path, other)} is not`;
+  if (isKindSaid) return [{ name: 'stores', ok: true, detail }];
+  const at = `--home ${shellWord(path)}`;
+  const next = `Look into the other: reprise ls ${at} --store ${other}
+     To bring its sessions into this one: reprise export --all --profile clawdbot --out DIR ${at} --store ${other}
+     and then: reprise import DIR ${at}
+     To use it instead, set "store":{"kind":"${other}"} in the config file. docs/backup.md has more.`;
+  return [{ name: 'stores', ok: false, detail, next }];
 }
 
 async function freeOn(path: string): Promise<DiskSpace> {

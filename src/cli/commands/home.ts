@@ -38,6 +38,8 @@ const NEXT_STEPS: Readonly<Record<string, (id: string) => string>> = {
   'missing-lines': goOn,
   'missing-blob': goOnWithout,
   'corrupt-blob': goOnWithout,
+  'other-session': (id) =>
+    `Put the transcript of ${id} back from a backup: the file that stands there is not its own, and nothing of it was changed.`,
   'not-a-file': (id) =>
     `Something else stands where the transcript of ${id} should: put the file back, or restore a backup.`,
 };

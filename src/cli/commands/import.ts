@@ -1,5 +1,4 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { storesIn } from '../../config/home-stores.ts';
 import { openStore } from '../../config/open.ts';
 import { counted } from '../../engine/commands/command-context.ts';
 import { openSource } from '../../interop/import/detect.ts';
@@ -61,8 +60,7 @@ async function run(
 async function openOrMakeHome(options: Options, { dryRun }: { readonly dryRun: boolean }): Promise<Store> {
   const { path, kind } = await homeOf(options);
   if (kind === 'postgres') return openHome(options);
-  const isThere = ['control.db', 'store.db', 'agents'].some((name) => existsSync(join(path, name)));
-  if (isThere) return openHome(options);
+  if (storesIn(path).length > 0) return openHome(options);
   return openStore(dryRun ? { kind: 'memory' } : { kind, home: path, signals: true });
 }
 

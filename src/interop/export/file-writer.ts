@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { RepriseError } from '../../errors.ts';
+import { refuseStoreFile } from './store-files.ts';
 
 export interface WriteOptions {
   /** Replace what is there. */
@@ -33,6 +34,7 @@ export async function replaceFile(
   force: boolean,
   make: (temporary: string) => void | Promise<void>,
 ): Promise<void> {
+  refuseStoreFile(path);
   const temporary = `${path}.${process.pid}-${randomBytes(4).toString('hex')}.tmp`;
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
@@ -58,6 +60,7 @@ async function syncFolder(path: string): Promise<void> {
 
 /** A folder for many files: new or empty, unless it may be written over. */
 export async function prepareFolder(path: string, { force = false }: WriteOptions = {}): Promise<void> {
+  refuseStoreFile(join(path, 'any'));
   try {
     await mkdir(path, { recursive: true, mode: 0o700 });
     if (!force && (await readdir(path)).length > 0) {

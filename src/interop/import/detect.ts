@@ -21,7 +21,7 @@ export async function openSource(path: string): Promise<ImportSource & Partial<A
     const name = names.at(-1) ?? '';
     return files.includes(name) || folders.includes(name);
   };
-  if (await has('control.db')) throw isHome(path);
+  if ((await has('control.db')) || (await has('store.db'))) throw isHome(path);
   for (const database of [['sessions.db'], ['memory', 'sessions.db'], ['workspace', 'memory', 'sessions.db']])
     if (await has(...database)) return openZeroclaw(join(real, ...database));
   for (const root of [[], ['.sessions'], ['workspace', '.sessions']]) {

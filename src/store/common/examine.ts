@@ -9,6 +9,7 @@ const DAMAGE: ReadonlySet<string> = new Set([
   'corrupt',
   'missing-lines',
   'not-a-file',
+  'other-session',
   'missing-blob',
   'corrupt-blob',
 ]);
@@ -44,7 +45,7 @@ export function examineSession(id: string): SessionExaminer {
   return {
     push: (chunk) => checker.push(chunk),
     finish(expected) {
-      const { issues, entries, sealed, recognised } = checker.finish();
+      const { issues, entries, sealed, recognised, headerId } = checker.finish();
       if (!recognised) {
         const detail = `nothing is left of the transcript and its ${expected.lines} lines`;
         return { findings: [finding(id, 'missing-lines', detail)] };
@@ -53,6 +54,7 @@ export function examineSession(id: string): SessionExaminer {
         .filter(({ kind }) => kind !== 'foreign-line' && kind !== 'inexact-number')
         .map(({ kind, offset = 0, detail }) => finding(id, kind, detail, offset));
       findings.push(...lost);
+      if (headerId !== undefined && headerId !== id) findings.push(otherSession(id, headerId));
       if (!sealed) findings.push(finding(id, 'corrupt', 'the header is not sealed'));
       if (entries + 1 < expected.lines) {
         const detail = `${expected.lines - 1 - entries} of ${expected.lines} lines are missing`;
@@ -65,6 +67,11 @@ export function examineSession(id: string): SessionExaminer {
 
 export function finding(session: string, kind: string, detail: string, offset = 0): VerifyFinding {
   return { session, offset, kind, detail };
+}
+
+/** One transcript stands where another should: what was said in the other is gone from there. */
+export function otherSession(id: string, named: string): VerifyFinding {
+  return finding(id, 'other-session', `the transcript is that of another session, ${named}`);
 }
 
 /** What healing a cut transcript left as a note. */

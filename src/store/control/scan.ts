@@ -1,11 +1,13 @@
-import { examineSession, finding, verdict } from '../common/examine.ts';
+import { isSessionId } from '../../keys/ids.ts';
+import { examineSession, finding, otherSession, verdict } from '../common/examine.ts';
 import type { LinePart, LineRange } from '../line-part.ts';
 import type { StoreStats, TranscriptProblem, VerifyFinding, VerifyReport } from '../store.ts';
 import { type BlobStore, verifyBlobs } from './blobs.ts';
 import type { Database } from './database.ts';
+import type { Owner } from './folders.ts';
 import type { ForeignLock } from './foreign-lock.ts';
 import type { LineSource } from './line-source.ts';
-import { findSession, getSession, type SessionRow } from './session-row.ts';
+import { findIgnoringCase, findSession, getSession, type SessionRow } from './session-row.ts';
 import type { Steps } from './steps.ts';
 import type { Standing } from './transcript-files.ts';
 
@@ -17,6 +19,8 @@ const LF = Buffer.from('\n');
 /** What stands beside and instead of transcripts, for stores that have some. */
 export interface HomeView {
   readonly standing: (row: SessionRow) => Standing;
+  /** Which session the file of this one names as its own, if it is another. */
+  readonly otherSession: (owner: Owner) => string | undefined;
   readonly locks: () => readonly ForeignLock[];
   /** Known to the thread that writes. */
   readonly problems: () => readonly TranscriptProblem[];
@@ -40,7 +44,21 @@ export function* verifySessions(context: ScanContext, id?: string): Steps<Verify
     findings.push(...(yield* verifySession(context, session)));
     yield;
   }
+  if (id === undefined) findings.push(...(yield* verifyStrangers(context)));
   return { status: verdict(findings), findings };
+}
+
+/** Files among the transcripts that no session has. Those of other tools are their business. */
+function* verifyStrangers({ db, home }: ScanContext): Steps<VerifyFinding[]> {
+  const findings: VerifyFinding[] = [];
+  for (const { id, agentId } of db.rows<Owner>('SELECT id, agent_id AS agentId FROM strangers')) {
+    // Those of channels have a folder in their name.
+    if (!isSessionId(id) || findIgnoringCase(db, id) !== undefined) continue;
+    const named = home?.otherSession({ id, agentId });
+    if (named !== undefined) findings.push(otherSession(id, named));
+    yield;
+  }
+  return findings;
 }
 
 function* allIds(db: Database): Generator<string> {

@@ -30,15 +30,9 @@ export function takeHeader(db: Database, files: TranscriptFiles, { id, agentId }
 
 /** Undefined for another tool's file: importing it is a decision, not a repair. */
 function readHeader(path: string, id: string): JsonObject | undefined {
-  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
-  const fd = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   try {
-    if (!fstatSync(fd).isFile()) return undefined;
-    const head = readRange(fd, 0, HEADER_BYTES);
-    const end = head.indexOf(10);
-    const line = decodeLine(end === -1 ? head : head.subarray(0, end));
-    if (line.kind !== 'record' || line.seal === undefined || line.seal === 'broken') return undefined;
-    const { record } = line;
+    const { record, isSealed } = firstRecord(path) ?? {};
+    if (record === undefined || isSealed !== true) return undefined;
     if (record['type'] !== 'session' || record['id'] !== id) return undefined;
     if (typeof record['key'] === 'string') parseSessionKey(record['key']);
     return record;
@@ -46,6 +40,35 @@ function readHeader(path: string, id: string): JsonObject | undefined {
     if ((error as NodeJS.ErrnoException).syscall !== undefined) throw error;
     // Sealed, with a key no version of ours has written.
     return undefined;
+  }
+}
+
+/**
+ * The session whose transcript, or whose export, stands under the name of another one. Other tools name files as they
+ * like: only what has our seal or names our agent is meant.
+ */
+export function otherSessionIn(path: string, id: string): string | undefined {
+  try {
+    const { record, isSealed } = firstRecord(path) ?? {};
+    if (record?.['type'] !== 'session' || typeof record['id'] !== 'string') return undefined;
+    const isOurs = isSealed === true || typeof record['agentId'] === 'string';
+    return isOurs && record['id'] !== id ? record['id'] : undefined;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
+    return undefined; // gone since it was listed, or no file
+  }
+}
+
+function firstRecord(path: string): { readonly record: JsonObject; readonly isSealed: boolean } | undefined {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+  const fd = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  try {
+    if (!fstatSync(fd).isFile()) return undefined;
+    const head = readRange(fd, 0, HEADER_BYTES);
+    const end = head.indexOf(10);
+    const line = decodeLine(end === -1 ? head : head.subarray(0, end));
+    if (line.kind !== 'record') return undefined;
+    return { record: line.record, isSealed: line.seal !== undefined && line.seal !== 'broken' };
   } finally {
     closeSync(fd);
   }

@@ -36,6 +36,7 @@ import { RowCache } from './row-cache.ts';
 import type { HomeView } from './scan.ts';
 import { writeSessionsJson } from './sessions-json.ts';
 import { storeError } from './store-error.ts';
+import { otherSessionIn } from './survey.ts';
 import { describe, park } from './thread-talk.ts';
 import { standingAt, TranscriptFiles } from './transcript-files.ts';
 import { unfinishedCopy } from './transfer-state.ts';
@@ -67,6 +68,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
       ? undefined
       : {
           standing: ({ agent_id, id }) => standingAt(files.path(agent_id, id)),
+          otherSession: ({ agentId, id }) => otherSessionIn(files.path(agentId, id), id),
           locks: () => foreignLocksIn(home),
           problems: () => follower?.problems ?? [],
         };
