@@ -19,6 +19,11 @@ export function cliPage(): string {
 \`reprise\` alone chats. stdout is data, stderr is talk. \`--json\` on every read prints \`{data, hasMore, lastId}\`, streams print JSON
 lines. \`NO_COLOR\` and \`FORCE_COLOR\` are respected; what is no terminal gets no colours, bars or questions.
 
+\`-p --json\` prints one object, \`{sessionId, sessionKey, model, turnId, text, usage}\` (\`model\` is null where another process ran the
+turn), and \`tail --json\` a line for each row, \`{id, seq, role, text, timestamp}\` and where there is one \`content\`, \`toolCalls\` and
+\`compacted\`: the same from a home and with \`--url\` from a server. Rows that an engine notes for itself (\`role\` is
+\`custom\`) a server tells with \`-f\` only.
+
 A *ref* names a session everywhere: its id, session key, label or title, or a unique start of one of them, \`@last\`, \`@-2\` (the one
 before the last), or its number in \`reprise ls\`. What fits several sessions is refused, with the candidates.
 

@@ -181,7 +181,7 @@ interface SessionParts {
   readonly corruptAt?: number | undefined;
 }
 
-type WireRow = Omit<HistoryRow, 'compacted' | 'toolCalls'> & {
+type WireRow = Omit<HistoryRow, 'compacted' | 'toolCalls' | 'here'> & {
   readonly toolCalls?:
     | readonly { readonly id: string; readonly name: string; readonly input?: unknown }[]
     | undefined;
@@ -197,9 +197,11 @@ function viewOf(
   return { session: { id, key }, data, hasMore, ...ends };
 }
 
-function toRow({ toolCalls, compacted, ...row }: WireRow): HistoryRow {
+/** As a home shows it: a server tells more, and what is printed is the same from both. */
+function toRow({ id, seq, role, text, timestamp, content, toolCalls, compacted }: WireRow): HistoryRow {
   return {
-    ...row,
+    ...{ id, seq, role, text, timestamp },
+    ...(content !== undefined && { content }),
     ...(toolCalls !== undefined && {
       toolCalls: toolCalls.map(({ id, name, input }) => ({ id, name, input })),
     }),

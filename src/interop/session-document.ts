@@ -3,7 +3,7 @@ import { exportParts } from '../store/export-parts.ts';
 import { loadBlobs } from '../store/load-blobs.ts';
 import type { SessionRecord, Store } from '../store/store.ts';
 import { blobNames, hydrateBlobs } from '../transcript/blobs.ts';
-import type { Entry, SessionHeader } from '../transcript/entry.ts';
+import { type Entry, entryTime, type SessionHeader } from '../transcript/entry.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
 import { readTranscript, type Transcript } from '../transcript/reader.ts';
 import { redactJson } from '../transcript/redact.ts';
@@ -66,11 +66,6 @@ async function readAll(store: Store, record: SessionRecord): Promise<Transcript>
     if (!(error instanceof RepriseError) || error.code !== 'STORE_CORRUPT') throw error;
     return readTranscript([await store.exportSession(record.id)], options);
   }
-}
-
-/** A copy says when its original was written. */
-export function entryTime({ copiedAt, timestamp }: Entry): string {
-  return typeof copiedAt === 'string' ? copiedAt : timestamp;
 }
 
 /** Secrets in everything that was said, called or named become as many asterisks. Images keep their bytes. */

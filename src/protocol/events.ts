@@ -183,6 +183,21 @@ export function tokenUsage({
   };
 }
 
+/** The same as an engine says it: inverse of `tokenUsage`. */
+export function engineUsage(told: TokenUsage): Usage {
+  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, totalTokens } = told;
+  const { reasoningTokens, cost } = told;
+  return {
+    input: inputTokens - cacheReadTokens - cacheWriteTokens,
+    output: outputTokens,
+    cacheRead: cacheReadTokens,
+    cacheWrite: cacheWriteTokens,
+    totalTokens,
+    ...(reasoningTokens !== undefined && { reasoning: reasoningTokens }),
+    ...(cost !== undefined && { cost }),
+  };
+}
+
 const count = z.number().int().nonnegative();
 const usage = {
   inputTokens: count,

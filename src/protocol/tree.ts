@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { contentText } from '../transcript/content.ts';
-import { type Entry, isSideEntry } from '../transcript/entry.ts';
+import { type Entry, entryTime, isSideEntry } from '../transcript/entry.ts';
 import { isObject } from '../transcript/json.ts';
 import { buildTree, pathTo } from '../transcript/tree.ts';
 import { limitShape, type Page, pageShape } from './page.ts';
@@ -48,7 +48,7 @@ export function treeNodes(entries: readonly Entry[]): { nodes: TreeNode[]; leaf:
   const current = new Set(pathTo(tree, tree.leaf));
   const nodes = entries.flatMap((entry, at): TreeNode[] => {
     if (isSideEntry(entry)) return [];
-    const { id, timestamp, type, message, summary } = entry;
+    const { id, type, message, summary } = entry;
     const said = isObject(message) ? message : undefined;
     const text = said === undefined ? String(summary ?? '') : contentText(said['content']);
     return [
@@ -57,7 +57,7 @@ export function treeNodes(entries: readonly Entry[]): { nodes: TreeNode[]; leaf:
         parentId: entries[tree.parents[at] ?? -1]?.id ?? null,
         role: said === undefined ? type : String(said['role']),
         text: [...text.slice(0, SHOWN_CHARS * 2)].slice(0, SHOWN_CHARS).join(''),
-        timestamp,
+        timestamp: entryTime(entry),
         current: current.has(at),
       },
     ];

@@ -1,5 +1,5 @@
 import { blobNames, hydrateBlobs, releaseBlobs } from '../transcript/blobs.ts';
-import { type Entry, isSideEntry } from '../transcript/entry.ts';
+import { type Entry, entryTime, isSideEntry } from '../transcript/entry.ts';
 import { entryIdForSeq } from '../transcript/entry-id.ts';
 import { buildTree } from '../transcript/tree.ts';
 import { loadBlobs } from './load-blobs.ts';
@@ -95,8 +95,8 @@ async function translate(
   entry: Entry,
   newIdOf: (id: string) => Promise<string | undefined>,
 ): Promise<NewEntry> {
-  const { id: _id, parentId: _parent, timestamp, seal: _seal, ...rest } = entry;
-  const copy: Record<string, unknown> = { ...rest, copiedAt: timestamp };
+  const { id: _id, parentId: _parent, timestamp: _time, seal: _seal, ...rest } = entry;
+  const copy: Record<string, unknown> = { ...rest, copiedAt: entryTime(entry) };
   for (const name of REFERENCES) {
     const target = copy[name];
     if (typeof target === 'string') copy[name] = (await newIdOf(target)) ?? target;

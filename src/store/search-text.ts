@@ -1,4 +1,4 @@
-import type { Entry, SessionHeader } from '../transcript/entry.ts';
+import { type Entry, entryTime, type SessionHeader } from '../transcript/entry.ts';
 import { entryText } from '../transcript/entry-text.ts';
 import { isObject } from '../transcript/json.ts';
 import type { SearchRole } from './store.ts';
@@ -30,7 +30,7 @@ const TYPES: Readonly<Record<string, SearchRole>> = {
 
 /** What was said, answered, returned by a tool or summarised; undefined for lines that say nothing of this kind. */
 export function searchable(line: Entry | SessionHeader): Searchable | undefined {
-  const { message, timestamp, type } = line as Entry;
+  const { message, type } = line as Entry;
   const name = isObject(message) ? message['role'] : undefined;
   const role = isObject(message)
     ? typeof name === 'string' && Object.hasOwn(ROLES, name)
@@ -41,7 +41,12 @@ export function searchable(line: Entry | SessionHeader): Searchable | undefined 
       : undefined;
   if (role === undefined) return undefined;
   const text = entryText(line as Entry).slice(0, role === 'tool' ? SEARCH_TOOL_CHARS : SEARCH_SAID_CHARS);
-  return text === '' ? undefined : { role, text, at: millisecondsOf(timestamp) };
+  return text === '' ? undefined : { role, text, at: saidAt(line as Entry) };
+}
+
+/** Never after it was stored, whatever a copy says: a session has nothing that is newer than its last line. */
+function saidAt(entry: Entry): number {
+  return Math.min(millisecondsOf(entryTime(entry)), millisecondsOf(entry.timestamp));
 }
 
 /** Lines of other tools may hold anything. Beyond what a date can be there is no order to keep. */

@@ -45,6 +45,14 @@ export interface Entry {
   readonly [key: string]: unknown;
 }
 
+/** When it was said: a copy (of a fork, a repair, an import) was stored later, and says when its original was written. */
+export function entryTime({
+  copiedAt,
+  timestamp,
+}: Pick<Entry, 'timestamp'> & { readonly copiedAt?: unknown }): string {
+  return typeof copiedAt === 'string' && !Number.isNaN(Date.parse(copiedAt)) ? copiedAt : timestamp;
+}
+
 export interface TextBlock {
   readonly type: 'text';
   readonly text: string;

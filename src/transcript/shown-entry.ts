@@ -1,5 +1,5 @@
 import { shownCalls } from './content.ts';
-import type { Entry } from './entry.ts';
+import { type Entry, entryTime } from './entry.ts';
 import { entryText } from './entry-text.ts';
 import { isObject } from './json.ts';
 
@@ -11,13 +11,15 @@ export interface ShownEntry {
   /** A message's role, else the type of the entry. */
   readonly role: string;
   readonly text: string;
+  /** When it was said. */
   readonly timestamp: string;
   readonly content?: unknown;
   readonly toolCalls?: readonly { readonly id: string; readonly name: string; readonly input: unknown }[];
 }
 
 export function shownEntry(entry: Entry, seq: number): ShownEntry {
-  const { id, timestamp, type, message } = entry;
+  const { id, type, message } = entry;
+  const timestamp = entryTime(entry);
   const text = entryText(entry);
   if (!isObject(message)) return { id, seq, role: type, text, timestamp };
   const { role, content } = message;

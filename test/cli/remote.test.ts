@@ -22,8 +22,6 @@ beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'reprise-remote-'));
   {
     await using engine = await openReprise({ home, model: 'offline' });
-    const chat = await engine.session('agent:main:main');
-    for (const text of ['my name is Ada', 'the red fox']) await chat.send(text).result;
     await engine.store.create({
       id: 'other',
       key: 'agent:helper:session:other',
@@ -35,6 +33,9 @@ beforeAll(async () => {
     ] as const)
       await engine.store.create({ id, key: `agent:main:session:${id}`, settings: { model } });
     await engine.store.append('other', [{ type: 'message', message: { role: 'user', content: 'paint it' } }]);
+    // Last: here its owner goes on.
+    const chat = await engine.session('agent:main:main');
+    for (const text of ['my name is Ada', 'the red fox']) await chat.send(text).result;
   }
   server = await startServer(home);
 }, timeout);
@@ -155,6 +156,54 @@ test('a chat goes on where it stopped, with commands, and one question begins a 
   expect(run(['compact', 'shed', '--dry-run']).stdout).toContain('Nothing to gain');
   expect(run(['stop', 'shed']).stderr).toContain('Nothing is running');
 });
+
+interface Said {
+  readonly role: string;
+}
+
+test('-c and a bare chat go on where the owner was last, as at home, and what -p --json prints is the same', {
+  timeout,
+}, async () => {
+  const own = mkdtempSync(join(tmpdir(), 'reprise-both-'));
+  {
+    await using there = await startServer(join(own, 'there'));
+    const from = { REPRISE_URL: there.url, REPRISE_TOKEN_FILE: there.tokenFile, HOME: join(own, 'nobody') };
+    const here = { HOME: own, REPRISE_HOME: join(own, 'here') };
+    const shapes = [from, here].map((env, i) => {
+      const cwd = join(own, String(i));
+      mkdirSync(cwd);
+      const ask = (args: readonly string[], input = ''): Ran => reprise(args, { env, input, cwd });
+      ask(['chat'], 'my name is Bo\n');
+      const asked = JSON.parse(ask(['-p', 'my name is Ada', '--json']).stdout) as Record<string, unknown>;
+      const again = JSON.parse(ask(['-c', '-p', 'what is my name?', '--json']).stdout) as typeof asked;
+      expect(again).toMatchObject({ sessionId: asked['sessionId'], sessionKey: asked['sessionKey'] });
+      expect(again['text']).toContain('Ada');
+      const { stdout, stderr } = ask(['chat'], 'what is my name?\n/export all.jsonl\n');
+      expect(stdout).toContain('Ada');
+      expect(stderr).toContain('Written to all.jsonl as v3.');
+      const rows = ask(['tail', '@last', '--json']).stdout.trim().split('\n');
+      // Those that an engine notes for itself a server tells as they are stored, not of what is past.
+      const said = rows.map((row) => JSON.parse(row) as Said).filter(({ role }) => role !== 'custom');
+      return [asked, asked['usage'] as object, ...said].map((each) => Object.keys(each).toSorted());
+    });
+    const [remote, local] = shapes.map((each) => [...new Set(each.map(String))].toSorted());
+    expect(remote).toEqual(local);
+  }
+  rmSync(own, { recursive: true });
+});
+
+test.each(['--model', '--profile', '--store'])(
+  '%s says how a home is used, and is refused with a server',
+  (flag) => {
+    expect(run([flag, 'nonsense', '-p', 'hi'], '')).toMatchObject({
+      status: 2,
+      stdout: '',
+      stderr: expect.stringMatching(
+        new RegExp(`${flag} does nothing there[^\\n]*\\n[^\\n]*Leave out ${flag}, or --url`),
+      ),
+    });
+  },
+);
 
 test('what is said again is answered here, and what began with a slash reaches the model', {
   timeout,

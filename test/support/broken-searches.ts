@@ -35,6 +35,11 @@ export const brokenSearches: readonly BrokenStore[] = [
       ),
   ),
   brokenSearch(
+    'takes copies for new',
+    'a copy is found at the time its original was said, and pages go by that time',
+    (query, right) => changed(right.search(query), (hits) => hits.toSorted((a, b) => b.seq - a.seq)),
+  ),
+  brokenSearch(
     'is content with one of the words',
     'a search finds texts that hold all of its words, in any order, also inside of words',
     (query, right) => right.search({ ...query, text: query.text.trim().split(/\s+/)[0] ?? '' }),

@@ -4,7 +4,6 @@ import { modelBookFor } from '../../config/model-book-for.ts';
 import { openConfigured } from '../../config/open-configured.ts';
 import type { Config } from '../../config/schema.ts';
 import type { Reprise } from '../../engine/reprise.ts';
-import { RepriseError } from '../../errors.ts';
 import { isInteractive } from '../ask.ts';
 import { type Options, textOption } from '../options.ts';
 import { pickSession } from '../pick.ts';
@@ -13,6 +12,7 @@ import { ChatLoop } from '../repl/chat-loop.ts';
 import {
   checkAgent,
   checkChoice,
+  choiceOf,
   chooseChat,
   chooseOneShot,
   type SessionChoice,
@@ -20,7 +20,7 @@ import {
 import { completions } from '../repl/completions.ts';
 import { InputHistory } from '../repl/input-history.ts';
 import { PipedLines } from '../repl/line-source.ts';
-import { oneShot, promptText } from '../repl/one-shot.ts';
+import { checkOneShot, oneShot, promptText } from '../repl/one-shot.ts';
 import { firstLines, laterLines } from '../repl/opening-lines.ts';
 import { Repl } from '../repl/repl.ts';
 import { TerminalLines } from '../repl/terminal-lines.ts';
@@ -30,10 +30,7 @@ export async function chat(options: Options = {}): Promise<void> {
   const choice = choiceOf(options);
   checkChoice(choice);
   const isOneShot = options['prompt'] !== undefined;
-  if (!isOneShot && (options['json'] === true || options['stream'] === true))
-    throw new RepriseError('INVALID_INPUT', '--json and --stream are for a single question', {
-      details: { next: 'Write: reprise -p "a question" --json' },
-    });
+  checkOneShot(options);
   // Before anything is opened or made: a question that is none leaves no trace.
   const text = isOneShot ? await promptText(textOption(options['prompt']), process.stdin) : '';
   // What is not kept is in no store of the home, whichever it holds.
@@ -80,17 +77,6 @@ async function talk(
       })
     : new PipedLines(input);
   await loop.run(source);
-}
-
-function choiceOf(options: Options): SessionChoice {
-  const { continue: last, resume, session, new: fresh, agent } = options;
-  return {
-    agent: textOption(agent),
-    last: last === true,
-    pick: resume === true ? true : textOption(resume),
-    ref: textOption(session),
-    fresh: fresh === true ? true : textOption(fresh),
-  };
 }
 
 function withProfile(loaded: LoadedConfig, { profile }: Options): LoadedConfig {

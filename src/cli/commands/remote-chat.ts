@@ -1,20 +1,26 @@
 import { randomUUID } from 'node:crypto';
-import type { StreamEvent } from '../../client/index.ts';
+import type { ClientSession, StreamEvent } from '../../client/index.ts';
 import { sessionName } from '../../engine/commands/session-line.ts';
 import { type Command, commandHelp, parseCommand, unknownCommandText } from '../../engine/commands.ts';
+import type { TurnResult } from '../../engine/turn-stream.ts';
 import { ERROR_TABLE, type ErrorCode, RepriseError } from '../../errors.ts';
+import { writeFileSafely } from '../../interop/export/file-writer.ts';
 import { buildAgentMainSessionKey } from '../../keys/build.ts';
+import { engineUsage } from '../../protocol/events.ts';
 import { isInteractive } from '../ask.ts';
+import { formatByName } from '../export-file.ts';
 import { type Options, textOption } from '../options.ts';
 import { pickSession } from '../pick.ts';
-import { escapeForTerminal, print, say } from '../print.ts';
+import { escapeForTerminal, print, say, style } from '../print.ts';
 import { openRemoteBackend, type RemoteBackend } from '../remote-backend.ts';
 import { type Answerer, ChatLoop } from '../repl/chat-loop.ts';
+import { checkChoice, choiceOf, lastOwn } from '../repl/choose-session.ts';
 import { completions } from '../repl/completions.ts';
 import { sayFailure } from '../repl/failure.ts';
 import { InputHistory } from '../repl/input-history.ts';
 import { PipedLines } from '../repl/line-source.ts';
-import { promptText } from '../repl/one-shot.ts';
+import { checkOneShot, printResult, promptText } from '../repl/one-shot.ts';
+import { statusLine } from '../repl/status-line.ts';
 import { tellCommand } from '../repl/tell-command.ts';
 import { TerminalLines } from '../repl/terminal-lines.ts';
 
@@ -28,6 +34,9 @@ type Target = { readonly sessionId: string } | { readonly sessionKey: string };
 export async function remoteChat(options: Options): Promise<void> {
   const url = textOption(options['url']) ?? '';
   const isOneShot = options['prompt'] !== undefined;
+  checkChoice(choiceOf(options));
+  checkOneShot(options);
+  refuseFlags(options);
   const text = isOneShot ? await promptText(textOption(options['prompt']), process.stdin) : '';
   await using backend = await openRemoteBackend(url, options);
   const chat = new RemoteChat(backend, options);
@@ -54,25 +63,22 @@ class RemoteChat implements Answerer {
     this.#target = { sessionKey: buildAgentMainSessionKey({ agentId: this.#agentId }) };
   }
 
-  /** A single question begins a session of its own, as it does at home. */
+  /** The same choice as at home: a chat goes on where the owner was last, a single question stands for itself. */
   async enter(): Promise<void> {
-    const { session, resume, new: fresh, continue: last, prompt, ephemeral } = this.#options;
-    if (ephemeral === true)
-      throw new RepriseError('INVALID_INPUT', 'a server keeps what it is told', {
-        details: { next: 'Leave out --ephemeral, or --url.' },
-      });
-    const ref = textOption(session);
+    const isOneShot = this.#options['prompt'] !== undefined;
+    const { agent, ref, pick, fresh, last } = choiceOf(this.#options);
+    const { lookup } = this.#backend;
     if (ref !== undefined) return this.#go(await this.#backend.find(ref, { status: 'open' }));
-    if (resume !== undefined) return this.#go(await pickSession(this.#backend.lookup, textOption(resume)));
-    if (fresh !== undefined || (prompt !== undefined && last !== true)) {
+    if (pick !== undefined) return this.#go(await pickSession(lookup, textOption(pick)));
+    const record =
+      fresh !== undefined || (isOneShot && last !== true) ? undefined : await lastOwn(lookup, agent);
+    if (record !== undefined) this.#go(record);
+    else if (fresh !== undefined || isOneShot) {
       this.#target = { sessionId: randomUUID() };
       this.#isNew = true;
       this.#label = textOption(fresh);
-      return;
     }
-    const key = buildAgentMainSessionKey({ agentId: this.#agentId });
-    const record = await this.#backend.lookup.active(key);
-    if (record !== undefined && prompt === undefined)
+    if (record !== undefined && !isOneShot)
       say(`Restored: ${record.messageCount} messages of "${escapeForTerminal(sessionName(record))}".`);
   }
 
@@ -83,12 +89,12 @@ class RemoteChat implements Answerer {
     process.on('SIGINT', () => stop.abort());
     const isJson = this.#options['json'] === true;
     const isLines = isJson && this.#options['stream'] === true;
-    const end = await this.#hear(this.#send(text), (event) => {
+    const { session, model, done } = await this.#hear(this.#send(text), (event) => {
       if (isLines) print(JSON.stringify(event));
       else if (!isJson) show(event);
     });
     if (isLines) return;
-    if (isJson) print(JSON.stringify(end));
+    if (isJson) printResult({ ...session, model, ...done });
     else print('');
   }
 
@@ -147,11 +153,16 @@ class RemoteChat implements Answerer {
 
   /** The cursor stands at the start of a line afterwards, however it ended. */
   async #show(events: AsyncIterable<StreamEvent>): Promise<void> {
+    let heard: Heard | undefined;
     try {
-      await this.#hear(events, show);
+      heard = await this.#hear(events, show);
     } finally {
       print('');
     }
+    // A message that joined the turn before it has been answered with it.
+    if (heard.model === undefined || !isInteractive()) return;
+    const session = this.#backend.client.session(heard.session.sessionId, { agentId: this.#agentId });
+    say(style('dim', escapeForTerminal(await statusLine(session, heard.model, heard.done))));
   }
 
   /** As text it was typed, and as text it goes: the server would take a slash for a command of its own. */
@@ -167,6 +178,7 @@ class RemoteChat implements Answerer {
     if (name === 'switch' && args !== '') return this.#switch(args);
     const sessionId = await this.#sessionId();
     const session = this.#backend.client.session(sessionId, { agentId: this.#agentId });
+    if (name === 'export') return saveExport(session, args);
     // The one that asks: a server cannot.
     const isAsked = name === 'delete';
     if (isAsked && !(await this.#confirm(`Move ${args === '' ? 'this session' : args} to the trash?`))) {
@@ -210,7 +222,7 @@ class RemoteChat implements Answerer {
   }
 
   /** Leaving a stream does not stop the turn, so an interrupt says so to the server first. */
-  async #hear(events: AsyncIterable<StreamEvent>, take: (event: StreamEvent) => void): Promise<StreamEvent> {
+  async #hear(events: AsyncIterable<StreamEvent>, take: (event: StreamEvent) => void): Promise<Heard> {
     const { client } = this.#backend;
     const stop = this.#running?.signal;
     const halt = async (): Promise<void> => {
@@ -221,15 +233,20 @@ class RemoteChat implements Answerer {
     const onAbort = (): void => void halt().catch(() => undefined); // it may have ended meanwhile
     stop?.addEventListener('abort', onAbort, { once: true });
     if (stop?.aborted === true) onAbort(); // while the server was asked
+    let session = { sessionId: '', sessionKey: '' };
+    let model: string | undefined;
     try {
       for await (const event of events) {
+        if (event.type === 'turn_start') model = event.model;
         if (event.type === 'session') {
+          session = event;
           await this.#arrive(event.sessionId);
           if (stop?.aborted === true) onAbort(); // before it was known what to stop
         }
         if (event.type === 'error') throw failure(event);
         take(event);
-        if (event.type === 'done') return event;
+        if (event.type === 'done')
+          return { session, model, done: { ...event, usage: engineUsage(event.usage) } };
       }
     } finally {
       stop?.removeEventListener('abort', onAbort);
@@ -243,6 +260,42 @@ class RemoteChat implements Answerer {
     this.#isNew = false;
     this.#label = undefined;
   }
+}
+
+/** What an answer ended with, and whose it was. */
+interface Heard {
+  readonly session: { readonly sessionId: string; readonly sessionKey: string };
+  readonly model: string | undefined;
+  readonly done: TurnResult & { readonly tokenEstimate: number };
+}
+
+/** Flags that say how a home is used: the server has its own, and acting on others would not be what was asked for. */
+const OF_A_HOME: Readonly<Record<string, string>> = {
+  ephemeral: 'a server keeps what it is told',
+  model: 'a server asks its own model',
+  profile: 'a server has its own profile',
+  store: 'a server has its own store',
+};
+
+function refuseFlags(options: Options): void {
+  for (const [name, why] of Object.entries(OF_A_HOME)) {
+    if (options[name] === undefined) continue;
+    const instead = name === 'model' ? ' /model in a chat chooses another of its models.' : '';
+    throw new RepriseError('INVALID_INPUT', `${why}: --${name} does nothing there`, {
+      details: { next: `Leave out --${name}, or --url.${instead}` },
+    });
+  }
+}
+
+async function saveExport(session: ClientSession, args: string): Promise<void> {
+  const name = args === '' ? `${session.id}.jsonl` : args;
+  const format = formatByName(name);
+  if (format !== 'v3')
+    throw new RepriseError('INVALID_INPUT', `a server gives the transcript, not ${format}`, {
+      details: { next: 'Name a .jsonl file, or run "reprise export" where the home is.' },
+    });
+  await writeFileSafely(name, await session.export());
+  say(`Written to ${escapeForTerminal(name)} as ${format}.`);
 }
 
 function show(event: StreamEvent): void {

@@ -8,6 +8,7 @@ import { buildAgentMainSessionKey } from '../../keys/build.ts';
 import { parseAgentId } from '../../keys/ids.ts';
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
 import type { SessionRecord, Store } from '../../store/store.ts';
+import { type Options, textOption } from '../options.ts';
 
 /** Which session a chat is about, as it is said on a command line. */
 export interface SessionChoice {
@@ -34,7 +35,9 @@ export async function chooseChat(
   const mainKey = buildAgentMainSessionKey({ agentId: parseAgentId(agent ?? 'main') });
   if (fresh !== undefined) return reprise.renew(mainKey, fresh === true ? {} : { label: fresh });
   const named = await namedSession(reprise, choice, pick);
-  return named ?? (await lastOwn(reprise, agent)) ?? (await reprise.session(mainKey));
+  if (named !== undefined) return named;
+  const last = await lastOwn(reprise.store, agent);
+  return reprise.session(last === undefined ? mainKey : { id: last.id });
 }
 
 /** A single question stands for itself, unless it is said where it belongs. */
@@ -46,13 +49,24 @@ export async function chooseOneShot(
   const { agent = 'main', last = false, fresh } = choice;
   const named = await namedSession(reprise, choice, pick);
   if (named !== undefined) return named;
-  const found = last ? await lastOwn(reprise, choice.agent) : undefined;
-  if (found !== undefined) return found;
+  const found = last ? await lastOwn(reprise.store, choice.agent) : undefined;
+  if (found !== undefined) return reprise.session({ id: found.id });
   // Its own key: what the owner's chat stands for stays as it is.
   const key = formatSessionKey({ kind: 'session', agentId: parseAgentId(agent), id: randomUUID() });
   const made = await reprise.session(key);
   if (typeof fresh === 'string') await made.patch({ label: fresh });
   return made;
+}
+
+export function choiceOf(options: Options): SessionChoice {
+  const { continue: last, resume, session, new: fresh, agent } = options;
+  return {
+    agent: textOption(agent),
+    last: last === true,
+    pick: resume === true ? true : textOption(resume),
+    ref: textOption(session),
+    fresh: fresh === true ? true : textOption(fresh),
+  };
 }
 
 export function checkChoice({ last, pick, ref, fresh }: SessionChoice): void {
@@ -100,17 +114,19 @@ const PAGE = 20;
  * The owner's most recently active one: the main session of an agent, or one that was forked or asked for by itself.
  * What a channel or a child says in the meantime is theirs.
  */
-async function lastOwn(reprise: Reprise, agentId: string | undefined): Promise<Session | undefined> {
-  const { store } = reprise;
+export async function lastOwn(
+  store: Pick<Store, 'list'>,
+  agentId: string | undefined,
+): Promise<SessionRecord | undefined> {
   const found = await Promise.all((['main', 'session'] as const).map((kind) => newest(store, kind, agentId)));
   const [first] = found
     .filter((record) => record !== undefined)
     .toSorted((a, b) => b.lastAt.localeCompare(a.lastAt));
-  return first === undefined ? undefined : reprise.session({ id: first.id });
+  return first;
 }
 
 async function newest(
-  store: Store,
+  store: Pick<Store, 'list'>,
   kind: 'main' | 'session',
   agentId: string | undefined,
 ): Promise<SessionRecord | undefined> {

@@ -1,5 +1,7 @@
 import type { Session } from '../../engine/session.ts';
+import type { TurnResult } from '../../engine/turn-stream.ts';
 import { RepriseError } from '../../errors.ts';
+import type { Options } from '../options.ts';
 import { escapeForTerminal, print, say } from '../print.ts';
 
 export interface OneShotOptions {
@@ -10,6 +12,26 @@ export interface OneShotOptions {
 
 const INTERRUPTED_EXIT = 130;
 const TALK_MS = 3000;
+
+/** Before anything is opened. */
+export function checkOneShot({ prompt, json, stream }: Options): void {
+  if (prompt !== undefined || (json !== true && stream !== true)) return;
+  throw new RepriseError('INVALID_INPUT', '--json and --stream are for a single question', {
+    details: { next: 'Write: reprise -p "a question" --json' },
+  });
+}
+
+export interface OneShotResult extends TurnResult {
+  readonly sessionId: string;
+  readonly sessionKey: string;
+  /** Unknown where another process ran the turn. */
+  readonly model: string | undefined;
+}
+
+/** What `-p --json` prints, whoever answered: a home or a server. */
+export function printResult({ sessionId, sessionKey, model, turnId, text, usage }: OneShotResult): void {
+  print(JSON.stringify({ sessionId, sessionKey, model: model ?? null, turnId, text, usage }));
+}
 
 /** One question, one answer, and nothing else on stdout. Throws what the turn ended with. */
 export async function oneShot(session: Session, text: string, options: OneShotOptions): Promise<void> {
@@ -40,7 +62,7 @@ export async function oneShot(session: Session, text: string, options: OneShotOp
     return undefined;
   });
   if (result === undefined || isLines) return;
-  if (options.json) print(JSON.stringify({ sessionId, sessionKey, model: model ?? null, ...result }));
+  if (options.json) printResult({ sessionId, sessionKey, model, ...result });
   // Another process ran the turn, and no deltas came from there.
   else if (written === '' && result.text !== '')
     print(isTerminal ? escapeForTerminal(result.text) : result.text);

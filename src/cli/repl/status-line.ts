@@ -1,12 +1,16 @@
 import type { DoneEvent } from '../../engine/events.ts';
-import type { Session } from '../../engine/session.ts';
 import { usageLine } from '../../engine/usage-line.ts';
+
+/** A session here, or one that a server has. */
+interface Measured {
+  context(): Promise<{ readonly window: { readonly tokens: number } }>;
+}
 
 /** Model, tokens, context and, where there are prices, cost of the turn that ended: one calm line. */
 export async function statusLine(
-  session: Session,
+  session: Measured,
   model: string,
-  { usage, tokenEstimate }: DoneEvent,
+  { usage, tokenEstimate }: Pick<DoneEvent, 'usage' | 'tokenEstimate'>,
 ): Promise<string> {
   const { window } = await session.context();
   const share = `context ${((tokenEstimate / window.tokens) * 100).toFixed(1)}%`;

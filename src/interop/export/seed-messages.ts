@@ -1,11 +1,10 @@
 import { type CarrierName, carrySummary, SUMMARY_CARRIERS } from '../../transcript/carrier.ts';
-import type { Entry } from '../../transcript/entry.ts';
+import { type Entry, entryTime } from '../../transcript/entry.ts';
 import { isObject } from '../../transcript/json.ts';
 import { rebuildHistory } from '../../transcript/rebuild-history.ts';
 import type { AnthropicMessage } from '../../transcript/render-anthropic.ts';
 import { selectContext } from '../../transcript/select.ts';
 import { buildTree, type EntryTree, pathTo } from '../../transcript/tree.ts';
-import { entryTime } from '../session-document.ts';
 
 export interface TimedMessage {
   readonly message: AnthropicMessage;

@@ -1,8 +1,8 @@
 import { type ContentBlock, readBlocks } from '../../transcript/content.ts';
-import type { Entry } from '../../transcript/entry.ts';
+import { type Entry, entryTime } from '../../transcript/entry.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { pathEntries } from '../../transcript/tree.ts';
-import { entryTime, type SessionDocument } from '../session-document.ts';
+import type { SessionDocument } from '../session-document.ts';
 
 /** What a reader sees of a session, one after the other. Text is as it was stored: whoever writes it escapes it. */
 export type StoryItem = StoryMessage | StoryRule | StoryNote;

@@ -5,10 +5,9 @@ import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
 import { loadBlobs } from '../../store/load-blobs.ts';
 import type { SessionRecord, Store } from '../../store/store.ts';
 import { blobNames, hydrateBlobs } from '../../transcript/blobs.ts';
-import type { Entry } from '../../transcript/entry.ts';
+import { type Entry, entryTime } from '../../transcript/entry.ts';
 import { assertStorable, isObject, type JsonObject } from '../../transcript/json.ts';
 import { parseTranscript } from '../../transcript/reader.ts';
-import { entryTime } from '../session-document.ts';
 import type { FoundSession } from './source.ts';
 
 export type ImportAction =

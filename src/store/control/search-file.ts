@@ -5,7 +5,7 @@ import { keepPrivate } from './home.ts';
 import { isDamage } from './store-error.ts';
 
 /** Another one is made anew; a greater one belongs to a newer version, which may be running beside us. */
-const VERSION = 1;
+const VERSION = 2;
 const BUSY_MS = 100;
 const SQLITE_ERROR = 1;
 const SIDE_FILES = ['-wal', '-shm'];

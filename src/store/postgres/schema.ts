@@ -313,11 +313,19 @@ CREATE INDEX notes_by_name ON reprise.notes (name, session_id);
 `;
 
 /**
+ * Since version 7: what was copied counts as said when its original was, so what stands in a block may be older than it says.
+ * The next block that is made there knows; until then such a block is looked into, however old what is asked for is.
+ */
+const SAID = `
+UPDATE reprise.search_blocks SET oldest = 0;
+`;
+
+/**
  * Forwards only. A step is never changed once it is out, and leaves things as older nodes expect them, which go on
  * working while the new ones come up: columns are added with a default, what is dropped is nothing they name (indexes).
  * A step that cannot has the database refuse what an older node would do wrong, and raises `OLDEST_READER`.
  */
-export const MIGRATIONS: readonly string[] = [CORE, SEARCH, COPIES, NAMES, LISTED, NOTES];
+export const MIGRATIONS: readonly string[] = [CORE, SEARCH, COPIES, NAMES, LISTED, NOTES, SAID];
 
 /** The fewest steps a program must know to work with this schema; raised by one that older programs do not understand. */
 export const OLDEST_READER: number = MIGRATIONS.indexOf(NAMES) + 1;

@@ -55,6 +55,37 @@ export const searchPageCases: readonly StoreCase[] = [
     },
   },
   {
+    name: 'a copy is found at the time its original was said, and pages go by that time',
+    promise: 'P9: one finds what was said',
+    area: 'search',
+    async run({ store, reopen }) {
+      const copy = (text: string, copiedAt: string): NewEntry => ({ ...user(`needle ${text}`), copiedAt });
+      const id = await session(store, ['needle of now']);
+      await store.append(id, [
+        copy('of June', '2024-06-01T00:00:00.000Z'),
+        copy('of May', '2024-05-01T00:00:00.000Z'),
+        copy('of no time', 'some day'),
+        // By the clock of another machine: it was not said after it was stored.
+        copy('of later', '2999-01-01T00:00:00.000Z'),
+      ]);
+      const expected = [6, 5, 2, 3, 4].map((seq) => [id, seq] as const);
+      for await (const open of beforeAndAfter({ store, reopen })) {
+        await finds(open, 'needle', expected);
+        const found: SearchHit[] = [];
+        for (let after: string | null | undefined; after !== null; ) {
+          const page = await open.search({ text: 'needle', limit: 2, ...PATIENT, ...(after && { after }) });
+          found.push(...page.hits);
+          after = page.next;
+        }
+        assert.deepEqual(
+          found.map(({ seq }) => seq),
+          expected.map(([, seq]) => seq),
+        );
+        assert.equal(found[3]?.at, '2024-06-01T00:00:00.000Z');
+      }
+    },
+  },
+  {
     name: 'a hit names the agent of its session',
     promise: 'P9: what was found can be opened',
     area: 'search',
