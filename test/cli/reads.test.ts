@@ -20,8 +20,12 @@ interface Page {
 /** Each command is a process of its own, and machines can be busy. */
 const timeout = 180_000;
 
+const today = (): string => new Date().toISOString().slice(0, 10);
+
 let home = '';
+let began = '';
 beforeAll(async () => {
+  began = today();
   home = mkdtempSync(join(tmpdir(), 'reprise-reads-'));
   await using engine = await openReprise({ home, model: 'offline' });
   const { store } = engine;
@@ -176,9 +180,11 @@ test('explain tells what the model was sent, with the proof, by number or the la
 describe('stats', () => {
   test('sums up calls by day, agent and model, and sizes by agent', { timeout }, () => {
     const { data, sizes } = json('stats');
-    const today = new Date().toISOString().slice(0, 10);
+    // One day, or the two that a midnight lies between.
+    const days = data.filter(({ by }) => by === 'day');
+    expect(days.reduce((sum, { calls }) => sum + Number(calls), 0)).toBe(2);
+    for (const { name } of days) expect([began, today()]).toContain(name);
     for (const [by, name] of [
-      ['day', today],
       ['agent', 'main'],
       ['model', 'offline:offline'],
     ])

@@ -16,9 +16,13 @@ import { hasTerminals, Terminal } from '../support/terminal.ts';
 
 const timeout = 180_000;
 
+const today = (): string => new Date().toISOString().slice(0, 10);
+
 let home = '';
+let began = '';
 let server: Server;
 beforeAll(async () => {
+  began = today();
   home = mkdtempSync(join(tmpdir(), 'reprise-remote-'));
   {
     await using engine = await openReprise({ home, model: 'offline' });
@@ -69,10 +73,12 @@ test('a session the server cannot read does not keep its other sums from being t
 });
 
 test('sums up what the models of a server used, in one of its periods', { timeout }, () => {
-  const day = new Date().toISOString().slice(0, 10);
   const { data, from, to, stored } = JSON.parse(run(['stats', '--days', '2', '--json']).stdout);
+  // One day, or the two that a midnight lies between.
+  const days = (data as { by: string; name: string; turns: number }[]).filter(({ by }) => by === 'day');
+  expect(days.reduce((sum, { turns }) => sum + turns, 0)).toBe(2);
+  for (const { name } of days) expect([began, today()]).toContain(name);
   for (const [by, name] of [
-    ['day', day],
     ['agent', 'main'],
     ['model', 'offline:offline'],
   ])

@@ -82,7 +82,7 @@ async function leave(terminal: Terminal): Promise<void> {
   expect(await terminal.exit).toBe(0);
 }
 
-describe.skipIf(!hasTerminals())('the chat at a terminal', { timeout: 120_000 }, () => {
+describe.skipIf(!hasTerminals())('the chat at a terminal', () => {
   test('shows three lines, the answer as it comes and one line about the turn', async () => {
     await using terminal = reprise();
     await terminal.prompt();

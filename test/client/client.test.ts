@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { createClient, type StreamEvent } from '../../src/client/index.ts';
 import { scripted } from '../support/engine.ts';
+import { freePort } from '../support/free-port.ts';
 import { pacedModel } from '../support/paced-model.ts';
 import { gate, openServer, TOKEN, textOf } from '../support/server.ts';
 
@@ -101,9 +102,8 @@ describe('the client', () => {
   });
 
   test('gives up with CONNECT_FAILED where nobody answers, and with the code of what was refused', async () => {
-    const server = createServer();
-    const url = await listening(server);
-    await new Promise((resolve) => server.close(resolve));
+    // One that no other test is given meanwhile.
+    const url = `http://127.0.0.1:${await freePort()}`;
     const client = createClient({ ...QUICK, url, retries: 2 });
     await expect(client.sessions()).rejects.toMatchObject({ code: 'CONNECT_FAILED' });
     const stream = client.chat('main', { message: 'hi' });

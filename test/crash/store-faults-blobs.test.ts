@@ -140,7 +140,6 @@ describe.skipIf(!supported)(
         told(`${what}: ${codes.join(', ')}`);
         expect(codes.length).toBeGreaterThan(1);
       },
-      60_000,
     );
   },
 );

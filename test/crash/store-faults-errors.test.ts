@@ -8,6 +8,7 @@ import {
   appendOne,
   appendRun,
   judgeFresh,
+  linesIn,
   must,
   SESSION,
   say,
@@ -43,7 +44,11 @@ describe.skipIf(!supported)(title, () => {
       const plan = { path: '.jsonl$', calls, at: calls === ALL_WRITES ? 3 : 1, action, count: -1 } as const;
       await using driver = await startDriver(at.options('jsonl', plan));
       await must(driver, SESSION);
-      for (let k = 0; k < 12; k++) expect(await appendOne(driver, history)).toMatchObject({ ok: true });
+      for (let k = 0; k < 12; k++) {
+        // Two writes before those that fail: lines said at once would be one.
+        if (calls === ALL_WRITES && k < 2) await until('a write', () => linesIn(at.transcript) > k);
+        expect(await appendOne(driver, history)).toMatchObject({ ok: true });
+      }
       assertClean(judgeHistory(history, new Map([['s', await readSession(driver, 's')]])));
       expect(await must(driver, { op: 'tail', id: 's' })).toMatchObject({ lastSeq: 13 });
       await driver.stop();
@@ -87,7 +92,7 @@ describe.skipIf(!supported)(title, () => {
       told(`T03 ${store}: ${JSON.stringify(totals)}, refusals ${[...seen]}, lost 0, duplicated 0`);
       expect(totals.refused).toBeGreaterThan(0);
     },
-    LONG ? 3_600_000 : 60_000,
+    LONG ? 3_600_000 : 180_000,
   );
 
   test.each(['jsonl', 'sqlite'])(
@@ -116,7 +121,7 @@ describe.skipIf(!supported)(title, () => {
       told(`T06 ${store}: ${JSON.stringify(totals)}, failures ${[...seen]}, lost 0, duplicated 0`);
       expect(totals.faults).toBeGreaterThan(1);
     },
-    LONG ? 3_600_000 : 60_000,
+    LONG ? 3_600_000 : 180_000,
   );
 
   test.each([
@@ -176,8 +181,9 @@ describe.skipIf(!supported)(title, () => {
     await must(driver, SESSION);
     await must(driver, { op: 'append', id: 's', ...say('hello') });
     await until('the fault fires', () => readFaultLog(at.log).length > 0);
-    const before = statSync(at.transcript, { bigint: true }).mtimeNs;
     await until('the journal is empty', () => journalRows(at) === 0);
+    // Noted when it fired: whoever looks at the transcript then may already see the second writing.
+    const before = statSync(at.log, { bigint: true }).mtimeNs;
     const after = statSync(at.transcript, { bigint: true }).mtimeNs;
     told(`T06 rewrite after a failed sync: ${after > before ? 'written again' : 'not written again'}`);
     expect(after).toBeGreaterThan(before);

@@ -79,7 +79,8 @@ describe.skipIf(!supported)(title, () => {
     using at = new TestHome();
     const history = createHistory();
     const plan = { path: '.jsonl$', calls: [call], at: number, action } as const;
-    const answers = await appendRun(at.options('jsonl', plan), history, { count: 6 });
+    const run = { count: 6, followed: at.transcript };
+    const answers = await appendRun(at.options('jsonl', plan), history, run);
     expect(readFaultLog(at.log)).toHaveLength(1);
     expect(answers.filter((answer) => !answer.ok && !hasDied(answer))).toEqual([]);
     const inFile = transcriptLines(at.transcript).length;

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { type DriverOptions, startDriver } from '../../src/testing/crash/driver-process.ts';
 import { type FaultAction, faultShimSupport, readFaultLog } from '../../src/testing/crash/fault-shim.ts';
@@ -8,6 +8,7 @@ import {
   appendOne,
   appendRun,
   judgeFresh,
+  linesIn,
   must,
   SESSION,
   say,
@@ -40,7 +41,7 @@ async function tornRun(at: TestHome, sizes: readonly number[], bytes?: number): 
   await using driver = await startDriver(options);
   // Lines that are committed soon after each other are written at once; here each commit is to be a write.
   const followed = (lines: number): Promise<boolean> =>
-    until(`${lines} lines in the file`, () => linesOf(at.transcript) === lines);
+    until(`${lines} lines in the file`, () => linesIn(at.transcript) === lines);
   await must(driver, SESSION);
   await followed(1);
   expect(await appendOne(driver, history, [200])).toMatchObject({ ok: true });
@@ -50,9 +51,6 @@ async function tornRun(at: TestHome, sizes: readonly number[], bytes?: number): 
   expect(readFaultLog(at.log)).toHaveLength(bytes === undefined ? 0 : 1);
   return { history, acknowledged: ok };
 }
-
-const linesOf = (path: string): number =>
-  existsSync(path) ? readFileSync(path, 'latin1').split('\n').length - 1 : 0;
 
 /** What the torn write would have written, from a run without a fault. */
 async function wholeWrite(sizes: readonly number[]): Promise<{ before: Buffer; written: Buffer }> {

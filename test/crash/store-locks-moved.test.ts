@@ -100,7 +100,7 @@ describe('T30d side files removed in the middle of commits', () => {
   }
 
   const rounds = Math.max(1, ROUNDS);
-  const limit = 60_000 * rounds;
+  const limit = 180_000 * rounds;
   const seeds = Array.from({ length: rounds }, (_, i) => SEED + i * 10);
 
   test.each(KINDS)(

@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { chmodSync } from 'node:fs';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startDriver } from '../../src/testing/crash/driver-process.ts';
 import { OPEN_STORE } from '../support/bundled-program.ts';
+import { exitOf } from '../support/exit-of.ts';
 import { must, SESSION, says, succeeds, TestHome, told } from '../support/store-faults.ts';
 
 const NOBODY = '65534';
@@ -44,11 +45,18 @@ const HIDE = 'mount -t proc -o hidepid=2 proc /proc && exec "$@"';
 const noHiding =
   cannot ?? (succeeds('unshare', '-m', 'sh', '-c', HIDE, 'sh', 'true') ? undefined : 'needs unshare -m');
 
-function contend(home: string, prefix: readonly string[]): ChildProcess {
+interface Contender extends AsyncDisposable {
+  readonly child: ChildProcess;
+}
+
+function contend(home: string, prefix: readonly string[]): Contender {
   const [command = '', ...args] = [...prefix, ...AS_NOBODY, process.execPath, '--input-type=module', '-e'];
   const child = spawn(command, [...args, CONTENDER, home], { stdio: ['ignore', 'pipe', 'inherit'] });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  return child;
+  const end = async (): Promise<void> => {
+    child.kill('SIGKILL');
+    await exitOf(child);
+  };
+  return { child, [Symbol.asyncDispose]: end };
 }
 
 describe.each([
@@ -66,12 +74,12 @@ describe.each([
       expect(succeeds('chgrp', '-R', NOBODY, at.home) && succeeds('chmod', '-R', 'g+rwX', at.home)).toBe(
         true,
       );
-      const contender = contend(at.home, prefix);
-      await says(contender, 'held 40');
+      await using contender = contend(at.home, prefix);
+      await says(contender.child, 'held 40');
       await must(holder, { op: 'renew', id: 's' });
       const began = performance.now();
       holder.kill();
-      expect(await says(contender, 'got it')).toContain(`got it, epoch ${Number(epoch) + 1}`);
+      expect(await says(contender.child, 'got it')).toContain(`got it, epoch ${Number(epoch) + 1}`);
       told(
         `T35 ${prefix.length > 0 ? 'hidden /proc' : 'EPERM'}: free after ${Math.round(performance.now() - began)} ms`,
       );

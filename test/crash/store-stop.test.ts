@@ -1,6 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startDriver } from '../../src/testing/crash/driver-process.ts';
 import { OPEN_STORE } from '../support/bundled-program.ts';
 import { must, SESSION, say, says, succeeds, TestHome, told, until } from '../support/store-faults.ts';
@@ -22,9 +23,8 @@ console.log('pid ' + process.pid);
 setInterval(() => console.log('count ' + count), 20);
 `;
 
-interface Busy {
+interface Busy extends AsyncDisposable {
   readonly pid: number;
-  readonly child: ChildProcess;
   count(): number;
   output(): string;
 }
@@ -44,12 +44,15 @@ async function startBusy(home: string, signals: string): Promise<Busy> {
     output = (output + chunk.toString()).slice(-10_000);
   });
   const [, pid = ''] = /pid (\d+)/.exec(await says(child, '\ncount ')) ?? [];
-  onTestFinished(() => {
+  // It writes as long as it lives: whoever removes its home waits for the end of both, who share one output.
+  const end = async (): Promise<void> => {
+    const gone = once(child, 'close');
     process.kill(Number(pid), 'SIGKILL');
     child.kill('SIGKILL');
-  });
+    await gone;
+  };
   const count = (): number => Number(/count (\d+)\n(?!.*count)/s.exec(output)?.[1] ?? 0);
-  return { pid: Number(pid), child, count, output: () => output };
+  return { pid: Number(pid), count, output: () => output, [Symbol.asyncDispose]: end };
 }
 
 const isStopped = (pid: number): boolean => /\) T /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
@@ -63,7 +66,7 @@ describe.skipIf(cannot !== undefined)(`Ctrl-Z${cannot ? ` (skipped: ${cannot})` 
     await using other = await startDriver({ ...at.options('jsonl'), durability: 'os' });
     await must(other, SESSION);
     await must(other, { op: 'create', id: 'busy', key: 'agent:main:busy' });
-    const busy = await startBusy(at.home, 'ours');
+    await using busy = await startBusy(at.home, 'ours');
     let worst = 0;
     for (let round = 0; round < ROUNDS; round++) {
       const before = busy.count();
@@ -86,7 +89,7 @@ describe.skipIf(cannot !== undefined)(`Ctrl-Z${cannot ? ` (skipped: ${cannot})` 
       using at = new TestHome();
       await using other = await startDriver({ ...at.options('jsonl'), durability: 'os' });
       await must(other, { op: 'create', id: 'busy', key: 'agent:main:busy' });
-      const busy = await startBusy(at.home, when);
+      await using busy = await startBusy(at.home, when);
       process.kill(busy.pid, 'SIGTSTP');
       await until('the program to hear it', () => busy.output().includes('host heard it'));
       const before = busy.count();

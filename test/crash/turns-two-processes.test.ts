@@ -33,7 +33,7 @@ const end = (driver: DriverProcess, { inboxId }: SentMessage): Promise<Answer> =
   driver.send({ op: 'end', inboxId });
 
 async function until(isSo: () => boolean, what: string): Promise<void> {
-  for (const deadline = performance.now() + 30_000; !isSo(); ) {
+  for (const deadline = performance.now() + 60_000; !isSo(); ) {
     if (performance.now() > deadline) throw new Error(`waited in vain until ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }

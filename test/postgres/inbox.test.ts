@@ -150,7 +150,7 @@ const ROUNDS = Number(process.env['REPRISE_PUT_RELEASE_ROUNDS'] ?? 150);
 test('T30c: a message put while the lease is let go is never stranded', async () => {
   const key = freshKey();
   const { sessionId: id } = await nodes[0].inbox.receive(message(key));
-  let [ran, refusals, seenFree] = [0, 0, 0];
+  let [refusals, seenFree] = [0, 0];
   const lease = await nodes[0].lease(id, { waitMs: 0 });
   for (
     let item = await nodes[0].inbox.take(id, lease);
@@ -159,7 +159,9 @@ test('T30c: a message put while the lease is let go is never stranded', async ()
   )
     await nodes[0].inbox.settle(item.inboxId, 'done');
   expect(await lease.release()).toBe(null);
-  for (const round of times(ROUNDS)) {
+  // Until both ways were met, or it would be no race: which of the two is first is up to the machine.
+  const isRace = (): boolean => refusals > 0 && seenFree > 0;
+  for (let round = 0; round < ROUNDS || (!isRace() && round < 20 * ROUNDS); round++) {
     const [runner, sender] = round % 2 === 0 ? nodes : [nodes[1], nodes[0]];
     const held = await runner.lease(id);
     const [left, receipt] = await Promise.all([held.release(), sender.inbox.receive(message(key))]);
@@ -172,12 +174,9 @@ test('T30c: a message put while the lease is let go is never stranded', async ()
     const item = await who.inbox.take(id, last);
     expect(item?.inboxId).toBe(receipt.inboxId);
     await who.inbox.settle(receipt.inboxId, 'done');
-    ran++;
     expect(await last.release()).toBe(null);
   }
-  expect(ran).toBe(ROUNDS);
   expect(await nodes[0].inbox.pending(id)).toEqual([]);
-  // Both ways were met, or this was no race.
   expect([refusals > 0, seenFree > 0]).toEqual([true, true]);
 });
 

@@ -10,7 +10,7 @@ const KEY = 'agent:main:main';
 /** A machine that stands still for so long loses a lease by right, so it is long, though it is waited for. */
 const TTL_MS = 6000;
 /** Long waits side by side cost nothing. */
-const together = { concurrent: true, timeout: 120_000 };
+const together = { concurrent: true };
 
 interface Scene extends AsyncDisposable {
   readonly database: FreshDatabase;
@@ -136,7 +136,7 @@ describe('a network that fails between a node and its database', () => {
       await at.proxy.heal();
       await say(at.far, 'three');
       // Whoever watches has missed nothing.
-      await expect.poll(() => seen, { timeout: 30_000 }).toEqual(['one', 'two', 'three']);
+      await expect.poll(() => seen).toEqual(['one', 'two', 'three']);
       stop.abort();
       await watching;
     },

@@ -38,7 +38,7 @@ test.skipIf(why !== undefined)(
     expect((await server.ask('/healthz')).status).toBe(200);
     expect((await server.ask(path)).json.data).toHaveLength(2);
     await rm(filler);
-    await expect.poll(async () => (await note(100)).status, { timeout: 20_000 }).toBe(200);
+    await expect.poll(async () => (await note(100)).status).toBe(200);
     const settings = (await server.ask(path)).json.session['settings'] as Record<string, unknown>;
     for (const n of [...kept, 100]) expect(settings).toHaveProperty(`x-${n}`);
     expect((await server.reprise.store.verify()).status).toBe('clean');
@@ -77,12 +77,12 @@ test.skipIf(why !== undefined)(
     expect((await ask(server.port, '/api/agents/main/sessions/s')).status).toBe(200);
     expect(server.exitCode).toBeNull();
     await rm(filler);
-    await expect.poll(say, { timeout: 20_000 }).toBe(202);
+    await expect.poll(say).toBe(202);
     const open = async (): Promise<number> => {
       const { text } = await ask(server.port, '/metrics');
       return [...text.matchAll(/^reprise_inbox\{.*\} (\d+)$/gm)].reduce((sum, [, n]) => sum + Number(n), 0);
     };
-    await expect.poll(open, { timeout: 30_000 }).toBe(0);
+    await expect.poll(open).toBe(0);
     expect(await server.end('SIGTERM')).toBe(0);
     const lines = transcriptLines(at.transcript);
     expect(lines.map(({ q }) => q)).toEqual(lines.map((_, i) => i + 1));

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -31,7 +31,11 @@ async function start(args: readonly string[] = [], env: NodeJS.ProcessEnv = {}):
       env: { ...process.env, REPRISE_TOKEN: undefined, ...env },
     },
   );
-  onTestFinished(() => void child.kill('SIGKILL'));
+  onTestFinished(async () => {
+    child.kill('SIGKILL');
+    await exitOf(child);
+    await rm(home, { recursive: true });
+  });
   const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
   const { url, tokenFile, pid } = JSON.parse(line) as { url: string; tokenFile: string | null; pid: number };
   const token =
@@ -151,6 +155,7 @@ describe('reprise serve', () => {
 
   test('does not start on a network without a token that was chosen, and says what to do (T74)', async () => {
     const home = await mkdtemp(join(tmpdir(), 'reprise-serve-'));
+    onTestFinished(() => rm(home, { recursive: true, force: true }));
     const child = spawn(
       process.execPath,
       [COMMAND, 'serve', '--host', '0.0.0.0', '--port', '0', '--home', home],
@@ -163,7 +168,9 @@ describe('reprise serve', () => {
     child.stderr.on('data', (chunk: Buffer) => {
       said += chunk.toString();
     });
-    expect(await exitOf(child)).toBe(2);
+    // Not its exit: what it said last may come behind that.
+    const [code] = await once(child, 'close');
+    expect(code).toBe(2);
     expect(said).toContain('CONFIG_INVALID');
     expect(said).toContain('REPRISE_TOKEN');
   });

@@ -43,8 +43,8 @@ describe('a line another tool has not finished', () => {
     await using home = new JsonlHome();
     await home.open();
     await home.seed('s1', 'one');
-    appendFileSync(home.file(), line);
     const began = performance.now();
+    appendFileSync(home.file(), line);
     await (await home.store.lease('s1')).release();
     await until('the line counts', async () => (await home.store.get('s1')).lastSeq === 3);
     expect(performance.now() - began).toBeGreaterThan(QUIET_MS);

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 
 /** "In seconds", on a machine that has much else to do. */
-const SECONDS_MS = 60_000;
+const SECONDS_MS = 120_000;
 
 /** How a process that was told to end has ended: its exit code, or the signal. One that goes on fails its test. */
 export async function exitOf(child: ChildProcess): Promise<number | string | null> {

@@ -41,7 +41,7 @@ export class MovedScene implements AsyncDisposable {
   /** So much that it cannot all be in the database yet. */
   async fill(seed: number, drivers: readonly DriverProcess[] = this.fleet): Promise<void> {
     const load = startLoad({ ...LOAD, drivers, history: this.history, seed });
-    expect(await load.reach(40, 20_000)).toBe(true);
+    expect(await load.reach(40, 60_000)).toBe(true);
     await load.stop();
   }
 

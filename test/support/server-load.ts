@@ -23,7 +23,7 @@ const JOINED_FRAMES = 20;
 const PAUSE_MS = 10;
 /** Before a server that is gone is asked again. */
 const DOWN_MS = 200;
-const PATIENCE_MS = 120_000;
+const PATIENCE_MS = 180_000;
 const OK: Answer = { n: null, ok: true };
 const UNKNOWN: Answer = { n: null, ok: false, outcome: 'unknown' };
 const REFUSED: Answer = { n: null, ok: false, outcome: 'none' };

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -87,13 +87,15 @@ export class TestHome implements Disposable {
 export interface RunOptions {
   readonly count: number;
   readonly sizes?: readonly number[];
+  /** A transcript that has each line before the next one is said; lines said at once would be one write. */
+  readonly followed?: string;
 }
 
 /** Creates the session and appends one after the other, until done or dead; the history keeps the answers. */
 export async function appendRun(
   options: DriverOptions,
   history: History,
-  { count, sizes = [300] }: RunOptions,
+  { count, sizes = [300], followed }: RunOptions,
 ): Promise<readonly Answer[]> {
   let driver: DriverProcess;
   try {
@@ -104,9 +106,18 @@ export async function appendRun(
     return [];
   }
   const answers: Answer[] = [];
+  let isGone = false;
+  void driver.exited.then(() => {
+    isGone = true;
+  });
+  const follow = async (lines: number): Promise<void> => {
+    if (followed === undefined) return;
+    await until(`${lines} lines in the file, or its end`, () => isGone || linesIn(followed) >= lines);
+  };
   try {
     if (!(await driver.send(SESSION)).ok) return answers;
     for (let at = 0; at < count; at++) {
+      await follow(1 + at * sizes.length);
       const answer = await appendOne(driver, history, sizes);
       answers.push(answer);
       if (hasDied(answer)) return answers;
@@ -183,6 +194,10 @@ export function transcriptLines(file: string): readonly { q: number; e: number; 
     return { q: seal.q, e: seal.e, text: String(message?.content ?? '') };
   });
 }
+
+/** Lines that stand whole in a file, which need not be there. */
+export const linesIn = (path: string): number =>
+  existsSync(path) ? readFileSync(path, 'latin1').split('\n').length - 1 : 0;
 
 /** Polls until it is so; the value that made it so is the answer. */
 export async function until<T>(what: string, probe: () => T | Promise<T>, ms = 60_000): Promise<T> {
