@@ -76,7 +76,12 @@ describe('T82 what happens while nobody looks, or somewhere else', () => {
       description: 'Waits: after the first words until the tab sleeps, after the last until it woke.',
       inputSchema: { type: 'object', properties: {} },
       safe: true,
-      run: () => (++runs < CALLS ? sleeps : wakes).opened.then(() => 'done'),
+      run: async () => {
+        await (++runs < CALLS ? sleeps : wakes).opened;
+        // The server has its turn between: all of it in one piece, and nothing would wait behind what is being sent.
+        await streamsCut(at);
+        return 'done';
+      },
     };
     const steps = Array.from({ length: CALLS }, (_, i) => ({ text: words(i), calls: [{ name: 'wait' }] }));
     const limits = { streamBufferBytes: 350_000 };
