@@ -129,7 +129,7 @@ describe('for everybody', () => {
     // Another language is chosen for good.
     await page.getByRole('button', { name: '更多', exact: true }).click();
     await page.getByRole('menuitem', { name: '主题和语言' }).click();
-    await page.getByLabel('语言').selectOption('en');
+    await page.getByLabel('语言', { exact: true }).selectOption('en');
     await page.reload();
     await page.locator('.mark').getByText('The turn failed: no such key').waitFor();
     expect(opened.complaints).toEqual([]);
