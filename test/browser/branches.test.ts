@@ -191,7 +191,7 @@ describe('I-76 where a conversation branches', () => {
         await asked.continue().catch(() => undefined);
       });
     await sayInstead(page, 0, 'tell me more');
-    await page.getByRole('link', { name: 'New chat' }).last().click();
+    await page.getByRole('link', { name: 'New chat', exact: true }).click();
     await page.getByText('Say something to begin').waitFor();
     held.resolve();
     await page.goto(`${at.url}/#/s/main/s`);

@@ -68,7 +68,7 @@ describe('a chat in the browser', () => {
     await page.getByText('what arrived is kept').waitFor();
     expect(await page.locator('.said').textContent()).toBe('two\nlines');
     await field(page).fill('half a thought');
-    await page.getByRole('link', { name: 'New chat' }).last().click();
+    await page.getByRole('link', { name: 'New chat', exact: true }).click();
     await expect.poll(() => field(page).inputValue()).toBe('');
     await page.goBack();
     await expect.poll(() => field(page).inputValue()).toBe('half a thought');

@@ -129,7 +129,7 @@ describe('for everybody', () => {
     // Another language is chosen for good.
     await page.getByRole('button', { name: '更多', exact: true }).click();
     await page.getByRole('menuitem', { name: '主题和语言' }).click();
-    await page.getByLabel('语言').selectOption('en');
+    await page.getByLabel('语言', { exact: true }).selectOption('en');
     await page.reload();
     await page.locator('.mark').getByText('The turn failed: no such key').waitFor();
     expect(opened.complaints).toEqual([]);
@@ -150,6 +150,8 @@ test('behind a proxy under another path the page and its API work', async () => 
       outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.pipe(outgoing);
     });
+    // The server may be closed while the page still asks.
+    onward.on('error', () => outgoing.destroy());
     incoming.pipe(onward);
   });
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));

@@ -78,7 +78,7 @@ describe('I-71 whatever happens to the server', () => {
     await expect.poll(() => page.locator('.message.sending').count()).toBe(2);
     await field.fill('third');
     // In another session and back they are on their way, not in the field a second time.
-    await page.getByRole('link', { name: 'New chat' }).last().click();
+    await page.getByRole('link', { name: 'New chat', exact: true }).click();
     await expect.poll(() => field.inputValue()).toBe('');
     await page.goBack();
     await expect.poll(() => field.inputValue()).toBe('third');

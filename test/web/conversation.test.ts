@@ -101,3 +101,27 @@ test('a message that was stored before its turn is told is shown once while its 
   expect(all.map(({ text }) => text)).toEqual(['first', 'one two', 'second', 'one two']);
   session.close();
 });
+
+test.each([
+  ['before it is told that there was no session', true],
+  ['after it', false],
+])('what is said in a session that is not there yet opens it, accepted %s', async (_when, isFirst) => {
+  await using at = await openServer(scripted(['hello']));
+  const unknown = gate();
+  standOn(at, async ({ pathname, searchParams }, send) => {
+    if (pathname.endsWith('/chat') && !isFirst) await unknown.opened;
+    const response = await send();
+    if (pathname.endsWith('/sessions/s') && response.status === 404 && searchParams.has('limit')) {
+      if (isFirst) await expect.poll(() => session.pending.value[0]?.state).not.toBe('sending');
+      unknown.open();
+    }
+    return response;
+  });
+  const session = new Conversation('main', 's');
+  const opens = session.open();
+  session.send('hi');
+  await opens;
+  await expect.poll(() => session.history.rows.value.map(({ text }) => text)).toContain('hello');
+  expect(session.state.value).toBe('ready');
+  session.close();
+});

@@ -2,7 +2,7 @@ import { createClient } from 'reprise/client';
 import { expect, test } from 'vitest';
 import { HistoryWindow } from '../../web/src/stores/history.ts';
 import { scripted } from '../support/engine.ts';
-import { type OpenedServer, openServer, TOKEN } from '../support/server.ts';
+import { gate, type OpenedServer, openServer, TOKEN } from '../support/server.ts';
 
 const said = (text: string) => ({ type: 'message', message: { role: 'user', content: text } });
 const many = (count: number) => Array.from({ length: count }, (_, i) => said(`word ${i}`));
@@ -23,8 +23,8 @@ async function add(
   return page.entries.map(({ entry }) => entry.id);
 }
 
-function windowOn(at: OpenedServer): HistoryWindow {
-  const client = createClient({ url: at.url, token: TOKEN });
+function windowOn(at: OpenedServer, fetch: typeof globalThis.fetch = globalThis.fetch): HistoryWindow {
+  const client = createClient({ url: at.url, token: TOKEN, fetch });
   return new HistoryWindow(() => client.session('s'), new AbortController().signal);
 }
 
@@ -59,5 +59,35 @@ test('a summary that came since stands for what was loaded before it, without le
   const covered = history.rows.value.filter(({ seq, role }) => role === 'user' && seq <= 190);
   expect(covered.length).toBeGreaterThan(0);
   expect(covered.every(({ compacted }) => compacted)).toBe(true);
+  expect(history.hasNewer.value).toBe(true);
+});
+
+test('whoever goes to another place while news are asked for stays there', async () => {
+  await using at = await openServer(scripted([]));
+  await at.reprise.store.create({ id: 's', key: 'agent:main:session:s' });
+  const ids = await add(at, many(300));
+  const [asked, late] = [gate(), gate()];
+  let isHeld = false;
+  const history = windowOn(at, async (url, init) => {
+    const response = await fetch(url, init);
+    if (isHeld && !/after|around/.test(String(url))) {
+      asked.open();
+      await late.opened;
+    }
+    return response;
+  });
+  await history.loadLatest();
+  isHeld = true;
+  // Somebody was on another branch and came back: all is asked for anew.
+  const [leaf] = await add(at, [said('elsewhere')]);
+  const session = await at.reprise.session({ id: 's' });
+  await session.branch(ids[298] ?? '');
+  await session.branch(leaf ?? '');
+  const news = history.catchUp();
+  await asked.opened;
+  expect(await history.loadAround(ids[20] ?? '')).toBe(true);
+  late.open();
+  await news;
+  expect(history.rows.value.map(({ id }) => id)).toContain(ids[20]);
   expect(history.hasNewer.value).toBe(true);
 });

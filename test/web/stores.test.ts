@@ -6,7 +6,7 @@ import { contextParts } from '../../web/src/chat/context-parts.ts';
 import { duration, shortCount } from '../../web/src/format.ts';
 import { isCommand, matchingCommands } from '../../web/src/stores/commands.ts';
 import { hearEvent, liveText, NEW_TURN } from '../../web/src/stores/live-turn.ts';
-import { matchesText, mergeSessions, stillListed } from '../../web/src/stores/merge-sessions.ts';
+import { behindPage, matchesText, mergeSessions } from '../../web/src/stores/merge-sessions.ts';
 import { formatRoute, parseRoute, type Route } from '../../web/src/stores/route.ts';
 import { channelOf, isJob, nameOf } from '../../web/src/stores/session-keys.ts';
 import { transcriptItems } from '../../web/src/stores/transcript-items.ts';
@@ -260,8 +260,8 @@ test('sessions are merged newest first, found by name, and told apart by their k
   // Those of one moment are told apart by their ids: what comes behind the last of a page is not gone.
   const known = ['d', 'c', 'b', 'a'].map((id) => session(id, '2'));
   const page = { data: [session('e', '3'), session('c', '2')], hasMore: true };
-  expect(stillListed(known, page).map(({ id }) => id)).toEqual(['c', 'b', 'a']);
-  expect(stillListed(known, { ...page, hasMore: false })).toEqual([]);
+  expect(behindPage(known, page).map(({ id }) => id)).toEqual(['b', 'a']);
+  expect(behindPage(known, { ...page, hasMore: false })).toEqual([]);
   expect(matchesText(session('a', '1', { label: 'Plans' }), ' PLAN ')).toBe(true);
   expect(matchesText(session('a', '1'), 'zz')).toBe(false);
   // One that was begun and not used yet has nothing to be called by.

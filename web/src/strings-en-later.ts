@@ -123,4 +123,11 @@ export const EN_LATER = {
   keys: 'Keyboard',
   theme: 'Theme',
   settings: 'Theme and language',
+  fromSession: 'Goes on from another session',
+  openParent: 'Open the one before',
+  restore: 'Restore',
+  inTrash: 'This session is in the trash. It can be read and brought back.',
+  damaged: 'This session is damaged and read-only.',
+  repair: 'Go on with what can be read',
+  image: 'image',
 } as const;

@@ -123,4 +123,11 @@ export const ZH_LATER: LaterWords = {
   keys: '键盘',
   theme: '主题',
   settings: '主题和语言',
+  fromSession: '承接另一个会话',
+  openParent: '打开之前的会话',
+  restore: '恢复',
+  inTrash: '此会话在回收站中，可读取和恢复。',
+  damaged: '此会话已损坏，只读。',
+  repair: '用可读部分继续',
+  image: '图片',
 };

@@ -1,16 +1,22 @@
 import type { JSX } from 'preact';
 import type { Conversation } from '../stores/conversation.ts';
-import { go } from '../stores/route.ts';
 import { channelOf, nameOf } from '../stores/session-keys.ts';
 import { t } from '../strings.ts';
+import { Later } from '../ui/later.tsx';
 import { ListButton } from '../ui/list-button.tsx';
 import { Menu } from '../ui/menu.tsx';
 import { ContextBar } from './context-bar.tsx';
-import { menuOf, withSteps } from './steps-later.ts';
+import { menuOf } from './steps-later.ts';
+
+const loadBanners = (): Promise<() => JSX.Element | null> =>
+  import('./banners.tsx').then(({ Banners }) => Banners);
 
 export function ChatHeader({ conversation }: { readonly conversation: Conversation }): JSX.Element {
   const view = conversation.history.view.value;
   const where = view === undefined ? undefined : channelOf(view);
+  const isNotable =
+    view !== undefined &&
+    (view.status === 'deleted' || view.corruptAt !== undefined || view.parentId !== undefined);
   const notes = [conversation.agentId, where ?? ''].filter((note) => note !== '' && note !== 'main');
   return (
     <header class="chat-head">
@@ -25,37 +31,7 @@ export function ChatHeader({ conversation }: { readonly conversation: Conversati
       {view !== undefined && (
         <Menu label={t('sessionActions')} entries={menuOf((menus) => menus.sessionEntries(conversation))} />
       )}
-      {view?.status === 'deleted' && (
-        <p class="banner">
-          {t('inTrash')}
-          <button type="button" onClick={() => void withSteps((steps) => steps.restoreSession(conversation))}>
-            {t('restore')}
-          </button>
-        </p>
-      )}
-      {view?.corruptAt !== undefined && (
-        <p class="banner wrong">
-          {t('damaged')}
-          <button
-            type="button"
-            onClick={() => void withSteps((steps) => steps.runCommand(conversation, '/repair'))}
-          >
-            {t('repair')}
-          </button>
-        </p>
-      )}
-      {view?.parentId !== undefined && view.status !== 'deleted' && (
-        <p class="banner quiet">
-          {t('fromSession')}
-          <button
-            type="button"
-            class="link"
-            onClick={() => go({ view: 'session', agentId: view.agentId, sessionId: view.parentId ?? '' })}
-          >
-            {t('openParent')}
-          </button>
-        </p>
-      )}
+      {isNotable && <Later load={loadBanners} />}
     </header>
   );
 }

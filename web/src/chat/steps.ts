@@ -149,8 +149,8 @@ export async function switchBranch(conversation: Conversation, fork: ForkPlace, 
   isSwitching = true;
   await attempt(async () => {
     const { session } = await conversation.remote.branch(id, { place: 'end' });
-    putSession(session);
     await showAround(conversation, id);
+    putSession(session);
     focusSwitcher(id, step);
     const back = (): void => void switchBranch(conversation, { ids, at }, -step);
     sayInstead(t('branchOf', at + 1, ids.length), { label: t('undo'), run: back });

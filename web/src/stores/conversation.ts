@@ -4,7 +4,6 @@ import {
   type ClientSession,
   type ContextAnswer,
   RepriseError,
-  type SessionView,
   type StreamEvent,
 } from 'reprise/client';
 import { told } from '../strings.ts';
@@ -124,9 +123,11 @@ export class Conversation {
     } catch (error) {
       const isUnknown = error instanceof RepriseError && error.code === 'SESSION_NOT_FOUND';
       const text = failureText(error);
-      // What was written for a session whose first message never arrived is still to be sent.
-      if (isUnknown && loadDraft(this.id) !== '') this.#state.value = 'new';
-      else if (text !== undefined) {
+      // Its first message has arrived meanwhile, is on its way, or is written and still to be sent.
+      const isBegun = this.#state.value === 'ready' || this.isBusy || loadDraft(this.id) !== '';
+      if (isUnknown && isBegun) {
+        if (this.#state.value === 'loading') this.#state.value = 'new';
+      } else if (text !== undefined) {
         this.#problem = isUnknown ? '' : text;
         if (error instanceof RepriseError && error.code === 'GONE') moveDraftToNew(this.id);
         this.#state.value = 'missing';
@@ -205,21 +206,19 @@ export class Conversation {
       const { value: before } = this.history.view;
       const { session } = await this.remote.get({ signal: this.#gone.signal });
       // Something was done to it here while the answer was on its way: that is what it is now.
-      if (this.history.view.value === before) await this.#see(session);
+      if (this.history.view.value === before) {
+        await this.catchUp(session.lastSeq);
+        const { value: view } = this.history.view;
+        // What is not loaded yet is still to be heard of.
+        const seen = { ...session, lastSeq: Math.min(session.lastSeq, view?.lastSeq ?? 0) };
+        if (JSON.stringify(seen) !== JSON.stringify(view)) this.history.setView(seen);
+      }
       this.#isLooking = false;
     } catch (error) {
       this.#tell(error);
       // One that is gone is told of once.
       this.#isLooking = error instanceof RepriseError && /GONE|NOT_FOUND/.test(error.code);
     }
-  }
-
-  async #see(session: SessionView): Promise<void> {
-    await this.catchUp(session.lastSeq);
-    const { value: view } = this.history.view;
-    // What is not loaded yet is still to be heard of.
-    const seen = { ...session, lastSeq: Math.min(session.lastSeq, view?.lastSeq ?? 0) };
-    if (JSON.stringify(seen) !== JSON.stringify(view)) this.history.setView(seen);
   }
 
   /** After a step that changed the history: everything anew. */
@@ -292,7 +291,7 @@ export class Conversation {
   #hear(by: object, event: StreamEvent, key: string | undefined): void {
     if (event.type === 'session' && key !== undefined) {
       const { inboxId } = event;
-      if (this.#state.value === 'new') this.#state.value = 'ready';
+      this.#state.value = 'ready';
       const { before, state } = this.#pending.value.find((one) => one.key === key) ?? {};
       // Once: a stream that goes on after a break begins anew.
       if (before !== undefined && state === 'sending') this.history.cutBefore(before);

@@ -45,11 +45,16 @@ export class HistoryWindow {
     this.#view.value = view;
   }
 
-  /** The newest page; as long as what was shown before, so that nothing jumps. */
-  async loadLatest(): Promise<void> {
+  /**
+   * The newest page; as long as what was shown before, so that nothing jumps. As news behind a row it is left where
+   * another one is the last by then: somebody has gone to another place. Answers false: there is nothing newer.
+   */
+  async loadLatest(behind?: HistoryRow): Promise<false> {
     const limit = Math.min(MAX_PAGE, Math.max(PAGE, this.#rows.value.length));
     const page = await this.#get({ limit });
-    batch(() => this.#replace(page, { hasOlder: page.hasMore, hasNewer: false }));
+    if (behind === undefined || this.#rows.value.at(-1) === behind)
+      batch(() => this.#replace(page, { hasOlder: page.hasMore, hasNewer: false }));
+    return false;
   }
 
   /** It is said anew: it and what followed are on another branch now. */
@@ -106,31 +111,33 @@ export class HistoryWindow {
   /** What was stored since. Where a summary came, or another branch, what is shown has changed too. */
   async catchUp(): Promise<void> {
     if (this.#hasNewer.value) return;
+    let last = this.#rows.value.at(-1);
     try {
-      do await this.#grow({ isNews: true });
-      while (this.#hasNewer.value);
+      while (await this.#grow({ isNews: true })) last = this.#rows.value.at(-1);
     } catch (error) {
       if (!(error instanceof RepriseError) || error.code !== 'INVALID_INPUT') throw error;
-      await this.loadLatest();
+      await this.loadLatest(last);
     }
   }
 
-  async #grow({ isNews = false } = {}): Promise<void> {
+  /** Answers whether there is more where it went on: not where all was loaded anew, or somebody is elsewhere by now. */
+  async #grow({ isNews = false } = {}): Promise<boolean> {
     const last = this.#rows.value.at(-1);
     if (last === undefined) return this.loadLatest();
     const page = await this.#get({ limit: PAGE, after: last.id });
-    if (this.#rows.value.at(-1) !== last) return;
+    if (this.#rows.value.at(-1) !== last) return false;
     // A summary that came since what is shown was loaded covers some of it; an older one is told there already.
     const isCovered = page.data.some(({ role, seq }) => role === 'compaction' && seq > this.#loadedAt);
-    if (isCovered && !isNews) return void (await this.loadAround(last.id));
+    if (isCovered && !isNews) return this.loadAround(last.id);
     // Somebody was on another branch meanwhile: there may be more of them beside what is shown.
     if (isCovered || (isNews && page.data.some(({ details }) => details?.['customType'] === 'reprise.leaf')))
-      return this.loadLatest();
+      return this.loadLatest(last);
     batch(() => {
       if (page.data.length > 0) this.#rows.value = [...this.#rows.value, ...page.data];
       this.#hasNewer.value = page.hasMore;
       this.#view.value = page.session;
     });
+    return page.hasMore;
   }
 
   #replace(page: HistoryPage, ends: { readonly hasOlder: boolean; readonly hasNewer: boolean }): void {
@@ -145,7 +152,7 @@ export class HistoryWindow {
     return this.#session().history({ ...query, marks: true }, { signal: this.#signal });
   }
 
-  async #once(work: () => Promise<void>): Promise<void> {
+  async #once(work: () => Promise<unknown>): Promise<void> {
     this.#isBusy = true;
     try {
       await work();

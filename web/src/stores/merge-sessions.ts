@@ -13,21 +13,19 @@ export function mergeSessions(
 
 /** As the server lists them: newest first, and of those of one moment the last by their ids. */
 function compare(a: SessionView, b: SessionView): number {
-  return a.lastAt < b.lastAt ? 1 : a.lastAt > b.lastAt ? -1 : a.id < b.id ? 1 : a.id > b.id ? -1 : 0;
+  return a.lastAt < b.lastAt ? 1 : a.lastAt > b.lastAt ? -1 : a.id < b.id ? 1 : -1;
 }
 
 /**
- * Of what was known, what may still be listed now that the first page is this: gone from where it would have to be, it
- * was deleted, or renamed out of the filter.
+ * Of what was known, what comes behind a first page that is newer. The page tells what is in its stretch: what is gone
+ * from there was deleted, or renamed out of the filter.
  */
-export function stillListed(
+export function behindPage(
   known: readonly SessionView[],
   { data, hasMore }: { readonly data: readonly SessionView[]; readonly hasMore: boolean },
 ): readonly SessionView[] {
   const last = data.at(-1);
-  if (!hasMore || last === undefined) return [];
-  const ids = new Set(data.map(({ id }) => id));
-  return known.filter((session) => ids.has(session.id) || compare(session, last) > 0);
+  return hasMore && last !== undefined ? known.filter((session) => compare(session, last) > 0) : [];
 }
 
 /** At once, on what is loaded; the server is asked for the rest meanwhile. */

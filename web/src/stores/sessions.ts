@@ -2,7 +2,7 @@ import { batch, computed, effect, type ReadonlySignal, signal, untracked } from 
 import type { AgentView, SessionList, SessionListQuery, SessionView } from 'reprise/client';
 import { attempt, client, failureText } from './api.ts';
 import { token } from './auth.ts';
-import { matchesText, mergeSessions, stillListed } from './merge-sessions.ts';
+import { behindPage, matchesText, mergeSessions } from './merge-sessions.ts';
 import { channelOf, isJob } from './session-keys.ts';
 import { say } from './toasts.ts';
 
@@ -131,7 +131,7 @@ async function refreshSessions(): Promise<void> {
     const page = await client.value.sessions(listQuery());
     if (mine !== generation) return;
     batch(() => {
-      loaded.value = mergeSessions(stillListed(loaded.value, page), page.data);
+      loaded.value = mergeSessions(behindPage(loaded.value, page), page.data);
       if (!page.hasMore) cursor.value = null;
       isFirst.value = false;
     });
