@@ -51,14 +51,19 @@ describe('somebody who never saw the page', () => {
     expect(parts).toEqual(['Summary of older messages', 'Earlier messages', 'Last message and after']);
     expect(Object.values(split).filter((tokens) => tokens > 0)).toHaveLength(parts.length);
     expect(await complaintsOf(page)).toEqual([]);
-    await panel.getByRole('button', { name: 'Show the summary' }).click();
+    // By keyboard: the focus goes where it led to, and is not lost with what goes.
+    const focused = (): Promise<string | undefined> =>
+      page.evaluate(() => document.activeElement?.closest('.fold, .messages')?.classList[0]);
+    await panel.getByRole('button', { name: 'Show the summary' }).press('Enter');
     const rule = page.locator('.fold');
     await rule.getByText(/^\d+ messages → summary$/).waitFor();
     await panel.waitFor({ state: 'detached' });
+    await expect.poll(focused).toBe('fold');
     await rule.getByRole('button', { name: 'Originals' }).click();
     await page.locator('.said').getByText('question 0 about').waitFor();
-    await rule.getByRole('button', { name: 'Undo' }).click();
+    await rule.getByRole('button', { name: 'Undo' }).press('Enter');
     await rule.waitFor({ state: 'detached' });
+    await expect.poll(focused).toBe('scroll');
     expect((await session.context()).split.summary).toBe(0);
     expect(complaints).toEqual([]);
   });
