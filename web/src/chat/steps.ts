@@ -49,14 +49,19 @@ export async function exportSession(conversation: Conversation, lost?: 'preview'
       say(t('partsLost', count), { kind: 'error', action: { label: t('exportRest'), run } });
     });
     if (bytes === undefined) return;
-    const url = URL.createObjectURL(new Blob([bytes], { type: 'application/x-ndjson' }));
-    const link = document.createElement('a');
-    link.href = url;
-    link.download = `${conversation.id}.jsonl`;
-    link.click();
-    // The browser reads it by then.
-    setTimeout(() => URL.revokeObjectURL(url), 60_000);
+    saveFile(`${conversation.id}.jsonl`, [bytes]);
   });
+}
+
+/** Lines of JSON, into the folder where the browser puts what it is given. */
+export function saveFile(name: string, parts: readonly BlobPart[]): void {
+  const url = URL.createObjectURL(new Blob([...parts], { type: 'application/x-ndjson' }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = name;
+  link.click();
+  // The browser reads it by then.
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
 export async function forkAt(conversation: Conversation, at?: string): Promise<void> {
