@@ -1,4 +1,5 @@
-import type { Browser, Locator } from 'playwright-core';
+import { readFile } from 'node:fs/promises';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { scripted } from '../support/engine.ts';
 import { type OpenedServer, openServer, TOKEN } from '../support/server.ts';
@@ -20,6 +21,11 @@ async function isInSight(line: Locator): Promise<boolean> {
   });
 }
 
+/** To the tab: the page looks at once, not in a few seconds. */
+async function comeBack(page: Page): Promise<void> {
+  await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+}
+
 async function hear(at: OpenedServer, peer: string, name: string, ...texts: string[]): Promise<void> {
   for (const text of texts) {
     const body = { text, channel: 'telegram', peer, peerKind: 'direct', sender: { id: peer, name } };
@@ -38,11 +44,15 @@ test('all channels are listed, found by channel, member and words, sorted, and r
   await hear(at, '43', 'Bo', 'Is the <b>report</b> done?');
   await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
   const { page, complaints } = opened;
+  await page.clock.install();
   await page.getByRole('link', { name: 'Chats' }).click();
   const names = page.locator('.admin-table tbody td:first-child');
   await expect.poll(() => names.allTextContents()).toEqual(['telegram 43', 'telegram 42']);
+  // What is said meanwhile comes by itself.
+  await hear(at, '44', 'Cy', 'And me?');
+  await expect.poll(() => comeBack(page).then(() => names.count())).toBe(3);
   await page.getByRole('button', { name: 'Messages' }).click();
-  await expect.poll(() => names.allTextContents()).toEqual(['telegram 42', 'telegram 43']);
+  await expect.poll(() => names.first().textContent()).toBe('telegram 42');
   expect(await complaintsOf(page)).toEqual([]);
   await page.getByLabel('Member').fill('bo');
   await expect.poll(() => names.allTextContents()).toEqual(['telegram 43']);
@@ -51,13 +61,47 @@ test('all channels are listed, found by channel, member and words, sorted, and r
   await page.getByText('Nothing fits these filters').waitFor();
   await page.getByLabel('Words that were said').fill('sundays');
   await expect.poll(() => names.allTextContents()).toEqual(['telegram 42']);
+  // How long ago it was goes on while it is shown.
+  await page.clock.fastForward('02:00:10');
+  const times = page.locator('.admin-table time');
+  await expect.poll(() => comeBack(page).then(() => times.allTextContents())).toEqual(['2 hr ago']);
+  const [at42] = (await at.reprise.convlog.list({})).chats.filter(({ channelId }) => channelId === '42');
+  expect(await times.getAttribute('datetime')).toBe(at42?.lastAt);
+  expect(await times.getAttribute('title')).toMatch(/\d\d:\d\d:\d\d$/);
   await names.getByRole('button').click();
   const drawer = page.getByRole('complementary', { name: 'telegram 42' });
   await drawer.getByText('At noon.').waitFor();
   expect(await drawer.locator('.said').allTextContents()).toEqual(['When does it open?', 'And on Sundays?']);
   expect(await complaintsOf(page)).toEqual([]);
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    drawer.getByRole('button', { name: 'Export' }).click(),
+  ]);
+  expect(download.suggestedFilename()).toBe('telegram-42.jsonl');
+  const lines = (await readFile(await download.path(), 'utf8')).trim().split('\n');
+  expect(lines.map((line) => JSON.parse(line).content)).toEqual([
+    'When does it open?',
+    'At nine.',
+    'And on Sundays?',
+    'At noon.',
+  ]);
   await page.keyboard.press('Escape');
   await drawer.waitFor({ state: 'detached' });
+  // Sessions by who spoke in them and where.
+  await at.reprise.store.create({ id: 'own', key: 'agent:main:session:own' });
+  await at.reprise.store.append('own', [
+    { type: 'message', message: { role: 'user', content: 'of no channel' } },
+  ]);
+  await page.getByRole('tab', { name: 'Sessions' }).click();
+  await expect.poll(() => names.count()).toBe(4);
+  await page.getByLabel('Member').fill('Bo');
+  await page.keyboard.press('Enter');
+  await expect.poll(() => names.allTextContents()).toEqual(['Is the <b>report</b> done?']);
+  await page.getByLabel('Member').fill('');
+  await page.keyboard.press('Enter');
+  await page.getByLabel('Channel').selectOption('telegram');
+  await expect.poll(() => names.count()).toBe(3);
+  expect(await complaintsOf(page)).toEqual([]);
   expect(complaints).toEqual([]);
 });
 

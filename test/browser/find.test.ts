@@ -189,6 +189,14 @@ describe('what is looked for', () => {
       await page.getByRole('main').getByRole('link', { name: 'New chat' }).click();
       await page.getByText('Say something to begin').waitFor();
     }
+    // Nothing was said by it.
+    await page.getByLabel('Message', { exact: true }).fill('/nonsense');
+    await page.keyboard.press('Enter');
+    const answer = page.getByRole('dialog', { name: '/nonsense' });
+    await answer.getByText('There is no command /nonsense').waitFor();
+    await page.keyboard.press('Escape');
+    await answer.waitFor({ state: 'detached' });
+    await page.getByText('Say something to begin').waitFor();
     await page.getByLabel('Message', { exact: true }).fill('hi');
     await page.keyboard.press('Enter');
     await page.locator('.answer:not(.live)').getByText('hello').waitFor();

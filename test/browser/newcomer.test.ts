@@ -51,14 +51,19 @@ describe('somebody who never saw the page', () => {
     expect(parts).toEqual(['Summary of older messages', 'Earlier messages', 'Last message and after']);
     expect(Object.values(split).filter((tokens) => tokens > 0)).toHaveLength(parts.length);
     expect(await complaintsOf(page)).toEqual([]);
-    await panel.getByRole('button', { name: 'Show the summary' }).click();
+    // By keyboard: the focus goes where it led to, and is not lost with what goes.
+    const focused = (): Promise<string | undefined> =>
+      page.evaluate(() => document.activeElement?.closest('.fold, .messages')?.classList[0]);
+    await panel.getByRole('button', { name: 'Show the summary' }).press('Enter');
     const rule = page.locator('.fold');
     await rule.getByText(/^\d+ messages → summary$/).waitFor();
     await panel.waitFor({ state: 'detached' });
+    await expect.poll(focused).toBe('fold');
     await rule.getByRole('button', { name: 'Originals' }).click();
     await page.locator('.said').getByText('question 0 about').waitFor();
-    await rule.getByRole('button', { name: 'Undo' }).click();
+    await rule.getByRole('button', { name: 'Undo' }).press('Enter');
     await rule.waitFor({ state: 'detached' });
+    await expect.poll(focused).toBe('scroll');
     expect((await session.context()).split.summary).toBe(0);
     expect(complaints).toEqual([]);
   });
@@ -155,7 +160,7 @@ describe('somebody who never saw the page', () => {
       .toEqual(['[Ada] I speak twice here', '[Ada] and once there']);
   });
 
-  test('is told that a slow server is waited for, and what came of it', async () => {
+  test('is told that a server is slow, behind a proxy that does not let them through, or of another version', async () => {
     await using at = await openServer(scripted(['hello']));
     await (await at.chat({ message: 'hi', sessionId: 's' })).text();
     await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
@@ -170,5 +175,17 @@ describe('somebody who never saw the page', () => {
     open();
     await page.locator('.answer').getByText('hello').waitFor();
     expect(await page.getByText('Loading …').count()).toBe(0);
+    // A proxy answers in its place, with a page of its own.
+    const told = page.getByText('The server does not answer; it is tried again.');
+    await page.route('**/api/**', (asked) => asked.fulfill({ contentType: 'text/html', body: '<p>Log in' }));
+    await page.getByRole('link', { name: 'Chats' }).click();
+    await told.waitFor();
+    await page.unroute('**/api/**');
+    await told.waitFor({ state: 'detached' });
+    await page.locator('.admin-table tbody').getByRole('button').waitFor();
+    // A server that has not what this page asks for.
+    await page.route('**/api/stats', (asked) => asked.continue({ url: `${at.url}/api/not-here` }));
+    await page.getByRole('link', { name: 'Statistics' }).click();
+    await page.getByText('The server is of another version than this page. Reload the page.').waitFor();
   });
 });

@@ -5,7 +5,7 @@ import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import { scripted } from '../support/engine.ts';
-import { type OpenedServer, openServer, TOKEN } from '../support/server.ts';
+import { gate, type OpenedServer, openServer, TOKEN } from '../support/server.ts';
 import { openBrowser, openPage } from './support/browser.ts';
 import { rememberFlashes } from './support/flashes.ts';
 
@@ -231,8 +231,22 @@ describe('however much there is', () => {
     expect(printed.onPaper).toBe(100);
     expect(printed.after).toBeLessThan(80);
     expect(await page.locator('.only-print').textContent()).toContain('reprise export');
-    // Older pages come as they are scrolled to, and what is read stays where it is.
     const box = page.locator('.messages');
+    // Whoever is on a button of a message keeps it when older ones come above.
+    const { opened: comes, open } = gate();
+    await page.route(/[?&]before=/, async (asked) => {
+      await comes;
+      await asked.continue();
+    });
+    await box.press('Home');
+    const first = page.locator('.row', { hasText: 'entry 9900 hay' });
+    await first.getByRole('button', { name: 'Actions for this message' }).focus();
+    open();
+    await expect.poll(() => box.evaluate(({ scrollTop }) => scrollTop)).toBeGreaterThan(1000);
+    const isHere = (row: Element): boolean => row.contains(document.activeElement);
+    expect(await first.evaluate(isHere)).toBe(true);
+    await page.unroute(/[?&]before=/);
+    // Older pages come as they are scrolled to, and what is read stays where it is.
     for (let i = 0; i < 4; i++) {
       const before = await page.locator('.said').first().textContent();
       await box.press('Home');

@@ -184,6 +184,14 @@ describe('a history as people see it', () => {
       row(4, 'compaction', { details: { details: { undoes: 'e3' } } }),
     ];
     expect(transcriptItems(undone).map(({ type }) => type)).toEqual(['message', 'answer', 'mark']);
+    const redone = [
+      ...rows,
+      row(6, 'compaction', { text: '', details: { details: { undoes: 'e4' } } }),
+      row(7, 'compaction', { text: 'text 4', details: { details: { redoes: 'e4' } } }),
+    ];
+    const [again, ...others] = transcriptItems(redone);
+    expect(again).toMatchObject({ compaction: { id: 'e7', coveredEntries: 2, tokensBefore: 80_000 } });
+    expect(others.map(({ key }) => key)).toEqual(['e3', 'e5']);
   });
 });
 

@@ -1,5 +1,6 @@
 /** The words of what comes later: signing in, dialogs, the other views. */
 export const EN_LATER = {
+  otherVersion: 'The server is of another version than this page. Reload the page.',
   signIn: 'Sign in',
   token: 'Token',
   tokenHelp:

@@ -13,7 +13,11 @@ const loadMissing = (): Promise<() => JSX.Element | null> =>
 
 export function ChatView({ conversation }: { readonly conversation: Conversation }): JSX.Element {
   const state = conversation.state.value;
-  const isEmpty = state === 'new' && conversation.pending.value.length === 0;
+  // Also where nothing but commands was typed so far.
+  const isEmpty =
+    (state === 'new' || state === 'ready') &&
+    conversation.live.value === undefined &&
+    conversation.pending.value.length + conversation.history.rows.value.length === 0;
   return (
     <section class="chat" aria-busy={state === 'loading'}>
       <ChatHeader conversation={conversation} />
@@ -22,7 +26,7 @@ export function ChatView({ conversation }: { readonly conversation: Conversation
         <div class="empty welcome">
           <h2>{t('begin')}</h2>
           <p>{t('beginHelp')}</p>
-          {agents.value.length > 1 && (
+          {state === 'new' && agents.value.length > 1 && (
             <label class="choose">
               {t('agent')}
               <select

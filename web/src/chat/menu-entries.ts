@@ -8,6 +8,7 @@ import type { AnswerItem } from '../stores/transcript-items.ts';
 import { t } from '../strings.ts';
 import { copyText } from '../ui/copy-text.ts';
 import type { MenuEntry } from '../ui/menu.tsx';
+import { MENU_ICONS } from '../ui/menu-icons.ts';
 import { startEditing } from './editing.ts';
 import {
   exportSession,
@@ -27,9 +28,9 @@ function pageEntries(): MenuEntry[] {
       dialog.value = { kind };
     };
   return [
-    { label: t('settings'), icon: 'eye', run: open('settings') },
-    { label: t('keys'), icon: 'keys', run: open('keys') },
-    { label: t('signOut'), icon: 'out', run: signOut },
+    { label: t('settings'), icon: MENU_ICONS.eye, run: open('settings') },
+    { label: t('keys'), icon: MENU_ICONS.keys, run: open('keys') },
+    { label: t('signOut'), icon: MENU_ICONS.out, run: signOut },
   ];
 }
 
@@ -42,14 +43,14 @@ function sessionEntries(conversation: Conversation): MenuEntry[] {
       dialog.value = { kind, conversation };
     };
   return [
-    { label: t('rename'), icon: 'edit', run: open('rename') },
-    { label: t('tree'), icon: 'tree', run: open('tree') },
+    { label: t('rename'), icon: MENU_ICONS.edit, run: open('rename') },
+    { label: t('tree'), icon: MENU_ICONS.tree, run: open('tree') },
     { label: t('compact'), icon: 'fold', run: open('compact') },
     { label: t('export'), icon: 'down', run: () => void exportSession(conversation) },
-    { label: t('forkAll'), icon: 'fork', run: () => void forkAt(conversation) },
+    { label: t('forkAll'), icon: MENU_ICONS.fork, run: () => void forkAt(conversation) },
     { label: t('undoTurn'), icon: 'undo', run: () => void undoStep(conversation) },
-    { label: t('redo'), icon: 'retry', run: () => void redoStep(conversation) },
-    { label: t('remove'), icon: 'trash', run: () => void removeSession(conversation), danger: true },
+    { label: t('redo'), icon: MENU_ICONS.retry, run: () => void redoStep(conversation) },
+    { label: t('remove'), icon: MENU_ICONS.trash, run: () => void removeSession(conversation), danger: true },
   ];
 }
 
@@ -60,7 +61,7 @@ function messageEntries(conversation: Conversation, row: HistoryRow): MenuEntry[
   const edit = (): void => {
     startEditing(conversation, row);
   };
-  return [{ label: t('edit'), icon: 'edit', run: edit }, ...common];
+  return [{ label: t('edit'), icon: MENU_ICONS.edit, run: edit }, ...common];
 }
 
 function answerEntries(conversation: Conversation, { row, turn }: AnswerItem): MenuEntry[] {
@@ -70,14 +71,14 @@ function answerEntries(conversation: Conversation, { row, turn }: AnswerItem): M
   const lastAnswer = rows.findLast(({ role }) => role === 'assistant');
   const again: MenuEntry[] =
     lastAnswer?.id === row.id && conversation.canSayAgain
-      ? [{ label: t('retry'), icon: 'retry', run: () => void sayLastAgain(conversation) }]
+      ? [{ label: t('retry'), icon: MENU_ICONS.retry, run: () => void sayLastAgain(conversation) }]
       : [];
   const explain = (): void => {
     dialog.value = { kind: 'explain', conversation, turnId: turn.turnId };
   };
   return [
     ...again,
-    ...(turn.turnId === '' ? [] : [{ label: t('explain'), icon: 'eye', run: explain } as const]),
+    ...(turn.turnId === '' ? [] : [{ label: t('explain'), icon: MENU_ICONS.eye, run: explain } as const]),
     ...common,
   ];
 }
@@ -90,14 +91,14 @@ function commonEntries(conversation: Conversation, row: HistoryRow): MenuEntry[]
   const told = (): void => void say(t('copied'));
   const copies: MenuEntry[] = [
     { label: t('copy'), icon: 'copy', run: () => void copyText(row.text).then(told) },
-    { label: t('copyLink'), icon: 'link', run: () => void copyText(link()).then(told) },
+    { label: t('copyLink'), icon: MENU_ICONS.link, run: () => void copyText(link()).then(told) },
   ];
   if (isDeleted(conversation)) return copies;
   const isPinned = conversation.pins.value.has(row.id);
   return [
     ...copies,
     { label: t(isPinned ? 'unpin' : 'pin'), icon: 'pin', run: () => void togglePin(conversation, row.id) },
-    { label: t('fork'), icon: 'fork', run: () => void forkAt(conversation, row.id) },
+    { label: t('fork'), icon: MENU_ICONS.fork, run: () => void forkAt(conversation, row.id) },
   ];
 }
 

@@ -49,14 +49,19 @@ export async function exportSession(conversation: Conversation, lost?: 'preview'
       say(t('partsLost', count), { kind: 'error', action: { label: t('exportRest'), run } });
     });
     if (bytes === undefined) return;
-    const url = URL.createObjectURL(new Blob([bytes], { type: 'application/x-ndjson' }));
-    const link = document.createElement('a');
-    link.href = url;
-    link.download = `${conversation.id}.jsonl`;
-    link.click();
-    // The browser reads it by then.
-    setTimeout(() => URL.revokeObjectURL(url), 60_000);
+    saveFile(`${conversation.id}.jsonl`, [bytes]);
   });
+}
+
+/** Lines of JSON, into the folder where the browser puts what it is given. */
+export function saveFile(name: string, parts: readonly BlobPart[]): void {
+  const url = URL.createObjectURL(new Blob([...parts], { type: 'application/x-ndjson' }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = name;
+  link.click();
+  // The browser reads it by then.
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
 export async function forkAt(conversation: Conversation, at?: string): Promise<void> {
@@ -75,7 +80,7 @@ export async function undoStep(conversation: Conversation): Promise<void> {
     putSession(session);
     if (sessionId !== undefined && sessionId !== conversation.id)
       go({ view: 'session', agentId: session.agentId, sessionId });
-    else await conversation.reload();
+    else await reload(conversation);
   });
 }
 
@@ -83,14 +88,14 @@ export async function redoStep(conversation: Conversation): Promise<void> {
   await attempt(async () => {
     const { session } = await conversation.remote.redo();
     putSession(session);
-    await conversation.reload();
+    await reload(conversation);
   });
 }
 
 export async function undoCompaction(conversation: Conversation): Promise<void> {
   await attempt(async () => {
     await conversation.remote.command('/compact undo');
-    await conversation.reload();
+    await reload(conversation);
     say(t('compactionUndone'), { action: { label: t('redo'), run: () => void redoStep(conversation) } });
   });
 }
@@ -124,6 +129,22 @@ export async function togglePin(conversation: Conversation, entryId: string): Pr
   });
 }
 
+/** Everything anew. Whoever pressed a button that is gone with what it did reads on by keyboard. */
+async function reload(conversation: Conversation): Promise<void> {
+  await conversation.reload();
+  focusLost('.messages');
+}
+
+/** Puts the focus there if nothing has it, as soon as it is drawn. */
+function focusLost(place: string, frames = 10): void {
+  requestAnimationFrame(() => {
+    const element = document.querySelector<HTMLElement>(place);
+    if (document.activeElement !== document.body || (element === null && frames === 0)) return;
+    if (element === null) focusLost(place, frames - 1);
+    else element.focus({ preventScroll: true });
+  });
+}
+
 /** Brings the line of the summary into sight, however far up it is. */
 export async function showSummary({ history }: Conversation): Promise<void> {
   const isThere = (): boolean => history.rows.value.some(({ compacted }) => compacted === true);
@@ -135,6 +156,7 @@ export async function showSummary({ history }: Conversation): Promise<void> {
     }
   });
   wantedEntry.value = history.rows.value.findLast(({ role }) => role === 'compaction')?.id;
+  focusLost('.fold button');
 }
 
 let isSwitching = false;

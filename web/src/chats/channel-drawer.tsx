@@ -1,12 +1,14 @@
 import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Conversation as Channel, ConversationLine } from 'reprise/client';
+import { saveFile } from '../chat/steps.ts';
 import { fullTime, shortTime } from '../format.ts';
 import { Markdown } from '../markdown/markdown.tsx';
-import { attempt } from '../stores/api.ts';
+import { attempt, client } from '../stores/api.ts';
 import { formatRoute } from '../stores/route.ts';
 import { t } from '../strings.ts';
 import { Icon } from '../ui/icon.tsx';
+import { channelLines } from './channel-lines.ts';
 import { ChannelWindow, type ChannelWish } from './channel-window.ts';
 import { Drawer } from './drawer.tsx';
 import { markWords } from './mark-words.ts';
@@ -26,6 +28,8 @@ export function ChannelDrawer({ channel, wish, onClose }: ChannelDrawerProps): J
   useEffect(() => {
     void attempt(() => view.open(wish));
   }, [view]);
+  const save = async (): Promise<void> =>
+    saveFile(`${channelType}-${channelId}.jsonl`, await channelLines(client.value, channel));
   const lines = view.lines.value;
   const matches = view.matches.value;
   const wanted = matches?.numbers[matches.at];
@@ -38,7 +42,14 @@ export function ChannelDrawer({ channel, wish, onClose }: ChannelDrawerProps): J
       onClose={onClose}
       first={lines[0]?.id}
       wanted={wanted === undefined ? undefined : String(wanted)}
-      actions={matches !== undefined && <MatchSteps view={view} />}
+      actions={
+        <>
+          {matches !== undefined && <MatchSteps view={view} />}
+          <button type="button" onClick={() => void attempt(save)}>
+            {t('export')}
+          </button>
+        </>
+      }
     >
       {view.hasOlder.value && (
         <button type="button" class="more" onClick={() => void attempt(() => view.loadOlder())}>

@@ -1,12 +1,11 @@
 import type { JSX } from 'preact';
 import type { Conversation as Channel } from 'reprise/client';
-import { fullTime } from '../format.ts';
 import { t } from '../strings.ts';
 import { type ChannelFilter, channelCursor, channelFilter, channels, moreChannels } from './channels.ts';
 import { Field } from './field.tsx';
 import { NoChannels } from './no-channels.tsx';
-import { relativeTime } from './relative-time.ts';
 import { SortHead } from './sort-head.tsx';
+import { When } from './when.tsx';
 
 export function ChannelTable({ onOpen }: { readonly onOpen: (channel: Channel) => void }): JSX.Element {
   const filter = channelFilter.value;
@@ -51,8 +50,8 @@ export function ChannelTable({ onOpen }: { readonly onOpen: (channel: Channel) =
                 <td class="clip">{channel.members.map(({ name, id }) => name ?? id).join(', ')}</td>
                 <td class="clip wide-only">{channel.lastText}</td>
                 <td class="number">{channel.messages}</td>
-                <td class="number" title={fullTime(channel.lastAt)}>
-                  {relativeTime(channel.lastAt)}
+                <td class="number">
+                  <When at={channel.lastAt} />
                 </td>
               </tr>
             ))}

@@ -1,6 +1,7 @@
-import { effect, type ReadonlySignal, signal } from '@preact/signals';
+import { effect, type ReadonlySignal, signal, untracked } from '@preact/signals';
 import type { Conversation as Channel } from 'reprise/client';
 import { attempt, client, isAbort } from '../stores/api.ts';
+import { looked } from '../stores/sessions.ts';
 
 /** What was said on the channels, and what is looked for in it. */
 export interface ChannelFilter {
@@ -43,9 +44,12 @@ export function clearChannelFilter(): void {
   channelFilter.value = { ...NO_FILTER, sort: channelFilter.value.sort };
 }
 
-/** Follows the filter; answers with its end. */
+/** Follows the filter, and what is said meanwhile; answers with its end. */
 export function keepChannels(): () => void {
-  return effect(() => {
+  const stopNews = effect(() => {
+    if (looked.value > 0) void untracked(() => attempt(renew));
+  });
+  const stopFilter = effect(() => {
     const wanted = query();
     const stop = new AbortController();
     const timer = setTimeout(() => {
@@ -64,6 +68,20 @@ export function keepChannels(): () => void {
       stop.abort(new DOMException('asked for something else', 'AbortError'));
     };
   });
+  return () => {
+    stopNews();
+    stopFilter();
+  };
+}
+
+/** Words and members are looked for in all that was said, not every few seconds; nor are several pages loaded again. */
+async function renew(): Promise<void> {
+  const [shown, filter] = [list.value, channelFilter.value];
+  if (shown === undefined || shown.length > PAGE || filter.q + filter.member !== '') return;
+  const page = await client.value.conversations(query());
+  if (list.value !== shown || channelFilter.value !== filter) return;
+  list.value = page.data;
+  cursor.value = page.cursor;
 }
 
 export async function moreChannels(): Promise<void> {

@@ -1,22 +1,25 @@
 import { shortTime } from '../format.ts';
-import { language } from '../strings.ts';
+import { type Language, language } from '../strings.ts';
 
 const MINUTE = 60_000;
-const STEPS = [
-  [60, 'minute', MINUTE],
-  [24, 'hour', 60 * MINUTE],
-  [7, 'day', 24 * 60 * MINUTE],
-] as const;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const LOCALES: Readonly<Record<Language, string>> = { en: 'en-GB', zh: 'zh-CN' };
 
 /** How long ago, as people say it; from a week on the day itself says more. */
 export function relativeTime(iso: string, now: number = Date.now()): string {
   const ago = now - Date.parse(iso);
-  const unit = STEPS.find(([most, , ms]) => Math.round(ago / ms) < most);
-  // A clock that is ahead of this one, or no time at all.
-  if (unit === undefined || ago < -MINUTE) return shortTime(iso);
-  const format = new Intl.RelativeTimeFormat(language.value === 'zh' ? 'zh-CN' : 'en-GB', {
-    numeric: 'auto',
-    style: 'short',
-  });
-  return format.format(-Math.max(0, Math.round(ago / unit[2])), unit[1]);
+  const days = daysBetween(new Date(iso), new Date(now));
+  // No time at all, or a clock that is ahead of this one.
+  if (!(days < 7) || ago < -MINUTE) return shortTime(iso, new Date(now));
+  const words = new Intl.RelativeTimeFormat(LOCALES[language.value], { numeric: 'auto', style: 'short' });
+  if (ago < MINUTE) return words.format(0, 'second');
+  if (ago < HOUR) return words.format(-Math.floor(ago / MINUTE), 'minute');
+  return ago < DAY ? words.format(-Math.floor(ago / HOUR), 'hour') : words.format(-days, 'day');
+}
+
+/** By the calendar: what was said the evening before last is not of yesterday. Rounded, for days of 23 and 25 hours. */
+function daysBetween(from: Date, to: Date): number {
+  const [first, last] = [from, to].map((at) => new Date(at).setHours(0, 0, 0, 0));
+  return Math.round(((last ?? Number.NaN) - (first ?? Number.NaN)) / DAY);
 }

@@ -1,13 +1,13 @@
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { SessionView } from 'reprise/client';
-import { fullTime, shortCount } from '../format.ts';
+import { ChannelChoice, MemberField } from '../chat/facet-fields.tsx';
+import { shortCount } from '../format.ts';
 import { channelOf, nameOf } from '../stores/session-keys.ts';
-import { filterText, isListed } from '../stores/sessions.ts';
+import { filterText, isListed, isPartOfMember } from '../stores/sessions.ts';
 import { t } from '../strings.ts';
 import { Later } from '../ui/later.tsx';
 import { Field } from './field.tsx';
-import { relativeTime } from './relative-time.ts';
 import { SortHead } from './sort-head.tsx';
 import {
   hasMoreSorted,
@@ -17,6 +17,7 @@ import {
   sessionSort,
   sortedSessions,
 } from './sorted-sessions.ts';
+import { When } from './when.tsx';
 
 const loadNothing = (): Promise<() => JSX.Element> =>
   import('../chat/nothing-here.tsx').then(({ NoSessions }) => NoSessions);
@@ -41,7 +42,10 @@ export function SessionTable({ onOpen }: { readonly onOpen: (session: SessionVie
             filterText.value = text;
           }}
         />
+        <ChannelChoice />
+        <MemberField />
       </div>
+      {isPartOfMember.value && <p class="hint">{t('memberPart')}</p>}
       <div class="scroll admin-table" tabIndex={0} role="region" aria-label={t('sessions')}>
         <table>
           <thead>
@@ -68,8 +72,8 @@ export function SessionTable({ onOpen }: { readonly onOpen: (session: SessionVie
                 <td class="number" title={String(session.tokenEstimate)}>
                   {shortCount(session.tokenEstimate)}
                 </td>
-                <td class="number" title={fullTime(session.lastAt)}>
-                  {relativeTime(session.lastAt)}
+                <td class="number">
+                  <When at={session.lastAt} />
                 </td>
               </tr>
             ))}

@@ -54,7 +54,14 @@ function list({ ordered, start, items }: Tokens.List): JSX.Element {
       {item.tokens.map((token) => (token.type === 'checkbox' ? null : block(token)))}
     </li>
   ));
-  return ordered ? <ol start={start === '' ? 1 : Number(start)}>{rows}</ol> : <ul>{rows}</ul>;
+  // Its marks stand where its first words begin.
+  return ordered ? (
+    <ol dir="auto" start={start === '' ? 1 : Number(start)}>
+      {rows}
+    </ol>
+  ) : (
+    <ul dir="auto">{rows}</ul>
+  );
 }
 
 function table({ header, rows, align }: Tokens.Table): JSX.Element {

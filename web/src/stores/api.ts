@@ -29,7 +29,9 @@ function watchedFetch(held: string): typeof fetch {
   return async (input, init) => {
     try {
       const response = await fetch(input, init);
-      connection.value = response.status === 502 || response.status === 503 ? 'reconnecting' : 'online';
+      // A page in its place is a proxy's, which asks for a password or says that nobody is behind it.
+      const isPage = response.headers.get('content-type')?.includes('html');
+      connection.value = isPage || /502|503/.test(String(response.status)) ? 'reconnecting' : 'online';
       // The one it was sent with: an answer may come late, when somebody has signed in with another.
       if (response.status === 401) refuseToken(held);
       return response;
@@ -57,6 +59,8 @@ export function failureText(error: unknown): string | undefined {
     return /module/.test(text) ? t('notLoaded') : text;
   }
   if (error.code === 'UNAUTHORIZED') return undefined;
+  // What this page asks for and the server has not: they are of different versions.
+  if (/^nothing is at|^\/api\S+ has no /.test(error.message)) return t('otherVersion');
   const { next } = error.details;
   return told(error.code, typeof next === 'string' ? `${error.message}. ${next}` : error.message);
 }

@@ -8,6 +8,7 @@ import {
 } from 'reprise/client';
 import { told } from '../strings.ts';
 import { client, failureText, isAbort } from './api.ts';
+import { dialog } from './dialogs.ts';
 import { type Edit, loadDraft, moveDraftToNew, saveUnsent, takeBackUnsent } from './drafts.ts';
 import { nextFrame } from './frames.ts';
 import { HistoryWindow } from './history.ts';
@@ -345,7 +346,10 @@ export class Conversation {
     const command = this.#live.value?.parts.find(
       (part) => part.type === 'note' && part.note.kind === 'command',
     );
-    if (wasLeader && command?.type === 'note' && command.note.kind === 'command') say(command.note.text);
+    if (wasLeader && command?.type === 'note' && command.note.kind === 'command') {
+      const title = this.#pending.value.find((one) => one.key === key)?.text ?? '/';
+      dialog.value = { kind: 'told', title, text: command.note.text };
+    }
     const failure = wasLeader ? this.#live.value?.error : undefined;
     try {
       if (this.#state.value === 'ready') await this.history.catchUp();

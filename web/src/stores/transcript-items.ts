@@ -96,11 +96,12 @@ export function transcriptItems(rows: readonly HistoryRow[]): readonly Item[] {
   const items: Item[] = [];
   let fork: ForkPlace | undefined;
   const lastSaid = rows.findLast(({ role }) => role !== 'custom')?.seq ?? 0;
+  const inForce = lastCompaction(rows);
   for (const row of rows) {
     const { branches: ids } = row;
     // A branch may begin with what is not shown.
     if (ids !== undefined) fork = { ids, at: ids.indexOf(row.id) };
-    const item = itemOf(row, { results, shortened, told, items, isLast: row.seq > lastSaid });
+    const item = itemOf(row, { results, shortened, told, items, inForce, isLast: row.seq > lastSaid });
     if (item === undefined) continue;
     const isSaid = item.type === 'message' || item.type === 'answer';
     items.push(isSaid && fork !== undefined ? { ...item, fork } : item);
@@ -116,6 +117,7 @@ interface Seen {
   /** Results that stand with their call. */
   readonly told: Set<string>;
   readonly items: Item[];
+  readonly inForce: HistoryRow | undefined;
   readonly isLast: boolean;
 }
 
@@ -135,7 +137,8 @@ function itemOf(row: HistoryRow, seen: Seen): Item | undefined {
     case 'toolResult':
       return seen.told.has(row.id) ? undefined : { type: 'message', key, seq, row };
     case 'compaction':
-      return isRecord(row.details?.['details']) && 'undoes' in row.details['details']
+      // What was brought back since is not told as taken back.
+      return row === seen.inForce && isRecord(row.details?.['details']) && 'undoes' in row.details['details']
         ? { type: 'mark', key, seq, mark: { kind: 'undone' } }
         : undefined;
     case 'context_edit': {
@@ -210,13 +213,21 @@ function turnEnd(data: Readonly<Record<string, unknown>>): TurnEnd {
 
 /** The last compaction on the path is the one in force; an undo of it is a compaction too, and keeps everything. */
 function foldCompacted(items: readonly Item[], rows: readonly HistoryRow[]): readonly Item[] {
-  const row = rows.findLast(({ role }) => role === 'compaction');
+  const row = lastCompaction(rows);
   const end = items.findLastIndex((item) => rowOf(item)?.compacted === true);
   if (row === undefined || end === -1) return items;
-  const compaction = compactionFacts(row);
+  // One that was brought back says the same and tells no figures of its own.
+  const first = rows.findLast(
+    ({ text, details }) => text === row.text && details?.['tokensBefore'] !== undefined,
+  );
+  const compaction = { ...compactionFacts(first ?? row), id: row.id };
   const hidden = items.slice(0, end + 1);
   const fold: FoldItem = { type: 'fold', key: `fold-${row.id}`, seq: row.seq, compaction, hidden };
   return [fold, ...items.slice(end + 1)];
+}
+
+function lastCompaction(rows: readonly HistoryRow[]): HistoryRow | undefined {
+  return rows.findLast(({ role }) => role === 'compaction');
 }
 
 export function rowOf(item: Item): HistoryRow | undefined {

@@ -53,7 +53,11 @@ export function VirtualList<T>(props: VirtualListProps<T>): JSX.Element {
   const latest = useRef({ layout, items, props });
   latest.current = { layout, items, props };
   const { scrollTop = 0, clientHeight = 800 } = box.current ?? {};
-  const top = sticks.current && box.current !== null ? total(layout) - clientHeight : scrollTop;
+  const held = anchor.current;
+  const heldAt = held === undefined ? -1 : items.findIndex((item) => keyOf(item) === held.key);
+  /** How much came or grew above what is being read. Drawn with it, so that its rows, and the focus in them, stay. */
+  const shift = held === undefined || heldAt === -1 ? 0 : (layout.offsets[heldAt] ?? 0) - held.offset;
+  const top = sticks.current && box.current !== null ? total(layout) - clientHeight : scrollTop + shift;
   const isPrinted = useIsPrinted();
   const { start, end } = isPrinted
     ? { start: 0, end: items.length }
@@ -86,20 +90,13 @@ export function VirtualList<T>(props: VirtualListProps<T>): JSX.Element {
     if (sticks.current) {
       const end = element.scrollHeight - element.clientHeight;
       if (Math.abs(element.scrollTop - end) > 1) element.scrollTop = end;
-    } else keepInPlace(element);
+    } else if (held !== undefined && held === anchor.current && Math.abs(shift) >= 0.5) {
+      // What grew above what is being read is scrolled over; nothing else ever moves the reader.
+      element.scrollTop += shift;
+      anchor.current = { ...held, offset: held.offset + shift };
+    }
     lastTop.current = element.scrollTop;
   });
-
-  /** What grew above what is being read is scrolled over; nothing else ever moves the reader. */
-  const keepInPlace = (element: HTMLElement): void => {
-    if (anchor.current === undefined) return;
-    const { key, offset } = anchor.current;
-    const at = items.findIndex((item) => keyOf(item) === key);
-    const now = layout.offsets[at];
-    if (at === -1 || now === undefined || Math.abs(now - offset) < 0.5) return;
-    element.scrollTop += now - offset;
-    anchor.current = { key, offset: now };
-  };
 
   const onScroll = (): void => {
     const element = box.current;
