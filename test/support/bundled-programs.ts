@@ -105,6 +105,11 @@ async function bundle(input: Readonly<Record<string, string>>, codeSplitting: bo
   const inOrder = [...chunks].sort((a, b) => Number(isEntry(a)) - Number(isEntry(b)));
   for (const chunk of inOrder) {
     if (chunk.type !== 'chunk') throw new Error(`${chunk.fileName} is no program`);
+    // Whoever loads such a part would run that program beside its own.
+    const programs = chunk.imports.filter((name) =>
+      chunks.some((each) => each.fileName === name && isEntry(each)),
+    );
+    if (programs.length > 0) throw new Error(`${chunk.fileName} has parts in ${programs.join()}`);
     putInPlace(`${BUNDLED}/${chunk.fileName}`, chunk.code);
   }
 }
