@@ -47,7 +47,7 @@ const TAGS = new Set(
   'p h2 ul ol li blockquote hr div table thead tbody tr th td strong em del code br a input'.split(' '),
 );
 const PROPS = new Set(
-  'class key href target rel title start type checked disabled aria-label role tabIndex data-align'.split(
+  'class key href target rel title dir start type checked disabled aria-label role tabIndex data-align'.split(
     ' ',
   ),
 );

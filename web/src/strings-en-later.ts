@@ -1,6 +1,7 @@
 /** The words of what comes later: signing in, dialogs, the other views. */
 export const EN_LATER = {
   otherVersion: 'The server is of another version than this page. Reload the page.',
+  image: 'image',
   signIn: 'Sign in',
   token: 'Token',
   tokenHelp:

@@ -4,6 +4,7 @@ import { ZH_TOLD } from './strings-zh-told.ts';
 export const ZH_LATER: LaterWords = {
   ...ZH_TOLD,
   otherVersion: '服务器与此页面的版本不同，请刷新页面。',
+  image: '图片',
   signIn: '登录',
   token: '令牌',
   tokenHelp: '令牌在服务器启动时显示的文件中。在终端运行 reprise serve 会打印登录链接。',

@@ -15,7 +15,7 @@ export function ChatView({ conversation }: { readonly conversation: Conversation
   const state = conversation.state.value;
   // Also where nothing but commands was typed so far.
   const isEmpty =
-    (state === 'new' || state === 'ready') &&
+    /new|ready/.test(state) &&
     conversation.live.value === undefined &&
     conversation.pending.value.length + conversation.history.rows.value.length === 0;
   return (

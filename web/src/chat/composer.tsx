@@ -9,14 +9,20 @@ import type { Picture } from '../stores/pending.ts';
 import { go } from '../stores/route.ts';
 import { t } from '../strings.ts';
 import { Icon } from '../ui/icon.tsx';
-import { Attachments } from './attachments.tsx';
+import { Later } from '../ui/later.tsx';
+import type { AttachmentsProps } from './attachments.tsx';
 import { editingOf, startEditing } from './editing.ts';
-import { SlashMenu } from './slash-menu.tsx';
+import type { SlashMenuProps } from './slash-menu.tsx';
 import { withSteps } from './steps-later.ts';
 
 export interface ComposerProps {
   readonly conversation: Conversation;
 }
+
+const loadAttachments = (): Promise<(props: AttachmentsProps) => JSX.Element | null> =>
+  import('./attachments.tsx').then(({ Attachments }) => Attachments);
+const loadSlashMenu = (): Promise<(props: SlashMenuProps) => JSX.Element> =>
+  import('./slash-menu.tsx').then(({ SlashMenu }) => SlashMenu);
 
 export function Composer({ conversation }: ComposerProps): JSX.Element {
   const { draftKey, isClosed } = conversation;
@@ -177,13 +183,18 @@ export function Composer({ conversation }: ComposerProps): JSX.Element {
           </button>
         </p>
       )}
-      {hasOffers && <SlashMenu offers={offers.value ?? []} chosen={chosen.value} onPick={pick} />}
-      <Attachments
-        pictures={pictures.value}
-        onRemove={(name) => {
-          pictures.value = pictures.value.filter((one) => one.name !== name);
-        }}
-      />
+      {hasOffers && (
+        <Later load={loadSlashMenu} offers={offers.value ?? []} chosen={chosen.value} onPick={pick} />
+      )}
+      {pictures.value.length > 0 && (
+        <Later
+          load={loadAttachments}
+          pictures={pictures.value}
+          onRemove={(name) => {
+            pictures.value = pictures.value.filter((one) => one.name !== name);
+          }}
+        />
+      )}
       <div class="line">
         <label class="button quiet attach" title={t('attach')}>
           <Icon name="image" />

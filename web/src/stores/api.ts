@@ -31,7 +31,7 @@ function watchedFetch(held: string): typeof fetch {
       const response = await fetch(input, init);
       // A page in its place is a proxy's, which asks for a password or says that nobody is behind it.
       const isPage = response.headers.get('content-type')?.includes('html');
-      connection.value = isPage || /502|503/.test(String(response.status)) ? 'reconnecting' : 'online';
+      connection.value = isPage || /50[23]/.test(`${response.status}`) ? 'reconnecting' : 'online';
       // The one it was sent with: an answer may come late, when somebody has signed in with another.
       if (response.status === 401) refuseToken(held);
       return response;
@@ -60,7 +60,7 @@ export function failureText(error: unknown): string | undefined {
   }
   if (error.code === 'UNAUTHORIZED') return undefined;
   // What this page asks for and the server has not: they are of different versions.
-  if (/^nothing is at|^\/api\S+ has no /.test(error.message)) return t('otherVersion');
+  if (/^nothing is at/.test(error.message)) return t('otherVersion');
   const { next } = error.details;
   return told(error.code, typeof next === 'string' ? `${error.message}. ${next}` : error.message);
 }
