@@ -1,6 +1,7 @@
 import { RepriseError } from '../../errors.ts';
-import type { TransferRecord } from '../../store/transfer.ts';
+import type { BlobRecord, LinesRecord, TransferRecord } from '../../store/transfer.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
+import { isRecordKind, wrongField } from './record-fields.ts';
 
 /**
  * How records stand in a backup: JSON lines, so that `grep`, `jq` and `sha256sum` are enough to look into one. The lines
@@ -22,19 +23,6 @@ export interface BackupEnd {
 }
 
 const LF = 10;
-const KINDS: ReadonlySet<unknown> = new Set<TransferRecord['kind']>([
-  'epoch',
-  'item',
-  'inbound',
-  'key',
-  'session',
-  'blob',
-  'lines',
-  'convlog',
-  'purged',
-  'damage',
-]);
-
 export function encodeRecord(record: TransferRecord): Uint8Array[] {
   if (record.kind === 'blob') {
     const { bytes, ...rest } = record;
@@ -62,17 +50,17 @@ export function parseRecord(line: Buffer, offset: number): ParsedRecord {
   const value = parseJson(line, offset);
   const { kind } = value;
   if (kind === 'end') return { end: value as unknown as BackupEnd };
-  if (!KINDS.has(kind)) throw damaged(offset, `no record is called ${JSON.stringify(kind)}`);
+  if (!isRecordKind(kind)) throw damaged(offset, `no record is called ${JSON.stringify(kind)}`);
+  const wrong = wrongField(kind, value);
+  if (wrong !== undefined) throw damaged(offset, `a record of kind ${kind} has no proper ${wrong}`);
   if (kind === 'lines') {
-    const { session, first, count } = value;
-    if (typeof session !== 'string' || !isCount(first) || !isCount(count))
-      throw damaged(offset, 'lines of no session');
+    const { session, first, count } = value as unknown as LinesRecord & { readonly count: unknown };
+    if (!isCount(count)) throw damaged(offset, `there are no lines behind those of session ${session}`);
     return { lines: { session, first, count } };
   }
   if (kind !== 'blob') return { record: value as unknown as TransferRecord };
-  const { session, hash, base64 } = value;
-  if (typeof session !== 'string' || typeof hash !== 'string' || typeof base64 !== 'string')
-    throw damaged(offset, 'a blob of no session');
+  const { session, hash, base64 } = value as unknown as BlobRecord & { readonly base64: unknown };
+  if (typeof base64 !== 'string') throw damaged(offset, `a blob of session ${session} has no bytes`);
   return { record: { kind, session, hash, bytes: Buffer.from(base64, 'base64') } };
 }
 
@@ -89,7 +77,10 @@ export function parseHeader(line: Buffer | undefined, path: string): BackupHeade
     });
   }
   const header = value as unknown as BackupHeader;
-  if (header.version === BACKUP_VERSION) return header;
+  if (header.version === BACKUP_VERSION) {
+    if (typeof header.createdAt !== 'string') throw damaged(0, 'nobody knows when it was made');
+    return header;
+  }
   throw new RepriseError(
     'STORE_NEWER',
     `${path} has version ${header.version}, this one knows ${BACKUP_VERSION}`,

@@ -1,0 +1,128 @@
+import { isSessionId, parseAgentId } from '../../keys/ids.ts';
+import { parseSessionKey } from '../../keys/session-key.ts';
+import type { ConvlogRole, StoredConvlogLine } from '../../store/convlog.ts';
+import type { InboxClass, InboxItem, InboxState } from '../../store/store.ts';
+import type { TransferRecord } from '../../store/transfer.ts';
+import { isObject } from '../../transcript/json.ts';
+
+/*
+ * What each record of a backup has to have, in all its fields: a file from somewhere else is believed as little as a line
+ * of a transcript. Ids are checked here because they become names of files (I-12).
+ */
+
+type Rule = (value: unknown) => boolean;
+type Rules<T> = { readonly [K in keyof Required<T>]: Rule | Rules<NonNullable<Required<T>[K]>> };
+type Loose = { readonly [name: string]: Rule | Loose };
+
+const text: Rule = (value) => typeof value === 'string';
+const number: Rule = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
+const count: Rule = (value) => number(value) && value !== 0;
+const object: Rule = isObject;
+const time: Rule = (value) => typeof value === 'string' && !Number.isNaN(Date.parse(value));
+const optional =
+  (rule: Rule): Rule =>
+  (value) =>
+    value === undefined || rule(value);
+const oneOf = <T extends string>(...names: readonly T[]): Rule => names.includes.bind(names) as Rule;
+const parsed =
+  (parse: (value: string) => unknown): Rule =>
+  (value) => {
+    try {
+      return typeof value === 'string' && parse(value) !== undefined;
+    } catch {
+      return false; // the grammar says why; here it is damage whatever the reason
+    }
+  };
+const agent = parsed(parseAgentId);
+const session: Rule = (value) => typeof value === 'string' && isSessionId(value);
+const key = parsed(parseSessionKey);
+
+const ITEM: Rules<InboxItem> = {
+  inboxId: text,
+  sessionId: text,
+  sessionKey: text,
+  state: oneOf<InboxState>(
+    'accepted',
+    'running',
+    'done',
+    'failed',
+    'cancelled',
+    'merged',
+    'dropped',
+    'interrupted',
+  ),
+  class: oneOf<InboxClass>('message', 'system', 'command'),
+  group: optional(text),
+  body: object,
+  attempts: number,
+  createdAt: time,
+  detail: optional(object),
+  carries: optional((value) => Array.isArray(value) && value.every(text)),
+};
+
+const LINE: Rules<StoredConvlogLine> = {
+  agentId: agent,
+  channelType: text,
+  channelId: text,
+  role: oneOf<ConvlogRole>('user', 'assistant', 'system'),
+  content: text,
+  sender: optional((value) => isObject(value) && text(value['id']) && optional(text)(value['name'])),
+  ts: time,
+  sessionId: optional(text),
+  messageId: optional(text),
+  number: count,
+};
+
+/** As the file has it: bytes stand there as base64, or behind their record. */
+type Plain<T> = Omit<T, 'kind' | 'bytes'>;
+type Of<K extends TransferRecord['kind']> = Plain<Extract<TransferRecord, { readonly kind: K }>>;
+
+const FIELDS: { readonly [K in TransferRecord['kind']]: Rules<Of<K>> } = {
+  epoch: { epoch: number },
+  item: { item: ITEM },
+  inbound: {
+    agentId: (value) => value === '' || agent(value),
+    source: text,
+    key: text,
+    hash: text,
+    inboxId: text,
+  },
+  key: { key, sessionId: (value) => value === null || session(value), counter: number },
+  session: {
+    id: session,
+    agentId: agent,
+    key: (value) => value === '' || key(value),
+    parentId: optional(text),
+    createdAt: time,
+    epoch: number,
+    lastSeq: number,
+    corruptAt: optional(number),
+  },
+  blob: { session, hash: text },
+  lines: { session, first: count },
+  convlog: { line: LINE },
+  purged: { id: session },
+  damage: { session: text, detail: text },
+};
+
+export function isRecordKind(kind: unknown): kind is TransferRecord['kind'] {
+  return typeof kind === 'string' && Object.hasOwn(FIELDS, kind);
+}
+
+/** The first field that is not as it has to be, such as `item.state`. */
+export function wrongField(kind: TransferRecord['kind'], value: object): string | undefined {
+  return wrongIn(FIELDS[kind] as Loose, value);
+}
+
+function wrongIn(rules: Loose, value: object): string | undefined {
+  for (const [name, rule] of Object.entries(rules)) {
+    const field: unknown = (value as Readonly<Record<string, unknown>>)[name];
+    if (typeof rule === 'function') {
+      if (!rule(field)) return name;
+      continue;
+    }
+    const inner = isObject(field) ? wrongIn(rule, field) : '';
+    if (inner !== undefined) return inner === '' ? name : `${name}.${inner}`;
+  }
+  return undefined;
+}
