@@ -55,8 +55,7 @@ export async function openHome(options: Options): Promise<Store> {
 }
 
 /** Only to be read, where others may write meanwhile: what a home has left to do is done first, a database is left alone. */
-export async function openHomeToRead(options: Options): Promise<Store> {
-  const home = await homeOf(options);
+export async function openHomeToRead(home: Home): Promise<Store> {
   if (home.kind === 'postgres') return openStore({ ...home.config.store, kind: home.kind, readOnly: true });
   return (await openHomeWith(home)).store;
 }

@@ -7,9 +7,9 @@ const commands = (): Promise<typeof import('./commands/backup.ts')> => import('.
 export function registerCopies(program: Command): void {
   const migrate = program
     .command('migrate')
-    .summary('copy everything into another store; the old one is only read')
+    .summary('copy all that a store holds into another; the old one is only read')
     .description(
-      'copy everything into another store, check it, and say how to switch; the old one is only read',
+      'copy all that a store holds into another, check it, and say how to switch; the old one is only read',
     )
     .requiredOption('--to <store>', 'jsonl, sqlite, or with a folder: sqlite:/srv/reprise, or postgres://…')
     .option('--from <store>', 'the same for the source; unset: the configured store')

@@ -1,4 +1,14 @@
-import { cpSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -12,6 +22,12 @@ const root = realpathSync(mkdtempSync(join(tmpdir(), 'reprise-cli-migrate-')));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 const home = join(root, 'home');
 const small = join(root, 'small');
+
+/** What a person is told to run, as a shell takes it. */
+function run(said: string): void {
+  const command = /To take along: (.*)/.exec(said)?.[1] ?? 'false';
+  execFileSync('sh', ['-c', command], { cwd: root });
+}
 
 beforeAll(async () => {
   await using store = await openStore({ kind: 'jsonl', home, durability: 'os' });
@@ -60,6 +76,33 @@ describe('reprise migrate', () => {
       (JSON.parse(text) as { data: { id: string }[] }).data.sort((a, b) => (a.id < b.id ? -1 : 1));
     expect(shas(back.stdout)).toEqual(shas(there.stdout));
     expect(shas(back.stdout).length).toBeGreaterThan(2);
+  });
+
+  test('names the files of agents, which no store has, with a command that takes them along', async () => {
+    const from = join(root, "it's home");
+    const to = join(root, 'to');
+    {
+      await using store = await openStore({ kind: 'jsonl', home: from, durability: 'os' });
+      await store.create({ id: 'own', key: 'agent:main:main' });
+    }
+    for (const agent of ['empty', 'main', 'work'])
+      mkdirSync(join(from, 'agents', agent, 'workspace'), { recursive: true });
+    for (const agent of ['main', 'work'])
+      writeFileSync(join(from, 'agents', agent, 'workspace', 'notes.txt'), `of ${agent}`);
+    const inPlace = await runBeside(['migrate', '--home', from, '--to', 'sqlite', '--dry-run', '--json']);
+    expect(JSON.parse(inPlace.stdout)).toMatchObject({ workspaces: [] });
+
+    const moved = await runBeside(['migrate', '--home', from, '--to', `sqlite:${to}`]);
+    expect([moved.status, moved.stderr]).toEqual([0, expect.stringContaining('Not copied: 2 workspaces')]);
+    run(moved.stderr);
+    const notes = ['main', 'work'].map((agent) => join(to, 'agents', agent, 'workspace', 'notes.txt'));
+    expect(notes.map((file) => readFileSync(file, 'utf8'))).toEqual(['of main', 'of work']);
+    expect(readdirSync(join(to, 'agents'))).not.toContain('empty');
+
+    const kept = await runBeside(['backup', join(root, 'kept.jsonl'), '--home', from]);
+    expect([kept.status, kept.stderr]).toEqual([0, expect.stringContaining('Not copied: 2 workspaces')]);
+    run(kept.stderr);
+    expect(readdirSync(root)).toContain('workspaces.tar');
   });
 
   const newer = join(root, 'newer');

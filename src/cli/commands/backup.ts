@@ -7,22 +7,26 @@ import { type Options, textOption } from '../options.ts';
 import { escapeForTerminal, print, say } from '../print.ts';
 import { Progress } from '../progress.ts';
 import { openPlace, parsePlace, placeOf, switchLines } from '../store-place.ts';
+import { tellWorkspaces, workspacesIn } from '../workspaces.ts';
 import { contents, digestJson, tellDamage } from './migrate.ts';
 
 const DAMAGED_EXIT = 6;
 
 /** `reprise backup <file>`: whoever writes meanwhile is not disturbed. */
 export async function backup(file: string, options: Options): Promise<number> {
-  await using store = await openHomeToRead(options);
+  const home = await homeOf(options);
+  await using store = await openHomeToRead(home);
   using bar = new Progress('reading bytes');
   const { createdAt, bytes, sha256, digest } = await writeBackup(store, file, {
     force: options['force'] === true,
     onProgress: (done, total) => bar.show(done, Math.max(done, total)),
   });
-  if (options['json'] === true) printJson({ file, createdAt, fileBytes: bytes, sha256 }, digest);
+  const workspaces = workspacesIn(home.path);
+  if (options['json'] === true) printJson({ file, createdAt, fileBytes: bytes, sha256, workspaces }, digest);
   else {
     print(`${escapeForTerminal(file)}: ${contents(digest)}`);
     say(`Bring it back with: reprise backup restore ${escapeForTerminal(file)} --home <empty folder>`);
+    tellWorkspaces(home.path, workspaces, undefined);
   }
   return tellDamage(digest) ? DAMAGED_EXIT : 0;
 }

@@ -4,11 +4,12 @@ import { assertAtRest, assertMayBegin, migrateStore } from '../../interop/transf
 import { digestRecords, recordsOf, type StoreDigest } from '../../interop/transfer/store-digest.ts';
 import type { Store } from '../../store/store.ts';
 import type { TransferState } from '../../store/transfer.ts';
-import { homeOf } from '../home.ts';
+import { type Home, homeOf } from '../home.ts';
 import { type Options, textOption } from '../options.ts';
 import { escapeForTerminal, print, say } from '../print.ts';
 import { Progress } from '../progress.ts';
 import { openIfThere, openPlace, parsePlace, placeOf, type StorePlace, switchLines } from '../store-place.ts';
+import { tellWorkspaces, workspacesIn } from '../workspaces.ts';
 
 /** As `verify` answers: something is not what it should be. */
 const DAMAGED_EXIT = 6;
@@ -29,13 +30,16 @@ export async function migrate(options: Options): Promise<number> {
       details: { next: 'Name another kind or folder with --to.' },
     });
   await using left = await openSource(source);
+  const fromHome = folderOf(source, home);
+  const toHome = folderOf(target, home);
+  const workspaces = fromHome === toHome ? [] : workspacesIn(fromHome);
   const run = `migration of ${source.name}`;
   if (options['dryRun'] === true)
-    return await planOnly(left, { source, target, run, json: options['json'] === true });
+    return await planOnly(left, { source, target, run, json: options['json'] === true, workspaces });
   await using right = await openPlace(target, { readOnly: false });
   const report = await migrateWithBar(left, right, run);
   const { status, digest, differences } = report;
-  if (options['json'] === true) printJson({ status, source, target, digest, differences });
+  if (options['json'] === true) printJson({ status, source, target, digest, differences, workspaces });
   else if (status === 'differs')
     say(`The copy in ${target.name} differs from its source and is not to be used:`);
   else {
@@ -43,10 +47,16 @@ export async function migrate(options: Options): Promise<number> {
       status === 'before' ? 'was copied before and is unchanged' : 'is copied, every checksum is equal';
     print(`${source.name} ${what}: ${contents(digest)}`);
     print(switchLines(target));
+    tellWorkspaces(fromHome, workspaces, toHome);
     print('The old store is as it was. What is written to it from now on is not in the new one.');
   }
   for (const difference of differences) say(escapeForTerminal(`  ${difference}`));
   return status === 'differs' || tellDamage(digest) ? DAMAGED_EXIT : 0;
+}
+
+/** Where agents have their files: beside a store that lives in a folder, in the home of one that does not. */
+function folderOf(place: StorePlace, { path }: Home): string {
+  return place.kind === 'postgres' ? path : place.home;
 }
 
 async function openSource(source: StorePlace): Promise<Store> {
@@ -76,10 +86,11 @@ interface Plan {
   readonly target: StorePlace;
   readonly run: string;
   readonly json: boolean;
+  readonly workspaces: readonly string[];
 }
 
 /** Reads everything, so that what would go wrong is known before. */
-async function planOnly(left: Store, { source, target, run, json }: Plan): Promise<number> {
+async function planOnly(left: Store, { source, target, run, json, workspaces }: Plan): Promise<number> {
   await assertAtRest(left);
   await using right = await openIfThere(target);
   const state: TransferState = (await right?.transfer.state()) ?? { empty: true };
@@ -88,7 +99,7 @@ async function planOnly(left: Store, { source, target, run, json }: Plan): Promi
   using bar = new Progress('reading bytes');
   const { bytes: total } = await left.stats();
   const digest = await digestRecords(recordsOf(left), (done) => bar.show(done, Math.max(done, total)));
-  if (json) printJson({ status: 'planned', source, target, digest, differences: [] });
+  if (json) printJson({ status: 'planned', source, target, digest, differences: [], workspaces });
   else {
     const how = isFinished
       ? 'was copied before'
@@ -140,10 +151,19 @@ interface MigrateAnswer {
   readonly target: StorePlace;
   readonly digest: StoreDigest;
   readonly differences: readonly string[];
+  /** That were not copied. */
+  readonly workspaces: readonly string[];
 }
 
-function printJson({ status, source, target, digest, differences }: MigrateAnswer): void {
+function printJson({ status, source, target, digest, differences, workspaces }: MigrateAnswer): void {
   const data = [...digest.sessions].map(([id, { sha256 }]) => ({ id, sha256 }));
-  const answer = { status, source: source.name, target: target.name, ...digestJson(digest), differences };
+  const answer = {
+    status,
+    source: source.name,
+    target: target.name,
+    ...digestJson(digest),
+    differences,
+    workspaces,
+  };
   print(JSON.stringify({ data, hasMore: false, lastId: data.at(-1)?.id ?? null, ...answer }, null, 2));
 }
