@@ -36,7 +36,7 @@ export async function main(argv: readonly string[]): Promise<void> {
     });
   }
   const program = createBare();
-  const words = withDefaultCommand(program, argv);
+  const words = withDefaultCommand(program, withHelpOption(argv));
   addCommands(program, commandIn(program, words.slice(2)));
   try {
     await program.parseAsync(words);
@@ -168,6 +168,12 @@ function commandIn(program: Command, words: readonly string[]): string | undefin
     if ((known.required || known.optional) && !word.includes('=')) at++;
   }
   return undefined;
+}
+
+/** `reprise help`, `reprise help ls`: as many other commands are asked. */
+function withHelpOption(argv: readonly string[]): readonly string[] {
+  const [node = '', script = '', first, ...asked] = argv;
+  return first === 'help' ? [node, script, ...asked, '--help'] : argv;
 }
 
 /** Options without a command are those of the chat: `reprise`, `reprise -c`, `reprise --home here`. */

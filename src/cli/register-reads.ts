@@ -22,6 +22,7 @@ export function registerReads(program: Command): void {
     .option('--sort <by>', 'time, messages or tokens: the newest or the most first')
     .option('-r, --reverse', 'the oldest or the least first')
     .option(LIMIT, 'at most so many', '50')
+    .option('--after <id>', 'what follows this one: the lastId of the page before')
     .action(async (text: string | undefined, options: Options) =>
       (await import('./commands/ls.ts')).ls(text, options),
     );

@@ -29,6 +29,12 @@ export interface UndoAnswer {
   readonly session: SessionView;
 }
 
+export interface RedoAnswer {
+  readonly redone: 'turn' | 'compaction' | 'reset' | null;
+  readonly sessionId?: string;
+  readonly session: SessionView;
+}
+
 export interface PinsAnswer {
   readonly pins: readonly { readonly entryId: string; readonly text: string }[];
 }

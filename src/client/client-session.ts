@@ -11,6 +11,7 @@ import type {
   ContextAnswer,
   ExplainAnswer,
   PinsAnswer,
+  RedoAnswer,
   TotalsAnswer,
   UndoAnswer,
 } from './answers.ts';
@@ -115,7 +116,7 @@ export class ClientSession {
     return this.#post('undo', body, options);
   }
 
-  redo(options: CallOptions = {}): Promise<UndoAnswer> {
+  redo(options: CallOptions = {}): Promise<RedoAnswer> {
     return this.#post('redo', {}, options);
   }
 

@@ -173,6 +173,7 @@ export type {
   ConversationPage,
   ExplainAnswer,
   PinsAnswer,
+  RedoAnswer,
   SearchAnswer,
   SearchHit,
   StatsAnswer,

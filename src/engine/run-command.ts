@@ -70,8 +70,13 @@ export async function runCommand({ name, args }: Command, context: CommandContex
 
 function notHere({ name, scope, surfaces }: CommandRow, surface: Surface): RepriseError | undefined {
   if (surfaces.includes(surface)) return undefined;
-  const why = scope === 'owner' ? 'is for the owner of these sessions' : 'does not work';
-  return new RepriseError('FORBIDDEN', `/${name} ${why}, not here`, {
+  const isTyped = surfaces.every((one) => one === 'repl');
+  const whose = isTyped
+    ? 'a chat in a terminal'
+    : scope === 'owner'
+      ? 'the owner of these sessions'
+      : 'elsewhere';
+  return new RepriseError('FORBIDDEN', `/${name} is for ${whose}, not for here`, {
     details: { next: '/help lists what works here.' },
   });
 }

@@ -86,6 +86,12 @@ export const undoAnswer: z.ZodType = z.object({
   session: sessionSchema,
 });
 
+export const redoAnswer: z.ZodType = z.object({
+  redone: z.enum(['turn', 'compaction', 'reset']).nullable(),
+  sessionId: z.string().optional(),
+  session: sessionSchema,
+});
+
 export interface PinBody {
   readonly entryId: string;
 }

@@ -44,6 +44,8 @@ test('undo takes the last turn back and redo brings it again', { timeout }, () =
   expect(JSON.parse(run('undo', 'my name is', '--json').stdout)).toEqual({ undone: 'turn' });
   expect(run('show', 'my name is').stdout).not.toContain('your name is Ada');
   // Which session it was: a number of the list means another one after each change.
+  expect(JSON.parse(run('redo', 'my name is', '--json').stdout)).toEqual({ redone: 'turn' });
+  run('undo', 'my name is');
   expect(run('redo', 'my name is').stderr).toContain('Brought back the last turn of "my name is Ada" (');
   expect(run('show', 'my name is').stdout).toContain('your name is Ada');
   expect(run('stop', 'my name is').stderr).toContain('Nothing is running');

@@ -61,6 +61,20 @@ describe('ls', () => {
     expect(run('ls', '--all').stdout).toContain('Plan the garden (archived)');
   });
 
+  test('--after gives what follows a page, until nothing does', { timeout }, () => {
+    const all = json('ls').data.map(({ id }) => id);
+    const first = json('ls', '-n', '2');
+    const rest = json('ls', '--after', String(first.lastId));
+    expect([...first.data, ...rest.data].map(({ id }) => id)).toEqual(all);
+    expect([first.hasMore, rest.hasMore]).toEqual([true, false]);
+    expect(json('ls', '--after', String(all.at(-1))).data).toEqual([]);
+    expect(run('ls', '-n', '2').stderr).toContain(`--after ${first.lastId}`);
+    expect(run('ls', '--after', 'nobody')).toMatchObject({
+      status: 4,
+      stderr: expect.stringMatching(/no session nobody in this list[^\n]*\n[^\n]*lastId/),
+    });
+  });
+
   test('numbers are places in the whole list, whatever the filter, and pass over archived ones', {
     timeout,
   }, () => {
@@ -223,6 +237,8 @@ test('an unknown command names a close one; every error is one line of cause and
 
 test('--help fits a screen, examples first, for all commands and for each', { timeout }, () => {
   const { stdout } = reprise(['--help']);
+  expect(reprise(['help'])).toMatchObject({ status: 0, stdout });
+  expect(reprise(['help', 'ls'])).toMatchObject({ status: 0, stdout: reprise(['ls', '--help']).stdout });
   expect(stdout).toMatch(/^Examples:/);
   const commands = [...stdout.matchAll(/^ {2}([a-z]+) {2}/gm)]
     .map(([, name]) => name ?? '')

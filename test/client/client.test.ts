@@ -214,7 +214,7 @@ describe('the client', () => {
     expect((await session.compact({ dryRun: true })).preview).toBeDefined();
     expect((await session.fork()).session.parentId).toBe(sessionId);
     expect((await session.undo()).undone).toBe('turn');
-    expect((await session.redo()).undone).toBe('turn');
+    expect((await session.redo()).redone).toBe('turn');
     expect((await session.command('/status')).name).toBe('status');
     expect((await session.stop()).stopped).toBe(false);
     expect((await client.agents()).data.map(({ id }) => id)).toEqual(['main']);

@@ -1,5 +1,5 @@
 import { mkdtemp, readFile, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Reprise } from '../../src/engine/reprise.ts';
@@ -9,7 +9,7 @@ import { clientOf } from '../../src/server/auth.ts';
 import type { ServerConfig } from '../../src/server/context.ts';
 import { type Served, serve } from '../../src/server/serve.ts';
 import { openMemoryStore } from '../../src/store/memory/open.ts';
-import { raw, startServer, TOKEN } from '../support/http.ts';
+import { type Answer, startServer, TOKEN } from '../support/http.ts';
 
 const silent = { info: () => {}, warn: () => {}, error: () => {} };
 const FILLED: Readonly<Record<string, string>> = {
@@ -103,12 +103,16 @@ describe('the token', () => {
     expect(clientOf('::ffff:127.0.0.1')).toBe(clientOf('127.0.0.1'));
     expect(clientOf('2001:db8::1')).toBe(clientOf('2001:db8:0:0:ffff::2'));
     expect(clientOf('2001:db8::1')).not.toBe(clientOf('2001:db8:0:1::1'));
-    // Through the other stack as well: one bucket.
-    const mapped = await raw(
-      server.port,
-      `GET /api/agents HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer wrong-wrong-wrong-wrong\r\nConnection: close\r\n\r\n`,
+    const from = (host: string, token: string | null): Promise<Answer> =>
+      server.ask('/api/agents', { host, token, headers: { Host: 'localhost', ...(token === null && bad) } });
+    const hasStack = Object.values(networkInterfaces()).some((all) =>
+      all?.some(({ address }) => address === '::1'),
     );
-    expect(mapped).toMatch(/^HTTP\/1\.1 429 /);
+    if (!hasStack) return;
+    // A socket of the other stack to the same address: one bucket. Another address is another client.
+    expect((await from('::ffff:127.0.0.1', null)).status).toBe(429);
+    expect((await from('::1', null)).status).toBe(401);
+    expect((await from('::1', TOKEN)).status).toBe(200);
   });
 
   test('whoever sends none at all is not counted as guessing', async () => {

@@ -76,7 +76,7 @@ describe('what was left can be gone on with', () => {
     expect(await texts()).toEqual(['/slash', 'second']);
     await session.branch(old?.id ?? '');
     expect(await texts()).toEqual(['/slash', 'first']);
-    expect((await session.redo()).undone).toBe('turn');
+    expect((await session.redo()).redone).toBe('turn');
     expect(await texts()).toEqual(['/slash', 'second']);
     await expect(session.branch('nothing')).rejects.toMatchObject({ code: 'NOT_FOUND' });
     await talk(at, 'more');
@@ -110,7 +110,7 @@ describe('what was left can be gone on with', () => {
     expect((await firstOf('one')).branches).toEqual(branches);
     await session.branch(uno, { place: 'end' });
     expect(await texts()).toEqual(['uno', 'c']);
-    expect((await session.redo()).undone).toBe('turn');
+    expect((await session.redo()).redone).toBe('turn');
     expect(await texts()).toEqual(['one', 'a', 'two', 'b']);
     // The first row of a page knows its branches too, though what it hangs on is on another page.
     const two = await firstOf('two');

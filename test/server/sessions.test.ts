@@ -110,7 +110,7 @@ describe('a history over HTTP', () => {
     expect((await server.ask(path)).json.data.some((row) => row['compacted'] === true)).toBe(false);
     expect((await server.ask(`${path}/undo`, { method: 'POST' })).json).toMatchObject({ undone: 'turn' });
     expect((await server.ask(path)).json.data.some((row) => row['text'] === 'last words')).toBe(false);
-    expect((await server.ask(`${path}/redo`, { method: 'POST' })).json).toMatchObject({ undone: 'turn' });
+    expect((await server.ask(`${path}/redo`, { method: 'POST' })).json).toMatchObject({ redone: 'turn' });
     expect((await server.ask(path)).json.data.some((row) => row['text'] === 'last words')).toBe(true);
     await server.ask(`${path}/undo`, { method: 'POST' });
     await talk(server.reprise, ['other words']);
@@ -311,7 +311,12 @@ describe('sessions over HTTP', () => {
     const last = await server.ask(`${path}/explain/last`);
     expect(last.json).toMatchObject({ status: 'done', calls: [{ verified: true }] });
     expect((await server.ask(`${path}/explain/${String(last.json['turnId'])}`)).json).toEqual(last.json);
-    expect((await server.ask(`${path}/explain/nope`)).status).toBe(404);
+    const { turnCount } = (await server.ask(path)).json.session;
+    expect((await server.ask(`${path}/explain/${String(turnCount)}`)).json).toEqual(last.json);
+    expect(await server.ask(`${path}/explain/nope`)).toMatchObject({
+      status: 404,
+      json: { details: { next: expect.stringContaining('counted from 1') } },
+    });
     const command = (text: string, confirm?: boolean) =>
       server.ask(`${path}/command`, {
         method: 'POST',
@@ -321,7 +326,10 @@ describe('sessions over HTTP', () => {
     expect((await server.ask(path)).json.session).toMatchObject({ label: 'plans' });
     expect(await command('/nonsense')).toMatchObject({ status: 404 });
     expect(await command('hello')).toMatchObject({ status: 400 });
-    expect(await command('/quit')).toMatchObject({ status: 403 });
+    expect(await command('/quit')).toMatchObject({
+      status: 403,
+      json: { error: expect.stringContaining('/quit is for a chat in a terminal') },
+    });
     expect((await command('/delete')).status).toBe(400);
     expect((await server.ask(path)).json.session).toMatchObject({ status: 'open' });
     expect((await command('/delete', true)).status).toBe(200);

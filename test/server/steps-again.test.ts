@@ -229,7 +229,7 @@ describe('a reset that is asked for again at another server', () => {
     expect(undone.json).toMatchObject({ undone: 'reset', sessionId: id });
     expect(saidOf(await post(two, fresh, 'undo', {}, 'back'))).toEqual(saidOf(undone));
     const redone = await post(one, id, 'redo', {}, 'forth');
-    expect(redone.json).toMatchObject({ undone: 'reset', sessionId: fresh });
+    expect(redone.json).toMatchObject({ redone: 'reset', sessionId: fresh });
     await (await two.reprise.session({ id: fresh })).send('in between').result;
     const [old, now] = [await lines(store, id), await lines(store, fresh)];
     expect(saidOf(await post(two, fresh, 'undo', {}, 'back'))).toEqual(saidOf(undone));

@@ -43,6 +43,8 @@ export interface Ask {
   readonly token?: string | null;
   /** Unset: a connection of its own, closed with the answer. */
   readonly agent?: Agent;
+  /** Where the server is reached; unset: 127.0.0.1. */
+  readonly host?: string;
 }
 
 export interface TestServer extends AsyncDisposable {
@@ -98,13 +100,13 @@ export async function startServer(
 export function ask(
   port: number,
   path: string,
-  { method = 'GET', headers = {}, body, token = TOKEN, agent }: Ask = {},
+  { method = 'GET', headers = {}, body, token = TOKEN, agent, host = '127.0.0.1' }: Ask = {},
 ): Promise<Answer> {
   const text = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body);
   return new Promise((resolve, reject) => {
     const request = httpRequest(
       {
-        host: '127.0.0.1',
+        host,
         port,
         path,
         method,

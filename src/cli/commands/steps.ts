@@ -91,11 +91,21 @@ export async function redo(ref: string, options: Options): Promise<void> {
   tellStep(options, record, await session.redo(), 'Brought back', 'redo');
 }
 
-function tellStep(options: Options, session: Named, result: UndoResult, done: string, verb: string): void {
-  const { undone, sessionId } = result;
+function tellStep(
+  options: Options,
+  session: Named,
+  { undone, sessionId }: UndoResult,
+  done: string,
+  verb: 'undo' | 'redo',
+): void {
   const now = sessionId === undefined ? '' : ` Its key stands for ${sessionId} now.`;
   const text = undone === null ? `Nothing to ${verb} in` : `${done} the last ${undone} of`;
-  tell(options, result, `${text} ${named(session)}.${now}`);
+  const result = verb === 'undo' ? { undone } : { redone: undone };
+  tell(
+    options,
+    { ...result, ...(sessionId !== undefined && { sessionId }) },
+    `${text} ${named(session)}.${now}`,
+  );
 }
 
 /** `reprise stop <ref>` */

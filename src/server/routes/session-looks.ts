@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { turnNamed } from '../../engine/commands/report.ts';
 import { readHistory, wholeParts } from '../../engine/read-history.ts';
 import { followEventSchema } from '../../protocol/follow.ts';
 import { agentIdSchema, type SessionParams, sessionIdSchema, sessionParams } from '../../protocol/ids.ts';
@@ -24,7 +25,11 @@ import { openFollow } from '../sse/open-stream.ts';
 const explainParams: z.ZodType<ExplainParams> = z.object({
   agentId: agentIdSchema,
   sessionId: sessionIdSchema,
-  turnId: z.string().min(1).max(256).meta({ description: 'A turn id, or last' }),
+  turnId: z
+    .string()
+    .min(1)
+    .max(256)
+    .meta({ description: 'A turn id or the start of one, last, or a number: turns are counted from 1' }),
 });
 
 const blobParams: z.ZodType<BlobParams> = z.object({
@@ -144,7 +149,8 @@ export function registerSessionLooks(app: ServerApp, context: ServerContext): vo
     answer: { schema: explainAnswer, description: 'The calls of the turn with their requests' },
     run: async ({ params: { turnId, ...params }, c }) => {
       const session = await findSession(context, params);
-      return c.json((await session.explain(turnId === 'last' ? undefined : turnId)) as unknown as object);
+      const named = await turnNamed(session, turnId === 'last' ? '' : turnId);
+      return c.json((await session.explain(named)) as unknown as object);
     },
   });
 }

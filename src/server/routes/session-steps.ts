@@ -12,6 +12,7 @@ import {
   NO_BODY,
   pinBody,
   pinsAnswer,
+  redoAnswer,
   undoAnswer,
   undoBody,
 } from '../../protocol/steps.ts';
@@ -99,8 +100,11 @@ export function registerSessionSteps(app: ServerApp, context: ServerContext): vo
     'redo',
     'Brings back what undo took',
     NO_BODY,
-    { schema: undoAnswer, description: 'What came back; null: nothing' },
-    async (session, _body, c) => afterStep(session, await session.redo(keyOf(c))),
+    { schema: redoAnswer, description: 'What came back; null: nothing' },
+    async (session, _body, c) => {
+      const { undone: redone, ...rest } = await session.redo(keyOf(c));
+      return afterStep(session, { redone, ...rest });
+    },
   );
   const pins = { schema: pinsAnswer, description: 'What is pinned now' };
   type PinWork = (
