@@ -222,6 +222,26 @@ describe.each(['jsonl', 'sqlite'] as const)('%s: a storage thread dies', (kind) 
     await opened[Symbol.asyncDispose]();
   });
 
+  test('the last one dies as soon as it is ready: what was complete is read all the same', async () => {
+    await using opened = await open(kind);
+    const { store } = opened;
+    const { id } = await store.create({ key: 'agent:main:main' });
+    await complete(opened);
+    // Whoever is busy while the next ones live hears of their beginning and their end at once.
+    const gate = new Int32Array(new SharedArrayBuffer(4));
+    const dieAtOnce = (worker: Worker): void => {
+      worker.postMessage(null);
+      Atomics.wait(gate, 0, 0, 400);
+    };
+    process.on('worker', dieAtOnce);
+    onTestFinished(() => void process.off('worker', dieAtOnce));
+    await crash(opened.thread('writer'));
+    const isGivenUp = async (): Promise<boolean> =>
+      /died 5 times/.test((await failureOf(store.append(id, [user('too late')]))).message);
+    await until('it to be given up', isGivenUp);
+    expect(await store.get(id)).toMatchObject({ id, lastSeq: 1 });
+  });
+
   test('while the store is closing: closing ends', async () => {
     const opened = await open(kind);
     const { id } = await opened.store.create({ key: 'agent:main:main' });

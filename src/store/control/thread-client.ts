@@ -193,7 +193,10 @@ export class ThreadClient {
 
   #restart(): void {
     this.#start().then(
-      () => this.#options.onRestart(true),
+      () => {
+        // One that was ready and died is told of in one moment, its end first: it was the last, and stays so.
+        if (this.#closed === undefined) this.#options.onRestart(true);
+      },
       () => {
         // Told to everybody who asked. Leases want to be kept even while nobody asks, so it is tried again.
         const again = (): void => {
