@@ -10,6 +10,7 @@ export const EN_LATER = {
   tokenWrong: 'This token is not the one of this server.',
   tokenGone: 'The token has changed. What you were writing is kept.',
   noSessions: 'No sessions yet. Those of other tools are brought in at a terminal:',
+  printPart: 'Only what was loaded is printed here; reprise export writes all of it.',
   recallLine: '{} of {} exact facts are in the summary',
   recallMissing: 'Only in the originals: {}',
   noMatch: 'Nothing fits these filters',

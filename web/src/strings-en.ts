@@ -80,7 +80,6 @@ export const EN = {
   chats: 'Chats',
   stats: 'Statistics',
   notHere: 'This message is on another branch of the conversation.',
-  printPart: 'Only what was loaded is printed here; reprise export writes all of it.',
   replied: 'Answer: {}',
   replying: 'Answering',
   inOut: '{} tokens in · {} out',

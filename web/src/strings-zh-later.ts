@@ -12,6 +12,7 @@ export const ZH_LATER: LaterWords = {
   tokenWrong: '令牌不正确。',
   tokenGone: '令牌已更换，您正在写的内容已保留。',
   noSessions: '还没有会话。可在终端导入其他工具的会话：',
+  printPart: '此处只打印已加载的部分；用 reprise export 可导出全部。',
   recallLine: '摘要保留了 {} / {} 个确切事实',
   recallMissing: '仅在原文中：{}',
   noMatch: '没有符合条件的会话',

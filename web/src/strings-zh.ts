@@ -81,7 +81,6 @@ export const ZH: FirstWords = {
   chats: '全部聊天',
   stats: '统计',
   notHere: '此消息在对话的另一个分支上。',
-  printPart: '此处只打印已加载的部分；用 reprise export 可导出全部。',
   replied: '回答：{}',
   replying: '正在回答',
   inOut: '输入 {} · 输出 {} 词元',
