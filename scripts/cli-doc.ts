@@ -16,7 +16,8 @@ export function cliPage(): string {
   ]);
   return `# The command line
 
-\`reprise\` alone chats, \`reprise help <command>\` says what one does. stdout is data, stderr is talk. \`--json\` on every read prints \`{data, hasMore, lastId}\`, streams print JSON
+\`reprise\` alone chats; \`--help\` behind a command, or the word help before it, says what it does. stdout is data, stderr is talk.
+\`--json\` on every read prints \`{data, hasMore, lastId}\`, streams print JSON
 lines. \`NO_COLOR\` and \`FORCE_COLOR\` are respected; what is no terminal gets no colours, bars or questions.
 
 \`-p --json\` prints one object, \`{sessionId, sessionKey, model, turnId, text, usage}\` (\`model\` is null where another process ran the
