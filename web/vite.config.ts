@@ -32,11 +32,7 @@ const lighter: Plugin = {
 
 /** What reading and writing do not need, by what it is asked for with. */
 const LATER =
-<<<<<<< HEAD
-  /marked|highlight|strings-zh|strings-en-later|sign-in|src\/keys\.ts|facet-form|facet-fields|dialog\.tsx|all-dialogs|snippet|branches\.ts|chat\/steps\.ts|steps-door|part-name|menu-entries|menu-icons|pictures|channel-choices|context-panel|recall-report|member-sessions|nothing-here|banners|own-words|src\/chats\/|src\/stats\//;
-=======
-  /marked|highlight|strings-zh|strings-en-later|sign-in|src\/keys\.ts|facet-form|dialog\.tsx|all-dialogs|snippet|branches\.ts|chat\/steps\.ts|steps-door|part-name|menu-entries|attachments|slash-menu|menu-icons|pictures|channel-choices|context-panel|recall-report|member-sessions|nothing-here|src\/chats\/|src\/stats\//;
->>>>>>> f125cde (The first load stays below its bound: what a slash offers and images that wait come when they are asked for)
+  /marked|highlight|strings-zh|strings-en-later|sign-in|src\/keys\.ts|facet-form|facet-fields|dialog\.tsx|all-dialogs|snippet|branches\.ts|chat\/steps\.ts|steps-door|part-name|menu-entries|attachments|slash-menu|menu-icons|pictures|channel-choices|context-panel|recall-report|member-sessions|nothing-here|banners|own-words|src\/chats\/|src\/stats\//;
 
 const config: UserConfig = defineConfig({
   root: at('.'),

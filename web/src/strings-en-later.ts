@@ -132,5 +132,4 @@ export const EN_LATER = {
   inTrash: 'This session is in the trash. It can be read and brought back.',
   damaged: 'This session is damaged and read-only.',
   repair: 'Go on with what can be read',
-  image: 'image',
 } as const;

@@ -132,5 +132,4 @@ export const ZH_LATER: LaterWords = {
   inTrash: '此会话在回收站中，可读取和恢复。',
   damaged: '此会话已损坏，只读。',
   repair: '用可读部分继续',
-  image: '图片',
 };
