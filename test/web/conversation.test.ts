@@ -102,6 +102,41 @@ test('a message that was stored before its turn is told is shown once while its 
   session.close();
 });
 
+test('what is said in place of another is shown there when its turn has come: what waits before it is answered where it was said', async () => {
+  await using at = await openServer(scripted(['one', 'two']));
+  await (await at.chat({ message: 'first', sessionId: 's' })).text();
+  const begins = gate();
+  using _held = { [Symbol.dispose]: () => begins.open() };
+  standOn(at, async ({ pathname }, send) => {
+    const response = await send();
+    if (!pathname.endsWith('/chat')) return response;
+    const frames = new TransformStream<string, string>({
+      async transform(text, out) {
+        for (const frame of text.split(/(?<=\n\n)/)) {
+          if (frame.includes('turn_start')) await begins.opened;
+          out.enqueue(frame);
+        }
+      },
+    });
+    const body = response.body?.pipeThrough(new TextDecoderStream()).pipeThrough(frames);
+    return new Response(body?.pipeThrough(new TextEncoderStream()) ?? null, response);
+  });
+  const session = new Conversation('main', 's');
+  await session.open();
+  const { pending, history } = session;
+  const states = (): string[] => pending.value.map(({ state }) => state);
+  const shown = (): string[] =>
+    history.rows.value.filter(({ role }) => /user|assistant/.test(role)).map(({ text }) => text);
+  const [{ id: before = '' } = {}] = history.rows.value.filter(({ role }) => role === 'user');
+  session.sendInstead({ before, text: 'in other words' });
+  await expect.poll(states).toEqual(['running']);
+  expect(shown()).toEqual(['first', 'one']);
+  begins.open();
+  await expect.poll(states).toEqual([]);
+  expect(shown()).toEqual(['in other words', 'two']);
+  session.close();
+});
+
 test.each([
   ['before it is told that there was no session', true],
   ['after it', false],

@@ -293,9 +293,6 @@ export class Conversation {
     if (event.type === 'session' && key !== undefined) {
       const { inboxId } = event;
       this.#state.value = 'ready';
-      const { before, state } = this.#pending.value.find((one) => one.key === key) ?? {};
-      // Once: a stream that goes on after a break begins anew.
-      if (before !== undefined && state === 'sending') this.history.cutBefore(before);
       this.#change(key, { state: 'running', ...(inboxId !== undefined && { inboxId }) });
     } else if (event.type === 'queued') {
       if (key !== undefined) this.#change(key, { state: 'waiting' });
@@ -305,11 +302,20 @@ export class Conversation {
       const isNext = event.turnId !== this.#ear.turn?.turnId;
       if (isNext && this.#pending.value.some((one) => one.key === key && one.state === 'waiting'))
         this.history.cutUnended();
+      this.#goToPlace(key);
       this.#change(key, { state: 'running' });
       this.#queued.value = this.#waitingCount();
     }
     this.#heard.push({ by, event });
     if (this.#heard.length === 1) nextFrame(() => this.#flush());
+  }
+
+  /** With its turn: what waited before it is answered where it was said. Once: a stream that goes on after a break begins anew. */
+  #goToPlace(key: string): void {
+    const { before, isPlaced } = this.#pending.value.find((one) => one.key === key) ?? {};
+    if (before === undefined || isPlaced) return;
+    this.history.cutBefore(before);
+    this.#change(key, { isPlaced: true });
   }
 
   #change(key: string, change: Partial<Pending>): void {

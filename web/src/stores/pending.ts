@@ -11,6 +11,8 @@ export interface Pending {
   readonly images: readonly Picture[];
   /** The message in whose place it is said. */
   readonly before?: string;
+  /** What that one led to is not shown any more. */
+  readonly isPlaced?: boolean;
   readonly state: 'sending' | 'waiting' | 'running' | 'failed';
   readonly inboxId?: string;
   readonly error?: string;
