@@ -6,14 +6,14 @@ import { fullStore } from '../support/full-store.ts';
 import { HandClock } from '../support/hand-clock.ts';
 import { allEvents, openServer, textOf } from '../support/server.ts';
 
-test.each<[string, ProfileName, number]>([
-  ['before its turn', 'native', 1],
-  ['at its end', 'zeroclaw', 6],
+test.each<[string, ProfileName]>([
+  ['before its turn', 'native'],
+  ['at its end', 'zeroclaw'],
 ])(
-  'a message that waits for room on the disk %s keeps its stream, which ends once, with the answer',
-  async (_name, profile, asked) => {
+  'a message that waits for room on the disk %s keeps its stream, which ends once, with the answer the model was asked for once',
+  async (_name, profile) => {
     const clock = new HandClock();
-    const model = scripted(Array.from({ length: asked }, () => 'hello'));
+    const model = scripted(['hello']);
     const full = fullStore(await openMemoryStore({}), 5);
     // Time goes by faster than the machine works.
     const stuckAfterMs = Number.MAX_SAFE_INTEGER;
@@ -34,6 +34,7 @@ test.each<[string, ProfileName, number]>([
       { type: 'done', text: 'hello' },
     ]);
     expect(textOf(events)).toBe('hello');
+    // Of a second request the script would complain, and so it would of none.
     model.assertDone();
     const turns = async (): Promise<unknown> =>
       (await (await at.request('/metrics')).text()).match(/^reprise_turns_total.*$/gm);
