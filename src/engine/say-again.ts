@@ -14,7 +14,7 @@ import { isSpokenFor, placeOf } from './own-place.ts';
 import { readHistory } from './read-history.ts';
 import type { SessionLane } from './session-lane.ts';
 import type { QueueSettings } from './session-settings.ts';
-import { branchStep, leafBefore, undoStep } from './undo.ts';
+import { branchMove, leafBefore, undoStep } from './undo.ts';
 
 export interface SayAgainOptions {
   /** In other words; unset: the same. Images and notes stay. */
@@ -60,16 +60,16 @@ export async function sayAgain(place: SayAgainPlace, options: SayAgainOptions): 
     // Whoever had the session before may have done it.
     const done = await known();
     if (done !== undefined) return done;
-    const { input, stepBack } = await messageToSay(store, sessionId, before);
+    const { input, stepBack, isHere } = await messageToSay(store, sessionId, before);
     const said = { ...input, ...(text !== undefined && { text }) };
     const message = { ...key, ...inboundOf(place, said, options), sessionId, digest };
-    // The conversation stands there already: nothing is to be taken back.
-    if (stepBack === undefined) return store.inbox.receive(message);
     if (await isSpokenFor(store, sessionId)) {
       // For a turn of its own: it must not join one on the branch it leaves.
       const { body, ...later } = inboundOf({ ...place, queue: { ...queue, mode: 'queue' } }, said, options);
       return store.inbox.receive({ ...message, ...later, body: { ...body, place: placeOf(stepBack) } });
     }
+    // Nothing is to be taken back.
+    if (isHere) return store.inbox.receive(message);
     await store.append(sessionId, [stepBack], { epoch, deliver: [message] });
     return undefined;
   });
@@ -93,7 +93,9 @@ function inboundOf(
 
 interface MessageToSay {
   readonly input: UserInput;
-  readonly stepBack: NewEntry | undefined;
+  readonly stepBack: NewEntry;
+  /** The conversation stands there already. */
+  readonly isHere: boolean;
 }
 
 /** What was said, and the entry that goes back before it. */
@@ -107,13 +109,14 @@ async function messageToSay(
     hydrateBlobs([said], await loadBlobs(store, sessionId, [said]))[0] ?? said;
   if (before === undefined) {
     const { said, own, stepBack } = lastMessage(all);
-    return { input: inputOf(await hydrated(said), own), stepBack };
+    return { input: inputOf(await hydrated(said), own), stepBack, isHere: false };
   }
   const said = all.find(({ id }) => id === before);
   if (said === undefined || roleOf(said) !== 'user')
     throw new RepriseError('NOT_FOUND', `no message ${before} was said here`, { details: { entry: before } });
   // A note that stood before it still does.
-  return { input: inputOf(await hydrated(said)), stepBack: branchStep(all, before, 'before')?.entry };
+  const { entry: stepBack, isHere } = branchMove(all, before, 'before');
+  return { input: inputOf(await hydrated(said)), stepBack, isHere };
 }
 
 interface LastMessage {

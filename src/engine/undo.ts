@@ -70,6 +70,16 @@ export function branchStep(
   entryId: string,
   place: BranchPlace = 'behind',
 ): EntryStep | undefined {
+  const { entry, isHere } = branchMove(all, entryId, place);
+  return isHere ? undefined : { kind: 'turn', entry };
+}
+
+/** The entry that goes to a place of the tree, also where the conversation stands there now and may not later. */
+export function branchMove(
+  all: readonly Entry[],
+  entryId: string,
+  place: BranchPlace,
+): { readonly entry: NewEntry; readonly isHere: boolean } {
   const tree = buildTree(all);
   const at = tree.find(entryId);
   const target = at === undefined ? undefined : all[at];
@@ -77,11 +87,11 @@ export function branchStep(
     throw new RepriseError('NOT_FOUND', `no entry ${entryId} to go on from`, { details: { entry: entryId } });
   const to =
     place === 'end' ? lastStoodBelow(tree, at) : place === 'before' ? (tree.parents[at] ?? ROOT) : at;
-  if (to === tree.leaf) return undefined;
   const left = all[tree.leaf]?.id;
   const data = { ...(left !== undefined && { undoes: left }), branch: true };
   const parentId = all[to]?.id ?? null;
-  return { kind: 'turn', entry: { type: 'custom', customType: 'reprise.leaf', parentId, data } };
+  const entry = { type: 'custom', customType: 'reprise.leaf', parentId, data };
+  return { entry, isHere: to === tree.leaf };
 }
 
 /** Where the conversation stood when it was last on the branch that begins at a position. */

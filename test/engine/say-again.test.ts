@@ -121,6 +121,24 @@ describe.each<[string, ProfileName]>([
       expect(texts(pathEntries(await entriesOf(at.session)))).toEqual(['one', '1', 'two', '2', 'three', '3']);
     });
 
+    test('is said there also where the conversation stood when it was asked for', async () => {
+      const model = scripted(['1', 'the other', 'one, again']);
+      const store = await openMemoryStore({});
+      await using at = await openEngine(model, { store, profile });
+      await at.session.send('one').result;
+      const [before = ''] = (await entriesOf(at.session))
+        .filter(({ message }) => isObject(message) && message['role'] === 'user')
+        .map(({ id }) => id);
+      await at.session.branch(before, { place: 'before' });
+      // Accepted, and nobody has looked at it yet.
+      const { id: sessionId } = at.session;
+      await store.inbox.receive({ sessionKey: KEY, sessionId, source: 'test', body: { text: 'another' } });
+      const { text } = await at.session.sendAgain({ before, text: 'one, in other words' }).result;
+      expect(text).toBe('one, again');
+      expect(texts(pathEntries(await entriesOf(at.session)))).toEqual(['one, in other words', 'one, again']);
+      expect(model.requests.at(-1)?.messages).toHaveLength(1);
+    });
+
     test('goes there once, however often its process dies', async () => {
       const store = await openMemoryStore({});
       const at = await openEngine(scripted(['1', '2']), { store, profile });
