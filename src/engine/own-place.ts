@@ -1,7 +1,9 @@
 import { RepriseError } from '../errors.ts';
 import type { InboxItem, NewEntry, SessionRecord, Store } from '../store/store.ts';
+import { customData, type Entry } from '../transcript/entry.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
 import { isRunning, isWaiting } from './queue.ts';
+import { newestFirst } from './read-history.ts';
 
 /**
  * Somebody's message runs before the next one that is accepted. It was said to the conversation as it is, so nothing is
@@ -18,23 +20,46 @@ export function placeOf({ parentId, data }: NewEntry): JsonObject {
   return { parentId: (parentId ?? null) as string | null, data: rest };
 }
 
-/** Goes to the place of a message that has one, at the beginning of its turn; once, however often that is tried. */
+/**
+ * Goes to the place of a message that has one, at the beginning of its turn; once, however often that is tried, unless
+ * somebody has left it again before the words were there.
+ */
 export async function goToPlace(
   store: Store,
-  { inboxId, sessionId, body }: InboxItem,
-  { leaf }: Pick<SessionRecord, 'leaf'>,
+  item: InboxItem,
+  { leaf, lastSeq }: Pick<SessionRecord, 'leaf' | 'lastSeq'>,
   epoch: number,
 ): Promise<void> {
+  const { inboxId, sessionId, body } = item;
   const { place } = body;
   if (!isObject(place)) return;
   const { parentId, data } = place as { parentId: string | null; data: JsonObject };
   const undoes = leaf === null ? {} : { undoes: leaf };
   const step = { type: 'custom', customType: 'reprise.leaf', parentId, data: { ...undoes, ...data } };
+  const key = stepKey(inboxId);
   try {
-    await store.append(sessionId, [step], { key: `${inboxId}:place`, epoch });
+    const stored = await store.append(sessionId, [step], { key, epoch });
+    if (stored.lastSeq > lastSeq) return;
   } catch (error) {
-    // A first try has done it, from where the conversation stood then.
     const isDone = error instanceof RepriseError && error.code === 'KEY_REUSED';
     if (!isDone) throw error;
   }
+  // A first try has done it, from where the conversation stood then. By the history as it is now this is another step.
+  if (await wasLeft(store, item)) await store.append(sessionId, [step], { key: `${key}:${lastSeq}`, epoch });
+}
+
+function stepKey(inboxId: string): string {
+  return `${inboxId}:place`;
+}
+
+/** Somebody has gone elsewhere since a try of this message went to its place, and its words are not stored. */
+async function wasLeft(store: Store, { inboxId, sessionId }: InboxItem): Promise<boolean> {
+  let isElsewhere = false;
+  for await (const { entry } of newestFirst(store, sessionId)) {
+    const { seal } = entry as Entry;
+    if (seal?.k === inboxId) return false;
+    if (seal?.k?.startsWith(stepKey(inboxId)) === true) return isElsewhere;
+    isElsewhere ||= customData(entry as Entry, 'reprise.leaf') !== undefined;
+  }
+  return isElsewhere;
 }

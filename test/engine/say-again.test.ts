@@ -4,7 +4,7 @@ import { entriesOf as wordsOf } from '../../src/engine/inbound.ts';
 import { goToPlace } from '../../src/engine/own-place.ts';
 import type { ProfileName } from '../../src/engine/profiles.ts';
 import { runCommand } from '../../src/engine/run-command.ts';
-import type { Entry, InboxItem } from '../../src/index.ts';
+import type { Entry, InboxItem, Session } from '../../src/index.ts';
 import type { ScriptedModel } from '../../src/models/scripted/scripted-model.ts';
 import { openMemoryStore } from '../../src/store/memory/open.ts';
 import { contentText } from '../../src/transcript/content.ts';
@@ -139,11 +139,50 @@ describe.each<[string, ProfileName]>([
       expect(model.requests.at(-1)?.messages).toHaveLength(1);
     });
 
+    test.each<[string, (session: Session, last: string) => Promise<unknown>]>([
+      ['took the step back', (session) => session.redo()],
+      ['went elsewhere', (session, last) => session.branch(last)],
+    ])('goes there again where somebody %s before it was said', async (_name, leave) => {
+      const store = await openMemoryStore({});
+      const at = await openEngine(scripted(['1', '2']), { store, profile });
+      await at.session.send('one').result;
+      await at.session.send('two').result;
+      // Nobody here looks at what is accepted from now on.
+      await at.reprise.idle();
+      const { id } = at.session;
+      const inbound = { sessionKey: KEY, sessionId: id, source: 'test' };
+      const place = { parentId: null, data: { branch: true } };
+      await store.inbox.receive({ ...inbound, body: { text: 'one, again', place } });
+      const said = (await entriesOf(at.session)).filter(({ type }) => type === 'message');
+      {
+        await using lease = await store.lease(id);
+        const { epoch } = lease;
+        const item = (await store.inbox.take(id, { epoch })) as InboxItem;
+        await goToPlace(store, item, await store.get(id), epoch);
+      }
+      await leave(at.session, said[1]?.id ?? '');
+      await at.reprise.idle();
+      await using next = await openEngine(scripted(['1, again', 'after']), {
+        store,
+        profile,
+        session: { queue: { mode: 'followup' } },
+      });
+      await next.session.send('and?').result;
+      expect(texts(pathEntries(await entriesOf(next.session)))).toEqual([
+        'one, again',
+        '1, again',
+        'and?',
+        'after',
+      ]);
+    });
+
     test('goes there once, however often its process dies', async () => {
       const store = await openMemoryStore({});
       const at = await openEngine(scripted(['1', '2']), { store, profile });
       await at.session.send('one').result;
       await at.session.send('two').result;
+      // Nobody here looks at what is accepted from now on.
+      await at.reprise.idle();
       const { id } = at.session;
       const [before] = (await entriesOf(at.session)).filter(
         ({ message }) => isObject(message) && message['role'] === 'user',
