@@ -27,6 +27,7 @@ export async function join(
   const { epoch } = lease;
   const item = state === 'running' ? found : await context.store.inbox.take(sessionId, { epoch, inboxId });
   if (item === null) return;
+  if (state !== 'running') turn.took(item);
   const { firstSeq, lastSeq } = await store.append(sessionId, await itemEntries(context, item), {
     key: inboxId,
     epoch,

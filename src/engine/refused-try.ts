@@ -22,17 +22,21 @@ export async function writeKept({ turn, lease }: ItemRun, write: WriteAnswer): P
 
 export async function keep({ context, runner, turn, room }: ItemRun, write: WriteAnswer): Promise<void> {
   const { lastSeq } = await context.store.get(runner.sessionId);
-  room.keep(turn.lead, { write, lastSeq, members: turn.members });
+  room.keep({ write, lastSeq, members: turn.members });
 }
 
 /** A try that was refused is none that ended in a crash, and must not be taken for one by whoever comes next. */
 export async function recount({ context, runner, turn, lease, room }: ItemRun): Promise<void> {
-  const { inboxId } = turn.lead;
-  const attempts = room.triesBefore(turn.lead);
-  try {
-    await context.store.inbox.recount(runner.sessionId, { epoch: lease.epoch, inboxId, attempts });
-  } catch (error) {
-    // No room for that either: it is known here, and said with the next refusal.
-    if (!(error instanceof RepriseError)) throw error;
+  const { epoch } = lease;
+  for (const item of turn.taken) {
+    const attempts = room.triesBefore(item);
+    try {
+      await context.store.inbox.recount(runner.sessionId, { epoch, inboxId: item.inboxId, attempts });
+      room.told(item);
+    } catch (error) {
+      // No room for that either: it is known here, and said with the next refusal.
+      if (!(error instanceof RepriseError)) throw error;
+      room.untold(item);
+    }
   }
 }

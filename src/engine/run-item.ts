@@ -45,7 +45,6 @@ type Company = Pick<NextTurn, 'before' | 'after'>;
 /** From a message that was taken to the end of its row, whatever happens between (I-28). */
 export async function runItem(run: ItemRun, next: Company): Promise<void> {
   const { context, runner, turn, lease, room } = run;
-  const { lead } = turn;
   let isSaid = false;
   let unwritten: WriteAnswer | undefined;
   const on: AnswerNews = {
@@ -70,7 +69,7 @@ export async function runItem(run: ItemRun, next: Company): Promise<void> {
     // tried again, so this is no end for anybody who follows it.
     const full = isSaid || turn.isStopped ? undefined : fullStore(failure);
     if (full !== undefined) {
-      const { attempt, delayMs } = room.refuse(lead);
+      const { attempt, delayMs } = room.refuse(turn.members);
       if (unwritten !== undefined) await keep(run, unwritten);
       await recount(run);
       turn.emit({ type: 'retry', attempt, delayMs, reason: full.message });

@@ -28,6 +28,7 @@ export class RunningTurn implements Disposable {
   readonly signal: AbortSignal;
   readonly #options: RunningTurnOptions;
   readonly #members: InboxItem[];
+  readonly #taken: InboxItem[];
   readonly #controller: AbortController = new AbortController();
   readonly #stuck: StuckTimer;
   #deadline: TimerHandle | undefined;
@@ -39,6 +40,7 @@ export class RunningTurn implements Disposable {
     this.lead = lead;
     this.#options = options;
     this.#members = [lead];
+    this.#taken = [lead];
     this.signal = AbortSignal.any([this.#controller.signal, options.lost]);
     this.#stuck = new StuckTimer({
       clock: options.clock,
@@ -80,6 +82,16 @@ export class RunningTurn implements Disposable {
 
   get members(): readonly InboxItem[] {
     return this.#members;
+  }
+
+  /** Of a message that was taken for this turn: its row counts a try. */
+  took(item: InboxItem): void {
+    this.#taken.push(item);
+  }
+
+  /** Those whose row counts this turn as a try. */
+  get taken(): readonly InboxItem[] {
+    return this.#taken;
   }
 
   /** Its end stands in the history, and its row has been told in the same step. */

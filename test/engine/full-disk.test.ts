@@ -21,8 +21,16 @@ interface Scene {
   readonly inboxId: string;
 }
 
-/** A message said to a disk without room, and somebody who follows it. */
-async function sayTo(store: Store, steps: readonly ScriptedStep[], profile?: ProfileName): Promise<Scene> {
+/**
+ * A message said to a disk without room, and somebody who follows it. With `sooner` it interrupts one that was accepted
+ * before it and has not begun: one turn answers both, and the newer leads it.
+ */
+async function sayTo(
+  store: Store,
+  steps: readonly ScriptedStep[],
+  profile?: ProfileName,
+  sooner?: string,
+): Promise<Scene> {
   const clock = new HandClock();
   const model = scripted(steps);
   const reprise = new Reprise({
@@ -33,8 +41,14 @@ async function sayTo(store: Store, steps: readonly ScriptedStep[], profile?: Pro
     stuckAfterMs: Number.MAX_SAFE_INTEGER,
     compaction: { background: false },
     ...(profile !== undefined && { profile }),
+    ...(sooner !== undefined && { session: { queue: { mode: 'interrupt' } } }),
   });
   const session = await reprise.session(KEY);
+  if (sooner !== undefined) {
+    const inbound = { sessionKey: KEY, sessionId: session.id, source: 'test' };
+    const queue = { mode: 'interrupt', debounceMs: 0, at: clock.now().getTime() };
+    await store.inbox.receive({ ...inbound, body: { text: sooner, queue } });
+  }
   const stream = session.send('keep this');
   const events: TurnEvent[] = [];
   const reading = (async () => {
@@ -163,6 +177,49 @@ describe('a turn that is written at its end, and for which there is no room then
     expect(await said(at)).toEqual(['user: keep this', 'assistant: worth keeping']);
     expect(await at.result).toMatchObject({ value: { text: 'worth keeping' } });
     expect(ends(at.events)).toEqual(['done']);
+    at.model.assertDone();
+  });
+
+  test('keeps the answer to several, whichever of them is taken up next, and waits longer each time', async () => {
+    const full = fullStore(await openMemoryStore({}), 3);
+    const at = await sayTo(full.store, ['to both'], profile, 'this first');
+    await using _ = at.reprise;
+    expect(await untilEnded(at)).toMatchObject({ status: 'done', reply: { text: 'to both' } });
+    expect(delays(at.events)).toEqual([1000, 2000, 4000]);
+    expect(await said(at)).toEqual(['user: this first', 'user: keep this', 'assistant: to both']);
+    expect(await at.result).toMatchObject({ value: { text: 'to both' } });
+    expect(ends(at.events)).toEqual(['done']);
+    at.model.assertDone();
+    expect(await full.store.inbox.pending((await at.reprise.session(KEY)).id)).toEqual([]);
+  });
+
+  test('counts none of its messages as crashed', async () => {
+    const full = fullStore(await openMemoryStore({}), Number.POSITIVE_INFINITY);
+    const at = await sayTo(full.store, ['to both'], profile, 'this first');
+    await using _ = at.reprise;
+    await untilRefused(at, 3);
+    const { id } = await at.reprise.session(KEY);
+    const attempts = async (): Promise<number[]> =>
+      (await full.store.inbox.pending(id)).map((item) => item.attempts);
+    // Another try may be under way.
+    await expect.poll(attempts).toEqual([0, 0]);
+  });
+
+  test('is given up where other processes crashed over it since, as their crashes count', async () => {
+    const full = fullStore(await openMemoryStore({}), 1);
+    const down = new RepriseError('MODEL_FAILED', 'the model is down');
+    const at = await sayTo(full.store, [down], profile);
+    await using _ = at.reprise;
+    // No time goes by: there is no second try yet.
+    await expect.poll(() => delays(at.events)).toHaveLength(1);
+    await at.reprise.idle();
+    const { id } = await at.reprise.session(KEY);
+    for (let crash = 0; crash < 3; crash++) {
+      await using lease = await full.store.lease(id);
+      expect(await full.store.inbox.take(id, { epoch: lease.epoch, orphans: true })).not.toBeNull();
+    }
+    expect(await untilEnded(at)).toMatchObject({ status: 'failed' });
+    expect(await at.result).toMatchObject({ reason: { details: { reason: 'crash-loop' } } });
     at.model.assertDone();
   });
 
