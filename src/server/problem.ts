@@ -11,6 +11,8 @@ type Ctx = Context<ServerEnv>;
 const MAX_ISSUES = 10;
 const ID_FIELDS: ReadonlySet<string> = new Set(['agentId', 'sessionId']);
 const RETRY_SECONDS = 1;
+/** Whoever is refused holds no place of those who are not; behind 413 and 415 more may be on its way than is ever read. */
+const LAST_ON_ITS_CONNECTION: ReadonlySet<number> = new Set([401, 413, 415, 429]);
 
 /** Every error leaves the server here. */
 export function answerProblem({
@@ -22,8 +24,7 @@ export function answerProblem({
     if (error.code === 'INTERNAL')
       logger.error({ requestId: c.get('requestId'), route: c.get('route'), err: error.cause }, 'a bug');
     const headers = headersOf(error, problem.status);
-    // More may be on its way than will ever be read.
-    if (problem.status === 413 || problem.status === 415) headers['Connection'] = 'close';
+    if (LAST_ON_ITS_CONNECTION.has(problem.status)) headers['Connection'] = 'close';
     return c.body(JSON.stringify(problem), { status: problem.status as 400, headers });
   };
 }

@@ -29,6 +29,8 @@ export interface Served {
   close(): Promise<void>;
 }
 
+const SWEEP_MS = 100;
+
 /** A running server. Whoever opened the engine closes it, after this. */
 export async function serve({
   reprise,
@@ -73,8 +75,11 @@ export async function serve({
       const stopped = new Promise<void>((resolve) => server.close(() => resolve()));
       closing.abort();
       server.closeIdleConnections();
+      // What is answered from now on leaves a connection idle that its client would keep.
+      const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
       const cut = setTimeout(() => server.closeAllConnections(), limits.graceMs);
       await stopped;
+      clearInterval(sweep);
       clearTimeout(cut);
       await endWatch();
     },

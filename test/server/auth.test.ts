@@ -1,4 +1,5 @@
 import { mkdtemp, readFile, stat, writeFile } from 'node:fs/promises';
+import { Agent } from 'node:http';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -86,6 +87,19 @@ describe('the token', () => {
     expect(refused).toBeGreaterThan(200);
     expect(bodies.size).toBe(1);
     expect([...bodies].join()).not.toContain(TOKEN);
+  });
+
+  test('a stranger holds no connection: whoever is refused is not kept', async () => {
+    await using server = await startServer({ limits: { requestsPerMinute: 2 } });
+    const agent = new Agent({ keepAlive: true });
+    const kept = async (path: string): Promise<unknown[]> => {
+      const { status, headers } = await server.ask(path, { token: null, agent });
+      return [status, headers.connection];
+    };
+    expect(await kept('/healthz')).toEqual([200, 'keep-alive']);
+    expect(await kept('/api/agents')).toEqual([401, 'close']);
+    expect(await kept('/healthz')).toEqual([429, 'close']);
+    agent.destroy();
   });
 
   test('30 wrong ones from an address in either spelling are told to wait; a good one still works (T78)', async () => {

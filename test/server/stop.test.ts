@@ -109,6 +109,19 @@ test('requests that run when it stops are answered, and no idle connection holds
   await closed;
 });
 
+test('a stream that ends because it stops leaves no connection that holds it up', async () => {
+  const limits = { keepAliveMs: PATIENT_MS, graceMs: PATIENT_MS };
+  await using server = await startServer({ limits });
+  await server.reprise.store.create({ id: 's', key: 'agent:main:session:s' });
+  // `fetch` keeps its connections.
+  const headers = { Authorization: `Bearer ${TOKEN}` };
+  const stream = await fetch(`${server.url}/api/agents/main/sessions/s/follow`, { headers });
+  expect(stream.headers.get('connection')).toBe('keep-alive');
+  const closed = server.close();
+  expect(await stream.text()).toContain('"type":"session"');
+  await closed;
+});
+
 describe('reprise serve', () => {
   test('prints one line when it is ready, takes REPRISE_TOKEN, and ends with 0 when told to', async () => {
     const server = await start([], { REPRISE_TOKEN: 'given-by-the-environment' });
