@@ -6,12 +6,21 @@ import { shellWord } from './shell-word.ts';
 
 /** The folders of agents' files in a home, those that hold something: they are in no store, and in no copy of one. */
 export function workspacesIn(home: string): readonly string[] {
-  const agents = join(home, 'agents');
-  if (!existsSync(agents)) return [];
-  return readdirSync(agents)
-    .sort()
-    .map((agent) => join('agents', agent, 'workspace'))
-    .filter((folder) => existsSync(join(home, folder)) && readdirSync(join(home, folder)).length > 0);
+  const folders = namesIn(join(home, 'agents'))
+    ?.toSorted()
+    .map((agent) => join('agents', agent, 'workspace'));
+  return (folders ?? ['agents']).filter(
+    (folder) => existsSync(join(home, folder)) && namesIn(join(home, folder))?.length !== 0,
+  );
+}
+
+/** Undefined: a file, or a folder that may not be read. It counts as holding something, and whoever copies it learns more. */
+function namesIn(folder: string): readonly string[] | undefined {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return undefined;
+  }
 }
 
 /** One line with the command that does it: `tar`, because `cp` makes no folders on the way. */

@@ -89,18 +89,23 @@ describe('reprise migrate', () => {
       mkdirSync(join(from, 'agents', agent, 'workspace'), { recursive: true });
     for (const agent of ['main', 'work'])
       writeFileSync(join(from, 'agents', agent, 'workspace', 'notes.txt'), `of ${agent}`);
+    // No folders, where one looks for some: theirs who put them there.
+    writeFileSync(join(from, 'agents', 'readme.txt'), 'about agents');
+    mkdirSync(join(from, 'agents', 'odd'));
+    writeFileSync(join(from, 'agents', 'odd', 'workspace'), 'of odd');
     const inPlace = await runBeside(['migrate', '--home', from, '--to', 'sqlite', '--dry-run', '--json']);
     expect(JSON.parse(inPlace.stdout)).toMatchObject({ workspaces: [] });
 
     const moved = await runBeside(['migrate', '--home', from, '--to', `sqlite:${to}`]);
-    expect([moved.status, moved.stderr]).toEqual([0, expect.stringContaining('Not copied: 2 workspaces')]);
+    expect([moved.status, moved.stderr]).toEqual([0, expect.stringContaining('Not copied: 3 workspaces')]);
     run(moved.stderr);
     const notes = ['main', 'work'].map((agent) => join(to, 'agents', agent, 'workspace', 'notes.txt'));
     expect(notes.map((file) => readFileSync(file, 'utf8'))).toEqual(['of main', 'of work']);
+    expect(readFileSync(join(to, 'agents', 'odd', 'workspace'), 'utf8')).toBe('of odd');
     expect(readdirSync(join(to, 'agents'))).not.toContain('empty');
 
     const kept = await runBeside(['backup', join(root, 'kept.jsonl'), '--home', from]);
-    expect([kept.status, kept.stderr]).toEqual([0, expect.stringContaining('Not copied: 2 workspaces')]);
+    expect([kept.status, kept.stderr]).toEqual([0, expect.stringContaining('Not copied: 3 workspaces')]);
     run(kept.stderr);
     expect(readdirSync(root)).toContain('workspaces.tar');
   });
