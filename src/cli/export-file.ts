@@ -42,7 +42,11 @@ export async function exportFile(
 }
 
 /** An export that lacks something does not pass for a whole one. */
-export function tellDamage({ id, corruptAt, lostParts }: SessionDocument): void {
+export function tellDamage({
+  id,
+  corruptAt,
+  lostParts,
+}: Pick<SessionDocument, 'id' | 'corruptAt' | 'lostParts'>): void {
   if (corruptAt !== undefined)
     say(`note: ${id} is damaged at byte ${corruptAt}; everything that still verifies is written`);
   if (lostParts > 0) {

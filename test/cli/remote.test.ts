@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -11,6 +11,7 @@ import type { NewEntry } from '../../src/index.ts';
 import { createOfflineModel } from '../../src/models/offline/offline-model.ts';
 import { cliEnv } from '../support/cli-env.ts';
 import { type Ran, reprise, type Server, start, startServer } from '../support/command-line.ts';
+import { pngBase64 } from '../support/images.ts';
 import { openServer, TOKEN } from '../support/server.ts';
 import { hasTerminals, Terminal } from '../support/terminal.ts';
 
@@ -194,6 +195,36 @@ test('-c and a bare chat go on where the owner was last, as at home, and what -p
     });
     const [remote, local] = shapes.map((each) => [...new Set(each.map(String))].toSorted());
     expect(remote).toEqual(local);
+  }
+  rmSync(own, { recursive: true });
+});
+
+test('/export writes what is left of a session whose image is lost, and says what lacks; /help says how it works here', {
+  timeout,
+}, async () => {
+  const own = mkdtempSync(join(tmpdir(), 'reprise-lost-'));
+  const there = join(own, 'there');
+  {
+    await using engine = await openReprise({ home: there, model: 'offline' });
+    await engine.store.create({ id: 'pictured', key: 'agent:main:session:pictured' });
+    const image = { type: 'image', data: pngBase64(1, 1, 100_000), mimeType: 'image/png' };
+    const content = [{ type: 'text', text: 'look at this' }, image];
+    await engine.store.append('pictured', [{ type: 'message', message: { role: 'user', content } }]);
+  }
+  rmSync(join(there, 'agents/main/sessions/pictured.blobs'), { recursive: true });
+  {
+    await using lacking = await startServer(there);
+    const env = {
+      REPRISE_URL: lacking.url,
+      REPRISE_TOKEN_FILE: lacking.tokenFile,
+      HOME: join(own, 'nobody'),
+    };
+    const input = '/export rest.jsonl\n/help\n/help export\n';
+    const { stdout, stderr } = reprise(['chat', '-s', 'pictured'], { env, input, cwd: own });
+    expect(stderr).toMatch(/note: 1 large part of pictured is gone[^\n]*\nWritten to rest\.jsonl as v3\./);
+    expect(readFileSync(join(own, 'rest.jsonl'), 'utf8')).toContain('look at this');
+    expect(stdout).toMatch(/ {2}\/export \[file\] +write the transcript[^\n]*\n[\s\S]* {2}\/quit +leave/);
+    expect(stdout).toMatch(/^\/export \[file\]: write the transcript/m);
   }
   rmSync(own, { recursive: true });
 });

@@ -1,14 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientSession, StreamEvent } from '../../client/index.ts';
 import { sessionName } from '../../engine/commands/session-line.ts';
-import { type Command, commandHelp, parseCommand, unknownCommandText } from '../../engine/commands.ts';
+import {
+  type Command,
+  commandHelp,
+  commandUsage,
+  findCommand,
+  parseCommand,
+  unknownCommandText,
+} from '../../engine/commands.ts';
 import type { TurnResult } from '../../engine/turn-stream.ts';
 import { ERROR_TABLE, type ErrorCode, RepriseError } from '../../errors.ts';
 import { writeFileSafely } from '../../interop/export/file-writer.ts';
 import { buildAgentMainSessionKey } from '../../keys/build.ts';
 import { engineUsage } from '../../protocol/events.ts';
 import { isInteractive } from '../ask.ts';
-import { formatByName } from '../export-file.ts';
+import { formatByName, tellDamage } from '../export-file.ts';
 import { type Options, textOption } from '../options.ts';
 import { pickSession } from '../pick.ts';
 import { escapeForTerminal, print, say, style } from '../print.ts';
@@ -174,7 +181,8 @@ class RemoteChat implements Answerer {
   async #command({ name, args }: Command): Promise<void> {
     const command = `/${name} ${args}`.trim();
     // These need no session: there may be none yet.
-    if (name === 'help' && args === '') return tellCommand(name, commandHelp('http').join('\n'));
+    const help = name === 'help' ? helpHere(args) : undefined;
+    if (help !== undefined) return tellCommand(name, help);
     if (name === 'switch' && args !== '') return this.#switch(args);
     const sessionId = await this.#sessionId();
     const session = this.#backend.client.session(sessionId, { agentId: this.#agentId });
@@ -269,6 +277,17 @@ interface Heard {
   readonly done: TurnResult & { readonly tokenEstimate: number };
 }
 
+const EXPORT_HELP = 'write the transcript to a file here; its name ends in .jsonl';
+
+/** The list, and what is done here and not by the server, which knows neither files nor a terminal; of all else it tells. */
+function helpHere(args: string): string | undefined {
+  const asHere = (text: string): string => text.replace(findCommand('export')?.help ?? '', EXPORT_HELP);
+  if (args === '') return asHere(commandHelp('repl').join('\n'));
+  const row = findCommand(args.replace(/^\//, ''));
+  if (row === undefined || row.surfaces.includes('http')) return undefined;
+  return asHere(`${commandUsage(row)}: ${row.help}`);
+}
+
 /** Flags that say how a home is used: the server has its own, and acting on others would not be what was asked for. */
 const OF_A_HOME: Readonly<Record<string, string>> = {
   ephemeral: 'a server keeps what it is told',
@@ -294,8 +313,21 @@ async function saveExport(session: ClientSession, args: string): Promise<void> {
     throw new RepriseError('INVALID_INPUT', `a server gives the transcript, not ${format}`, {
       details: { next: 'Name a .jsonl file, or run "reprise export" where the home is.' },
     });
-  await writeFileSafely(name, await session.export());
+  await writeFileSafely(name, await exportWhole(session));
   say(`Written to ${escapeForTerminal(name)} as ${format}.`);
+}
+
+/** As on a home: what is lost is told, and keeps nobody from the rest. */
+async function exportWhole(session: ClientSession): Promise<Uint8Array> {
+  try {
+    return await session.export();
+  } catch (error) {
+    const lostParts = error instanceof RepriseError ? error.details['lost'] : undefined;
+    if (typeof lostParts !== 'number') throw error;
+    const bytes = await session.export({ lost: 'preview' });
+    tellDamage({ id: session.id, corruptAt: undefined, lostParts });
+    return bytes;
+  }
 }
 
 function show(event: StreamEvent): void {
