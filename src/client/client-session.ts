@@ -161,10 +161,13 @@ export class ClientSession {
   /**
    * The transcript as a file that needs nothing else: a line of JSON for each entry, of all branches. Where a large part
    * of it is gone or damaged this throws `STORE_CORRUPT`; with `lost: 'preview'` the beginnings of such parts come instead.
+   * It may take as long as it needs: a signal ends it.
    */
   export(options: CallOptions & Partial<ExportQuery> = {}): Promise<Uint8Array<ArrayBuffer>> {
     const { lost, ...rest } = options;
-    return this.#connection.bytes(this.#path('/export'), { ...rest, query: { lost } });
+    // One that is cut off by a clock is cut off at every try.
+    const timeoutMs = Number.POSITIVE_INFINITY;
+    return this.#connection.bytes(this.#path('/export'), { ...rest, query: { lost }, timeoutMs });
   }
 
   explain(turnId: string, options: CallOptions = {}): Promise<ExplainAnswer> {

@@ -11,7 +11,7 @@ export interface ClientOptions {
   readonly retries?: number;
   /** Before the first retry; each one waits twice as long, up to five seconds. */
   readonly backoffMs?: number;
-  /** For an answer that is no stream; by default 30 seconds. */
+  /** For an answer that is neither a stream nor an export; by default 30 seconds. */
   readonly timeoutMs?: number;
   /** A stream that says nothing for so long, not even that it lives, is taken for dead; by default 45 seconds. */
   readonly silenceMs?: number;
@@ -23,6 +23,7 @@ export interface RequestOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
   readonly idempotencyKey?: string | undefined;
+  /** Infinite: as long as it takes. */
   readonly timeoutMs?: number;
 }
 
@@ -123,8 +124,9 @@ export class Connection {
     const key = method === 'GET' ? undefined : (idempotencyKey ?? newKey());
     for (let failures = 0; ; ) {
       try {
-        const late = AbortSignal.timeout(timeoutMs);
-        const either = signal === undefined ? late : AbortSignal.any([signal, late]);
+        const late = timeoutMs === Number.POSITIVE_INFINITY ? undefined : AbortSignal.timeout(timeoutMs);
+        const either =
+          signal === undefined || late === undefined ? (signal ?? late) : AbortSignal.any([signal, late]);
         const response = await this.send(method, path, { ...options, signal: either, idempotencyKey: key });
         if (!response.ok) throw await problemError(response);
         const value = await read(response).catch((cause: unknown) => {

@@ -13,6 +13,8 @@ type Exported = Pick<SessionRecord, 'id' | 'lastSeq' | 'corruptAt'>;
 export interface WholeOptions {
   /** What becomes of large parts that are gone or damaged: nothing is given at all, or their previews stand for them. */
   readonly lost?: 'refuse' | 'preview';
+  /** Nobody waits for it any more: nothing else is read, and `ABORTED` is thrown. */
+  readonly signal?: AbortSignal;
 }
 
 const LF = 10;
@@ -27,10 +29,10 @@ const MARK = Buffer.from('sha256:');
 export async function* wholeParts(
   store: Source,
   record: Exported,
-  { lost = 'refuse' }: WholeOptions = {},
+  { lost = 'refuse', signal }: WholeOptions = {},
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const isStrict = lost === 'refuse';
-  if (isStrict) await refuseLost(store, record);
+  if (isStrict) await refuseLost(store, record, signal);
   for await (const part of exportParts(store, record)) yield* withBlobs(store, record, part, isStrict);
 }
 
@@ -54,10 +56,11 @@ async function* withBlobs(
   if (given < part.length) yield given === 0 ? part : part.subarray(given);
 }
 
-async function refuseLost(store: Source, session: Exported): Promise<void> {
+async function refuseLost(store: Source, session: Exported, signal: AbortSignal | undefined): Promise<void> {
   const seen = new Set<string>();
   const lost: string[] = [];
   for await (const part of exportParts(store, session)) {
+    assertAwaited(session, signal);
     for (const { record, names } of namingLines(part)) {
       if (names.isSubsetOf(seen)) continue;
       const blobs = await loadBlobs(store, session.id, [record]);
@@ -65,9 +68,15 @@ async function refuseLost(store: Source, session: Exported): Promise<void> {
         seen.add(name);
         if (!blobs.has(name)) lost.push(name);
       }
+      assertAwaited(session, signal);
     }
   }
   if (lost.length > 0) throw lostParts(session.id, lost);
+}
+
+function assertAwaited({ id }: Exported, signal: AbortSignal | undefined): void {
+  if (signal?.aborted === true)
+    throw new RepriseError('ABORTED', `nobody waits for the export of session ${id} any more`);
 }
 
 interface NamingLine {

@@ -1,13 +1,15 @@
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { createClient } from '../../src/client/index.ts';
 import { openStore } from '../../src/config/open.ts';
 import { RepriseError } from '../../src/errors.ts';
 import { type NewEntry, parseTranscript, type Store } from '../../src/index.ts';
 import { wholeParts } from '../../src/store/whole-parts.ts';
-import { startServer } from '../support/http.ts';
+import { startServer, TOKEN } from '../support/http.ts';
 import { pngBase64 } from '../support/images.ts';
 import { freshFolder, freshStore, importFrom } from '../support/interop-home.ts';
 
@@ -186,4 +188,42 @@ test('a damaged line is given as it is, never sealed anew as if it were sound', 
   const isBad = (line: string): boolean => line.includes('look at 3');
   expect(text.split('\n').filter(isBad)).toEqual(harmed.split('\n').filter(isBad));
   expect(contents(text)).toEqual([...given.slice(0, 3), given[4]]);
+});
+
+test('an export that takes longer than a client waits for other answers arrives', async () => {
+  const { store } = await withPictures();
+  const timeoutMs = 20;
+  const slow = new Proxy(store, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      if (name !== 'blob') return value.bind(target) as unknown;
+      return async (...args: Parameters<Store['blob']>) => {
+        await once(AbortSignal.timeout(2 * timeoutMs), 'abort');
+        return target.blob(...args);
+      };
+    },
+  });
+  await using server = await startServer({}, { store: slow });
+  const client = createClient({ url: server.url, token: TOKEN, timeoutMs, retries: 0 });
+  const bytes = await client.session('s', { agentId: 'main' }).export();
+  expect(contents(Buffer.from(bytes).toString())).toEqual(given);
+});
+
+test('nothing more is looked through once its client has left', async () => {
+  const { store } = await withPictures();
+  const client = new AbortController();
+  const read: string[] = [];
+  const source = {
+    exportSession: (id: string) => store.exportSession(id),
+    exportLines: (...args: Parameters<Store['exportLines']>) => store.exportLines(...args),
+    blob: (id: string, name: string) => {
+      read.push(name);
+      client.abort();
+      return store.blob(id, name);
+    },
+  };
+  const parts = wholeParts(source, await store.get('s'), { signal: client.signal });
+  await expect(parts.next()).rejects.toMatchObject({ code: 'ABORTED' });
+  expect(read).toHaveLength(1);
 });

@@ -113,7 +113,10 @@ export function registerSessionLooks(app: ServerApp, context: ServerContext): vo
     run: async ({ params, query, c }) => {
       const record = await findRecord(context, params);
       const { id } = record;
-      const body = await openDownload(c, context, wholeParts(context.reprise.store, record, query));
+      // There is no body to cancel before the first part is there: a client that leaves earlier is noticed by its signal.
+      const { signal } = c.req.raw;
+      const parts = wholeParts(context.reprise.store, record, { ...query, signal });
+      const body = await openDownload(c, context, parts);
       return c.body(body, 200, {
         'Content-Type': 'application/x-ndjson',
         'Content-Disposition': `attachment; filename="${id}.jsonl"`,
