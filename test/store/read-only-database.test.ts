@@ -39,6 +39,22 @@ describe.skipIf(cannotLock !== undefined)(
       expect(write(db)).toBe(1);
     });
 
+    test('is read as it is now, also when a writer came and left between two looks', () => {
+      const { db, path } = openLocked();
+      db.close();
+      for (const suffix of ['-wal', '-shm']) rmSync(path + suffix, { force: true });
+      const reader = new Database({ path, durability: 'os', readOnly: true });
+      expect(reader.row('SELECT count(*) AS n FROM t')).toEqual({ n: 0 });
+      free(path);
+      const writer = new Database({ path, durability: 'os' });
+      expect(write(writer)).toBe(1);
+      writer.close();
+      lock(path);
+      reader.tend();
+      expect(reader.row('SELECT count(*) AS n FROM t')).toEqual({ n: 1 });
+      reader.close();
+    });
+
     test.each([
       ['after a refusal', (db: Database) => expect(() => write(db)).toThrow(refused)],
       ['before anybody was refused', () => undefined],

@@ -48,6 +48,8 @@ export class SideFiles {
   readonly #waitsForWriter: boolean;
   /** What the connection has open. The inodes are in use as long as it is, so no other file can have them. */
   #mine: readonly string[] = [];
+  /** What was read as a file that does not change, as it was then: whoever changes it may come and go between two looks. */
+  #sealed: string | undefined;
   /** Files that may have been made while somebody worked on others: not joined before this time. */
   #strangers: { readonly files: string; readonly until: number } = { files: '', until: 0 };
   #diverged: RepriseError | undefined;
@@ -65,7 +67,8 @@ export class SideFiles {
   place(): Place {
     const found = idsAt(this.#path);
     if (found[0] !== this.#mine[0]) return 'gone';
-    return found.every((id, i) => id === this.#mine[i]) ? 'here' : 'moved';
+    if (this.#sealed !== undefined && stampOf(this.#path) !== this.#sealed) return 'moved';
+    return isSame(found, this.#mine) ? 'here' : 'moved';
   }
 
   /** Connects to files that everybody shares, or throws when that was not possible in time. */
@@ -89,8 +92,10 @@ export class SideFiles {
     const { files, until } = this.#strangers;
     const isStrange = until > 0 && performance.now() < until && birthsOf(this.#path) === files;
     const areShared = !before.includes(NONE) && !isStrange;
+    this.#sealed = undefined;
     if (this.#readOnly && isSealed(this.#path)) {
       this.#mine = before;
+      this.#sealed = stampOf(this.#path);
       return connect({ isSealed: true });
     }
     if (!areShared && this.#waitsForWriter) return stillInUse();
@@ -124,7 +129,7 @@ export class SideFiles {
    */
   leave(db: DatabaseSync, waitMs: number): boolean {
     if (this.#readOnly && this.#mine[1] === NONE) {
-      // It was sealed when it was opened. Whoever may write has come, and made the files as he should.
+      // It was sealed when it was opened. Whoever may write has come, and made the files as he should, or has left again.
       db.close();
       return true;
     }
@@ -181,7 +186,7 @@ function proveAlone(path: string): void {
 /**
  * Nobody has it open, and side files cannot be made beside it, or would be in the way of whoever may write: without
  * them SQLite reads no database that has a log, so it is read as a file that does not change. A writer makes them first,
- * and that is noticed.
+ * and that is noticed, as is what one has written who came and left.
  */
 function isSealed(path: string): boolean {
   const [database, ...sides] = idsAt(path);
@@ -251,6 +256,12 @@ function idsAt(path: string): readonly string[] {
     const stat = statSync(path + suffix, { throwIfNoEntry: false });
     return stat === undefined ? NONE : `${stat.dev}:${stat.ino}`;
   });
+}
+
+/** Of a database whose content is another after every writer that left it. */
+function stampOf(path: string): string {
+  const stat = statSync(path, { throwIfNoEntry: false, bigint: true });
+  return stat === undefined ? NONE : `${stat.size}:${stat.mtimeNs}`;
 }
 
 /** Inode numbers are used again once a file is gone; together with its birth one names a file for good. */
