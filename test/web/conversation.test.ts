@@ -1,30 +1,11 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { setToken, signOut } from '../../web/src/stores/auth.ts';
+import { expect, test } from 'vitest';
 import { Conversation } from '../../web/src/stores/conversation.ts';
 import { scripted } from '../support/engine.ts';
 import { pacedModel } from '../support/paced-model.ts';
-import { gate, type OpenedServer, openServer, TOKEN } from '../support/server.ts';
-import { Kept } from './support/kept.ts';
+import { gate, openServer } from '../support/server.ts';
+import { inTab, standOn } from './support/stand-on.ts';
 
-type Ask = (asked: URL, send: () => Promise<Response>) => Promise<Response>;
-
-const { fetch } = globalThis;
-
-/** As in a tab nobody looks at, with something between it and the server that may hold back what is asked and answered. */
-function standOn({ url }: OpenedServer, ask: Ask): void {
-  vi.stubGlobal('location', { href: `${url}/` });
-  vi.stubGlobal('fetch', (asked: URL, init: RequestInit) => ask(asked, () => fetch(asked, init)));
-  // The one before was another server's.
-  signOut();
-  setToken(TOKEN, { keep: false });
-}
-
-beforeEach(() => {
-  vi.stubGlobal('sessionStorage', new Kept());
-  vi.stubGlobal('localStorage', new Kept());
-  vi.stubGlobal('document', { hidden: true, querySelector: () => null });
-});
-afterEach(() => vi.unstubAllGlobals());
+inTab();
 
 test('what was done to a session here stands, though it was looked at before and the answer comes later', async () => {
   await using at = await openServer(scripted(['hello']));
