@@ -91,3 +91,32 @@ test('whoever goes to another place while news are asked for stays there', async
   expect(history.rows.value.map(({ id }) => id)).toContain(ids[20]);
   expect(history.hasNewer.value).toBe(true);
 });
+
+test('a message said anew, long after it was asked for, takes nothing from whoever has gone to another place', async () => {
+  await using at = await openServer(scripted([]));
+  await at.reprise.store.create({ id: 's', key: 'agent:main:session:s' });
+  const ids = await add(at, many(300));
+  const history = windowOn(at);
+  await history.loadAround(ids[20] ?? '');
+  const { value: before } = history.rows;
+  await history.cutBefore(ids[290] ?? '');
+  expect(history.rows.value).toBe(before);
+  expect(history.hasNewer.value).toBe(true);
+});
+
+test('a message said anew far above, or where it is shown already, leaves what stands before it', async () => {
+  await using at = await openServer(scripted([]));
+  await at.reprise.store.create({ id: 's', key: 'agent:main:session:s' });
+  const ids = await add(at, many(300));
+  const history = windowOn(at);
+  await history.loadLatest();
+  await (await at.reprise.session({ id: 's' })).branch(ids[19] ?? '');
+  await add(at, [said('in other words')]);
+  const shown = (): string[] => history.rows.value.map(({ text }) => text).filter((text) => /w/.test(text));
+  for (const _ of ['far above', 'shown already']) {
+    await history.cutBefore(ids[20] ?? '');
+    expect(shown()).toEqual(many(20).map(({ message }) => message.content));
+    expect(history.hasNewer.value).toBe(false);
+    await history.loadLatest();
+  }
+});

@@ -4,6 +4,7 @@ import { Conversation } from '../../web/src/stores/conversation.ts';
 import { toasts } from '../../web/src/stores/toasts.ts';
 import { language } from '../../web/src/strings.ts';
 import { scripted } from '../support/engine.ts';
+import { pacedModel } from '../support/paced-model.ts';
 import { openServer } from '../support/server.ts';
 import { inTab, standOn } from './support/stand-on.ts';
 
@@ -31,5 +32,26 @@ test('a command that was done is told and followed, though the words of the page
     text: expect.stringMatching(/^Now in a copy of this session/),
   });
   expect(location.hash).toMatch(/^#\/s\/main\/(?!s$)./);
+  session.close();
+});
+
+test('what a command says again or in other words is shown in its words until the history has it', async () => {
+  const model = pacedModel(['one']);
+  await using at = await openServer(model);
+  using _held = { [Symbol.dispose]: () => model.allow(100) };
+  model.allow(1);
+  await (await at.chat({ message: 'first', sessionId: 's' })).text();
+  standOn(at);
+  const session = new Conversation('main', 's');
+  await session.open();
+  const said = (): string[] => session.pending.value.map(({ text }) => text);
+  expect(await runCommand(session, '/retry')).toBe(true);
+  expect(said()).toEqual(['first']);
+  model.allow(1);
+  await expect.poll(said).toEqual([]);
+  expect(await runCommand(session, '/edit in other\nwords')).toBe(true);
+  expect(said()).toEqual(['in other\nwords']);
+  model.allow(1);
+  await expect.poll(said).toEqual([]);
   session.close();
 });

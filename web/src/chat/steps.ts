@@ -201,13 +201,17 @@ function focusSwitcher(id: string, step: number, frames = 10): void {
 
 /** The last message again; the answer that was there stays as a branch. */
 export async function sayLastAgain(conversation: Conversation): Promise<void> {
-  const { history } = conversation;
-  const last = history.rows.value.findLast(({ role }) => role === 'user')?.text ?? '';
-  const { said } = whoSaid(last, history.view.value);
+  const said = lastSaid(conversation);
   const answer = await attempt(() => conversation.remote.command('/retry'));
   if (answer === undefined) return;
-  await attempt(() => history.loadLatest());
+  await attempt(() => conversation.history.loadLatest());
   if (answer.inboxId !== undefined) conversation.follow(answer.inboxId, said);
+}
+
+/** Empty: another one may be the last by the time it is asked for. */
+function lastSaid({ history, canSayAgain }: Conversation): string {
+  const last = canSayAgain ? history.rows.value.findLast(({ role }) => role === 'user')?.text : undefined;
+  return whoSaid(last ?? '', history.view.value).said;
 }
 
 /** A line that begins with a slash, as it was typed. */
@@ -217,6 +221,8 @@ export async function runCommand(conversation: Conversation, line: string): Prom
     await removeSession(conversation);
     return true;
   }
+  // For as long as it waits or runs: what is said in other words, or said again.
+  const said = /^\/edit\s+(.*)/is.exec(line)?.[1] ?? lastSaid(conversation);
   const answer = await attempt(async () => {
     try {
       const { text, ...rest } = await conversation.remote.command(line, { confirm: true });
@@ -234,6 +240,6 @@ export async function runCommand(conversation: Conversation, line: string): Prom
   if (sessionId !== undefined && sessionId !== conversation.id)
     go({ view: 'session', agentId: conversation.agentId, sessionId });
   else await attempt(() => conversation.reload());
-  if (inboxId !== undefined) conversation.follow(inboxId, '');
+  if (inboxId !== undefined) conversation.follow(inboxId, said);
   return true;
 }

@@ -131,14 +131,18 @@ export function Transcript({ conversation }: { readonly conversation: Conversati
 
 /** What the history does not have yet: the message that runs, its answer, then those that wait. */
 function onTheWay({ pending, live }: Conversation): Line[] {
-  const line = (one: Pending): Line => ({ type: 'pending', key: `pending-${one.key}`, pending: one });
+  // What somebody says again by a command may not be known here until it is stored.
+  const line = (one: Pending): Line[] =>
+    one.text || one.images[0] || one.error
+      ? [{ type: 'pending', key: `pending-${one.key}`, pending: one }]
+      : [];
   const said = pending.value.filter(({ state }) => state === 'running');
   const later = pending.value.filter(({ state }) => state !== 'running');
   const isAnswering = live.value !== undefined || said.length > 0;
   return [
-    ...said.map(line),
+    ...said.flatMap(line),
     ...(isAnswering ? [{ type: 'live', key: 'live' } as const] : []),
-    ...later.map(line),
+    ...later.flatMap(line),
   ];
 }
 

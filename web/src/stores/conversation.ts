@@ -314,7 +314,7 @@ export class Conversation {
   #goToPlace(key: string): void {
     const { before, isPlaced } = this.#pending.value.find((one) => one.key === key) ?? {};
     if (before === undefined || isPlaced) return;
-    this.history.cutBefore(before);
+    this.history.cutBefore(before).catch((error: unknown) => this.#tell(error));
     this.#change(key, { isPlaced: true });
   }
 

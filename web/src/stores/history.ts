@@ -11,6 +11,10 @@ import {
 const PAGE = 100;
 const MAX_PAGE = 1000;
 
+function isTurnEnd({ details }: HistoryRow): boolean {
+  return details?.['customType'] === 'reprise.turn';
+}
+
 /** The loaded part of a session's history: one stretch without gaps, which grows at either end. */
 export class HistoryWindow {
   readonly #session: () => ClientSession;
@@ -57,12 +61,19 @@ export class HistoryWindow {
     return false;
   }
 
-  /** It is said anew: it and what followed are on another branch now. */
-  cutBefore(entry: string): void {
-    const at = this.#rows.value.findIndex(({ id }) => id === entry);
+  /** It is said anew, and that has begun: it and what followed are on another branch now. */
+  async cutBefore(entry: string): Promise<void> {
+    let at = this.#rows.value.findIndex(({ id }) => id === entry);
+    if (at === -1) {
+      if (!this.#hasNewer.value) await this.loadLatest(this.#rows.value.at(-1));
+      // Whoever has gone to another place meanwhile stays there.
+      if (this.#hasNewer.value) return;
+      // Stored by now, it is shown as it comes.
+      at = this.#rows.value.findLastIndex((row) => row.role === 'user' || isTurnEnd(row));
+      if (this.#rows.value[at]?.role !== 'user') return;
+    }
     batch(() => {
-      // Somewhere else by now: what is shown next is loaded anew.
-      this.#rows.value = this.#rows.value.slice(0, Math.max(0, at));
+      this.#rows.value = this.#rows.value.slice(0, at);
       this.#hasNewer.value = false;
     });
   }
@@ -70,7 +81,7 @@ export class HistoryWindow {
   /** What was said in a turn that has not ended: it is shown as it comes. */
   cutUnended(): void {
     const { value: rows } = this.#rows;
-    const end = rows.findLastIndex(({ details }) => details?.['customType'] === 'reprise.turn');
+    const end = rows.findLastIndex(isTurnEnd);
     const said = rows.findIndex(({ role }, i) => i > end && role === 'user');
     if (end !== -1 && said !== -1) this.#rows.value = rows.slice(0, said);
   }
