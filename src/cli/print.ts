@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { styleText } from 'node:util';
 import { type ErrorCode, RepriseError } from '../errors.ts';
-import { REQUEST_STEP } from '../protocol/next-step.ts';
 import { NEXT_STEP } from './next-step.ts';
 
 /**
@@ -62,7 +61,7 @@ export function printError(error: unknown, nextStep: (code: ErrorCode) => string
   if (!(error instanceof RepriseError)) throw error;
   const { code, details } = error;
   // What a server says of a missing token, or of any error of a kind, is for whoever writes requests.
-  const isForPrograms = code === 'UNAUTHORIZED' || details['next'] === REQUEST_STEP[code];
+  const isForPrograms = code === 'UNAUTHORIZED' || details['general'] === true;
   const said = isForPrograms ? undefined : details['next'];
   const next = typeof said === 'string' ? said : nextStep(code);
   // Some causes end in their next step, for those who see the message alone; here it stands in its own line.

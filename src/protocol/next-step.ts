@@ -1,8 +1,8 @@
 import type { ErrorCode } from '../errors.ts';
 
 /**
- * What to do next where whoever failed did not say: every problem has such a line, in `details.next`. For programs and
- * those who write them; the command line has its own words for the same codes.
+ * What to do next where whoever failed did not say: every problem has such a line, in `details.next`, marked `general`. For
+ * programs and those who write them; the command line has its own words for the same codes.
  */
 export const REQUEST_STEP: Readonly<Record<ErrorCode, string>> = {
   INVALID_INPUT: 'GET /openapi.json says what this route takes.',

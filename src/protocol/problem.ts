@@ -17,9 +17,10 @@ export interface Problem {
   readonly details: ProblemDetails;
 }
 
-/** `next` is one line for whoever asks what to do; what else there is depends on the code. */
+/** `next` is one line for whoever asks what to do, `general` where it is that of the code; what else there is depends on the code. */
 export interface ProblemDetails {
   readonly next: string;
+  readonly general?: true | undefined;
   readonly [name: string]: unknown;
 }
 
@@ -45,7 +46,7 @@ export function problemOf(error: RepriseError, path: string): Problem {
     error: message,
     retryable: retryable || status === 503,
     outcome: error.outcome,
-    details: { ...toldDetails(details), next: nextStep(error) },
+    details: { ...toldDetails(details), ...nextStep(error) },
   };
 }
 
@@ -65,9 +66,9 @@ function toldDetails(details: Readonly<Record<string, unknown>>): Readonly<Recor
   return {};
 }
 
-function nextStep({ code, details: { next } }: RepriseError): string {
-  if (typeof next !== 'string' || next === '') return REQUEST_STEP[code];
-  return redactText(next.slice(0, MAX_DETAILS_CHARS));
+function nextStep({ code, details: { next } }: RepriseError): ProblemDetails {
+  if (typeof next !== 'string' || next === '') return { next: REQUEST_STEP[code], general: true };
+  return { next: redactText(next.slice(0, MAX_DETAILS_CHARS)) };
 }
 
 export function asRepriseError(error: unknown): RepriseError {

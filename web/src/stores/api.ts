@@ -61,8 +61,9 @@ export function failureText(error: unknown): string | undefined {
   if (error.code === 'UNAUTHORIZED') return undefined;
   // What this page asks for and the server has not: they are of different versions.
   if (/^nothing is at/.test(error.message)) return t('otherVersion');
-  const { next } = error.details;
-  return told(error.code, typeof next === 'string' ? `${error.message}. ${next}` : error.message);
+  // What is said of any error of its kind is for whoever writes requests.
+  const { next, general } = error.details;
+  return told(error.code, next && !general ? `${error.message}. ${next}` : error.message);
 }
 
 /** Does something a person asked for, and tells them where it did not work. */
