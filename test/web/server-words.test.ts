@@ -63,3 +63,8 @@ test('what commands answer is said in Chinese on a Chinese page', async () => {
   const left = answers.map(noteInChinese).filter((told, i) => told === answers[i]);
   expect(left.filter((line) => !/Frage|eins|Name|^\[-+\]/.test(line))).toEqual([]);
 });
+
+test('a turn is called by its id, and why something cannot be said again or read is told in Chinese too', () => {
+  expect(noteInChinese('Turn 0198-ab: done, 2 requests.')).toBe('轮次 0198-ab：完成，2 次请求。');
+  for (const code of ['LEAF_MOVED', 'STORE_CORRUPT']) expect(ZH_TOLD[code]).toMatch(/：\{\}$/);
+});

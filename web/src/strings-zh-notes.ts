@@ -139,7 +139,7 @@ const NOTES: readonly (readonly [RegExp, Say])[] = [
   ],
   [
     /^Turn (\S+): (\S+), (\d+) requests?\.$/,
-    (id = '', status = '', n = '') => `第 ${id} 轮：${word(status)}，${n} 次请求。`,
+    (id = '', status = '', n = '') => `轮次 ${id}：${word(status)}，${n} 次请求。`,
   ],
   [
     /^(\d+\. .*), ([\d,]+) messages?, (~[\d,]+) tokens(?:, reported ([\d,]+) in \(([\d,]+) cached\) and ([\d,]+) out)?, ([\d,]+) ms$/,
