@@ -290,4 +290,26 @@ describe('a chat in the browser', () => {
     await page.getByRole('dialog').getByText('hello').waitFor();
     expect(model.requests).toHaveLength(1);
   });
+
+  test('images are not sent unseen and no command is chosen unseen where what shows them cannot be loaded', async () => {
+    const model = scripted(['hello', 'words alone']);
+    await using at = await openServer(model);
+    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await page.route(/(attachments|slash-menu)-[^/]*\.js$/, (asked) => asked.abort());
+    await say(page, 'hi');
+    await page.locator('.answer:not(.live)').waitFor();
+    const told = page.locator('.toasts').getByText('Part of the page did not load');
+    const file = { name: 'a.png', mimeType: 'image/png', buffer: Buffer.from('an image') };
+    await page.getByLabel('Add images').setInputFiles(file);
+    await told.first().waitFor();
+    await say(page, 'look');
+    await page.locator('.answer:not(.live)').getByText('words alone').waitFor();
+    expect(JSON.stringify(model.requests.at(-1))).not.toContain('image/png');
+    await field(page).fill('/');
+    await expect.poll(() => told.count()).toBe(2);
+    await page.keyboard.type('rena');
+    await page.keyboard.press('Enter');
+    await page.getByText('There is no command /rena.').waitFor();
+  });
 });

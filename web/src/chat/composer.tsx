@@ -9,7 +9,7 @@ import type { Picture } from '../stores/pending.ts';
 import { go } from '../stores/route.ts';
 import { t } from '../strings.ts';
 import { Icon } from '../ui/icon.tsx';
-import { Later } from '../ui/later.tsx';
+import { Later, preload } from '../ui/later.tsx';
 import type { AttachmentsProps } from './attachments.tsx';
 import { editingOf, startEditing } from './editing.ts';
 import type { SlashMenuProps } from './slash-menu.tsx';
@@ -109,7 +109,8 @@ export function Composer({ conversation }: ComposerProps): JSX.Element {
 
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.isComposing) return;
-    const list = offers.value ?? [];
+    // Nothing is chosen of what is not in sight.
+    const list = (document.getElementById('slash-menu') && offers.value) || [];
     if (list.length > 0) {
       const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
       if (step !== 0) {
@@ -144,7 +145,8 @@ export function Composer({ conversation }: ComposerProps): JSX.Element {
     // Now: the field is emptied behind this, and the list with it.
     const list = [...files];
     void withSteps(async ({ readPictures }) => {
-      const read = await readPictures(list);
+      // With what shows them and takes them out again: nothing is sent unseen.
+      const [read] = await Promise.all([readPictures(list), preload(loadAttachments)]);
       pictures.value = [...pictures.value, ...read];
     });
   };

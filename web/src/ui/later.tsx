@@ -8,7 +8,7 @@ type Load<P> = () => Promise<View<P>>;
 
 const loaded = new Map<unknown, unknown>();
 
-/** Soon, though nothing asks for it yet: whoever presses a key is already typing. */
+/** Before anything asks for it: whoever presses a key is already typing, and some things must not come without it. */
 export async function preload<P>(load: Load<P>): Promise<void> {
   loaded.set(load, await withWords(load));
 }
