@@ -18,3 +18,8 @@ test('a person reads the step of whoever failed, and no line that is for program
   const own = new RepriseError('SESSION_BUSY', message, { details: { next: 'Press Stop.' } });
   expect(failureText(answered(own))).toBe(`${message}. Press Stop.`);
 });
+
+test('a server of another version is told of, also before the words for it are there', () => {
+  const message = 'nothing is at /api/new-things';
+  expect(failureText(new RepriseError('NOT_FOUND', message))).toBe(message);
+});

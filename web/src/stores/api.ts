@@ -60,7 +60,7 @@ export function failureText(error: unknown): string | undefined {
   }
   if (error.code === 'UNAUTHORIZED') return undefined;
   // What this page asks for and the server has not: they are of different versions.
-  if (/^nothing is at/.test(error.message)) return t('otherVersion');
+  if (/^nothing is at/.test(error.message)) return t('otherVersion') || error.message;
   // What is said of any error of its kind is for whoever writes requests.
   const { next, general } = error.details;
   return told(error.code, next && !general ? `${error.message}. ${next}` : error.message);
