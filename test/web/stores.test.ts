@@ -1,5 +1,6 @@
 import type { HistoryRow, SessionView, StreamEvent } from 'reprise/client';
 import { describe, expect, test } from 'vitest';
+import { formatSessionKey } from '../../src/keys/session-key.ts';
 import { branches } from '../../web/src/chat/branches.ts';
 import { briefInput } from '../../web/src/chat/brief-input.ts';
 import { contextParts } from '../../web/src/chat/context-parts.ts';
@@ -279,6 +280,10 @@ test('sessions are merged newest first, found by name, and told apart by their k
   expect(isJob({ sessionKey: 'agent:main:telegram:direct:subagent' })).toBe(false);
   expect(channelOf({ sessionKey: 'agent:main:telegram:group:1' })).toBe('telegram');
   expect(channelOf({ sessionKey: 'agent:main:session:telegram' })).toBeUndefined();
+  for (const channel of ['a:b/100%', 'x\u2028y', 'main'])
+    expect(
+      channelOf({ sessionKey: formatSessionKey({ kind: 'group', agentId: 'main', channel, id: '1' }) }),
+    ).toBe(channel);
 });
 
 test('commands are offered while their name is typed; paths and escapes are messages', () => {

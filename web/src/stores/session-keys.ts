@@ -11,7 +11,10 @@ export function isJob({ sessionKey }: Pick<SessionView, 'sessionKey'>): boolean 
 
 /** Where its messages come from; undefined: from its owner. */
 export function channelOf({ sessionKey }: Pick<SessionView, 'sessionKey'>): string | undefined {
-  return CHANNEL.exec(sessionKey)?.[1];
+  // As it is called, not as a key spells it.
+  return CHANNEL.exec(sessionKey)?.[1]?.replace(/%(?:u(.{4})|(..))/g, (_all, unit, ascii) =>
+    String.fromCharCode(Number.parseInt(unit ?? ascii, 16)),
+  );
 }
 
 type Named = Pick<SessionView, 'label' | 'title' | 'id'> & Partial<Pick<SessionView, 'messageCount'>>;
