@@ -3,13 +3,17 @@ import type { ItemRun } from './run-item.ts';
 import type { TurnEnd, WriteAnswer } from './turn.ts';
 
 /**
- * An answer for which there was no room, if the session is as it was then. Otherwise it is asked for again: it may not
- * follow what was written since.
+ * An answer for which there was no room, if the session is as it was then and nothing it answers was stopped. Otherwise
+ * it is asked for again: it may not follow what was written since.
  */
 export async function keptAnswer({ context, runner, turn, room }: ItemRun): Promise<WriteAnswer | undefined> {
   const kept = room.keptAnswer(turn.lead);
-  if (kept === undefined || (await context.store.get(runner.sessionId)).lastSeq !== kept.lastSeq)
-    return undefined;
+  if (kept === undefined) return undefined;
+  const { store } = context;
+  const { sessionId } = runner;
+  if ((await store.get(sessionId)).lastSeq !== kept.lastSeq) return undefined;
+  const open = new Set((await store.inbox.pending(sessionId)).map(({ inboxId }) => inboxId));
+  if (!kept.members.every(({ inboxId }) => open.has(inboxId))) return undefined;
   for (const item of kept.members) if (!turn.answers(item.inboxId)) turn.add(item);
   return kept.write;
 }

@@ -193,6 +193,19 @@ describe('a turn that is written at its end, and for which there is no room then
     expect(await full.store.inbox.pending((await at.reprise.session(KEY)).id)).toEqual([]);
   });
 
+  test('is answered anew where one of its messages was stopped meanwhile, without that one', async () => {
+    const full = fullStore(await openMemoryStore({}), 1);
+    const at = await sayTo(full.store, ['to both', 'to the first'], profile, 'this first');
+    await using _ = at.reprise;
+    await expect.poll(() => delays(at.events)).toHaveLength(1);
+    const { id } = await at.reprise.session(KEY);
+    const [{ inboxId } = at] = await full.store.inbox.pending(id);
+    await full.store.inbox.settle(at.inboxId, 'cancelled');
+    expect(await untilEnded({ ...at, inboxId })).toMatchObject({ reply: { text: 'to the first' } });
+    expect(await said(at)).toEqual(['user: this first', 'assistant: to the first']);
+    at.model.assertDone();
+  });
+
   test('counts none of its messages as crashed', async () => {
     const full = fullStore(await openMemoryStore({}), Number.POSITIVE_INFINITY);
     const at = await sayTo(full.store, ['to both'], profile, 'this first');
