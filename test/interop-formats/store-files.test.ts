@@ -1,6 +1,7 @@
 import {
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
@@ -35,30 +36,65 @@ const FREE = [
   'exports/agents/x/sessions/s.jsonl',
 ];
 
-function homeWith(database: string): string {
+const MAGIC = 'SQLite format 3\0';
+const KEPT = `${MAGIC}what was said`;
+
+function homeWith(database: string, content: string = KEPT): string {
   const home = mkdtempSync(join(root, 'home-'));
-  writeFileSync(join(home, database), 'what was said');
+  writeFileSync(join(home, database), content);
   return home;
 }
 
-describe('what a store keeps', () => {
-  test.each(['control.db', 'store.db'])('of a home with %s is replaced by no export', async (database) => {
-    const home = homeWith(database);
-    for (const name of OWN) {
-      const file = join(home, name);
-      const asked = writeFileSafely(file, 'an export', { force: true });
-      await expect(asked, name).rejects.toMatchObject({
+async function refuses(home: string, names: readonly string[]): Promise<void> {
+  for (const name of names)
+    await expect(writeFileSafely(join(home, name), 'an export', { force: true }), name).rejects.toMatchObject(
+      {
         code: 'INVALID_INPUT',
         message: expect.stringContaining(home),
-      });
-    }
-    expect(readFileSync(join(home, database), 'utf8')).toBe('what was said');
-    for (const name of FREE) await writeFileSafely(join(home, name), 'an export');
-    expect(FREE.map((name) => readFileSync(join(home, name), 'utf8'))).toEqual(FREE.map(() => 'an export'));
+      },
+    );
+}
+
+async function takes(home: string, names: readonly string[]): Promise<void> {
+  for (const name of names) await writeFileSafely(join(home, name), 'an export', { force: true });
+  const written = names.map((name) => readFileSync(join(home, name), 'utf8'));
+  expect(written).toEqual(names.map(() => 'an export'));
+}
+
+describe('what a store keeps', () => {
+  test('of a home with control.db is replaced by no export', async () => {
+    const home = homeWith('control.db');
+    await refuses(home, OWN);
+    expect(readFileSync(join(home, 'control.db'), 'utf8')).toBe(KEPT);
+    await takes(home, FREE);
     for (const folder of ['agents', 'agents/main/sessions'])
       await expect(prepareFolder(join(home, folder), { force: true })).rejects.toMatchObject({
         code: 'INVALID_INPUT',
       });
+  });
+
+  test('in store.db alone is that file and those beside it, and no folder', async () => {
+    const home = homeWith('store.db');
+    const isFile = (name: string): boolean => !name.includes('/');
+    await refuses(home, [...OWN.filter(isFile), 'store.db']);
+    await takes(home, [...FREE, ...OWN.filter((name) => !isFile(name))]);
+    expect(readFileSync(join(home, 'store.db'), 'utf8')).toBe(KEPT);
+  });
+
+  test.each(['control.db', 'store.db'])('is not what another program keeps in %s', async (database) => {
+    await takes(homeWith(database, 'of another program'), [...OWN, ...FREE, database]);
+  });
+
+  test('in transcripts whose database is lost is replaced by no export either', async () => {
+    const home = join(root, 'lost');
+    {
+      await using store = await openStore({ kind: 'jsonl', home, durability: 'os' });
+      await store.create({ id: 's', key: 'agent:main:main' });
+      await store.append('s', [{ type: 'message', message: { role: 'user', content: 'hello' } }]);
+    }
+    for (const name of readdirSync(home)) if (/^(?:control|search)\.db/.test(name)) rmSync(join(home, name));
+    await refuses(home, OWN);
+    await takes(home, FREE);
   });
 
   test('is not reached by a link or a way around either', async () => {
@@ -76,7 +112,7 @@ describe('what a store keeps', () => {
       await expect(writeFileSafely(path, 'x', { force: true }), path).rejects.toMatchObject({
         code: 'INVALID_INPUT',
       });
-    expect(readFileSync(join(home, 'control.db'), 'utf8')).toBe('what was said');
+    expect(readFileSync(join(home, 'control.db'), 'utf8')).toBe(KEPT);
   });
 
   test('has names that are as good as any in a folder that is no home', async () => {

@@ -1,9 +1,13 @@
-import { existsSync, realpathSync } from 'node:fs';
+import { closeSync, constants, existsSync, openSync, readdirSync, readSync, realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { RepriseError } from '../../errors.ts';
+import { decodeLine } from '../../transcript/line.ts';
 
-/** What a folder is a home by. */
-const DATABASES = ['control.db', 'store.db'];
+/** What every SQLite database begins with; other programs have files of these names too. */
+const MAGIC = 'SQLite format 3\0';
+const HEADER_BYTES = 64 * 1024;
+/** Of an agent's transcripts: nearly all of a store have a seal, and none of an export that was laid out as another tool's. */
+const LOOKED_AT = 20;
 /** Those, the index of a search, and what SQLite keeps beside them. */
 const OWN_FILE = /^(?:control|store|search)\.db(?:-(?:wal|shm|journal))?$/i;
 const OWN_FOLDER = /^(?:agents|quarantine)$/i;
@@ -18,7 +22,7 @@ export function refuseStoreFile(path: string): void {
   // The last name is not followed: a link there is replaced, not what it leads to.
   const target = join(realFolder(dirname(resolve(path))), basename(path));
   for (let home = dirname(target), rest = [basename(target)]; ; ) {
-    if (isStoreFile(rest) && DATABASES.some((name) => existsSync(join(home, name))))
+    if (isStoreFile(rest) && isHome(home, rest))
       throw new RepriseError('INVALID_INPUT', `${path} is a file of the store in ${home}`, {
         details: { next: 'Name a file outside of that folder; --force does not replace what a store keeps.' },
       });
@@ -33,6 +37,56 @@ function isStoreFile([first = '', second, third, ...others]: readonly string[]):
   if (second === undefined) return OWN_FILE.test(first) || OWN_FOLDER.test(first);
   const isFree = third !== undefined && FREE_FOLDER.test(third) && others.length > 0;
   return OWN_FOLDER.test(first) && !(isFree && /^agents$/i.test(first));
+}
+
+/** Folders belong to a store of transcripts only: one that is all in `store.db` has none. */
+function isHome(home: string, names: readonly string[]): boolean {
+  const [first = '', , third] = names;
+  const hasDatabase = (name: string): boolean => headOf(join(home, name), MAGIC.length)?.toString() === MAGIC;
+  if (hasDatabase('control.db') || (OWN_FILE.test(first) && hasDatabase('store.db'))) return true;
+  const isOne = third === 'sessions' && isTranscript(join(home, ...names));
+  return isOne || hasTranscripts(join(home, 'agents'));
+}
+
+/** A store whose database is lost makes it anew from these. */
+function hasTranscripts(agents: string): boolean {
+  return namesIn(agents).some((agent) => {
+    const folder = join(agents, agent, 'sessions');
+    const files = namesIn(folder).filter((name) => name.endsWith('.jsonl'));
+    return files.slice(0, LOOKED_AT).some((name) => isTranscript(join(folder, name)));
+  });
+}
+
+/** One of ours, as a store writes them. */
+function isTranscript(path: string): boolean {
+  const head = path.endsWith('.jsonl') ? headOf(path, HEADER_BYTES) : undefined;
+  if (head === undefined) return false;
+  const end = head.indexOf(10);
+  const line = decodeLine(end === -1 ? head : head.subarray(0, end));
+  return line.kind === 'record' && line.record['type'] === 'session' && typeof line.seal === 'object';
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return []; // none is there, or none that could be written into
+  }
+}
+
+/** Undefined where no file is, or none that may be read. */
+function headOf(path: string, length: number): Buffer | undefined {
+  try {
+    const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    try {
+      const head = Buffer.alloc(length);
+      return head.subarray(0, readSync(fd, head, 0, length, 0));
+    } finally {
+      closeSync(fd);
+    }
+  } catch {
+    return undefined;
+  }
 }
 
 /** Without links, as far as it is there. */
