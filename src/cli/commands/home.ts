@@ -32,7 +32,7 @@ const goOn = (id: string): string =>
 const goOnWithout = (id: string): string =>
   `Put the blob back from a backup, or "reprise repair ${id}" goes on without it; the old one is kept.`;
 
-/** What to do about each kind of damage. */
+/** What to do about each kind of damage, and what may be done about the rest. */
 const NEXT_STEPS: Readonly<Record<string, (id: string) => string>> = {
   corrupt: goOn,
   'missing-lines': goOn,
@@ -40,6 +40,8 @@ const NEXT_STEPS: Readonly<Record<string, (id: string) => string>> = {
   'corrupt-blob': goOnWithout,
   'other-session': (id) =>
     `Put the transcript of ${id} back from a backup: the file that stands there is not its own, and nothing of it was changed.`,
+  'stray-copy': (id) =>
+    `Nothing is lost: ${id}.jsonl is a copy that no session uses. Keep it in another folder, and nobody mistakes it for one.`,
   'not-a-file': (id) =>
     `Something else stands where the transcript of ${id} should: put the file back, or restore a backup.`,
 };

@@ -14,7 +14,7 @@ const DAMAGE: ReadonlySet<string> = new Set([
   'corrupt-blob',
 ]);
 /** What verify tells of and nobody has to do anything about. */
-const HARMLESS: ReadonlySet<string> = new Set(['stray-blob']);
+const HARMLESS: ReadonlySet<string> = new Set(['stray-blob', 'stray-copy']);
 
 export function verdict(findings: readonly VerifyFinding[]): VerifyStatus {
   if (findings.some(({ kind }) => DAMAGE.has(kind))) return 'corrupt';
@@ -72,6 +72,11 @@ export function finding(session: string, kind: string, detail: string, offset = 
 /** One transcript stands where another should: what was said in the other is gone from there. */
 export function otherSession(id: string, named: string): VerifyFinding {
   return finding(id, 'other-session', `the transcript is that of another session, ${named}`);
+}
+
+/** A file that no session has, of one that has its own: nothing of it is lost by that. */
+export function strayCopy(name: string, named: string): VerifyFinding {
+  return finding(name, 'stray-copy', `a copy of the transcript of ${named}, which is no session of its own`);
 }
 
 /** What healing a cut transcript left as a note. */

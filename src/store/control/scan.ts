@@ -1,5 +1,5 @@
 import { isSessionId } from '../../keys/ids.ts';
-import { examineSession, finding, otherSession, verdict } from '../common/examine.ts';
+import { examineSession, finding, otherSession, strayCopy, verdict } from '../common/examine.ts';
 import type { LinePart, LineRange } from '../line-part.ts';
 import type { StoreStats, TranscriptProblem, VerifyFinding, VerifyReport } from '../store.ts';
 import { type BlobStore, verifyBlobs } from './blobs.ts';
@@ -55,7 +55,10 @@ function* verifyStrangers({ db, home }: ScanContext): Steps<VerifyFinding[]> {
     // Those of channels have a folder in their name.
     if (!isSessionId(id) || findIgnoringCase(db, id) !== undefined) continue;
     const named = home?.otherSession({ id, agentId });
-    if (named !== undefined) findings.push(otherSession(id, named));
+    if (named !== undefined) {
+      const isKept = findSession(db, named) !== undefined;
+      findings.push(isKept ? strayCopy(id, named) : otherSession(id, named));
+    }
     yield;
   }
   return findings;
