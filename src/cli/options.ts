@@ -6,7 +6,7 @@ export type Options = Readonly<Record<string, unknown>>;
 
 const GLOBALS = {
   home: ['--home <folder>', 'where sessions live, instead of REPRISE_HOME or ~/.reprise'],
-  store: ['--store <kind>', 'how they are kept: jsonl (the default), sqlite or postgres'],
+  store: ['--store <kind>', 'how they are kept, if not as the home holds them: jsonl, sqlite or postgres'],
   url: ['--url <address>', 'a server that has the sessions, instead of REPRISE_URL'],
   tokenFile: ['--token-file <file>', 'the file with its token, instead of REPRISE_TOKEN_FILE'],
   model: ['--model <name>', 'who answers and sums up'],
