@@ -14,12 +14,9 @@ export const problemSchema: z.ZodType<Problem> = z
     outcome: z.enum(['none', 'unknown']),
     details: z.looseObject({
       next: z.string().meta({ description: 'What to do.' }),
-      general: z
-        .literal(true)
-        .optional()
-        .meta({
-          description: '`next` is that of the code, for programs: whoever failed said none of their own.',
-        }),
+      general: z.literal(true).optional().meta({
+        description: '`next` is that of the code, for programs: whoever failed said none of their own.',
+      }),
     }),
   })
   .meta({ id: 'Problem' });
