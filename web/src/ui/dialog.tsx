@@ -30,7 +30,10 @@ export function Dialog({ title, children, wide = false, bare = false }: DialogPr
       ref={element}
       class={wide ? 'wide' : undefined}
       aria-label={title}
-      onClose={closeDialog}
+      // Told a moment later, when another one may be open: of one that has left the page it says nothing.
+      onClose={() => {
+        if (element.current !== null) closeDialog();
+      }}
       onCancel={closeDialog}
       onClick={(event) => {
         if (event.target === element.current) closeDialog();
