@@ -4,7 +4,7 @@ import { entriesOf as wordsOf } from '../../src/engine/inbound.ts';
 import { goToPlace } from '../../src/engine/own-place.ts';
 import type { ProfileName } from '../../src/engine/profiles.ts';
 import { runCommand } from '../../src/engine/run-command.ts';
-import type { Entry, InboxItem, Session } from '../../src/index.ts';
+import type { Entry, InboxItem, Session, Store } from '../../src/index.ts';
 import type { ScriptedModel } from '../../src/models/scripted/scripted-model.ts';
 import { openMemoryStore } from '../../src/store/memory/open.ts';
 import { contentText } from '../../src/transcript/content.ts';
@@ -96,6 +96,22 @@ describe.each<[string, ProfileName]>([
         return role === undefined ? [] : [contentText(content)];
       });
 
+    /** Whoever comes next answers it in its place, and goes on from there. */
+    const saysItThere = async (store: Store): Promise<void> => {
+      await using next = await openEngine(scripted(['1, again', 'after']), {
+        store,
+        profile,
+        session: { queue: { mode: 'followup' } },
+      });
+      await next.session.send('and?').result;
+      expect(texts(pathEntries(await entriesOf(next.session)))).toEqual([
+        'one, again',
+        '1, again',
+        'and?',
+        'after',
+      ]);
+    };
+
     test('is said there when they have been answered where they were said', async () => {
       const { promise: gate, resolve: open } = Promise.withResolvers<void>();
       const model = scripted(['1', { wait: gate, text: '2' }, '3', 'one, again']);
@@ -162,18 +178,7 @@ describe.each<[string, ProfileName]>([
       }
       await leave(at.session, said[1]?.id ?? '');
       await at.reprise.idle();
-      await using next = await openEngine(scripted(['1, again', 'after']), {
-        store,
-        profile,
-        session: { queue: { mode: 'followup' } },
-      });
-      await next.session.send('and?').result;
-      expect(texts(pathEntries(await entriesOf(next.session)))).toEqual([
-        'one, again',
-        '1, again',
-        'and?',
-        'after',
-      ]);
+      await saysItThere(store);
     });
 
     test('goes there once, however often its process dies', async () => {
@@ -198,18 +203,7 @@ describe.each<[string, ProfileName]>([
         await goToPlace(store, item, await store.get(id), epoch);
         if (profile === 'native') await store.append(id, wordsOf(item), { key: inboxId, epoch });
       }
-      await using next = await openEngine(scripted(['1, again', 'after']), {
-        store,
-        profile,
-        session: { queue: { mode: 'followup' } },
-      });
-      await next.session.send('and?').result;
-      expect(texts(pathEntries(await entriesOf(next.session)))).toEqual([
-        'one, again',
-        '1, again',
-        'and?',
-        'after',
-      ]);
+      await saysItThere(store);
     });
   },
 );
