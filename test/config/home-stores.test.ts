@@ -48,7 +48,11 @@ describe('the kind of a home', () => {
     const home = await put(join(place.cwd, 'home'), 'jsonl');
     for (const name of readdirSync(home).filter((each) => each.startsWith('control.db')))
       rmSync(join(home, name));
-    expect(await sessionsOf(home)).toEqual(['jsonl']);
+    await using reprise = await openReprise({ home, run: false });
+    // Lists answer from what is known so far (decision 10): the transcript is read beside them.
+    await expect
+      .poll(async () => (await reprise.sessions({ limit: 9 })).sessions.map(({ id }) => id))
+      .toEqual(['jsonl']);
     await expect(openReprise({ home, store: 'sqlite' })).rejects.toMatchObject({ code: 'INVALID_INPUT' });
   });
 
