@@ -1,7 +1,6 @@
 import { EventEmitter } from 'node:events';
-import { fileURLToPath } from 'node:url';
-
-const THREAD = fileURLToPath(new URL('../../src/store/control/thread.ts', import.meta.url));
+import type { ThreadOptions } from '../../src/store/control/protocol.ts';
+import type { ThreadWork } from '../../src/store/control/thread-talk.ts';
 
 /**
  * Stands in for `node:worker_threads` where a simulation asks a store a million short questions: the storage thread's
@@ -31,21 +30,17 @@ function copyOf(value: unknown): unknown {
   return copy;
 }
 
-/** Read by the storage thread's code when it is loaded. */
-export let parentPort: Port | null = null;
-export let workerData: unknown;
-let loaded = 0;
+/** This is no thread. */
+export const parentPort = null;
+export const workerData = undefined;
 
 export class Worker extends Port {
-  constructor(_file: URL, options: { readonly workerData: unknown }) {
+  constructor(_file: URL, options: { readonly workerData: ThreadOptions }) {
     super();
     const inside = new Port();
     inside.other = this;
     this.other = inside;
-    parentPort = inside;
-    workerData = structuredClone(options.workerData);
-    // The sources, so that they are mocked as well; each time another name, so that they are run again.
-    void import(/* @vite-ignore */ `${THREAD}?thread=${++loaded}`);
+    void begin(inside as never, structuredClone(options.workerData));
   }
 
   ref(): void {}
@@ -56,4 +51,11 @@ export class Worker extends Port {
     this.emit('exit');
     return 0;
   }
+}
+
+/** Asked for when it is needed: it asks for this module itself. */
+async function begin(...[port, options]: Parameters<ThreadWork>): Promise<void> {
+  const { serve } = await import('../../src/store/control/thread-talk.ts');
+  const { storageWork } = await import('../../src/store/control/storage-work.ts');
+  serve(port, options, storageWork);
 }

@@ -3,7 +3,7 @@ import { openMemoryStore } from '../../src/store/memory/open.ts';
 import { BROKEN } from './broken.ts';
 import { runSimulation } from './run-simulation.ts';
 
-vi.mock('node:worker_threads', () => import('./in-thread-worker.ts'));
+vi.mock('../support/kept-worker.ts', () => import('./in-thread-worker.ts'));
 
 /** What the judge has to say, at least. A seed that shows it: some need an accident at the right moment. */
 const CASES: Readonly<Record<string, { readonly says: RegExp; readonly seeds: readonly number[] }>> = {

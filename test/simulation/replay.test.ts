@@ -2,7 +2,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import type { SimulationReport } from './run-simulation.ts';
 
 afterEach(() => {
-  vi.doUnmock('node:worker_threads');
+  vi.doUnmock('../support/kept-worker.ts');
   vi.resetModules();
 });
 
@@ -12,8 +12,8 @@ async function simulate(
   { inThread }: { readonly inThread: boolean },
 ): Promise<SimulationReport> {
   vi.resetModules();
-  if (inThread) vi.doMock('node:worker_threads', () => import('./in-thread-worker.ts'));
-  else vi.doUnmock('node:worker_threads');
+  if (inThread) vi.doMock('../support/kept-worker.ts', () => import('./in-thread-worker.ts'));
+  else vi.doUnmock('../support/kept-worker.ts');
   const { openMemoryStore } = await import('../../src/store/memory/open.ts');
   const { runSimulation } = await import('./run-simulation.ts');
   await using store = await openMemoryStore();

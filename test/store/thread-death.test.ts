@@ -9,6 +9,9 @@ import type { RepriseError } from '../../src/errors.ts';
 import type { Store } from '../../src/store/store.ts';
 import { until } from '../support/store-faults.ts';
 
+// Threads of their own, as programs have.
+vi.mock('../support/kept-worker.ts', () => import('node:worker_threads'));
+
 /** Every storage thread of this process, as Node itself announces them. */
 const threads: Worker[] = [];
 /** Those that have said that index and transcripts agree. */

@@ -23,14 +23,19 @@ import { PROGRAMS } from './bundled-program.ts';
 const THREADS: Readonly<Record<string, string>> = {
   thread: 'src/store/control/thread.ts',
   'search-thread': 'src/store/control/search-thread.ts',
+  'kept-thread-host': 'test/support/kept-thread-host.ts',
 };
-/** Who starts them, and where it would stand if it were built as well. */
-const STARTERS: Readonly<Record<string, string>> = {
-  '/src/store/control/thread-client.ts': 'thread-client.js',
-  '/src/testing/crash/driver-process.ts': 'crash/driver-process.js',
-};
-/** By which they find what they start. */
+/** By which their starters find them, and where each would stand if it were built as well. */
 const WHERE = 'import.meta.url';
+const builtAs = (name: string): string => JSON.stringify(pathToFileURL(`${BUNDLED}/${name}`).href);
+/** What is said otherwise in those that start them. */
+const STARTERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  '/src/store/control/thread-client.ts': {
+    [WHERE]: builtAs('thread-client.js'),
+    "'node:worker_threads'": JSON.stringify(resolve('test/support/kept-worker.ts')),
+  },
+  '/src/testing/crash/driver-process.ts': { [WHERE]: builtAs('crash/driver-process.js') },
+};
 /** Finds the page by where it stands itself. */
 const PAGE = resolve('src/server/web-files.ts');
 /** What all of it is made of. */
@@ -62,8 +67,10 @@ export async function bundledPrograms(): Promise<Plugin> {
     transform(code, id) {
       const starter = Object.keys(STARTERS).find((file) => id.endsWith(file));
       if (starter === undefined) return;
-      if (!code.includes(WHERE)) throw new Error(`${starter} finds what it starts in another way now`);
-      return code.replaceAll(WHERE, JSON.stringify(pathToFileURL(`${BUNDLED}/${STARTERS[starter]}`).href));
+      return Object.entries(STARTERS[starter] ?? {}).reduce((text, [said, instead]) => {
+        if (!text.includes(said)) throw new Error(`${starter} starts what it starts in another way now`);
+        return text.replaceAll(said, instead);
+      }, code);
     },
   };
 }

@@ -120,3 +120,19 @@ test('a message said anew far above, or where it is shown already, leaves what s
     await history.loadLatest();
   }
 });
+
+test.each(['loadNewer', 'loadOlder'] as const)(
+  'whoever scrolls on where the branch was left meanwhile is shown the one that goes on (%s)',
+  async (scroll) => {
+    await using at = await openServer(scripted([]));
+    await at.reprise.store.create({ id: 's', key: 'agent:main:session:s' });
+    const ids = await add(at, many(300));
+    const history = windowOn(at);
+    await history.loadAround(ids[180] ?? '');
+    await (await at.reprise.session({ id: 's' })).branch(ids[19] ?? '');
+    await add(at, [said('in other words')]);
+    await history[scroll]();
+    expect(history.rows.value.findLast(({ role }) => role === 'user')?.text).toBe('in other words');
+    expect(history.hasNewer.value).toBe(false);
+  },
+);

@@ -31,6 +31,7 @@ export class Database {
   #untold = false;
   /** Proved of this connection, not hoped: SQLite says as late as the first write that it may only read. */
   #mayWrite = false;
+  #isClosed = false;
 
   constructor(options: DatabaseOptions) {
     const { path, readOnly = false, isFirst = false } = options;
@@ -107,7 +108,7 @@ export class Database {
       return result;
     } catch (error) {
       // Whoever comes next is better served by a new connection.
-      if (isReadOnly(error)) this.close();
+      if (isReadOnly(error)) this.#disconnect();
       throw error;
     } finally {
       if (lazy && this.#options.durability === 'disk' && this.#db.isOpen)
@@ -164,11 +165,17 @@ export class Database {
   reopen(): void {
     // Moved and unable to leave: closing it could lose what only its log knows.
     if (this.#leaveIfMoved(BUSY_LIMIT_MS) && this.#db.isOpen) throw movedError('unknown');
-    this.close();
+    this.#disconnect();
     this.#ensureOpen();
   }
 
+  /** For good: what still comes is refused, where it would otherwise open the files again behind everybody's back. */
   close(): void {
+    this.#isClosed = true;
+    this.#disconnect();
+  }
+
+  #disconnect(): void {
     this.#statements = new Map();
     this.#leaveIfMoved(BUSY_LIMIT_MS);
     if (this.#db.isOpen) this.#db.close();
@@ -184,6 +191,7 @@ export class Database {
   /** A connection that could not be made anew after a failure (no descriptors, say) is tried again at the next need. */
   #ensureOpen(waitMs: number = BUSY_LIMIT_MS): void {
     if (this.#db.isOpen) return;
+    if (this.#isClosed) throw new RepriseError('STORE_FAILED', 'the store is closed', { outcome: 'none' });
     this.#db = this.#connect(waitMs);
   }
 
@@ -217,7 +225,7 @@ export class Database {
     } catch (error) {
       if (!isReadOnly(error)) throw error;
     }
-    this.close();
+    this.#disconnect();
     this.#ensureOpen();
     this.#begin();
   }

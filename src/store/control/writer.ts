@@ -110,6 +110,7 @@ export class Writer {
   #scheduled = false;
   #busySince: number | undefined;
   #followTimer: NodeJS.Timeout | undefined;
+  #isOver = false;
   #commits: number;
   /** The last failed commit could not even be looked up. */
   #unresolved = false;
@@ -131,8 +132,10 @@ export class Writer {
     this.#schedule(0);
   }
 
-  /** Everything submitted so far, at once: a store that closes leaves nobody without an answer. */
+  /** Everything submitted so far, at once: a store that closes leaves nobody without an answer. Nothing comes behind it. */
   finish(): void {
+    this.#isOver = true;
+    clearTimeout(this.#followTimer);
     while (this.#queue.length > 0) this.#queue.splice(0, this.#commit(this.#queue.slice(0, MAX_BATCH)));
   }
 
@@ -141,7 +144,7 @@ export class Writer {
     this.#scheduled = true;
     const run = (): void => {
       this.#scheduled = false;
-      this.#runBatch();
+      if (!this.#isOver) this.#runBatch();
     };
     if (delayMs > 0) setTimeout(run, delayMs);
     else setImmediate(run);

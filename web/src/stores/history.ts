@@ -87,19 +87,15 @@ export class HistoryWindow {
   }
 
   /** A page with an entry in its middle. False: it is not on this branch. */
-  async loadAround(entry: string): Promise<boolean> {
-    try {
+  loadAround(entry: string): Promise<boolean> {
+    return this.#orLatest(async () => {
       const page = await this.#get({ limit: PAGE, around: entry });
       const last = page.data.at(-1);
       const newer = last === undefined ? undefined : await this.#get({ limit: 1, after: last.id });
       const hasNewer = (newer?.data.length ?? 0) > 0;
       batch(() => this.#replace(page, { hasOlder: page.hasMore, hasNewer }));
       return true;
-    } catch (error) {
-      if (!(error instanceof RepriseError) || error.code !== 'INVALID_INPUT') throw error;
-      await this.loadLatest();
-      return false;
-    }
+    });
   }
 
   async loadOlder(): Promise<void> {
@@ -122,13 +118,9 @@ export class HistoryWindow {
   /** What was stored since. Where a summary came, or another branch, what is shown has changed too. */
   async catchUp(): Promise<void> {
     if (this.#hasNewer.value) return;
-    let last = this.#rows.value.at(-1);
-    try {
-      while (await this.#grow({ isNews: true })) last = this.#rows.value.at(-1);
-    } catch (error) {
-      if (!(error instanceof RepriseError) || error.code !== 'INVALID_INPUT') throw error;
-      await this.loadLatest(last);
-    }
+    let hasMore = true;
+    while (hasMore)
+      hasMore = await this.#orLatest(() => this.#grow({ isNews: true }), this.#rows.value.at(-1));
   }
 
   /** Answers whether there is more where it went on: not where all was loaded anew, or somebody is elsewhere by now. */
@@ -163,10 +155,20 @@ export class HistoryWindow {
     return this.#session().history({ ...query, marks: true }, { signal: this.#signal });
   }
 
+  /** False: what it begins at is on a branch that was left, and the newest page of this one is shown instead. */
+  async #orLatest<T>(work: () => Promise<T>, behind?: HistoryRow): Promise<T | false> {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof RepriseError) || error.code !== 'INVALID_INPUT') throw error;
+      return this.loadLatest(behind);
+    }
+  }
+
   async #once(work: () => Promise<unknown>): Promise<void> {
     this.#isBusy = true;
     try {
-      await work();
+      await this.#orLatest(work, this.#rows.value.at(-1));
     } finally {
       this.#isBusy = false;
     }
