@@ -4,11 +4,15 @@ import { type OpenStoreOptions, openStore } from '../../src/config/open.ts';
 import { runStoreCase, type StoreCase, type StoreUnderTest } from '../../src/testing/store-suite/index.ts';
 import { type FreshDatabase, freshDatabase } from './postgres.ts';
 
-/** Empty again, which is many times faster than another database. */
-const EMPTY = `DO $$ DECLARE names text; BEGIN
-  SELECT string_agg(format('reprise.%I', tablename), ', ') INTO names
-    FROM pg_tables WHERE schemaname = 'reprise' AND tablename <> 'schema_version';
-  IF names IS NOT NULL THEN EXECUTE 'TRUNCATE ' || names || ' RESTART IDENTITY'; END IF;
+/** Empty again: many times faster than another database, or than new files for every table. */
+const EMPTY = `DO $$ DECLARE name text; BEGIN
+  SET LOCAL session_replication_role = replica; -- in any order, whatever refers to what
+  FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'reprise' AND tablename <> 'schema_version' LOOP
+    EXECUTE format('DELETE FROM reprise.%I', name);
+  END LOOP;
+  FOR name IN SELECT sequencename FROM pg_sequences WHERE schemaname = 'reprise' AND last_value IS NOT NULL LOOP
+    EXECUTE format('ALTER SEQUENCE reprise.%I RESTART', name);
+  END LOOP;
 END $$`;
 
 /** Cases of the suite on a few databases, emptied before each. `parameters` go into the URL that `through` leads to. */

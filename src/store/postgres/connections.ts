@@ -52,6 +52,7 @@ class Caller extends pg.Client {
 export class Connections implements Sql, AsyncDisposable {
   readonly settings: PostgresSettings;
   readonly #pool: pg.Pool;
+  readonly #taking: Set<Promise<pg.PoolClient>> = new Set();
   #closed = false;
   #wasReached = false;
 
@@ -91,7 +92,13 @@ export class Connections implements Sql, AsyncDisposable {
   /** For one transaction. Who takes a client gives it back by `release`, with true if it must not be used again. */
   async take(): Promise<pg.PoolClient> {
     this.#assertOpen();
-    return this.#pool.connect();
+    const taking = this.#pool.connect();
+    this.#taking.add(taking);
+    try {
+      return await taking;
+    } finally {
+      this.#taking.delete(taking);
+    }
   }
 
   /** For looking: asked again where the connection turned out to be dead. */
@@ -138,6 +145,8 @@ export class Connections implements Sql, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    // A pool that ends forgets who waits for a connection: they would wait until they give up.
+    await Promise.allSettled(this.#taking);
     await this.#pool.end();
   }
 }

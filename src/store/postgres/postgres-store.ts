@@ -236,9 +236,11 @@ export class PostgresStore implements Store {
   async *watch(id: string, { afterSeq, signal }: WatchOptions): AsyncIterable<StoredEntry> {
     this.#wakes.begin();
     let seen = afterSeq;
+    const over = AbortSignal.any([signal, this.#closing.signal]);
     while (!signal.aborted) {
+      this.#closing.signal.throwIfAborted();
       // Asleep before looking: what is committed in between wakes us.
-      using sleep = this.#wakes.sessions.sleep(id, signal);
+      using sleep = this.#wakes.sessions.sleep(id, over);
       let entries: readonly StoredEntry[] = [];
       try {
         ({ entries } = await this.read(id, { from: seen + 1 }));
