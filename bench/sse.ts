@@ -194,7 +194,8 @@ function memoryTask(): Task {
   return { work, run };
 }
 
-const DEAF_DELTAS = 4000;
+/** More than a client may be behind, less than an answer may be long. */
+const DEAF_DELTAS = 1800;
 
 async function heldWith(count: number): Promise<number> {
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
