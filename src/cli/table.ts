@@ -1,3 +1,4 @@
+import { count } from '../engine/commands/command-context.ts';
 import { escapeForTerminal, style } from './print.ts';
 
 export type Cell = string | number;
@@ -5,7 +6,7 @@ export type Cell = string | number;
 /** Columns for a terminal: the first to the left, all others, which are figures, to the right. */
 export function table(head: readonly string[], rows: readonly (readonly Cell[])[]): string[] {
   const texts = rows.map((row) =>
-    row.map((cell) => (typeof cell === 'number' ? cell.toLocaleString('en') : escapeForTerminal(cell))),
+    row.map((cell) => (typeof cell === 'number' ? count(cell) : escapeForTerminal(cell))),
   );
   const widths = head.map((name, i) => Math.max(name.length, ...texts.map((row) => row[i]?.length ?? 0)));
   const line = (cells: readonly string[]): string =>

@@ -1,4 +1,5 @@
 import type { Usage } from '../transcript/entry.ts';
+import { count } from './commands/command-context.ts';
 
 /** How much of what a turn used its reply tells. `on` is `tokens`. */
 export type ResponseUsage = 'off' | 'on' | 'tokens' | 'full';
@@ -15,10 +16,6 @@ export function usageLine(usage: Usage, cost: number | undefined, level: Respons
   const price = cost ?? usage.cost?.['total'];
   if (price !== undefined) words.push(`cost ${money(price)}`);
   return `Tokens: ${words.join(', ')}`;
-}
-
-function count(tokens: number): string {
-  return Math.round(tokens).toLocaleString('en-US');
 }
 
 /** Two digits that say something, however small the price. The currency is that of the model's prices. */

@@ -104,7 +104,7 @@ function spaceCheck({ freeBytes, minFreeBytes }: DiskSpace): Check {
 }
 
 function mebibytes(bytes: number): string {
-  return `${Math.round(bytes / (1024 * 1024)).toLocaleString('en')} MiB`;
+  return `${count(bytes / (1024 * 1024))} MiB`;
 }
 
 async function quarantineCheck(path: string): Promise<Check> {
@@ -219,7 +219,7 @@ async function storeChecks(home: Home, rebuildSearch: boolean): Promise<Check[]>
 /** Searches read what the index does not have, so that it is never wrong, only slow. */
 function searchCheck({ done, total, bytes, problem }: SearchIndexStats): Check {
   const percent = total === 0 ? 100 : Math.floor((100 * done) / total);
-  const detail = `${percent} % of ${total.toLocaleString('en')} lines are indexed, ${mebibytes(bytes)}`;
+  const detail = `${percent} % of ${count(total)} lines are indexed, ${mebibytes(bytes)}`;
   if (problem === undefined) return { name: 'search', ok: true, detail };
   const next = 'Searches read everything meanwhile. To make the index anew: reprise doctor --rebuild-search';
   return { name: 'search', ok: false, detail: `${detail}; ${problem}`, next };

@@ -65,8 +65,9 @@ export function refuse(message: string, next: string): RepriseError {
   return new RepriseError('INVALID_INPUT', message, { details: { next } });
 }
 
+/** A whole number, "1,200". Without `Intl`, whose tables take longer to load than most commands take to answer. */
 export function count(n: number): string {
-  return n.toLocaleString('en');
+  return String(Math.round(n)).replace(/\B(?=(?:\d{3})+$)/g, ',');
 }
 
 /** "1 session", "1,200 sessions". */
