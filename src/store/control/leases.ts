@@ -16,18 +16,26 @@ interface LeaseRow {
 }
 
 /** Heartbeats seen of others: how long one has not changed, on our own clock. Nobody's wall clock is trusted. */
-const seen = new Map<string, { readonly beat: string; readonly since: number }>();
+type Seen = Map<string, { readonly beat: string; readonly since: number }>;
+const seenIn: WeakMap<Database, Seen> = new WeakMap();
+
+function seenOf(db: Database): Seen {
+  const seen: Seen = seenIn.get(db) ?? new Map();
+  seenIn.set(db, seen);
+  return seen;
+}
 
 export function liveLease(db: Database, sessionId: string, self: Holder): LiveLease | undefined {
   const row = db.row<LeaseRow>('SELECT * FROM leases WHERE session_id = ?', sessionId);
   if (row === undefined) return undefined;
   const holder = parseHolder(row.holder);
   if (holder.engineId === self.engineId) return { epoch: row.epoch, holder };
-  if (isCertainlyDead(holder, self) || isSilent(row)) return undefined;
+  if (isCertainlyDead(holder, self) || isSilent(db, row)) return undefined;
   return { epoch: row.epoch, holder };
 }
 
-function isSilent(row: LeaseRow): boolean {
+function isSilent(db: Database, row: LeaseRow): boolean {
+  const seen = seenOf(db);
   const beat = `${row.epoch}:${row.beat}`;
   const last = seen.get(row.session_id);
   if (last?.beat !== beat) {
@@ -50,7 +58,7 @@ export function acquireLease(
   batch.space?.assertRoom();
   row.epoch = Math.max(row.epoch, epochFloor(batch.db)) + 1;
   batch.touch(row);
-  seen.delete(row.id);
+  seenOf(batch.db).delete(row.id);
   batch.db.run(
     'INSERT OR REPLACE INTO leases VALUES (?, ?, ?, 0, ?)',
     row.id,
