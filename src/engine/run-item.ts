@@ -12,7 +12,7 @@ import { endEntry, endOf, inspectTurn, whyNot } from './recovery.ts';
 import { keep, keptAnswer, recount, writeKept } from './refused-try.ts';
 import type { RoomWait } from './room-wait.ts';
 import type { RunningTurn } from './running-turn.ts';
-import type { SessionRunner } from './session-runner.ts';
+import type { SessionFrame, SessionRunner } from './session-runner.ts';
 import { responseUsageOf } from './session-settings.ts';
 import { forkThread } from './thread-fork.ts';
 import { isTold } from './told.ts';
@@ -91,9 +91,24 @@ interface AnswerNews {
   readonly unwritten: (write: WriteAnswer) => void;
 }
 
-async function answer(run: ItemRun, { before, after }: Company, on: AnswerNews): Promise<TurnEnd> {
+/** A turn whose words are stored, with what it is answered with. */
+interface SaidTurn {
+  readonly record: SessionRecord;
+  readonly frame: SessionFrame;
+  readonly turnStore: TurnStore;
+  /** The last entry that stands before its answer. */
+  readonly seq: number;
+}
+
+async function answer(run: ItemRun, company: Company, on: AnswerNews): Promise<TurnEnd> {
+  const said = await say(run, company, on);
+  return 'turnStore' in said ? await ask(run, said, on) : said;
+}
+
+/** Stores what was said, before any model is asked. Answers with the end where that was all, or a try before had one. */
+async function say(run: ItemRun, { before, after }: Company, on: AnswerNews): Promise<SaidTurn | TurnEnd> {
   const { context, runner, turn, lease, room } = run;
-  const { store, options } = context;
+  const { store } = context;
   const { lead, turnId, isRetry } = turn;
   const { sessionId } = runner;
   const record = await store.get(sessionId);
@@ -135,12 +150,24 @@ async function answer(run: ItemRun, { before, after }: Company, on: AnswerNews):
     const ended = await recover(run, tries, turnStore, on.said);
     if (ended !== undefined) return ended;
   }
-  const newcomers = (rows: readonly InboxItem[]): InboxItem[] =>
-    leftBehind(rows, turn).length > 0 ? [] : joinable(rows);
-  const { model } = frame;
   // Those that joined have stored something since, or the try before this one.
   const isAlone = !isRetry && after.length === 0;
   const seq = isAlone ? lastSeq : (await store.get(sessionId)).lastSeq;
+  return { record, frame, turnStore, seq };
+}
+
+async function ask(
+  run: ItemRun,
+  { record, frame, turnStore, seq }: SaidTurn,
+  on: AnswerNews,
+): Promise<TurnEnd> {
+  const { context, runner, turn, lease } = run;
+  const { store, options } = context;
+  const { lead, turnId } = turn;
+  const { sessionId } = runner;
+  const { model } = frame;
+  const newcomers = (rows: readonly InboxItem[]): InboxItem[] =>
+    leftBehind(rows, turn).length > 0 ? [] : joinable(rows);
   turn.emit({ type: 'turn_start', turnId, model: `${model.provider}:${model.id}`, seq });
   const emit = (event: TurnEvent): void => {
     if (isTold(record.settings, event)) turn.emit(event);

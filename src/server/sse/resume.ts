@@ -6,6 +6,7 @@ import type { LoggedTurn, SessionLog } from './event-log.ts';
 import type { EventLogs } from './event-logs.ts';
 import { type EventId, type Frame, isLive } from './frame.ts';
 import { findMessage, keptText, storedFrames } from './stored-frames.ts';
+import { Waiter } from './waiter.ts';
 
 export interface EventStreamOptions {
   readonly reprise: Reprise;
@@ -23,8 +24,6 @@ export interface EventStreamOptions {
 /** A batch for one write. */
 const BATCH_CHARS = 48 * 1024;
 const GRACE_MS = 250;
-/** Without a reason of its own each abort makes an exception that nobody reads, with a stack. */
-const OVER = 'over';
 /** What another process told is waited for so long, for a client that comes in the middle of it. */
 const CATCH_UP_MS = 3000;
 const ASK_AGAIN_MS = 700;
@@ -40,18 +39,18 @@ const TAKEN: ReadonlySet<string> = new Set(['running', 'done', 'failed', 'interr
 export class EventStream {
   readonly #options: EventStreamOptions;
   readonly #log: SessionLog;
+  readonly #waiter: Waiter;
   #toldBefore: number;
   #sent = 0;
-  #isNews = false;
-  #wake: (() => void) | undefined;
   #end: DoneEvent | ErrorEvent | undefined;
-  #isCut = false;
   /** What other processes told of the message was asked for. */
   #isCaughtUp = false;
 
   constructor(options: EventStreamOptions) {
+    const { reprise, logs, sessionId, signal } = options;
     this.#options = options;
-    this.#log = options.logs.listen(options.sessionId, options.signal);
+    this.#waiter = new Waiter({ store: reprise.store, sessionId, signal });
+    this.#log = logs.listen(sessionId, signal);
     this.#toldBefore = this.#log.told;
   }
 
@@ -61,10 +60,9 @@ export class EventStream {
   }
 
   async *batches(): AsyncGenerator<readonly Frame[], void, undefined> {
-    const { reprise, sessionId, sessionKey, inboxId: asked, after, signal } = this.#options;
-    const unwatch = this.#log.watch(() => this.#news());
-    const onAbort = (): void => this.#news();
-    signal.addEventListener('abort', onAbort, { once: true });
+    const { reprise, sessionId, sessionKey, inboxId: asked, after } = this.#options;
+    using _waiter = this.#waiter;
+    const unwatch = this.#log.watch(this.#waiter.tell);
     try {
       const { lastSeq } = await reprise.store.get(sessionId);
       const open = (await reprise.store.inbox.pending(sessionId)).filter((item) => item.class !== 'command');
@@ -86,7 +84,6 @@ export class EventStream {
       yield [{ id: last, event: { type: 'idle', sessionId } }];
     } finally {
       unwatch();
-      signal.removeEventListener('abort', onAbort);
     }
   }
 
@@ -156,7 +153,7 @@ export class EventStream {
     const { reprise, sessionId } = this.#options;
     let [place, isOurs, seen] = [from, isBegun, from.seq];
     for (;;) {
-      this.#isNews = false;
+      this.#waiter.look();
       // Looked at before the entries are: with the end of a message its last entry is stored.
       const ended = this.#end;
       const waitsBehind = await this.#hearOf(inboxId);
@@ -184,10 +181,11 @@ export class EventStream {
         if (lost === undefined) return;
         [place, isOurs] = [lost, true];
       } else if (ended !== undefined) return yield await this.#told(inboxId, ended, isOurs);
-      else if (
-        isOurs || turn !== undefined ? !(await this.#wait(seen)) : !(await this.#waitForTurn(inboxId, seen))
-      )
-        return;
+      else {
+        const isKnown = isOurs || turn !== undefined;
+        const news = isKnown ? this.#waiter.wait({ afterSeq: seen }) : this.#waitForTurn(inboxId, seen);
+        if (!(await news)) return;
+      }
     }
   }
 
@@ -198,7 +196,7 @@ export class EventStream {
   ): AsyncGenerator<readonly Frame[], EventId | undefined, undefined> {
     const { sessionId } = this.#options;
     for (let at = from; ; ) {
-      this.#isNews = false;
+      this.#waiter.look();
       const isOver = this.#end !== undefined;
       if (at.n >= (turn.end ?? Number.POSITIVE_INFINITY)) {
         yield [{ id: at, event: { type: 'idle', sessionId } }];
@@ -221,14 +219,14 @@ export class EventStream {
         yield* this.#interrupted(at.seq, undefined, turn.turnId);
         return { seq: at.seq, n: 0 };
       }
-      if (!isOver && !(await this.#wait())) return undefined;
+      if (!isOver && !(await this.#waiter.wait())) return undefined;
     }
   }
 
   async #awaitRest({ isOwn }: LoggedTurn): Promise<boolean> {
     const { logs, sessionId } = this.#options;
     if (!isOwn) logs.need(sessionId, {});
-    return await this.#wait(undefined, isOwn ? GRACE_MS : GAP_MS);
+    return await this.#waiter.wait({ ms: isOwn ? GRACE_MS : GAP_MS });
   }
 
   /**
@@ -253,33 +251,25 @@ export class EventStream {
    * where it does not. However much is told and stored of other turns meanwhile, nothing is asked for again.
    */
   async #waitForTurn(inboxId: string, afterSeq: number): Promise<boolean> {
-    const { reprise, sessionId } = this.#options;
-    const over = new AbortController();
-    const found = { isStored: false };
-    const entries = reprise.store.watch(sessionId, { afterSeq, signal: over.signal });
-    void this.#watch(entries, ({ entry }) => entry.seal?.k === inboxId, found);
-    try {
-      while (!found.isStored && this.#end === undefined && this.#log.turnOf(inboxId) === undefined) {
-        this.#isNews = false;
-        if (!(await this.#wait())) return false;
-      }
-      return true;
-    } finally {
-      over.abort(OVER);
+    using said = this.#waiter.seek(afterSeq, ({ entry }) => entry.seal?.k === inboxId);
+    while (!said.isFound && this.#end === undefined && this.#log.turnOf(inboxId) === undefined) {
+      this.#waiter.look();
+      if (!(await this.#waiter.wait())) return false;
     }
+    return true;
   }
 
   /** Asks other processes for what they told, and waits a moment for it. */
   async #catchUp(need: Need, isHere: () => boolean): Promise<void> {
-    const { logs, sessionId, signal } = this.#options;
+    const { logs, sessionId } = this.#options;
     if (!logs.hasPeers) return;
     const until = performance.now() + CATCH_UP_MS;
-    while (!isHere() && !signal.aborted && !this.#isCut) {
+    while (!isHere() && !this.#waiter.isOver) {
       const left = until - performance.now();
       if (left <= 0) break;
-      this.#isNews = false;
+      this.#waiter.look();
       logs.need(sessionId, need);
-      await this.#wait(undefined, Math.min(left, ASK_AGAIN_MS));
+      await this.#waiter.wait({ ms: Math.min(left, ASK_AGAIN_MS) });
     }
     // It came at once, not because the client was slow.
     this.#toldBefore = this.#log.told;
@@ -337,59 +327,14 @@ export class EventStream {
     reprise.ended(inboxId, { signal }).then(
       (end) => {
         this.#end = end;
-        this.#news();
+        this.#waiter.tell();
       },
       () => {
         // Nobody here will hear its end: the stream breaks off, and is resumed elsewhere or later.
-        this.#isCut = true;
-        this.#news();
+        this.#waiter.cut();
       },
     );
   }
-
-  #news(): void {
-    this.#isNews = true;
-    this.#wake?.();
-  }
-
-  /** Until something is told or, with `afterSeq`, stored by anybody. False: there is nothing to wait for any more, or not for so long. */
-  async #wait(afterSeq?: number, ms?: number): Promise<boolean> {
-    const { reprise, sessionId, signal } = this.#options;
-    const over = afterSeq === undefined ? undefined : new AbortController();
-    if (over !== undefined && afterSeq !== undefined)
-      void this.#watch(reprise.store.watch(sessionId, { afterSeq, signal: over.signal }), () => true);
-    const timer = ms === undefined ? undefined : setTimeout(() => this.#wake?.(), ms);
-    if (!this.#isNews && !signal.aborted && !this.#isCut)
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    this.#wake = undefined;
-    clearTimeout(timer);
-    over?.abort(OVER);
-    // What else is told in this moment goes into the same write.
-    await new Promise((resolve) => setImmediate(resolve));
-    return this.#isNews && !signal.aborted && !this.#isCut;
-  }
-
-  /** Tells of the first entry that is wanted. */
-  async #watch(
-    entries: ReturnType<Reprise['store']['watch']>,
-    isWanted: (stored: StoredEntry) => boolean,
-    found = { isStored: false },
-  ): Promise<void> {
-    try {
-      for await (const stored of entries) {
-        if (!isWanted(stored)) continue;
-        found.isStored = true;
-        this.#news();
-        return;
-      }
-    } catch {
-      // The store closes, or is busy: the end of the message is told by its row.
-    }
-  }
 }
-
-type StoredEntry = Awaited<ReturnType<Reprise['store']['read']>>['entries'][number];
 
 const GONE = { frames: [] as readonly Frame[], told: 0 };
