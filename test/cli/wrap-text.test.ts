@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { wrapText } from '../../src/cli/repl/wrap-text.ts';
+import { wrapFor, wrapText } from '../../src/cli/repl/wrap-text.ts';
 import { commandHelp } from '../../src/engine/commands.ts';
 
 const HELP = commandHelp('repl').join('\n');
@@ -40,4 +40,10 @@ test('a word that is longer than the line stays whole, and wide characters take 
     `${'名'.repeat(15)}\n    ${'字'.repeat(5)}`,
   );
   expect(wrapText(`${'a'.repeat(15)} ${'b'.repeat(5)}`, 40)).toBe(`${'a'.repeat(15)} ${'b'.repeat(5)}`);
+});
+
+test('what nobody reads off a terminal is left as it is', () => {
+  const line = 'queue: steer debounce:0.5s cap:20 drop:summarize; idle';
+  expect(wrapFor({}, line)).toBe(line);
+  expect(wrapFor({ columns: 40 }, line)).toBe(wrapText(line, 40));
 });

@@ -24,6 +24,7 @@ import { checkOneShot, oneShot, promptText } from '../repl/one-shot.ts';
 import { firstLines, laterLines } from '../repl/opening-lines.ts';
 import { Repl } from '../repl/repl.ts';
 import { TerminalLines } from '../repl/terminal-lines.ts';
+import { wrapFor } from '../repl/wrap-text.ts';
 
 /** A chat that goes on where it stopped, or with `-p` a single question. */
 export async function chat(options: Options = {}): Promise<void> {
@@ -59,7 +60,7 @@ async function talk(
   const isFirst = (await reprise.sessions({ limit: 1, status: 'any' })).sessions.length === 0;
   const session = await chooseChat(reprise, choice, pickSession);
   const lines = isFirst ? await firstLines(loaded, { isKept }) : laterLines(loaded, await session.record());
-  for (const line of lines) say(escapeForTerminal(line));
+  for (const line of lines) say(wrapFor(process.stderr, escapeForTerminal(line)));
 
   const { stdin: input, stderr: output } = process;
   const isLive = isInteractive();

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { UsageOverview } from '../../client/index.ts';
-import { count } from '../../engine/commands/command-context.ts';
+import { count, counted } from '../../engine/commands/command-context.ts';
 import type { UsageSum } from '../../engine/usage-counter.ts';
 import type { Options } from '../options.ts';
 import { print, printPage, say, style } from '../print.ts';
@@ -35,7 +35,7 @@ export async function remoteStats(
   }
   if (since === '') say(`from ${from} to ${to}; --days names another period`);
   showTables(tables, rows);
-  print(style('dim', `${count(sessions)} sessions with ${count(bytes)} bytes of transcripts in all`));
+  print(style('dim', `${counted(sessions, 'session')} with ${count(bytes)} bytes of transcripts in all`));
 }
 
 async function allThatCanBeTold(ask: () => Promise<UsageOverview>): Promise<UsageOverview> {

@@ -1,6 +1,6 @@
 import { type CommandName, findCommand } from '../../engine/commands.ts';
 import { escapeForTerminal, print, say } from '../print.ts';
-import { wrapText } from './wrap-text.ts';
+import { wrapFor } from './wrap-text.ts';
 
 /** Of our own words, which may be broken anywhere. */
 const LISTINGS: ReadonlySet<CommandName> = new Set(['help', 'status', 'context', 'model', 'queue']);
@@ -13,8 +13,6 @@ export function tellCommand(
 ): void {
   const isData = isDone && findCommand(name)?.data === true;
   const safe = escapeForTerminal(text);
-  // None where nobody reads it off a terminal.
-  const { columns } = isData ? process.stdout : process.stderr;
-  const isBroken = isDone && LISTINGS.has(name) && columns !== undefined;
-  (isData ? print : say)(isBroken ? wrapText(safe, columns) : safe);
+  const isBroken = isDone && LISTINGS.has(name);
+  (isData ? print : say)(isBroken ? wrapFor(isData ? process.stdout : process.stderr, safe) : safe);
 }

@@ -1,4 +1,4 @@
-import { count, oneLine } from '../../engine/commands/command-context.ts';
+import { count, counted, oneLine } from '../../engine/commands/command-context.ts';
 import type { TurnEvent } from '../../engine/events.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { escapeForTerminal, style } from '../print.ts';
@@ -56,7 +56,9 @@ export class TurnView {
         this.#say(`(compacted: ~${count(event.tokensBefore)} -> ~${count(event.tokensAfter)} tokens)`);
         break;
       case 'context_truncated':
-        this.#say(`(shortened ${count(event.results)} tool results, ~${count(event.tokensSaved)} tokens)`);
+        this.#say(
+          `(shortened ${counted(event.results, 'tool result')}, ~${count(event.tokensSaved)} tokens)`,
+        );
         break;
       case 'overflow':
         this.#say('(the context did not fit; trying again with less)');

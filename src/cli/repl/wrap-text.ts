@@ -17,6 +17,11 @@ export function wrapText(text: string, columns: number): string {
     .join('\n');
 }
 
+/** As wide as who reads it; as it is where nobody reads it off a terminal. */
+export function wrapFor({ columns }: { readonly columns?: number }, text: string): string {
+  return columns === undefined ? text : wrapText(text, columns);
+}
+
 function wrapLine(line: string, columns: number): string[] {
   const [lead = ''] = /^ */.exec(line) ?? [];
   const deeper = ' '.repeat(lead.length + HANG);

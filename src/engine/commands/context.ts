@@ -1,5 +1,5 @@
 import type { ContextReport } from '../session.ts';
-import { type CommandHandler, count } from './command-context.ts';
+import { type CommandHandler, count, counted } from './command-context.ts';
 
 const BAR_CELLS = 30;
 
@@ -8,7 +8,7 @@ export const showContext: CommandHandler = async (_args, { session }) => {
   const { turns, usage } = await session.totals();
   const { cost } = usage;
   const price = cost === undefined ? '' : `, cost ${(cost['total'] ?? 0).toFixed(4)}`;
-  const used = `used so far: ${count(usage.totalTokens)} tokens in ${count(turns)} turns${price}`;
+  const used = `used so far: ${counted(usage.totalTokens, 'token')} in ${counted(turns, 'turn')}${price}`;
   return { text: `${contextBar(await session.context())}\n${used}` };
 };
 
