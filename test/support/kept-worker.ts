@@ -1,5 +1,10 @@
 import { EventEmitter } from 'node:events';
-import { MessageChannel, type MessagePort, Worker as Thread } from 'node:worker_threads';
+import {
+  MessageChannel,
+  type MessagePort,
+  receiveMessageOnPort,
+  Worker as Thread,
+} from 'node:worker_threads';
 import type { ThreadOptions } from '../../src/store/control/protocol.ts';
 import { BUNDLED } from './bundled-command.ts';
 import type { Job } from './kept-thread-host.ts';
@@ -60,6 +65,13 @@ export class Worker extends EventEmitter {
 
   readonly #onExit = (code: number): void => {
     this.#isOver = true;
+    // What it said before its end is heard before its end.
+    for (
+      let said = receiveMessageOnPort(this.#port);
+      said !== undefined;
+      said = receiveMessageOnPort(this.#port)
+    )
+      this.emit('message', said.message);
     this.#port.close();
     this.emit('exit', code);
   };
