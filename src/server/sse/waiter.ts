@@ -1,9 +1,9 @@
-import type { Store } from '../../store/store.ts';
+import type { Reprise } from '../../engine/reprise.ts';
 
-type StoredEntry = Awaited<ReturnType<Store['read']>>['entries'][number];
+type StoredEntry = Awaited<ReturnType<Reprise['store']['read']>>['entries'][number];
 
 export interface WaiterOptions {
-  readonly store: Store;
+  readonly store: Reprise['store'];
   readonly sessionId: string;
   /** Aborts when nobody waits any more. */
   readonly signal: AbortSignal;
