@@ -155,17 +155,21 @@ describe.each<[string, ProfileName]>([
       expect(model.requests.at(-1)?.messages).toHaveLength(1);
     });
 
-    test.each<[string, (session: Session, last: string) => Promise<unknown>]>([
-      ['took the step back', (session) => session.redo()],
-      ['went elsewhere', (session, last) => session.branch(last)],
-    ])('goes there again where somebody %s before it was said', async (_name, leave) => {
+    /** Nobody here looks at what is accepted from now on. */
+    const afterTwoTurns = async () => {
       const store = await openMemoryStore({});
       const at = await openEngine(scripted(['1', '2']), { store, profile });
       await at.session.send('one').result;
       await at.session.send('two').result;
-      // Nobody here looks at what is accepted from now on.
       await at.reprise.idle();
-      const { id } = at.session;
+      return { store, at, id: at.session.id };
+    };
+
+    test.each<[string, (session: Session, last: string) => Promise<unknown>]>([
+      ['took the step back', (session) => session.redo()],
+      ['went elsewhere', (session, last) => session.branch(last)],
+    ])('goes there again where somebody %s before it was said', async (_name, leave) => {
+      const { store, at, id } = await afterTwoTurns();
       const inbound = { sessionKey: KEY, sessionId: id, source: 'test' };
       const place = { parentId: null, data: { branch: true } };
       await store.inbox.receive({ ...inbound, body: { text: 'one, again', place } });
@@ -182,13 +186,7 @@ describe.each<[string, ProfileName]>([
     });
 
     test('goes there once, however often its process dies', async () => {
-      const store = await openMemoryStore({});
-      const at = await openEngine(scripted(['1', '2']), { store, profile });
-      await at.session.send('one').result;
-      await at.session.send('two').result;
-      // Nobody here looks at what is accepted from now on.
-      await at.reprise.idle();
-      const { id } = at.session;
+      const { store, at, id } = await afterTwoTurns();
       const [before] = (await entriesOf(at.session)).filter(
         ({ message }) => isObject(message) && message['role'] === 'user',
       );

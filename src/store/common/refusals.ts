@@ -77,3 +77,8 @@ export function onlyRead(): RepriseError {
     details: { next: 'Open it without "readOnly" to write to it.' },
   });
 }
+
+/** Whoever asks a store that was closed. */
+export function storeClosed(): RepriseError {
+  return new RepriseError('STORE_FAILED', 'the store is closed', { outcome: 'none' });
+}

@@ -1,7 +1,6 @@
 /* Longer than files here should be: it is the port, method by method, and each is a line or two. */
 
 import { randomUUID } from 'node:crypto';
-import { RepriseError } from '../../errors.ts';
 import { parseSessionId } from '../../keys/ids.ts';
 import { normalizeSessionKey } from '../../keys/session-key.ts';
 import { blobHash } from '../../transcript/blobs.ts';
@@ -18,6 +17,7 @@ import {
 } from '../common/check-input.ts';
 import { receiveRequest } from '../common/inbound.ts';
 import { LiveHub } from '../common/live-hub.ts';
+import { storeClosed } from '../common/refusals.ts';
 import { Sleepers } from '../common/sleepers.ts';
 import { acquireInTime, StoreLease } from '../common/store-lease.ts';
 import { DEFAULT_CACHE_TTL_MS } from '../common/tail-cache.ts';
@@ -430,7 +430,7 @@ export class ControlStore implements Store {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#unpark();
     if (!this.#closing.signal.aborted) this.#live.leave();
-    this.#closing.abort(new RepriseError('STORE_FAILED', 'the store is closed', { outcome: 'none' }));
+    this.#closing.abort(storeClosed());
     for (const lease of [...this.#leases.values()]) await lease.release().catch(() => null);
     this.#leases.clear();
     // Those that look end together, so that nobody's long look is waited for; the one that writes ends last.

@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { RepriseError } from '../../errors.ts';
+import { storeClosed } from '../common/refusals.ts';
 import { copyLog, isBusy, movedError, nap, SideFiles } from './side-files.ts';
 import { storeError } from './store-error.ts';
 
@@ -191,7 +192,7 @@ export class Database {
   /** A connection that could not be made anew after a failure (no descriptors, say) is tried again at the next need. */
   #ensureOpen(waitMs: number = BUSY_LIMIT_MS): void {
     if (this.#db.isOpen) return;
-    if (this.#isClosed) throw new RepriseError('STORE_FAILED', 'the store is closed', { outcome: 'none' });
+    if (this.#isClosed) throw storeClosed();
     this.#db = this.#connect(waitMs);
   }
 

@@ -1,4 +1,5 @@
 import { RepriseError } from '../../errors.ts';
+import { storeClosed } from '../common/refusals.ts';
 import type { RebuildProgress } from '../store.ts';
 import { CatchUp, type CatchUpOptions } from './catch-up.ts';
 import type { Database } from './database.ts';
@@ -72,7 +73,7 @@ export class Rebuild {
     clearTimeout(this.#timer);
     this.#isOver = true;
     this.#catchUp.forget();
-    this.#rejectWaiting(new RepriseError('STORE_FAILED', 'the store is closed', { outcome: 'none' }));
+    this.#rejectWaiting(storeClosed());
   }
 
   #schedule(delayMs: number): void {

@@ -1,4 +1,5 @@
 import { RepriseError } from '../../errors.ts';
+import { storeClosed } from '../common/refusals.ts';
 import type { SearchQuery, SearchResult } from '../store.ts';
 import type { ThreadEvent, ThreadOptions } from './protocol.ts';
 import { ThreadClient } from './thread-client.ts';
@@ -67,7 +68,7 @@ export class SearchClient {
   }
 
   #open(): ThreadClient {
-    if (this.#isClosed) throw new RepriseError('STORE_FAILED', 'the store is closed', { outcome: 'none' });
+    if (this.#isClosed) throw storeClosed();
     clearTimeout(this.#timer);
     if (this.#client !== undefined) return this.#client;
     const client = new ThreadClient({

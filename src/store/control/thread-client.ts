@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { RepriseError } from '../../errors.ts';
+import { storeClosed } from '../common/refusals.ts';
 import {
   GO,
   type ThreadError,
@@ -104,7 +105,7 @@ export class ThreadClient {
     if (this.#closed !== undefined) return;
     const worker = this.#worker;
     const closing = worker === undefined ? undefined : this.call('close', undefined);
-    this.#closed = new RepriseError('STORE_FAILED', 'the store is closed', { outcome: 'none' });
+    this.#closed = storeClosed();
     if (worker === undefined) return;
     const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
     // One that dies instead of closing leaves what any dead process leaves.

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { type Outcome, RepriseError } from '../../errors.ts';
+import { storeClosed } from '../common/refusals.ts';
 import { isAnswer, isLost, isUseless, pgError } from './pg-error.ts';
 import type { PostgresSettings } from './settings.ts';
 
@@ -139,7 +140,7 @@ export class Connections implements Sql, AsyncDisposable {
   }
 
   #assertOpen(): void {
-    if (this.#closed) throw new RepriseError('STORE_FAILED', 'the store is closed', { outcome: 'none' });
+    if (this.#closed) throw storeClosed();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

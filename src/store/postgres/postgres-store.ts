@@ -11,6 +11,7 @@ import {
   checkPatch,
 } from '../common/check-input.ts';
 import { receiveRequest } from '../common/inbound.ts';
+import { storeClosed } from '../common/refusals.ts';
 import { recordOf } from '../common/session-state.ts';
 import { sha256 } from '../common/sha256.ts';
 import { acquireInTime, StoreLease } from '../common/store-lease.ts';
@@ -340,7 +341,7 @@ export class PostgresStore implements Store {
   async [Symbol.asyncDispose](): Promise<void> {
     const { connections } = this.#context;
     if (this.#closing.signal.aborted) return connections[Symbol.asyncDispose]();
-    this.#closing.abort(new RepriseError('STORE_FAILED', 'the store is closed', { outcome: 'none' }));
+    this.#closing.abort(storeClosed());
     await this.#writer.idle();
     await this.#indexer?.[Symbol.asyncDispose]();
     // Whoever sweeps next runs what waits. Side by side: a server that is away is waited for once, not for each.
