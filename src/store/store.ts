@@ -5,7 +5,9 @@ import type { JsonObject } from '../transcript/json.ts';
 import type { Convlog, ConvlogLine } from './convlog.ts';
 import type { LinePart, LineRange } from './line-part.ts';
 import type { Notes } from './notes.ts';
+import type { PurgeOptions, PurgeReceipt } from './purge.ts';
 import type { Transfer } from './transfer.ts';
+import type { VerifyOptions, VerifyReport } from './verify-report.ts';
 
 /**
  * The port every store implements: append-only and small. There are no optional methods; what differs between
@@ -76,15 +78,15 @@ export interface Store extends AsyncDisposable {
   /** A tombstone: fences a runner, cancels pending items, frees the key. */
   delete(id: string, options?: ChangeOptions): Promise<SessionRecord>;
   restore(id: string, options?: ChangeOptions): Promise<SessionRecord>;
-  /** Removes the bytes of a deleted session for good; its id stays taken. */
-  purge(id: string, options?: ChangeOptions): Promise<void>;
+  /** Removes the text of a deleted session from every file, row, log and index; its id stays taken. */
+  purge(id: string, options?: PurgeOptions): Promise<PurgeReceipt>;
 
   /** The newest messages first that hold all words of a text, ignoring case. Deleted sessions are left out. */
   search(query: SearchQuery): Promise<SearchResult>;
   /** Throws the index of searches away and makes it anew; answers when it has everything. Where there is none: at once. */
   reindex(): Promise<void>;
   /** Reads everything, of one session or of all. */
-  verify(id?: string): Promise<VerifyReport>;
+  verify(id?: string, options?: VerifyOptions): Promise<VerifyReport>;
   stats(options?: StatsOptions): Promise<StoreStats>;
   /** The stored lines in seq order with their seals, LF-terminated, blobs by reference: equal bytes on every store. */
   exportSession(id: string): Promise<Uint8Array>;
@@ -186,6 +188,8 @@ export interface SessionPage {
   readonly sessions: readonly SessionRecord[];
   /** Where the next page starts; null at the end. */
   readonly cursor: string | null;
+  /** Set while the index is rebuilt from the transcripts: sessions that were not read yet are missing here. */
+  readonly rebuilding?: RebuildProgress;
 }
 
 /** An entry as a caller gives it: id, parent and time are the store's. Only `reprise.leaf` names its parent. */
@@ -300,6 +304,7 @@ export type InboxState =
   | 'cancelled'
   | 'merged'
   | 'dropped'
+  | 'held'
   | 'interrupted';
 
 /**
@@ -517,20 +522,6 @@ export interface SearchHit {
   readonly marks: readonly (readonly [number, number])[];
 }
 
-export type VerifyStatus = 'clean' | 'quarantined' | 'corrupt';
-
-export interface VerifyFinding {
-  readonly session: string;
-  readonly offset: number;
-  readonly kind: string;
-  readonly detail: string;
-}
-
-export interface VerifyReport {
-  readonly status: VerifyStatus;
-  readonly findings: readonly VerifyFinding[];
-}
-
 export interface StatsOptions {
   /** Also how far the index for searches is, which costs a look at every session. */
   readonly search?: boolean;
@@ -538,6 +529,8 @@ export interface StatsOptions {
 
 export interface StoreStats {
   readonly sessions: number;
+  /** Sessions whose record has `corruptAt`: known to be damaged, and read-only. */
+  readonly damaged: number;
   /** Of all transcripts. */
   readonly bytes: number;
   /** Sessions with committed lines their transcript file does not have yet. */

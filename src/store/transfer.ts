@@ -22,9 +22,26 @@ export interface Transfer {
    * of later ones only what is new is written.
    */
   write(records: readonly TransferRecord[], note: TransferNote): Promise<void>;
-  /** From now on the store can be used. Epochs go on far above all that were copied, so no old holder can write. */
-  finish(run: string): Promise<void>;
+  /**
+   * From now on the store can be used. Epochs continue far above all that were copied, so no old holder can write. With
+   * `hold` no queued message runs until `release`: the store it was copied from may still exist and run it, or the copy
+   * may come from another person, who wrote the message into it.
+   */
+  finish(run: string, options?: FinishOptions): Promise<void>;
+  /** The messages that wait for `release`, oldest first. */
+  held(): Promise<readonly InboxItem[]>;
+  /** Lets held messages run, or cancels them. Answers with how many there were. */
+  release(options?: ReleaseHeldOptions): Promise<number>;
   state(): Promise<TransferState>;
+}
+
+export interface FinishOptions {
+  readonly hold?: boolean;
+}
+
+export interface ReleaseHeldOptions {
+  /** They end as `cancelled`, with the reason `restored`. */
+  readonly cancel?: boolean;
 }
 
 export interface TransferPage {

@@ -3,6 +3,7 @@ import { blobNames, hydrateBlobs } from '../transcript/blobs.ts';
 import type { SealInput } from '../transcript/entry.ts';
 import type { JsonObject } from '../transcript/json.ts';
 import { decodeLine, encodeStorable } from '../transcript/line.ts';
+import { redactEntry, redactText } from '../transcript/redact.ts';
 import { exportParts } from './export-parts.ts';
 import { loadBlobs } from './load-blobs.ts';
 import type { SessionRecord, Store } from './store.ts';
@@ -13,6 +14,8 @@ type Exported = Pick<SessionRecord, 'id' | 'lastSeq' | 'corruptAt'>;
 export interface WholeOptions {
   /** What becomes of large parts that are gone or damaged: nothing is given at all, or their previews stand for them. */
   readonly lost?: 'refuse' | 'preview';
+  /** Mask secrets. Lines lose their seals: a seal covers the original words. */
+  readonly redact?: boolean;
   /** Nobody waits for it any more: nothing else is read, and `ABORTED` is thrown. */
   readonly signal?: AbortSignal;
 }
@@ -29,11 +32,31 @@ const MARK = Buffer.from('sha256:');
 export async function* wholeParts(
   store: Source,
   record: Exported,
-  { lost = 'refuse', signal }: WholeOptions = {},
+  { lost = 'refuse', redact = false, signal }: WholeOptions = {},
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const isStrict = lost === 'refuse';
   if (isStrict) await refuseLost(store, record, signal);
-  for await (const part of exportParts(store, record)) yield* withBlobs(store, record, part, isStrict);
+  for await (const part of exportParts(store, record))
+    for await (const lines of withBlobs(store, record, part, isStrict))
+      yield redact ? redactedLines(lines) : lines;
+}
+
+function redactedLines(bytes: Uint8Array): Uint8Array {
+  const lines: string[] = [];
+  for (let from = 0; from < bytes.length; ) {
+    const lf = bytes.indexOf(LF, from);
+    const to = lf === -1 ? bytes.length : lf;
+    lines.push(redactedLine(bytes.subarray(from, to)), lf === -1 ? '' : '\n');
+    from = to + 1;
+  }
+  return Buffer.from(lines.join(''));
+}
+
+function redactedLine(bytes: Uint8Array): string {
+  const line = decodeLine(bytes);
+  if (line.kind !== 'record') return redactText(Buffer.from(bytes).toString());
+  const { seal: _seal, ...record } = line.record;
+  return JSON.stringify(redactEntry(record));
 }
 
 /** A part with its blobs: what names none in one piece, each other line as a piece of its own. */

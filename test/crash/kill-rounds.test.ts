@@ -8,7 +8,7 @@ import { assertClean } from '../../src/testing/crash/judge.ts';
 import { type CrashReport, crashRounds } from '../../src/testing/crash/nemesis.ts';
 
 const script = fileURLToPath(new URL('../support/toy-driver.ts', import.meta.url));
-const ROUNDS = Number(process.env['REPRISE_CRASH_ROUNDS'] ?? 5);
+const ROUNDS = Number(process.env['REPRISE_CRASH_ROUNDS'] ?? 2);
 
 let home = '';
 beforeEach(() => {

@@ -6,7 +6,7 @@ import { powerCutSupport } from '../../src/testing/crash/power-cut.ts';
 import { powerCutRounds } from '../../src/testing/crash/power-cut-rounds.ts';
 
 const script = fileURLToPath(new URL('../support/toy-driver.ts', import.meta.url));
-const ROUNDS = Number(process.env['REPRISE_CRASH_ROUNDS'] ?? 3);
+const ROUNDS = Number(process.env['REPRISE_CRASH_ROUNDS'] ?? 1);
 
 for (const fileSystem of ['ext4', 'xfs'] as const) {
   const { supported, reason } = await powerCutSupport(fileSystem);

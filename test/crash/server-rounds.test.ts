@@ -1,3 +1,4 @@
+// @module-tag long
 import { test } from 'vitest';
 import { serverRounds, serverStop } from '../support/server-rounds.ts';
 

@@ -1,3 +1,4 @@
+// @module-tag long
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';

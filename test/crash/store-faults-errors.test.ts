@@ -1,3 +1,4 @@
+// @module-tag long
 import { appendFileSync, cpSync, statSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { type Answer, startDriver } from '../../src/testing/crash/driver-process.ts';

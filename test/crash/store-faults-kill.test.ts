@@ -1,3 +1,4 @@
+// @module-tag long
 import { describe, expect, test } from 'vitest';
 import { startDriver } from '../../src/testing/crash/driver-process.ts';
 import {

@@ -1,3 +1,4 @@
+// @module-tag long
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { type DriverProcess, startDriver } from '../../src/testing/crash/driver-process.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 import { readFileSync, statSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { type DriverOptions, startDriver } from '../../src/testing/crash/driver-process.ts';
@@ -160,17 +161,18 @@ describe.skipIf(!supported)(title, () => {
     expect(transcriptLines(at.transcript).map(({ q }) => q)).toEqual([1, 2, 3, 4]);
   });
 
-  test('T02: a torn header without control.db is set aside when its session is made again', async () => {
+  test('T02: a torn header without control.db is a damaged session that is never replaced', async () => {
     using at = new TestHome();
     const plan = { path: '.jsonl$', calls: ['write'], at: 1, action: 'torn:150' } as const;
     await appendRun(at.options('jsonl', plan), createHistory(), { count: 1 });
     const fragment = readFileSync(at.transcript);
     expect(fragment).toHaveLength(150);
     at.dropControl();
-    const history = createHistory();
-    await appendRun(at.options('jsonl'), history, { count: 2 });
-    const { after } = await judgeFresh(at.options('jsonl'), history);
-    expect([...at.quarantine().values()]).toEqual([fragment]);
-    told(`T02 torn header: ${after.line}, quarantined 150 bytes`);
+    await using driver = await startDriver(at.options('jsonl'));
+    expect(await driver.send(SESSION)).toMatchObject({ ok: false, code: 'STORE_CORRUPT', outcome: 'none' });
+    expect(await must(driver, { op: 'verify' })).toMatchObject({ status: 'corrupt' });
+    await driver.stop();
+    expect(readFileSync(at.transcript)).toEqual(fragment);
+    expect(at.quarantine().size).toBe(0);
   });
 });

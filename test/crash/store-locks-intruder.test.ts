@@ -1,3 +1,4 @@
+// @module-tag long
 import { statSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { startDriver } from '../../src/testing/crash/driver-process.ts';

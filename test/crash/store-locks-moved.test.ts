@@ -1,3 +1,4 @@
+// @module-tag long
 import { describe, expect, test } from 'vitest';
 import { type DriverProcess, startDriver } from '../../src/testing/crash/driver-process.ts';
 import { startLoad } from '../../src/testing/crash/load.ts';

@@ -8,7 +8,7 @@ import { createRandom, type Random } from '../../src/testing/crash/random.ts';
 import { bundledProgram } from '../support/bundled-program.ts';
 import { type JudgedHome, judgeTurns, notes, type SentMessage } from '../support/turn-judge.ts';
 
-const ROUNDS = Number(process.env['REPRISE_CRASH_ROUNDS'] ?? 8);
+const ROUNDS = Number(process.env['REPRISE_CRASH_ROUNDS'] ?? 3);
 const SEED = Number(process.env['REPRISE_CRASH_SEED'] ?? 7);
 const script = bundledProgram('turn-driver');
 const SESSIONS = ['agent:main:main', 'agent:main:other'] as const;

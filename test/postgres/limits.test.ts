@@ -1,3 +1,4 @@
+// @module-tag long
 import { expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import { listSessions } from '../../src/store/postgres/list.ts';

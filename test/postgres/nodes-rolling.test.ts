@@ -1,3 +1,4 @@
+// @module-tag long
 import { expect, test } from 'vitest';
 import type { StreamEvent } from '../../src/client/index.ts';
 import { Cluster } from '../support/cluster.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 import { describe, expect, test } from 'vitest';
 import type { StreamEvent } from '../../src/protocol/events.ts';
 import { Cluster, type ClusterNode } from '../support/cluster.ts';

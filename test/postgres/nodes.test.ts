@@ -1,3 +1,4 @@
+// @module-tag long
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import { createHistory } from '../../src/testing/crash/history.ts';

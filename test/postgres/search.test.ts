@@ -1,3 +1,4 @@
+// @module-tag long
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';

@@ -1,3 +1,4 @@
+// @module-tag long
 import { test } from 'vitest';
 import { freshDatabase } from '../support/postgres.ts';
 import { serverRounds } from '../support/server-rounds.ts';

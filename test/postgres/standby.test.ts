@@ -1,3 +1,4 @@
+// @module-tag long
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import type { RepriseError } from '../../src/errors.ts';

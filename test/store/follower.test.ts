@@ -6,6 +6,7 @@ import { currentHolder } from '../../src/store/common/holder.ts';
 import type { BatchContext } from '../../src/store/control/batch.ts';
 import { BlobFiles } from '../../src/store/control/blob-files.ts';
 import { openControl } from '../../src/store/control/control-file.ts';
+import { Erasure } from '../../src/store/control/erasure.ts';
 import { Follower } from '../../src/store/control/follower.ts';
 import { fileSource } from '../../src/store/control/lines.ts';
 import { RowCache } from '../../src/store/control/row-cache.ts';
@@ -39,7 +40,9 @@ function writeAndSync(home: string, touch: () => void): void {
     obstacle: () => undefined,
   };
   const follower = new Follower(context, files);
-  const writer = new Writer(context, follower, () => undefined);
+  const path = join(home, 'control.db');
+  const erasure = new Erasure({ db, path, home, files, logFiles: undefined });
+  const writer = new Writer(context, { follower, erasure }, () => undefined);
   let isDone = false;
   writer.submit({
     op: 'append',

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -16,6 +16,22 @@ describe('a home', () => {
     await prepareHome(home);
     expect((await stat(home)).mode & 0o777).toBe(0o700);
     await prepareHome(home);
+  });
+
+  test('that others can read is made private; a group that may write keeps it', async () => {
+    for (const [before, after] of [
+      [0o755, 0o700],
+      [0o777, 0o770],
+      [0o770, 0o770],
+      [0o500, 0o500],
+      [0o1777, 0o1777],
+    ] as const) {
+      const home = join(await folder(), 'home');
+      await mkdir(home);
+      await chmod(home, before);
+      await prepareHome(home);
+      expect((await stat(home)).mode & 0o7777, before.toString(8)).toBe(after);
+    }
   });
 
   test('that cannot be made is refused with a next step', async () => {

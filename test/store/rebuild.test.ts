@@ -18,6 +18,7 @@ import { openStore } from '../../src/config/open.ts';
 import { SCHEMA_VERSION } from '../../src/store/control/schema.ts';
 import type { NewEntry, Store } from '../../src/store/store.ts';
 import { startDriver } from '../../src/testing/crash/driver-process.ts';
+import { downgradeSchema } from '../support/old-schema.ts';
 import { replay } from '../support/replay.ts';
 import { transcript, writeMany, writeTranscript } from '../support/transcripts.ts';
 
@@ -75,7 +76,7 @@ function sql<T>(work: (db: DatabaseSync) => T): T {
 const count = (what: string): number =>
   sql((db) => Number(db.prepare(`SELECT count(*) AS n FROM ${what}`).get()?.['n']));
 
-describe('T17 a home of 1,500 transcripts without its index', () => {
+describe('T17 a home of 1,500 transcripts without its index', { tags: 'long' }, () => {
   beforeEach(() => {
     writeMany(home, 1500);
   });
@@ -344,21 +345,6 @@ describe('T17 an older copy of control.db', () => {
   );
 });
 
-/** Takes back every step but the first. */
-const LATER_STEPS = `
-  DROP INDEX sessions_unread; DROP TABLE strangers;
-  DROP TABLE blobs;
-  DROP TABLE skipped_lines;
-  DROP INDEX sessions_by_channel; DROP INDEX sessions_by_kind;
-  DROP TRIGGER inbox_accepted; DROP TRIGGER inbox_settled; DROP INDEX inbox_groups; DROP INDEX inbox_changes;
-  ALTER TABLE inbox DROP COLUMN class; ALTER TABLE inbox DROP COLUMN group_name;
-  ALTER TABLE inbox DROP COLUMN carries; ALTER TABLE inbox DROP COLUMN change;
-  DROP TABLE convlog_lines; DROP TABLE convlog_chats; DROP TABLE convlog_members;
-  DROP TRIGGER sessions_outgrown;
-  DROP INDEX sessions_by_messages; DROP INDEX sessions_by_tokens; DROP INDEX sessions_grown;
-  ALTER TABLE sessions DROP COLUMN grown; ALTER TABLE sessions DROP COLUMN listed_messages; ALTER TABLE sessions DROP COLUMN listed_tokens;
-  DROP TABLE notes`;
-
 describe('a schema of another version', () => {
   beforeEach(async () => {
     const store = await openHome();
@@ -370,7 +356,7 @@ describe('a schema of another version', () => {
   });
 
   test('an older one is brought forward and goes on', async () => {
-    sql((db) => db.exec(`${LATER_STEPS}; UPDATE meta SET value = '1' WHERE name = 'schema'`));
+    downgradeSchema(control());
     const store = await openHome();
     expect(existsSync(join(home, 'quarantine')), 'brought forward, not salvaged').toBe(false);
     await store.append('s1', [say('two')]);

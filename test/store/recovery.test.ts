@@ -1,7 +1,9 @@
+import { spawnSync } from 'node:child_process';
 import {
   appendFileSync,
   copyFileSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -210,6 +212,23 @@ test('T11 sessions.json tells people which session a key stands for, and is whol
   expect(index).toMatchObject({
     'agent:main:main': { sessionId: 's1', sessionFile: 's1.jsonl', title: 'hello', messageCount: 1 },
   });
+});
+
+test('half-written copies of sessions.json are removed when their process is gone, and none are left', async () => {
+  const folder = join(home, 'agents/main/sessions');
+  const halves = (): string[] => readdirSync(folder).filter((name) => name.endsWith('.tmp'));
+  const store = await openJsonl();
+  await store.create({ id: 's1', key: 'agent:main:main', activate: true });
+  mkdirSync(join(folder, 'sessions.json'), { recursive: true });
+  await close(store);
+  expect(halves(), 'of a write that failed').toEqual([]);
+  const { pid: dead } = spawnSync('true');
+  writeFileSync(join(folder, `sessions.json.${dead}.tmp`), '{');
+  const living = `sessions.json.${process.ppid}.tmp`;
+  writeFileSync(join(folder, living), '{');
+  const again = await openJsonl();
+  await again.stats();
+  expect(halves()).toEqual([living]);
 });
 
 describe('redo', () => {

@@ -135,7 +135,9 @@ const rootOf = (path: string, table: string): number =>
   Number(query(path, `SELECT rootpage FROM sqlite_schema WHERE name = '${table}'`)[0]?.['rootpage']);
 
 describe('T17 damage anywhere in control.db', () => {
-  test('a page of zeros, whichever: what can be read is kept, what is missing is reported', () => {
+  test('a page of zeros, whichever: what can be read is kept, what is missing is reported', {
+    tags: 'long',
+  }, () => {
     const before = contents(join(base, 'control.db'));
     expect([before.journal.length, before.inbox.length, before.inbound_keys.length]).toEqual([
       LINES + 1,

@@ -1,8 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { openIndex, openStore } from '../../src/config/open.ts';
 import { SideFiles } from '../../src/store/control/side-files.ts';
 import { startDriver } from '../../src/testing/crash/driver-process.ts';
 import { must, SESSION, say } from '../support/store-faults.ts';
@@ -57,5 +58,46 @@ describe('side files of a store that others have open', () => {
     for (const suffix of ['-wal', '-shm']) rmSync(path() + suffix, { force: true });
     const open = (): unknown => new SideFiles(path(), { readOnly: true, isFirst: false }).open(connect, 20);
     expect(open).toThrow(expect.objectContaining({ code: 'STORE_MOVED', outcome: 'none' }));
+  });
+});
+
+describe.each(['jsonl', 'sqlite'] as const)('a %s database that is not in WAL mode', (kind) => {
+  const database = (): string => join(home, kind === 'jsonl' ? 'control.db' : 'store.db');
+
+  beforeEach(async () => {
+    await using store = await openStore({ kind, home, durability: 'os' });
+    await store.create({ id: 's', key: 'agent:main:main' });
+  });
+
+  function leaveWal(): void {
+    const db = new DatabaseSync(database());
+    db.exec('PRAGMA journal_mode=DELETE');
+    db.close();
+  }
+
+  test('opens for writing, as a copy made by VACUUM INTO', async () => {
+    const db = new DatabaseSync(database());
+    db.prepare('VACUUM INTO ?').run(`${database()}.copy`);
+    db.close();
+    renameSync(`${database()}.copy`, database());
+    await using store = await openStore({ kind, home });
+    expect((await store.list()).sessions).toMatchObject([{ id: 's' }]);
+    await store.append('s', [{ type: 'message', message: { role: 'user', content: 'hello' } }]);
+  });
+
+  test('opens for reading, for a list without a store, and for writing', async () => {
+    leaveWal();
+    {
+      await using store = await openStore({ kind, home, readOnly: true });
+      expect((await store.list()).sessions).toMatchObject([{ id: 's' }]);
+    }
+    leaveWal();
+    {
+      using index = await openIndex({ kind, home });
+      expect(index?.list({})?.sessions).toMatchObject([{ id: 's' }]);
+    }
+    leaveWal();
+    await using store = await openStore({ kind, home });
+    await store.append('s', [{ type: 'message', message: { role: 'user', content: 'hello' } }]);
   });
 });

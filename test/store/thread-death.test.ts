@@ -1,16 +1,19 @@
+// @module-tag long
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import type { Worker } from 'node:worker_threads';
+import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openStore, type StoreKind } from '../../src/config/open.ts';
 import type { RepriseError } from '../../src/errors.ts';
+import { startThreadsBy } from '../../src/store/control/start-thread.ts';
 import type { Store } from '../../src/store/store.ts';
+import { BUNDLED } from '../support/bundled-command.ts';
 import { until } from '../support/store-faults.ts';
 
-// Threads of their own, as programs have.
-vi.mock('../support/kept-worker.ts', () => import('node:worker_threads'));
+// New threads for every store, as programs have.
+startThreadsBy((file, workerData) => new Worker(`${BUNDLED}/${file}.cjs`, { workerData, execArgv: [] }));
 
 /** Every storage thread of this process, as Node itself announces them. */
 const threads: Worker[] = [];

@@ -119,8 +119,9 @@ export const brokenLives: readonly BrokenStore[] = [
     'a purged session is gone for good, and its id stays taken',
     ({ data }, right) => ({
       purge: async (id) => {
-        await right.purge(id);
+        const receipt = await right.purge(id);
         data.purged.clear();
+        return receipt;
       },
     }),
   ),

@@ -6,21 +6,27 @@ import { PlainConvlog } from './plain-convlog.ts';
 export const brokenLogs: readonly BrokenStore[] = [
   broken(
     'logs nothing that comes with an append',
-    'reset, delete and purge leave the convlog as it is',
+    'reset, delete and a purge by retention leave the convlog as it is',
     (_store, right) => ({
       append: (id, entries, { log: _log, ...options } = {}) => right.append(id, entries, options),
     }),
   ),
   broken(
     'takes the convlog along when a session is purged',
-    'reset, delete and purge leave the convlog as it is',
+    'reset, delete and a purge by retention leave the convlog as it is',
     (store, right) => ({
       purge: async (id) => {
-        await right.purge(id);
+        const receipt = await right.purge(id);
         const kept = store.data.logged.filter(({ sessionId }) => sessionId !== id);
         store.data.logged.splice(0, Infinity, ...kept);
+        return receipt;
       },
     }),
+  ),
+  broken(
+    'keeps the log of a session that somebody purged',
+    'a purge takes the lines and messages of its session, and no others',
+    (_store, right) => ({ purge: (id) => right.purge(id, { keepChannelLog: true }) }),
   ),
   broken(
     'logs a message again when it is sent again',

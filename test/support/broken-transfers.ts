@@ -44,6 +44,11 @@ export const brokenTransfers: readonly BrokenStore[] = [
   taking('copies no blobs', COPY, without('blob')),
   taking('copies no convlogs', COPY, without('convlog')),
   taking('forgets in a copy which ids are gone', COPY, without('purged')),
+  broken(
+    'runs what a restored copy should hold',
+    'a copy that holds its messages runs none of them until they are released',
+    (store) => transfer(store, (right) => ({ finish: (run) => right.finish(run) })),
+  ),
   taking('forgets in a copy what a key stands for', COPY, without('key')),
   taking(
     'forgets in a copy which messages it has accepted',

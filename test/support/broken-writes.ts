@@ -76,6 +76,14 @@ export const brokenWrites: readonly BrokenStore[] = [
     }),
   ),
   broken(
+    'stores keys with different lone surrogates as the same key',
+    'a key with a lone surrogate is refused, because databases would store different ones as one',
+    (_store, right) => ({
+      append: (id, entries, { key, ...options } = {}) =>
+        right.append(id, entries, { ...options, ...(key !== undefined && { key: key.toWellFormed() }) }),
+    }),
+  ),
+  broken(
     'loses keys called __proto__',
     'entry fields called like parts of an object are data',
     (_store, right) => ({

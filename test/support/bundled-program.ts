@@ -9,7 +9,8 @@ export type ProgramName =
   | 'turn-driver'
   | 'conversation-driver'
   | 'server-driver'
-  | 'copy-driver';
+  | 'copy-driver'
+  | 'opening-driver';
 
 export const PROGRAMS: Readonly<Record<ProgramName, string>> = {
   driver: 'src/testing/driver.ts',
@@ -18,6 +19,7 @@ export const PROGRAMS: Readonly<Record<ProgramName, string>> = {
   'conversation-driver': 'test/support/conversation-driver.ts',
   'server-driver': 'test/support/server-driver.ts',
   'copy-driver': 'test/support/copy-driver.ts',
+  'opening-driver': 'test/support/opening-driver.ts',
 };
 
 /** Its file in few parts, made before the tests begin; programs that are no tests run the source, which is never old. */

@@ -23,17 +23,12 @@ import { PROGRAMS } from './bundled-program.ts';
 const THREADS: Readonly<Record<string, string>> = {
   thread: 'src/store/control/thread.ts',
   'search-thread': 'src/store/control/search-thread.ts',
-  'kept-thread-host': 'test/support/kept-thread-host.ts',
 };
 /** By which their starters find them, and where each would stand if it were built as well. */
 const WHERE = 'import.meta.url';
 const builtAs = (name: string): string => JSON.stringify(pathToFileURL(`${BUNDLED}/${name}`).href);
 /** What is said otherwise in those that start them. */
 const STARTERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  '/src/store/control/thread-client.ts': {
-    [WHERE]: builtAs('thread-client.js'),
-    "'node:worker_threads'": JSON.stringify(resolve('test/support/kept-worker.ts')),
-  },
   '/src/testing/crash/driver-process.ts': { [WHERE]: builtAs('crash/driver-process.js') },
 };
 /** Finds the page by where it stands itself. */
@@ -55,7 +50,8 @@ export async function bundledPrograms(): Promise<Plugin> {
   if (readIfThere(STATE) !== state) {
     await Promise.all([
       bundle(PROGRAMS, true),
-      ...Object.entries(THREADS).map(([name, source]) => bundle({ [name]: source }, false)),
+      bundle({ 'kept-thread-host': 'test/support/kept-thread-host.ts' }, false),
+      ...Object.entries(THREADS).map(([name, source]) => bundle({ [name]: source }, false, 'cjs')),
     ]);
     putInPlace(`${BUNDLED}/package.json`, '{ "type": "module" }\n');
     await bundlePackage();
@@ -85,7 +81,11 @@ function stateOfSources(): string {
 }
 
 /** Parts that are loaded when they are asked for stay files of their own, named by what is in them: few tests need PostgreSQL. */
-async function bundle(input: Readonly<Record<string, string>>, codeSplitting: boolean): Promise<void> {
+async function bundle(
+  input: Readonly<Record<string, string>>,
+  codeSplitting: boolean,
+  format: 'esm' | 'cjs' = 'esm',
+): Promise<void> {
   const built = await build({
     configFile: false,
     logLevel: 'error',
@@ -97,7 +97,10 @@ async function bundle(input: Readonly<Record<string, string>>, codeSplitting: bo
       rolldownOptions: {
         input,
         // Beside each other: that is where a program looks for the thread it starts.
-        output: { codeSplitting, entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' },
+        output: {
+          ...{ codeSplitting, format, chunkFileNames: '[name]-[hash].js' },
+          entryFileNames: format === 'cjs' ? '[name].cjs' : '[name].js',
+        },
       },
     },
     plugins: [

@@ -6,6 +6,7 @@ import {
   Worker as Thread,
 } from 'node:worker_threads';
 import type { ThreadOptions } from '../../src/store/control/protocol.ts';
+import type { ThreadFile } from '../../src/store/control/start-thread.ts';
 import { BUNDLED } from './bundled-command.ts';
 import type { Job } from './kept-thread-host.ts';
 
@@ -14,7 +15,7 @@ const HOST = `${BUNDLED}/kept-thread-host.js`;
 const idle: Thread[] = [];
 
 /**
- * Stands in for the `Worker` of thread-client.ts: tests open thousands of stores, and to start a thread takes longer than
+ * Stands in for the `Worker` of start-thread.ts: tests open thousands of stores, and to start a thread takes longer than
  * what most of them do with it. One whose store was closed, and that has closed its port as it ends by itself otherwise,
  * does the work of the next; one that dies or is terminated is gone, as there. Drivers and commands start threads of their own.
  */
@@ -25,7 +26,7 @@ export class Worker extends EventEmitter {
   #isPortClosed = false;
   #isOver = false;
 
-  constructor(file: URL, { workerData }: { readonly workerData: ThreadOptions }) {
+  constructor(file: ThreadFile, options: ThreadOptions) {
     super();
     this.#thread = idle.pop() ?? new Thread(HOST, { execArgv: [] });
     const { port1, port2 } = new MessageChannel();
@@ -37,7 +38,7 @@ export class Worker extends EventEmitter {
       this.#keep();
     });
     this.ref();
-    const job: Job = { port: port2, isSearch: file.pathname.includes('search'), options: workerData };
+    const job: Job = { port: port2, isSearch: file === 'search-thread', options };
     this.#thread.postMessage(job, [port2]);
   }
 

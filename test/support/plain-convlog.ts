@@ -5,6 +5,7 @@ import type * as port from '../../src/store/convlog.ts';
 /** The convlog on an array: its steps are methods, so that broken-stores.ts can replace them. */
 export class PlainConvlog implements port.Convlog {
   readonly lines: port.StoredConvlogLine[];
+  readonly #numbers: Map<string, number> = new Map();
   readonly #now: () => string;
   readonly #open: () => void;
   readonly #writable: () => void;
@@ -40,10 +41,24 @@ export class PlainConvlog implements port.Convlog {
   write(lines: readonly port.ConvlogLine[]): void {
     for (const line of lines) this.check(line);
     for (const line of lines) {
-      const number = this.of(line).length + 1;
+      const number = (this.#numbers.get(nameOf(line)) ?? this.of(line).length) + 1;
+      this.#numbers.set(nameOf(line), number);
       const ts = line.ts === undefined ? this.#now() : new Date(line.ts).toISOString();
       this.lines.push(structuredClone({ ...line, number, ts }));
     }
+  }
+
+  /** Numbers are not given again, unless nothing is left of the chat. */
+  erase(sessionId: string): void {
+    const kept = this.lines.filter((line) => line.sessionId !== sessionId);
+    for (const [name, number] of this.#last()) this.#numbers.set(name, this.#numbers.get(name) ?? number);
+    this.lines.splice(0, Number.POSITIVE_INFINITY, ...kept);
+    const left = new Set(kept.map(nameOf));
+    for (const name of [...this.#numbers.keys()]) if (!left.has(name)) this.#numbers.delete(name);
+  }
+
+  #last(): Map<string, number> {
+    return new Map(this.lines.map((line) => [nameOf(line), line.number]));
   }
 
   of(chat: port.ConvlogChatRef): port.StoredConvlogLine[] {

@@ -1,6 +1,7 @@
 import { RepriseError } from '../../src/errors.ts';
-import { parseSessionId } from '../../src/keys/ids.ts';
+import { parseNewSessionId } from '../../src/keys/ids.ts';
 import { agentOfKey, normalizeSessionKey } from '../../src/keys/session-key.ts';
+import { checkKey } from '../../src/store/common/check-input.ts';
 import type * as port from '../../src/store/store.ts';
 import { assertStorable, type JsonObject } from '../../src/transcript/json.ts';
 import { encodeLine } from '../../src/transcript/line.ts';
@@ -24,6 +25,8 @@ export class PlainInbox extends PlainRecords {
   receive(inbound: port.Inbound): port.InboxReceipt {
     const { source, idempotencyKey, body, reset, log, class: kind = 'message', queue, group } = inbound;
     this.writable();
+    checkKey(source);
+    checkKey(idempotencyKey);
     if (log !== undefined) this.convlog.check(log);
     const key = normalizeSessionKey(inbound.sessionKey);
     assertStorable(body);
@@ -109,7 +112,7 @@ export class PlainInbox extends PlainRecords {
     const old = replaced === undefined ? undefined : this.find(replaced);
     const settings = { ...(old !== undefined && this.carried(old, reset)), ...create.settings };
     const parentId = old?.id ?? create.parentId;
-    const id = parseSessionId(create.id ?? this.options.newId());
+    const id = parseNewSessionId(create.id ?? this.options.newId());
     // Before anything is made: what is too long for a line is refused.
     encodeLine({ type: 'custom', settings }, { q: 1, e: 0, b: '1/1' });
     if (this.data.sessions.has(id.toLowerCase())) throw fail('SESSION_EXISTS', `${id} exists`);

@@ -1,6 +1,8 @@
-import { parseSessionId } from '../../src/keys/ids.ts';
+import { parseNewSessionId } from '../../src/keys/ids.ts';
 import { agentOfKey, normalizeSessionKey, parseSessionKey } from '../../src/keys/session-key.ts';
+import { checkKey } from '../../src/store/common/check-input.ts';
 import type * as port from '../../src/store/store.ts';
+import type { VerifyReport } from '../../src/store/verify-report.ts';
 import { contentText } from '../../src/transcript/content.ts';
 import type { Entry } from '../../src/transcript/entry.ts';
 import { isObject } from '../../src/transcript/json.ts';
@@ -13,7 +15,7 @@ import { plainSearch } from './plain-search.ts';
 export class PlainRecords extends PlainLines {
   async create(init: port.SessionInit): Promise<port.SessionRecord> {
     this.writable();
-    const id = parseSessionId(init.id ?? this.options.newId());
+    const id = parseNewSessionId(init.id ?? this.options.newId());
     const key = normalizeSessionKey(init.key);
     if (init.activate === true) {
       // In one step: whoever asks meanwhile gets the same one.
@@ -46,6 +48,7 @@ export class PlainRecords extends PlainLines {
     { reason, key: appendKey }: port.ActivateOptions = {},
   ): Promise<port.SessionRecord> {
     const session = this.find(id);
+    checkKey(appendKey);
     if (appendKey !== undefined && session.keys.has(appendKey)) return this.record(session);
     if (session.deleted) throw fail('SESSION_DELETED', `${id} is deleted`);
     this.data.active.set(normalizeSessionKey(key), session.id);
@@ -94,7 +97,7 @@ export class PlainRecords extends PlainLines {
   }
 
   /** Nobody can reach the lines of an array from outside: a model has no damage to find. */
-  async verify(id?: string): Promise<port.VerifyReport> {
+  async verify(id?: string): Promise<VerifyReport> {
     this.open();
     if (id !== undefined) this.find(id);
     return { status: 'clean', findings: [] };
@@ -106,7 +109,7 @@ export class PlainRecords extends PlainLines {
     const bytes = sessions
       .flatMap(({ lines }) => lines)
       .reduce((sum, line) => sum + Buffer.byteLength(line), 0);
-    return { sessions: sessions.length, bytes, behind: 0, problems: [] };
+    return { sessions: sessions.length, damaged: 0, bytes, behind: 0, problems: [] };
   }
 
   protected record(session: PlainSession): port.SessionRecord {

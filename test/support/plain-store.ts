@@ -7,6 +7,8 @@
  */
 
 import { RepriseError } from '../../src/errors.ts';
+import { checkKey } from '../../src/store/common/check-input.ts';
+import type { PurgeOptions, PurgeReceipt } from '../../src/store/purge.ts';
 import type * as port from '../../src/store/store.ts';
 import { LIVE_EVENT_BYTES } from '../../src/store/store.ts';
 import type { StoreUnderTest } from '../../src/testing/store-suite/index.ts';
@@ -79,6 +81,7 @@ export class PlainStore extends PlainLeases implements port.Store {
   async append(id: string, entries: Entries, options: port.AppendOptions = {}): Promise<port.AppendReceipt> {
     const session = this.find(id);
     checkEntries(entries);
+    checkKey(options.key);
     return this.atomically(session, () => {
       const receipt = this.land(session, entries, options);
       this.tell(options);
@@ -240,12 +243,17 @@ export class PlainStore extends PlainLeases implements port.Store {
     return this.record(session);
   }
 
-  async purge(id: string, options: port.ChangeOptions = {}): Promise<void> {
+  async purge(id: string, options: PurgeOptions = {}): Promise<PurgeReceipt> {
     this.checkSeen(this.find(id), options);
     if (!this.find(id).deleted) throw fail('INVALID_INPUT', `delete ${id} first`);
     this.data.sessions.delete(id.toLowerCase());
     this.data.purged.add(id.toLowerCase());
     for (const [key, note] of this.data.notes) if (note.id === id) this.data.notes.delete(key);
+    if (options.keepChannelLog !== true) this.convlog.erase(id);
+    const keyed = new Set(this.data.inbound.values().map(({ inboxId }) => inboxId));
+    for (const [inboxId, item] of this.data.items)
+      if (item.sessionId === id && !keyed.has(inboxId)) this.data.items.delete(inboxId);
+    return { files: [] };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -46,7 +46,7 @@ export class PlainTransfer implements port.Transfer {
     copy.cursor = cursor;
   }
 
-  async finish(run: string): Promise<void> {
+  async finish(run: string, { hold = false }: port.FinishOptions = {}): Promise<void> {
     this.#open();
     const { copy } = this.#data;
     if (copy?.run !== run) throw new RepriseError('INVALID_INPUT', 'no such copy was begun here');
@@ -57,6 +57,26 @@ export class PlainTransfer implements port.Transfer {
     for (const [key, id] of this.#data.active)
       if (this.#data.purged.has(id.toLowerCase())) this.#data.active.delete(key);
     copy.finished = true;
+    if (hold)
+      for (const [id, item] of this.#data.items)
+        if (item.state === 'accepted' || item.state === 'running')
+          this.#data.items.set(id, { ...item, state: 'held', detail: { heldFrom: item.state } });
+  }
+
+  async held(): Promise<InboxItem[]> {
+    this.#open();
+    return structuredClone([...this.#data.items.values()].filter(({ state }) => state === 'held'));
+  }
+
+  async release({ cancel = false }: port.ReleaseHeldOptions = {}): Promise<number> {
+    const held = await this.held();
+    for (const { detail, ...item } of held) {
+      const state = (detail?.['heldFrom'] ?? 'accepted') as InboxItem['state'];
+      const after = cancel ? { state: 'cancelled' as const, detail: { reason: 'restored' } } : { state };
+      this.#data.items.set(item.inboxId, { ...item, ...after });
+      this.#data.changes.push(item.sessionId);
+    }
+    return held.length;
   }
 
   async state(): Promise<port.TransferState> {

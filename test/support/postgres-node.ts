@@ -10,9 +10,14 @@ import {
 } from '../../src/store/postgres/transaction.ts';
 import type { Tx } from '../../src/store/postgres/tx.ts';
 
+const IDLE = 'idle_transaction_timeout_ms';
+
 /** What the parts of a PostgreSQL store work with. The caller disposes of its connections. */
 export function nodeOn(url: string): StoreContext {
-  const connections = new Connections(parsePostgresUrl({ url }));
+  // A test may hold a transaction for longer than a node should.
+  const patient = new URL(url);
+  if (!patient.searchParams.has(IDLE)) patient.searchParams.set(IDLE, '120000');
+  const connections = new Connections(parsePostgresUrl({ url: patient.href }));
   const now = (): string => new Date().toISOString();
   return {
     connections,

@@ -2,12 +2,17 @@
 
 const TOKEN = /\u001b\[([?0-9;]*)([A-Za-z])|([\u0000-\u001f\u007f])|([^\u0000-\u001f\u007f])/gu;
 
+/** A pipe may split the output anywhere. */
+const UNFINISHED = /\u001b(?:\[[?0-9;]*)?$/;
+
 /** Grows downwards without end, so that nothing scrolls away; rows wrap at the width of the moment. */
 export class Screen {
   columns: number;
   readonly #rows: string[][] = [[]];
   #row = 0;
   #column = 0;
+  /** The start of an escape sequence whose end has not arrived yet. */
+  #pending = '';
 
   constructor(columns: number) {
     this.columns = columns;
@@ -23,10 +28,13 @@ export class Screen {
   }
 
   write(text: string): void {
-    for (const [all, numbers = '', order, control, character] of text.matchAll(TOKEN)) {
+    const all = this.#pending + text;
+    const end = UNFINISHED.exec(all)?.index ?? all.length;
+    this.#pending = all.slice(end);
+    for (const [token, numbers = '', order, control, character] of all.slice(0, end).matchAll(TOKEN)) {
       if (character !== undefined) this.#put(character);
       else if (control !== undefined) this.#control(control);
-      else if (!numbers.startsWith('?') && order !== 'm') this.#order(order ?? '', numbers, all);
+      else if (!numbers.startsWith('?') && order !== 'm') this.#order(order ?? '', numbers, token);
     }
   }
 

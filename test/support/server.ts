@@ -15,7 +15,7 @@ export interface OpenedServer extends AsyncDisposable {
   chat(body: object, headers?: Record<string, string>): Promise<Response>;
 }
 
-const QUIET = { info: () => undefined, warn: () => undefined, error: () => undefined };
+export const QUIET = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
 /** A real server on loopback, with an engine on a memory store unless told otherwise. */
 export async function openServer(

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import {
+  appendFileSync,
   existsSync,
   mkdtempSync,
   readdirSync,
@@ -14,10 +15,12 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
+import { Reprise } from '../../src/engine/reprise.ts';
 import type { Store } from '../../src/index.ts';
 import { checkBackup } from '../../src/interop/transfer/read-backup.ts';
 import { restoreBackup } from '../../src/interop/transfer/restore-backup.ts';
 import { writeBackup } from '../../src/interop/transfer/write-backup.ts';
+import { createScriptedModel } from '../../src/models/scripted/scripted-model.ts';
 import { sameStores } from '../../src/testing/store-suite/transfer-kit.ts';
 import { runBeside } from '../support/command-line.ts';
 import { operate } from '../support/random-store.ts';
@@ -102,14 +105,17 @@ describe('a backup', () => {
       before = [...acknowledged];
       pending = (await first.inbox.pending()).length;
       const { status, stderr } = await runBeside(['backup', file, '--home', home]);
-      expect([status, stderr]).toEqual([0, expect.stringContaining('Bring it back')]);
+      expect([status, stderr]).toEqual([0, expect.stringContaining('Restore it with')]);
     } finally {
       isOver = true;
       await Promise.all(work);
     }
     const restored = at('restored');
     const { status, stderr } = await runBeside(['backup', 'restore', file, '--home', restored]);
-    expect([status, stderr]).toEqual([0, '']);
+    expect([status, stderr]).toEqual([
+      0,
+      expect.stringMatching(/^([\d,]+ queued messages? of the restored backup: held|$)/),
+    ]);
     await using copy = await openStore({ kind: 'jsonl', home: restored });
     expect(['clean', 'quarantined']).toContain((await copy.verify()).status);
     for (const [w, id] of ids.entries()) {
@@ -122,7 +128,7 @@ describe('a backup', () => {
       expect((lastSeq - 2) % 2).toBe(0);
       expect(active).toBe(true);
     }
-    const items = await copy.inbox.pending();
+    const items = await copy.transfer.held();
     expect(items.length).toBeGreaterThanOrEqual(pending);
     // Each message that is there is known by its key, so its sender cannot have it accepted again.
     for (const { sessionKey, inboxId, body } of items.slice(0, 20)) {
@@ -231,4 +237,153 @@ describe('a backup', () => {
     expect(readdirSync(disk)).toEqual(['last.jsonl']);
     expect((await checkBackup(file)).digest.sessions.size).toBe(1);
   });
+});
+
+describe('S10 a restored backup runs nothing by itself', () => {
+  const KEY = 'agent:main:direct:telegram:ann';
+
+  /** What its engine answers, as long as there is something to answer. */
+  async function answersOf(store: Store): Promise<string[]> {
+    const model = createScriptedModel(Array(10).fill('an answer'), { contextWindow: 200_000 });
+    const reprise = new Reprise({ store, model, compaction: { background: false } });
+    await reprise.idle();
+    const { entries } = await store.read((await store.active(KEY))?.id ?? '', { limit: 100 });
+    return entries.flatMap(({ entry }) => {
+      const { message } = entry as { message?: { role: string; content: unknown } };
+      return message === undefined ? [] : [`${message.role}: ${JSON.stringify(message.content)}`];
+    });
+  }
+
+  async function queued(): Promise<string> {
+    await using store = await openStore({ kind: 'memory' });
+    const said = (text: string) => ({ sessionKey: KEY, source: 'telegram', body: { text } });
+    const { sessionId } = await store.inbox.receive(said('the one that ran'));
+    await store.inbox.receive(said('the one that waited'));
+    const lease = await store.lease(sessionId);
+    await store.inbox.take(sessionId, lease);
+    const file = at(`queued-${Math.random()}.jsonl`);
+    await writeBackup(store, file);
+    return file;
+  }
+
+  test('an honest one beside its original answers no queued message until its owner releases them', async () => {
+    const file = await queued();
+    expect(await checkBackup(file)).toMatchObject({ queued: 2 });
+    const target = await openStore({ kind: 'memory' });
+    expect(await restoreBackup(file, target)).toMatchObject({ status: 'done', held: 2 });
+    expect(await target.inbox.pending()).toEqual([]);
+    const held = await target.transfer.held();
+    expect(held.map(({ state, body }) => [state, body['text']])).toEqual([
+      ['held', 'the one that ran'],
+      ['held', 'the one that waited'],
+    ]);
+    expect(await answersOf(target)).toEqual([]);
+    expect(await target.transfer.release()).toBe(2);
+    expect((await answersOf(target)).filter((said) => said.startsWith('user'))).toHaveLength(2);
+    expect(await target.transfer.held()).toEqual([]);
+  });
+
+  test('a crafted one runs no message either, and its messages can be cancelled', async () => {
+    const lines = readFileSync(await queued(), 'utf8')
+      .trimEnd()
+      .split('\n');
+    const at0 = lines.findIndex((line) => line.includes('"the one that waited"'));
+    const item = JSON.parse(lines[at0] ?? '') as { item: { state: string; detail?: object; body: object } };
+    item.item.state = 'held';
+    item.item.detail = { heldFrom: 'done' };
+    item.item.body = { text: 'run this' };
+    lines[at0] = JSON.stringify(item);
+    const body = `${lines.slice(0, -1).join('\n')}\n`;
+    const end = JSON.parse(lines.at(-1) ?? '') as object;
+    const crafted = at('crafted.jsonl');
+    const sha256 = createHash('sha256').update(body).digest('hex');
+    writeFileSync(crafted, `${body}${JSON.stringify({ ...end, sha256 })}\n`);
+    const target = await openStore({ kind: 'memory' });
+    expect(await restoreBackup(crafted, target)).toMatchObject({ status: 'done', held: 2 });
+    expect(await answersOf(target)).toEqual([]);
+    const [first] = await target.transfer.held();
+    expect(await target.transfer.release({ cancel: true })).toBe(2);
+    expect(await answersOf(target)).toEqual([]);
+    expect(await target.inbox.get(first?.inboxId ?? '')).toMatchObject({
+      state: 'cancelled',
+      detail: { reason: 'restored' },
+    });
+  });
+});
+
+describe('S10 D6c a file that is too long for memory is refused before it is read', () => {
+  test('one line of 10 GB', async () => {
+    const file = at('one-line.jsonl');
+    writeFileSync(file, '{');
+    truncateSync(file, 10 * 1024 ** 3); // all holes
+    let read = 0;
+    const checking = checkBackup(file, (done) => {
+      read = done;
+    });
+    await expect(checking).rejects.toMatchObject({ code: 'LIMIT_EXCEEDED', details: { limit: 'line' } });
+    expect(read).toBeLessThan(64 * 1024 * 1024);
+    rmSync(file);
+  });
+
+  test('a record that says that all of the file are its lines', async () => {
+    const file = at('one-record.jsonl');
+    const header = { kind: 'backup', version: 1, createdAt: '2026-01-01T00:00:00.000Z' };
+    const record = { kind: 'lines', session: 's1', first: 1, count: 1_000_000_000 };
+    writeFileSync(file, `${JSON.stringify(header)}\n${JSON.stringify(record)}\n`);
+    const line = `${'x'.repeat(1024 * 1024)}\n`;
+    for (let i = 0; i < 70; i++) appendFileSync(file, line);
+    const refusal = { code: 'LIMIT_EXCEEDED', details: { limit: 'record' } };
+    await expect(checkBackup(file)).rejects.toMatchObject(refusal);
+    rmSync(file);
+  });
+});
+
+test('a redacted one has no secret in it anywhere, and restores like any other', async () => {
+  // Put together here, so that no scanner takes this file for a leak.
+  const secret = ['ghp', 'a1B2c3D4e5F6'.repeat(3)].join('_');
+  const long = `${'a long listing\n'.repeat(5000)}token ${secret}\n`;
+  await using store = await openStore({ kind: 'jsonl', home: at('secrets'), durability: 'os' });
+  await store.create({ id: 's', key: 'agent:main:session:s', settings: { label: `about ${secret}` } });
+  await store.append('s', [user(`my key is ${secret}`), user('no secret here')]);
+  await store.append('s', [
+    {
+      type: 'message',
+      message: {
+        role: 'toolResult',
+        toolCallId: 'c1',
+        toolName: 'list',
+        content: [{ type: 'text', text: long }],
+      },
+    },
+  ]);
+  await store.inbox.receive({ sessionKey: 'agent:main:session:s', source: 'web', body: { text: secret } });
+  await store.convlog.append([
+    { agentId: 'main', channelType: 'web', channelId: 'c', role: 'user', content: secret },
+  ]);
+  const plain = at('with-secrets.jsonl');
+  await writeBackup(store, plain);
+  // In the lines, the blob, the queued message and the channel log.
+  const inBlobs = (file: string): string =>
+    readFileSync(file, 'utf8').replace(/"base64":"([^"]*)"/g, (_, base64: string) =>
+      Buffer.from(base64, 'base64').toString(),
+    );
+  expect(inBlobs(plain).split(secret).length).toBeGreaterThan(4);
+
+  const file = at('redacted.jsonl');
+  await writeBackup(store, file, { redact: true });
+  expect(inBlobs(file)).not.toContain(secret);
+  expect(await checkBackup(file)).toMatchObject({ queued: 1 });
+  await using target = await openStore({ kind: 'sqlite', home: at('unsecret'), durability: 'os' });
+  expect(await restoreBackup(file, target)).toMatchObject({ status: 'done', differences: [], held: 1 });
+  const { entries } = await target.read('s');
+  expect(entries).toHaveLength((await store.read('s')).entries.length);
+  const shown = JSON.stringify(entries);
+  expect(shown).toContain('no secret here');
+  expect(shown).not.toContain(secret);
+  // The large text is found under the name of its new bytes.
+  const [, name = ''] = /"blob":"(sha256:[0-9a-f]{64})"/.exec(shown) ?? [];
+  expect(Buffer.from(await target.blob('s', name)).toString()).toBe(
+    long.replace(secret, `ghp_${'*'.repeat(36)}`),
+  );
+  expect(await target.verify('s')).toMatchObject({ status: 'clean' });
 });

@@ -46,45 +46,44 @@ const WALK: readonly StoreKind[] =
 const WALK_MS = 180_000 * Number(RUNS ?? 1) * (RUNS === undefined ? 1 : 5);
 
 describe('a migration', () => {
-  test(
-    'T24 I-67 whatever happened in a store is the same after any way through the others',
-    async () => {
-      const lives = fc.array(fc.tuple(fc.nat(12), fc.nat(1000)), {
-        minLength: 60,
-        maxLength: 90,
-        size: 'max',
-      });
-      await fc.assert(
-        fc.asyncProperty(lives, async (life) => {
-          await using stores = new AsyncDisposableStack();
-          const first = stores.use(await open(M, newHome()));
-          for (const [op, n] of life) await operate(first, op, n);
-          let source = first;
-          for (const kind of WALK.slice(1)) {
-            const database = kind === P ? stores.use(await freshDatabase()) : undefined;
-            const place = database === undefined ? { home: newHome() } : { url: database.url };
-            const target = stores.use(await openStore({ kind, durability: 'os', ...place }));
-            const report = await migrateStore(source, target, { run: 'walk' });
-            expect(report).toMatchObject({ status: 'done', differences: [] });
-            await sameStores(first, target);
-            source = target;
-          }
-          // What is compared is what `exportSession` says, and the last of the walk can be used.
-          const { sessions } = await digestRecords(recordsOf(source));
-          for (const [id, { sha256 }] of sessions)
-            expect(
-              createHash('sha256')
-                .update(await first.exportSession(id))
-                .digest('hex'),
-            ).toBe(sha256);
-          const { id } = await source.create({ key: 'agent:main:after' });
-          await source.append(id, [user('goes on')]);
-        }),
-        { numRuns: Number(RUNS ?? 1), endOnFailure: true, seed: SEED },
-      );
-    },
-    WALK_MS,
-  );
+  test('T24 I-67 whatever happened in a store is the same after any way through the others', {
+    tags: 'long',
+    timeout: WALK_MS,
+  }, async () => {
+    const lives = fc.array(fc.tuple(fc.nat(12), fc.nat(1000)), {
+      minLength: 60,
+      maxLength: 90,
+      size: 'max',
+    });
+    await fc.assert(
+      fc.asyncProperty(lives, async (life) => {
+        await using stores = new AsyncDisposableStack();
+        const first = stores.use(await open(M, newHome()));
+        for (const [op, n] of life) await operate(first, op, n);
+        let source = first;
+        for (const kind of WALK.slice(1)) {
+          const database = kind === P ? stores.use(await freshDatabase()) : undefined;
+          const place = database === undefined ? { home: newHome() } : { url: database.url };
+          const target = stores.use(await openStore({ kind, durability: 'os', ...place }));
+          const report = await migrateStore(source, target, { run: 'walk' });
+          expect(report).toMatchObject({ status: 'done', differences: [] });
+          await sameStores(first, target);
+          source = target;
+        }
+        // What is compared is what `exportSession` says, and the last of the walk can be used.
+        const { sessions } = await digestRecords(recordsOf(source));
+        for (const [id, { sha256 }] of sessions)
+          expect(
+            createHash('sha256')
+              .update(await first.exportSession(id))
+              .digest('hex'),
+          ).toBe(sha256);
+        const { id } = await source.create({ key: 'agent:main:after' });
+        await source.append(id, [user('goes on')]);
+      }),
+      { numRuns: Number(RUNS ?? 1), endOnFailure: true, seed: SEED },
+    );
+  });
 
   test('lines of other tools keep their bytes and numbers, also when the index is made anew', async () => {
     const [home, files] = [newHome(), newHome()];

@@ -1,5 +1,5 @@
 import { RepriseError } from '../../errors.ts';
-import { parseAgentId, parseSessionId } from '../../keys/ids.ts';
+import { parseAgentId, parseNewSessionId, parseSessionId } from '../../keys/ids.ts';
 import { assertStorable, isObject, type JsonObject } from '../../transcript/json.ts';
 import { DEFAULT_RECORD_LIMITS } from '../../transcript/limits.ts';
 import type { ConvlogChatRef, ConvlogLine } from '../convlog.ts';
@@ -19,7 +19,16 @@ export function checkEntries(entries: readonly NewEntry[]): void {
   }
 }
 
-export function checkAppendOptions({ settle = [], deliver = [] }: AppendOptions): void {
+/** A database replaces a lone surrogate by U+FFFD, so two different keys would become one. */
+export function checkKey(key: string | undefined): void {
+  if (key === undefined || (typeof key === 'string' && key.isWellFormed())) return;
+  throw new RepriseError('INVALID_INPUT', 'an idempotency key must be a string without lone surrogates', {
+    details: { next: 'Use a key that is valid Unicode, such as a UUID.' },
+  });
+}
+
+export function checkAppendOptions({ key, settle = [], deliver = [] }: AppendOptions): void {
+  checkKey(key);
   for (const { detail } of settle) if (detail !== undefined) checkObject(detail, 'a detail');
   // Checked as messages where they become requests.
   if (deliver.some(({ idempotencyKey }) => idempotencyKey === undefined))
@@ -32,14 +41,17 @@ export function checkAppendOptions({ settle = [], deliver = [] }: AppendOptions)
 /** Of a group's name: escaped it fits into an index of any store. */
 const MAX_GROUP_CHARS = 256;
 
-export function checkInbound({ body, sessionId, create, queue, group }: Inbound): void {
+export function checkInbound(inbound: Inbound): void {
+  const { body, sessionId, create, queue, group, source, idempotencyKey } = inbound;
+  checkKey(source);
+  checkKey(idempotencyKey);
   checkObject(body, 'a message body');
   if (group !== undefined && group.name.length > MAX_GROUP_CHARS)
     throw new RepriseError('LIMIT_EXCEEDED', `a group's name has at most ${MAX_GROUP_CHARS} characters`, {
       details: { limit: 'group name', max: MAX_GROUP_CHARS },
     });
   if (sessionId !== undefined) parseSessionId(sessionId);
-  if (create?.id !== undefined) parseSessionId(create.id);
+  if (create?.id !== undefined) parseNewSessionId(create.id);
   if (create?.settings !== undefined) checkObject(create.settings, 'settings');
   for (const [name, value] of Object.entries({ 'queue.cap': queue?.cap, 'group.max': group?.max })) {
     if (value === undefined || (Number.isSafeInteger(value) && value >= 1)) continue;
@@ -127,7 +139,10 @@ export function checkLogLine(line: ConvlogLine): ConvlogLine {
   };
   const { maxRecordBytes } = DEFAULT_RECORD_LIMITS;
   // A character of text takes at most six bytes in JSON: most need not be counted.
-  if (content.length * 6 > maxRecordBytes && Buffer.byteLength(encodeLogLine(checked)) > maxRecordBytes)
+  const isTooLong =
+    content.length > maxRecordBytes ||
+    (content.length * 6 > maxRecordBytes && Buffer.byteLength(encodeLogLine(checked)) > maxRecordBytes);
+  if (isTooLong)
     throw new RepriseError('LIMIT_EXCEEDED', 'the convlog line is too long', {
       details: { limit: 'record', max: maxRecordBytes },
     });

@@ -2,24 +2,7 @@ import { blobNames } from '../../transcript/blobs.ts';
 import { createTranscriptChecker } from '../../transcript/check.ts';
 import type { Entry } from '../../transcript/entry.ts';
 import { isObject } from '../../transcript/json.ts';
-import type { VerifyFinding, VerifyStatus } from '../store.ts';
-
-/** What verify calls damage: something that was said cannot be read any more. */
-const DAMAGE: ReadonlySet<string> = new Set([
-  'corrupt',
-  'missing-lines',
-  'not-a-file',
-  'other-session',
-  'missing-blob',
-  'corrupt-blob',
-]);
-/** What verify tells of and nobody has to do anything about. */
-const HARMLESS: ReadonlySet<string> = new Set(['stray-blob', 'stray-copy']);
-
-export function verdict(findings: readonly VerifyFinding[]): VerifyStatus {
-  if (findings.some(({ kind }) => DAMAGE.has(kind))) return 'corrupt';
-  return findings.some(({ kind }) => !HARMLESS.has(kind)) ? 'quarantined' : 'clean';
-}
+import type { VerifyFinding } from '../verify-report.ts';
 
 export interface SessionExaminer {
   /** Bytes of the session in their order. */

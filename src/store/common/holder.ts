@@ -73,7 +73,8 @@ function startTimeOf(pid: number): string | null | undefined {
   }
 }
 
-function isGone(pid: number): boolean {
+/** Whether no process of this machine has this number. */
+export function isGone(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return false;

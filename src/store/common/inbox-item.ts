@@ -1,6 +1,9 @@
 import type { JsonObject } from '../../transcript/json.ts';
 import type { InboxClass, InboxItem, InboxState } from '../store.ts';
 
+/** Of a held message that its owner did not let run. */
+export const CANCELLED_DETAIL: string = JSON.stringify({ reason: 'restored' });
+
 /** A row of `inbox`, whichever database has it. */
 export interface InboxRow {
   readonly id: string;

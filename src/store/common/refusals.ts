@@ -34,6 +34,32 @@ export function existsUnderOtherKey(
   });
 }
 
+/** An empty session in its place would hide the damaged one. */
+export function damagedHeader(id: string): RepriseError {
+  return new RepriseError(
+    'STORE_CORRUPT',
+    `session ${id} exists, but the header of its transcript is damaged`,
+    {
+      details: {
+        id,
+        offset: 0,
+        next: `Run: reprise repair ${id}. It continues with what can be read, in a new session.`,
+      },
+    },
+  );
+}
+
+export function nameTaken(id: string, agentId: string): RepriseError {
+  const file = `agents/${agentId}/sessions/${id}.jsonl`;
+  return new RepriseError('SESSION_EXISTS', `${file} in the home is not the transcript of session ${id}`, {
+    details: {
+      id,
+      file,
+      next: 'Run: reprise verify. It names what the file is. Import it or move it away, or choose another id.',
+    },
+  });
+}
+
 export function resetFindsSession(id: string): RepriseError {
   return new RepriseError('SESSION_EXISTS', `a reset makes a session, and ${id} exists`, {
     details: { id },

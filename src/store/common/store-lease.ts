@@ -14,12 +14,12 @@ export interface StoreLeaseOptions {
 
 const RETRY_MS = 50;
 
-/** Asks for as long as somebody else holds the session and there is time. */
-export async function acquireInTime<T>(waitMs: number, acquire: () => Promise<T>): Promise<T> {
+/** Retries for up to `waitMs` while another holder has the session. `acquire` gets the time that is left. */
+export async function acquireInTime<T>(waitMs: number, acquire: (leftMs: number) => Promise<T>): Promise<T> {
   const deadline = performance.now() + waitMs;
   for (;;) {
     try {
-      return await acquire();
+      return await acquire(Math.max(0, deadline - performance.now()));
     } catch (error) {
       const isHeld = error instanceof RepriseError && error.code === 'LEASE_HELD';
       if (!isHeld || performance.now() >= deadline) throw error;

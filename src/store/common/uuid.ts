@@ -13,7 +13,8 @@ export function uuidv7(): string {
   }
   const bytes = pool.subarray(used, used + SIZE);
   used += SIZE;
-  bytes.writeUIntBE(Date.now(), 0, 6);
+  // The format has no times before 1970, which a machine without a battery may start with.
+  bytes.writeUIntBE(Math.max(0, Date.now()), 0, 6);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x70;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
   const hex = bytes.toString('hex');

@@ -11,6 +11,7 @@ import { factsOf } from '../common/facts.ts';
 import { applyForeign, foreignLine } from '../common/foreign-line.ts';
 import { applyFacts, recentOf } from '../common/session-state.ts';
 import type { Database } from './database.ts';
+import type { Owner } from './folders.ts';
 import { addMark, lastMark, MARK_BYTES } from './marks.ts';
 import { type SessionRow, saveSession, seqFinder } from './session-row.ts';
 import { readRange } from './transcript-files.ts';
@@ -235,7 +236,7 @@ function adoptActivation(db: Database, row: SessionRow, { customType, data }: Js
     db.run('INSERT OR REPLACE INTO active VALUES (?, ?, ?)', key, row.id, counter);
 }
 
-function setKey(db: Database, row: SessionRow, key: string): void {
+export function setKey(db: Database, row: SessionRow, key: string): void {
   const parts = parseSessionKey(key);
   row.key = key;
   row.kind = parts.kind;
@@ -250,15 +251,15 @@ function setKey(db: Database, row: SessionRow, key: string): void {
 }
 
 /** A row for a transcript the index does not know, from its header alone. */
-export function insertFromHeader(db: Database, header: JsonObject, agentId: string): void {
-  const { id, key, timestamp, parentSession } = header;
+export function insertFromHeader(db: Database, header: JsonObject, { id, agentId }: Owner): void {
+  const { key, timestamp, parentSession } = header;
   const at = typeof timestamp === 'string' ? timestamp : new Date(0).toISOString();
   const canonical = typeof key === 'string' ? formatSessionKey(parseSessionKey(key)) : '';
   const parts = canonical === '' ? undefined : parseSessionKey(canonical);
   db.run(
     `INSERT OR IGNORE INTO sessions (id, agent_id, key, kind, channel, parent_id, created_at, last_at, recent, seq, q)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0)`,
-    id as string,
+    id,
     parseAgentId(agentId),
     canonical,
     parts?.kind ?? 'other',

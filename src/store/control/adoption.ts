@@ -1,10 +1,12 @@
 import { closeSync, constants } from 'node:fs';
+import { formatSessionKey } from '../../keys/session-key.ts';
 import { EPOCH_JUMP } from '../common/epoch-jump.ts';
 import {
   type Adoption as Adopted,
   type Adopter,
   createAdopter,
   leaveKeyIfDeleted,
+  setKey,
   type UnfiledLine,
 } from './adopt.ts';
 import type { Database } from './database.ts';
@@ -99,22 +101,36 @@ export class Adoption {
     );
     for (const { bytes } of salvaged) adopter.pushJournal(bytes);
     const adopted = adopter.finish();
-    if (row.seq === 0) {
-      // Nothing of it can be read; its name stays free, and the file is nobody's.
+    if (row.seq === 0 && this.#fd === undefined) {
+      // Salvaged without a line, and no file was ever made.
       this.#db.run('DELETE FROM sessions WHERE id = ?', row.id);
       return;
     }
-    const settled = this.#fd === undefined ? 0 : this.#settleFile(this.#fd, adopted, size);
+    // Without a valid header the file stays exactly as it is: a repair needs every byte.
+    const isHeadless = row.corrupt_at === 0 || row.seq === 0;
+    if (isHeadless) {
+      row.seq = Math.max(row.seq, 1);
+      row.q = Math.max(row.q, 1);
+      if (row.key === '')
+        setKey(
+          this.#db,
+          row,
+          formatSessionKey({ kind: 'session', agentId: this.#owner.agentId, id: row.id }),
+        );
+    }
+    const settled =
+      this.#fd === undefined ? 0 : isHeadless ? size : this.#settleFile(this.#fd, adopted, size);
+    const fileSeq = isHeadless ? row.seq : adopted.fileSeq;
     row.epoch += EPOCH_JUMP;
     saveSession(this.#db, row);
     leaveKeyIfDeleted(this.#db, row);
     this.#db.run(
       'UPDATE sessions SET file_seq = ?, synced_seq = ?, file_size = ?, synced_size = ?, corrupt_at = ? WHERE id = ?',
-      adopted.fileSeq,
-      adopted.fileSeq,
+      fileSeq,
+      fileSeq,
       settled,
       settled,
-      adopted.corruptAt ?? null,
+      isHeadless ? 0 : (adopted.corruptAt ?? null),
       row.id,
     );
     if (salvaged.length > 0) this.#journal(row.id, adopted.unfiled);

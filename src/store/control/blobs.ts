@@ -1,6 +1,6 @@
 import { blobHash } from '../../transcript/blobs.ts';
 import { sha256 } from '../common/sha256.ts';
-import type { VerifyFinding } from '../store.ts';
+import type { VerifyFinding } from '../verify-report.ts';
 import type { Database } from './database.ts';
 import type { SessionRow } from './session-row.ts';
 import type { Steps } from './steps.ts';

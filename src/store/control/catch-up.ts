@@ -9,7 +9,8 @@ import type { Follower } from './follower.ts';
 import { isSurveyed, markSurveyed } from './identity.ts';
 import type { Need } from './needs.ts';
 import { findIgnoringCase } from './session-row.ts';
-import { takeHeader } from './survey.ts';
+import { removeHalves } from './sessions-json.ts';
+import { dropIfReplaced, takeHeader } from './survey.ts';
 import { standingAt, type TranscriptFiles } from './transcript-files.ts';
 
 export interface CatchUpOptions {
@@ -53,6 +54,11 @@ export class CatchUp {
     return this.#failed.size > 0 || this.#options.convlogs?.hasFailed === true;
   }
 
+  /** The names of all files are known. */
+  get isListed(): boolean {
+    return this.#options.home === undefined || this.#agents?.length === 0;
+  }
+
   /** Unset while nothing has to be read again. */
   progress(): RebuildProgress | undefined {
     const unread = this.#db.row<{ n: number }>('SELECT count(*) AS n FROM sessions WHERE seq = 0')?.n ?? 0;
@@ -74,6 +80,7 @@ export class CatchUp {
       const agentId = this.#agents.pop() ?? '';
       const folder = listFolder(this.#db, home, agentId);
       this.#folders.set(agentId, folder);
+      removeHalves(folder.halves);
       this.#options.convlogs?.list(agentId);
       for (const id of folder.unknown) this.#unknown.set(id.toLowerCase(), { id, agentId });
     }
@@ -108,7 +115,7 @@ export class CatchUp {
       this.#adopt({ id: row.id, agentId: row.agent_id }, true);
       return false;
     }
-    this.#compare({ id: row.id, agentId: row.agent_id });
+    if (!this.#compare({ id: row.id, agentId: row.agent_id })) return false;
     return !andKey || this.#advanceKey(row.key);
   }
 
@@ -172,17 +179,25 @@ export class CatchUp {
     return true;
   }
 
-  /** A file that is not as long as recorded is looked into by the follower, at the end of the slice. */
-  #compare({ id, agentId }: Owner): void {
+  /**
+   * A file that is not as long as recorded is looked into by the follower, at the end of the slice.
+   * @returns false where a damaged transcript was replaced and has to be read again first.
+   */
+  #compare({ id, agentId }: Owner): boolean {
     const { files, follower } = this.#options;
-    const row = this.#db.row<{ file_size: number }>(
-      'SELECT file_size FROM sessions WHERE id = ? AND seq > 0',
+    const row = this.#db.row<{ file_size: number; corrupt_at: number | null }>(
+      'SELECT file_size, corrupt_at FROM sessions WHERE id = ? AND seq > 0',
       id,
     );
-    if (row === undefined || files === undefined) return;
+    if (row === undefined || files === undefined) return true;
+    if (row.corrupt_at === 0 && dropIfReplaced(this.#db, files, { id, agentId })) {
+      this.#takeHeader({ id, agentId }, false);
+      return false;
+    }
     const found = standingAt(files.path(agentId, id));
     const size = found.kind === 'file' ? found.size : 0;
     if (size !== row.file_size) follower?.lookInto(id);
+    return true;
   }
 
   #adopt(owner: Owner, isAsked: boolean): void {

@@ -7,6 +7,7 @@ import { noteName, salvagedName } from './beside.ts';
 import { BUSY_LIMIT_MS, Database } from './database.ts';
 import { keepPrivate } from './home.ts';
 import { isSurveyed, meta } from './identity.ts';
+import { reportLogDamage } from './log-damage.ts';
 import { hasOurColumns, prepareSchema } from './migrate.ts';
 import type { ThreadOptions } from './protocol.ts';
 import { replaceBySalvaged } from './salvage-file.ts';
@@ -99,6 +100,7 @@ function openSound(options: ControlOptions): ControlFile {
   // SQLite would delete a log without its database, and what was acknowledged last may stand there only.
   if (size === 0 && (logSize > 0 || existsSync(salvagedName(path)))) throw damage('the database is gone');
   keepPrivate(path);
+  reportLogDamage(path);
   const version = size === 0 ? 0 : versionOf(path);
   if (version > SCHEMA_VERSION) return openNewer(options, version);
   const db = new Database(options);

@@ -1,7 +1,7 @@
 /* Longer than files here should be: it is the port, method by method, and each is a line or two. */
 
 import { randomUUID } from 'node:crypto';
-import { parseSessionId } from '../../keys/ids.ts';
+import { parseNewSessionId, parseSessionId } from '../../keys/ids.ts';
 import { normalizeSessionKey } from '../../keys/session-key.ts';
 import { blobHash } from '../../transcript/blobs.ts';
 import type { JsonObject } from '../../transcript/json.ts';
@@ -9,6 +9,7 @@ import {
   checkAppendOptions,
   checkChat,
   checkEntries,
+  checkKey,
   checkLog,
   checkNoteName,
   checkNotes,
@@ -22,9 +23,11 @@ import { Sleepers } from '../common/sleepers.ts';
 import { acquireInTime, StoreLease } from '../common/store-lease.ts';
 import { DEFAULT_CACHE_TTL_MS } from '../common/tail-cache.ts';
 import { uuidv7 } from '../common/uuid.ts';
+import { verdict } from '../common/verdict.ts';
 import type { Convlog, ConvlogLinePage, ConvlogPage } from '../convlog.ts';
 import type { LinePart, LineRange } from '../line-part.ts';
 import type { Note, NotePage, Notes } from '../notes.ts';
+import type { PurgeOptions, PurgeReceipt } from '../purge.ts';
 import { checkSearch } from '../search-query.ts';
 import type {
   ActivateOptions,
@@ -32,6 +35,7 @@ import type {
   AppendReceipt,
   ChangeOptions,
   EntryPage,
+  InboxItem,
   Lease,
   LeaseInfo,
   LeaseOptions,
@@ -41,6 +45,7 @@ import type {
   NewEntry,
   PatchOptions,
   ReadRange,
+  RebuildProgress,
   SearchIndexStats,
   SearchQuery,
   SearchResult,
@@ -53,15 +58,17 @@ import type {
   StoreStats,
   StoreSupports,
   TailOptions,
-  VerifyReport,
   WatchOptions,
 } from '../store.ts';
 import type { Transfer, TransferPage, TransferState } from '../transfer.ts';
+import type { VerifyFinding, VerifyOptions, VerifyReport } from '../verify-report.ts';
 import { ControlInbox } from './control-inbox.ts';
+import type { Erased } from './erasure.ts';
 import type { InboxChanges } from './inbox-rows.ts';
 import { KeptTails } from './kept-tails.ts';
 import type { HeldLease, ThreadEvent, ThreadOptions } from './protocol.ts';
 import type { CheckedPage, PageRange, ShownTail, TailPage } from './reader.ts';
+import type { VerifyPart } from './scan.ts';
 import { SearchClient } from './search-client.ts';
 import { parkBeforeStop } from './stop-signal.ts';
 import { isThreadDeath, ThreadClient } from './thread-client.ts';
@@ -88,6 +95,9 @@ const DEFAULT_TTL_MS = 15_000;
 const DEFAULT_WAIT_MS = 10_000;
 /** So often in a row a watch reads again when its thread has died. */
 const MAX_READ_DEATHS = 3;
+
+/** The disk fails, so the progress of the rebuild is unknown. */
+const UNKNOWN_PROGRESS: RebuildProgress = { done: 0, total: 0 };
 
 /** The port on two storage threads; memory, SQLite and JSONL differ only in the options they pass. */
 export class ControlStore implements Store {
@@ -137,7 +147,9 @@ export class ControlStore implements Store {
     this.transfer = {
       read: async (cursor) => this.#look<TransferPage>('records', cursor === undefined ? {} : { cursor }),
       write: async (records, note) => this.#writer.call<void>('transfer', { ...note, records }),
-      finish: async (run) => this.#writer.call<void>('finish', { run }),
+      finish: async (run, options = {}) => this.#writer.call<void>('finish', { ...options, run }),
+      held: async () => this.#reader.call<InboxItem[]>('held', {}),
+      release: async (options = {}) => this.inbox.waking(this.#writer.call<number>('unhold', options)),
       state: async () => this.#look<TransferState>('copied', {}),
     };
   }
@@ -245,7 +257,7 @@ export class ControlStore implements Store {
   async create(init: SessionInit): Promise<SessionRecord> {
     const { id = uuidv7(), key, ...rest } = init;
     if (rest.settings !== undefined) checkObject(rest.settings, 'settings');
-    return this.#writer.call('create', { ...rest, id: parseSessionId(id), key: normalizeSessionKey(key) });
+    return this.#writer.call('create', { ...rest, id: parseNewSessionId(id), key: normalizeSessionKey(key) });
   }
 
   async get(id: string): Promise<SessionRecord> {
@@ -261,6 +273,7 @@ export class ControlStore implements Store {
     id: string,
     { reason, key: appendKey }: ActivateOptions = {},
   ): Promise<SessionRecord> {
+    checkKey(appendKey);
     return this.#writer.call('activate', {
       key: normalizeSessionKey(key),
       id: parseSessionId(id),
@@ -270,7 +283,10 @@ export class ControlStore implements Store {
   }
 
   async list(query: ListQuery = {}): Promise<SessionPage> {
-    return this.#reader.call('list', query);
+    // Asked first: what is read in between makes the list longer, and never wrongly complete.
+    const rebuilding = await this.#rebuildProgress().catch(() => UNKNOWN_PROGRESS);
+    const page = await this.#reader.call<SessionPage>('list', query);
+    return { ...page, ...(rebuilding !== undefined && { rebuilding }) };
   }
 
   async append(
@@ -279,11 +295,11 @@ export class ControlStore implements Store {
     options: AppendOptions = {},
   ): Promise<AppendReceipt> {
     checkEntries(entries);
+    checkAppendOptions(options);
     const { settle, deliver } = options;
     const log = options.log === undefined ? {} : { log: checkLog(options.log) };
     const request = { ...options, ...log, id: parseSessionId(id), entries };
     if (settle === undefined && deliver === undefined) return this.#writer.call('append', request);
-    checkAppendOptions(options);
     const inbounds = deliver === undefined ? {} : { deliver: deliver.map(receiveRequest) };
     return this.inbox.waking(this.#writer.call('append', { ...request, ...inbounds }));
   }
@@ -379,9 +395,13 @@ export class ControlStore implements Store {
     return this.#writer.call('restore', { ...options, id: parseSessionId(id) });
   }
 
-  async purge(id: string, options: ChangeOptions = {}): Promise<void> {
-    await this.#writer.call('purge', { ...options, id: parseSessionId(id) });
-    this.#searching?.noteLoss();
+  async purge(id: string, options: PurgeOptions = {}): Promise<PurgeReceipt> {
+    const { files, isIndexed } = await this.#writer.call<Erased>('purge', {
+      ...options,
+      id: parseSessionId(id),
+    });
+    if (isIndexed) await this.#searching?.forget();
+    return { files };
   }
 
   async search(query: SearchQuery): Promise<SearchResult> {
@@ -394,16 +414,24 @@ export class ControlStore implements Store {
     await (this.#searching?.reindex() ?? this.#reader.call('changes', {}));
   }
 
-  async verify(id?: string): Promise<VerifyReport> {
-    return this.#look('verify', id === undefined ? {} : { id: parseSessionId(id) });
+  async verify(id?: string, { onProgress }: VerifyOptions = {}): Promise<VerifyReport> {
+    const findings: VerifyFinding[] = [];
+    const only = id === undefined ? {} : { id: parseSessionId(id) };
+    let done = 0;
+    for (let after: string | undefined = ''; after !== undefined; ) {
+      const part: VerifyPart = await this.#look<VerifyPart>('verify', { ...only, after });
+      findings.push(...part.findings);
+      done += part.done;
+      if (id === undefined) onProgress?.(done, part.total);
+      after = part.next;
+    }
+    return { status: verdict(findings), findings };
   }
 
   async stats({ search = false }: StatsOptions = {}): Promise<StoreStats> {
     // The thread that writes knows why a transcript is behind.
     const stats = await this.#writer.call<StoreStats>('stats', {});
-    const rebuilding = this.#rebuilding
-      ? await this.#writer.call<StoreStats['rebuilding']>('progress', {})
-      : undefined;
+    const rebuilding = await this.#rebuildProgress();
     const index =
       search && this.#searching !== undefined
         ? await this.#reader.call<SearchIndexStats>('index', {})
@@ -437,6 +465,10 @@ export class ControlStore implements Store {
     await Promise.all([this.#searching?.close(), this.#reader === this.#writer || this.#reader.close()]);
     await this.#writer.close();
     this.#sleepers.wake(null);
+  }
+
+  async #rebuildProgress(): Promise<RebuildProgress | undefined> {
+    return this.#rebuilding ? this.#writer.call<RebuildProgress | undefined>('progress', {}) : undefined;
   }
 
   /** Asks the reader, and has the writer read the transcripts first that the answer needs. */

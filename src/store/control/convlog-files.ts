@@ -120,10 +120,21 @@ export class ConvlogFiles {
   setAside(names: ChatNames): void {
     const folder = join(this.#home, 'quarantine');
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const hash = createHash('sha256').update(this.name(names)).digest('hex').slice(0, 16);
     const stamp = new Date().toISOString().replace(/[:.]/g, '-');
-    renameSync(this.path(names), join(folder, `convlog-${names.agent_id}-${hash}${LOG_EXTENSION}.${stamp}`));
+    renameSync(this.path(names), join(folder, `${this.#asideName(names)}.${stamp}`));
     syncFolder(folder);
+  }
+
+  /** The files of a chat: its log, and what was set aside of it. */
+  all(names: ChatNames): string[] {
+    const name = this.#asideName(names);
+    const aside = this.#entries('quarantine', false).filter((file) => file.startsWith(`${name}.`));
+    return [this.path(names), ...aside.map((file) => join(this.#home, 'quarantine', file))];
+  }
+
+  #asideName(names: ChatNames): string {
+    const hash = createHash('sha256').update(this.name(names)).digest('hex').slice(0, 16);
+    return `convlog-${names.agent_id}-${hash}${LOG_EXTENSION}`;
   }
 
   /** Names below the home of all convlog files of an agent. */

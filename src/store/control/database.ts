@@ -3,7 +3,8 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlit
 import { pathToFileURL } from 'node:url';
 import { RepriseError } from '../../errors.ts';
 import { storeClosed } from '../common/refusals.ts';
-import { copyLog, isBusy, movedError, nap, SideFiles } from './side-files.ts';
+import { rewriteTables } from './rewrite-tables.ts';
+import { copyLog, emptyLog, isBusy, movedError, nap, SideFiles } from './side-files.ts';
 import { storeError } from './store-error.ts';
 
 export const BUSY_LIMIT_MS = 5000;
@@ -149,6 +150,23 @@ export class Database {
   }
 
   /**
+   * Leaves no byte of deleted rows in the database or its log. Every table is emptied and filled again, because pages
+   * in use keep old cells in their gaps too, and free pages are overwritten. Unlike VACUUM this keeps the place of each
+   * table, which salvage relies on. Writers wait until it is done.
+   */
+  scrub(): void {
+    this.#ensureOpen();
+    this.#db.exec('PRAGMA secure_delete=ON');
+    try {
+      this.transaction(() => rewriteTables(this.#db));
+      if (!emptyLog(this.#db, BUSY_LIMIT_MS))
+        throw new RepriseError('STORE_BUSY', 'a reader kept the log of the database in use for 5 s');
+    } finally {
+      if (this.#db.isOpen) this.#db.exec('PRAGMA secure_delete=OFF');
+    }
+  }
+
+  /**
    * To be called often: nobody comes back to a store whose files were removed before everybody has left it.
    * Answers whether there is a connection to work with.
    */
@@ -289,8 +307,7 @@ function openDatabase({
   const db = new DatabaseSync(isSealed ? unchanging(path) : path, { readOnly, timeout: BUSY_LIMIT_MS });
   try {
     if (!readOnly) {
-      // Patient while another process makes the file; from then on the loop around BEGIN waits better.
-      db.exec(`PRAGMA journal_mode=WAL; PRAGMA synchronous=${durability === 'disk' ? 'FULL' : 'NORMAL'}`);
+      db.exec(`PRAGMA synchronous=${durability === 'disk' ? 'FULL' : 'NORMAL'}`);
       // A large WAL is checkpointed rarely, and one that is not truncated needs no new blocks on a full disk.
       db.exec(
         `PRAGMA wal_autocheckpoint=4096; PRAGMA journal_size_limit=${64 * MiB}; PRAGMA cache_size=-16384; PRAGMA busy_timeout=0`,

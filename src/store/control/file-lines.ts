@@ -5,6 +5,7 @@ import { decodeLine } from '../../transcript/line.ts';
 import { createLineSplitter } from '../../transcript/split-lines.ts';
 import { LOOK_BYTES } from '../common/look-bytes.ts';
 import type { Database } from './database.ts';
+import { otherSessionIn } from './file-header.ts';
 import type { LinePage, LineQuery, StoredLine } from './line-source.ts';
 import { MARK_BYTES, type Mark, markAfter, markAt, marksAfter, marksBefore } from './marks.ts';
 import type { SessionRow } from './session-row.ts';
@@ -26,6 +27,7 @@ export function fileLines(db: Database, files: TranscriptFiles, row: SessionRow,
   const own = Math.max(0, Math.min(to, row.file_seq) - from + 1);
   const expected = own + numbering.foreignFrom(Math.max(from, row.file_seq + 1));
   const bytes = readPart(files, row, start.offset, end);
+  if (typeof bytes === 'string') return { lines: [], from, to, otherSession: bytes };
   if (query.wanted?.(bytes) === false) return { lines: [], from, to };
   const lines: StoredLine[] = [];
   let suspect: number | undefined;
@@ -155,6 +157,7 @@ export function* fileChunks(files: TranscriptFiles, row: SessionRow): Generator<
   const fd = row.file_size === 0 ? undefined : openIfThere(files.path(row.agent_id, row.id));
   if (fd === undefined) return;
   try {
+    if (otherSessionIn(fd, row.id) !== undefined) return;
     for (let at = 0; at < row.file_size; at += CHUNK) {
       yield readRange(fd, at, Math.min(at + CHUNK, row.file_size));
     }
@@ -163,11 +166,12 @@ export function* fileChunks(files: TranscriptFiles, row: SessionRow): Generator<
   }
 }
 
-function readPart(files: TranscriptFiles, row: SessionRow, from: number, to: number): Buffer {
+/** @returns the id of another session where the file is its transcript: those lines must not be taken for ours. */
+function readPart(files: TranscriptFiles, row: SessionRow, from: number, to: number): Buffer | string {
   const fd = from >= to ? undefined : openIfThere(files.path(row.agent_id, row.id));
   if (fd === undefined) return Buffer.alloc(0);
   try {
-    return readRange(fd, from, to);
+    return otherSessionIn(fd, row.id) ?? readRange(fd, from, to);
   } finally {
     closeSync(fd);
   }

@@ -2,6 +2,7 @@ import { readdirSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
 import { isSessionId, parseAgentId } from '../../keys/ids.ts';
 import type { Database } from './database.ts';
+import { isHalf } from './sessions-json.ts';
 
 /** What the folders of a home hold, learnt by names alone; files are opened only when the index does not know them. */
 
@@ -22,6 +23,8 @@ export interface Folder {
   readonly unknown: string[];
   /** Files it knows, to be compared by size. */
   readonly known: string[];
+  /** Paths of half-written copies of sessions.json. */
+  readonly halves: string[];
 }
 
 /** One folder by names alone; links and everything that is not a plain file are left out. */
@@ -31,13 +34,19 @@ export function listFolder(db: Database, home: string, agentId: string): Folder 
       .rows<{ id: string }>('SELECT id FROM sessions WHERE agent_id = ?', agentId)
       .map(({ id }) => id.toLowerCase()),
   );
-  const folder: Folder = { agentId, unknown: [], known: [] };
-  for (const name of entriesIn(join(home, 'agents', agentId, 'sessions'), false)) {
+  const folder: Folder = { agentId, unknown: [], known: [], halves: [] };
+  const path = join(home, 'agents', agentId, 'sessions');
+  for (const name of entriesIn(path, false)) {
+    if (isHalf(name)) folder.halves.push(join(path, name));
     const id = name.slice(0, -EXTENSION.length);
     if (!name.endsWith(EXTENSION) || !isSessionId(id)) continue;
     (ids.has(id.toLowerCase()) ? folder.known : folder.unknown).push(id);
   }
   return folder;
+}
+
+export function unknownIn(db: Database, home: string, agentId: string): Owner[] {
+  return listFolder(db, home, agentId).unknown.map((id) => ({ id, agentId }));
 }
 
 /** Whether somebody has looked into the file, as it is now, and found that it is none of ours. */

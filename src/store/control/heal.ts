@@ -6,6 +6,7 @@ import { adoptLines, createAdopter, leaveKeyIfDeleted } from './adopt.ts';
 import { writeEntries } from './append.ts';
 import { Batch, type BatchContext } from './batch.ts';
 import type { Database } from './database.ts';
+import { headerProblem } from './file-header.ts';
 import { foreignSeqs, type SessionRow, saveSession, seqOfOwn } from './session-row.ts';
 import {
   changedMeanwhile,
@@ -18,7 +19,6 @@ import {
 } from './transcript-files.ts';
 
 const LF = 10;
-const HEADER_BYTES = 4096;
 
 /**
  * A transcript that was cut from outside, or replaced, is read again from its start and decides by its own rule what
@@ -47,7 +47,6 @@ export function healTranscript(
 function heal(context: BatchContext, files: TranscriptFiles, row: SessionRow, fd: number): void {
   const { db } = context;
   const size = sizeOf(fd);
-  assertHeader(files, row, fd, size);
   const before = { ...row };
   const foreign = foreignSeqs(db, row);
   const journal = db.rows<{ bytes: Uint8Array }>(
@@ -165,17 +164,10 @@ function custom(customType: string, data?: object): NewEntry {
   return { type: 'custom', customType, ...(data !== undefined && { data }) };
 }
 
-/** Without its header a file says nothing any more. Going on with it would be starting again in silence. */
-function assertHeader(files: TranscriptFiles, row: SessionRow, fd: number, size: number): void {
-  const head = readRange(fd, 0, Math.min(size, HEADER_BYTES));
-  const lf = head.indexOf(LF);
-  const header = decodeLine(lf === -1 ? head : head.subarray(0, lf));
-  if (header.kind === 'record' && typeof header.seal === 'object' && header.record['id'] === row.id) return;
-  throw transcriptLost(
-    files.path(row.agent_id, row.id),
-    row,
-    size === 0 ? 'is empty' : 'has lost its header',
-  );
+/** Continuing a file without its header, or that of another session, would be starting again in silence. */
+export function assertHeader(files: TranscriptFiles, row: SessionRow, fd: number): void {
+  const problem = sizeOf(fd) === 0 ? 'is empty' : headerProblem(fd, row.id);
+  if (problem !== undefined) throw transcriptLost(files.path(row.agent_id, row.id), row, problem);
 }
 
 /** For a session whose settled lines are nowhere any more. It heals by itself when the file is put back. */

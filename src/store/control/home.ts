@@ -1,5 +1,6 @@
-import { chmodSync, closeSync, openSync, statSync } from 'node:fs';
-import { mkdir, realpath, stat, statfs } from 'node:fs/promises';
+import { chmodSync, closeSync, openSync, type Stats, statSync } from 'node:fs';
+import { chmod, mkdir, realpath, stat, statfs } from 'node:fs/promises';
+import { homedir } from 'node:os';
 import { dirname } from 'node:path';
 import { RepriseError } from '../../errors.ts';
 import { refuseNetwork } from './network-home.ts';
@@ -11,7 +12,9 @@ export async function prepareHome(home: string): Promise<string> {
     const found = await stat(home);
     if (!found.isDirectory()) throw notAFolder(home);
     refuseNetwork(home, (await statfs(home)).type);
-    return await realpath(home);
+    const path = await realpath(home);
+    await makePrivate(path, found);
+    return path;
   } catch (error) {
     if (error instanceof RepriseError) throw error;
     const { code } = error as NodeJS.ErrnoException;
@@ -21,6 +24,20 @@ export async function prepareHome(home: string): Promise<string> {
       details: { next: 'Choose a folder you can write to.' },
     });
   }
+}
+
+const STICKY = 0o1000;
+const GROUP_WRITE = 0o020;
+
+/**
+ * Makes a home private that was created with an open umask or copied. A group that may write was given the home on
+ * purpose and keeps it; folders such as /tmp are left alone.
+ */
+async function makePrivate(path: string, { mode, uid }: Stats): Promise<void> {
+  if (uid !== process.getuid?.() || path === homedir() || path === dirname(path) || (mode & STICKY) !== 0)
+    return;
+  const wanted = (mode & GROUP_WRITE) !== 0 ? mode & 0o770 : 0o700;
+  if ((mode & 0o777) !== wanted && (mode & 0o077) !== 0) await chmod(path, wanted);
 }
 
 /** Node's own recursive form never ends where the parent is there and takes no folders, as in /proc. */

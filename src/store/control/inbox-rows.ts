@@ -1,15 +1,37 @@
-import { type InboxRow, toItem } from '../common/inbox-item.ts';
+import { CANCELLED_DETAIL, type InboxRow, toItem } from '../common/inbox-item.ts';
 import { unknownItem } from '../common/refusals.ts';
 import type { InboxItem, InboxState, PendingQuery } from '../store.ts';
+import type { ReleaseHeldOptions } from '../transfer.ts';
 import type { Database } from './database.ts';
 
 const OPEN = "state IN ('accepted', 'running')";
 
 export function cancelPending(db: Database, sessionId: string, reason: string): void {
   db.run(
-    `UPDATE inbox SET state = 'cancelled', detail = ? WHERE session_id = ? AND ${OPEN}`,
+    `UPDATE inbox SET state = 'cancelled', detail = ? WHERE session_id = ? AND (${OPEN} OR state = 'held')`,
     JSON.stringify({ reason }),
     sessionId,
+  );
+}
+
+/** For a restored copy: nothing of it runs by itself. What ran before is taken up as after a crash when it is released. */
+export function holdPending(db: Database): void {
+  db.run(`UPDATE inbox SET detail = json_object('heldFrom', state), state = 'held' WHERE ${OPEN}`);
+}
+
+export function heldItems(db: Database): InboxItem[] {
+  return db.rows<InboxRow>("SELECT * FROM inbox WHERE state = 'held' ORDER BY number").map(toItem);
+}
+
+export function releaseHeld(
+  { db }: { readonly db: Database },
+  { cancel = false }: ReleaseHeldOptions,
+): number {
+  if (cancel)
+    return db.run("UPDATE inbox SET state = 'cancelled', detail = ? WHERE state = 'held'", CANCELLED_DETAIL);
+  return db.run(
+    `UPDATE inbox SET state = CASE json_extract(detail, '$.heldFrom') WHEN 'running' THEN 'running' ELSE 'accepted' END,
+       detail = NULL WHERE state = 'held'`,
   );
 }
 

@@ -29,6 +29,8 @@ export interface LinePage {
   readonly damagedAt?: number;
   /** Fewer than there should be, and nothing damaged that could be them: somebody cut or removed the file. */
   readonly isShort?: true;
+  /** The file is the transcript of this session instead; none of its lines are given. */
+  readonly otherSession?: string;
 }
 
 /** Where the lines of a session can be read: its file as far as that follows, and the journal behind it. */

@@ -43,7 +43,7 @@ export function fileSource(db: Database, files: TranscriptFiles): LineSource {
         ? { lines: [], from: query.from, to: query.to }
         : fileLines(db, files, row, query);
       const { from, to } = inFile;
-      if (to <= row.file_seq) return inFile;
+      if (to <= row.file_seq || inFile.otherSession !== undefined) return inFile;
       const { wanted } = query;
       const behind = { from: Math.max(from, row.file_seq + 1), to, ...(wanted !== undefined && { wanted }) };
       const { lines, damagedAt = inFile.damagedAt } = journalLines(db, row, behind);

@@ -5,7 +5,7 @@ import { storeError } from './store-error.ts';
 import type { WriteOutcome } from './writer.ts';
 
 const READ_OPS: ReadonlySet<string> = new Set(
-  'get active list tail read more blob export lines item pending known changes leases stats index search verify chats chat noted note records copied'.split(
+  'get active list tail read more blob export lines item pending held known changes leases stats index search verify chats chat noted note records copied'.split(
     ' ',
   ),
 );

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Database } from './database.ts';
-import { claimIdentity, markSurveyed, meta } from './identity.ts';
+import { claimIdentity, markSurveyed, meta, setMeta } from './identity.ts';
 import { MIGRATIONS, SCHEMA_VERSION } from './schema.ts';
 import { damage } from './store-error.ts';
 
@@ -23,11 +23,22 @@ export function prepareSchema(db: Database, { path, home }: SchemaOptions): void
     if (!isNew && !hasOurColumns(db)) throw damage('its tables are not those of its version');
     if (path === ':memory:') return;
     claimIdentity(db, path);
+    if (home !== undefined) forgetOldJudgements(db);
     if (isNew && (home === undefined || !existsSync(join(home, 'agents')))) markSurveyed(db);
     // Read by every open anyway; damage in them is better met here, where it can be helped.
     if (home !== undefined) db.row('SELECT count(*) FROM journal');
     db.row("SELECT count(*) FROM inbox WHERE state IN ('accepted', 'running')");
   });
+}
+
+/** Raised when survey.ts comes to see files differently: then every file that is no session is inspected once more. */
+const SURVEY_VERSION = '2';
+
+function forgetOldJudgements(db: Database): void {
+  if (meta(db, 'survey') === SURVEY_VERSION) return;
+  db.run('DELETE FROM strangers');
+  setMeta(db, 'folders', '{}');
+  setMeta(db, 'survey', SURVEY_VERSION);
 }
 
 /** Whether our questions can be asked of a database another version made. */

@@ -42,7 +42,8 @@ const NEEDS: Readonly<Record<string, (args: Arguments) => Need>> = {
     ...(deliver.length > 0 && { keys: deliver.flatMap(({ sessionKey = [] }) => sessionKey) }),
   }),
   patch: session,
-  purge: session,
+  // Lines of the channel log that were not read yet may be its own.
+  purge: () => ({ all: true }),
   acquire: session,
   take: session,
   damaged: session,

@@ -25,18 +25,24 @@ import type {
   StoredEntry,
   StoreStats,
   TailOptions,
-  VerifyReport,
 } from '../store.ts';
 import type { TransferPage, TransferState } from '../transfer.ts';
 import { listChats, readChat } from './convlog-looks.ts';
 import type { Database } from './database.ts';
 import { knownItem } from './inbox.ts';
-import { getItem, type InboxChanges, inboxChanges, pendingItems } from './inbox-rows.ts';
+import { getItem, heldItems, type InboxChanges, inboxChanges, pendingItems } from './inbox-rows.ts';
 import { listLeases } from './leases.ts';
 import type { LinePage, LineSource } from './line-source.ts';
 import { listSessions } from './list.ts';
 import { getNote, listNotes } from './notes.ts';
-import { countAll, exportLines, exportSession, type ScanContext, verifySessions } from './scan.ts';
+import {
+  countAll,
+  exportLines,
+  exportSession,
+  type ScanContext,
+  type VerifyPart,
+  verifySessions,
+} from './scan.ts';
 import { searchSessions } from './search.ts';
 import { searchPath, searchState } from './search-state.ts';
 import { getSession, type SessionRow, toRecord } from './session-row.ts';
@@ -84,8 +90,6 @@ const NOTE_BYTES = 512;
 export interface ReaderContext extends ScanContext {
   readonly self: Holder;
   readonly cacheTtlMs?: number | undefined;
-  /** Of control.db. */
-  readonly path: string;
 }
 
 /**
@@ -176,6 +180,10 @@ export class Reader {
     return getItem(this.#db, inboxId);
   }
 
+  held(): InboxItem[] {
+    return heldItems(this.#db);
+  }
+
   pending(query: PendingQuery): InboxItem[] {
     return pendingItems(this.#db, query);
   }
@@ -227,8 +235,8 @@ export class Reader {
     return getNote(this.#db, args);
   }
 
-  verify({ id }: { readonly id?: string }): Steps<VerifyReport> {
-    return verifySessions(this.#context, id);
+  verify(args: { readonly id?: string; readonly after?: string }): Steps<VerifyPart> {
+    return verifySessions(this.#context, args);
   }
 
   records({ cursor }: { readonly cursor?: string }): Steps<TransferPage> {
@@ -243,7 +251,8 @@ export class Reader {
     const { from, backward, only } = range;
     const to = Math.min(range.to, row.seq);
     const query = { from, to, backward, ...(only !== undefined && { wanted: mayBeOf(only) }) };
-    const page = from > to ? { lines: [], from, to } : this.#source.lines(row, query);
+    const page: LinePage = from > to ? { lines: [], from, to } : this.#source.lines(row, query);
+    assertOwnFile(row, page);
     if (only === undefined) return checkedPage(row, range, page);
     return checkedPage(row, range, { ...page, lines: page.lines.filter(({ entry }) => isOf(entry, only)) });
   }
@@ -258,6 +267,7 @@ export class Reader {
     const after = isRight ? Math.max(from - 1, shown.to) : from - 1;
     const rest = { from: after + 1, to };
     const page: LinePage = rest.from > to ? { lines: [], ...rest } : this.#source.lines(row, rest);
+    assertOwnFile(row, page);
     const isWhole = page.damagedAt === undefined && page.isShort === undefined;
     if (page.to < to || !isWhole || row.corrupt_at !== null) {
       // Too much for one look, or not whole: answered piece by piece, with what is wrong, and not kept.
@@ -275,6 +285,23 @@ export class Reader {
     this.#given.keep(row, { from, to, mark: tail.mark, bytes: NOTE_BYTES }, stamp);
     return { entries: entriesOf(page), lastSeq: to, hasMore: false, tail };
   }
+}
+
+/** A message of another session is never returned as a message of this one. */
+function assertOwnFile({ id }: SessionRow, { otherSession }: LinePage): void {
+  if (otherSession === undefined) return;
+  throw new RepriseError(
+    'STORE_CORRUPT',
+    `the transcript of session ${id} is that of another session, ${otherSession}`,
+    {
+      details: {
+        id,
+        offset: 0,
+        otherSession,
+        next: `Put the transcript of ${id} back from a copy; or continue without it: reprise repair ${id}`,
+      },
+    },
+  );
 }
 
 function checkedPage(row: SessionRow, range: PageRange, page: LinePage): CheckedPage {

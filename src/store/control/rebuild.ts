@@ -58,7 +58,9 @@ export class Rebuild {
   }
 
   whenReady(need: Need, done: (error?: RepriseError) => void): void {
-    if (this.#isOver) {
+    // A caller that only asks for progress must not wake a rebuild that backs off: that would delay its retry forever.
+    const asksForNames = Object.keys(need).length === 0;
+    if (this.#isOver || (asksForNames && this.#catchUp.isListed)) {
       done();
       return;
     }

@@ -2,7 +2,7 @@ import { EPOCH_JUMP } from '../common/epoch-jump.ts';
 import { adoptLines, leaveKeyIfDeleted, skipLine } from './adopt.ts';
 import type { BatchContext } from './batch.ts';
 import { fragmentKind } from './fragment.ts';
-import { healTranscript } from './heal.ts';
+import { assertHeader, healTranscript } from './heal.ts';
 import { type SessionRow, saveSession } from './session-row.ts';
 import {
   changedMeanwhile,
@@ -75,6 +75,7 @@ export class Reconciler {
    */
   reconcile(fd: number, row: SessionRow, isNext: boolean): Missing | undefined {
     const size = sizeOf(fd);
+    if (row.synced_size > 0 && row.corrupt_at === null) assertHeader(this.#files, row, fd);
     if (size < row.synced_size || this.#distrusted.has(row.id)) {
       if (row.corrupt_at !== null) return undefined;
       if (!healTranscript(this.#context, this.#files, row, fd)) return undefined;

@@ -22,7 +22,7 @@ const LF = 10;
 /** SQLITE_CONSTRAINT and SQLITE_MISMATCH. */
 const REFUSED: ReadonlySet<number> = new Set([19, 20]);
 const STATES: ReadonlySet<unknown> = new Set(
-  'accepted running done failed cancelled merged dropped interrupted'.split(' '),
+  'accepted running done failed cancelled merged dropped held interrupted'.split(' '),
 );
 
 const CLASSES: ReadonlySet<unknown> = new Set(['message', 'system', 'command']);
@@ -141,10 +141,10 @@ function addSession(into: Database, id: string, header: JsonObject): void {
     parseSessionKey(String(header['key'] ?? ''));
   } catch {
     // Left out of a long header, or changed: the lines say it.
-    insertFromHeader(into, { ...header, id, key: undefined }, agentOf(header));
+    insertFromHeader(into, { ...header, key: undefined }, { id, agentId: agentOf(header) });
     return;
   }
-  insertFromHeader(into, { ...header, id }, agentOf(header));
+  insertFromHeader(into, header, { id, agentId: agentOf(header) });
 }
 
 function agentOf({ agentId }: JsonObject): string {

@@ -1,26 +1,34 @@
-import { isSessionId } from '../../keys/ids.ts';
-import { examineSession, finding, otherSession, strayCopy, verdict } from '../common/examine.ts';
+import { examineSession, finding, otherSession, strayCopy } from '../common/examine.ts';
 import type { LinePart, LineRange } from '../line-part.ts';
-import type { StoreStats, TranscriptProblem, VerifyFinding, VerifyReport } from '../store.ts';
+import type { StoreStats, TranscriptProblem } from '../store.ts';
+import type { VerifyFinding } from '../verify-report.ts';
 import { type BlobStore, verifyBlobs } from './blobs.ts';
 import type { Database } from './database.ts';
 import type { Owner } from './folders.ts';
 import type { ForeignLock } from './foreign-lock.ts';
 import type { LineSource } from './line-source.ts';
+import { logFindings } from './log-damage.ts';
 import { findIgnoringCase, findSession, getSession, type SessionRow } from './session-row.ts';
 import type { Steps } from './steps.ts';
 import type { Standing } from './transcript-files.ts';
 
 const SESSIONS_PER_STEP = 500;
 const ROWS_PER_STEP = 4000;
+/** A bar on a terminal is redrawn as often. */
+const VERIFY_MS_PER_CALL = 100;
 const COPY_BYTES = 4 * 1024 * 1024;
 const LF = Buffer.from('\n');
 
 /** What stands beside and instead of transcripts, for stores that have some. */
 export interface HomeView {
   readonly standing: (row: SessionRow) => Standing;
-  /** Which session the file of this one names as its own, if it is another. */
-  readonly otherSession: (owner: Owner) => string | undefined;
+  /** Files among the transcripts that the index does not know. */
+  readonly unknownFiles: () => readonly Owner[];
+  /** Whether such a file is a damaged Reprise transcript, and which session it names, if that is another one. */
+  readonly inspect: (owner: Owner) => {
+    readonly isDamaged: boolean;
+    readonly otherSession: string | undefined;
+  };
   readonly locks: () => readonly ForeignLock[];
   /** Known to the thread that writes. */
   readonly problems: () => readonly TranscriptProblem[];
@@ -30,42 +38,65 @@ export interface ScanContext {
   readonly db: Database;
   readonly source: LineSource;
   readonly blobs: BlobStore;
+  /** Of the database. */
+  readonly path: string;
   readonly home?: HomeView | undefined;
   /** Nobody brings index and files together while this store is open. */
   readonly frozen?: boolean;
 }
 
-/** Reads every byte, of one session or of all, and believes none of them. */
-export function* verifySessions(context: ScanContext, id?: string): Steps<VerifyReport> {
-  const { db } = context;
-  const findings: VerifyFinding[] = [];
-  const ids = id === undefined ? allIds(db) : [getSession(db, id).id];
-  for (const session of ids) {
-    findings.push(...(yield* verifySession(context, session)));
-    yield;
-  }
-  if (id === undefined) findings.push(...(yield* verifyStrangers(context)));
-  return { status: verdict(findings), findings };
+/** One call of a verification: it reads sessions for about VERIFY_MS_PER_CALL. */
+export interface VerifyPart {
+  readonly findings: readonly VerifyFinding[];
+  /** Sessions that were read. */
+  readonly done: number;
+  /** Sessions in the store. */
+  readonly total: number;
+  /** The id after which the next call continues; unset after the last session. */
+  readonly next?: string;
 }
 
-/** Files among the transcripts that no session has. Those of other tools are their business. */
-function* verifyStrangers({ db, home }: ScanContext): Steps<VerifyFinding[]> {
+/** Reads every byte, of one session or of those after an id, and compares it with its checksums. */
+export function* verifySessions(
+  context: ScanContext,
+  { id, after = '' }: { readonly id?: string; readonly after?: string },
+): Steps<VerifyPart> {
+  const { db } = context;
+  if (id !== undefined)
+    return { findings: yield* verifySession(context, getSession(db, id).id), done: 1, total: 1 };
   const findings: VerifyFinding[] = [];
-  for (const { id, agentId } of db.rows<Owner>('SELECT id, agent_id AS agentId FROM strangers')) {
-    // Those of channels have a folder in their name.
-    if (!isSessionId(id) || findIgnoringCase(db, id) !== undefined) continue;
-    const named = home?.otherSession({ id, agentId });
+  const until = performance.now() + VERIFY_MS_PER_CALL;
+  const total = db.row<{ n: number }>('SELECT count(*) AS n FROM sessions')?.n ?? 0;
+  let done = 0;
+  for (const session of idsAfter(db, after)) {
+    findings.push(...(yield* verifySession(context, session)));
+    done++;
+    yield;
+    if (performance.now() > until) return { findings, done, total, next: session };
+  }
+  findings.push(...(yield* verifyFolders(context)), ...logFindings(context.path));
+  return { findings, done, total };
+}
+
+/** Compares the folders with the index. Files of other tools are their business. */
+function* verifyFolders({ db, home }: ScanContext): Steps<VerifyFinding[]> {
+  const findings: VerifyFinding[] = [];
+  for (const owner of home?.unknownFiles() ?? []) {
+    const { id } = owner;
+    // Created since the folder was listed.
+    if (findIgnoringCase(db, id) !== undefined) continue;
+    const { isDamaged, otherSession: named } = home?.inspect(owner) ?? {};
     if (named !== undefined) {
       const isKept = findSession(db, named) !== undefined;
       findings.push(isKept ? strayCopy(id, named) : otherSession(id, named));
-    }
+    } else if (isDamaged === true) findings.push(finding(id, 'corrupt', 'the header is damaged or missing'));
     yield;
   }
   return findings;
 }
 
-function* allIds(db: Database): Generator<string> {
-  for (let last = ''; ; ) {
+function* idsAfter(db: Database, after: string): Generator<string> {
+  for (let last = after; ; ) {
     const rows = db.rows<{ id: string }>(
       `SELECT id FROM sessions WHERE id > ? ORDER BY id LIMIT ${SESSIONS_PER_STEP}`,
       last,
@@ -85,6 +116,8 @@ function* verifySession({ db, source, blobs, home }: ScanContext, id: string): S
     const lines = known.file_seq > 0 ? `, and ${known.file_seq} lines are out of reach` : '';
     return [finding(id, 'not-a-file', `the transcript is ${standing.what}, not a file${lines}`)];
   }
+  const named = home?.inspect({ id, agentId: known.agent_id }).otherSession;
+  if (named !== undefined) return [otherSession(id, named)];
   const examiner = examineSession(id);
   const row = yield* readAll(db, source, id, examiner.push);
   // Purged before the end: what could not be read any more is no finding.
@@ -173,14 +206,16 @@ function* readAll(
 export function* countAll({ db, home }: ScanContext): Steps<StoreStats> {
   const behind = new Set<string>();
   let sessions = 0;
+  let damaged = 0;
   let bytes = 0;
   for (let last = 0; ; ) {
     const rows = db.row<Portion>(
-      `SELECT max(rowid) AS last, count(*) AS n, sum(file_size) AS bytes FROM
-         (SELECT rowid, file_size FROM sessions WHERE rowid > ? ORDER BY rowid LIMIT ${ROWS_PER_STEP})`,
+      `SELECT max(rowid) AS last, count(*) AS n, count(corrupt_at) AS damaged, sum(file_size) AS bytes FROM
+         (SELECT rowid, file_size, corrupt_at FROM sessions WHERE rowid > ? ORDER BY rowid LIMIT ${ROWS_PER_STEP})`,
       last,
     );
     sessions += rows?.n ?? 0;
+    damaged += rows?.damaged ?? 0;
     bytes += rows?.bytes ?? 0;
     if (rows?.last == null) break;
     last = rows.last;
@@ -206,6 +241,7 @@ export function* countAll({ db, home }: ScanContext): Steps<StoreStats> {
   // Where there are no transcripts nothing can be behind.
   return {
     sessions,
+    damaged,
     bytes,
     behind: home === undefined ? 0 : behind.size,
     problems: home?.problems() ?? [],
@@ -222,5 +258,6 @@ interface Journalled {
 interface Portion {
   readonly last: number | null;
   readonly n?: number;
+  readonly damaged?: number;
   readonly bytes: number | null;
 }

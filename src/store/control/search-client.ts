@@ -46,11 +46,14 @@ export class SearchClient {
     this.#timer = this.#startIn(AFTER_COMMIT_MS);
   }
 
-  /** Something is gone that the index may still have; one that is not at work finds out when it begins. */
-  noteLoss(): void {
-    this.#client?.call('compare', {}).catch(() => {
-      // A thread that dies compares everything when it comes back.
-    });
+  /** Takes sessions that are gone out of the index; answers when nothing of them is left in it. */
+  async forget(): Promise<void> {
+    try {
+      await this.#open().call('forget', {});
+    } catch (error) {
+      // A thread that dies compares everything when it comes back, and so does the next process.
+      if (!(error instanceof RepriseError) || !LOST.has(error.code)) throw error;
+    }
   }
 
   async park(): Promise<() => void> {

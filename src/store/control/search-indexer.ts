@@ -33,6 +33,11 @@ export class Indexer {
     this.#context = context;
   }
 
+  /** Whether the index still has something of sessions that are gone. */
+  get hasRemains(): boolean {
+    return this.#isUntidy || this.#context.backlog.gone() !== undefined;
+  }
+
   /** Works until the time is over. False: nothing is left to do, or nothing can be done now. */
   work(until: number): boolean {
     const { file, backlog } = this.#context;
@@ -59,12 +64,11 @@ export class Indexer {
     if (gone !== undefined) {
       const mark = index.mark(gone);
       if (mark === undefined || this.#remove(mark)) backlog.removed();
-    } else if (next !== undefined) this.#advance(next);
-    else {
-      if (!this.#isUntidy) return false;
+    } else if (this.#isUntidy) {
       this.#isUntidy = index.tidy();
       this.#wasTidied = !this.#isUntidy;
-    }
+    } else if (next !== undefined) this.#advance(next);
+    else return false;
     return true;
   }
 

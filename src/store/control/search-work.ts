@@ -17,7 +17,7 @@ import { searchIndexed } from './search-lookup.ts';
 import { searchPath } from './search-state.ts';
 import { StepRunner } from './steps.ts';
 import { storeError } from './store-error.ts';
-import { describe, park } from './thread-talk.ts';
+import { closePort, describe, park } from './thread-talk.ts';
 import { TranscriptFiles } from './transcript-files.ts';
 
 const POLL_MS = 100;
@@ -61,6 +61,8 @@ export function searchWork(port: MessagePort, options: ThreadOptions): void {
     port.postMessage([{ n, ok: false, error: describe(storeError(error)) }] satisfies ThreadReply[]);
 
   let waiting: number[] = [];
+  /** Requests that wait until the index has no text of sessions that no longer exist. */
+  let forgetting: number[] = [];
   let timer: NodeJS.Timeout | undefined;
   let version = db.dataVersion();
   let changedAt = Number.NEGATIVE_INFINITY;
@@ -94,12 +96,18 @@ export function searchWork(port: MessagePort, options: ThreadOptions): void {
     } catch (error) {
       tellProblem(storeError(error).message);
     }
+    // If their text cannot be removed (too little space, for example), discard the whole index; it is rebuilt later.
+    if (forgetting.length > 0 && !hasMore && indexer.hasRemains) file.discard();
+    if (!hasMore || !indexer.hasRemains) {
+      for (const n of forgetting) answer(n);
+      forgetting = [];
+    }
     if (!hasMore && backlog.next() === undefined) {
       for (const n of waiting) answer(n);
       waiting = [];
     }
     if (!hasMore) schedule(REST_MS);
-    else if (waiting.length > 0) schedule(WAITED_FOR_PAUSE_MS);
+    else if (waiting.length + forgetting.length > 0) schedule(WAITED_FOR_PAUSE_MS);
     else schedule(isBusy ? restAfter(performance.now() - startedAt) : PAUSE_MS);
   }
 
@@ -140,20 +148,20 @@ export function searchWork(port: MessagePort, options: ThreadOptions): void {
       backlog.look({ full: true });
       waiting.push(n);
       schedule(0);
-    } else if (op === 'compare') {
+    } else if (op === 'forget') {
       backlog.look({ full: true });
-      if (!isNewer) schedule(0);
-      answer(n);
+      forgetting.push(n);
+      schedule(0);
     } else if (op === 'park') park(() => answer(n), args as Int32Array);
     else if (op === 'close') {
       clearInterval(poll);
       clearTimeout(timer);
       steps.stop();
-      for (const one of waiting) refuse(one, closed());
+      for (const one of [...waiting, ...forgetting]) refuse(one, closed());
       file.close();
       db.close();
       answer(n);
-      port.close();
+      closePort(port);
     } else refuse(n, new RepriseError('INVALID_INPUT', `no operation ${op}`));
   });
 }

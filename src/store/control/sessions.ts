@@ -2,13 +2,23 @@ import { RepriseError } from '../../errors.ts';
 import { parseSessionId } from '../../keys/ids.ts';
 import { agentOfKey, formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
 import type { JsonObject } from '../../transcript/json.ts';
-import { assertHasKey, assertOpen, existsUnderOtherKey, idStaysTaken } from '../common/refusals.ts';
+import {
+  assertHasKey,
+  assertOpen,
+  damagedHeader,
+  existsUnderOtherKey,
+  idStaysTaken,
+  nameTaken,
+} from '../common/refusals.ts';
 import { assertSeen } from '../common/seen.ts';
 import { activation, headerLine, patchEntries, settingsEntry } from '../common/session-lines.ts';
+import type { PurgeOptions } from '../purge.ts';
 import type { ChangeOptions, PatchOptions, SessionInit, SessionRecord } from '../store.ts';
 import { writeEntries, writeKeyed } from './append.ts';
 import type { Batch } from './batch.ts';
+import { eraseLog } from './convlog-erase.ts';
 import type { Database } from './database.ts';
+import { noteErasure } from './erasure.ts';
 import { cancelPending } from './inbox-rows.ts';
 import { findIgnoringCase, isPurged, type SessionRow, toRecord } from './session-row.ts';
 
@@ -41,12 +51,15 @@ export function createSession(batch: Batch, init: SessionInit & { readonly id: s
   const key = formatSessionKey(parts);
   const existing = findIgnoringCase(db, id);
   if (existing !== undefined) {
+    if (existing.corrupt_at === 0) throw damagedHeader(existing.id);
     if (existing.id === id && existing.key === key) return toRecord(db, batch.session(id));
     throw existsUnderOtherKey(id, existing);
   }
   if (isPurged(db, id)) throw idStaysTaken(id);
   batch.space?.assertRoom();
   const agentId = agentOfKey(parts);
+  if (db.row('SELECT 1 FROM strangers WHERE agent_id = ? AND id = ?', agentId, id) !== undefined)
+    throw nameTaken(id, agentId);
   const channel = 'channel' in parts ? parts.channel : undefined;
   const timestamp = batch.now();
   const header = headerLine({
@@ -158,14 +171,22 @@ export function restoreSession(batch: Batch, { id, ...seen }: ChangeRequest): Se
   return toRecord(db, row);
 }
 
-/** Everything of a deleted session goes but its id, which is never given again. */
-export function purgeSession(batch: Batch, { id, ...seen }: ChangeRequest): void {
+/** Everything of a deleted session goes but its id, which is never given again. Files follow after the commit. */
+export function purgeSession(
+  batch: Batch,
+  { id, keepChannelLog = false, ...seen }: PurgeOptions & { readonly id: string },
+): void {
+  const { db } = batch;
   const row = changeable(batch, id, seen);
   if (row.status !== 'deleted') {
     const details = { id, next: 'Delete it first; purge destroys what delete keeps.' };
     throw new RepriseError('INVALID_INPUT', `session ${id} is not in the trash`, { details });
   }
+  const chats = keepChannelLog ? [] : eraseLog(batch, row);
   removeSession(batch, row);
+  // A message without a key cannot be delivered again. Of the others an empty row stays, so that they are not run twice.
+  db.run('DELETE FROM inbox WHERE session_id = ? AND id NOT IN (SELECT inbox_id FROM inbound_keys)', row.id);
+  noteErasure(db, { agentId: row.agent_id, id: row.id, chats });
 }
 
 /** Its bytes, not its id. */
@@ -185,7 +206,7 @@ export function removeSession(batch: Batch, row: SessionRow): void {
     db.run(`DELETE FROM ${table} WHERE session_id = ?`, row.id);
   }
   // The rows stay without what was said: a message is accepted once, ever.
-  db.run("UPDATE inbox SET body = '{}', detail = NULL WHERE session_id = ?", row.id);
+  db.run("UPDATE inbox SET body = '{}', detail = NULL, carries = NULL WHERE session_id = ?", row.id);
   db.run('DELETE FROM sessions WHERE id = ?', row.id);
   db.run('INSERT OR IGNORE INTO purged VALUES (?)', row.id);
   batch.drop(row);

@@ -98,7 +98,7 @@ export class SideFiles {
       this.#sealed = stampOf(this.#path);
       return connect({ isSealed: true });
     }
-    if (!areShared && this.#waitsForWriter) return stillInUse();
+    if (!areShared && this.#waitsForWriter) return stillInUse(this.#path);
     let db: DatabaseSync | undefined;
     let failure: unknown;
     try {
@@ -118,9 +118,9 @@ export class SideFiles {
     if (areShared && !isAsSeen)
       this.#strangers = { files: birthsOf(this.#path), until: performance.now() + NOTICED_MS };
     db?.close();
-    if (failure === undefined || (areShared && !isAsSeen)) return stillInUse();
+    if (failure === undefined || (areShared && !isAsSeen)) return stillInUse(this.#path);
     if (!isBusy(failure)) throw failure;
-    return areShared ? failure : stillInUse();
+    return areShared ? failure : stillInUse(this.#path);
   }
 
   /**
@@ -169,15 +169,17 @@ export class SideFiles {
 }
 
 /**
- * Nobody else has the database open, or SQLITE_BUSY: an exclusive connection locks the file itself, and needs and
- * makes no -shm. A log that a crash left is taken into the database on the way.
+ * Throws SQLITE_BUSY while another process has the database open: an exclusive connection locks the file itself, and
+ * needs and makes no -shm. It recovers the log that a crash left. It also switches the database to WAL mode, durably:
+ * the first process may have died before it did, or the file is a copy made by `VACUUM INTO`. A read-only connection
+ * cannot switch it, and would wait forever for side files that no connection makes.
  */
 function proveAlone(path: string): void {
   // Where nothing may be written there is nothing to split: it is read, and a first write makes the connection anew.
   if (!mayWrite(path)) return;
   const db = new DatabaseSync(path, { timeout: 0 });
   try {
-    db.exec('PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT');
+    db.exec('PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; BEGIN EXCLUSIVE; COMMIT');
   } finally {
     db.close();
   }
@@ -224,6 +226,17 @@ export function copyLog(db: DatabaseSync, waitMs: number): boolean {
   }
 }
 
+/** Like `copyLog`, but also empties the log, so it waits for connections that still read the log. */
+export function emptyLog(db: DatabaseSync, waitMs: number): boolean {
+  const deadline = performance.now() + waitMs;
+  for (;;) {
+    const { busy } = db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number };
+    if (busy === 0) return true;
+    if (performance.now() >= deadline) return false;
+    nap();
+  }
+}
+
 /** The whole store as this connection knows it. Made private first: SQLite would let everybody read it. */
 function setAside(db: DatabaseSync, path: string): Record<string, unknown> {
   const copy = `${path}.${new Date().toISOString().replace(/[:.]/g, '-')}.${process.pid}`;
@@ -241,9 +254,10 @@ function setAside(db: DatabaseSync, path: string): Record<string, unknown> {
   }
 }
 
-function stillInUse(): RepriseError {
-  return movedError('none', {
-    next: 'A process has the database open without its -wal or -shm file. Let it go on, or end it.',
+function stillInUse(path: string): RepriseError {
+  return new RepriseError('STORE_MOVED', `another process has ${path} open without its -wal or -shm file`, {
+    outcome: 'none',
+    details: { next: `Let that process end, or end it ("lsof ${path}" names it), and try again.` },
   });
 }
 

@@ -12,7 +12,9 @@ import { ConvlogCatchUp } from './convlog-catch-up.ts';
 import { ConvlogFiles } from './convlog-files.ts';
 import { ConvlogFollower } from './convlog-follower.ts';
 import { Database } from './database.ts';
+import { Erasure } from './erasure.ts';
 import { stampFolders } from './folder-stamps.ts';
+import { agentsIn, unknownIn } from './folders.ts';
 import { Follower } from './follower.ts';
 import { foreignLocksIn } from './foreign-lock.ts';
 import { FreeSpace } from './free-space.ts';
@@ -29,8 +31,8 @@ import { Rebuild } from './rebuild.ts';
 import { RowCache } from './row-cache.ts';
 import type { HomeView } from './scan.ts';
 import { writeSessionsJson } from './sessions-json.ts';
-import { otherSessionIn } from './survey.ts';
-import { describe, park } from './thread-talk.ts';
+import { inspectStranger } from './survey.ts';
+import { closePort, describe, park } from './thread-talk.ts';
 import { standingAt, TranscriptFiles } from './transcript-files.ts';
 import { unfinishedCopy } from './transfer-state.ts';
 import { WRITE_OPS, type WriteOp, type WriteOutcome, Writer } from './writer.ts';
@@ -61,7 +63,8 @@ export function storageWork(port: MessagePort, options: ThreadOptions): void {
       ? undefined
       : {
           standing: ({ agent_id, id }) => standingAt(files.path(agent_id, id)),
-          otherSession: ({ agentId, id }) => otherSessionIn(files.path(agentId, id), id),
+          unknownFiles: () => agentsIn(home).flatMap((agentId) => unknownIn(db, home, agentId)),
+          inspect: ({ agentId, id }) => inspectStranger(files.path(agentId, id), id),
           locks: () => foreignLocksIn(home),
           problems: () => follower?.problems ?? [],
         };
@@ -111,7 +114,7 @@ export function storageWork(port: MessagePort, options: ThreadOptions): void {
         looks.close();
         db.close();
         answer(n, DONE);
-        port.close();
+        closePort(port);
       } else if (refusal === undefined || !(op in WRITE_OPS)) look(n, op, args);
       else answer(n, op === 'damaged' ? DONE : { ok: false, error: refusal });
     });
@@ -133,7 +136,10 @@ export function storageWork(port: MessagePort, options: ThreadOptions): void {
   const logFiles = home === undefined ? undefined : new ConvlogFiles(home);
   const logs = logFiles === undefined ? undefined : new ConvlogFollower(db, logFiles);
   let replies: ThreadReply[] = [];
-  const writer = new Writer(context, follower, (sessions) => {
+  const erasure = new Erasure({ db, path, home, files, logFiles });
+  // Before anything is read back from files that a purge was about to remove.
+  erasure.tend();
+  const writer = new Writer(context, { follower, erasure }, (sessions) => {
     if (replies.length > 0) port.postMessage(replies);
     replies = [];
     if (sessions.length > 0) tell({ event: 'changed', sessions });
@@ -150,6 +156,7 @@ export function storageWork(port: MessagePort, options: ThreadOptions): void {
   const sweep = (): void => {
     space?.look();
     void logs?.sync();
+    erasure.tend();
     try {
       // Of a copy only what is whole can be compared.
       if (unfinishedCopy(db) === undefined)
@@ -220,7 +227,7 @@ export function storageWork(port: MessagePort, options: ThreadOptions): void {
       db.close();
       answer(n, DONE);
       // Nothing is left to wait for, so the thread ends by itself; being terminated is for emergencies.
-      port.close();
+      closePort(port);
     } else if (op === 'park') park(() => answer(n, DONE), args as Int32Array);
     else if (op in WRITE_OPS) {
       const done = (outcome: WriteOutcome): void => {

@@ -1,4 +1,3 @@
-import { Worker } from 'node:worker_threads';
 import { RepriseError } from '../../errors.ts';
 import { storeClosed } from '../common/refusals.ts';
 import {
@@ -9,6 +8,7 @@ import {
   type ThreadOptions,
   type ThreadReply,
 } from './protocol.ts';
+import { type StorageThread, startThread, type ThreadFile } from './start-thread.ts';
 import { storeError } from './store-error.ts';
 
 /** A thread that was told to end and does not is ended. */
@@ -28,7 +28,7 @@ interface Pending {
 
 export interface ThreadClientOptions {
   /** By default the thread that reads or writes. */
-  readonly file?: 'search-thread';
+  readonly file?: ThreadFile;
   /** Asked again for every thread that takes the place of a dead one. */
   readonly thread: () => ThreadOptions;
   /** The first thread is started at once, and opens nothing before this has happened. */
@@ -46,7 +46,7 @@ export class ThreadClient {
   readonly #options: ThreadClientOptions;
   readonly #pending: Map<number, Pending> = new Map();
   readonly ready: Promise<void>;
-  #worker: Worker | undefined;
+  #worker: StorageThread | undefined;
   #number = 0;
   #opened = false;
   /** How long threads have worked, all together, and at which times of it they died. */
@@ -117,15 +117,10 @@ export class ThreadClient {
   }
 
   #start(): Promise<void> {
-    // A checkout runs the TypeScript file, a build its JavaScript. Flags of the process are not the thread's.
-    const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
     const { file = 'thread', thread, after } = this.#options;
     const waits = after !== undefined && this.#number === 0 && !this.#opened;
     const options: ThreadOptions = { ...thread(), waits };
-    const worker = new Worker(new URL(`./${file}.${extension}`, import.meta.url), {
-      workerData: options,
-      execArgv: [],
-    });
+    const worker = startThread(file, options);
     this.#worker = worker;
     if (waits)
       after.then(

@@ -36,6 +36,12 @@ export function serve(port: MessagePort, options: ThreadOptions, work: ThreadWor
   port.on('message', wait);
 }
 
+/** The thread ends when its port is closed. In Deno the port of a worker cannot be: there the thread ends itself. */
+export function closePort(port: MessagePort): void {
+  if (typeof port.close === 'function') port.close();
+  else process.exit();
+}
+
 /** A message is handled outside any transaction, and until the gate opens no other work is done. */
 export function park(answer: () => void, gate: Int32Array): void {
   answer();

@@ -2,6 +2,7 @@ import {
   chmodSync,
   closeSync,
   constants,
+  existsSync,
   fchmodSync,
   fdatasyncSync,
   fstatSync,
@@ -130,8 +131,10 @@ export class TranscriptFiles {
     this.forget(path);
     this.#known.delete(path);
     rmSync(this.blobFolder(agentId, sessionId), { recursive: true, force: true });
-    rmSync(path, { force: true });
-    syncFolder(dirname(path));
+    // A folder there is not of our making, so it is left.
+    const isFolder = lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+    if (!isFolder) rmSync(path, { force: true });
+    if (existsSync(dirname(path))) syncFolder(dirname(path));
   }
 
   /** Keeps bytes that are not ours and not readable; nothing is thrown away (P3). Answers under which name. */

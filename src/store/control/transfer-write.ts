@@ -11,6 +11,7 @@ import { sha256 } from '../common/sha256.ts';
 import type {
   BlobRecord,
   ConvlogRecord,
+  FinishOptions,
   InboundRecord,
   KeyRecord,
   LinesRecord,
@@ -23,7 +24,7 @@ import { adoptForeign, adoptOwn, leaveKeyIfDeleted } from './adopt.ts';
 import type { Batch } from './batch.ts';
 import { addLine, openChat, saveChat } from './convlog-rows.ts';
 import { raiseEpochFloor } from './identity.ts';
-import { saveItem } from './inbox-rows.ts';
+import { holdPending, saveItem } from './inbox-rows.ts';
 import { findIgnoringCase, type SessionRow, seqFinder } from './session-row.ts';
 import { removeSession } from './sessions.ts';
 import { copyState, saveCopyState, transferState } from './transfer-state.ts';
@@ -80,13 +81,17 @@ export function writeTransfer(
 }
 
 /** Whoever held a session of the source, or does so after the copy was begun, had an epoch below these (P5). */
-export function finishTransfer({ db }: Batch, { run }: { readonly run: string }): void {
+export function finishTransfer(
+  { db }: Batch,
+  { run, hold = false }: FinishOptions & { readonly run: string },
+): void {
   const state = copyState(db);
   if (state?.run !== run) throw otherRun(state);
   if (state.finished) return;
   raiseEpochFloor(db, state.epoch);
   const { session: _, ...rest } = state;
   saveCopyState(db, { ...rest, finished: true });
+  if (hold) holdPending(db);
   // What keys stand for is told before the sessions: one that was purged or could not be read since has not come.
   db.run(
     `UPDATE active SET session_id = '' WHERE session_id <> ''

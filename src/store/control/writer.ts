@@ -1,12 +1,15 @@
 import { RepriseError } from '../../errors.ts';
 import type { ReceiveRequest } from '../common/inbound.ts';
 import type { ConvlogLine } from '../convlog.ts';
+import type { PurgeOptions } from '../purge.ts';
 import { appendAndTell } from './append-and-tell.ts';
 import { Batch, type BatchContext } from './batch.ts';
 import { writeLog } from './convlog-rows.ts';
 import type { Database } from './database.ts';
+import type { Erasure } from './erasure.ts';
 import type { Follower, FreshRow, Visit } from './follower.ts';
 import { receive, recountItem, settleItem, takeItem } from './inbox.ts';
+import { releaseHeld } from './inbox-rows.ts';
 import { acquireLease, beat, releaseLease } from './leases.ts';
 import { putNotes } from './notes.ts';
 import type { SessionRow } from './session-row.ts';
@@ -43,6 +46,7 @@ export const WRITE_OPS: Readonly<Record<WriteOp, (batch: Batch, args: never) => 
   damaged: markDamaged,
   transfer: writeTransfer,
   finish: finishTransfer,
+  unhold: releaseHeld,
   notes: putNotes,
   log: (batch, { log }: { readonly log: readonly ConvlogLine[] }) => writeLog(batch, log),
 };
@@ -65,6 +69,7 @@ export type WriteOp =
   | 'damaged'
   | 'transfer'
   | 'finish'
+  | 'unhold'
   | 'notes'
   | 'log';
 
@@ -104,6 +109,7 @@ const FAIR_PAUSE_MS = 2;
 export class Writer {
   readonly #context: BatchContext;
   readonly #follower: Follower | undefined;
+  readonly #erasure: Erasure;
   /** After the answers of a commit were given, with the sessions that have new lines. */
   readonly #onCommit: (ids: readonly string[]) => void;
   #queue: WriteRequest[] = [];
@@ -117,11 +123,12 @@ export class Writer {
 
   constructor(
     context: BatchContext,
-    follower: Follower | undefined,
+    { follower, erasure }: { readonly follower: Follower | undefined; readonly erasure: Erasure },
     onCommit: (ids: readonly string[]) => void,
   ) {
     this.#context = context;
     this.#follower = follower;
+    this.#erasure = erasure;
     this.#onCommit = onCommit;
     // A thread that took the place of a dead one counts on: a number is signed once, or it would prove nothing.
     this.#commits = Math.abs(this.#lastCommit());
@@ -226,6 +233,7 @@ export class Writer {
     }
     // Only now: a purge that did not commit has destroyed nothing.
     for (const row of purged) this.#follower?.forget(row);
+    if (purged.length > 0) outcomes = this.#erase(requests, outcomes);
     this.#follower?.expect(fresh);
     for (const [i, { done }] of requests.entries()) {
       const outcome = outcomes[i];
@@ -233,6 +241,25 @@ export class Writer {
     }
     this.#onCommit(fresh.map(({ id }) => id));
     return outcomes.length;
+  }
+
+  /** A purge succeeds when nothing is left, or fails with the reason. One pass serves the whole batch. */
+  #erase(requests: readonly WriteRequest[], outcomes: readonly WriteOutcome[]): WriteOutcome[] {
+    let failure: RepriseError | undefined;
+    try {
+      this.#erasure.run();
+    } catch (error) {
+      failure = notErased(storeError(error));
+    }
+    return outcomes.map((outcome, i) => {
+      const request = requests[i];
+      if (request?.op !== 'purge' || !outcome.ok) return outcome;
+      if (failure !== undefined) return { ok: false, error: failure };
+      return {
+        ok: true,
+        value: this.#erasure.receipt(request.args as PurgeOptions & { readonly id: string }),
+      };
+    });
   }
 
   /** Before anything is numbered: files that are not as recorded, and files that are due. */
@@ -309,6 +336,13 @@ export class Writer {
       details: failure.details,
     });
   }
+}
+
+function notErased({ code, message, details }: RepriseError): RepriseError {
+  return new RepriseError(code, `the session was purged, but its text could not be removed yet: ${message}`, {
+    outcome: 'unknown',
+    details: { ...details, next: 'The store tries again every 10 s and when it is opened next.' },
+  });
 }
 
 /** The sessions requests name, and why their files are looked at before. */

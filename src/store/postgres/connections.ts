@@ -184,7 +184,7 @@ function statementName(text: string): string {
 const names = new Map<string, string>();
 
 function clientConfig(settings: PostgresSettings): pg.ClientConfig {
-  const { connectionString, statementTimeoutMs, pooler } = settings;
+  const { connectionString, statementTimeoutMs, idleTransactionMs, pooler } = settings;
   return {
     connectionString,
     fallback_application_name: 'reprise',
@@ -194,7 +194,7 @@ function clientConfig(settings: PostgresSettings): pg.ClientConfig {
     // Poolers refuse or mix up what is set for a whole connection.
     ...(!pooler && {
       statement_timeout: statementTimeoutMs,
-      idle_in_transaction_session_timeout: statementTimeoutMs,
+      idle_in_transaction_session_timeout: idleTransactionMs,
     }),
   };
 }

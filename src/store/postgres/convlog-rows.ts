@@ -86,6 +86,45 @@ export async function writeLog(
   ]);
 }
 
+/** Removes a session's lines, and what chats and members say because of them. Numbers are not given again. */
+export async function eraseLog(tx: Tx, sessionId: string): Promise<void> {
+  const rows = await tx.query<ChatNames>(
+    `SELECT agent_id, channel_type, channel_id FROM reprise.convlog_chats WHERE chat IN
+       (SELECT chat FROM reprise.convlog_lines WHERE session_id = $1)`,
+    [sessionId],
+  );
+  if (rows.length === 0) return;
+  const chats = [...(await lockChats(tx, rows)).values()];
+  tx.run('DELETE FROM reprise.convlog_lines WHERE session_id = $1', [sessionId]);
+  for (const chat of chats) await recount(tx, chat);
+}
+
+async function recount(tx: Tx, chat: ChatState): Promise<void> {
+  const fresh: ChatState = { ...chat, messages: 0, first_at: '', last_at: '', last_text: '' };
+  const [count] = await tx.query<{ messages: number; first_at: string | null }>(
+    'SELECT count(*) AS messages, min(ts) AS first_at FROM reprise.convlog_lines WHERE chat = $1',
+    [chat.chat],
+  );
+  const [last] = await tx.query<Pick<LineRow, 'number' | 'ts' | 'content'>>(
+    'SELECT number, ts, content FROM reprise.convlog_lines WHERE chat = $1 ORDER BY ts DESC, number DESC LIMIT 1',
+    [chat.chat],
+  );
+  tx.run(
+    `DELETE FROM reprise.convlog_members AS m WHERE m.chat = $1 AND NOT EXISTS (SELECT 1 FROM reprise.convlog_lines AS l
+       WHERE l.chat = $1 AND l.sender_id = m.sender_id AND coalesce(l.sender_name, '') = m.sender_name)`,
+    [chat.chat],
+  );
+  if (count === undefined || last === undefined) {
+    tx.run('DELETE FROM reprise.convlog_chats WHERE chat = $1', [chat.chat]);
+    return;
+  }
+  addToChat(fresh, last);
+  const { last_number } = chat;
+  const first_at = count.first_at ?? '';
+  const saved = { ...fresh, messages: Number(count.messages), first_at, last_number };
+  tx.run(SAVE, columns([saved], SAVED));
+}
+
 /** By their hashes, each locked until the transaction ends: numbers of lines are taken under that lock. */
 async function lockChats(tx: Tx, names: readonly ChatNames[]): Promise<Map<string, ChatState>> {
   const distinct = new Map(names.map((chat) => [hashOf(chat), chat]));

@@ -1,7 +1,8 @@
 import { escapeKeyPart, unescapeKeyPart } from '../../keys/escape.ts';
-import { type InboxRow, toItem } from '../common/inbox-item.ts';
+import { CANCELLED_DETAIL, type InboxRow, toItem } from '../common/inbox-item.ts';
 import { unknownItem } from '../common/refusals.ts';
 import type { InboxItem, InboxState, PendingQuery } from '../store.ts';
+import type { ReleaseHeldOptions } from '../transfer.ts';
 import type { Sql } from './connections.ts';
 import { type SessionRef, sessionRef } from './session-ref.ts';
 import type { Tx } from './tx.ts';
@@ -165,18 +166,55 @@ export function setAttempts(
   ]);
 }
 
+/** For a restored copy: nothing of it runs by itself. What ran before is taken up as after a crash when it is released. */
+export function holdPending(tx: Tx): void {
+  tx.run(
+    `UPDATE reprise.inbox SET detail = json_build_object('heldFrom', state)::text, state = 'held' WHERE ${OPEN}`,
+  );
+}
+
+export async function heldItems(sql: Sql): Promise<InboxItem[]> {
+  const rows = await sql.query<InboxRow>(
+    `SELECT ${COLUMNS} FROM reprise.inbox WHERE state = 'held' ORDER BY number`,
+  );
+  return rows.map(item);
+}
+
+export async function releaseHeld(tx: Tx, { cancel = false }: ReleaseHeldOptions): Promise<number> {
+  const released = cancel
+    ? "state = 'cancelled', detail = $1"
+    : "state = CASE detail::json ->> 'heldFrom' WHEN 'running' THEN 'running' ELSE 'accepted' END, detail = $1";
+  const rows = await tx.query<{ session_id: string }>(
+    `UPDATE reprise.inbox SET ${released} WHERE state = 'held' RETURNING session_id`,
+    [cancel ? CANCELLED_DETAIL : null],
+  );
+  for (const { session_id } of rows) tx.news.inboxes.add(session_id);
+  return rows.length;
+}
+
 /** For a session that is deleted. */
 export function cancelPending(tx: Tx, sessionId: string, reason: string): void {
-  tx.run(`UPDATE reprise.inbox SET state = 'cancelled', detail = $2 WHERE session_id = $1 AND ${OPEN}`, [
-    sessionId,
-    JSON.stringify({ reason }),
-  ]);
+  tx.run(
+    `UPDATE reprise.inbox SET state = 'cancelled', detail = $2 WHERE session_id = $1 AND (${OPEN} OR state = 'held')`,
+    [sessionId, JSON.stringify({ reason })],
+  );
   tx.news.inboxes.add(sessionId);
 }
 
 /** For a session that is purged: the rows stay without what was said, because a message is accepted once, ever. */
 export function forgetBodies(tx: Tx, sessionId: string): void {
-  tx.run("UPDATE reprise.inbox SET body = '{}', detail = NULL WHERE session_id = $1", [sessionId]);
+  tx.run("UPDATE reprise.inbox SET body = '{}', detail = NULL, carries = NULL WHERE session_id = $1", [
+    sessionId,
+  ]);
+}
+
+/** A message without a key cannot be delivered again: nothing has to be remembered of it. */
+export function dropUnkeyed(tx: Tx, sessionId: string): void {
+  tx.run(
+    `DELETE FROM reprise.inbox AS i WHERE session_id = $1
+       AND NOT EXISTS (SELECT 1 FROM reprise.inbound_keys AS k WHERE k.inbox_id = i.id)`,
+    [sessionId],
+  );
 }
 
 export async function pendingItems(sql: Sql, { sessionId, group }: PendingQuery): Promise<InboxItem[]> {

@@ -18,6 +18,8 @@ interface LeaseRow {
 }
 
 const COLUMNS = 'session_id, epoch, holder, expires_at <= clock_timestamp() AS is_over';
+/** Appends hold the row of a session for milliseconds, so every caller waits at least this long for it. */
+const MIN_LOCK_MS = 500;
 const EXPIRY = "clock_timestamp() + $4::bigint * interval '1 millisecond'";
 
 /** Who holds a session now. The answer stays true only under the lock of the session. */
@@ -56,8 +58,10 @@ function aliveIn(row: LeaseRow, self: NodeHolder): LiveLease | undefined {
 /** Every grant has a higher epoch than anything that was ever written (P5). */
 export async function acquireLease(
   tx: Tx,
-  { id, ttlMs }: { readonly id: string; readonly ttlMs: number },
+  { id, ttlMs, lockMs }: { readonly id: string; readonly ttlMs: number; readonly lockMs: number },
 ): Promise<number> {
+  // A node that is frozen inside a transaction holds the row, so this caller limits how long it waits for it.
+  tx.run(`SET LOCAL lock_timeout = ${Math.ceil(Math.max(lockMs, MIN_LOCK_MS))}`);
   const row = await lockSession(tx, id);
   assertOpen(row);
   const held = await liveLease(tx, id);

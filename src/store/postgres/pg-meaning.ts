@@ -70,7 +70,8 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
 /** How `pg` says it waited in vain; it has no codes of its own. */
 const WAITED_FOR_SERVER = /^timeout expired$|terminated due to connection timeout/;
 const WAITED_FOR_PLACE = /timeout exceeded when trying to connect/;
-const LOST_STATES = /^(?:08|57P0[125])/;
+/** 25P03: the server has closed the connection of a transaction that sent nothing for too long. */
+const LOST_STATES = /^(?:08|25P03|57P0[125])/;
 /** OpenSSL's words for a certificate that leads to nobody in the list of those we trust. */
 const NOBODY_SIGNED = /SELF_SIGNED|UNABLE_TO_(?:VERIFY_LEAF|GET_ISSUER)|CERT_UNTRUSTED|INVALID_CA/;
 const OUT_OF_TIME = /^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/;

@@ -1,11 +1,14 @@
+/* Longer than files here should be: it is the port, method by method, and each is a line or two. */
+
 import { RepriseError } from '../../errors.ts';
-import { parseSessionId } from '../../keys/ids.ts';
+import { parseNewSessionId, parseSessionId } from '../../keys/ids.ts';
 import { normalizeSessionKey } from '../../keys/session-key.ts';
 import { blobHash } from '../../transcript/blobs.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import {
   checkAppendOptions,
   checkEntries,
+  checkKey,
   checkLog,
   checkObject,
   checkPatch,
@@ -19,6 +22,7 @@ import { uuidv7 } from '../common/uuid.ts';
 import type { Convlog } from '../convlog.ts';
 import type { LinePart, LineRange } from '../line-part.ts';
 import type { Notes } from '../notes.ts';
+import type { PurgeOptions, PurgeReceipt } from '../purge.ts';
 import type {
   ActivateOptions,
   AppendOptions,
@@ -46,13 +50,14 @@ import type {
   StoreStats,
   StoreSupports,
   TailOptions,
-  VerifyReport,
   WatchOptions,
 } from '../store.ts';
 import type { Transfer } from '../transfer.ts';
+import type { VerifyOptions, VerifyReport } from '../verify-report.ts';
 import { activeSession, canonicalKey } from './active.ts';
 import { AppendWriter } from './append-writer.ts';
 import { transferState } from './copies.ts';
+import { heldItems, releaseHeld } from './inbox-rows.ts';
 import { keepHouse } from './keep-house.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { LeaseRefusals } from './lease-refusals.ts';
@@ -93,6 +98,8 @@ export interface PostgresStoreParts {
 }
 
 const DEFAULT_TTL_MS = 15_000;
+/** On top of the time a caller waits for a lease: for the answer of a server that is just slow. */
+const LOCK_GRACE_MS = 1000;
 const DEFAULT_WAIT_MS = 10_000;
 
 /** The port on one database that many nodes share. */
@@ -145,7 +152,10 @@ export class PostgresStore implements Store {
       read: (cursor) => readTransfer(connections, cursor),
       write: (records, note) =>
         transaction(context, (tx) => writeTransfer(tx, records, note), { isCopy: true }),
-      finish: (run) => transaction(context, (tx) => finishTransfer(tx, run), { isCopy: true }),
+      finish: (run, options = {}) =>
+        transaction(context, (tx) => finishTransfer(tx, run, options), { isCopy: true }),
+      held: () => heldItems(context.connections),
+      release: (options = {}) => transaction(context, (tx) => releaseHeld(tx, options)),
       state: () => transferState(connections),
     };
     if (!connections.settings.readOnly) keepHouse(context, closing.signal);
@@ -160,7 +170,7 @@ export class PostgresStore implements Store {
 
   async create({ id = uuidv7(), key, ...rest }: SessionInit): Promise<SessionRecord> {
     if (rest.settings !== undefined) checkObject(rest.settings, 'settings');
-    const init = { ...rest, id: parseSessionId(id), key: normalizeSessionKey(key) };
+    const init = { ...rest, id: parseNewSessionId(id), key: normalizeSessionKey(key) };
     return this.#write((tx) => openSession(tx, init));
   }
 
@@ -181,6 +191,7 @@ export class PostgresStore implements Store {
     id: string,
     { key: appendKey, ...options }: ActivateOptions = {},
   ): Promise<SessionRecord> {
+    checkKey(appendKey);
     const keyed = appendKey === undefined ? {} : { appendKey };
     const request = { ...options, ...keyed, key: normalizeSessionKey(key), id: parseSessionId(id) };
     return this.#write((tx) => activateSession(tx, request));
@@ -273,16 +284,16 @@ export class PostgresStore implements Store {
     { ttlMs = DEFAULT_TTL_MS, waitMs = DEFAULT_WAIT_MS }: LeaseOptions = {},
   ): Promise<Lease> {
     const sessionId = parseSessionId(id);
-    return acquireInTime(waitMs, async () => {
+    return acquireInTime(waitMs, async (leftMs) => {
       await this.#refusals.look(sessionId);
       const askedAt = performance.now();
-      const epoch = await this.#refusals.note(
-        sessionId,
-        this.#write((tx) => acquireLease(tx, { id: sessionId, ttlMs })),
-      );
-      const lease = this.#leaseOf(sessionId, epoch, ttlMs);
-      this.#leases.keep(lease, askedAt);
-      return lease;
+      const grant = async (): Promise<Lease> => {
+        const asked = this.#write((tx) => acquireLease(tx, { id: sessionId, ttlMs, lockMs: leftMs }));
+        const lease = this.#leaseOf(sessionId, await this.#refusals.note(sessionId, asked), ttlMs);
+        this.#leases.keep(lease, askedAt);
+        return lease;
+      };
+      return inTime(leftMs + LOCK_GRACE_MS, grant(), sessionId);
     });
   }
 
@@ -308,9 +319,10 @@ export class PostgresStore implements Store {
     return this.#write((tx) => restoreSession(tx, request));
   }
 
-  async purge(id: string, options: ChangeOptions = {}): Promise<void> {
+  async purge(id: string, options: PurgeOptions = {}): Promise<PurgeReceipt> {
     const request = { ...options, id: parseSessionId(id) };
-    return this.#write((tx) => purgeSession(tx, request));
+    await this.#write((tx) => purgeSession(tx, request));
+    return { files: [] };
   }
 
   async search(query: SearchQuery): Promise<SearchResult> {
@@ -321,8 +333,9 @@ export class PostgresStore implements Store {
     await this.#indexer?.reindex();
   }
 
-  async verify(id?: string): Promise<VerifyReport> {
-    return verifySessions(this.#context.connections, id === undefined ? undefined : parseSessionId(id));
+  async verify(id?: string, options: VerifyOptions = {}): Promise<VerifyReport> {
+    const only = id === undefined ? {} : { id: parseSessionId(id) };
+    return verifySessions(this.#context.connections, { ...options, ...only });
   }
 
   async stats({ search = false }: StatsOptions = {}): Promise<StoreStats> {
@@ -391,4 +404,26 @@ export class PostgresStore implements Store {
 /** The server is away or busy, and will be back. */
 function isPassing(error: unknown): boolean {
   return error instanceof RepriseError && (error.code === 'STORE_FAILED' || error.code === 'STORE_BUSY');
+}
+
+/** Releases a lease that is granted after the caller timed out. */
+async function inTime(ms: number, grant: Promise<Lease>, id: string): Promise<Lease> {
+  const late = Promise.withResolvers<never>();
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    const message = `session ${id} is locked, or the server does not answer`;
+    late.reject(
+      new RepriseError('STORE_BUSY', message, { outcome: 'unknown', details: { id, next: 'Try again.' } }),
+    );
+  }, ms);
+  grant.then(
+    (lease) => (isLate ? lease.release({ handOver: true }).catch(() => null) : undefined),
+    () => undefined, // the race below reports it, unless the caller timed out
+  );
+  try {
+    return await Promise.race([grant, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -1,7 +1,9 @@
 import { blobHash } from '../../transcript/blobs.ts';
-import { examineSession, finding, verdict } from '../common/examine.ts';
+import { examineSession, finding } from '../common/examine.ts';
+import { verdict } from '../common/verdict.ts';
 import type { LinePart, LineRange } from '../line-part.ts';
-import type { StoreStats, VerifyFinding, VerifyReport } from '../store.ts';
+import type { StoreStats } from '../store.ts';
+import type { VerifyFinding, VerifyOptions, VerifyReport } from '../verify-report.ts';
 import type { Connections, Sql } from './connections.ts';
 import { linesOf } from './lines.ts';
 import { SOME_LINES } from './long-lines.ts';
@@ -10,9 +12,16 @@ import { serverFacts } from './server-facts.ts';
 
 const SESSIONS_PER_LOOK = 500;
 
-/** Reads every line, of one session or of all, and believes none of them. */
-export async function verifySessions(sql: Sql, id?: string): Promise<VerifyReport> {
+/** Reads every line, of one session or of all, and compares it with its checksums. */
+export async function verifySessions(
+  sql: Sql,
+  { id, onProgress }: VerifyOptions & { readonly id?: string },
+): Promise<VerifyReport> {
   const findings: VerifyFinding[] = [];
+  let done = 0;
+  const [{ n: total = 0 } = {}] = await sql.query<{ n: number }>(
+    'SELECT count(*)::bigint AS n FROM reprise.sessions',
+  );
   if (id !== undefined) findings.push(...(await verifySession(sql, await getSession(sql, id))));
   for (let last = ''; id === undefined; ) {
     const ids = await sql.query<{ id: string }>(
@@ -22,6 +31,7 @@ export async function verifySessions(sql: Sql, id?: string): Promise<VerifyRepor
     for (const session of ids) {
       const row = await findSession(sql, session.id);
       if (row !== undefined) findings.push(...(await verifySession(sql, row)));
+      onProgress?.(++done, total);
     }
     if (ids.length < SESSIONS_PER_LOOK) break;
     last = ids.at(-1)?.id ?? last;
@@ -85,10 +95,10 @@ export async function exportLines(sql: Sql, id: string, range: LineRange): Promi
 
 export async function countAll(connections: Connections): Promise<StoreStats> {
   const server = await serverFacts(connections);
-  const [row] = await connections.query<{ sessions: number; bytes: number }>(
-    'SELECT count(*) AS sessions, coalesce(sum(bytes), 0)::bigint AS bytes FROM reprise.sessions',
+  const [row] = await connections.query<{ sessions: number; damaged: number; bytes: number }>(
+    'SELECT count(*) AS sessions, count(corrupt_at) AS damaged, coalesce(sum(bytes), 0)::bigint AS bytes FROM reprise.sessions',
   );
   // There are no files that could be behind.
-  const { sessions = 0, bytes = 0 } = row ?? {};
-  return { sessions, bytes, behind: 0, problems: [], ...(server !== undefined && { server }) };
+  const { sessions = 0, damaged = 0, bytes = 0 } = row ?? {};
+  return { sessions, damaged, bytes, behind: 0, problems: [], ...(server !== undefined && { server }) };
 }

@@ -6,11 +6,13 @@ import { assertHasKey, assertOpen, existsUnderOtherKey, idStaysTaken } from '../
 import { assertSeen } from '../common/seen.ts';
 import { activation, headerLine, patchEntries, settingsEntry } from '../common/session-lines.ts';
 import { recentOf, recordOf } from '../common/session-state.ts';
+import type { PurgeOptions } from '../purge.ts';
 import type { ChangeOptions, PatchOptions, SessionInit, SessionRecord } from '../store.ts';
 import { type ActiveRow, activeSession, canonicalKey, lockKey, setActive } from './active.ts';
 import { isKnownKey, writeKeyed } from './append.ts';
 import type { Sql } from './connections.ts';
-import { cancelPending, forgetBodies } from './inbox-rows.ts';
+import { eraseLog } from './convlog-rows.ts';
+import { cancelPending, dropUnkeyed, forgetBodies } from './inbox-rows.ts';
 import { getSession, insertSession, isPurged, lockSession, type SessionRow } from './rows.ts';
 import { plainText } from './text.ts';
 import type { Tx } from './tx.ts';
@@ -195,20 +197,25 @@ export async function restoreSession(tx: Tx, { id, ...seen }: ChangeRequest): Pr
 }
 
 /** Everything of a deleted session goes but its id, which is never given again. */
-export async function purgeSession(tx: Tx, { id, ...seen }: ChangeRequest): Promise<void> {
+export async function purgeSession(
+  tx: Tx,
+  { id, keepChannelLog = false, ...seen }: PurgeOptions & { readonly id: string },
+): Promise<void> {
   const row = await lockSession(tx, id);
   await checkSeen(tx, row, seen);
   if (row.status !== 'deleted') {
     const details = { id, next: 'Delete it first; purge destroys what delete keeps.' };
     throw new RepriseError('INVALID_INPUT', `session ${id} is not in the trash`, { details });
   }
+  if (!keepChannelLog) await eraseLog(tx, id);
   await removeSession(tx, id);
+  dropUnkeyed(tx, id);
 }
 
 /** Its bytes, not its id. */
 export async function removeSession(tx: Tx, id: string): Promise<void> {
   tx.drop(await lockSession(tx, id));
-  for (const table of ['lines', 'append_keys', 'blobs', 'leases', 'search_blocks', 'notes'])
+  for (const table of ['lines', 'append_keys', 'blobs', 'leases', 'search_blocks', 'notes', 'live_events'])
     tx.run(`DELETE FROM reprise.${table} WHERE session_id = $1`, [id]);
   // The rows stay without what was said: a message is accepted once, ever.
   forgetBodies(tx, id);

@@ -9,6 +9,8 @@ export interface PostgresSettings {
   /** A transaction pooler is in between: nothing may outlive a transaction on a connection. */
   readonly pooler: boolean;
   readonly statementTimeoutMs: number;
+  /** After so long without a statement the server ends a transaction: a frozen node must not hold its locks. */
+  readonly idleTransactionMs: number;
   readonly connectTimeoutMs: number;
   /** Nothing is written, and the server is told to refuse whatever would. */
   readonly readOnly: boolean;
@@ -27,9 +29,19 @@ export interface PostgresOptions {
 
 const DEFAULT_POOL = 10;
 const STATEMENT_MS = 30_000;
+/** Well below the time of a lease (15 s), and far above what work between two statements of a transaction takes. */
+const IDLE_TRANSACTION_MS = 5_000;
 const CONNECT_MS = 10_000;
 /** The names of our own options in a URL. */
-const OURS = ['pool_max', 'pooler', 'notify', 'advisory_locks', 'statement_timeout_ms', 'connect_timeout_ms'];
+const OURS = [
+  'pool_max',
+  'pooler',
+  'notify',
+  'advisory_locks',
+  'statement_timeout_ms',
+  'idle_transaction_timeout_ms',
+  'connect_timeout_ms',
+];
 
 const READ_ONLY = '-c default_transaction_read_only=on';
 
@@ -63,6 +75,7 @@ export function parsePostgresUrl({ url, ...options }: PostgresOptions): Postgres
     notify: !pooler && (options.notify ?? flag(given, 'notify') ?? true),
     advisoryLocks: !pooler && (options.advisoryLocks ?? flag(given, 'advisory_locks') ?? true),
     statementTimeoutMs: count(given, 'statement_timeout_ms') ?? STATEMENT_MS,
+    idleTransactionMs: count(given, 'idle_transaction_timeout_ms') ?? IDLE_TRANSACTION_MS,
     connectTimeoutMs: count(given, 'connect_timeout_ms') ?? CONNECT_MS,
     readOnly,
   };

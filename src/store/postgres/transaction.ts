@@ -118,10 +118,11 @@ async function run<T>(
   const client = await connections.take();
   let isUsable = false;
   try {
-    const { pooler, statementTimeoutMs } = connections.settings;
+    const { pooler, statementTimeoutMs, idleTransactionMs } = connections.settings;
     const limitMs = isLong ? LONG_MS : statementTimeoutMs;
     const tx = new Tx(client, context, { limitMs });
-    const limit = pooler || isLong ? `SET LOCAL statement_timeout = ${limitMs};` : '';
+    const idle = `SET LOCAL idle_in_transaction_session_timeout = ${isLong ? limitMs : idleTransactionMs};`;
+    const limit = pooler || isLong ? `SET LOCAL statement_timeout = ${limitMs}; ${idle}` : '';
     const begun = tx
       .query<Begun>(`BEGIN; ${limit} ${connections.isOpen && !isCopy ? BEGUN_HERE : BEGUN}`)
       .then(([row]) => row);

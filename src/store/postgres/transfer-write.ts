@@ -9,6 +9,7 @@ import type { StoredConvlogLine } from '../convlog.ts';
 import { normalKeyText } from '../key-text.ts';
 import type {
   BlobRecord,
+  FinishOptions,
   InboundRecord,
   ItemRecord,
   KeyRecord,
@@ -19,6 +20,7 @@ import type {
 import { copyActive } from './active.ts';
 import { writeLog } from './convlog-rows.ts';
 import { highestEpoch, isEmpty, lockCopy, saveCopy } from './copies.ts';
+import { holdPending } from './inbox-rows.ts';
 import { removeSession } from './sessions.ts';
 import { beginCopy, writeLines } from './transfer-lines.ts';
 import type { Tx } from './tx.ts';
@@ -81,12 +83,13 @@ export async function writeTransfer(
 }
 
 /** Whoever held a session of the source, or does so after the copy was begun, had an epoch below these (P5). */
-export async function finishTransfer(tx: Tx, run: string): Promise<void> {
+export async function finishTransfer(tx: Tx, run: string, { hold = false }: FinishOptions): Promise<void> {
   const state = await lockCopy(tx);
   if (state?.run !== run) throw otherRun(state);
   if (state.finished) return;
   const { session: _, ...rest } = state;
   saveCopy(tx, { ...rest, finished: true });
+  if (hold) holdPending(tx);
   const floor = Math.max(state.epoch, await highestEpoch(tx)) + EPOCH_JUMP;
   tx.run('UPDATE reprise.copies SET epoch_floor = $1', [floor]);
   // What keys stand for is told before the sessions: one that was purged or could not be read since has not come.

@@ -41,7 +41,7 @@ export const convlogCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'reset, delete and purge leave the convlog as it is',
+    name: 'reset, delete and a purge by retention leave the convlog as it is',
     promise: 'P9: what was really said stays',
     area: 'convlog',
     async run({ store, reopen }) {
@@ -62,9 +62,52 @@ export const convlogCases: readonly StoreCase[] = [
         ],
       );
       await store.delete(sessionId);
-      await store.purge(sessionId);
+      await store.purge(sessionId, { keepChannelLog: true });
       assert.deepEqual(await readAll(store, CHAT), before);
       assert.deepEqual(await readAll(await reopen(), CHAT), before);
+    },
+  },
+  {
+    name: 'a purge takes the lines and messages of its session, and no others',
+    promise: 'P3: what a person purges is gone',
+    area: 'convlog',
+    async run({ store, reopen }) {
+      const said = (content: string, name: string): ConvlogLine => ({
+        ...CHAT,
+        role: 'user',
+        content,
+        sender: { id: name, name },
+      });
+      const kept = await session(store);
+      await store.append(kept, [user('a')], { log: [said('one', 'ann')] });
+      const inbound = { sessionKey: KEY, source: 'tg', body: { text: 'two' } };
+      const { sessionId, inboxId } = await store.inbox.receive({ ...inbound, log: said('two', 'bob') });
+      const keyed = { ...inbound, sessionId, idempotencyKey: 'k' };
+      await store.inbox.receive(keyed);
+      await store.append(kept, [user('b')], { log: [said('three', 'ann')] });
+      await store.append(sessionId, [user('c')], { log: [said('four', 'bob')] });
+      const numbers = (await readAll(store, CHAT)).map(({ number }) => number);
+      await store.delete(sessionId);
+      assert.deepEqual(await store.purge(sessionId), { files: [] });
+      await refused(store.inbox.get(inboxId), 'NOT_FOUND');
+      assert.equal((await store.inbox.receive(keyed)).fresh, false);
+      for await (const open of beforeAndAfter({ store, reopen })) {
+        const left = await readAll(open, CHAT);
+        assert.deepEqual(
+          left.map(({ content, number }) => [content, number]),
+          [
+            ['one', numbers[0]],
+            ['three', numbers[2]],
+          ],
+        );
+        const [chat] = (await open.convlog.list()).chats;
+        assert.equal(chat?.messages, 2);
+        assert.equal(chat.lastText, 'three');
+        assert.deepEqual(
+          chat.members.map(({ id }) => id),
+          ['ann'],
+        );
+      }
     },
   },
   {

@@ -17,6 +17,8 @@ const BAD_IDS = [
   'a\n',
   'a\u0000b',
   'a\\b',
+  'CON',
+  'nul.txt',
 ];
 const BAD_KEYS = [
   '',

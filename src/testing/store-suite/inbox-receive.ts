@@ -13,6 +13,16 @@ const inbound = (text: string, more: Partial<Inbound> = {}): Inbound => ({
 
 export const receiveCases: readonly StoreCase[] = [
   {
+    name: 'a message that is too long for a line is refused, and nothing of it is stored',
+    promise: 'P7: what is too large costs its sender, nobody else',
+    area: 'inbox',
+    async run({ store }) {
+      const body = { text: '\u6f22'.repeat(6 * 1024 * 1024) };
+      await refused(store.inbox.receive(inbound('', { body })), 'LIMIT_EXCEEDED');
+      assert.deepEqual(await store.inbox.pending(), []);
+    },
+  },
+  {
     name: 'the first message for a key makes its session, the second finds it',
     promise: 'P6: a message is accepted with everything it needs',
     area: 'inbox',

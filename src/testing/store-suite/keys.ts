@@ -155,6 +155,22 @@ export const keyCases: readonly StoreCase[] = [
     },
   },
   {
+    name: 'a key with a lone surrogate is refused, because databases would store different ones as one',
+    promise: 'P2: a key stands for one request',
+    area: 'keys',
+    async run({ store }) {
+      const id = await session(store);
+      for (const key of ['\ud800', 'a\udfff']) {
+        await refused(store.append(id, [user('x')], { key }), 'INVALID_INPUT');
+        await refused(store.activate(KEY, id, { key }), 'INVALID_INPUT');
+        const message = { sessionKey: KEY, source: 'http', body: { text: 'x' } };
+        await refused(store.inbox.receive({ ...message, idempotencyKey: key }), 'INVALID_INPUT');
+        await refused(store.inbox.receive({ ...message, source: key }), 'INVALID_INPUT');
+      }
+      assert.deepEqual(await readEntries(store, id), []);
+    },
+  },
+  {
     name: 'any text may be a key',
     promise: 'P2: keys are the caller’s',
     area: 'keys',

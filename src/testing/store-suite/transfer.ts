@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { RepriseError } from '../../errors.ts';
-import type { Inbound, NewEntry, Store } from '../../store/store.ts';
+import type { Inbound, InboxItem, NewEntry, Store } from '../../store/store.ts';
 import type { TransferRecord } from '../../store/transfer.ts';
 import {
   assistant,
+  beforeAndAfter,
   compaction,
   KEY,
   leafMove,
@@ -134,6 +135,51 @@ export const transferCases: readonly StoreCase[] = [
       await store.transfer.finish(RUN);
       assert.equal(await store.active(KEY), undefined);
       assert.notEqual((await store.inbox.receive(inbound('m2'))).sessionId, sessionId);
+    },
+  },
+  {
+    name: 'a copy that holds its messages runs none of them until they are released',
+    promise: 'P6: nothing is answered twice, and nobody else decides what runs',
+    area: 'transfer',
+    async run({ store, reopen }) {
+      const item = (n: number, state: InboxItem['state']): TransferRecord => ({
+        kind: 'item',
+        item: {
+          inboxId: `m${n}`,
+          sessionId: 's1',
+          sessionKey: KEY,
+          state,
+          class: 'message',
+          body: { text: `message ${n}` },
+          attempts: state === 'running' ? 1 : 0,
+          createdAt: '2026-01-01T00:00:00.000Z',
+        },
+      });
+      const place = { run: 'a restore', cursor: null };
+      await store.transfer.write([item(1, 'running'), item(2, 'accepted'), item(3, 'done')], place);
+      await store.transfer.finish('a restore', { hold: true });
+      for await (const open of beforeAndAfter({ store, reopen })) {
+        assert.deepEqual(await open.inbox.pending(), []);
+        const held = await open.transfer.held();
+        assert.deepEqual(
+          held.map(({ inboxId, state, body }) => [inboxId, state, body['text']]),
+          [
+            ['m1', 'held', 'message 1'],
+            ['m2', 'held', 'message 2'],
+          ],
+        );
+      }
+      const reopened = await reopen();
+      assert.equal(await reopened.transfer.release(), 2);
+      assert.deepEqual(
+        (await reopened.inbox.pending()).map(({ inboxId, state, detail }) => [inboxId, state, detail]),
+        [
+          ['m1', 'running', undefined],
+          ['m2', 'accepted', undefined],
+        ],
+      );
+      assert.equal(await reopened.transfer.release({ cancel: true }), 0);
+      assert.equal((await reopened.inbox.get('m3')).state, 'done');
     },
   },
   {
