@@ -40,6 +40,7 @@ export {
   lastUsage,
   type MeasureOptions,
   measureContext,
+  overheadTokens,
   type ReportedUsage,
   SAFETY_MARGIN,
   type UsageReport,
@@ -128,6 +129,7 @@ export {
   type Profile,
   type ProfileName,
 } from './engine/profiles.ts';
+export type { PurgeReport, PurgeSessionOptions, TextCopy } from './engine/purge-session.ts';
 export type { QueueMode } from './engine/queue.ts';
 export type { Received } from './engine/receive.ts';
 export { type InboxStatus, Reprise, type RepriseOptions } from './engine/reprise.ts';
@@ -233,6 +235,7 @@ export type {
 } from './store/convlog.ts';
 export { loadBlobs } from './store/load-blobs.ts';
 export type { Note, NoteListOptions, NotePage, Notes } from './store/notes.ts';
+export type { PurgeOptions, PurgeReceipt } from './store/purge.ts';
 export type {
   ActivateOptions,
   AppendOptions,
@@ -287,9 +290,6 @@ export type {
   TailOptions,
   TakeOptions,
   TranscriptProblem,
-  VerifyFinding,
-  VerifyReport,
-  VerifyStatus,
   WatchOptions,
 } from './store/store.ts';
 export type {
@@ -309,6 +309,7 @@ export type {
   TransferRecord,
   TransferState,
 } from './store/transfer.ts';
+export type { VerifyFinding, VerifyOptions, VerifyReport, VerifyStatus } from './store/verify-report.ts';
 export {
   type BlobReference,
   blobNames,

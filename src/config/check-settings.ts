@@ -127,13 +127,13 @@ function valueAt(tree: unknown, path: readonly string[]): unknown {
 }
 
 /** What only holds for settings together; the engine would refuse it later, without a word on where it stands. */
-export function checkTogether({ agents, session }: Config, originOf: (path: string) => string): void {
+export function checkTogether({ home, agents, session }: Config, originOf: (path: string) => string): void {
   const { maintenance, ...options } = session;
   attributed('session', originOf, () => checkSessionOptions(options));
   if (maintenance !== undefined)
     attributed('session', originOf, () => void parseMaintenanceRules(maintenance));
   for (const [agentId, { model, session: own, ...agent }] of Object.entries(agents)) {
-    attributed('', originOf, () => checkAgents({ [agentId]: agent }));
+    attributed('', originOf, () => checkAgents({ [agentId]: agent }, home));
     if (own !== undefined) attributed(`agents.${agentId}.session`, originOf, () => checkSessionOptions(own));
   }
 }

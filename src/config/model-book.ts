@@ -13,6 +13,10 @@ export class ModelBook {
     this.#optionsFor = optionsFor;
   }
 
+  add(name: string, model: Model): void {
+    this.#models.set(name, model);
+  }
+
   get(name: string): Model | undefined {
     return this.#models.get(name);
   }

@@ -1,6 +1,6 @@
 import type { Reprise } from '../engine/reprise.ts';
 import type { Model } from '../models/model.ts';
-import type { Store } from '../store/store.ts';
+import type { SessionRecord, Store } from '../store/store.ts';
 import type { ModelBook } from './model-book.ts';
 import { modelBookFor } from './model-book-for.ts';
 import { openConfiguredStore } from './open-configured-store.ts';
@@ -16,11 +16,14 @@ export interface OpenConfiguredOptions {
   readonly store?: Store;
   /** Whoever lets people choose models keeps the book, to load what they name. */
   readonly models?: ModelBook;
+  /** Whether the configured model wins over the one a session has stored, because it was chosen for this run. */
+  readonly modelWins?: (record: SessionRecord) => boolean;
+  readonly onWarning?: (warning: string) => void;
 }
 
 /** An engine as the configuration says. Dispose it to let running turns end and to close the store. */
 export async function openConfigured(config: Config, options: OpenConfiguredOptions = {}): Promise<Reprise> {
-  const { run, signals = false, models = modelBookFor(config) } = options;
+  const { run, signals = false, models = modelBookFor(config), modelWins, onWarning } = options;
   const { home, session, agents, contextTokens, profile, maxSteps, stuckAfterMs } = config;
   // Models first: a wrong name or a missing key must not leave a store open.
   const model = await models.load(config.model);
@@ -36,6 +39,7 @@ export async function openConfigured(config: Config, options: OpenConfiguredOpti
       model,
       modelByName: (name) => models.get(name),
       loadModel: (name) => models.load(name),
+      ...(modelWins !== undefined && { modelOverride: (record) => (modelWins(record) ? model : undefined) }),
       agents: resolved,
       session: sessionOptions,
       compaction: config.compaction,
@@ -45,6 +49,7 @@ export async function openConfigured(config: Config, options: OpenConfiguredOpti
       ...(maxSteps !== undefined && { maxSteps }),
       ...(stuckAfterMs !== undefined && { stuckAfterMs }),
       ...(run !== undefined && { run }),
+      ...(onWarning !== undefined && { onWarning }),
     });
   } catch (error) {
     if (options.store === undefined) await opened[Symbol.asyncDispose]();

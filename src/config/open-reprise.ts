@@ -1,17 +1,22 @@
-import { join } from 'node:path';
 import type { AgentOptions } from '../engine/agents.ts';
+import { checkOptions } from '../engine/check-options.ts';
 import { Reprise, type RepriseOptions } from '../engine/reprise.ts';
 import { RepriseError } from '../errors.ts';
 import type { Model } from '../models/model.ts';
 import type { Store } from '../store/store.ts';
 import { type AiSdkLanguageModel, type CreateModelOptions, createModel } from './create-model.ts';
+import { ignoredInstructions } from './ignored-instructions.ts';
+import { ModelBook } from './model-book.ts';
 import { type OpenStoreOptions, openFittingStore, type StoreKind } from './open.ts';
 
 /** A model's name, a model of ours, or any AI SDK model object. */
 export type ModelChoice = string | Model | AiSdkLanguageModel;
 
 export interface OpenRepriseOptions extends Omit<RepriseOptions, 'store' | 'model' | 'agents'> {
-  /** The folder everything lives in; not needed for `memory`, `postgres` or a store of your own. */
+  /**
+   * The folder with all data: the store, and AGENT.md and the workspaces of each agent. Not needed for `memory`,
+   * `postgres` or a store of your own.
+   */
   readonly home?: string;
   /** Unset: the kind the home holds, and `jsonl` in a new one. A kind that leaves aside what the home holds is refused. */
   readonly store?: StoreKind | Store;
@@ -22,8 +27,20 @@ export interface OpenRepriseOptions extends Omit<RepriseOptions, 'store' | 'mode
   readonly model?: ModelChoice;
   /** Key, address and the like of models that are named. */
   readonly modelOptions?: CreateModelOptions;
+  /**
+   * Models that sessions may choose by these names: `session.patch({ model: 'fast' })`. They may also choose `offline` and
+   * other models of the provider of `model`, which get the same `modelOptions`.
+   */
+  readonly models?: Readonly<Record<string, ModelChoice>>;
   readonly agents?: Readonly<Record<string, Omit<AgentOptions, 'model'> & { readonly model?: ModelChoice }>>;
+  /** Receives what the owner has to do about the home, one text each. Unset: `process.emitWarning`. */
+  readonly onWarning?: (warning: string) => void;
 }
+
+/** Beside those of the engine. */
+const OWN_OPTIONS: Readonly<Record<Exclude<keyof OpenRepriseOptions, keyof RepriseOptions>, true>> = {
+  ...{ url: true, durability: true, modelOptions: true, models: true, onWarning: true },
+};
 
 /** Reads no environment: everything is an option. Dispose it to let running turns end and to close the store. */
 export async function openReprise(options: OpenRepriseOptions = {}): Promise<Reprise> {
@@ -34,21 +51,21 @@ export async function openReprise(options: OpenRepriseOptions = {}): Promise<Rep
     durability,
     model = 'offline',
     modelOptions = {},
+    models: _,
     agents = {},
+    onWarning = emitWarning,
     ...rest
   } = options;
-  // Models first: a wrong name must not leave a store open.
+  // Options and models first: an error must not leave a store open.
   const chosen = await resolveModel(model, modelOptions);
+  const named = rest.modelByName === undefined ? await namedModels(options, chosen) : {};
   const resolved: Record<string, AgentOptions> = {};
   const known: OpenRepriseOptions['agents'] = { main: {}, ...agents };
   for (const [agentId, { model: own, ...agent }] of Object.entries(known)) {
-    const workspace =
-      home === undefined || agentId === 'defaults'
-        ? {}
-        : { workspace: join(home, 'agents', agentId, 'workspace') };
     const ownModel = own === undefined ? {} : { model: await resolveModel(own, modelOptions) };
-    resolved[agentId] = { ...workspace, ...agent, ...ownModel };
+    resolved[agentId] = { ...agent, ...ownModel };
   }
+  checkOptions({ ...rest, agents: resolved, ...(home !== undefined && { home }) }, Object.keys(OWN_OPTIONS));
   const isKept = rest.session?.enabled ?? true;
   const kind = isKept ? store : 'memory';
   const opened =
@@ -60,7 +77,38 @@ export async function openReprise(options: OpenRepriseOptions = {}): Promise<Rep
           ...(url !== undefined && { url }),
           ...(durability !== undefined && { durability }),
         });
-  return new Reprise({ ...rest, store: opened, model: chosen, agents: resolved });
+  if (home !== undefined) for (const warning of ignoredInstructions(home, resolved)) onWarning(warning);
+  return new Reprise({
+    ...rest,
+    ...named,
+    store: opened,
+    model: chosen,
+    agents: resolved,
+    ...(home !== undefined && { home }),
+  });
+}
+
+function emitWarning(warning: string): void {
+  process.emitWarning(warning, 'RepriseWarning');
+}
+
+/** A key or an address belongs to one provider and is never used for another. */
+async function namedModels(
+  { model = 'offline', models = {}, modelOptions = {} }: OpenRepriseOptions,
+  chosen: Model,
+): Promise<Pick<RepriseOptions, 'modelByName' | 'loadModel'>> {
+  const provider = typeof model === 'string' ? providerOf(model) : undefined;
+  const optionsFor = (name: string): CreateModelOptions =>
+    providerOf(name) === provider ? modelOptions : {};
+  const book = new ModelBook(optionsFor);
+  if (typeof model === 'string') book.add(model, chosen);
+  for (const [name, choice] of Object.entries(models))
+    book.add(name, await resolveModel(choice, typeof choice === 'string' ? optionsFor(choice) : {}));
+  return { modelByName: (name) => book.get(name), loadModel: (name) => book.load(name) };
+}
+
+function providerOf(name: string): string {
+  return name.split(':', 1)[0] ?? '';
 }
 
 async function resolveModel(choice: ModelChoice, options: CreateModelOptions): Promise<Model> {

@@ -39,6 +39,7 @@ export interface OpenStoreOptions {
 
 /** The only place that names concrete stores. Backends are loaded when asked for. */
 export async function openStore({ kind, ...options }: OpenStoreOptions = {}): Promise<Store> {
+  checkNode();
   switch (kind ?? kindIn(homeOf(options))) {
     case 'memory':
       return (await import('../store/memory/open.ts')).openMemoryStore(options);
@@ -73,6 +74,17 @@ export async function openIndex(options: {
   if (kind === 'jsonl') return (await import('../store/jsonl/open-index.ts')).openJsonlIndex(home);
   if (kind === 'sqlite') return (await import('../store/sqlite/open-index.ts')).openSqliteIndex(home);
   return undefined;
+}
+
+const MIN_NODE = 24;
+
+/** An older Node fails later, with the name of a module it does not have. Bun and Deno report versions of their own. */
+function checkNode(): void {
+  const { node, bun, deno } = process.versions;
+  if (bun !== undefined || deno !== undefined || Number.parseInt(node, 10) >= MIN_NODE) return;
+  throw new RepriseError('CONFIG_INVALID', `reprise needs Node.js ${MIN_NODE} or newer; this is ${node}`, {
+    details: { next: 'Install a newer one: https://nodejs.org' },
+  });
 }
 
 function homeOf({ home }: OpenStoreOptions): string {

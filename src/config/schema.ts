@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { AgentOptions } from '../engine/agents.ts';
+import { SENDER_COMMANDS } from '../engine/commands.ts';
 import type { LaneLimits } from '../engine/lanes.ts';
 import type { MaintenanceRules } from '../engine/maintenance-rules.ts';
 import { PROFILES, type ProfileName } from '../engine/profiles.ts';
@@ -140,6 +141,7 @@ const sessionShape = {
   timeZone: text,
   resetTriggers: texts,
   queue: part({ ...queue, byChannel: z.record(text, part(queue)) }),
+  senderCommands: z.array(z.enum(SENDER_COMMANDS)),
   sendPolicy: part({ default: z.enum(['allow', 'deny']), rules: z.array(sendRule) }),
   threads: part({ fork: z.boolean(), maxTokens: positive }),
 };
@@ -167,6 +169,7 @@ const agent = part({
   contextTokens: positive,
   profile,
   tools: part({ allow: texts, deny: texts }),
+  fileTools: z.boolean(),
   workspace: text,
   sandbox: z.enum(['off', 'session']),
   allowAgents: z.union([texts, z.literal('*')]),

@@ -3,68 +3,146 @@ import { isObject } from '../transcript/json.ts';
 import type { Selection } from '../transcript/select.ts';
 import { estimateEntryTokens } from './estimate-message.ts';
 
+export interface UsageReport {
+  /** Estimated tokens of the whole request, before calibration. */
+  readonly estimated: number;
+  /** Prompt tokens the provider counted, cached ones included. */
+  readonly reported: number;
+}
+
 /**
- * What reported usage has taught about one model: how many of its tokens one estimated token is. A plain object,
- * so that it can be kept in a file and read back.
+ * What reported usage has taught about one model: it counts `overhead + factor * estimated` tokens. A plain object, so
+ * that it can be kept in a file and read back.
  */
 export interface Calibration {
+  /** Tokens of this model per estimated token. */
   readonly factor: number;
+  /** Tokens that every request has beyond the estimate, such as a prompt that a proxy adds. */
+  readonly overhead?: number;
+  /** How many reports there were. */
   readonly samples: number;
+  /** The newest reports; the next calibration is fitted to them. */
+  readonly reports?: readonly UsageReport[];
 }
 
 /** What an estimate is raised by as long as the model's own counts are not known. */
 export const SAFETY_MARGIN = 1.2;
 
 const UNCALIBRATED: Calibration = { factor: 1, samples: 0 };
-/** From so many reports on the margin is no longer needed. */
+/** From so many reports on the margin is no longer needed, except for requests much larger than all of them. */
 const ENOUGH_SAMPLES = 3;
+const KNOWN_RANGE = 4;
+const MAX_REPORTS = 32;
 /** A tokenizer beyond this is not another tokenizer but a wrong report. */
 const MIN_FACTOR = 0.5;
 const MAX_FACTOR = 3;
-/** Below this the framing of a request weighs more than its text. */
 const MIN_TOKENS = 200;
-/** The weight of a new report never falls below this, so a model that changes is learned anew. */
-const MIN_WEIGHT = 0.1;
-/** One report moves the factor by as much as it is this far off, however far off it is. */
-const MAX_STEP: number = Math.log(1.5);
-
-export interface UsageReport {
-  /** Estimated tokens of the whole request, before any factor or margin. */
-  readonly estimated: number;
-  /** Prompt tokens the provider counted, cached ones included. */
-  readonly reported: number;
-}
+const MAX_TOKENS = 1e9;
 
 /** Learns from one report. Nonsense teaches nothing, an outlier little. */
-export function calibrate(
-  before: Calibration | undefined,
-  { estimated, reported }: UsageReport,
-): Calibration {
-  const { factor, samples } = checked(before);
-  if (![estimated, reported].every((tokens) => Number.isFinite(tokens) && tokens >= MIN_TOKENS)) {
-    return { factor, samples };
-  }
-  const off = Math.log(reported / estimated) - Math.log(factor);
-  // The first report has nothing to be compared with, so only the bounds hold it.
-  const step = samples === 0 ? off : Math.max(-MAX_STEP, Math.min(MAX_STEP, off));
-  const moved = factor * Math.exp(step * Math.max(MIN_WEIGHT, 1 / (samples + 1)));
-  return { factor: bounded(moved), samples: samples + 1 };
+export function calibrate(before: Calibration | undefined, report: UsageReport): Calibration {
+  const known = checked(before);
+  const { estimated, reported } = report;
+  if (![estimated, reported].every((tokens) => tokens >= MIN_TOKENS && tokens <= MAX_TOKENS)) return known;
+  const reports = [...(known.reports ?? []), { estimated, reported }].slice(-MAX_REPORTS);
+  return { ...fitLine(reports), samples: known.samples + 1, reports };
 }
 
-/** What an estimate means for this model, with the margin while it is not known well. */
+/** What the estimate of a part of a request means for this model, with the margin while it is not known well. */
 export function calibratedTokens(estimated: number, calibration?: Calibration): number {
-  const { factor, samples } = checked(calibration);
-  return Math.ceil(estimated * factor * (samples < ENOUGH_SAMPLES ? SAFETY_MARGIN : 1));
+  const { factor, samples, reports = [] } = checked(calibration);
+  const largest = Math.max(0, ...reports.map((report) => report.estimated));
+  const isKnown = samples >= ENOUGH_SAMPLES && (largest === 0 || estimated <= largest * KNOWN_RANGE);
+  return Math.ceil(estimated * factor * (isKnown ? 1 : SAFETY_MARGIN));
+}
+
+/** How far a tokenizer usually is from the estimator, as a factor, and how much overhead is usual, in tokens. */
+const FACTOR_SPREAD = 0.3;
+const OVERHEAD_SPREAD = 2000;
+/** More than this factor is hardly a tokenizer: what a report has beyond it is overhead. */
+const LIKELY_MAX_FACTOR = 2;
+/** An estimate is off by so much of itself and so many tokens; what is off by a multiple of it is an outlier. */
+const NOISE_SHARE = 0.05;
+const NOISE_TOKENS = 150;
+const OUTLIER_FROM = 2;
+const ROUNDS = 20;
+
+/**
+ * A line through the reports by least squares, in which outliers count little (Huber weights). Reports of one size
+ * cannot separate overhead from factor, so both are drawn to their usual values: small requests teach mostly the
+ * overhead, large ones mostly the factor. One factor alone would multiply the overhead of small requests onto large
+ * ones.
+ */
+function fitLine(reports: readonly UsageReport[]): { readonly factor: number; readonly overhead: number } {
+  const beyond = reports.map(({ estimated, reported }) => reported - LIKELY_MAX_FACTOR * estimated);
+  const line = fitLineAround(reports, Math.max(0, median(beyond)), OVERHEAD_SPREAD);
+  // A negative overhead would hide text: the line then starts at zero.
+  const { factor, overhead } = line.overhead < 0 ? fitLineAround(reports, 0, 1) : line;
+  const most = Math.min(...reports.map(({ reported }) => reported));
+  return { factor: bounded(factor), overhead: Math.max(0, Math.min(overhead, most)) };
+}
+
+function fitLineAround(
+  reports: readonly UsageReport[],
+  usualOverhead: number,
+  spread: number,
+): { readonly factor: number; readonly overhead: number } {
+  let overhead = usualOverhead;
+  let factor = 1;
+  let weights = reports.map(() => 1);
+  for (let round = 0; round < ROUNDS; round++) {
+    // The normal equations of both unknowns, with the usual values as one more report each.
+    let a = spread ** -2;
+    let b = 0;
+    let c = FACTOR_SPREAD ** -2;
+    let d = usualOverhead * a;
+    let e = c;
+    for (const [i, { estimated, reported }] of reports.entries()) {
+      const weight = (weights[i] ?? 0) / noise(estimated) ** 2;
+      a += weight;
+      b += weight * estimated;
+      c += weight * estimated ** 2;
+      d += weight * reported;
+      e += weight * estimated * reported;
+    }
+    const determinant = a * c - b ** 2;
+    overhead = (c * d - b * e) / determinant;
+    factor = (a * e - b * d) / determinant;
+    weights = reports.map(({ estimated, reported }) => {
+      const off = Math.abs(reported - overhead - factor * estimated) / noise(estimated);
+      return Math.min(1, OUTLIER_FROM / off);
+    });
+  }
+  return { factor, overhead };
+}
+
+function noise(estimated: number): number {
+  return NOISE_TOKENS + NOISE_SHARE * estimated;
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((one, other) => one - other)[Math.floor((values.length - 1) / 2)] ?? 0;
 }
 
 /** A kept calibration may have been edited by hand or written by another version. */
 function checked(kept: Calibration | undefined): Calibration {
   if (kept === undefined || !(kept.factor > 0) || !(kept.samples > 0)) return UNCALIBRATED;
-  return { factor: bounded(kept.factor), samples: Math.floor(kept.samples) };
+  const { overhead = 0, reports = [] } = kept;
+  return {
+    factor: bounded(kept.factor),
+    overhead: overhead > 0 && overhead <= MAX_TOKENS ? overhead : 0,
+    samples: Math.floor(kept.samples),
+    reports: Array.isArray(reports) ? reports : [],
+  };
 }
 
 function bounded(factor: number): number {
   return Math.max(MIN_FACTOR, Math.min(MAX_FACTOR, factor));
+}
+
+/** Tokens that a request of this model has beyond its calibrated parts. */
+export function overheadTokens(calibration?: Calibration): number {
+  return Math.round(checked(calibration).overhead ?? 0);
 }
 
 export interface ReportedUsage {
@@ -125,13 +203,15 @@ export function measureContext(
   const { entries, edits, compaction } = selection;
   const usage = lastUsage(selection);
   let estimated = 0;
+  let overhead = 0;
   if (usage === undefined) {
     estimated = fixedTokens;
+    overhead = overheadTokens(calibration);
     if (compaction !== undefined) estimated += estimateEntryTokens(compaction);
   }
   for (const entry of usage === undefined ? entries : entries.slice(usage.index + 1)) {
     estimated += estimateEntryTokens(entry, edits.get(entry));
   }
   const reported = usage?.tokens ?? 0;
-  return { tokens: reported + calibratedTokens(estimated, calibration), reported };
+  return { tokens: reported + overhead + calibratedTokens(estimated, calibration), reported };
 }

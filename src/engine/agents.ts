@@ -1,5 +1,3 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Model } from '../models/model.ts';
 import type { SessionRecord } from '../store/store.ts';
 import type { ProfileName } from './profiles.ts';
@@ -15,9 +13,17 @@ export interface AgentOptions {
   /** The ways of one of the systems in `PROFILES`; a session's own setting wins. */
   readonly profile?: ProfileName;
   readonly tools?: { readonly allow?: readonly string[]; readonly deny?: readonly string[] };
-  /** The folder its file tools may touch; unset: no file tools. */
+  /**
+   * Whether it has the tools `read_file`, `write_file`, `edit_file` and `list_directory`.
+   * @default true if `workspace` is set, otherwise false
+   */
+  readonly fileTools?: boolean;
+  /**
+   * One folder for the files and memory notes of all conversations of this agent: every sender can read and change what
+   * others wrote there. Unset: each conversation has its own workspace in the home.
+   */
   readonly workspace?: string;
-  /** `session`: each session has a folder of its own in the workspace, so that people cannot read each other's files. */
+  /** `session`: inside `workspace` each session has its own folder, `sessions/<session id>`. */
   readonly sandbox?: 'off' | 'session';
   /** Agents its sessions may give work to, or `*`; its own always. */
   readonly allowAgents?: readonly string[] | '*';
@@ -76,18 +82,19 @@ export interface ToolSources {
   /** The program's own. */
   readonly given: readonly Tool[];
   readonly sessionTools: readonly Tool[];
+  /** Unset: the session has no file tools. */
+  readonly fileToolsFolder: string | undefined;
 }
 
-/** The tools a session may use: those of its agent, by the lists of the agent and of whoever spawned it. */
+/** The tools a session may use: those of its agent, limited by the lists of the agent and, for a subagent, of its parents. */
 export function agentTools(
   agent: AgentOptions,
   record: SessionRecord,
-  { given, sessionTools }: ToolSources,
+  { given, sessionTools, fileToolsFolder }: ToolSources,
 ): Tool[] {
-  const workspace = workspaceOf(agent, record);
   const policy = policyOf(agent, record);
   const all = [
-    ...(workspace === undefined ? [] : createFileTools(workspace)),
+    ...(fileToolsFolder === undefined ? [] : createFileTools(fileToolsFolder)),
     ...(hasSessionTools(agent, sessionTools) ? sessionTools : []),
     ...given,
   ];
@@ -104,25 +111,6 @@ function hasSessionTools(
   if (typeof sessionTools === 'boolean') return sessionTools;
   const isNamed = all.some(({ name }) => tools?.allow?.includes(name));
   return isNamed || sessionTools !== undefined || allowAgents !== undefined || subagents !== undefined;
-}
-
-/** The folder of a session's files and notes. An id is a file name by its grammar. */
-export function workspaceOf(
-  { workspace, sandbox = 'off' }: AgentOptions,
-  { id }: SessionRecord,
-): string | undefined {
-  if (workspace === undefined || sandbox === 'off') return workspace;
-  return join(workspace, 'sessions', id);
-}
-
-/**
- * The system prompt is fixed when a session starts, AGENT.md of its workspace included, so that editing the file does
- * not change what earlier turns were told, nor break a provider's cache.
- */
-export async function systemPromptFor({ systemPrompt = '', workspace }: AgentOptions): Promise<string> {
-  if (workspace === undefined) return systemPrompt;
-  const extra = await readFile(join(workspace, 'AGENT.md'), 'utf8').catch(() => ''); // most have none
-  return [systemPrompt, extra.trim()].filter((part) => part !== '').join('\n\n');
 }
 
 export function storedSystemPrompt({ settings }: SessionRecord): string | undefined {

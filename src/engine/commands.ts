@@ -31,6 +31,10 @@ export type CommandName =
   | 'help'
   | 'quit';
 
+/** With arguments these change what a conversation costs or how it behaves: on a channel only the owner may do that. */
+export type SenderCommand = Extract<CommandName, 'model' | 'queue'>;
+export const SENDER_COMMANDS: readonly SenderCommand[] = ['model', 'queue'];
+
 type CommandGroup = 'conversation' | 'sessions' | 'context' | 'settings' | 'other';
 
 export interface CommandRow {
@@ -96,6 +100,9 @@ const typed = row('session', INTERACTIVE);
 const NO_MESSAGE_LAST =
   'Refused, with the reason, where something else came last: the result of a child or another note (say it in a new message), or a compaction or reset (/undo takes it back first).';
 
+const OWNER_CHANGES =
+  'On a channel every sender can look, but only the owner can change it, unless `session.senderCommands` names the command.';
+
 /** Every command of every surface. Help, docs, completion and parsing come from here and from nowhere else. */
 export const COMMANDS: readonly CommandRow[] = [
   own('conversation', 'new', 'begin a new session; the old one is kept', {
@@ -103,7 +110,7 @@ export const COMMANDS: readonly CommandRow[] = [
     args: '[label]',
     trigger: true,
   }),
-  own('conversation', 'history', 'the last messages, with the ids other commands take', {
+  own('conversation', 'history', 'the last messages, with the positions other commands take', {
     args: '[count]',
     data: true,
   }),
@@ -123,19 +130,24 @@ export const COMMANDS: readonly CommandRow[] = [
     args: '[filter]',
     data: true,
   }),
-  owner('sessions', 'switch', 'go on in another session: an id, label, title or key, or the start of one', {
-    aliases: ['resume'],
-    args: '<session>',
-  }),
-  owner('sessions', 'fork', 'go on in a copy of this session, up to an entry', {
+  owner(
+    'sessions',
+    'switch',
+    'continue in another session: a number of the printed list, an id, name or key, or the start of one',
+    {
+      aliases: ['resume'],
+      args: '<session>',
+    },
+  ),
+  owner('sessions', 'fork', 'continue in a copy of this session, up to a message', {
     aliases: ['branch'],
-    args: '[entry]',
+    args: '[#position]',
   }),
   owner('sessions', 'delete', 'move a session to the trash; asks first', { args: '[session]' }),
   owner('sessions', 'search', 'find a text in all sessions', { args: '<text>', data: true }),
   owner('sessions', 'repair', 'go on with what can be read of a damaged session', { args: '[session]' }),
   row('owner', ['repl'])('sessions', 'export', 'write the session to a file; .md, .html and .json say how', {
-    args: '[file]',
+    args: '[file] [--redact]',
   }),
   own('context', 'context', 'how full the context is, and of what', {
     aliases: ['tokens', 'cost'],
@@ -145,14 +157,15 @@ export const COMMANDS: readonly CommandRow[] = [
     args: '[focus] | --dry-run | undo',
   }),
   own('context', 'pin', 'keep a message word for word in every context; alone: what is pinned', {
-    args: '[entry | last]',
+    args: '[#position | last]',
   }),
-  own('context', 'unpin', 'let go of a pinned message', { args: '<entry | all>' }),
+  own('context', 'unpin', 'let go of a pinned message', { args: '<#position | all>' }),
   own('context', 'explain', 'what the model was sent in a turn, and why', { args: '[turn]', data: true }),
   own('settings', 'rename', 'give this session a label', { args: '<label>' }),
-  own('settings', 'model', 'show or choose who answers', { args: '[name]' }),
+  own('settings', 'model', 'show or choose who answers', { args: '[name]', refused: OWNER_CHANGES }),
   own('settings', 'queue', 'show or choose what happens to messages during a turn', {
     args: '[mode] [debounce:2s] [cap:20] [drop:old]',
+    refused: OWNER_CHANGES,
   }),
   own('settings', 'status', 'this session at a glance', { data: true }),
   own('other', 'help', 'this list, or one command of it', { args: '[command]', data: true }),
@@ -201,6 +214,13 @@ function suggest(name: string, surface: Surface): CommandName | undefined {
     offered.map(([known]) => known),
   );
   return close === undefined ? undefined : findCommand(close)?.name;
+}
+
+/** @returns the answer to a sender who may not use this command with these arguments; undefined if the sender may. */
+export function senderRefusal({ name, args }: Command, allowed: readonly string[]): string | undefined {
+  const isRestricted = SENDER_COMMANDS.some((each) => each === name) && args !== '';
+  if (!isRestricted || allowed.includes(name)) return undefined;
+  return `Only the owner can change this with /${name}. The owner can allow it for every sender: session.senderCommands.`;
 }
 
 /** What a person is told; the text itself is neither sent to a model nor stored. */

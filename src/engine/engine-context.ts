@@ -28,6 +28,8 @@ export interface EngineOptions {
   readonly modelFor: (record: SessionRecord) => Model;
   readonly modelInUse: (record: SessionRecord) => ModelInUse;
   /** Afterwards `modelFor` knows it, if anybody does. Ends early, without an error, when the signal aborts. */
+  /** Throws INVALID_INPUT for a name no session can use. */
+  readonly checkModel: (name: string) => Promise<void>;
   readonly loadModelFor: (record: SessionRecord, signal?: AbortSignal) => Promise<void>;
   readonly toolsFor: (record: SessionRecord) => readonly Tool[];
   readonly systemFor: (record: SessionRecord) => string;

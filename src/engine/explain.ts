@@ -75,8 +75,8 @@ function storedLeaf(
   return asked?.id ?? null;
 }
 
-function rebuild(all: readonly Entry[], { leaf }: CallManifest, frame: RequestFrame): ModelRequest {
-  return makeView(all, frame, { leaf }).request;
+function rebuild(all: readonly Entry[], { leaf, strict }: CallManifest, frame: RequestFrame): ModelRequest {
+  return makeView(all, { ...frame, strict: strict === true }, { leaf }).request;
 }
 
 function prefixReport(
@@ -94,6 +94,7 @@ function prefixReport(
     return { extendsPrevious: false, cacheBreak: 'a compaction' };
   if (previous.edits !== current.edits)
     return { extendsPrevious: false, cacheBreak: 'shortened tool results' };
+  if (previous.strict !== current.strict) return { extendsPrevious: false, cacheBreak: 'a stricter request' };
   if (previous.model !== current.model) return { extendsPrevious: false, cacheBreak: 'another model' };
   return { extendsPrevious: false, cacheBreak: 'another branch' };
 }

@@ -37,5 +37,7 @@ async function begin(
   const leaf = (at === undefined ? pathEntries(all) : pathEntries(all, at)).at(-1)?.id ?? null;
   const mark: ForkMark = { from, leaf, state: 'copying' };
   const key = `agent:${agentId}:session:${id}`;
-  return store.create({ id, key, parentId: from, settings: { ...settings, forkedFrom: { ...mark } } });
+  // A label names one session: with a copy of it a ref would fit both.
+  const { label: _, ...others } = settings;
+  return store.create({ id, key, parentId: from, settings: { ...others, forkedFrom: { ...mark } } });
 }

@@ -201,7 +201,7 @@ export class ContextGuard {
 
 /** How a compaction of this view is to be measured out. All but `maxTokens` and the window is in estimated tokens. */
 export function compactionLimits(
-  { split, tokens, estimated }: ContextView,
+  { estimates, tokens, estimated }: ContextView,
   window: number,
   { maxOutputTokens, profile }: RequestFrame,
   maxTokens?: number,
@@ -211,7 +211,10 @@ export function compactionLimits(
   const room = Math.floor(Math.min(budget, maxTokens ?? budget) * Math.min(1, scale));
   const most = profile.summaryTokens ?? Number.POSITIVE_INFINITY;
   const maxSummaryTokens = Math.max(64, Math.floor(Math.min(summaryTokens, room / 5, most)));
-  const maxKeptTokens = Math.max(0, room - split.system - split.tools - Math.ceil(maxSummaryTokens * 1.5));
+  const maxKeptTokens = Math.max(
+    0,
+    room - estimates.system - estimates.tools - Math.ceil(maxSummaryTokens * 1.5),
+  );
   return {
     enabled: profile.persist !== 'memory',
     cut: profile.cut ?? { kind: 'keep-tokens', tokens: Math.min(keepTokens, maxKeptTokens) },

@@ -2,9 +2,9 @@ import type { InboxItem, Store } from '../store/store.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
 import type { DoneEvent, ErrorEvent } from './events.ts';
 
-/** It waits or runs: how it ends is still to come. */
+/** Queued, running, or held since its store was restored: how it ends is still to come. */
 export function isOpen({ state }: { readonly state: string }): boolean {
-  return state === 'accepted' || state === 'running';
+  return state === 'accepted' || state === 'running' || state === 'held';
 }
 
 /** The row that says how it ends: that of the message it was answered with, where it joined another. */

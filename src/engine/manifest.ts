@@ -20,12 +20,14 @@ export interface CallManifest {
   readonly model: string;
   readonly usage?: Usage;
   readonly latencyMs: number;
+  /** The provider had refused the request, and this is the stricter one that was sent instead. */
+  readonly strict?: boolean;
 }
 
 export function manifestOf(
   view: ContextView,
   { message, usage }: FinishEvent,
-  latencyMs: number,
+  { latencyMs, strict }: { readonly latencyMs: number; readonly strict: boolean },
 ): CallManifest {
   const { selection, request, tokens, split, leaf } = view;
   return {
@@ -41,5 +43,6 @@ export function manifestOf(
     model: message.model ?? '',
     ...(usage !== undefined && { usage }),
     latencyMs: Math.round(latencyMs),
+    ...(strict && { strict }),
   };
 }

@@ -1,11 +1,12 @@
 import { RepriseError } from '../errors.ts';
+import { isOwnChannel } from '../keys/resolve.ts';
 import { agentOfKey } from '../keys/session-key.ts';
 import type { Inbound, InboxReceipt, Reset, SessionRecord } from '../store/store.ts';
 import type { JsonObject } from '../transcript/json.ts';
-import { type Agents, agentOptions, systemPromptFor } from './agents.ts';
+import type { Agents } from './agents.ts';
 import { inboundLine, replyLine } from './channel-log.ts';
 import { checkInboundMessage, inboundKey } from './check-inbound.ts';
-import { type Command, parseCommand, type UnknownCommand } from './commands.ts';
+import { type Command, parseCommand, senderRefusal, type UnknownCommand } from './commands.ts';
 import type { EngineContext } from './engine-context.ts';
 import { parseResetTrigger, resetReason } from './freshness.ts';
 import { bodyOf, type InboundMessage, isShared, originOf, withTicket } from './inbound.ts';
@@ -19,6 +20,7 @@ import { withNewId } from './session-ids.ts';
 import { queueFor, type SessionOptions } from './session-options.ts';
 import { FORGOTTEN_ON_RESET, groupActivationOf } from './session-settings.ts';
 import { NO_USAGE } from './totals.ts';
+import type { Workspaces } from './workspaces.ts';
 
 /** What a channel learns at once: the message is durable, or was a command and this is its answer. */
 export interface Received {
@@ -40,6 +42,7 @@ export interface ReceiveOptions {
 export interface ReceiverOptions {
   readonly context: EngineContext;
   readonly agents: Agents;
+  readonly workspaces: Workspaces;
   readonly session: SessionOptions;
   /** Runs the session here, where this process runs any. */
   readonly wake: (sessionId: string) => void;
@@ -99,10 +102,10 @@ export class Receiver {
     sessionKey: string,
     { label, idempotencyKey }: Keyed & { readonly label?: string | undefined } = {},
   ): Promise<SessionRecord> {
-    const { context, agents } = this.#options;
+    const { context, workspaces } = this.#options;
     const { inbox } = context.store;
     const agentId = agentOfKey(sessionKey);
-    const systemPrompt = await systemPromptFor(agentOptions(agents, agentId));
+    const systemPrompt = await workspaces.systemPromptFor(agentId);
     const settings = { ...(systemPrompt !== '' && { systemPrompt }), ...(label !== undefined && { label }) };
     const body = { command: 'new' };
     const keyed = idempotencyKey === undefined ? {} : { idempotencyKey: requestKey(idempotencyKey) };
@@ -132,7 +135,7 @@ export class Receiver {
     reset?: Reset,
   ): Promise<Pick<Inbound, 'create'>> {
     if (record !== undefined && reset === undefined) return {};
-    const systemPrompt = await systemPromptFor(agentOptions(this.#options.agents, agentId));
+    const systemPrompt = await this.#options.workspaces.systemPromptFor(agentId);
     const settings = { ...(systemPrompt !== '' && { systemPrompt }), ...placeSettings(message) };
     return { create: { settings, ...(newId !== undefined && { id: newId }) } };
   }
@@ -231,9 +234,10 @@ export class Receiver {
     const { inboxId, sessionId } = receipt;
     // Done with the row itself, in one transaction.
     const isReset = draft.reset !== undefined;
+    const refusal = isReset ? undefined : refusalOf(command, message, route);
     const { name, text } = isReset
       ? { name: 'new', text: NEW_SESSION }
-      : await runCommand(command, sessionId);
+      : (refusal ?? (await runCommand(command, sessionId)));
     const end = { turnId: '', text, usage: NO_USAGE, tokenEstimate: 0 };
     await store.inbox.settle(inboxId, 'done', { ...end, command: name });
     const line = replyLine(await store.inbox.get(inboxId), text);
@@ -287,6 +291,16 @@ export class Receiver {
     if (changed.length === 0) return;
     await this.#options.context.store.patch(sessionId, Object.fromEntries(changed));
   }
+}
+
+function refusalOf(
+  command: Command | UnknownCommand,
+  { channel }: InboundMessage,
+  { options }: Route,
+): { readonly name: string; readonly text: string } | undefined {
+  if ('unknown' in command || isOwnChannel(channel, options)) return undefined;
+  const text = senderRefusal(command, options.senderCommands ?? []);
+  return text === undefined ? undefined : { name: command.name, text };
 }
 
 function received({ inboxId, sessionId, sessionKey, fresh }: InboxReceipt): Received {

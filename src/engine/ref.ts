@@ -1,5 +1,6 @@
 import { RepriseError } from '../errors.ts';
 import { isSessionId } from '../keys/ids.ts';
+import { CursorChain } from '../store/cursor-chain.ts';
 import { noneIfGone } from '../store/nobody.ts';
 import type { SessionPage, SessionRecord, Store } from '../store/store.ts';
 
@@ -9,19 +10,19 @@ const SHOWN = 8;
 type Sessions = Pick<Store, 'list' | 'get' | 'active'>;
 
 export interface RefOptions {
-  /** `open`: what is in the trash is not found. `deleted`: only what is there, numbered as the trash is listed. */
+  /** `open`: sessions in the trash are not found. `deleted`: only those are. */
   readonly status?: 'open' | 'deleted' | 'any';
 }
 
-/** Archived sessions are out of the way: lists leave them out and their numbers pass over them. */
+/** Lists leave archived sessions out, and so do `@last` and `@-2`. */
 export function isListed({ settings }: Pick<SessionRecord, 'settings'>): boolean {
   return settings['archived'] !== true;
 }
 
 /**
- * A ref names a session everywhere: its id, session key, label or title, or a unique start of one of them, `@last`,
- * `@-2` (the one before the last), or its number in the list. What fits several is refused, with the candidates; what
- * is in the trash counts only where nothing else fits.
+ * A ref names a session everywhere: its id, session key, label or title, or a unique start of one of them, `@last` or
+ * `@-2` (the one before the last). A ref that fits several is refused with the candidates. Sessions in the trash count
+ * only where nothing else fits. A list number is no ref, because the order of a list changes with every message (I-49).
  */
 export async function resolveRef(
   store: Sessions,
@@ -31,15 +32,16 @@ export async function resolveRef(
   const nth = nthOf(ref);
   if (nth !== undefined) return byNumber(store, ref, nth, status === 'deleted' ? 'deleted' : 'open');
   const exact = (await byId(store, ref)) ?? (await byKey(store, ref));
+  const isNumber = isListNumber(ref);
   if (exact !== undefined && (status === 'any' || exact.status === status)) return exact;
   const wanted = ref.toLowerCase();
   const names = ({ label, title }: SessionRecord): string[] => [label ?? '', title];
-  // Whoever writes a whole name means it, even where longer ones begin with it.
+  // A whole name wins over longer ones that start with it. A list number must not hit a name or id that starts with it.
   const steps: ((record: SessionRecord) => boolean)[] = [
-    ({ id }) => id.startsWith(ref),
+    ({ id }) => !isNumber && id.startsWith(ref),
     ({ sessionKey }) => sessionKey === ref,
     (record) => names(record).some((name) => name.toLowerCase() === wanted),
-    (record) => names(record).some((name) => name.toLowerCase().startsWith(wanted)),
+    (record) => !isNumber && names(record).some((name) => name.toLowerCase().startsWith(wanted)),
     ({ sessionKey }) => ref.includes(':') && sessionKey.startsWith(ref),
   ];
   // A start is unique among all or not at all, so all are looked at, a page at a time.
@@ -48,12 +50,12 @@ export async function resolveRef(
     for await (const record of each(store, status))
       for (const [i, step] of steps.entries()) if (step(record)) fits[i]?.push(record);
   const candidates = fits.find(({ length }) => length > 0);
-  if (candidates === undefined) throw notFound(ref, status);
+  if (candidates === undefined) throw isNumber ? notARef(ref) : notFound(ref, status);
   const open = candidates.filter((record) => record.status === 'open');
   return only(ref, open.length > 0 ? open : candidates);
 }
 
-/** As the list of open sessions, or that of the trash, counts them. */
+/** Counted from the newest, 0. */
 async function byNumber(
   store: Sessions,
   ref: string,
@@ -73,6 +75,7 @@ async function* each(
   store: Sessions,
   status: NonNullable<RefOptions['status']>,
 ): AsyncGenerator<SessionRecord> {
+  const cursors = new CursorChain();
   for (let cursor: string | null | undefined; cursor !== null; ) {
     const page: SessionPage = await store.list({
       limit: PAGE,
@@ -80,7 +83,7 @@ async function* each(
       ...(cursor !== undefined && { cursor }),
     });
     yield* page.sessions;
-    cursor = page.cursor;
+    cursor = cursors.next(page.cursor);
   }
 }
 
@@ -102,9 +105,28 @@ async function byKey(store: Pick<Store, 'active'>, ref: string): Promise<Session
 function nthOf(ref: string): number | undefined {
   if (ref === '@last') return 0;
   const [, back] = /^@-([1-9]\d*)$/.exec(ref) ?? [];
-  if (back !== undefined) return Number(back) - 1;
-  // A short number is a place in the list; ids made of digits only are longer.
-  return /^[1-9]\d{0,3}$/.test(ref) ? Number(ref) - 1 : undefined;
+  return back === undefined ? undefined : Number(back) - 1;
+}
+
+/** Whether it is the number of a line in a printed list; ids made of digits only are longer. */
+export function isListNumber(ref: string): boolean {
+  return /^[1-9]\d{0,3}$/.test(ref);
+}
+
+/** The session at a number of the list that was printed last. */
+export function listedSession(listed: readonly string[] | undefined, ref: string): string {
+  const id = listed?.[Number(ref) - 1];
+  if (id !== undefined) return id;
+  const has = listed === undefined ? 'no list was printed here yet' : `the last list has ${listed.length}`;
+  throw new RepriseError('SESSION_NOT_FOUND', `no session ${ref}: ${has}`, {
+    details: { ref, next: '/sessions prints a list with numbers. A name or an id works too.' },
+  });
+}
+
+function notARef(ref: string): RepriseError {
+  return new RepriseError('INVALID_INPUT', `"${ref}" is no session: list numbers work only in the chat`, {
+    details: { ref, next: 'Name it by id or name ("reprise ls" prints both), or by @last or @-2.' },
+  });
 }
 
 function only(ref: string, candidates: readonly SessionRecord[]): SessionRecord {

@@ -11,6 +11,11 @@ export interface Repaired {
   readonly damagedAt: number | null;
 }
 
+/** A session that is not damaged is never repaired: the copy would take its key away from it. */
+export async function isDamaged(store: Store, { id, corruptAt }: SessionRecord): Promise<boolean> {
+  return corruptAt !== undefined || (await store.verify(id)).status === 'corrupt';
+}
+
 /**
  * Everything that still verifies goes on in a new session; the damaged one stays as it is. With an id of the caller's a
  * second try finds the first.

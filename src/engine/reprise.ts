@@ -19,10 +19,8 @@ import {
   agentOptions,
   agentTools,
   storedSystemPrompt,
-  systemPromptFor,
-  workspaceOf,
 } from './agents.ts';
-import { checkAgents } from './check-agents.ts';
+import { checkOptions } from './check-options.ts';
 import { type Clock, clockFrom } from './clock.ts';
 import { type Command, type UnknownCommand, unknownCommandText } from './commands.ts';
 import { type ConvlogView, convlogView } from './convlog.ts';
@@ -34,6 +32,7 @@ import { answeredBy, endOf, isOpen } from './item-end.ts';
 import type { Keyed } from './keyed-request.ts';
 import { type LaneLimits, Lanes } from './lanes.ts';
 import { type CompactionTrigger, type ProfileFor, type ProfileName, profileResolver } from './profiles.ts';
+import { type PurgeReport, type PurgeSessionOptions, purgeSession } from './purge-session.ts';
 import { type Received, type ReceiveOptions, Receiver } from './receive.ts';
 import { runCommand } from './run-command.ts';
 import { type MaintenanceOptions, type MaintenanceReport, runMaintenance } from './run-maintenance.ts';
@@ -41,7 +40,7 @@ import { Runners } from './runners.ts';
 import { Session } from './session.ts';
 import { withNewId } from './session-ids.ts';
 import { SessionModels } from './session-models.ts';
-import { checkSessionOptions, queueFor, type SessionOptions, sessionOptionsOf } from './session-options.ts';
+import { queueFor, type SessionOptions, sessionOptionsOf } from './session-options.ts';
 import type { SpawnRequest, SpawnResult } from './spawn-request.ts';
 import { type SubagentRun, Subagents } from './subagents.ts';
 import { policyOf } from './tool-policy.ts';
@@ -50,6 +49,7 @@ import type { Tool } from './tools/tool.ts';
 import { awaitEnd, startTurn, type TurnStream } from './turn-stream.ts';
 import { UsageBook, type UsageQuery } from './usage-book.ts';
 import type { UsageOverview } from './usage-sums.ts';
+import { Workspaces } from './workspaces.ts';
 
 export interface RepriseOptions {
   readonly store: Store;
@@ -58,9 +58,13 @@ export interface RepriseOptions {
   readonly modelByName?: (name: string) => Model | undefined;
   /** Called before anything that wants a model `modelByName` does not have, so that it has it then. Where it fails, another answers. */
   readonly loadModel?: (name: string) => Promise<unknown>;
+  /** A model for this run that wins over what a session has stored and over its agent's. */
+  readonly modelOverride?: (record: SessionRecord) => Model | undefined;
   /** A cap on the window. */
   readonly contextTokens?: number;
   readonly agents?: Agents;
+  /** Has AGENT.md and the workspaces of each agent in `agents/<agent>/`. */
+  readonly home?: string;
   readonly tools?: readonly Tool[];
   /** The ways of another system, see `PROFILES`; an agent's and a session's own choice win. */
   readonly profile?: ProfileName;
@@ -72,7 +76,7 @@ export interface RepriseOptions {
     /** Share of the budget from which on a summary is prepared beside the conversation; false: only when it must be. */
     readonly background?: number | false;
     readonly summaryTimeoutMs?: number;
-    /** Before a history is compacted the model may note in MEMORY.md of the workspace what will matter later. */
+    /** Before a compaction the model writes what will matter later to MEMORY.md in the workspace of the conversation. */
     readonly memoryFlush?: boolean;
   };
   /** How conversations are found, begun and queued. */
@@ -113,6 +117,7 @@ export class Reprise implements AsyncDisposable {
   readonly #receiver: Receiver;
   readonly #subagents: Subagents;
   readonly #models: SessionModels;
+  readonly #workspaces: Workspaces;
   #maintainedAt = 0;
   #usage: UsageBook | undefined;
 
@@ -120,33 +125,36 @@ export class Reprise implements AsyncDisposable {
     this.#options = options;
     const { store, agents = {}, tools = [], compaction = {}, session = {}, maxSteps = MAX_STEPS } = options;
     const { background = BACKGROUND_AT, summaryTimeoutMs = SUMMARY_TIMEOUT_MS } = compaction;
-    checkSessionOptions(session);
-    checkAgents(agents);
+    checkOptions(options);
+    const workspaces = new Workspaces(options.home, agents);
+    this.#workspaces = workspaces;
     const optionsOf = (agentId: string): SessionOptions => sessionOptionsOf(session, agents, agentId);
     this.#profileFor = profileResolver({ ...options, ...compaction });
     assertPersists(this.#profileFor, store);
     const clock = clockFrom(options.clock);
-    const { model, modelByName, loadModel } = options;
-    const models = new SessionModels({ model, agents, modelByName, loadModel, clock });
+    const { model, modelByName, loadModel, modelOverride } = options;
+    const models = new SessionModels({ model, agents, modelByName, loadModel, modelOverride, clock });
     this.#models = models;
     this.#context = new EngineContext({
       store,
       hub: new Hub(),
       modelFor: (record) => models.of(record),
       modelInUse: (record) => models.inUse(record),
+      checkModel: (name) => models.check(name),
       loadModelFor: (record, signal) => models.loadFor(record, signal),
       toolsFor: (record) =>
-        agentTools(agentOptions(agents, record.agentId), record, { given: tools, sessionTools }),
+        agentTools(agentOptions(agents, record.agentId), record, {
+          given: tools,
+          sessionTools,
+          fileToolsFolder: workspaces.fileToolsFolder(record),
+        }),
       systemFor: (record) =>
         storedSystemPrompt(record) ?? agentOptions(agents, record.agentId).systemPrompt ?? '',
       contextTokensFor: ({ agentId }) => [options.contextTokens, agentOptions(agents, agentId).contextTokens],
       profileFor: this.#profileFor,
       maxSteps,
       summaryTimeoutMs,
-      memoryFor: (record) =>
-        compaction.memoryFlush === true
-          ? workspaceOf(agentOptions(agents, record.agentId), record)
-          : undefined,
+      memoryFor: (record) => (compaction.memoryFlush === true ? workspaces.folderOf(record) : undefined),
       queueFor: (record) => queueFor(optionsOf(record.agentId), record),
       threadsFor: (record) => optionsOf(record.agentId).threads,
       clock,
@@ -169,6 +177,7 @@ export class Reprise implements AsyncDisposable {
     this.#subagents = new Subagents({
       context: this.#context,
       agents,
+      workspaces,
       findModel: (name, signal) => models.find(name, signal),
       run,
       tellParent: (sessionId) => (this.#runners.has(sessionId) ? run(sessionId) : wake(sessionId)),
@@ -183,6 +192,7 @@ export class Reprise implements AsyncDisposable {
     this.#receiver = new Receiver({
       context: this.#context,
       agents,
+      workspaces,
       session,
       wake,
       runCommand: async (command, sessionId) => this.#runCommand(command, sessionId),
@@ -288,6 +298,19 @@ export class Reprise implements AsyncDisposable {
     return { status, sessionId, error: { code: end.code, message: end.message }, ...merged };
   }
 
+  /**
+   * Removes the text of a session in the trash for good: from the store, from channel logs and from what was typed at a
+   * prompt. The report names the copies of it in other sessions and in notes; `withCopies` removes these too.
+   */
+  async purge(
+    id: string,
+    options: Omit<PurgeSessionOptions, 'home' | 'workspaces'> = {},
+  ): Promise<PurgeReport> {
+    const { home, agents = {} } = this.#options;
+    const workspaces = Object.values(agents).flatMap((agent) => agent?.workspace ?? []);
+    return purgeSession(this.store, id, { ...options, home, workspaces });
+  }
+
   /** Lets go what the rules say may go, or only says what would: nothing goes without rules. */
   async maintain(options: Omit<MaintenanceOptions, 'now'> = {}): Promise<MaintenanceReport> {
     const { clock } = this.#context.options;
@@ -326,6 +349,15 @@ export class Reprise implements AsyncDisposable {
     await this.#runners.idle();
   }
 
+  /**
+   * Accepts nothing and starts no turn from now on: queued messages stay queued for the next process. Turns that run
+   * continue. For a program that stops a turn in order to exit, and must not start the next one by that.
+   */
+  holdQueue(): void {
+    this.#context.closing.abort();
+    this.#runners.holdQueue();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     const { closing, closed } = this.#context;
     closing.abort();
@@ -340,8 +372,7 @@ export class Reprise implements AsyncDisposable {
     const active = await this.store.active(key);
     if (active !== undefined) return active;
     const agentId = agentOfKey(key);
-    const { agents = {} } = this.#options;
-    const systemPrompt = await systemPromptFor(agentOptions(agents, agentId));
+    const systemPrompt = await this.#workspaces.systemPromptFor(agentId);
     const settings = systemPrompt === '' ? {} : { settings: { systemPrompt } };
     const { sessionId } = this.#profileFor({ agentId, settings: {} });
     return withNewId(

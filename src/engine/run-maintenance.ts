@@ -13,6 +13,9 @@ export interface MaintenanceOptions {
   readonly signal?: AbortSignal;
 }
 
+/** One rewrite of the database removes the text of all that are purged together. */
+const PURGED_AT_ONCE = 32;
+
 export interface MaintenanceReport {
   readonly plan: MaintenancePlan;
   readonly deleted: number;
@@ -40,8 +43,7 @@ export async function runMaintenance(
     count: 'deleted' | 'purged' | 'archived',
     work: (item: MaintenanceItem, record: SessionRecord) => Promise<unknown>,
   ): Promise<void> => {
-    for (const item of items) {
-      if (signal?.aborted === true) return;
+    const one = async (item: MaintenanceItem): Promise<void> => {
       try {
         const record = await asPlanned(store, item, count === 'purged' ? 'deleted' : 'open');
         if (record !== undefined) await work(item, record);
@@ -50,12 +52,18 @@ export async function runMaintenance(
         if (!(error instanceof RepriseError)) throw error;
         failed.push({ sessionId: item.sessionId, code: error.code });
       }
+    };
+    const atOnce = count === 'purged' ? PURGED_AT_ONCE : 1;
+    for (let i = 0; i < items.length; i += atOnce) {
+      if (signal?.aborted === true) return;
+      await Promise.all(items.slice(i, i + atOnce).map(one));
     }
   };
   if (!dryRun) {
     await each(plan.purge, 'purged', async ({ reason, bytes }, record) => {
       await writeAudit(store, 'purge', record, { reason, bytes });
-      await store.purge(record.id);
+      // Retention applies to sessions only: the messages in the channel log stay (I-34).
+      await store.purge(record.id, { keepChannelLog: true });
     });
     await each(plan.delete, 'deleted', async ({ reason, bytes }, record) => {
       await writeAudit(store, 'delete', record, { reason, bytes });

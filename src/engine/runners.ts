@@ -88,7 +88,12 @@ export class Runners {
       for (const runner of busy) await runner.idle();
   }
 
-  /** Lets what runs come to its end. */
+  /** Starts no further turn; those that run may end. */
+  holdQueue(): void {
+    for (const runner of this.#runners.values()) runner.hold();
+  }
+
+  /** Waits for running turns and, unless the queue is held, for messages that this process has queued after them. */
   async close(): Promise<void> {
     if (this.#sweep !== undefined) this.#options.context.options.clock.clearTimeout(this.#sweep);
     for (const runner of this.#runners.values()) runner.close();

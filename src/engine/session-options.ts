@@ -1,6 +1,8 @@
 import type { RoutingRules } from '../keys/resolve.ts';
 import type { SessionRecord } from '../store/store.ts';
 import { type Agents, agentOptions } from './agents.ts';
+import { checkOneOf } from './check-config.ts';
+import { SENDER_COMMANDS, type SenderCommand } from './commands.ts';
 import { checkResetRules, type ResetRules } from './freshness.ts';
 import { type MaintenanceRules, parseMaintenanceRules } from './maintenance-rules.ts';
 import { checkSendPolicy, type SendPolicy } from './send-policy.ts';
@@ -17,6 +19,8 @@ export interface SessionOptions extends RoutingRules, ResetRules {
     readonly byChannel?: Readonly<Record<string, Partial<QueueSettings>>>;
   };
   readonly sendPolicy?: SendPolicy;
+  /** Commands of the owner that every sender on a channel may use too, see `SENDER_COMMANDS`. */
+  readonly senderCommands?: readonly SenderCommand[];
   /** What may go by itself; unset: nothing. Looked at once an hour by engines that run sessions. */
   readonly maintenance?: MaintenanceRules;
   /** Whether the first message of a thread brings along what was said where it hangs. */
@@ -28,6 +32,8 @@ const DEFAULT_QUEUE: QueueSettings = { mode: 'steer', debounceMs: 500, cap: 20, 
 export function checkSessionOptions(options: SessionOptions): void {
   checkResetRules(options);
   if (options.sendPolicy !== undefined) checkSendPolicy(options.sendPolicy);
+  for (const [i, name] of (options.senderCommands ?? []).entries())
+    checkOneOf(`senderCommands.${i}`, name, SENDER_COMMANDS);
   if (options.maintenance !== undefined) parseMaintenanceRules(options.maintenance);
 }
 

@@ -39,6 +39,7 @@ export class SessionRunner {
   #draining: Promise<void> | undefined;
   #isAwake = false;
   #isClosed = false;
+  #isHeld = false;
   /** Set while messages wait for more from the same sender. */
   #debounce: { readonly over: Promise<void>; readonly cancel: () => void } | undefined;
 
@@ -96,7 +97,13 @@ export class SessionRunner {
     else if (this.lane.isHeld || this.#room.hasMessage) await this.wake();
   }
 
-  /** Messages that wait for more of their kind stay in the inbox; whoever is open next runs them. */
+  /** Starts no further turn. Queued messages stay in the inbox for the process that opens the store next. */
+  hold(): void {
+    this.#isHeld = true;
+    this.close();
+  }
+
+  /** Runs what is queued now, and waits for nothing: neither for more from the same sender nor for a full disk. */
   close(): void {
     this.#isClosed = true;
     this.#debounce?.cancel();
@@ -178,7 +185,7 @@ export class SessionRunner {
   async #drainAll(): Promise<void> {
     try {
       // Whoever calls while the last look at the inbox is under way is heard by another look.
-      while (this.#isAwake) {
+      while (this.#isAwake && !this.#isHeld) {
         this.#isAwake = false;
         await this.#runNext();
       }
@@ -213,6 +220,7 @@ export class SessionRunner {
 
   /** By the rows as they are now that the session is ours: somebody may have run some of them meanwhile. */
   async #take(lease: Lease, slot: Slot): Promise<void> {
+    if (this.#isHeld) return;
     const { store, options } = this.#context;
     const { epoch } = lease;
     const rows = await store.inbox.pending(this.sessionId);

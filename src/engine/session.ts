@@ -17,6 +17,7 @@ import { hydrateBlobs } from '../transcript/blobs.ts';
 import type { Entry } from '../transcript/entry.ts';
 import type { JsonObject } from '../transcript/json.ts';
 import { pathEntries } from '../transcript/tree.ts';
+import { checkOneOf } from './check-config.ts';
 import {
   type CompactionPreview,
   commitCompaction,
@@ -33,18 +34,19 @@ import { compactionLimits } from './guard.ts';
 import { bodyOf, type UserInput, withTicket } from './inbound.ts';
 import { earlierKey, findRequested, type Keyed, requestKey } from './keyed-request.ts';
 import { newestContext } from './newest-context.ts';
+import type { QueueMode } from './queue.ts';
 import { readHistory } from './read-history.ts';
 import { type SayAgainOptions, sayAgain } from './say-again.ts';
 import type { ModelInUse } from './session-models.ts';
 import { SessionPins } from './session-pins.ts';
 import type { SessionFrame, SessionRunner } from './session-runner.ts';
-import type { QueueSettings } from './session-settings.ts';
+import { QUEUE_MODES, type QueueSettings } from './session-settings.ts';
 import { parseSettingsPatch } from './settings-patch.ts';
 import { standingOf } from './standing.ts';
 import { type StopOptions, type StopResult, stopSession } from './stop-session.ts';
 import { type StepRequest, takeStep, type UndoResult } from './take-step.ts';
 import { type SessionTotals, totalsOf } from './totals.ts';
-import { type ContextView, makeView, type TokenSplit, viewContext } from './turn-context.ts';
+import { type ContextView, fitSplit, makeView, type TokenSplit, viewContext } from './turn-context.ts';
 import { startTurn, type TurnStream } from './turn-stream.ts';
 import { type BranchPlace, branchStep, type EntryStep, redoStep, undoStep } from './undo.ts';
 
@@ -54,6 +56,12 @@ export interface SendOptions {
   readonly source?: string;
   /** Stops the turn: what arrived stays. A message whose turn had not begun is cancelled. */
   readonly signal?: AbortSignal;
+  /**
+   * What happens if a turn is running. Unset: `followup`, so that every call has its own turn and answer, and no
+   * queue limit drops it. `session`: the queue mode of the session, as on channels and in the chat; with it, and with
+   * `steer`, `collect` or `interrupt`, several messages may share one answer.
+   */
+  readonly queueMode?: QueueMode | 'session';
 }
 
 export interface SendAgainOptions extends SayAgainOptions {
@@ -61,7 +69,7 @@ export interface SendAgainOptions extends SayAgainOptions {
 }
 
 export interface ContextReport {
-  /** As the session's profile counts them. */
+  /** As the session's profile counts them. The parts of `split` add up to it. */
   readonly tokens: number;
   readonly window: ContextWindowGuard;
   readonly budget: number;
@@ -96,19 +104,26 @@ export class Session {
     this.#pins = new SessionPins({ store: context.store, sessionId: id, budget });
   }
 
-  /** Accepted durably, then run in order. Throws only before it is accepted; a turn that fails ends in `error`. */
+  /**
+   * Accepted durably, then run in order: `result` is the answer to this very message. Throws only before it is accepted;
+   * a turn that fails ends in `error`.
+   */
   send(
     input: string | UserInput,
-    { idempotencyKey, source = 'library', signal }: SendOptions = {},
+    { idempotencyKey, source = 'library', signal, queueMode = 'followup' }: SendOptions = {},
   ): TurnStream {
     const { store, options } = this.#context;
     return this.#start(signal, async () => {
       const said = bodyOf(input);
-      const { mode, cap, drop } = options.queueFor(await this.record());
+      if (queueMode !== 'session') checkOneOf('queueMode', queueMode, QUEUE_MODES);
+      // A program waits for each of its answers, so no limit of the queue drops its messages.
+      const own = queueMode === 'followup' ? undefined : options.queueFor(await this.record());
+      const mode = queueMode === 'session' ? (own?.mode ?? 'followup') : queueMode;
       // Nobody waits for a second sentence of whoever is at the keyboard.
       const body = withTicket(said, { mode, debounceMs: 0, at: options.clock.now().getTime() });
       const keyed = idempotencyKey === undefined ? {} : { idempotencyKey, digest: JSON.stringify(said) };
-      const inbound = { sessionKey: this.key, sessionId: this.id, source, body, queue: { cap, drop } };
+      const limits = own === undefined ? {} : { queue: { cap: own.cap, drop: own.drop } };
+      const inbound = { sessionKey: this.key, sessionId: this.id, source, body, ...limits };
       return store.inbox.receive({ ...inbound, ...keyed });
     });
   }
@@ -121,6 +136,15 @@ export class Session {
       const queue = options.queueFor(record);
       const { lane } = this.#runner;
       return sayAgain({ store, lane, record, queue, now: options.clock.now() }, again);
+    });
+  }
+
+  /** The events of a message that was accepted before, from now on. Runs it here unless another process does. */
+  resume(inboxId: string, { signal }: Pick<SendOptions, 'signal'> = {}): TurnStream {
+    const { inbox } = this.#context.store;
+    return this.#start(signal, async () => {
+      const { sessionId, sessionKey } = await inbox.get(inboxId);
+      return { inboxId, sessionId, sessionKey, fresh: false, held: false, dropped: [] };
     });
   }
 
@@ -155,8 +179,10 @@ export class Session {
 
   /** Settings by their names, null takes one back; `title` names the conversation for good. */
   async patch({ title, ...settings }: JsonObject, options: ChangeOptions = {}): Promise<SessionRecord> {
-    const { store } = this.#context;
+    const { store, options: engine } = this.#context;
     const parsed = parseSettingsPatch(settings);
+    const { model } = parsed;
+    if (typeof model === 'string') await engine.checkModel(model);
     if (title !== undefined && (typeof title !== 'string' || title.trim() === ''))
       throw new RepriseError('INVALID_INPUT', 'title is a text', { details: { field: 'title' } });
     if (title === undefined && Object.keys(parsed).length === 0) return this.record();
@@ -184,7 +210,9 @@ export class Session {
     const window = this.#context.window(frame.model, record);
     const { view, isPart } = await newestContext(this.#context.store, record, frame, window.tokens);
     const { budget, reserve } = contextBudget(window.tokens, frame.maxOutputTokens);
-    const { counted: tokens, split } = view;
+    const { counted: tokens } = view;
+    const overhead = tokens === view.tokens ? (view.split.overhead ?? 0) : 0;
+    const split = fitSplit(view.split, { total: tokens, overhead });
     const messages = view.request.messages.length;
     return { tokens, window, budget, reserve, split, messages, ...(isPart && { isPart }) };
   }

@@ -45,11 +45,18 @@ const oneOf = (...names: readonly string[]): Kind => ({
   allowed: `one of ${names.join(', ')}`,
   accepts: (value) => typeof value === 'string' && names.includes(value),
 });
+/** Names such as `openai:org/model:tag`. A name may become part of an address, so it must not look like a path out of it. */
+const MODEL_NAME = /^[\p{L}\p{N}@][\p{L}\p{N} ._:/@+-]{0,255}$/u;
+const MODEL: Kind = {
+  allowed: 'the name of a model',
+  accepts: (value) =>
+    typeof value === 'string' && MODEL_NAME.test(value) && !/(?:^|[:/])\.\.?(?:\/|$)/.test(value),
+};
 /** Known, so that it can be carried; set by the engine alone. */
 const PROTECTED = 'protected';
 
 const FIELDS: Readonly<Record<keyof SessionSettings, Kind | typeof PROTECTED>> = {
-  model: TEXT,
+  model: MODEL,
   profile: TEXT,
   systemPrompt: TEXT,
   archived: SWITCH,
@@ -74,7 +81,7 @@ const FIELDS: Readonly<Record<keyof SessionSettings, Kind | typeof PROTECTED>> =
   execAsk: TEXT,
   execNode: TEXT,
   providerOverride: TEXT,
-  modelOverride: TEXT,
+  modelOverride: MODEL,
   authProfileOverride: TEXT,
   authProfileOverrideSource: oneOf('auto', 'user'),
   authProfileOverrideCompactionCount: COUNT,

@@ -5,7 +5,7 @@ import { formatSessionKey, parseSessionKey } from '../keys/session-key.ts';
 import type { Model } from '../models/model.ts';
 import type { Inbound, InboxItem, SessionRecord } from '../store/store.ts';
 import type { JsonObject } from '../transcript/json.ts';
-import { type Agents, agentOptions, systemPromptFor } from './agents.ts';
+import { type Agents, agentOptions } from './agents.ts';
 import { deliver } from './deliver.ts';
 import type { EngineContext } from './engine-context.ts';
 import { bodyOf, withTicket } from './inbound.ts';
@@ -35,6 +35,7 @@ import {
 } from './subagent-run.ts';
 import { childPolicy, depthOf, policyOf } from './tool-policy.ts';
 import type { TurnOutcome } from './turn-outcome.ts';
+import type { Workspaces } from './workspaces.ts';
 
 export interface SubagentRun {
   readonly runId: string;
@@ -51,6 +52,7 @@ export interface SubagentRun {
 export interface SubagentsOptions {
   readonly context: EngineContext;
   readonly agents: Agents;
+  readonly workspaces: Workspaces;
   readonly findModel: (name: string, signal?: AbortSignal) => Promise<Model | undefined>;
   /** Runs a session here: a child, or the parent that has been told. */
   readonly run: (sessionId: string) => void;
@@ -184,7 +186,10 @@ export class Subagents {
       ...(label !== '' && { label }),
       ...(isKnown && { model }),
       ...(request.thinking !== undefined && { thinkingLevel: request.thinking }),
-      toolPolicy: childPolicy(this.#policy(parent), agentId === parent.agentId),
+      toolPolicy: childPolicy(this.#policy(parent), {
+        isSameAgent: agentId === parent.agentId,
+        owner: this.#options.workspaces.ownerOf(parent),
+      }),
       systemPrompt: await this.#promptFor(agentId),
     };
     const body = withTicket({ ...bodyOf(task), run }, { mode: 'queue', debounceMs: 0, at });
@@ -220,7 +225,7 @@ export class Subagents {
   }
 
   async #promptFor(agentId: string): Promise<string> {
-    const own = await systemPromptFor(agentOptions(this.#options.agents, agentId));
+    const own = await this.#options.workspaces.systemPromptFor(agentId);
     return own === '' ? CHILD_PROMPT : `${own}\n\n${CHILD_PROMPT}`;
   }
 

@@ -1,7 +1,10 @@
+import { isSessionId } from '../keys/ids.ts';
 import { isSubagentSessionKey } from '../keys/predicates.ts';
+import { agentOfKey } from '../keys/session-key.ts';
 import type { SessionRecord } from '../store/store.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
 import type { AgentOptions } from './agents.ts';
+import type { WorkspaceOwner } from './workspaces.ts';
 
 /** Whose sessions the session tools reach: the caller's own and its children's, those of its agent, or all. */
 export type SessionReachName = 'tree' | 'agent' | 'all';
@@ -16,6 +19,8 @@ export interface ToolPolicy {
   readonly reach: SessionReachName;
   /** How deep children may be nested; one at this depth has none. */
   readonly maxDepth: number;
+  /** Of a subagent: it works in the workspace of this session. Unset: it has none. */
+  readonly workspaceOwner?: WorkspaceOwner;
 }
 
 const DEFAULT_MAX_DEPTH = 1;
@@ -37,7 +42,7 @@ export function allows({ allow, deny }: ToolPolicy, name: string): boolean {
   return (allow?.includes(name) ?? true) && !deny.includes(name);
 }
 
-/** What both permit. */
+/** What both the agent and the stored policy of a subagent permit. */
 function narrow(one: ToolPolicy, other: ToolPolicy): ToolPolicy {
   const lists = [one.allow, other.allow].filter((list) => list !== undefined);
   const [first, second = first] = lists;
@@ -48,24 +53,42 @@ function narrow(one: ToolPolicy, other: ToolPolicy): ToolPolicy {
     deny: [...new Set([...one.deny, ...other.deny])],
     reach: rank(one.reach) < rank(other.reach) ? one.reach : other.reach,
     maxDepth: Math.min(one.maxDepth, other.maxDepth),
+    ...(other.workspaceOwner !== undefined && { workspaceOwner: other.workspaceOwner }),
   };
 }
 
-/** What a child of this policy is given to keep. Sessions of another agent were never the parent's to read. */
-export function childPolicy(policy: ToolPolicy, isSameAgent: boolean): JsonObject {
+/** The policy that is stored with a subagent of this policy. Sessions of another agent were never the parent's to read. */
+export function childPolicy(
+  { workspaceOwner: _, ...policy }: ToolPolicy,
+  { isSameAgent, owner }: { readonly isSameAgent: boolean; readonly owner: WorkspaceOwner | undefined },
+): JsonObject {
   const reach = isSameAgent || policy.reach === 'all' ? policy.reach : 'tree';
-  return { ...policy, reach };
+  const workspace = owner && { workspaceOwner: { sessionKey: owner.sessionKey, sessionId: owner.id } };
+  return { ...policy, reach, ...workspace };
 }
 
 /** Settings may come from other systems: what cannot be read permits nothing. */
 function readPolicy(value: unknown): ToolPolicy {
-  const { allow, deny, reach, maxDepth } = isObject(value) ? value : { allow: [] };
+  const { allow, deny, reach, maxDepth, workspaceOwner } = isObject(value) ? value : { allow: [] };
+  const owner = readOwner(workspaceOwner);
   return {
     ...(allow !== undefined && { allow: texts(allow) }),
     deny: texts(deny),
     reach: SESSION_REACHES.find((each) => each === reach) ?? 'tree',
     maxDepth: typeof maxDepth === 'number' ? maxDepth : 0,
+    ...(owner !== undefined && { workspaceOwner: owner }),
   };
+}
+
+function readOwner(value: unknown): WorkspaceOwner | undefined {
+  const { sessionKey, sessionId } = isObject(value) ? value : {};
+  if (typeof sessionKey !== 'string' || typeof sessionId !== 'string' || !isSessionId(sessionId))
+    return undefined;
+  try {
+    return { sessionKey, id: sessionId, agentId: agentOfKey(sessionKey) };
+  } catch {
+    return undefined; // not a session key
+  }
 }
 
 function texts(value: unknown): string[] {

@@ -1,5 +1,5 @@
 import type { Calibration } from '../context/calibration.ts';
-import { measureContext } from '../context/calibration.ts';
+import { measureContext, overheadTokens } from '../context/calibration.ts';
 import { countChars4 } from '../context/chars4.ts';
 import { estimateTextTokens } from '../context/estimate.ts';
 import { estimateEntryTokens, estimateToolTokens } from '../context/estimate-message.ts';
@@ -25,6 +25,8 @@ export interface RequestFrame {
   readonly calibration: Calibration | undefined;
   /** The session's own choice; unset: what its history says. */
   readonly thinkingLevel?: ThinkingLevel | undefined;
+  /** Sends only what every provider takes, after this one refused a request without a reason we know. */
+  readonly strict?: boolean;
 }
 
 /** Where the tokens of the next request come from. */
@@ -35,6 +37,8 @@ export interface TokenSplit {
   readonly history: number;
   /** The last user message and everything after it. */
   readonly newest: number;
+  /** What the provider counts in every request beyond the parts above. */
+  readonly overhead?: number;
 }
 
 /** The next request of a session as it would be sent now, and what it weighs. */
@@ -42,7 +46,10 @@ export interface ContextView {
   readonly entries: readonly Entry[];
   readonly selection: Selection;
   readonly request: ModelRequest;
+  /** Of `tokens`, which its parts add up to. */
   readonly split: TokenSplit;
+  /** The parts by the estimator alone. */
+  readonly estimates: TokenSplit;
   /** The last reported usage plus an estimate of what came after it. */
   readonly tokens: number;
   /** The same as the profile counts it: for its trigger and for people. */
@@ -77,16 +84,17 @@ export function makeView(
   frame: RequestFrame,
   { leaf, isShared = false }: ViewOptions = {},
 ): ContextView {
-  const { model, system, tools, maxOutputTokens, profile, calibration } = frame;
+  const { model, system, tools, maxOutputTokens, profile, calibration, strict = false } = frame;
   const selection = selectContext(entries, { leaf });
   const { messages: projected, thinkingLevel: before } = projectSelection(selection, {
-    target: model.target,
+    target: strict ? { ...model.target, strict } : model.target,
     carrier: profile.carrier,
   });
   const messages = isShared ? sharedMessages(selection.entries[0], projected) : projected;
-  const thinkingLevel = frame.thinkingLevel ?? (before as ThinkingLevel | undefined);
-  const split = splitTokens(selection, system, tools);
-  const fixedTokens = split.system + split.tools;
+  // With thinking on, providers want the thinking of earlier calls back.
+  const thinkingLevel = strict ? undefined : (frame.thinkingLevel ?? (before as ThinkingLevel | undefined));
+  const estimates = splitTokens(selection, system, tools);
+  const fixedTokens = estimates.system + estimates.tools;
   const { tokens } = measureContext(selection, { fixedTokens, calibration });
   return {
     entries,
@@ -98,12 +106,34 @@ export function makeView(
       maxOutputTokens,
       ...(thinkingLevel !== undefined && { thinkingLevel }),
     },
-    split,
+    estimates,
+    split: fitSplit(estimates, { total: tokens, overhead: overheadTokens(calibration) }),
     tokens,
     counted: profile.estimator === 'chars4' ? countChars4(messages) : tokens,
-    estimated: fixedTokens + split.summary + split.history + split.newest,
+    estimated: fixedTokens + estimates.summary + estimates.history + estimates.newest,
     leaf: leaf === undefined ? (pathEntries(entries).at(-1)?.id ?? null) : leaf,
   };
+}
+
+/**
+ * Scales the parts so that they add up to a total that a provider counted in part.
+ * @param overhead How much of the total is in no part.
+ */
+export function fitSplit(
+  { overhead: _, ...parts }: TokenSplit,
+  { total, overhead }: { readonly total: number; readonly overhead: number },
+): TokenSplit {
+  const sum = Object.values(parts).reduce((tokens, part) => tokens + part, 0);
+  const beyond = sum === 0 ? total : Math.min(overhead, total);
+  const scale = sum === 0 ? 0 : (total - beyond) / sum;
+  // Rounded as running sums, so that no token is lost between two parts.
+  let before = 0;
+  const scaled = Object.entries(parts).map(([name, part]) => {
+    const from = Math.round(before * scale);
+    before += part;
+    return [name, Math.round(before * scale) - from] as const;
+  });
+  return { ...(Object.fromEntries(scaled) as typeof parts), ...(beyond > 0 && { overhead: beyond }) };
 }
 
 function splitTokens(

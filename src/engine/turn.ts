@@ -9,11 +9,12 @@ import { AnswerLimit } from './answer-limit.ts';
 import type { DoneEvent, TurnEvent } from './events.ts';
 import type { ContextGuard } from './guard.ts';
 import { type CallManifest, manifestOf } from './manifest.ts';
+import { requestHash } from './request-hash.ts';
 import { runToolRound } from './tool-round.ts';
 import type { ToolCall } from './tools/run-tool.ts';
 import type { Tool } from './tools/tool.ts';
 import { addUsage, NO_USAGE } from './totals.ts';
-import type { ContextView, RequestFrame } from './turn-context.ts';
+import { type ContextView, makeView, type RequestFrame } from './turn-context.ts';
 import { isFenced, type TurnEnding, type TurnOutcome, unexpected } from './turn-outcome.ts';
 import type { TurnStore } from './turn-store.ts';
 
@@ -62,6 +63,8 @@ export class Turn {
   readonly #options: TurnOptions;
   readonly #calls: CallManifest[] = [];
   #usage: Usage = NO_USAGE;
+  /** The refusal after which this turn sends stricter requests. */
+  #refusal: RepriseError | undefined;
 
   constructor(options: TurnOptions) {
     this.#options = options;
@@ -84,14 +87,18 @@ export class Turn {
     throw await this.#fail(new Answer(), error);
   }
 
-  /** One answer of the model; a request it refuses as too long is made smaller and sent again. */
+  /**
+   * One answer of the model. A request that it refuses as too long is made smaller and sent again; one that it refuses
+   * without a reason we know is sent once more, stricter.
+   */
   async #ask(): Promise<{ message: AssistantMessage; calls: ToolCall[] }> {
-    const { guard, frame, window, onUsage, emit } = this.#options;
+    const { guard, window, onUsage, emit } = this.#options;
     for (;;) {
+      const frame = this.#frame();
       const answer = new Answer();
       let view: ContextView | undefined;
       try {
-        view = await guard.fit(frame());
+        view = await guard.fit(frame);
         const started = performance.now();
         const finish = await this.#stream(view.request, answer);
         const { usage } = finish;
@@ -103,19 +110,39 @@ export class Turn {
         const isCut = finish.stopReason === 'length' || isSilentOverflow(finish, window());
         if (isCut && answer.content().length === 0)
           throw new RepriseError('CONTEXT_OVERFLOW', 'the model had no room for an answer');
-        this.#calls.push(manifestOf(view, finish, performance.now() - started));
+        const { strict = false } = frame;
+        this.#calls.push(manifestOf(view, finish, { latencyMs: performance.now() - started, strict }));
         return { message: finish.message, calls: callsOf(finish.message) };
       } catch (error) {
         const { signal } = this.#options;
         if (signal.aborted) throw await this.#fail(answer, aborted(signal));
         if (!(error instanceof RepriseError)) throw await this.#fail(answer, unexpected(error));
+        if (view !== undefined && isUnknownRefusal(error)) {
+          if (answer.content().length === 0 && this.#isStricter(view, frame)) {
+            this.#refusal = error;
+            emit({ type: 'retry', attempt: 1, delayMs: 0, reason: `${error.message}; ${STRICTER}` });
+            continue;
+          }
+          throw await this.#fail(answer, withNextStep(this.#refusal ?? error));
+        }
         const isOverflow = error.code === 'CONTEXT_OVERFLOW' && view !== undefined;
         if (!isOverflow) throw await this.#fail(answer, error);
-        await guard.shrink(view as ContextView, frame(), error).catch(async (final: unknown) => {
+        await guard.shrink(view as ContextView, frame, error).catch(async (final: unknown) => {
           throw await this.#fail(answer, final instanceof RepriseError ? final : unexpected(final));
         });
       }
     }
+  }
+
+  #frame(): RequestFrame {
+    return { ...this.#options.frame(), strict: this.#refusal !== undefined };
+  }
+
+  /** Whether a strict request would differ from the one that was refused. */
+  #isStricter({ entries, request }: ContextView, frame: RequestFrame): boolean {
+    if (this.#refusal !== undefined) return false;
+    const strict = makeView(entries, { ...frame, strict: true }).request;
+    return requestHash(strict) !== requestHash(request) || request.thinkingLevel !== undefined;
   }
 
   async #stream(request: ModelRequest, answer: Answer): Promise<FinishEvent> {
@@ -214,6 +241,21 @@ export class Turn {
     for (const [i, { type }] of entries.entries())
       if (firstSeq + i <= lastSeq) emit({ type: 'entry', seq: firstSeq + i, entryType: type });
   }
+}
+
+const STRICTER = 'sending it once more without thinking and images, and with plain ids of tool calls';
+/** Mistral answers 422 where others answer 400. */
+const REFUSALS: readonly unknown[] = [400, 422];
+
+/** What has a known reason (too long, the key, the model, a limit) has another code. */
+function isUnknownRefusal({ code, details }: RepriseError): boolean {
+  return code === 'MODEL_FAILED' && REFUSALS.includes(details['status']);
+}
+
+function withNextStep({ code, message, details, cause }: RepriseError): RepriseError {
+  const next =
+    'The provider refuses this conversation. Undo the last message with /undo, or choose another model with /model.';
+  return new RepriseError(code, message, { details: { next, ...details }, cause });
 }
 
 function callsOf(message: AssistantMessage): ToolCall[] {

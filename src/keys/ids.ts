@@ -37,6 +37,19 @@ export function parseSessionId(id: string): string {
   );
 }
 
+/** Windows opens a device for these file names, whatever their ending. */
+const DEVICE_NAME = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
+
+/** For sessions that are created: one that exists under such a name still opens. */
+export function parseNewSessionId(id: string): string {
+  if (!DEVICE_NAME.test(id)) return parseSessionId(id);
+  throw new RepriseError(
+    'INVALID_ID',
+    `not a session id: ${quote(id)}; it is the name of a device on Windows, so the home could not be copied there`,
+    { details: { id } },
+  );
+}
+
 /** Shows an untrusted id in a message: JSON-escaped, so that no control or bidi character reaches a terminal. */
 function quote(id: string): string {
   const shown = id.length > 80 ? `${id.slice(0, 80)}…` : id;

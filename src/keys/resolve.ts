@@ -32,6 +32,11 @@ export interface RoutingRules extends BoundAgentOptions {
 
 const OWN_CHANNELS: readonly string[] = ['cli', 'web'];
 
+/** Whether only the owner can write on a channel. */
+export function isOwnChannel(channel: string, { ownChannels = OWN_CHANNELS }: RoutingRules): boolean {
+  return ownChannels.includes(channel);
+}
+
 /** Thread beats group beats direct chat: a thread's key is the key of where it hangs plus its own id. */
 export function resolveSessionKey(input: RouteInput, rules: RoutingRules = {}): string {
   if (input.sessionKey !== undefined) return formatSessionKey(parseSessionKey(input.sessionKey));
@@ -57,7 +62,7 @@ function resolveBase(input: RouteInput, rules: RoutingRules & { readonly agentId
     }
     return buildAgentPeerSessionKey({ ...main, channel, peerKind, peerId: peer });
   }
-  const own = channel === undefined || (rules.ownChannels ?? OWN_CHANNELS).includes(channel);
+  const own = channel === undefined || isOwnChannel(channel, rules);
   const dmScope = rules.dmScope ?? (own ? 'main' : 'per-channel-peer');
   if (dmScope === 'main' || channel === undefined) return buildAgentMainSessionKey(main);
   if (peer === undefined) {

@@ -27,7 +27,7 @@ const CASES: readonly Case[] = [
     flag: 'model',
     env: 'REPRISE_MODEL',
     fallback: 'offline',
-    free: true,
+    free: false,
     value: fc.stringMatching(/^[a-z]{1,8}:[a-z0-9.-]{1,12}$/),
   },
   {
@@ -66,7 +66,7 @@ const CASES: readonly Case[] = [
     flag: 'logLevel',
     env: 'REPRISE_LOG_LEVEL',
     fallback: 'info',
-    free: true,
+    free: false,
     value: fc.constantFrom('trace', 'debug', 'warn', 'silent'),
   },
   {
@@ -205,11 +205,11 @@ describe('who says what holds', () => {
 
   test('settings of one agent come from several sources', async () => {
     using home = new ConfigHome();
-    home.project({ agents: { main: { model: 'offline:slow' } } });
-    home.user({ agents: { main: { model: 'offline', systemPrompt: 'Be kind.' }, coder: {} } });
+    home.project({ agents: { main: { contextTokens: 20_000 } } });
+    home.user({ agents: { main: { contextTokens: 30_000, systemPrompt: 'Be kind.' }, coder: {} } });
     const { config, origins } = await home.load();
-    expect(config.agents).toEqual({ main: { model: 'offline:slow', systemPrompt: 'Be kind.' }, coder: {} });
-    expect(origins.get('agents.main.model')?.source).toBe('project');
+    expect(config.agents).toEqual({ main: { contextTokens: 20_000, systemPrompt: 'Be kind.' }, coder: {} });
+    expect(origins.get('agents.main.contextTokens')?.source).toBe('project');
     expect(origins.get('agents.main.systemPrompt')?.source).toBe('user');
   });
 

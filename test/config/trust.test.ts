@@ -14,10 +14,9 @@ import { settingAt } from '../../src/config/settings.ts';
 import { ConfigHome } from '../support/config-home.ts';
 import { SAMPLES, treeOf, valueAt } from '../support/config-samples.ts';
 
-/** What an unknown folder may change: how conversations go, never whom they reach, what they touch or what is kept. */
+/** What an untrusted folder may change: how conversations go, never which model answers, what tools touch, or what is stored or logged. */
 const HARMLESS: readonly string[] = [
   'store.sessionCacheTtlMs',
-  'model',
   'models.openai.contextWindow',
   'models.openai.maxOutput',
   'models.openai.idleTimeoutMs',
@@ -32,7 +31,6 @@ const HARMLESS: readonly string[] = [
   'compaction.trigger',
   'compaction.background',
   'compaction.summaryTimeoutMs',
-  'agents.main.model',
   'agents.main.contextTokens',
   'agents.main.profile',
   'session.historyLimit',
@@ -47,7 +45,6 @@ const HARMLESS: readonly string[] = [
   'lanes.children',
   'lanes.background',
   'server.port',
-  'log.level',
   'log.format',
 ];
 
@@ -71,9 +68,9 @@ describe('a config file of the current folder', () => {
     expect(valueAt(trusted.config, path)).toEqual(value);
   });
 
-  test('base URLs, keys, tools, workspaces, the home, the store, the address and the token are never harmless', () => {
+  test('S11e the model, the log level, base URLs, keys, tools, workspaces, the home, the store, the address and the token need trust', () => {
     const guarded =
-      /apiKey|baseURL|headers|tools|workspace|home|url|host|token$|tokenFile|cors|allow|sandbox|systemPrompt/i;
+      /(?:^|\.)model$|log\.level|apiKey|baseURL|headers|tools|workspace|home|url|host|token$|tokenFile|cors|allow|sandbox|systemPrompt/i;
     for (const path of Object.keys(SAMPLES).filter((each) => guarded.test(each)))
       expect(settingAt(path)?.free, path).toBeUndefined();
   });
@@ -81,14 +78,19 @@ describe('a config file of the current folder', () => {
   test('is named in one warning with everything it may not say', async () => {
     using home = new ConfigHome();
     home.project({
-      model: 'offline',
+      model: 'anthropic:dear',
+      log: { level: 'silent' },
+      maxSteps: 7,
       home: '/x',
       server: { host: '0.0.0.0', port: 1 },
       agents: { main: { tools: {} } },
     });
-    const { warnings } = await home.load();
-    expect(warnings).toHaveLength(1);
-    expect(warnings[0]).toContain('home, server.host, agents.main.tools ignored');
+    const { warnings, config } = await home.load();
+    expect(warnings).toEqual([
+      expect.stringContaining('model, log.level, home, server.host, agents.main.tools ignored'),
+    ]);
+    expect(warnings[0]).toContain('reprise config trust');
+    expect([config.model, config.log.level, config.maxSteps]).toEqual(['offline', 'info', 7]);
   });
 
   test('must be trusted again when a byte of it changes', async () => {
@@ -145,8 +147,8 @@ describe('a config file of the current folder', () => {
       writeFileSync(join(home.folder, 'trusted.json'), broken);
       await expect(home.load()).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
     }
-    home.project('{"model": "offline"}');
-    expect((await home.load()).config.model).toBe('offline');
+    home.project('{"maxSteps": 7}');
+    expect((await home.load()).config.maxSteps).toBe(7);
   });
 
   test('of the user needs no trust', async () => {

@@ -7,6 +7,7 @@ import {
   estimateEntryTokens,
   lastUsage,
   measureContext,
+  overheadTokens,
   SAFETY_MARGIN,
   selectContext,
 } from '../../src/index.ts';
@@ -27,21 +28,54 @@ describe('calibration', () => {
 
   test('after a few reports the estimate is what the model counts, without a margin', () => {
     const known = learn([1.4, 1.38, 1.42, 1.4]);
-    expect(known?.factor).toBeCloseTo(1.4, 1);
-    expect(calibratedTokens(1000, known)).toBeGreaterThan(1380);
-    expect(calibratedTokens(1000, known)).toBeLessThan(1420);
+    const counted = overheadTokens(known) + calibratedTokens(10_000, known);
+    expect(counted).toBeGreaterThan(13_800);
+    expect(counted).toBeLessThan(14_200);
   });
 
   test('one absurd report does little, and a model that changed is learned anew', () => {
     const steady = learn(Array.from({ length: 20 }, () => 1.1));
     expect(learn([30], steady)?.factor).toBeLessThan(1.16);
     expect(learn([0.01], steady)?.factor).toBeGreaterThan(1.05);
-    expect(
-      learn(
-        Array.from({ length: 60 }, () => 1.6),
-        steady,
-      )?.factor,
-    ).toBeCloseTo(1.6, 1);
+    const anew = learn(
+      Array.from({ length: 60 }, () => 1.6),
+      steady,
+    );
+    expect((overheadTokens(anew) + calibratedTokens(10_000, anew)) / 10_000).toBeCloseTo(1.6, 1);
+  });
+
+  test('U6 an overhead that is learned from small requests is added to large ones, not multiplied', () => {
+    let known: Calibration | undefined;
+    for (const estimated of [300, 320, 900, 1500, 2600])
+      known = calibrate(known, { estimated, reported: estimated + 1800 });
+    expect(known?.factor).toBeCloseTo(1, 1);
+    expect(overheadTokens(known)).toBeGreaterThan(1600);
+    // Much more than was ever seen: with the margin, and nothing beyond it.
+    expect(calibratedTokens(100_000, known)).toBeLessThan(100_000 * SAFETY_MARGIN * 1.1);
+  });
+
+  test('overhead and factor are told apart in any order of sizes', () => {
+    const sizes = fc.array(fc.integer({ min: 300, max: 150_000 }), { minLength: 8, maxLength: 40 });
+    fc.assert(
+      fc.property(
+        fc.double({ min: 0.8, max: 1.6, noNaN: true }),
+        fc.integer({ min: 0, max: 20_000 }),
+        sizes,
+        (factor, overhead, list) => {
+          fc.pre(list.filter((size) => size < Math.max(...list) / 4).length >= 3);
+          const learned = list.reduce<Calibration | undefined>(
+            (known, estimated) => calibrate(known, { estimated, reported: overhead + factor * estimated }),
+            undefined,
+          );
+          for (const estimated of [...list, 3 * Math.max(...list)]) {
+            const counted = overheadTokens(learned) + calibratedTokens(estimated, learned);
+            const real = overhead + factor * estimated;
+            expect(Math.abs(counted - real)).toBeLessThan(0.2 * real + 1000);
+          }
+        },
+      ),
+      { seed: 20250101 },
+    );
   });
 
   test('nonsense teaches nothing', () => {

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -27,11 +27,9 @@ test.each([
 ] as const)(
   'with the sandbox %s one person’s files can be read by another: %s',
   async (sandbox, isShared) => {
-    writeFileSync(join(workspace, 'AGENT.md'), 'Be kind.');
-    const asked = model();
     await using reprise = await openReprise({
       store: 'memory',
-      model: asked,
+      model: model(),
       agents: { defaults: { sandbox }, main: { workspace } },
     });
     await ask(reprise, '!write_file {"path": "diary.txt", "content": "dear diary"}', ALICE);
@@ -49,7 +47,5 @@ test.each([
     expect(answers.join().includes('dear diary')).toBe(isShared);
     const folder = isShared ? workspace : join(workspace, 'sessions', id);
     expect(readFileSync(join(folder, 'diary.txt'), 'utf8')).toBe('dear diary');
-    // What the agent is stays the same for all.
-    expect(asked.requests.every(({ system }) => system?.includes('Be kind.'))).toBe(true);
   },
 );

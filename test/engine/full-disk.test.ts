@@ -49,7 +49,7 @@ async function sayTo(
     const queue = { mode: 'interrupt', debounceMs: 0, at: clock.now().getTime() };
     await store.inbox.receive({ ...inbound, body: { text: sooner, queue } });
   }
-  const stream = session.send('keep this');
+  const stream = session.send('keep this', { queueMode: 'session' });
   const events: TurnEvent[] = [];
   const reading = (async () => {
     for await (const event of stream) events.push(event);

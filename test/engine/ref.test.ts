@@ -47,13 +47,23 @@ describe('a ref', () => {
     await expect(resolveRef(store, 'trip')).rejects.toMatchObject({ code: 'AMBIGUOUS_REF' });
   });
 
-  test('by number or @last passes over what lists leave out', async () => {
+  test('@last passes over sessions that lists leave out', async () => {
     expect(await resolveRef(store, '@last')).toMatchObject({ id: 'kept' });
     expect(await resolveRef(store, '@-2')).toMatchObject({ id: 'newest-2' });
-    expect(await resolveRef(store, '2')).toMatchObject({ id: 'newest-2' });
-    expect(await resolveRef(store, String(MANY + 5))).toMatchObject({ id: 'oldest-1' });
-    await expect(resolveRef(store, String(MANY + 6))).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' });
     expect(await resolveRef(store, 'old things')).toMatchObject({ id: 'archived' });
+  });
+
+  test('is never a list number, though a name or an id starts with it; a name that is a number is found', async () => {
+    await store.create({ id: '2nd', key: 'agent:main:session:2nd', settings: { label: '2 plans' } });
+    for (const number of ['2', '1', String(MANY)])
+      await expect(resolveRef(store, number)).rejects.toMatchObject({
+        code: 'INVALID_INPUT',
+        message: `"${number}" is no session: list numbers work only in the chat`,
+        details: { next: expect.stringContaining('reprise ls') },
+      });
+    await store.patch('2nd', { label: '2' });
+    expect(await resolveRef(store, '2')).toMatchObject({ id: '2nd' });
+    await store.delete('2nd');
   });
 
   test('means what is there, though a copy in the trash has the same name', async () => {
@@ -63,8 +73,7 @@ describe('a ref', () => {
     expect(await resolveRef(store, 'thrown')).toMatchObject({ id: 'gone' });
   });
 
-  test('to the trash counts what is there', async () => {
-    expect(await resolveRef(store, '2', { status: 'deleted' })).toMatchObject({ id: 'gone' });
+  test('to the trash finds only sessions in it', async () => {
     await expect(resolveRef(store, 'oldest-1', { status: 'deleted' })).rejects.toMatchObject({
       code: 'SESSION_NOT_FOUND',
       details: { next: expect.stringContaining('--deleted') },

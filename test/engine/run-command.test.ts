@@ -76,7 +76,7 @@ describe('/compact', () => {
     await talk(at.session, 6);
     const before = (await at.session.record()).lastSeq;
     expect((await run(at, '/compact --dry-run')).text).toMatch(
-      /^Would sum up \d+ entries \(~[\d,]+ tokens\)/,
+      /^Would compact \d+ entries \(~[\d,]+ tokens\)/,
     );
     expect((await at.session.record()).lastSeq).toBe(before);
     expect((await run(at, '/compact')).text).toMatch(/^Compacted: ~\d+ -> ~\d+ tokens\.$/);
@@ -137,7 +137,7 @@ describe('going back', () => {
     const lines = (await run(at, '/tree')).text.split('\n');
     expect(lines.map((line) => line.replace(/\[.*\]/, '[]'))).toEqual([
       '  [] which colour?',
-      '* [] which colour?',
+      '* #1 which colour?',
     ]);
     expect(JSON.stringify(await entriesOf(at.session))).toContain('Red.');
   });
@@ -167,48 +167,38 @@ describe('going back', () => {
 });
 
 describe('looking', () => {
-  test('/history shows the last messages with ids other commands take', async () => {
+  test('/history shows the last messages with the positions other commands take', async () => {
     await using at = await openEngine(scripted(['One.', 'Two.', 'Three.']));
     expect((await run(at, '/history')).text).toBe('Nothing was said here yet.');
     for (const text of ['a', 'b\nb', 'c']) await say(at.session, text);
     const lines = (await run(at, '/history 4')).text.split('\n');
-    expect(lines.map((line) => line.replace(/^\[\w+\] /, ''))).toEqual([
-      'user: b b',
-      'assistant: Two.',
-      'user: c',
-      'assistant: Three.',
-    ]);
-    const [, id = ''] = /^\[(\w+)\]/.exec(lines[0] ?? '') ?? [];
-    expect((await run(at, `/pin ${id.slice(0, 6)}`)).text).toContain(`[${id}] b b`);
-    expect((await run(at, '/pin')).text).toContain(`[${id}]`);
-    expect((await run(at, `/unpin ${id}`)).text).toContain('Nothing is pinned');
+    expect(lines).toEqual(['#3 user: b b', '#4 assistant: Two.', '#5 user: c', '#6 assistant: Three.']);
+    expect((await run(at, '/pin #3')).text).toContain('#3 b b');
+    expect((await run(at, '/pin')).text).toContain('#3 b b');
+    expect((await run(at, '/unpin #3')).text).toContain('Nothing is pinned');
+    const missing = await run(at, '/pin #7');
+    expect(missing).toMatchObject({ code: 'NOT_FOUND' });
+    expect(missing.text).toContain('No message #7: the current branch has messages #1 to #6.');
+    // Ids still work.
+    const first = (await at.session.history()).entries.find(({ entry }) => entry.type === 'message');
+    expect((await run(at, `/pin ${String(first?.entry.id).slice(0, 6)}`)).text).toBe('Pinned:\n#1 a');
     for (const wrong of ['0', '-1', 'x', '1.5'])
       expect(await run(at, `/history ${wrong}`)).toMatchObject({ code: 'INVALID_INPUT' });
   });
 
-  test('/history of a long conversation reads only its end', async () => {
+  test('/history of a long conversation counts from its start', async () => {
     await using at = await openEngine(scripted([]));
     const { store } = at.reprise;
     const message = (i: number) => ({ type: 'message', message: { role: 'user', content: `line ${i}` } });
-    for (let i = 0; i < 30; i++)
+    for (let i = 0; i < 3; i++)
       await store.append(
         at.session.id,
-        Array.from({ length: 100 }, (_, j) => message(i * 100 + j)),
+        Array.from({ length: 500 }, (_, j) => message(i * 500 + j)),
       );
-    let pages = 0;
-    const watched = new Proxy(at.session, {
-      get: (session, name) => {
-        if (name === 'history') pages++;
-        const value: unknown = Reflect.get(session, name, session);
-        return typeof value === 'function' ? value.bind(session) : value;
-      },
-    });
-    const { text } = await run({ ...at, session: watched }, '/history 3');
-    expect(text.match(/line \d+/g)).toEqual(['line 2997', 'line 2998', 'line 2999']);
-    expect(pages).toBe(1);
-    const all = (await run(at, '/history 2500')).text.split('\n');
-    expect(all).toHaveLength(2500);
-    expect(all[0]).toContain('line 500');
+    expect((await run(at, '/history 2')).text).toBe('#1499 user: line 1498\n#1500 user: line 1499');
+    const all = (await run(at, '/history 1200')).text.split('\n');
+    expect(all).toHaveLength(1200);
+    expect(all[0]).toBe('#301 user: line 300');
   });
 
   test('/explain proves what a turn was sent, by number or by the start of its id', async () => {

@@ -26,7 +26,25 @@ describe('commands about sessions', () => {
     expect(await at.reprise.store.get(unnamed.sessionId ?? '')).not.toHaveProperty('label');
   });
 
-  test('/switch takes the start of a label, title, id or key, and its number in /sessions', async () => {
+  test('a number is a line of the list that was printed last, whatever was said since', async () => {
+    await using at = await openEngine(scripted(['Hi.', 'Ho.']));
+    const { sessionId: one = '' } = await run(at, '/new one');
+    const { sessionId: two = '' } = await run(at, '/new two');
+    expect(await run(at, '/switch 1')).toMatchObject({ code: 'SESSION_NOT_FOUND' });
+    expect((await run(at, '/switch 1')).text).toContain('No session 1: no list was printed here yet.');
+    const { listed = [], text } = await run(at, '/sessions');
+    expect(listed.slice(0, 2)).toEqual([two, one]);
+    expect(text).toMatch(/^ {2}1 {2}two\n.*\n {2}2 {2}one$/m);
+    // The live order changes: the number still means the printed line.
+    await say(await at.reprise.session({ id: one }), 'hello');
+    expect((await run(at, '/switch 2', { listed })).sessionId).toBe(one);
+    const yes = { listed, confirm: async () => true };
+    expect((await run(at, '/delete 1', yes)).text).toContain('Moved "two"');
+    expect((await run(at, '/switch 9', { listed })).text).toContain('the last list has 3');
+    expect((await run(at, '/sessions one')).listed).toEqual([one]);
+  });
+
+  test('/switch takes the start of a label, title, id or key', async () => {
     await using at = await openEngine(scripted(['Hi.']));
     await say(at.session, 'plan the garden');
     const { sessionId: project = '' } = await run(at, '/new my-project');
@@ -38,11 +56,6 @@ describe('commands about sessions', () => {
     expect(await to('plan the')).toBe(at.session.id);
     expect(await to(other)).toBe(other);
     expect(await at.reprise.store.active(KEY)).toMatchObject({ id: other });
-    const lines = (await run(at, '/sessions my-')).text.split('\n');
-    const numbers = lines.flatMap((line) => /^ *(\d+)[* ] (.*)$/.exec(line)?.slice(1) ?? []);
-    expect(numbers).toHaveLength(4);
-    const [number = '', name = ''] = numbers;
-    expect((await at.reprise.store.get((await to(number)) ?? '')).label).toBe(name);
     const ambiguous = await run(at, '/switch my-');
     expect(ambiguous).toMatchObject({ code: 'AMBIGUOUS_REF' });
     expect(ambiguous).not.toHaveProperty('sessionId');
@@ -98,19 +111,23 @@ describe('commands about sessions', () => {
     expect(await store.get(second)).toMatchObject({ status: 'deleted' });
   });
 
-  test('/fork goes on in a copy up to an entry; /search finds both', async () => {
+  test('/fork continues in a copy up to a message; /search finds both', async () => {
     await using at = await openEngine(scripted(['Hi.', 'Done.']));
     await say(at.session, 'the fox is brown');
     await say(at.session, 'and quick');
-    const [, , answer = ''] = /^\[(\w+)\] user[\s\S]*\[(\w+)\] assistant: Hi/.exec(
-      (await run(at, '/history')).text,
-    ) as unknown as string[];
-    const { sessionId = '' } = await run(at, `/fork ${answer}`);
+    await at.session.patch({ label: 'foxes' });
+    const { sessionId = '' } = await run(at, '/fork #2');
     const copy = await at.reprise.session({ id: sessionId });
+    // A label names one session.
+    expect((await at.session.record()).label).toBe('foxes');
+    expect((await copy.record()).label).toBeUndefined();
     expect((await run({ ...at, session: copy }, '/history')).text).toMatch(/fox is brown[\s\S]*Hi\.$/);
     const found = (await run(at, '/search fox')).text;
     expect(found).toContain(at.session.id);
     expect(found).toContain(sessionId);
+    // The same message has the same position in the session and in its fork.
+    expect(found.match(/, #1; user/g)).toHaveLength(2);
+    expect(found).toMatch(/--at '#1'$/m);
     expect((await run(at, '/search unicorn')).text).toBe('Nothing holds "unicorn".');
     expect(await run(at, '/fork nowhere')).toMatchObject({ code: 'NOT_FOUND' });
   });

@@ -82,9 +82,26 @@ const CARRIED_ONLY = [
 ];
 const FACTS = ['ownerId', 'agentId', 'seq', 'epoch', 'role', 'createdAt', 'id', 'sessionKey', 'status'];
 
+test('a model has a name that cannot lead out of an address', () => {
+  for (const model of ['openai:org/model:tag', 'qwen3:8b', 'claude-opus-5', 'GLM 4.5', '模型'])
+    expect(parseSettingsPatch({ model })).toEqual({ model });
+  for (const model of [
+    '../x',
+    'a/../b',
+    'openai:../x',
+    '/etc/x',
+    'a/..',
+    'a\nb',
+    'a\u202eb',
+    'x'.repeat(300),
+  ])
+    expect(() => parseSettingsPatch({ model }), model).toThrow(/the name of a model/);
+});
+
 describe('settings of a session', () => {
   test('every field another system stores is taken, kept and given back, and null takes it away', async () => {
-    await using at = await openEngine(scripted([]));
+    const model = scripted([]);
+    await using at = await openEngine(model, { modelByName: () => model });
     expect((await at.session.patch({ ...ALL })).settings).toEqual(ALL);
     expect((await at.session.patch({ label: null, 'x-mine': { deep: [1] } })).settings).toMatchObject({
       'x-mine': { deep: [1] },

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Tool } from '../../src/engine/tools/tool.ts';
 import { RepriseError } from '../../src/index.ts';
 import { createOfflineModel } from '../../src/models/offline/offline-model.ts';
+import { gate, until } from '../support/channels.ts';
 import { entriesOf, openEngine, overflow, say, scripted } from '../support/engine.ts';
 
 const echo: Tool = {
@@ -33,6 +34,56 @@ describe('a turn', () => {
       'assistant',
     ]);
     at.model.assertDone();
+  });
+
+  test('every send of a program has an answer of its own, however many wait', async () => {
+    const open = gate();
+    const model = scripted([
+      { wait: open.promise, text: 'answer to 0' },
+      ...Array.from({ length: 24 }, (_, i) => `answer to ${i + 1}`),
+    ]);
+    await using at = await openEngine(model);
+    const { session } = at;
+    // Also where channels and the chat of this session share turns.
+    await session.patch({ queueMode: 'steer', queueCap: 2 });
+    const streams = Array.from({ length: 25 }, (_, i) => session.send(`message ${i}`));
+    await Promise.all(streams.map(({ accepted }) => accepted));
+    open.resolve();
+    const answers = await Promise.all(streams.map(({ result }) => result));
+    expect(answers.map(({ text }) => text)).toEqual(streams.map((_, i) => `answer to ${i}`));
+    expect(new Set(answers.map(({ turnId }) => turnId)).size).toBe(25);
+  });
+
+  test('a send with the queue mode of the session joins the turn that runs', async () => {
+    const open = gate();
+    const model = scripted([{ wait: open.promise, calls: [{ name: 'echo' }] }, 'to both']);
+    await using at = await openEngine(model, { tools: [echo] });
+    const { session } = at;
+    const first = session.send('one');
+    await until(() => model.requests.length === 1);
+    const second = session.send('two', { queueMode: 'session' });
+    await second.accepted;
+    open.resolve();
+    const [one, two] = await Promise.all([first.result, second.result]);
+    expect([one.text, two.text]).toEqual(['to both', 'to both']);
+    await expect(session.send('x', { queueMode: 'later' as 'steer' }).accepted).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+    });
+  });
+
+  test('stopping a turn after holdQueue starts no queued message; the row stays accepted', async () => {
+    const open = Promise.withResolvers<void>();
+    await using at = await openEngine(scripted([{ wait: open.promise, text: 'one' }, 'two']));
+    const first = at.session.send('first');
+    for await (const { type } of first) if (type === 'turn_start') break;
+    const second = await at.session.send('second').accepted;
+    at.reprise.holdQueue();
+    await at.session.stop();
+    await expect(first.result).rejects.toMatchObject({ code: 'ABORTED' });
+    await at.reprise.idle();
+    expect(await at.reprise.inbox(second.inboxId)).toMatchObject({ status: 'accepted' });
+    expect(at.model.requests).toHaveLength(1);
+    open.resolve();
   });
 
   test('T57 stores the message before the model is called', async () => {

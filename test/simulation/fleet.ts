@@ -82,7 +82,8 @@ export class SimFleet {
       tools: createSimTools(stage),
       agents: AGENTS,
       compaction: { background: false },
-      session: this.#session,
+      // Senders of the simulated channels change queue modes.
+      session: { ...this.#session, senderCommands: ['queue'] },
       clock: createClock(life, world),
       lanes: { turns: LANES },
     });

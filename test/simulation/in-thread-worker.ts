@@ -35,7 +35,7 @@ export const parentPort = null;
 export const workerData = undefined;
 
 export class Worker extends Port {
-  constructor(_file: URL, options: { readonly workerData: ThreadOptions }) {
+  constructor(_file: URL | string, options: { readonly workerData: ThreadOptions }) {
     super();
     const inside = new Port();
     inside.other = this;

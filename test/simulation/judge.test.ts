@@ -1,9 +1,12 @@
-import { expect, test, vi } from 'vitest';
+// @module-tag long
+import { expect, test } from 'vitest';
+import { startThreadsBy } from '../../src/store/control/start-thread.ts';
 import { openMemoryStore } from '../../src/store/memory/open.ts';
 import { BROKEN } from './broken.ts';
+import { Worker as InThreadWorker } from './in-thread-worker.ts';
 import { runSimulation } from './run-simulation.ts';
 
-vi.mock('../support/kept-worker.ts', () => import('./in-thread-worker.ts'));
+startThreadsBy((file, workerData) => new InThreadWorker(file, { workerData }));
 
 /** What the judge has to say, at least. A seed that shows it: some need an accident at the right moment. */
 const CASES: Readonly<Record<string, { readonly says: RegExp; readonly seeds: readonly number[] }>> = {

@@ -1,19 +1,19 @@
 import { afterEach, expect, test, vi } from 'vitest';
+import { Worker as InThreadWorker } from './in-thread-worker.ts';
 import type { SimulationReport } from './run-simulation.ts';
 
-afterEach(() => {
-  vi.doUnmock('../support/kept-worker.ts');
-  vi.resetModules();
-});
+afterEach(() => void vi.resetModules());
 
-/** With storage in this thread, or in a thread of its own as everywhere else. */
+/** With storage in this thread, or in a new thread as in every program. */
 async function simulate(
   seed: number,
   { inThread }: { readonly inThread: boolean },
 ): Promise<SimulationReport> {
   vi.resetModules();
-  if (inThread) vi.doMock('../support/kept-worker.ts', () => import('./in-thread-worker.ts'));
-  else vi.doUnmock('../support/kept-worker.ts');
+  if (inThread) {
+    const { startThreadsBy } = await import('../../src/store/control/start-thread.ts');
+    startThreadsBy((file, workerData) => new InThreadWorker(file, { workerData }));
+  }
   const { openMemoryStore } = await import('../../src/store/memory/open.ts');
   const { runSimulation } = await import('./run-simulation.ts');
   await using store = await openMemoryStore();

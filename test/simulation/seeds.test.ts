@@ -1,9 +1,10 @@
+// @module-tag scaled
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { test } from 'vitest';
 import type { SeedsReport } from './run-seeds.ts';
 
-const SEEDS = Number(process.env['REPRISE_SIM_SEEDS'] ?? 500);
+const SEEDS = Number(process.env['REPRISE_SIM_SEEDS'] ?? 24);
 /** Only this one, to see it again. */
 const SEED = process.env['REPRISE_SIM_SEED'];
 const PROMISE =

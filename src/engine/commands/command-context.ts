@@ -25,6 +25,8 @@ export interface CommandContext {
   readonly modelByName?: (name: string) => Model | undefined | Promise<Model | undefined>;
   /** Of a surface whose requests may be sent again, and where it says it: what is accepted for it is accepted once. */
   readonly request?: Keyed & { readonly idempotencyKey: string; readonly channel: string };
+  /** The ids of the list this surface printed last: what the numbers in it mean. */
+  readonly listed?: readonly string[] | undefined;
   readonly now?: () => Date;
 }
 
@@ -36,7 +38,9 @@ export interface CommandAnswer {
   /** A message that was accepted for the person; the surface shows its turn. */
   readonly turn?: TurnStream;
   /** The session that the surface is to write to a file for the person, in the format its name says. */
-  readonly save?: { readonly sessionId: string; readonly name: string };
+  readonly save?: { readonly sessionId: string; readonly name: string; readonly redact: boolean };
+  /** The ids of a printed list of sessions, in its order: the surface passes them to the next command. */
+  readonly listed?: readonly string[];
   readonly quit?: true;
 }
 
@@ -68,6 +72,16 @@ export function refuse(message: string, next: string): RepriseError {
 /** A whole number, "1,200". Without `Intl`, whose tables take longer to load than most commands take to answer. */
 export function count(n: number): string {
   return String(Math.round(n)).replace(/\B(?=(?:\d{3})+$)/g, ',');
+}
+
+/** "999 bytes", "1.2 KB", "35 MB", in powers of 1,000. */
+export function byteCount(n: number): string {
+  if (n < 999.5) return counted(Math.round(n), 'byte');
+  const units = ['KB', 'MB', 'GB', 'TB'];
+  let size = n / 1000;
+  let unit = 0;
+  for (; size >= 999.5 && unit < units.length - 1; unit++) size /= 1000;
+  return `${size < 9.95 ? size.toFixed(1) : count(size)} ${units[unit]}`;
 }
 
 /** "1 session", "1,200 sessions". */

@@ -3,6 +3,7 @@ import { undoCompaction } from '../../compaction/undo.ts';
 import { estimateEntryTokens } from '../../context/estimate-message.ts';
 import { RepriseError } from '../../errors.ts';
 import type { Entry } from '../../transcript/entry.ts';
+import { messageName, messagePositions } from '../../transcript/message-position.ts';
 import { pathEntries } from '../../transcript/tree.ts';
 import { type Keyed, requestKey } from '../keyed-request.ts';
 import { undoStep } from '../undo.ts';
@@ -35,9 +36,10 @@ async function preview({ session }: CommandContext): Promise<CommandAnswer> {
   const plan = await session.previewCompaction();
   if (plan === null) return { text: 'Nothing to gain by it yet.' };
   const { coveredEntries, coveredTokens, keptEntries, keptTokens, firstKeptEntryId, splitsTurn } = plan;
+  const from = messageName(messagePositions(await readEntries(session)), firstKeptEntryId);
   const inside = splitsTurn ? ', inside a long turn' : '';
   return {
-    text: `Would sum up ${count(coveredEntries)} entries (~${count(coveredTokens)} tokens) and keep ${count(keptEntries)} (~${count(keptTokens)} tokens), from ${firstKeptEntryId} on${inside}.`,
+    text: `Would compact ${count(coveredEntries)} entries (~${count(coveredTokens)} tokens) and keep ${count(keptEntries)} (~${count(keptTokens)} tokens), from ${from} on${inside}.`,
   };
 }
 

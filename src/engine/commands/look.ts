@@ -2,10 +2,17 @@ import { roleOf } from '../../compaction/safe-cut.ts';
 import { contentText } from '../../transcript/content.ts';
 import type { Entry } from '../../transcript/entry.ts';
 import { isObject } from '../../transcript/json.ts';
-import { buildTree, pathTo, ROOT } from '../../transcript/tree.ts';
+import {
+  type MessagePositions,
+  messageIds,
+  messageName,
+  messagePositions,
+  positionsOf,
+} from '../../transcript/message-position.ts';
+import { buildTree, pathEntries, pathTo, ROOT } from '../../transcript/tree.ts';
 import { commandHelp, commandUsage, findCommand } from '../commands.ts';
 import { type CommandHandler, oneLine, refuse } from './command-context.ts';
-import { readEntries, readLast } from './read-entries.ts';
+import { readEntries } from './read-entries.ts';
 
 const SHOWN_MESSAGES = 10;
 const SHOWN_CHARS = 400;
@@ -29,19 +36,26 @@ export const history: CommandHandler = async (args, { session }) => {
   const wanted = args === '' ? SHOWN_MESSAGES : Number(args);
   if (!Number.isSafeInteger(wanted) || wanted < 1)
     throw refuse(`/history wants a whole number above 0, not "${args}"`, 'Write: /history 20');
-  const lines = (await readLast(session, wanted)).flatMap(historyLine);
+  const path = pathEntries(await readEntries(session));
+  const positions = positionsOf(messageIds(path));
+  const shown = path.filter(({ type }) => type === 'message').at(-wanted);
+  const from = shown === undefined ? 0 : path.indexOf(shown);
+  const lines = path.slice(from).flatMap((entry) => historyLine(entry, positions));
   return { text: lines.length === 0 ? 'Nothing was said here yet.' : lines.join('\n') };
 };
 
-function historyLine(entry: Entry): string[] {
+function historyLine(entry: Entry, positions: MessagePositions): string[] {
   const { id, message, summary } = entry;
   if (entry.type === 'compaction')
-    return [`[${id}] -- from here on a summary stands for what came before: ${oneLine(String(summary), 80)}`];
+    return [
+      `-- the messages above are compacted; the model is sent this summary: ${oneLine(String(summary), 80)}`,
+    ];
   if (entry.type !== 'message' || !isObject(message)) return [];
   const calls = Array.isArray(message['content']) ? message['content'].flatMap(callName) : [];
   const text = oneLine(contentText(message['content']), SHOWN_CHARS);
   const said = [text, ...calls].filter((part) => part !== '').join(' ');
-  return [`[${id}] ${roleOf(entry) ?? 'unknown'}: ${said}`];
+  const position = positions.of(id);
+  return [`${position === undefined ? '  ' : `#${position} `}${roleOf(entry) ?? 'unknown'}: ${said}`];
 }
 
 function callName(block: unknown): string[] {
@@ -53,6 +67,7 @@ export const showTree: CommandHandler = async (_args, { session }) => {
   const entries = await readEntries(session);
   const tree = buildTree(entries);
   const { parents } = tree;
+  const positions = messagePositions(entries);
   const current = new Set(pathTo(tree, tree.leaf));
   const children = new Map<number, number[]>();
   for (const [at, entry] of entries.entries()) {
@@ -73,7 +88,7 @@ export const showTree: CommandHandler = async (_args, { session }) => {
     if (entry === undefined) continue;
     const { id, message } = entry;
     const text = oneLine(contentText(isObject(message) ? message['content'] : ''), TREE_CHARS);
-    lines.push(`${current.has(at) ? '*' : ' '} ${'  '.repeat(depth)}[${id}] ${text}`);
+    lines.push(`${current.has(at) ? '*' : ' '} ${'  '.repeat(depth)}${messageName(positions, id)} ${text}`);
     const below = children.get(at) ?? [];
     const deeper = below.length > 1 ? depth + 1 : depth;
     for (const child of [...below].reverse()) waiting.push({ at: child, depth: deeper });

@@ -2,6 +2,7 @@ import { RepriseError } from '../../errors.ts';
 import { contentText } from '../../transcript/content.ts';
 import { type Entry, isSideEntry } from '../../transcript/entry.ts';
 import { isObject } from '../../transcript/json.ts';
+import { entryAt, parsePosition } from '../../transcript/message-position.ts';
 import { readHistory } from '../read-history.ts';
 import type { Session } from '../session.ts';
 
@@ -16,7 +17,7 @@ export async function readEntries(session: Session): Promise<Entry[]> {
  * The end of the conversation, oldest first: its last `count` messages and what stands between them. Read from the
  * back, so that a look at a long history costs what is shown of it.
  */
-export async function readLast(session: Session, count: number): Promise<Entry[]> {
+async function readLast(session: Session, count: number): Promise<Entry[]> {
   const byId = new Map<string, Entry>();
   const path: Entry[] = [];
   let { leaf: wanted } = await session.record();
@@ -41,7 +42,7 @@ export async function readLast(session: Session, count: number): Promise<Entry[]
   }
 }
 
-/** The id of an entry by a unique start of it; `last`: the newest message with words. */
+/** The id of an entry by its position (`#3`) or a unique start of its id; `last`: the newest message with words. */
 export async function entryNamed(session: Session, name: string): Promise<string> {
   if (name.toLowerCase() === 'last') {
     const path = await readLast(session, PAGE);
@@ -49,8 +50,11 @@ export async function entryNamed(session: Session, name: string): Promise<string
     if (said !== undefined) return said.id;
     throw new RepriseError('NOT_FOUND', 'nothing was said here yet');
   }
+  const entries = await readEntries(session);
+  const position = parsePosition(name);
+  if (position !== undefined) return entryAt(entries, position).id;
   const fits = new Set<string>();
-  for (const entry of await readEntries(session)) {
+  for (const entry of entries) {
     if (entry.id === name) return name;
     if (entry.id.startsWith(name) && !isSideEntry(entry)) fits.add(entry.id);
   }
@@ -59,6 +63,6 @@ export async function entryNamed(session: Session, name: string): Promise<string
   const problem =
     only === undefined ? `no entry "${name}" in this session` : `"${name}" fits several entries`;
   throw new RepriseError(only === undefined ? 'NOT_FOUND' : 'AMBIGUOUS_REF', problem, {
-    details: { next: '/history and /tree show the ids.' },
+    details: { next: 'Name a message by its position, such as #3: /history and "reprise show" print them.' },
   });
 }

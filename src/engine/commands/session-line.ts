@@ -12,8 +12,10 @@ export function sessionName({
   return (label ?? title).replace(/\s+/g, ' ').trim() || '(untitled)';
 }
 
-export function sessionFacts({ id, sessionKey, messageCount, lastAt }: SessionRecord, now: Date): string {
-  return `${id} · ${sessionKey} · ${counted(messageCount, 'message')} · ${ago(lastAt, now)}`;
+export function sessionFacts(record: SessionRecord, now: Date): string {
+  const { id, sessionKey, messageCount, lastAt, corruptAt } = record;
+  const damaged = corruptAt === undefined ? '' : ' · damaged';
+  return `${id} · ${sessionKey} · ${counted(messageCount, 'message')} · ${ago(lastAt, now)}${damaged}`;
 }
 
 export function ago(time: string, now: Date): string {

@@ -2,10 +2,10 @@ import { buildAgentMainSessionKey } from '../../keys/build.ts';
 import { parseSessionKey } from '../../keys/session-key.ts';
 import { noneIfGone } from '../../store/nobody.ts';
 import type { SessionRecord } from '../../store/store.ts';
-import { foundSessions } from '../found-sessions.ts';
+import { foundSessions, searchGap, withPositions } from '../found-sessions.ts';
 import { keyedId } from '../keyed-id.ts';
-import { isListed, resolveRef } from '../ref.ts';
-import { repairedText, repairSession } from '../repair.ts';
+import { isListed, isListNumber, listedSession, type RefOptions, resolveRef } from '../ref.ts';
+import { isDamaged, repairedText, repairSession } from '../repair.ts';
 import {
   type CommandContext,
   type CommandHandler,
@@ -31,29 +31,39 @@ export const begin: CommandHandler = async (args, { reprise, session, request })
   return { text: `${name}; the old one is kept.`, sessionId: made.id };
 };
 
-/** The numbers are those /switch takes, so a filter leaves gaps. */
+/** The numbers are for /switch, /delete and /repair, until the next list is printed. */
 export const listSessions: CommandHandler = async (args, { reprise, session, now = () => new Date() }) => {
   const { sessions } = await reprise.store.list({ limit: SCAN_LIMIT, status: 'open' });
   const wanted = args.toLowerCase();
   const fits = ({ label, title }: SessionRecord): boolean =>
     [label ?? '', title].some((name) => name.toLowerCase().includes(wanted));
-  const lines = sessions.filter(isListed).flatMap((record, i) => {
-    if (!fits(record)) return [];
-    const mark = record.id === session.id ? '*' : ' ';
-    return [
-      `${String(i + 1).padStart(3)}${mark} ${sessionName(record)}\n     ${sessionFacts(record, now())}`,
-    ];
-  });
-  if (lines.length === 0)
+  const found = sessions.filter((record) => isListed(record) && fits(record));
+  if (found.length === 0)
     return { text: args === '' ? 'No sessions.' : `No session has "${args}" in its name.` };
-  const left = lines.length - SHOWN;
-  return { text: [...lines.slice(0, SHOWN), ...(left > 0 ? [`… ${count(left)} more`] : [])].join('\n') };
+  const shown = found.slice(0, SHOWN);
+  const lines = shown.map((record, i) => {
+    const mark = record.id === session.id ? '*' : ' ';
+    return `${String(i + 1).padStart(3)}${mark} ${sessionName(record)}\n     ${sessionFacts(record, now())}`;
+  });
+  const left = found.length - shown.length;
+  if (left > 0) lines.push(`… ${count(left)} more`);
+  return { text: lines.join('\n'), listed: shown.map(({ id }) => id) };
 };
 
-export const switchTo: CommandHandler = async (args, { reprise, session }) => {
+/** A session by a number of the list that was printed last, or by a ref. */
+function sessionNamed(
+  name: string,
+  { reprise, listed }: Pick<CommandContext, 'reprise' | 'listed'>,
+  options: RefOptions = {},
+): Promise<SessionRecord> {
+  return resolveRef(reprise.store, isListNumber(name) ? listedSession(listed, name) : name, options);
+}
+
+export const switchTo: CommandHandler = async (args, context) => {
   if (args === '') throw refuse('/switch wants a session', '/sessions lists them.');
+  const { reprise, session } = context;
   const { store } = reprise;
-  const record = await resolveRef(store, args, { status: 'open' });
+  const record = await sessionNamed(args, context, { status: 'open' });
   // The owner's own chat goes on here next time. What a channel's key stands for is not for the owner's eyes to change.
   if (parseSessionKey(record.sessionKey).kind === 'main' && !record.active)
     await store.activate(record.sessionKey, record.id);
@@ -74,8 +84,7 @@ export const fork: CommandHandler = async (args, { reprise, session, request }) 
 
 export const remove: CommandHandler = async (args, context) => {
   const { reprise, session, confirm } = context;
-  const record =
-    args === '' ? await session.record() : await resolveRef(reprise.store, args, { status: 'open' });
+  const record = args === '' ? await session.record() : await sessionNamed(args, context, { status: 'open' });
   const name = `"${sessionName(record)}" (${record.id}, ${counted(record.messageCount, 'message')})`;
   if (confirm === undefined)
     throw refuse(
@@ -97,31 +106,34 @@ async function nextSession({ reprise }: CommandContext, { agentId }: SessionReco
 
 export const search: CommandHandler = async (args, { reprise }) => {
   if (args === '') throw refuse('/search wants a text', 'Write: /search <text>');
-  const { hits, next, reason, index } = await reprise.store.search({ text: args, limit: MAX_HITS });
+  const found = await reprise.store.search({ text: args, limit: MAX_HITS });
+  const { hits, next } = found;
   const sessions = await foundSessions(reprise.store, hits);
-  const left = hits.flatMap((hit) => {
+  const left = (await withPositions(reprise.store, hits, sessions)).flatMap((hit) => {
     const session = sessions.get(hit.id);
     return session === undefined ? [] : [{ ...hit, name: sessionName(session) }];
   });
-  const lines = left.map(({ id, seq, role, at, snippet, name }) => {
-    const place = `${id}, line ${seq}; ${role}, ${at.slice(0, 16).replace('T', ' ')}`;
-    return `${name} (${place})\n     ${oneLine(snippet, SNIPPET_CHARS)}`;
+  const lines = left.map(({ id, seq, position, role, at, snippet, name }) => {
+    const where = position === undefined ? `line ${seq}` : `#${position}`;
+    const about = `${id}, ${where}; ${role}, ${at.slice(0, 16).replace('T', ' ')}`;
+    return `${name} (${about})\n     ${oneLine(snippet, SNIPPET_CHARS)}`;
   });
   const [first] = left;
   if (first === undefined) lines.push(`Nothing holds "${args}".`);
-  else lines.push(`To read on there: reprise show ${first.id} --at ${first.seq}`);
+  else
+    lines.push(
+      `To read on there: reprise show ${first.id} --at ${first.position === undefined ? first.seq : `'#${first.position}'`}`,
+    );
   if (next !== null) lines.push(`There are more than ${MAX_HITS}; "reprise search" shows them.`);
-  if (reason === 'time') lines.push('The time was over before everything was looked at; there may be more.');
-  if (reason === 'indexing') {
-    const { done = 0, total = 1 } = index ?? {};
-    lines.push(`Indexing ${Math.floor((100 * done) / Math.max(1, total))} %: there may be more.`);
-  }
+  const gap = searchGap(found);
+  if (gap !== undefined) lines.push(gap);
   return { text: lines.join('\n') };
 };
 
-export const repair: CommandHandler = async (args, { reprise, session, request }) => {
-  const damaged = args === '' ? await session.record() : await resolveRef(reprise.store, args);
-  if (damaged.corruptAt === undefined && (await reprise.store.verify(damaged.id)).status !== 'corrupt')
+export const repair: CommandHandler = async (args, context) => {
+  const { reprise, session, request } = context;
+  const damaged = args === '' ? await session.record() : await sessionNamed(args, context);
+  if (!(await isDamaged(reprise.store, damaged)))
     return { text: `"${sessionName(damaged)}" is not damaged.` };
   const id = request === undefined ? undefined : keyedId('repair', damaged.id, request.idempotencyKey);
   const result = await repairSession(reprise.store, damaged, { id });
@@ -131,7 +143,16 @@ export const repair: CommandHandler = async (args, { reprise, session, request }
 
 export const exportTranscript: CommandHandler = async (args, { session }) => {
   const record = await session.record();
-  const name = args === '' ? `${session.id}.jsonl` : args;
   const text = `"${sessionName(record)}", ${counted(record.messageCount, 'message')}.`;
-  return { text, save: { sessionId: session.id, name } };
+  return { text, save: { sessionId: session.id, ...parseExport(args, session.id) } };
 };
+
+/** `[file] [--redact]` of `/export`. */
+export function parseExport(
+  args: string,
+  sessionId: string,
+): { readonly name: string; readonly redact: boolean } {
+  const name = args.replace(/(?:^|\s)--redact(?=\s|$)/, '').trim();
+  const redact = name !== args.trim();
+  return { name: name === '' ? `${sessionId}.jsonl` : name, redact };
+}

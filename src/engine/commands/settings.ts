@@ -1,6 +1,7 @@
 import type { Pin } from '../../compaction/pins.ts';
 import { RepriseError } from '../../errors.ts';
 import type { JsonObject } from '../../transcript/json.ts';
+import { messageName, messagePositions, parsePosition } from '../../transcript/message-position.ts';
 import { earlierKey, type Keyed, pinsTold } from '../keyed-request.ts';
 import type { Session } from '../session.ts';
 import type { ModelInUse } from '../session-models.ts';
@@ -36,6 +37,7 @@ export const model: CommandHandler = async (args, { session, modelByName }) => {
 };
 
 const CHOSEN_BY: Readonly<Record<ModelInUse['from'], string>> = {
+  run: 'chosen for this run with --model',
   session: 'chosen for this session',
   agent: 'of this agent',
   all: 'by the configuration',
@@ -84,26 +86,30 @@ export function queueText({ mode, debounceMs, cap, drop }: QueueSettings): strin
 }
 
 export const pin: CommandHandler = async (args, { session, request }) => {
-  if (args === '') return { text: pinsText(await session.pins()) };
+  if (args === '') return { text: await pinsText(session, await session.pins()) };
   const keyed = keyOf({ request });
   // What "last" means, and what is pinned, may have changed since the first try.
   const told = await toldBefore(session, 'pin', keyed);
-  return { text: pinsText(told ?? (await session.pin(await entryNamed(session, args), keyed))) };
+  const pins = told ?? (await session.pin(await entryNamed(session, args), keyed));
+  return { text: await pinsText(session, pins) };
 };
 
 export const unpin: CommandHandler = async (args, { session, request }) => {
   const pins = await session.pins();
-  if (args === '') throw refuse('/unpin wants an entry', `Write: /unpin <entry>\n${pinsText(pins)}`);
+  if (args === '')
+    throw refuse('/unpin wants a message', `Write: /unpin #3\n${await pinsText(session, pins)}`);
   const keyed = keyOf({ request });
   const told = await toldBefore(session, 'unpin', keyed);
-  if (told !== undefined) return { text: pinsText(told) };
+  if (told !== undefined) return { text: await pinsText(session, told) };
   const isAll = args.toLowerCase() === 'all';
-  const gone = pins.filter(({ entryId }) => isAll || entryId.startsWith(args));
-  if (gone.length === 0 && isAll) return { text: pinsText(pins) };
-  if (gone.length === 0) throw refuse(`nothing pinned is called "${args}"`, pinsText(pins));
-  if (gone.length > 1 && !isAll) throw refuse(`"${args}" fits ${gone.length} pins`, pinsText(gone));
+  const wanted = parsePosition(args) === undefined ? args : await entryNamed(session, args);
+  const gone = pins.filter(({ entryId }) => isAll || entryId.startsWith(wanted));
+  if (gone.length === 0 && isAll) return { text: await pinsText(session, pins) };
+  if (gone.length === 0) throw refuse(`"${args}" is not pinned`, await pinsText(session, pins));
+  if (gone.length > 1 && !isAll)
+    throw refuse(`"${args}" fits ${gone.length} pins`, await pinsText(session, gone));
   const ids = gone.map(({ entryId }) => entryId);
-  return { text: pinsText(await session.unpin(ids, keyed)) };
+  return { text: await pinsText(session, await session.unpin(ids, keyed)) };
 };
 
 async function toldBefore(
@@ -114,9 +120,11 @@ async function toldBefore(
   return earlierKey(keyed) === undefined ? undefined : pinsTold(await readEntries(session), asked, keyed);
 }
 
-function pinsText(pins: readonly Pin[]): string {
-  if (pins.length === 0) return 'Nothing is pinned. /history shows the ids /pin takes.';
-  return ['Pinned:', ...pins.map(({ entryId, text }) => `[${entryId}] ${oneLine(text, PIN_CHARS)}`)].join(
-    '\n',
+async function pinsText(session: Session, pins: readonly Pin[]): Promise<string> {
+  if (pins.length === 0) return 'Nothing is pinned. /history shows the positions /pin takes, such as #3.';
+  const positions = messagePositions(await readEntries(session));
+  const lines = pins.map(
+    ({ entryId, text }) => `${messageName(positions, entryId)} ${oneLine(text, PIN_CHARS)}`,
   );
+  return ['Pinned:', ...lines].join('\n');
 }

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { lstat, mkdir, open, readdir, realpath, rename, rm } from 'node:fs/promises';
-import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { lstat, open, readdir, rename, rm } from 'node:fs/promises';
 import { type ErrorCode, RepriseError } from '../../errors.ts';
 import type { JsonObject } from '../../transcript/json.ts';
+import { ConfinedPath } from './confined-path.ts';
 import type { Tool } from './tool.ts';
 
 const MAX_READ_BYTES = 1024 * 1024;
 const MAX_LISTED = 1000;
 
-/** The built-in file tools, confined to one folder by real path: links that lead out are refused. */
+/** The built-in file tools. No path and no link leads them out of the workspace (I-30). */
 export function createFileTools(workspace: string): Tool[] {
   const tools = [readFile(workspace), writeFile(workspace), editFile(workspace), listDirectory(workspace)];
   return tools.map(told);
@@ -27,7 +27,10 @@ function readFile(workspace: string): Tool {
     description: 'Reads a text file of the workspace.',
     inputSchema: schema({ path: PATH }),
     safe: true,
-    run: async ({ path }) => readText(await confine(workspace, path)),
+    run: async ({ path }) => {
+      await using target = await ConfinedPath.open(workspace, requireText('path', path));
+      return await readText(target);
+    },
   };
 }
 
@@ -38,13 +41,10 @@ function writeFile(workspace: string): Tool {
     inputSchema: schema({ path: PATH, content: { type: 'string' } }),
     run: async ({ path, content }) => {
       const text = requireText('content', content);
-      const target = await confine(workspace, path);
-      await inTurn(target, async () => {
-        await mkdir(dirname(target), { recursive: true });
-        // Again: what stands there now is what counts.
-        await replaceText(await confine(workspace, path), text);
-      });
-      return `wrote ${Buffer.byteLength(text)} bytes to ${relative(await realpath(workspace), target)}`;
+      const name = requireText('path', path);
+      await using target = await ConfinedPath.open(workspace, name, { createFolders: true });
+      await inTurn(target.absolutePath, () => replaceText(target, text));
+      return `wrote ${Buffer.byteLength(text)} bytes to ${target.relativePath}`;
     },
   };
 }
@@ -55,13 +55,13 @@ function editFile(workspace: string): Tool {
     description: 'Replaces one exact piece of text, which must occur once, in a file of the workspace.',
     inputSchema: schema({ path: PATH, old_string: { type: 'string' }, new_string: { type: 'string' } }),
     run: async ({ path, old_string, new_string }) => {
-      const target = await confine(workspace, path);
       const old = requireText('old_string', old_string);
-      const by = requireText('new_string', new_string);
-      await inTurn(target, async () => {
+      const replacement = requireText('new_string', new_string);
+      await using target = await ConfinedPath.open(workspace, requireText('path', path));
+      await inTurn(target.absolutePath, async () => {
         const before = await readText(target);
-        const at = placeOf(old, before);
-        await replaceText(target, before.slice(0, at) + by + before.slice(at + old.length));
+        const start = onlyOccurrence(old, before);
+        await replaceText(target, before.slice(0, start) + replacement + before.slice(start + old.length));
       });
       return `edited ${String(path)}`;
     },
@@ -81,8 +81,10 @@ function listDirectory(workspace: string): Tool {
     },
     safe: true,
     run: async ({ path }) => {
-      const folder = await confine(workspace, path ?? '.');
-      const found = await readdir(folder, { withFileTypes: true });
+      await using folder = await ConfinedPath.open(workspace, requireText('path', path ?? '.'));
+      await folder.enter();
+      const found = await readdir(folder.at(), { withFileTypes: true });
+      await folder.check();
       const names = found.map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name)).sort();
       if (names.length === 0) return '(empty)';
       const more = names.length > MAX_LISTED ? [`… and ${names.length - MAX_LISTED} more`] : [];
@@ -91,8 +93,8 @@ function listDirectory(workspace: string): Tool {
   };
 }
 
-/** Where a text stands that must occur once; two that overlap are two. */
-function placeOf(old: string, text: string): number {
+/** The offset of a text that must occur once; two that overlap are two. */
+function onlyOccurrence(old: string, text: string): number {
   const at = old === '' ? -1 : text.indexOf(old);
   if (at === -1) throw new RepriseError('INVALID_INPUT', 'old_string does not occur; it must occur once');
   if (text.includes(old, at + 1))
@@ -117,41 +119,12 @@ async function inTurn(path: string, work: () => Promise<void>): Promise<void> {
   }
 }
 
-/** The real path behind a name; the nearest folder that exists must lie inside the workspace. */
-async function confine(workspace: string, path: unknown): Promise<string> {
-  const name = requireText('path', path);
-  if (name.includes('\0')) throw new RepriseError('INVALID_INPUT', 'a path has no NUL');
-  await mkdir(workspace, { recursive: true, mode: 0o700 });
-  const root = await realpath(workspace);
-  const target = resolve(root, name);
-  const rest: string[] = [];
-  for (let place = target; ; place = dirname(place)) {
-    const real = await realExisting(place);
-    if (real === undefined) {
-      rest.unshift(basename(place));
-      if (place !== dirname(place)) continue;
-    }
-    const found = real ?? root;
-    if (found === root || found.startsWith(root + sep)) return join(found, ...rest);
-    throw new RepriseError('FORBIDDEN', `${name} is outside the workspace`);
-  }
-}
+const { O_RDONLY, O_WRONLY, O_APPEND, O_CREAT, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
 
-async function realExisting(path: string): Promise<string | undefined> {
+async function readText(target: ConfinedPath): Promise<string> {
+  const file = await open(target.at(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   try {
-    return await realpath(path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    // A link to nowhere exists itself, and writing through it would create its target.
-    const link = await lstat(path).catch(() => undefined);
-    if (link !== undefined) throw new RepriseError('FORBIDDEN', `${path} is a link that leads nowhere`);
-    return undefined;
-  }
-}
-
-async function readText(path: string): Promise<string> {
-  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  try {
+    await target.check(file);
     const { size } = await file.stat().then((found) => {
       if (!found.isFile()) throw new RepriseError('INVALID_INPUT', 'not a plain file');
       return found;
@@ -174,19 +147,33 @@ async function readText(path: string): Promise<string> {
 }
 
 /** Written beside and renamed, so that a crash leaves the old file or the new one; a file keeps its mode. */
-async function replaceText(path: string, text: string): Promise<void> {
-  const found = await lstat(path).catch(() => undefined); // most often: not there yet
+async function replaceText(target: ConfinedPath, text: string): Promise<void> {
+  const found = await lstat(target.at()).catch(() => undefined); // most often: not there yet
   if (found?.isFile() === false) throw new RepriseError('INVALID_INPUT', 'not a plain file');
-  const temporary = `${path}.${randomUUID()}.tmp`;
+  const temporary = target.at(`.${randomUUID()}.tmp`);
   const file = await open(temporary, 'wx', 0o600);
   try {
+    await target.check(file, temporary);
     await file.writeFile(text);
     if (found !== undefined) await file.chmod(found.mode & 0o777);
     await file.sync();
-    await rename(temporary, path);
+    await target.check(file, temporary);
+    await rename(temporary, target.at());
   } catch (error) {
     await rm(temporary, { force: true });
     throw error;
+  } finally {
+    await file.close();
+  }
+}
+
+/** Adds to the end of a file, which is created if it does not exist. */
+export async function appendText(workspace: string, path: string, text: string): Promise<void> {
+  await using target = await ConfinedPath.open(workspace, path, { createFolders: true });
+  const file = await open(target.at(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o600);
+  try {
+    await target.check(file);
+    await file.writeFile(text);
   } finally {
     await file.close();
   }

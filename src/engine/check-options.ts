@@ -1,0 +1,79 @@
+import { isObject } from '../transcript/json.ts';
+import type { AgentOptions } from './agents.ts';
+import { checkAgents } from './check-agents.ts';
+import { checkNames, configFault } from './check-config.ts';
+import type { LaneLimits } from './lanes.ts';
+import type { RepriseOptions } from './reprise.ts';
+import { checkSessionOptions, type SessionOptions } from './session-options.ts';
+
+/** Every name of an interface; the compiler reports one that is missing. */
+type Names<T> = Readonly<Record<keyof T, true>>;
+
+const OPTIONS: Names<RepriseOptions> = {
+  ...{ store: true, model: true, modelByName: true, loadModel: true, modelOverride: true },
+  ...{ contextTokens: true, agents: true, home: true, tools: true, profile: true, compaction: true },
+  ...{ session: true, clock: true, maxSteps: true, lanes: true, stuckAfterMs: true, run: true },
+};
+const COMPACTION: Names<NonNullable<RepriseOptions['compaction']>> = {
+  ...{ cut: true, trigger: true, background: true, summaryTimeoutMs: true, memoryFlush: true },
+};
+const LANES: Names<LaneLimits> = { turns: true, children: true, background: true };
+const SESSION: Names<SessionOptions> = {
+  ...{ enabled: true, historyLimit: true, queue: true, sendPolicy: true, senderCommands: true },
+  ...{ maintenance: true, threads: true, reset: true, resetByType: true, resetByChannel: true },
+  ...{ timeZone: true, resetTriggers: true, scope: true, dmScope: true, mainKey: true },
+  ...{ ownChannels: true, identityLinks: true, bindings: true, defaultAgent: true },
+};
+const AGENT: Names<AgentOptions> = {
+  ...{ systemPrompt: true, model: true, contextTokens: true, profile: true, tools: true, fileTools: true },
+  ...{
+    workspace: true,
+    sandbox: true,
+    allowAgents: true,
+    subagents: true,
+    sessionTools: true,
+    session: true,
+  },
+};
+
+/**
+ * Checks what an engine is opened with, before anything is opened: an option that is misspelled would otherwise have no
+ * effect, and a broken tool would fail in the middle of a turn.
+ */
+export function checkOptions(
+  options: Omit<RepriseOptions, 'store' | 'model'>,
+  more: readonly string[] = [],
+): void {
+  checkNames('openReprise', options, [...Object.keys(OPTIONS), ...more]);
+  const { agents = {}, tools, compaction, lanes, session = {}, home } = options;
+  if (compaction !== undefined) checkNames('compaction', compaction, Object.keys(COMPACTION));
+  if (lanes !== undefined) checkNames('lanes', lanes, Object.keys(LANES));
+  checkNames('session', session, Object.keys(SESSION));
+  checkSessionOptions(session);
+  for (const [agentId, agent = {}] of Object.entries(agents))
+    checkNames(`agents.${agentId}`, agent, Object.keys(AGENT));
+  checkAgents(agents, home);
+  if (tools !== undefined) checkTools(tools);
+}
+
+/** What every provider accepts as the name of a function. */
+const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
+
+function checkTools(tools: unknown): void {
+  if (!Array.isArray(tools)) throw configFault('tools', tools, 'It is a list of tools.');
+  const seen = new Set<unknown>();
+  for (const [i, tool] of tools.entries()) {
+    if (!isObject(tool)) throw configFault(`tools.${i}`, tool, 'A tool is an object.');
+    const { name, description, inputSchema, run } = tool;
+    if (typeof name !== 'string' || !TOOL_NAME.test(name))
+      throw configFault(`tools.${i}.name`, name, 'Use 1 to 64 letters, digits, "_" and "-".');
+    const field = (what: string): string => `${what} of the tool "${name}"`;
+    if (seen.has(name)) throw configFault(field('the name'), name, 'Another tool of the list has it.');
+    seen.add(name);
+    if (typeof run !== 'function') throw configFault(field('run'), run, 'It is the function that does it.');
+    if (typeof description !== 'string')
+      throw configFault(field('description'), description, 'It tells the model what the tool does.');
+    if (!isObject(inputSchema))
+      throw configFault(field('inputSchema'), inputSchema, 'It is a JSON Schema of type "object".');
+  }
+}

@@ -1,0 +1,98 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openStore } from '../../src/config/open.ts';
+import { Reprise } from '../../src/engine/reprise.ts';
+import { KEY } from '../support/engine.ts';
+import { ask, call, type Family, idOf, replying } from '../support/family.ts';
+import { filesHolding } from '../support/home-bytes.ts';
+
+const MARK = 'secret-of-the-child-7f3a91';
+let home = '';
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'reprise-purge-session-'));
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+/** A parent that hands its task to a child, whose answer is the secret. */
+async function open(): Promise<Family> {
+  const model = replying(({ text, isResult, request }) => {
+    const isChild = request.system?.includes('You are a subagent') === true;
+    if (isChild) return `${MARK} is the answer`;
+    if (isResult || text.includes('[The subagent')) return 'noted';
+    return text === 'delegate'
+      ? { calls: [call('sessions_spawn', { task: 'find the answer to it all' })] }
+      : 'yes';
+  });
+  const agents = { defaults: { subagents: {} }, main: { workspace: join(home, 'own') } };
+  const store = await openStore({ kind: 'jsonl', home, durability: 'os' });
+  const reprise = new Reprise({ home, store, model, agents, compaction: { background: false } });
+  return { reprise, store, model, [Symbol.asyncDispose]: () => reprise[Symbol.asyncDispose]() };
+}
+
+/** The child in the trash, a fork of its history, a fork of its parent, a note, and what was typed. */
+async function copied(at: Family) {
+  const { reprise, store } = at;
+  await ask(reprise, 'delegate');
+  const [run] = await reprise.runs(await idOf(store));
+  const child = run?.childSessionId ?? '';
+  const parent = await idOf(store);
+  await ask(reprise, `something ${MARK} else`, 'agent:main:direct:bob');
+  const fork = await (await reprise.session({ id: child })).fork();
+  const parentFork = await (await reprise.session({ id: parent })).fork();
+  mkdirSync(join(home, 'own'), { recursive: true });
+  const memory = join(home, 'own', 'MEMORY.md');
+  writeFileSync(
+    memory,
+    `My own words.\n\n## 2026-01-01, x (${child})\n\n${MARK}\n\n## 2026-01-02, y (other)\n\nkept\n\n`,
+  );
+  writeFileSync(join(home, 'repl-history'), `"find the answer to it all"\n"another line"\n`);
+  await store.delete(child);
+  return { child, parent, fork: fork.id, parentFork: parentFork.id, memory };
+}
+
+test('S3 a purge names the forks, the parent that got a result, and the notes that have the text', async () => {
+  await using at = await open();
+  const { child, parent, fork, parentFork, memory } = await copied(at);
+  const report = await at.reprise.purge(child);
+  const sessions = report.copies.flatMap((copy) =>
+    copy.kind === 'session' ? [[copy.sessionId, copy.relation]] : [],
+  );
+  expect(Object.fromEntries(sessions)).toEqual({ [fork]: 'fork', [parent]: 'parent', [parentFork]: 'fork' });
+  expect(report.copies.filter(({ kind }) => kind !== 'session')).toEqual([
+    { kind: 'memory', file: memory, heading: `## 2026-01-01, x (${child})` },
+  ]);
+  expect(readFileSync(join(home, 'repl-history'), 'utf8')).toBe('"another line"\n');
+  expect((await at.store.get(parent)).status).toBe('open');
+});
+
+test('S3 a purge with copies leaves the text only where it was said on its own', async () => {
+  await using at = await open();
+  const { child, parent, fork, parentFork, memory } = await copied(at);
+  const report = await at.reprise.purge(child, { withCopies: true });
+  expect(report.copies).toEqual([]);
+  expect([...report.purgedToo].sort()).toEqual([parent, fork, parentFork].sort());
+  expect(readFileSync(memory, 'utf8')).toBe('My own words.\n\n## 2026-01-02, y (other)\n\nkept\n\n');
+  const own = await idOf(at.store, 'agent:main:direct:bob');
+  await at.store.delete(own);
+  await at.reprise.purge(own);
+  expect(filesHolding(home, [MARK])).toEqual([]);
+  expect(await at.store.active(KEY)).toBeUndefined();
+});
+
+test('S3 a session whose transcript is damaged can be purged too', async () => {
+  await using at = await open();
+  await ask(at.reprise, `a text ${MARK} to lose`);
+  const id = await idOf(at.store);
+  await expect.poll(async () => (await at.store.stats()).behind).toBe(0);
+  await at.store.delete(id);
+  await expect.poll(async () => (await at.store.stats()).behind).toBe(0);
+  const file = join(home, 'agents', 'main', 'sessions', `${id}.jsonl`);
+  const bytes = readFileSync(file);
+  bytes[bytes.indexOf(MARK) - 3] = 0x21;
+  writeFileSync(file, bytes);
+  expect((await at.store.verify(id)).status).not.toBe('clean');
+  await at.reprise.purge(id);
+  expect(filesHolding(home, [MARK])).toEqual([]);
+});
