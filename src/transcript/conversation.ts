@@ -2,7 +2,7 @@ import type { ContentBlock } from './content.ts';
 import { createImageBudget, type ImagePart } from './image-budget.ts';
 import { inspectJson, isObject, type JsonObject } from './json.ts';
 import { DEFAULT_RECORD_LIMITS } from './limits.ts';
-import { FAMILY_RULES, type FamilyRules, type Target } from './target.ts';
+import { type FamilyRules, rulesFor, type Target } from './target.ts';
 import { createToolIds, toolName } from './tool-ids.ts';
 
 /**
@@ -112,7 +112,7 @@ export class Conversation {
   #round: Map<string, SameIdCalls> | null = null;
 
   constructor(target: Target, { hoistImages = false }: ConversationOptions = {}) {
-    const rules = FAMILY_RULES[target.family];
+    const rules = rulesFor(target);
     this.#rules = hoistImages ? { ...rules, toolImages: false } : rules;
     this.#mapId = createToolIds(this.#rules.callId);
     this.#admit = createImageBudget(this.#rules.images);

@@ -30,6 +30,7 @@ export function createImageBudget(limits: ImageLimits): (image: StoredImage) => 
     if (size === null) return leftOut(mimeType, 'not a readable PNG, JPEG, GIF or WebP image');
     const side = Math.max(size.width, size.height);
     const what = `${mimeType}, ${size.width}x${size.height}`;
+    if (limits.maxCount === 0) return leftOut(what, 'this request has no images');
     if (side > limits.maxSide) return leftOut(what, `over ${limits.maxSide} pixels`);
     if (data.length > limits.maxBytes) return leftOut(what, `over ${limits.maxBytes} bytes`);
     if (total + data.length > limits.maxTotalBytes) return leftOut(what, 'the request is full');

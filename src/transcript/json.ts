@@ -78,12 +78,14 @@ function isInexact(value: number): boolean {
 export function assertStorable(root: unknown, limits: RecordLimits = DEFAULT_RECORD_LIMITS): void {
   const values: unknown[] = [root];
   const depths: number[] = [0];
-  // A value takes two bytes with its comma, so references shared many times over cannot outgrow this.
-  let budget = limits.maxRecordBytes / 2;
+  // A value takes two bytes with its comma and a text at least its length, so what is too long, also by references that
+  // are shared many times over, is refused before anything is made of it.
+  let budget = limits.maxRecordBytes;
   while (values.length > 0) {
     const value = values.pop();
     const depth = depths.pop() ?? 0;
-    if (--budget < 0) throw tooLarge('record', limits.maxRecordBytes);
+    budget -= typeof value === 'string' ? 2 + bytesOf(value, budget) : 2;
+    if (budget < 0) throw tooLarge('record', limits.maxRecordBytes);
     if (depth > limits.maxDepth) throw tooLarge('depth', limits.maxDepth);
     if (typeof value === 'object' && value !== null) {
       const known = values.length;
@@ -96,6 +98,11 @@ export function assertStorable(root: unknown, limits: RecordLimits = DEFAULT_REC
       throw notStorable(`a ${typeof value}`);
     }
   }
+}
+
+/** At least so many, and exactly where it could matter. */
+function bytesOf(text: string, budget: number): number {
+  return text.length <= budget && text.length * 3 > budget ? Buffer.byteLength(text) : text.length;
 }
 
 function pushItems(value: readonly unknown[], into: unknown[]): void {

@@ -16,7 +16,7 @@ import type { Entry } from './entry.ts';
 import type { IssueLog } from './issues.ts';
 import { isObject, type JsonObject } from './json.ts';
 import { type Selection, selectContext } from './select.ts';
-import { FAMILY_RULES, type Target } from './target.ts';
+import { rulesFor, type Target } from './target.ts';
 
 export interface ProjectOptions extends ConversationOptions {
   readonly target: Target;
@@ -130,8 +130,8 @@ function contextBlocks(entry: Entry, edit: unknown): ContentBlock[] | undefined 
 function ownModelJudge(target: Target, current: Selection['model']): (message: JsonObject) => boolean {
   const provider = target.provider ?? current?.provider;
   const model = target.model ?? current?.modelId;
-  const { thinkingApis, foreignCallSignature } = FAMILY_RULES[target.family];
-  if (provider === undefined || model === undefined) return () => false;
+  const { thinkingApis, foreignCallSignature } = rulesFor(target);
+  if (provider === undefined || model === undefined || target.strict === true) return () => false;
   return (message) => {
     if (message['provider'] !== provider || message['model'] !== model) return false;
     const api = message['api'] ?? provider;

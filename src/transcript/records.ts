@@ -28,6 +28,11 @@ export interface RecordSummary {
 
 const CURRENT_VERSION = 3;
 
+/** Whether a header names a format version that this version of Reprise does not know. */
+export function isNewerVersion({ version }: { readonly version?: unknown }): boolean {
+  return typeof version === 'number' && version > CURRENT_VERSION;
+}
+
 /** Bytes to records: split, decode, and in a file of ours judge what is history. Keeps nothing but an open append. */
 export function createRecordReader(
   take: (placed: PlacedRecord) => void,
@@ -61,9 +66,8 @@ export function createRecordReader(
       return;
     }
     header = record as unknown as SessionHeader;
-    const { version } = record;
-    if (typeof version === 'number' && version > CURRENT_VERSION) {
-      const detail = `format version ${version}; this is ${CURRENT_VERSION}`;
+    if (isNewerVersion(record)) {
+      const detail = `format version ${String(record['version'])}; this version of Reprise knows ${CURRENT_VERSION}`;
       issues.add({ kind: 'newer-version', line, offset, detail });
     }
   };

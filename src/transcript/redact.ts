@@ -4,6 +4,8 @@
  * a text still point at the same words.
  */
 
+import { findBareSecrets, findServiceSecrets, type Span } from './known-secrets.ts';
+
 const MASK = '*';
 /** A word that begins here, also behind the letter of an escape such as `\n` in text that holds JSON. */
 const START = String.raw`(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))`;
@@ -13,6 +15,13 @@ const TOKEN = '[A-Za-z0-9._~+/=-]';
 const RANDOM = String.raw`(?:(?=${TOKEN}{0,40}\d)${TOKEN}{8,}|${TOKEN}{20,})`;
 const QUOTE = String.raw`\\?["']?`;
 const IS = String.raw`${QUOTE}\s{0,8}[:=]\s{0,8}${QUOTE}`;
+
+/** Names of fields and variables whose value is a secret. */
+const SECRET_WORD =
+  'api[_-]?key|passwd|password|passphrase|passcode|secret|private[_-]?key(?:[_-]?id)?|(?:secret|access|account|shared[_-]?access|auth|signing|encryption)[_-]?key|secret[_-]?access[_-]?key|credentials?';
+/** What people call it in a sentence. */
+const SPOKEN =
+  'password|passwort|passphrase|passcode|passwd|pwd|pin|pin code|api key|secret key|access key|login';
 
 /** Each has the part that stays in front of the secret as its first group, if any part stays. */
 const PATTERNS: readonly RegExp[] = [
@@ -24,7 +33,8 @@ const PATTERNS: readonly RegExp[] = [
   pattern('(AKIA|ASIA)[0-9A-Z]{16}'),
   pattern(String.raw`(AIza)[\w-]{30,}`),
   // A JSON web token.
-  pattern(String.raw`(eyJ)[\w-]{8,}\.[\w-]{8,}\.[\w-]*`),
+  // It begins no earlier than its word: a search from every "eyJ" in a long word would take quadratic time.
+  /((?:(?<![\w-])|(?<=\\[nrt]))eyJ)[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g,
   // Headers. A cookie has a name and a value, or it is something to eat.
   pattern(String.raw`((?:proxy-)?authorization${IS}(?:(?:bearer|basic|digest|token)\s{1,8})?)[^\s"'\\]+`),
   pattern(String.raw`((?:set-)?cookie${IS})[^\s"'=;\\]{1,256}=[^\r\n"'\\]*`),
@@ -33,11 +43,29 @@ const PATTERNS: readonly RegExp[] = [
   /(:\/\/[^\s/?#:@"'\\]{0,256}:)[^\s/"'\\]{1,512}(?=@)/g,
   /([?&#](?:access_token|api_?key|auth|key|password|secret|sig|signature|token)=)[^&\s"'#\\]+/gi,
   // Values that are called a secret, whatever stands before: DB_PASSWORD, accessToken.
+  new RegExp(String.raw`((?:${SECRET_WORD})${IS})(?:(?<=["'])[^"'\\\r\n]+|[^\s"',;}\\]{4,})`, 'gi'),
+  new RegExp(`(token${IS})${RANDOM}`, 'gi'),
+  // DB_PASS=, but not PWD=/home/ada.
+  /((?<![A-Za-z0-9])(?:[A-Z0-9_]{0,40}_)?(?:PASS|PWD|PW)\s{0,2}=\s{0,2}["']?)(?![/$~])[^\s"';&]{4,}/g,
   new RegExp(
-    String.raw`((?:api[_-]?key|passwd|password|passphrase|secret|private[_-]?key|secret[_-]?key|credentials?)${IS})(?:(?<=["'])[^"'\\\r\n]+|[^\s"',;}\\]{4,})`,
+    String.raw`((?<![A-Za-z0-9])(?:[A-Z0-9]{1,30}_){1,5}(?:KEY|AUTH|CREDS?|SALT|DSN)\s{0,2}=\s{0,2}["']?)${RANDOM}`,
+    'g',
+  ),
+  /((?<![A-Za-z])(?:pwd|pass)\s{0,2}=\s{0,2})(?![/$~])[^\s"';&,)]{4,}(?=[;"'\s]|$)/gi,
+  // Written by a person in a sentence. An ordinary word ("is wrong") has no digit and no sign in it.
+  new RegExp(
+    String.raw`((?<![A-Za-z])(?:${SPOKEN})\s{1,4}(?:is|was|=|:)\s{0,4}(?:now\s{1,4})?)(?:["'\x60“][^"'\x60”\r\n]{4,200}|(?=[^\s]{0,60}[\d!@#$%^&*+])[^\s"'\x60“”,;]{4,200})`,
     'gi',
   ),
-  new RegExp(`(token${IS})${RANDOM}`, 'gi'),
+  /((?:密码|口令|密钥|秘钥|令牌|助记词|验证码)[^\S\r\n]{0,4}(?:就?是|为|：|:|=)?[^\S\r\n]{0,4}["'“「]?)(?=[\x21-\x7e])[\x21-\x7e]{4,200}/g,
+  // .netrc, and programs that take a password as an argument.
+  /((?<![A-Za-z])login\s{1,40}\S{1,128}\s{1,40}password\s{1,40})\S{1,256}/g,
+  /((?<![\w-])(?:-u|--user|--proxy-user)[\s=]{1,4}["']?[^\s:"'/]{1,128}:)[^\s"'/][^\s"']{2,256}/g,
+  /((?<![\w-])(?:sshpass\s{1,4}-p|mysql(?:dump)?\s[^\r\n]{0,80}?\s-p)\s{0,2}["']?)(?![\s-])[^\s"']{3,128}/g,
+  // The public key in an address of Sentry.
+  /(:\/\/)[0-9a-f]{32}(?=@[\w.-]{1,128}sentry)/g,
+  // The credentials of a registry in a Docker configuration.
+  /("auth"\s{0,4}:\s{0,4}")[A-Za-z0-9+/]{8,400}={0,2}(?=")/g,
 ];
 
 function pattern(source: string): RegExp {
@@ -49,7 +77,21 @@ export function redactText(text: string): string {
   let redacted = redactPem(text);
   for (const each of PATTERNS)
     redacted = redacted.replace(each, (found: string, kept: string) => kept + mask(found.slice(kept.length)));
-  return redacted;
+  return maskSpans(maskSpans(redacted, findServiceSecrets(redacted)), findBareSecrets(redacted));
+}
+
+/** Spans may overlap. */
+function maskSpans(text: string, spans: readonly Span[]): string {
+  if (spans.length === 0) return text;
+  let masked = '';
+  let done = 0;
+  for (const { start, end } of spans.toSorted((a, b) => a.start - b.start)) {
+    if (end <= done) continue;
+    const from = Math.max(start, done);
+    masked += text.slice(done, from) + mask(text.slice(from, end));
+    done = end;
+  }
+  return masked + text.slice(done);
 }
 
 const SECRET_NAME =
@@ -67,6 +109,24 @@ function redactUnder(name: string, value: unknown): unknown {
   const copy: [string, unknown][] = Object.entries(value).map(([key, each]) => [
     redactText(key),
     redactUnder(key, each),
+  ]);
+  return Object.fromEntries(copy);
+}
+
+/** Names of fields that tie entries together. Two ids that became the same asterisks would tear a history apart. */
+const ID_NAME =
+  /^(?:id|parentId|toolCallId|firstKeptEntryId|targetId|leafId|sessionId|inboxId|turnId|blob|seal)$/;
+
+/** As `redactJson` for what a transcript holds: images keep their bytes, and ids stay unless they are a known token. */
+export function redactEntry(value: unknown, name: string = ''): unknown {
+  if (Array.isArray(value)) return value.map((each) => redactEntry(each, name));
+  if (typeof value === 'string' && ID_NAME.test(name) && findServiceSecrets(value).length === 0) return value;
+  if (typeof value !== 'object' || value === null) return redactUnder(name, value);
+  const { type } = value as { readonly type?: unknown };
+  const isImage = type === 'image' || type === 'base64';
+  const copy: [string, unknown][] = Object.entries(value).map(([key, each]) => [
+    redactText(key),
+    isImage && key === 'data' ? each : redactEntry(each, key),
   ]);
   return Object.fromEntries(copy);
 }

@@ -19,8 +19,14 @@ const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 /**
  * Splits bytes on LF and nothing else: U+2028, NEL and CR inside a line are content. Memory is bounded by
  * the longest allowed line, not by the file; a longer line is counted through and reported by its length.
+ * `onTooLong` is called as soon as a line is known to be over the limit: a caller that does not want the rest
+ * throws from it.
  */
-export function createLineSplitter(maxLineBytes: number, onLine: (line: RawLine) => void): LineSplitter {
+export function createLineSplitter(
+  maxLineBytes: number,
+  onLine: (line: RawLine) => void,
+  { onTooLong }: { readonly onTooLong?: (offset: number) => void } = {},
+): LineSplitter {
   let offset = 0;
   let pieces: Buffer[] = [];
   let length = 0;
@@ -28,7 +34,10 @@ export function createLineSplitter(maxLineBytes: number, onLine: (line: RawLine)
   const keep = (piece: Buffer): void => {
     length += piece.length;
     if (length <= maxLineBytes) pieces.push(piece);
-    else pieces = [];
+    else {
+      pieces = [];
+      onTooLong?.(offset);
+    }
   };
   const emit = (terminated: boolean): void => {
     const [only] = pieces;

@@ -85,4 +85,14 @@ export interface Target {
   readonly family: ProviderFamily;
   readonly provider?: string;
   readonly model?: string;
+  /** Only what every provider takes: no thinking, no images, short call ids, no user message right after a tool. */
+  readonly strict?: boolean | undefined;
+}
+
+export function rulesFor({ family, strict = false }: Target): FamilyRules {
+  const rules = FAMILY_RULES[family];
+  if (!strict) return rules;
+  const { callId, userAfterTool } = FAMILY_RULES.mistral;
+  const images = { ...rules.images, maxCount: 0 };
+  return { ...rules, callId, userAfterTool, toolImages: false, thinkingApis: [], images };
 }

@@ -1,3 +1,4 @@
+// @module-tag scaled
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createModel, type Entry, type Model, parseTranscript, RepriseError } from '../../src/index.ts';
@@ -14,7 +15,7 @@ import { histories, historyBytes } from '../support/histories.ts';
 import { pngBase64 } from '../support/images.ts';
 import { READ_FILE, requestFor, run } from '../support/models.ts';
 
-const RUNS = Number(process.env['REPRISE_PROPERTY_RUNS'] ?? 150);
+const RUNS = Number(process.env['REPRISE_HISTORY_RUNS'] ?? process.env['REPRISE_PROPERTY_RUNS'] ?? 40);
 const SEED = Number(process.env['REPRISE_PROPERTY_SEED'] ?? 20250101);
 const OK: WireAnswer = { blocks: [{ type: 'text', text: 'ok' }] };
 

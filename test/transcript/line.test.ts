@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { decodeLine, encodeLine, entryIdForSeq, type JsonObject, RepriseError } from '../../src/index.ts';
 import { longEntryIdForSeq } from '../../src/transcript/entry-id.ts';
+import { assertStorable } from '../../src/transcript/json.ts';
 
 fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
 
@@ -143,10 +144,10 @@ describe('T63 records that are not reasonable', () => {
     });
   });
 
-  test('a million keys go through', () => {
+  test('a million keys go through', { tags: 'long', timeout: 600_000 }, () => {
     const data = Object.fromEntries(Array.from({ length: 1_000_000 }, (_, i) => [`k${i}`, 1]));
     expect(Object.keys(bodyOf(encode({ type: 'custom', data }))['data'] as object)).toHaveLength(1_000_000);
-  }, 600_000);
+  });
 
   test.each(['1e400', '9007199254740993', '-1e999'])(
     '%s is reported: the file keeps digits that memory cannot',
@@ -249,4 +250,15 @@ describe('entry ids', () => {
     `);
     expect(longEntryIdForSeq(2)).toMatch(/^[0-9a-f]{16}$/);
   });
+});
+
+test('D6c a text that is too long for a line is refused before anything is made of it', () => {
+  const entry = { type: 'message', message: { role: 'user', content: 'word '.repeat(10 * 1024 * 1024) } };
+  const before = process.memoryUsage();
+  expect(() => assertStorable(entry)).toThrow(expect.objectContaining({ code: 'LIMIT_EXCEEDED' }));
+  expect(() => assertStorable({ text: '\u6f22'.repeat(6 * 1024 * 1024) })).toThrow(/larger than/);
+  // 6 million letters of one byte are short enough, and so is a name for each of many values.
+  expect(() => assertStorable({ text: 'x'.repeat(6 * 1024 * 1024) })).not.toThrow();
+  const { arrayBuffers } = process.memoryUsage();
+  expect(arrayBuffers - before.arrayBuffers).toBeLessThan(1024 * 1024);
 });

@@ -1,3 +1,4 @@
+// @module-tag scaled
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Entry, parseTranscript, RepriseError, rebuildHistory } from '../../src/index.ts';
@@ -6,7 +7,7 @@ import { deepFreeze } from '../support/freeze.ts';
 import { CLASSES, histories, historyBytes, steps } from '../support/histories.ts';
 import { MODEL, promptOf, REQUEST_KINDS, request } from '../support/requests.ts';
 
-const RUNS = Number(process.env['REPRISE_PROPERTY_RUNS'] ?? 1000);
+const RUNS = Number(process.env['REPRISE_HISTORY_RUNS'] ?? process.env['REPRISE_PROPERTY_RUNS'] ?? 150);
 const SEED = Number(process.env['REPRISE_PROPERTY_SEED'] ?? 20250101);
 
 function read(bytes: Buffer): readonly Entry[] | undefined {

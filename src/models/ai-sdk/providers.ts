@@ -1,6 +1,7 @@
 import { RepriseError } from '../../errors.ts';
 import type { Model } from '../model.ts';
 import { createSourceModel } from './ai-sdk-model.ts';
+import { sameOriginFetch } from './same-origin-fetch.ts';
 import type { OpenAiCompatibleSettings, ProviderSettings } from './settings.ts';
 
 const ANTHROPIC_URL = 'https://api.anthropic.com/v1';
@@ -20,7 +21,12 @@ export function createAnthropicModel(settings: ProviderSettings): Model {
       family: 'anthropic',
       load: once(async () => {
         const { createAnthropic } = await import('@ai-sdk/anthropic');
-        return createAnthropic({ apiKey: key, baseURL, ...defined({ headers, fetch }) })(id);
+        return createAnthropic({
+          apiKey: key,
+          baseURL,
+          fetch: sameOriginFetch(fetch),
+          ...defined({ headers }),
+        })(id);
       }),
     },
     rest,
@@ -46,7 +52,8 @@ export function createOpenAiModel(settings: ProviderSettings): Model {
           // Newer models refuse the old name, older ones know the new.
           transformRequestBody: ({ max_tokens, ...body }) =>
             max_tokens === undefined ? body : { ...body, max_completion_tokens: max_tokens },
-          ...defined({ headers, fetch }),
+          fetch: sameOriginFetch(fetch),
+          ...defined({ headers }),
         }).chatModel(id);
       }),
       cacheKeyOption: (prompt_cache_key) => ({ openai: { prompt_cache_key } }),
@@ -67,7 +74,7 @@ export function createOpenAiCompatibleModel(settings: OpenAiCompatibleSettings):
       family,
       load: once(async () => {
         const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
-        const options = defined({ apiKey, headers, fetch });
+        const options = { ...defined({ apiKey, headers }), fetch: sameOriginFetch(fetch) };
         return createOpenAICompatible({ name: provider, baseURL, includeUsage, ...options }).chatModel(id);
       }),
     },

@@ -36,9 +36,10 @@ export interface CanonicalHistory {
 }
 
 export function isKnownRecord(record: JsonObject): boolean {
-  return (
-    KNOWN_TYPES.has(record['type']) || isFlatRecord(record) || isMessageRow(record) || isBoundaryRow(record)
-  );
+  const { type, message } = record;
+  // Other APIs have a `message` with its content beside the type, which no dialect here can read.
+  if (type === 'message') return isObject(message);
+  return KNOWN_TYPES.has(type) || isFlatRecord(record) || isMessageRow(record) || isBoundaryRow(record);
 }
 
 export function canonicalEntries(records: readonly PlacedRecord[], issues: IssueLog): CanonicalHistory {
@@ -145,7 +146,12 @@ function createBuilder(records: readonly PlacedRecord[]): Builder {
     }
   };
   const flat = createFlatReader((message, source) =>
-    push({ type: 'message', id: freshId(current), timestamp: isoTime(source['ts']), message }),
+    push({
+      type: 'message',
+      id: freshId(current),
+      timestamp: isoTime(source['ts'] ?? source['timestamp']),
+      message,
+    }),
   );
   const addRow = (record: JsonObject): void => {
     const timestamp = isoTime(record['created_at'] ?? record['timestamp']);

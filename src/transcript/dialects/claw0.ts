@@ -6,10 +6,19 @@ import { canonicalBlock, canonicalMessages, toolCall, toolResult } from './block
  * tool calls saved twice (inside the assistant record and as records of their own), and, in the classic
  * form, results saved while the turn runs and the turn itself at its end, so a result precedes its call.
  */
-const FLAT_TYPES: ReadonlySet<unknown> = new Set(['user', 'assistant', 'tool_use', 'tool_result']);
 
+/** The content must be where claw0 puts it: other tools use the same types for records of another shape. */
 export function isFlatRecord(record: JsonObject): boolean {
-  return FLAT_TYPES.has(record['type']);
+  const { type, content } = record;
+  if (type === 'user' || type === 'assistant') return typeof content === 'string' || isBlockList(content);
+  return (type === 'tool_use' || type === 'tool_result') && 'tool_use_id' in record;
+}
+
+function isBlockList(content: unknown): boolean {
+  if (!Array.isArray(content)) return false;
+  return content.every(
+    (block) => typeof block === 'string' || (isObject(block) && typeof block['type'] === 'string'),
+  );
 }
 
 /** Adds a message to the chain and gives back the content list it may still grow. */
