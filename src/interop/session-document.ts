@@ -4,9 +4,9 @@ import { loadBlobs } from '../store/load-blobs.ts';
 import type { SessionRecord, Store } from '../store/store.ts';
 import { blobNames, hydrateBlobs } from '../transcript/blobs.ts';
 import { type Entry, entryTime, type SessionHeader } from '../transcript/entry.ts';
-import { isObject, type JsonObject } from '../transcript/json.ts';
+import type { JsonObject } from '../transcript/json.ts';
 import { readTranscript, type Transcript } from '../transcript/reader.ts';
-import { redactJson } from '../transcript/redact.ts';
+import { redactEntry } from '../transcript/redact.ts';
 
 /** One session as exports see it: whole, with everything that is kept beside its lines put back. */
 export interface SessionDocument {
@@ -73,21 +73,9 @@ export function redactDocument(document: SessionDocument): SessionDocument {
   const { title, settings, entries, header } = document;
   return {
     ...document,
-    title: redactValue('', title) as string,
-    settings: redactValue('', settings) as JsonObject,
-    header: redactValue('', header) as SessionHeader,
-    entries: entries.map((entry) => redactValue('', entry) as Entry),
+    title: redactEntry(title) as string,
+    settings: redactEntry(settings) as JsonObject,
+    header: redactEntry(header) as SessionHeader,
+    entries: entries.map((entry) => redactEntry(entry) as Entry),
   };
-}
-
-export function redactValue(name: string, value: unknown): unknown {
-  if (Array.isArray(value)) return value.map((each) => redactValue(name, each));
-  if (!isObject(value)) return Object.values(redactJson({ [name]: value }) as JsonObject)[0];
-  const isImage = value['type'] === 'image' || value['type'] === 'base64';
-  return Object.fromEntries(
-    Object.entries(value).map(([key, each]) => [
-      key,
-      isImage && key === 'data' ? each : redactValue(key, each),
-    ]),
-  );
 }

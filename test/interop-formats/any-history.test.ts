@@ -1,3 +1,4 @@
+// @module-tag scaled
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,6 +15,7 @@ import { openSource } from '../../src/interop/import/detect.ts';
 import type { SessionDocument } from '../../src/interop/session-document.ts';
 import { type History, histories, historyBytes } from '../support/histories.ts';
 
+const RUNS = Number(process.env['REPRISE_HISTORY_RUNS'] ?? process.env['REPRISE_PROPERTY_RUNS'] ?? 20);
 fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
 
 let folder = '';
@@ -100,7 +102,7 @@ test.each([
         if (entries === undefined) return;
         expect(said(await throughLayout(layout, entries), carrier)).toEqual(said(entries, carrier));
       }),
-      { numRuns: 60, interruptAfterTimeLimit: 20_000 },
+      { numRuns: RUNS, interruptAfterTimeLimit: 20_000 },
     );
   },
   60_000,
@@ -117,6 +119,6 @@ test('any history can be read by people, and v3 gives it back word for word', ()
       const plain = entries.map(({ seal: _, ...entry }) => entry);
       expect(parseTranscript([...v3Lines(document)].join('')).entries).toEqual(plain);
     }),
-    { numRuns: 100 },
+    { numRuns: RUNS },
   );
 });

@@ -143,11 +143,20 @@ describe.each(CASES)('sessions written for $layout and read back', (held) => {
   });
 
   test('keep what the layout has a place for, and nothing else', async () => {
-    const { source, copy } = await scene();
+    const { source, copy, folder } = await scene();
     const id = held.id('main-1');
-    const { importedFrom: _, ...settings } = (await copy.get(id)).settings;
+    const settingsIn = async (store: Store) => {
+      const { importedFrom: _, ...settings } = (await store.get(id)).settings;
+      return settings;
+    };
     const { settings: wanted } = await source.get('main-1');
-    expect(settings).toEqual(held.settings ? wanted : {});
+    // Without consent only names come back; with it, also after the import, everything the layout holds.
+    expect(await settingsIn(copy)).toEqual(held.settings ? { label: 'files' } : {});
+    const accepting = await freshStore();
+    await importFrom(accepting, folder, { acceptSettings: true });
+    expect(await settingsIn(accepting)).toEqual(held.settings ? wanted : {});
+    await importFrom(copy, folder, { acceptSettings: true });
+    expect(await settingsIn(copy)).toEqual(held.settings ? wanted : {});
 
     const branches = await entriesOf(copy, held.id('branches'));
     const leaves = branches.map((entry) => JSON.stringify(entry)).filter((line) => line.includes('"one"'));

@@ -1,7 +1,8 @@
 import { RepriseError } from '../../errors.ts';
 import type { ConvlogChat, StoredConvlogLine } from '../../store/convlog.ts';
 import type { SessionRecord, Store } from '../../store/store.ts';
-import { loadDocument, redactDocument, redactValue, type SessionDocument } from '../session-document.ts';
+import { redactEntry } from '../../transcript/redact.ts';
+import { loadDocument, redactDocument, type SessionDocument } from '../session-document.ts';
 import { writeClaw0, writeClaw0Classic } from './claw0-layout.ts';
 import { writeClawdbot } from './clawdbot-layout.ts';
 import { prepareFolder } from './file-writer.ts';
@@ -68,7 +69,7 @@ async function* convlogs(
     for (const chat of page.chats) {
       const lines = await chatLines(store, chat);
       const belong = all ? lines : lines.filter(({ sessionId = '' }) => chosen.has(sessionId));
-      yield redact ? belong.map((line) => redactValue('', line) as StoredConvlogLine) : belong;
+      yield redact ? belong.map((line) => redactEntry(line) as StoredConvlogLine) : belong;
     }
     cursor = page.cursor;
   }

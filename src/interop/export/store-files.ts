@@ -12,7 +12,7 @@ const LOOKED_AT = 20;
 const OWN_FILE = /^(?:control|store|search)\.db(?:-(?:wal|shm|journal))?$/i;
 const OWN_FOLDER = /^(?:agents|quarantine)$/i;
 /** In `agents/<id>/`: what agents and people write there is no part of a store. */
-const FREE_FOLDER = /^workspace$/i;
+const FREE_FOLDER = /^workspaces?$/i;
 
 /**
  * Whoever writes a file for a user asks here first, also when it may replace what is there: only `purge` destroys what a

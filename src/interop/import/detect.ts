@@ -59,6 +59,10 @@ async function openFile(path: string): Promise<ImportSource & Partial<AsyncDispo
   if (start.toString('latin1') === SQLITE_MAGIC) return openZeroclaw(path);
   const document = await readJsonExport(path, JSON_MARK);
   const read = document ?? (await readTranscriptFile(path));
+  if (!read.entries.some(({ type }) => type === 'message' || type === 'compaction'))
+    throw new RepriseError('INVALID_INPUT', `${path}: there is no message in it`, {
+      details: { next: 'Nothing was imported from it.' },
+    });
   return {
     kind: document === undefined ? 'transcript' : 'export of a session',
     sessions: [{ place: path, agentId: DEFAULT_AGENT_ID, read: () => Promise.resolve(read) }],

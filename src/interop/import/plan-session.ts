@@ -3,12 +3,13 @@ import { RepriseError } from '../../errors.ts';
 import { isSessionId } from '../../keys/ids.ts';
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
 import { loadBlobs } from '../../store/load-blobs.ts';
-import type { SessionRecord, Store } from '../../store/store.ts';
+import type { NewEntry, SessionRecord, Store } from '../../store/store.ts';
 import { blobNames, hydrateBlobs } from '../../transcript/blobs.ts';
 import { type Entry, entryTime } from '../../transcript/entry.ts';
 import { assertStorable, isObject, type JsonObject } from '../../transcript/json.ts';
 import { parseTranscript } from '../../transcript/reader.ts';
 import type { FoundSession } from './source.ts';
+import { separateSettings } from './source-settings.ts';
 
 export type ImportAction =
   /** Nothing of it is here yet. */
@@ -17,6 +18,8 @@ export type ImportAction =
   | 'resume'
   /** This very session is here, imported before or its original. */
   | 'unchanged'
+  /** It was imported without its settings, which are accepted now. */
+  | 'settings'
   /** It was here and was deleted; it is not brought back behind anybody's back. */
   | 'deleted'
   | 'unreadable';
@@ -32,6 +35,8 @@ export interface SessionPlan {
   readonly entries: number;
   /** Its own id is another session's here. */
   readonly conflict: boolean;
+  /** Settings in the source that are not applied: `model`, `systemPrompt`, `pins` and the like. */
+  readonly settingsNotApplied: readonly string[];
   /** What cannot be kept, and what was wrong with it. */
   readonly notes: readonly string[];
 }
@@ -41,6 +46,8 @@ export interface PlannedSession {
   readonly hash: string;
   readonly entries: readonly Entry[];
   readonly settings: JsonObject;
+  /** What applies the settings of a session that was imported without them. */
+  readonly later: readonly NewEntry[];
   readonly title: string | undefined;
   readonly cwd: string | undefined;
   readonly parentId: string | undefined;
@@ -50,6 +57,8 @@ export interface PlannedSession {
 export interface PlanOptions {
   /** All sessions become this agent's. */
   readonly agentId?: string | undefined;
+  /** Apply system prompt, model, pins and all other settings of the source too. Unset: only names. */
+  readonly acceptSettings?: boolean | undefined;
 }
 
 /** Reads one session and says what an import of it would do; changes nothing. */
@@ -60,7 +69,10 @@ export async function planSession(
 ): Promise<PlannedSession> {
   const { header, entries: read, problems } = await found.read();
   const notes = [...problems];
+  const { acceptSettings = false } = options;
   const entries = prepareEntries(read, notes);
+  checkContent(found.place, entries, notes);
+  const indexed = found.settings ?? {};
   const given = found.id ?? header?.id ?? found.fallbackId;
   const hash = contentHash(entries, [found.key ?? header?.key, found.title, found.settings]);
   const named = given !== undefined && isSessionId(given) ? given : `import-${hash.slice(0, 16)}`;
@@ -68,26 +80,33 @@ export async function planSession(
     notes.push(`its id ${JSON.stringify(given.slice(0, 80))} is none here; it becomes ${named}`);
   const key = keyFor(found, header?.key, named, options, notes);
   const other = `${named.slice(0, 110)}-${hash.slice(0, 12)}`;
-  const first = await judge(store, named, key, hash, entries);
+  const wanted = { key, hash, entries, acceptSettings };
+  const first = await judge(store, named, wanted);
   const conflict = first === 'taken';
-  const second = conflict ? await judge(store, other, key, hash, entries) : first;
+  const second = conflict ? await judge(store, other, wanted) : first;
   if (conflict) notes.push(`the id ${named} is another session's here; this one becomes ${other}`);
+  const id = conflict ? other : named;
+  // The second half of a session must fit its first half.
+  const accepts = second === 'resume' ? await acceptedBefore(store, id) : acceptSettings;
+  const separated = separateSettings(entries, indexed);
   const parent = header?.parentSession;
   return {
     plan: {
       place: found.place,
       action: second === 'taken' ? 'deleted' : second,
-      id: conflict ? other : named,
+      id,
       key,
       title: found.title ?? '',
       messages: entries.filter(isSpoken).length,
       entries: entries.length,
       conflict,
+      settingsNotApplied: accepts || !(second === 'new' || second === 'resume') ? [] : separated.notApplied,
       notes,
     },
     hash,
-    entries,
-    settings: found.settings ?? {},
+    entries: accepts ? entries : separated.entries,
+    settings: accepts ? indexed : separated.settings,
+    later: separated.later,
     title: found.title,
     cwd: typeof header?.cwd === 'string' && header.cwd !== '' ? header.cwd : undefined,
     parentId: typeof parent === 'string' && isSessionId(parent) ? parent : undefined,
@@ -149,12 +168,17 @@ function contentHash(entries: readonly Entry[], facts: readonly unknown[]): stri
 
 type Verdict = Exclude<ImportAction, 'unreadable'> | 'taken';
 
+interface Wanted {
+  readonly key: string;
+  readonly hash: string;
+  readonly entries: readonly Entry[];
+  readonly acceptSettings: boolean;
+}
+
 async function judge(
   store: Store,
   id: string,
-  key: string,
-  hash: string,
-  entries: readonly Entry[],
+  { key, hash, entries, acceptSettings }: Wanted,
 ): Promise<Verdict> {
   const record = await existing(store, id);
   if (record === undefined) return 'new';
@@ -162,11 +186,18 @@ async function judge(
   const mark = record.settings['importedFrom'];
   if (isObject(mark) && mark['hash'] === hash) {
     if (record.status === 'deleted') return 'deleted';
-    return mark['state'] === 'done' ? 'unchanged' : 'resume';
+    if (mark['state'] !== 'done') return 'resume';
+    const hasMore = Array.isArray(mark['settingsNotApplied']) && mark['settingsNotApplied'].length > 0;
+    return acceptSettings && hasMore ? 'settings' : 'unchanged';
   }
   const isOriginal = record.sessionKey === key && (await hasEntries(store, record, entries));
   if (!isOriginal) return 'taken';
   return record.status === 'deleted' ? 'deleted' : 'unchanged';
+}
+
+async function acceptedBefore(store: Store, id: string): Promise<boolean> {
+  const mark = (await store.get(id)).settings['importedFrom'];
+  return !isObject(mark) || mark['settingsNotApplied'] === undefined;
 }
 
 async function existing(store: Store, id: string): Promise<SessionRecord | 'purged' | undefined> {
@@ -208,6 +239,23 @@ function keyFor(
     }
   }
   return formatSessionKey({ kind: 'session', agentId: agentId ?? found.agentId, id });
+}
+
+/** Messages without words are the mark of a file that was misread; storing them would look like a success. */
+function checkContent(place: string, entries: readonly Entry[], notes: string[]): void {
+  const spoken = entries.filter(isSpoken);
+  const empty = spoken.filter(({ message }) => !hasContent(message)).length;
+  if (spoken.length > 0 && empty === spoken.length)
+    throw new RepriseError('INVALID_INPUT', `${place}: none of its ${spoken.length} messages has content`, {
+      details: { next: 'It may be a file of a tool that cannot be imported yet.' },
+    });
+  const undated = spoken.filter((entry) => Date.parse(entryTime(entry)) === 0).length;
+  if (undated > 0) notes.push(`${undated} messages have no time; they are dated 1970`);
+}
+
+function hasContent(message: unknown): boolean {
+  const content = isObject(message) ? message['content'] : undefined;
+  return (typeof content === 'string' || Array.isArray(content)) && content.length > 0;
 }
 
 function isSpoken({ type, message }: Entry): boolean {

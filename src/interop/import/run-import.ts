@@ -5,8 +5,10 @@ import { copyHistory } from '../../store/copy-history.ts';
 import type { Store } from '../../store/store.ts';
 import { extractBlobs } from '../../transcript/blobs.ts';
 import type { Entry } from '../../transcript/entry.ts';
+import type { JsonObject } from '../../transcript/json.ts';
 import { type PlannedSession, type PlanOptions, planSession, type SessionPlan } from './plan-session.ts';
 import type { FoundConvlog, FoundSession, ImportSource } from './source.ts';
+import { settingsEntry } from './source-settings.ts';
 
 export interface ImportOptions extends PlanOptions {
   /** Say what would be done, and do nothing. */
@@ -30,14 +32,17 @@ export async function runImport(
   source: ImportSource,
   options: ImportOptions = {},
 ): Promise<ImportReport> {
-  const { dryRun = false, onSession } = options;
+  const { dryRun = false, acceptSettings = false, onSession } = options;
   const sessions: SessionPlan[] = [];
   const problems = [...source.problems];
   for (const found of source.sessions) {
     const planned = await planSafely(store, found, options);
     const plan = 'plan' in planned ? planned.plan : planned;
-    if ('plan' in planned && !dryRun && (plan.action === 'new' || plan.action === 'resume'))
-      await importSession(store, planned);
+    if ('plan' in planned && !dryRun) {
+      if (plan.action === 'new' || plan.action === 'resume') await importSession(store, planned);
+      const isLate = plan.action === 'settings' || (acceptSettings && plan.settingsNotApplied.length > 0);
+      if (isLate) await applySettings(store, planned);
+    }
     sessions.push(plan);
     onSession?.(plan, sessions.length, source.sessions.length);
   }
@@ -62,14 +67,15 @@ async function planSafely(
       error instanceof RepriseError && ['INVALID_INPUT', 'NOT_FOUND', 'LIMIT_EXCEEDED'].includes(error.code);
     if (!isTheirs) throw error;
     const empty = { id: '', key: '', title: found.title ?? '', messages: 0, entries: 0, conflict: false };
-    return { place: found.place, action: 'unreadable', ...empty, notes: [error.message] };
+    const settingsNotApplied: readonly string[] = [];
+    return { place: found.place, action: 'unreadable', ...empty, settingsNotApplied, notes: [error.message] };
   }
 }
 
 async function importSession(store: Store, planned: PlannedSession): Promise<void> {
   const { plan, hash, entries, settings, title, cwd, parentId, active } = planned;
   const { id, key } = plan;
-  const mark = (state: 'copying' | 'done'): { importedFrom: object } => ({ importedFrom: { hash, state } });
+  const mark = (state: 'copying' | 'done'): JsonObject => importMark(hash, state, plan.settingsNotApplied);
   await store.create({
     id,
     key,
@@ -95,8 +101,17 @@ async function importSession(store: Store, planned: PlannedSession): Promise<voi
   if (active !== false && (await store.active(key)) === undefined) await store.activate(key, id);
 }
 
-function settingsEntry(data: object): { type: string; customType: string; data: object } {
-  return { type: 'custom', customType: 'reprise.settings', data };
+/** One append, so that a crash leaves either none of the settings or all of them. */
+async function applySettings(store: Store, { plan, hash, later }: PlannedSession): Promise<void> {
+  await store.append(plan.id, [...later, settingsEntry(importMark(hash, 'done', []))]);
+}
+
+function importMark(
+  hash: string,
+  state: 'copying' | 'done',
+  settingsNotApplied: readonly string[],
+): JsonObject {
+  return { importedFrom: { hash, state, ...(settingsNotApplied.length > 0 && { settingsNotApplied }) } };
 }
 
 function keep(blobs: Map<string, Uint8Array>, bytes: Uint8Array): string {

@@ -69,12 +69,18 @@ export async function firstBytes(path: string, length: number): Promise<Buffer> 
 
 /** A file that is one JSON object, or what is wrong with it. */
 export async function readJson(path: string): Promise<JsonObject | string> {
+  const value = await readDocument(path);
+  return isObject(value) ? value : typeof value === 'string' ? value : 'no JSON object';
+}
+
+/** A file that is one JSON object or list, or what is wrong with it. */
+export async function readDocument(path: string): Promise<JsonObject | readonly unknown[] | string> {
   const file = await openFile(path);
   try {
     if ((await file.stat()).size > MAX_INDEX_BYTES) return `larger than ${MAX_INDEX_BYTES} bytes`;
     const value: unknown = JSON.parse(await file.readFile('utf8'));
-    if (!isObject(value)) return 'no JSON object';
-    return inspectJson(value, DEFAULT_RECORD_LIMITS.maxDepth).tooDeep ? 'nested too deeply' : value;
+    if (!isObject(value) && !Array.isArray(value)) return 'no JSON object';
+    return inspectJson({ value }, DEFAULT_RECORD_LIMITS.maxDepth + 1).tooDeep ? 'nested too deeply' : value;
   } catch (error) {
     if (error instanceof SyntaxError) return 'no JSON';
     throw asReadError(error, path);

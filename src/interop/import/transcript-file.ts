@@ -6,14 +6,18 @@ import type { Entry } from '../../transcript/entry.ts';
 import { isObject } from '../../transcript/json.ts';
 import { readTranscript } from '../../transcript/reader.ts';
 import { problemsOf, type ReadSession } from './source.ts';
-import { firstBytes, listFolder, readBytes, readJson } from './source-files.ts';
+import { firstBytes, listFolder, readBytes, readDocument } from './source-files.ts';
+import { notSupportedYet, toolOfDocument, toolOfLines } from './unsupported-tools.ts';
 
 /** A transcript of any dialect. Lines that are no records are counted; the rest is what the file says. */
 export async function readTranscriptFile(
   path: string,
   { mayBeEmpty = false }: { readonly mayBeEmpty?: boolean } = {},
 ): Promise<ReadSession> {
-  if (await isBackup(path)) throw asBackup(path);
+  const start = (await firstBytes(path, RECOGNIZED_BY_BYTES)).toString('utf8');
+  if (start.startsWith(BACKUP_START)) throw asBackup(path);
+  const tool = toolOfLines(start);
+  if (tool !== undefined) throw notSupportedYet(path, tool);
   try {
     const { header, entries, issues, corruptAt } = await readTranscript(readBytes(path));
     const problems = problemsOf(issues);
@@ -33,9 +37,8 @@ export async function readTranscriptFile(
 /** A backup holds lines of many sessions: read as one transcript it would be all of them in one. */
 const BACKUP_START = '{"kind":"backup",';
 
-async function isBackup(path: string): Promise<boolean> {
-  return (await firstBytes(path, BACKUP_START.length)).toString('latin1') === BACKUP_START;
-}
+/** Enough for the first lines of any tool, so that a file is recognized without reading all of it. */
+const RECOGNIZED_BY_BYTES = 256 * 1024;
 
 function asBackup(path: string): RepriseError {
   return new RepriseError('INVALID_INPUT', `${path} is a backup of Reprise itself`, {
@@ -61,11 +64,12 @@ async function withBlobs(path: string, entries: readonly Entry[]): Promise<reado
   return hydrateBlobs(entries, blobs);
 }
 
-/** An export of ours as one JSON object; undefined: it is none. */
+/** @returns undefined for a file that is not one of our JSON exports. */
 export async function readJsonExport(path: string, mark: string): Promise<ReadSession | undefined> {
-  const value = await readJson(path);
-  if (typeof value === 'string' || value['format'] !== mark || !Array.isArray(value['entries']))
-    return undefined;
+  const value = await readDocument(path);
+  const tool = toolOfDocument(value);
+  if (tool !== undefined) throw notSupportedYet(path, tool);
+  if (!isObject(value) || value['format'] !== mark || !Array.isArray(value['entries'])) return undefined;
   const header = isObject(value['header']) ? { ...value['header'], type: 'session' as const } : undefined;
   const all: readonly unknown[] = value['entries'];
   const entries = all.filter(isEntry);

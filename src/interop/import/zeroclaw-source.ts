@@ -11,6 +11,7 @@ import type { JsonObject } from '../../transcript/json.ts';
 import { SUMMARY_META } from '../export/zeroclaw-layout.ts';
 import { type FoundSession, type ImportSource, problemsOf, type ReadSession, textIn } from './source.ts';
 import { listFolder } from './source-files.ts';
+import { notSupportedYet, toolOfTables } from './unsupported-tools.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -26,7 +27,7 @@ export async function openZeroclaw(path: string): Promise<ImportSource & AsyncDi
     await copyFile(path, copy);
     const { files } = await listFolder(join(path, '..'));
     if (files.includes(`${basename(path)}-wal`)) await copyFile(`${path}-wal`, `${copy}-wal`);
-    const sessions = look(copy, path, findSessions).map((found) => ({
+    const sessions = look(copy, path, (database) => findSessions(database, path)).map((found) => ({
       ...found,
       read: () => Promise.resolve(look(copy, path, (database) => readRows(database, found.id))),
     }));
@@ -63,12 +64,12 @@ interface FoundRows extends Omit<FoundSession, 'read'> {
   readonly id: string;
 }
 
-function findSessions(database: DatabaseSync): FoundRows[] {
+function findSessions(database: DatabaseSync, path: string): FoundRows[] {
   const { quick_check } = database.prepare('PRAGMA quick_check(1)').get() as { quick_check: unknown };
   if (quick_check !== 'ok') throw new Error(String(quick_check));
   const of = (table: string): Row[] =>
     hasTable(database, table) ? database.prepare(`SELECT * FROM ${table}`).all() : [];
-  if (!hasTable(database, 'session_messages')) throw new Error('no table session_messages');
+  if (!hasTable(database, 'session_messages')) throw notZeroclaw(database, path);
   const keyOf = new Map(of('session_index').map((row) => [row['active_session_id'], row['session_key']]));
   const known = new Map(of('sessions').map((row) => [textIn(row['session_id']) ?? textIn(row['id']), row]));
   const spoken = database.prepare('SELECT DISTINCT session_id FROM session_messages').all();
@@ -87,6 +88,15 @@ function findSessions(database: DatabaseSync): FoundRows[] {
         active: keyOf.has(id),
       },
     ];
+  });
+}
+
+function notZeroclaw(database: DatabaseSync, path: string): RepriseError {
+  const rows = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all();
+  const tool = toolOfTables(new Set(rows.map(({ name }) => String(name))));
+  if (tool !== undefined) return notSupportedYet(path, tool);
+  return new RepriseError('INVALID_INPUT', `${path}: not a database of a known tool`, {
+    details: { next: 'Of databases only that of ZeroClaw can be imported: it has a table session_messages.' },
   });
 }
 

@@ -14,6 +14,8 @@ export interface BackupHeader {
   readonly kind: 'backup';
   readonly version: number;
   readonly createdAt: string;
+  /** Secrets are masked in it. */
+  readonly redacted?: boolean;
 }
 
 export interface BackupEnd {

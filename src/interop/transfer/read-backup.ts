@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { RepriseError } from '../../errors.ts';
+import type { InboxItem } from '../../store/store.ts';
 import type { TransferRecord } from '../../store/transfer.ts';
 import { decodeLine } from '../../transcript/line.ts';
 import { createLineSplitter } from '../../transcript/split-lines.ts';
@@ -10,6 +11,8 @@ import { digestRecords, type StoreDigest } from './store-digest.ts';
 const CHUNK = 1024 * 1024;
 /** A blob of the longest line there can be, as base64. */
 const MAX_LINE_BYTES = 32 * 1024 * 1024;
+/** Of a record and the lines that follow it: a backup writes about a megabyte of lines, and one more line. */
+const MAX_RECORD_BYTES = 2 * MAX_LINE_BYTES;
 const LF = Buffer.from('\n');
 
 export interface BackupRecord {
@@ -22,6 +25,8 @@ export interface CheckedBackup extends BackupHeader {
   readonly bytes: number;
   readonly sha256: string;
   readonly digest: StoreDigest;
+  /** Messages that had not ended. A restore holds them, so that nothing runs by itself. */
+  readonly queued: number;
 }
 
 /** Reads all of a backup and believes none of it: the sum over the file, every seal, every blob. */
@@ -34,6 +39,7 @@ export async function checkBackup(
   const hash = createHash('sha256');
   let end: BackupEnd | undefined;
   let records = 0;
+  let queued = 0;
   const lines = readLines(file.handle, 0, {
     onLine: (bytes, isLast) => {
       if (!isLast) hash.update(bytes).update(LF);
@@ -46,6 +52,7 @@ export async function checkBackup(
     for await (const { record, end: at } of parse(lines, (found) => (end = found))) {
       assertSound(record, at);
       records++;
+      if (record.kind === 'item' && isPending(record.item)) queued++;
       yield record;
     }
   };
@@ -54,7 +61,7 @@ export async function checkBackup(
   const sha256 = hash.digest('hex');
   if (sha256 !== end.sha256) throw damaged(size, 'its bytes are not those that were written');
   if (records !== end.records) throw damaged(size, `it has ${records} records instead of ${end.records}`);
-  return { ...header, bytes: size, sha256, digest };
+  return { ...header, bytes: size, sha256, digest, queued };
 }
 
 /** The records of a backup that was checked, from the start or from where an earlier reading ended. */
@@ -94,12 +101,15 @@ async function* parse(
     for (let i = 0; i < count; i++) {
       const line = await lines.next();
       if (line.done === true) throw damaged(end, 'it ends within a session');
+      if (end - offset > MAX_RECORD_BYTES) throw tooLong(offset, 'record', MAX_RECORD_BYTES);
       parts.push(line.value.bytes, LF);
       end = line.value.offset + line.value.bytes.length + 1;
     }
     yield { record: { kind: 'lines', session, first, bytes: Buffer.concat(parts) }, end };
   }
 }
+
+const isPending = ({ state }: InboxItem): boolean => ['accepted', 'running', 'held'].includes(state);
 
 function assertSound(record: TransferRecord, offset: number): void {
   if (record.kind === 'blob' && createHash('sha256').update(record.bytes).digest('hex') !== record.hash)
@@ -116,6 +126,12 @@ function assertSound(record: TransferRecord, offset: number): void {
   }
 }
 
+function tooLong(offset: number, limit: 'line' | 'record', max: number): RepriseError {
+  return new RepriseError('LIMIT_EXCEEDED', `the ${limit} at byte ${offset} is longer than ${max} bytes`, {
+    details: { limit, max, next: 'No backup of Reprise has one: check where the file comes from.' },
+  });
+}
+
 interface LineEvents {
   readonly onLine?: (bytes: Buffer, isLast: boolean) => void;
   readonly onChunk?: (offset: number) => void;
@@ -129,12 +145,19 @@ async function* readLines(
 ): AsyncGenerator<FileLine> {
   const { size } = await handle.stat();
   let waiting: FileLine[] = [];
-  const splitter = createLineSplitter(MAX_LINE_BYTES, ({ bytes, offset, length, terminated }) => {
-    if (!terminated) throw damaged(from + offset, 'it ends within a line');
-    if (length > MAX_LINE_BYTES) throw damaged(from + offset, 'a line is too long');
-    onLine(bytes, from + offset + length + 1 === size);
-    waiting.push({ bytes, offset: from + offset });
-  });
+  const splitter = createLineSplitter(
+    MAX_LINE_BYTES,
+    ({ bytes, offset, length, terminated }) => {
+      if (!terminated) throw damaged(from + offset, 'it ends within a line');
+      onLine(bytes, from + offset + length + 1 === size);
+      waiting.push({ bytes, offset: from + offset });
+    },
+    {
+      onTooLong: (offset) => {
+        throw tooLong(from + offset, 'line', MAX_LINE_BYTES);
+      },
+    },
+  );
   for (let at = from; at < size; ) {
     const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(CHUNK), 0, CHUNK, at);
     if (bytesRead === 0) break;

@@ -53,6 +53,7 @@ const ITEM: Rules<InboxItem> = {
     cancelled: true,
     merged: true,
     dropped: true,
+    held: true,
     interrupted: true,
   }),
   class: oneOf<InboxClass>({ message: true, system: true, command: true }),

@@ -14,6 +14,8 @@ export interface RestoreReport {
   readonly status: 'done' | 'before' | 'differs';
   readonly backup: CheckedBackup;
   readonly differences: readonly string[];
+  /** Queued messages that do not run until `transfer.release`. */
+  readonly held: number;
 }
 
 const PAGE_BYTES = 1024 * 1024;
@@ -33,7 +35,7 @@ export async function restoreBackup(
   const run = `restore of backup sha256:${sha256}`;
   const state = await target.transfer.state();
   if (state.run?.finished === true && state.run.run === run)
-    return { status: 'before', backup, differences: [] };
+    return { status: 'before', backup, differences: [], held: (await target.transfer.held()).length };
   assertMayBegin(state, run);
   const cursor = state.run?.cursor;
   if (cursor !== null) {
@@ -49,9 +51,9 @@ export async function restoreBackup(
     await digestRecords(recordsOf(target), (done) => onProgress('comparing', done, backup.digest.bytes)),
     { whileWritten: true },
   );
-  if (found.length > 0) return { status: 'differs', backup, differences: found };
-  await target.transfer.finish(run);
-  return { status: 'done', backup, differences: [] };
+  if (found.length > 0) return { status: 'differs', backup, differences: found, held: 0 };
+  await target.transfer.finish(run, { hold: true });
+  return { status: 'done', backup, differences: [], held: (await target.transfer.held()).length };
 }
 
 interface RecordPage {

@@ -12,11 +12,14 @@ import {
   encodeRecord,
 } from './backup-record.ts';
 import { assertWhole } from './migrate-store.ts';
+import { redactRecords } from './redact-records.ts';
 import { digestRecords, recordsOf, type StoreDigest } from './store-digest.ts';
 
 export interface BackupOptions {
   /** Replace the file that is there. */
   readonly force?: boolean;
+  /** Mask secrets in all texts of the store. */
+  readonly redact?: boolean;
   readonly onProgress?: (done: number, total: number) => void;
 }
 
@@ -36,7 +39,7 @@ export interface BackupReport {
 export async function writeBackup(
   store: Store,
   path: string,
-  { force = false, onProgress = () => undefined }: BackupOptions = {},
+  { force = false, redact = false, onProgress = () => undefined }: BackupOptions = {},
 ): Promise<BackupReport> {
   await assertWhole(store);
   const { bytes: total } = await store.stats();
@@ -47,19 +50,25 @@ export async function writeBackup(
     try {
       const out = new HashedFile(file);
       const createdAt = new Date().toISOString();
-      const header: BackupHeader = { kind: 'backup', version: BACKUP_VERSION, createdAt };
+      const header: BackupHeader = {
+        kind: 'backup',
+        version: BACKUP_VERSION,
+        createdAt,
+        ...(redact && { redacted: true }),
+      };
       await out.write([encodeJson(header)]);
-      let records = 0;
+      let count = 0;
       const written = async function* (): AsyncGenerator<TransferRecord> {
-        for await (const record of recordsOf(store)) {
+        const records = recordsOf(store);
+        for await (const record of redact ? redactRecords(records) : records) {
           await out.write(encodeRecord(record));
-          records++;
+          count++;
           yield record;
         }
       };
       const digest = await digestRecords(written(), (bytes) => onProgress(bytes, total));
       const sha256 = out.digest();
-      const end: BackupEnd = { kind: 'end', records, sha256 };
+      const end: BackupEnd = { kind: 'end', records: count, sha256 };
       await out.write([encodeJson(end)]);
       await out.flush();
       await file.sync();
