@@ -44,6 +44,8 @@ export interface CommandAnswer {
   readonly text: string;
   /** Where to go on from now. */
   readonly sessionId?: string;
+  /** The ids of a printed list, in the order of its numbers. */
+  readonly listed?: readonly string[];
   /** It said something: `stream` tells the turn. */
   readonly inboxId?: string;
 }
@@ -105,6 +107,8 @@ export interface SearchHit {
   readonly session?: Pick<SessionView, 'sessionKey' | 'title' | 'label'>;
   readonly seq: number;
   readonly entryId: string;
+  /** Of a message on the current branch; people write it as `#3`. */
+  readonly position?: number;
   readonly role: 'user' | 'assistant' | 'tool' | 'summary' | 'note';
   readonly at: string;
   readonly snippet: string;
@@ -157,4 +161,17 @@ export interface ConversationLine {
 
 export interface ConversationPage extends Page<ConversationLine> {
   readonly conversation: Pick<Conversation, 'agentId' | 'channelType' | 'channelId'>;
+}
+
+export interface PurgeAnswer {
+  readonly id: string;
+  readonly purged: true;
+  /** What still has text of the session: other sessions by `sessionId`, notes and files by `file`. */
+  readonly copies: readonly {
+    readonly kind: 'session' | 'memory' | 'file';
+    readonly sessionId?: string;
+    readonly file?: string;
+  }[];
+  /** Other sessions that were purged as copies. */
+  readonly purgedToo: readonly string[];
 }

@@ -11,6 +11,7 @@ import type {
   ContextAnswer,
   ExplainAnswer,
   PinsAnswer,
+  PurgeAnswer,
   RedoAnswer,
   TotalsAnswer,
   UndoAnswer,
@@ -90,9 +91,16 @@ export class ClientSession {
     return this.#post('restore', {}, options);
   }
 
-  /** For good; of a session in the trash. */
-  purge(options: CallOptions = {}): Promise<{ readonly id: string; readonly purged: true }> {
-    return this.#post('purge', {}, options);
+  /** For good; of a session in the trash. The answer names copies of its text elsewhere. */
+  purge({
+    withCopies = false,
+    keepChannelLog = false,
+    ...options
+  }: CallOptions & {
+    readonly withCopies?: boolean;
+    readonly keepChannelLog?: boolean;
+  } = {}): Promise<PurgeAnswer> {
+    return this.#post(`purge?withCopies=${withCopies}&keepChannelLog=${keepChannelLog}`, {}, options);
   }
 
   compact(body: CompactBody = {}, options: CallOptions = {}): Promise<CompactAnswer> {
@@ -164,10 +172,10 @@ export class ClientSession {
    * It may take as long as it needs: a signal ends it.
    */
   export(options: CallOptions & Partial<ExportQuery> = {}): Promise<Uint8Array<ArrayBuffer>> {
-    const { lost, ...rest } = options;
+    const { lost, redact, ...rest } = options;
     // One that is cut off by a clock is cut off at every try.
     const timeoutMs = Number.POSITIVE_INFINITY;
-    return this.#connection.bytes(this.#path('/export'), { ...rest, query: { lost }, timeoutMs });
+    return this.#connection.bytes(this.#path('/export'), { ...rest, query: { lost, redact }, timeoutMs });
   }
 
   explain(turnId: string, options: CallOptions = {}): Promise<ExplainAnswer> {

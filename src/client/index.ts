@@ -173,6 +173,7 @@ export type {
   ConversationPage,
   ExplainAnswer,
   PinsAnswer,
+  PurgeAnswer,
   RedoAnswer,
   SearchAnswer,
   SearchHit,

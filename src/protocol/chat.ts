@@ -118,6 +118,7 @@ const state = z.enum([
   'cancelled',
   'merged',
   'dropped',
+  'held',
   'interrupted',
 ]);
 

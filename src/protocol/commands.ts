@@ -22,6 +22,10 @@ export const commandAnswer: z.ZodType = z.object({
   name: z.string(),
   text: z.string(),
   sessionId: sessionIdSchema.optional().meta({ description: 'Where to go on from now.' }),
+  listed: z
+    .array(sessionIdSchema)
+    .optional()
+    .meta({ description: 'The sessions of a printed list, in the order of its numbers.' }),
   inboxId: z
     .string()
     .optional()

@@ -41,6 +41,10 @@ const hit = z.object({
   session: hitSession.optional().meta({ description: 'Unset: it was purged meanwhile.' }),
   seq: z.int(),
   entryId: z.string(),
+  position: z
+    .int()
+    .optional()
+    .meta({ description: 'Of a message on the current branch; people write it as #3' }),
   role: z.enum(['user', 'assistant', 'tool', 'summary', 'note']),
   at: z.string().meta({ description: 'When it was said' }),
   snippet: z.string(),

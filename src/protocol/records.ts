@@ -9,9 +9,18 @@ import { type TokenUsage, tokenUsage, tokenUsageSchema } from './events.ts';
 import { limitShape, type Page, pageShape } from './page.ts';
 import { type SessionView, sessionSchema } from './sessions.ts';
 
+export {
+  type MessagePositions,
+  messageIds,
+  parsePosition,
+  positionsOf,
+} from '../transcript/message-position.ts';
+
 /** One thing that was said or happened. */
 export interface HistoryRow {
   readonly id: string;
+  /** Of a user or assistant message: 3 is the third one of its branch. People write it as `#3`. */
+  readonly position?: number | undefined;
   readonly seq: number;
   /** A message's role, else the type of the entry. */
   readonly role: string;
@@ -44,6 +53,10 @@ const toolCall = z.object({ id: z.string(), name: z.string(), input: z.unknown()
 export const historyRowSchema: z.ZodType<HistoryRow> = z
   .object({
     id: z.string(),
+    position: z.int().optional().meta({
+      description:
+        'Of a user or assistant message: its number on the branch, counted from 1. People write it as #3. Unset in sessions of more than 20,000 entries, and in streams.',
+    }),
     seq: z.int(),
     role: z.string(),
     text: z.string(),
@@ -91,7 +104,9 @@ export const historyQuery: z.ZodType<HistoryQuery> = z
     ...limitShape(200, 1000),
     after: entryId.optional(),
     before: entryId.optional(),
-    around: entryId.optional().meta({ description: 'The id or seq of an entry in the middle of the page.' }),
+    around: entryId.optional().meta({
+      description: 'An entry for the middle of the page: its id, its seq, or # and its position (#3).',
+    }),
     marks: z
       .stringbool()
       .optional()
@@ -107,7 +122,12 @@ export function contextIds(tail: readonly Entry[]): ReadonlySet<string> {
   return new Set(selectContext(tail).entries.map(({ id }) => id));
 }
 
-/** The conversation as it stands, by id, with what is missing in a file mended. */
+/** The current branch with missing parents mended. */
+export function branchOf(all: readonly Entry[]): Entry[] {
+  return pathEntries(all);
+}
+
+/** The ids of the current branch with missing parents mended. */
 export function pathIds(all: readonly Entry[]): ReadonlySet<string> {
   return new Set(pathEntries(all).map(({ id }) => id));
 }

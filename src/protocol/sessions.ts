@@ -117,11 +117,17 @@ export const sessionListQuery: z.ZodType<SessionListQuery> = z.strictObject({
 /** Newest first, or as it was asked for. */
 export interface SessionList extends Page<SessionView> {
   readonly cursor: string | null;
+  /** Set while the index is rebuilt: sessions that were not read yet are missing. */
+  readonly rebuilding?: { readonly done: number; readonly total: number } | undefined;
 }
 
 export const sessionListSchema: z.ZodType<SessionList> = z.object({
   ...pageShape(sessionSchema),
   cursor: z.string().nullable(),
+  rebuilding: z.object({ done: z.int(), total: z.int() }).optional().meta({
+    description:
+      'Set while the index is rebuilt from the transcripts: sessions that were not read yet are missing.',
+  }),
 });
 
 /** Settings by their names, null takes one back. Which names there are, and which are the engine's, says the engine. */

@@ -102,7 +102,29 @@ export const pinsAnswer: z.ZodType = z.object({
   pins: z.array(z.object({ entryId: z.string(), text: z.string() })),
 });
 
-export const purgeAnswer: z.ZodType = z.object({ id: z.string(), purged: z.literal(true) });
+export interface PurgeQuery {
+  readonly withCopies?: 'true' | 'false' | undefined;
+  readonly keepChannelLog?: 'true' | 'false' | undefined;
+}
+
+export const purgeQuery: z.ZodType<PurgeQuery> = z.strictObject({
+  withCopies: z.enum(['true', 'false']).optional().meta({
+    description: 'Also purge the sessions and remove the notes that have copies of the text',
+  }),
+  keepChannelLog: z.enum(['true', 'false']).optional().meta({
+    description: 'Keep what was said in the logs of channels',
+  }),
+});
+
+export const purgeAnswer: z.ZodType = z.object({
+  id: z.string(),
+  purged: z.literal(true),
+  copies: z.array(z.looseObject({ kind: z.enum(['session', 'memory', 'file']) })).meta({
+    description:
+      'What still has text of the session: other sessions by `sessionId`, notes and files by `file`',
+  }),
+  purgedToo: z.array(z.string()).meta({ description: 'Other sessions that were purged as copies' }),
+});
 
 export interface ExplainParams {
   readonly agentId: string;
@@ -118,6 +140,7 @@ export interface BlobParams {
 
 export interface ExportQuery {
   readonly lost: 'refuse' | 'preview';
+  readonly redact: boolean;
 }
 
 export const exportQuery: z.ZodType<ExportQuery> = z.strictObject({
@@ -125,6 +148,12 @@ export const exportQuery: z.ZodType<ExportQuery> = z.strictObject({
     description:
       'Where a large part is gone or damaged: answer 409 and nothing of the file, or put its preview in its place.',
   }),
+  redact: z
+    .stringbool({ truthy: ['true', '1'], falsy: ['false', '0'] })
+    .default(false)
+    .meta({
+      description: 'Mask keys, tokens and passwords. The lines come without seals.',
+    }),
 });
 
 export const blobName: z.ZodType<string> = z

@@ -3,7 +3,6 @@ import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { ZodError } from 'zod';
 import type { Reprise } from '../engine/reprise.ts';
-import { RepriseError } from '../errors.ts';
 import { routeOf } from './access.ts';
 import { authenticate } from './auth.ts';
 import type { Logger, ModelByName, ServerApp, ServerConfig, ServerContext, ServerEnv } from './context.ts';
@@ -24,47 +23,38 @@ import { registerSessionLooks } from './routes/session-looks.ts';
 import { registerSessionSteps } from './routes/session-steps.ts';
 import { registerSession } from './routes/sessions.ts';
 import { registerUsage } from './routes/usage.ts';
+import type { ServerToken } from './server-token.ts';
 import { StreamPlaces } from './sse/stream-places.ts';
 
 export interface AppOptions {
   readonly reprise: Reprise;
-  /** With a token: whoever calls this has made one. */
   readonly config: ServerConfig;
+  readonly token: ServerToken;
   readonly logger: Logger;
   /** Aborts when the server stops. */
   readonly closing?: AbortSignal;
   readonly metrics?: Metrics;
-  readonly modelByName?: ModelByName;
-  readonly version?: string;
+  readonly modelByName?: ModelByName | undefined;
+  readonly version?: string | undefined;
 }
 
-/** The whole API as one app. It owns nothing: whoever made the engine closes it. */
-export function createApp(options: AppOptions): ServerApp {
-  const {
-    reprise,
-    config,
-    logger,
-    closing = new AbortController().signal,
-    metrics = new Metrics(),
-  } = options;
-  const { token } = config;
-  if (token === undefined || token === '')
-    throw new RepriseError('CONFIG_INVALID', 'a server needs a token', {
-      details: { field: 'server.token' },
-    });
+export function createContext({
+  config,
+  closing = new AbortController().signal,
+  metrics = new Metrics(),
+  version = '0.0.0',
+  modelByName,
+  ...options
+}: AppOptions): ServerContext {
   const limits = resolveLimits(config.limits);
-  const context: ServerContext = {
-    reprise,
-    config,
-    logger,
-    metrics,
-    closing,
-    limits,
-    places: new StreamPlaces(limits.streams),
-    idempotency: new Idempotency(),
-    modelByName: options.modelByName,
-    version: options.version ?? '0.0.0',
-  };
+  const places = new StreamPlaces(limits.streams);
+  const idempotency = new Idempotency();
+  return { ...options, config, closing, metrics, version, modelByName, limits, places, idempotency };
+}
+
+/** The whole API as one app. It owns nothing: the caller closes the engine. */
+export function createApp(context: ServerContext): ServerApp {
+  const { config, token, limits } = context;
   const app: ServerApp = new OpenAPIHono<ServerEnv>({
     defaultHook: (result) => {
       if (!result.success) throw inputError(result.error as ZodError);
@@ -75,8 +65,8 @@ export function createApp(options: AppOptions): ServerApp {
   app.use(frame(context));
   app.use(guards(config));
   app.use(cors(config));
-  app.use(authenticate(token, context.limits));
-  app.use(bodyLimits(context.limits));
+  app.use(authenticate(token, limits));
+  app.use(bodyLimits(limits));
   app.use(idempotent(context.idempotency));
   registerMeta(app, context);
   registerSessionList(app, context);

@@ -1,19 +1,22 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
 import { isIPv6 } from 'node:net';
 import type { MiddlewareHandler } from 'hono';
 import { RepriseError } from '../errors.ts';
 import { decideAccess, routeOf } from './access.ts';
+import { trustConnection } from './connection-limit.ts';
 import type { Principal, ServerEnv } from './context.ts';
 import type { ServerLimits } from './limits.ts';
+import type { ServerToken } from './server-token.ts';
 
 const SCHEME = 'Bearer ';
 const WINDOW_MS = 60_000;
+/** After its token is revoked, an answer that is still being sent has this long to end in order. */
+const CUT_MS = 2000;
 /** Addresses whose wrong tokens are counted; of more, the oldest is forgotten. */
 const MAX_ADDRESSES = 10_000;
 
-/** Looks at the token once, and asks the table once, for every request. */
-export function authenticate(token: string, limits: ServerLimits): MiddlewareHandler<ServerEnv> {
-  const expected = sha256(token);
+/** Checks the token once, and the table of routes once, for every request. */
+export function authenticate(token: ServerToken, limits: ServerLimits): MiddlewareHandler<ServerEnv> {
   const wrongTokens = new RateLimit({
     max: limits.badTokens,
     what: 'wrong tokens',
@@ -27,13 +30,16 @@ export function authenticate(token: string, limits: ServerLimits): MiddlewareHan
   return async (c, next) => {
     const header = c.req.header('authorization');
     const given = header?.startsWith(SCHEME) === true ? header.slice(SCHEME.length) : undefined;
-    // Digests have one length, so the time tells nothing of the token, nor of how long it is.
-    const isGood = given !== undefined && timingSafeEqual(sha256(given), expected);
-    const principal: Principal | undefined = isGood ? { kind: 'owner' } : undefined;
+    const until = given === undefined ? undefined : token.check(given);
+    const principal: Principal | undefined = until === undefined ? undefined : { kind: 'owner', until };
     const route = routeOf(c.req.method, c.req.path);
-    if (!isGood) {
+    if (until !== undefined) {
+      cutOnRevocation(c.env?.outgoing, until);
+      trustConnection(c.env?.incoming?.socket, until);
+    } else if (route?.who !== 'anyone') {
       const client = clientOf(c.env?.incoming?.socket.remoteAddress);
-      // No token is no guess: browsers and probes come without one.
+      // A missing token is not a guess. Pages and probes need no token and are not counted, so clients without a
+      // token cannot block them for other clients of the same proxy.
       (given === undefined ? strangers : wrongTokens).count(client);
     }
     c.set('principal', principal);
@@ -42,8 +48,18 @@ export function authenticate(token: string, limits: ServerLimits): MiddlewareHan
   };
 }
 
-function sha256(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
+/**
+ * Streams end by themselves when their token does. This ends the rest: downloads, and clients that do not read. An
+ * answer that has not begun is left alone, because its request was accepted while the token was valid.
+ */
+function cutOnRevocation(answer: ServerResponse | undefined, until: AbortSignal): void {
+  if (answer === undefined) return;
+  const cut = (): void => {
+    const timer = setTimeout(() => answer.headersSent && answer.destroy(), CUT_MS);
+    answer.once('close', () => clearTimeout(timer));
+  };
+  until.addEventListener('abort', cut, { once: true });
+  answer.once('close', () => until.removeEventListener('abort', cut));
 }
 
 /**

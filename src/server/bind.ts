@@ -2,6 +2,7 @@ import { createServer, type RequestListener, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import { RepriseError } from '../errors.ts';
 import { answerBadClient } from './bad-client.ts';
+import { ConnectionLimit } from './connection-limit.ts';
 import type { ServerConfig } from './context.ts';
 import { resolveLimits, type ServerLimits } from './limits.ts';
 
@@ -25,6 +26,8 @@ export function placeOf({ host = DEFAULT_HOST, port = DEFAULT_PORT, limits }: Se
 export interface Bound {
   readonly url: string;
   readonly server: Server;
+  readonly connections: ConnectionLimit;
+  /** Replaces the listener that answers from now on. */
   answer(listener: RequestListener): void;
 }
 
@@ -35,24 +38,24 @@ export interface Bound {
 export async function bind({ host, port, limits }: BindOptions): Promise<Bound> {
   const { promise: ready, resolve: answer } = Promise.withResolvers<RequestListener>();
   let listener: RequestListener | undefined;
+  const connections = new ConnectionLimit(limits.connections);
   const server = createServer(
     {
       maxHeaderSize: limits.headerBytes,
-      headersTimeout: limits.headersTimeoutMs,
-      requestTimeout: limits.requestTimeoutMs,
-      keepAliveTimeout: limits.keepAliveMs,
       // By default it looks every 30 s, and a slow client stays as long.
       connectionsCheckingInterval: Math.min(CHECK_MS, limits.headersTimeoutMs),
       requireHostHeader: false,
     },
     (incoming, outgoing) => {
+      connections.touch(incoming.socket);
       closeAfterRefusal(incoming.socket, outgoing);
       if (listener === undefined) void ready.then((late) => late(incoming, outgoing));
       else listener(incoming, outgoing);
     },
   );
   server.maxHeadersCount = MAX_HEADERS;
-  server.maxConnections = limits.connections;
+  applyLimits({ server, connections }, limits);
+  server.on('connection', (socket) => connections.add(socket));
   server.on('clientError', answerBadClient);
   server.on('connect', (_request, socket) => answerBadClient({ code: 'CONNECT' }, socket as Socket));
   server.on('upgrade', (_request, socket) => answerBadClient({ code: 'UPGRADE' }, socket as Socket));
@@ -65,11 +68,23 @@ export async function bind({ host, port, limits }: BindOptions): Promise<Bound> 
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
     server,
+    connections,
     answer: (given) => {
       listener = given;
       answer(given);
     },
   };
+}
+
+/** Those that can change while the server runs. */
+export function applyLimits(
+  { server, connections }: Pick<Bound, 'server' | 'connections'>,
+  limits: ServerLimits,
+): void {
+  server.headersTimeout = limits.headersTimeoutMs;
+  server.requestTimeout = limits.requestTimeoutMs;
+  server.keepAliveTimeout = limits.keepAliveMs;
+  connections.max = limits.connections;
 }
 
 /** A body that was refused is not waited for: so much may be read that the answer arrives, and no more. */

@@ -5,6 +5,7 @@ import type { Reprise } from '../engine/reprise.ts';
 import type { Idempotency } from './idempotency.ts';
 import type { ServerLimits } from './limits.ts';
 import type { Metrics } from './metrics.ts';
+import type { ServerToken } from './server-token.ts';
 import type { StreamPlaces } from './sse/stream-places.ts';
 
 /** What comes without a channel was written by the owner. */
@@ -37,6 +38,7 @@ export interface ServerConfig {
 export interface ServerContext {
   readonly reprise: Reprise;
   readonly config: ServerConfig;
+  readonly token: ServerToken;
   readonly limits: ServerLimits;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -52,9 +54,11 @@ export interface ServerContext {
 
 export type ModelByName = NonNullable<CommandContext['modelByName']>;
 
-/** Who asks. There is one kind yet; what it may do is decided in `access.ts` and nowhere else. */
+/** Who sent a request. There is one kind yet; what it may do is decided in `access.ts` and nowhere else. */
 export interface Principal {
   readonly kind: 'owner';
+  /** Aborts when the token of the request is replaced or revoked. */
+  readonly until: AbortSignal;
 }
 
 export interface ServerEnv {

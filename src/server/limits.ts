@@ -14,6 +14,7 @@ export interface ServerLimits {
   readonly jsonDepth: number;
   /** Values and names in one body. */
   readonly jsonValues: number;
+  /** At once. At the limit the oldest connection without a valid token is closed for a new one. */
   readonly connections: number;
   readonly headerBytes: number;
   readonly headersTimeoutMs: number;
@@ -23,7 +24,7 @@ export interface ServerLimits {
   readonly keepAliveMs: number;
   /** So many wrong tokens in a minute from one address; good ones pass always. */
   readonly badTokens: number;
-  /** Of one address, of requests without a good token; with one there is no such limit. */
+  /** Of one address, requests that need a token and come without one. Pages, `/healthz` and the owner have no such limit. */
   readonly requestsPerMinute: number;
   /** Streams that are open at once; the rest of the connections is for questions. */
   readonly streams: number;

@@ -12,15 +12,19 @@ export interface ListenOptions extends BindOptions {
 
 /** Lets the app answer what comes to the socket. */
 export async function listen({ app, bound, ...where }: ListenOptions): Promise<Bound> {
+  const socket = bound ?? (await bind(where));
+  answerWith(app, socket);
+  return socket;
+}
+
+export function answerWith(app: ServerApp, socket: Bound): void {
   const listener = getRequestListener(app.fetch, {
     overrideGlobalObjects: false,
     // What the adapter cannot read at all: a broken host or target.
     errorHandler: (cause) =>
       refusal(new RepriseError('INVALID_INPUT', 'not a request this server can read', { cause })),
   });
-  const socket = bound ?? (await bind(where));
   socket.answer((incoming, outgoing) => void listener(incoming, outgoing));
-  return socket;
 }
 
 function refusal(error: RepriseError): Response {

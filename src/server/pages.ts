@@ -5,12 +5,13 @@ import { DOCS_CSS, DOCS_HTML, DOCS_JS, HOME_HTML } from './page-files.ts';
 import { readWebFiles, type WebFile } from './web-files.ts';
 
 /**
- * Nothing from elsewhere and nothing inline. Trusted Types with no policy make every way from a text to markup or
- * script throw in the browser (I-70). Images of a conversation are bytes the page fetched with its token.
+ * Nothing from another origin and nothing inline. Trusted Types make every way from a text to markup or script throw in the
+ * browser (I-70); the only policy allowed is the page's own, which gives the address of its highlighter and no other. Images
+ * of a conversation are bytes the page fetched with its token.
  */
 const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; " +
-  "frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+  "frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types reprise-worker";
 
 const DOCS: Readonly<Record<string, readonly [type: string, text: string]>> = {
   '/docs': ['text/html', DOCS_HTML],

@@ -9,10 +9,13 @@ import {
   type HistoryRow,
   historyRow,
   isSaid,
+  type MessagePositions,
+  parsePosition,
   pathIds,
 } from '../protocol/records.ts';
 import { sessionView } from '../protocol/sessions.ts';
 import type { SessionRecord } from './find-session.ts';
+import { positionsIn } from './message-positions.ts';
 
 const LINES = 200;
 /** Of the lines of a conversation about two in three are on its path; the others say how its turns went. */
@@ -43,6 +46,23 @@ export async function readPage(
   record: SessionRecord,
   query: HistoryQuery,
 ): Promise<HistoryPage> {
+  const positions = await positionsIn(store, record);
+  return readNumbered(store, record, withAroundId(query, positions), positions);
+}
+
+/** `around=#3` is the message at that position. */
+function withAroundId(query: HistoryQuery, positions: MessagePositions | undefined): HistoryQuery {
+  const position = parsePosition(query.around ?? '');
+  if (position === undefined) return query;
+  return { ...query, around: positions?.idAt(position) ?? noEntry(query) };
+}
+
+async function readNumbered(
+  store: Store,
+  record: SessionRecord,
+  query: HistoryQuery,
+  positions: MessagePositions | undefined,
+): Promise<HistoryPage> {
   const { marks, limit, after, around } = query;
   const passed = { compaction: false };
   // The newest rows are near; of what is looked for by its id nobody knows how far it is.
@@ -65,10 +85,15 @@ export async function readPage(
   const rows = lines.map(
     ({ entry, seq, branches }): HistoryRow => ({
       ...historyRow(entry, seq, inContext),
+      ...numbered(positions?.of(entry.id)),
       ...(branches !== undefined && { branches }),
     }),
   );
   return { session: sessionView(seen), ...pageOf(rows.reverse(), hasMore) };
+}
+
+function numbered(position: number | undefined): Pick<HistoryRow, 'position'> {
+  return position === undefined ? {} : { position };
 }
 
 /** Undefined: the walk broke off, or nothing on it has the id that was asked for. */

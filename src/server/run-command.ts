@@ -21,7 +21,7 @@ export async function runHttpCommand(
     });
   if ('unknown' in command)
     throw new RepriseError('NOT_FOUND', unknownCommandText(command), { details: { next } });
-  const { name, text, sessionId, code, turn } = await runCommand(command, {
+  const { name, text, sessionId, listed, code, turn } = await runCommand(command, {
     reprise,
     session,
     surface: 'http',
@@ -40,6 +40,7 @@ export async function runHttpCommand(
     name,
     text,
     ...(sessionId !== undefined && { sessionId }),
+    ...(listed !== undefined && { listed }),
     ...(inboxId !== undefined && { inboxId }),
   };
 }

@@ -1,13 +1,15 @@
-import { join } from 'node:path';
 import type { Reprise } from '../engine/reprise.ts';
 import { RepriseError } from '../errors.ts';
-import { createApp } from './app.ts';
-import { type Bound, placeOf } from './bind.ts';
+import { createApp, createContext } from './app.ts';
+import { applyLimits, type Bound, placeOf } from './bind.ts';
 import type { Logger, ModelByName, ServerConfig } from './context.ts';
 import { isLoopback } from './guards.ts';
-import { listen } from './listen.ts';
+import { resolveLimits } from './limits.ts';
+import { answerWith, listen } from './listen.ts';
 import { Metrics } from './metrics.ts';
-import { loadTokenFile, parseToken } from './token-file.ts';
+import { recordServer } from './server-record.ts';
+import { ServerToken, type TokenOrigin } from './server-token.ts';
+import { loadTokenFile, parseToken, tokenFileIn } from './token-file.ts';
 
 export interface ServeOptions {
   readonly reprise: Reprise;
@@ -25,11 +27,17 @@ export interface Served {
   readonly url: string;
   /** Where the token can be read; null: it was given. */
   readonly tokenFile: string | null;
+  /**
+   * Applies a changed configuration: token, host names, origins and limits. Host, port and `limits.headerBytes` stay as
+   * they were at the start. Throws and changes nothing if the configuration is not valid.
+   */
+  reload(config: ServerConfig): Promise<void>;
   /** Stops accepting, ends streams, and waits so long as the limits say for turns; the engine stays open. */
   close(): Promise<void>;
 }
 
 const SWEEP_MS = 100;
+const DROP_LOG_MS = 10_000;
 
 /** A running server. Whoever opened the engine closes it, after this. */
 export async function serve({
@@ -42,7 +50,10 @@ export async function serve({
   bound,
 }: ServeOptions): Promise<Served> {
   const { host, port, limits } = placeOf(config);
-  const { token, tokenFile } = await tokenOf({ ...config, host }, home);
+  const origin = tokenOrigin({ ...config, host }, home);
+  // Only a start makes a token. A server that runs never does: a file that is gone was revoked.
+  if ('file' in origin) await loadTokenFile(origin.file, { make: isLoopback(host) });
+  const token = new ServerToken(origin, logger);
   const closing = new AbortController();
   const metrics = new Metrics();
   const watching = metrics.watch(reprise, closing.signal);
@@ -50,30 +61,41 @@ export async function serve({
     closing.abort();
     await watching;
     metrics[Symbol.dispose]();
+    token[Symbol.dispose]();
   };
-  const app = createApp({
-    reprise,
-    config: { ...config, host, token },
-    logger,
-    closing: closing.signal,
-    metrics,
-    ...(modelByName !== undefined && { modelByName }),
-    ...(version !== undefined && { version }),
+  const context = createContext({
+    ...{ reprise, config: { ...config, host }, token, logger, closing: closing.signal, metrics },
+    ...{ modelByName, version },
   });
-  const { url, server } = await listen({ app, host, port, limits, bound }).catch(async (error: unknown) => {
-    await endWatch();
-    throw error;
-  });
+  const socket = await listen({ app: createApp(context), host, port, limits, bound }).catch(
+    async (error: unknown) => {
+      await endWatch();
+      throw error;
+    },
+  );
+  const { url, server } = socket;
+  const tokenFile = 'file' in origin ? origin.file : null;
+  reportDrops(socket, { logger, metrics });
   server.on('error', (err) => logger.error({ err }, 'could not take a connection'));
+  const forget = home === undefined ? undefined : await recordServer(home, url, logger);
   logger.info({ url, tokenFile }, 'listening');
   return {
     url,
     tokenFile,
+    reload: async (given) => {
+      const next = { ...given, host };
+      const limits = resolveLimits(next.limits);
+      token.use(tokenOrigin(next, home));
+      context.places.max = limits.streams;
+      applyLimits(socket, limits);
+      answerWith(createApp({ ...context, config: next, limits }), socket);
+    },
     close: async () => {
       if (closing.signal.aborted) return;
       logger.info({ running: metrics.running.size }, 'stopping');
       const stopped = new Promise<void>((resolve) => server.close(() => resolve()));
       closing.abort();
+      await forget?.();
       server.closeIdleConnections();
       // What is answered from now on leaves a connection idle that its client would keep.
       const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
@@ -86,18 +108,41 @@ export async function serve({
   };
 }
 
-/** Beyond loopback nobody gets a token by default: whoever opens a door to a network says with which key. */
-async function tokenOf(
+/** Counts every connection that the limit closes; logs the first one at once, then one line for all of the interval. */
+function reportDrops(
+  { connections }: Bound,
+  { logger, metrics }: { readonly logger: Logger; readonly metrics: Metrics },
+): void {
+  let dropped = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const log = (): void => {
+    timer = undefined;
+    if (dropped === 0) return;
+    logger.warn(
+      { dropped, limit: connections.max },
+      'closed connections without a valid token, or new ones, to stay within server.limits.connections',
+    );
+    dropped = 0;
+    timer = setTimeout(log, DROP_LOG_MS);
+    timer.unref();
+  };
+  connections.onDrop((reason) => {
+    metrics.add('reprise_connections_dropped_total', 'Connections closed at the limit.', { reason });
+    dropped++;
+    if (timer === undefined) log();
+  });
+}
+
+/** Beyond loopback there is no token by default: the operator chooses it. */
+function tokenOrigin(
   { host, token, tokenFile }: ServerConfig & { readonly host: string },
   home: string | undefined,
-): Promise<{ readonly token: string; readonly tokenFile: string | null }> {
-  if (token !== undefined) return { token: parseToken(token, 'REPRISE_TOKEN'), tokenFile: null };
-  const isLocal = isLoopback(host);
-  if (tokenFile !== undefined) return { token: await loadTokenFile(tokenFile, { make: isLocal }), tokenFile };
-  if (!isLocal || home === undefined)
+): TokenOrigin {
+  if (token !== undefined) return { token: parseToken(token, 'REPRISE_TOKEN') };
+  if (tokenFile !== undefined) return { file: tokenFile };
+  if (!isLoopback(host) || home === undefined)
     throw new RepriseError('CONFIG_INVALID', `listening on ${host} needs a token that was chosen`, {
       details: { next: 'Set REPRISE_TOKEN, or name a file with --token-file.' },
     });
-  const file = join(home, 'server-token');
-  return { token: await loadTokenFile(file, { make: true }), tokenFile: file };
+  return { file: tokenFileIn(home) };
 }

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { chmod, link, lstat, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { chmod, link, lstat, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { RepriseError } from '../errors.ts';
 
@@ -12,13 +12,18 @@ const MAX_LOOKS = 50;
 const LOOK_MS = 10;
 const TOKEN = /^[\x21-\x7e]+$/;
 
+/** Where the token of a home is unless a setting names another file. */
+export function tokenFileIn(home: string): string {
+  return join(home, 'server-token');
+}
+
 /** The token of a file, made there for its owner alone on the first start. Two servers that start at once agree. */
 export async function loadTokenFile(file: string, { make }: { readonly make: boolean }): Promise<string> {
   if (make) await makeTokenFile(file);
   let text: string;
   try {
     const { mode } = await stat(file);
-    if ((mode & OPEN_TO_OTHERS) !== 0) await chmod(file, 0o600);
+    if (isOpenToOthers(mode)) await chmod(file, 0o600);
     text = await readFile(file, 'utf8');
     for (let look = 0; make && text === '' && look < MAX_LOOKS; look++) {
       await delay(LOOK_MS);
@@ -34,14 +39,58 @@ export async function loadTokenFile(file: string, { make }: { readonly make: boo
 }
 
 export function parseToken(token: string, origin: string): string {
-  if (token.length >= MIN_CHARS && TOKEN.test(token)) return token;
+  if (isToken(token)) return token;
   throw new RepriseError(
     'CONFIG_INVALID',
-    `the token of ${origin} is none: it takes ${MIN_CHARS} visible characters`,
+    `the token in ${origin} is not valid: it needs at least ${MIN_CHARS} visible characters`,
     {
       details: { next: 'Make one: head -c 32 /dev/urandom | base64' },
     },
   );
+}
+
+export function isOpenToOthers(mode: number): boolean {
+  return (mode & OPEN_TO_OTHERS) !== 0;
+}
+
+export function isToken(text: string): boolean {
+  return text.length >= MIN_CHARS && TOKEN.test(text);
+}
+
+/** Replaces the token in one step: a server that reads the file sees the old token or the new one, never a part. */
+export async function rotateTokenFile(file: string): Promise<void> {
+  const draft = `${file}.${randomUUID()}.tmp`;
+  try {
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+    await writeFile(draft, newToken(), ALONE);
+    await rename(draft, file);
+  } catch (cause) {
+    throw cannotWrite(file, cause);
+  } finally {
+    await rm(draft, { force: true }).catch(() => undefined); // reported above
+  }
+}
+
+/** @returns false if there was no token. */
+export async function revokeTokenFile(file: string): Promise<boolean> {
+  try {
+    await rm(file);
+    return true;
+  } catch (cause) {
+    if (codeOf(cause) === 'ENOENT') return false;
+    throw cannotWrite(file, cause);
+  }
+}
+
+function newToken(): string {
+  return `${randomBytes(TOKEN_BYTES).toString('base64url')}\n`;
+}
+
+function cannotWrite(file: string, cause: unknown): RepriseError {
+  return new RepriseError('CONFIG_INVALID', `cannot write the token file ${file}`, {
+    details: { file, next: 'Name another with --token-file.' },
+    cause,
+  });
 }
 
 /**
@@ -54,7 +103,7 @@ async function makeTokenFile(file: string): Promise<void> {
   try {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
     if (await isThere(file)) return;
-    const token = `${randomBytes(TOKEN_BYTES).toString('base64url')}\n`;
+    const token = newToken();
     await writeFile(draft, token, ALONE);
     await link(draft, file)
       .catch((error: unknown) => {
@@ -66,10 +115,7 @@ async function makeTokenFile(file: string): Promise<void> {
         if (codeOf(error) !== 'EEXIST') throw error;
       });
   } catch (cause) {
-    throw new RepriseError('CONFIG_INVALID', `cannot write the token file ${file}`, {
-      details: { file, next: 'Name another with --token-file.' },
-      cause,
-    });
+    throw cannotWrite(file, cause);
   } finally {
     // Where it could not be written it cannot be removed either, and what went wrong is told already.
     await rm(draft, { force: true }).catch(() => undefined);

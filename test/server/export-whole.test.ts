@@ -227,3 +227,25 @@ test('nothing more is looked through once its client has left', async () => {
   await expect(parts.next()).rejects.toMatchObject({ code: 'ABORTED' });
   expect(read).toHaveLength(1);
 });
+
+test('with redact=true the file has no secret in it, and keeps its pictures', async () => {
+  const { store } = await withPictures();
+  // Put together here, so that no scanner takes this file for a leak.
+  const secret = ['ghp', 'a1B2c3D4e5F6'.repeat(3)].join('_');
+  await store.append('s', [{ type: 'message', message: { role: 'user', content: `key ${secret}` } }]);
+  await using server = await startServer({}, { store });
+  const client = createClient({ url: server.url, token: TOKEN });
+  const read = async (redact: boolean): Promise<string> =>
+    Buffer.from(await client.session('s').export({ redact })).toString();
+  expect(await read(false)).toContain(secret);
+  const redacted = await read(true);
+  expect(redacted).not.toContain(secret);
+  expect(redacted).toContain('*'.repeat(36));
+  expect(redacted).toContain(image(1));
+  const lines = (text: string): number => text.trimEnd().split('\n').length;
+  expect(lines(redacted)).toBe(lines(await read(false)));
+  expect(parseTranscript(Buffer.from(redacted)).entries).toHaveLength(
+    parseTranscript(Buffer.from(await read(false))).entries.length,
+  );
+  expect((await server.ask(`${PATH}?redact=perhaps`)).status).toBe(400);
+});

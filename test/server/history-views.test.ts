@@ -42,19 +42,36 @@ describe('a history for people who look at it', () => {
     expect(marked.data.slice(0, -1)).toEqual(plain.data);
   });
 
+  test('user and assistant messages have a position on the current branch, whatever is said or undone', async () => {
+    const calls = [{ name: 'echo', input: { text: 'x' } }];
+    const steps = [{ text: 'see', calls }, 'done', 'two', 'three'];
+    await using at = await openServer(scripted(steps), { tools: [echo] });
+    const session = clientOf(at);
+    const positions = async () => (await session.history({ limit: 3 })).data.map(({ position }) => position);
+    await talk(at, 'one');
+    expect(await positions()).toEqual([2, undefined, 3]);
+    await talk(at, 'two');
+    expect(await positions()).toEqual([3, 4, 5]);
+    await session.undo();
+    expect(await positions()).toEqual([2, undefined, 3]);
+    await talk(at, 'three');
+    expect(await positions()).toEqual([3, 4, 5]);
+  });
+
   test('a page around an entry, by id or number, has it in the middle; what is elsewhere is refused', async () => {
     await using at = await openServer(scripted(Array.from({ length: 10 }, (_, i) => `answer ${i}`)));
     await talk(at, ...Array.from({ length: 10 }, (_, i) => `question ${i}`));
     const session = clientOf(at);
     const { data: all } = await session.history();
     const wanted = all[9];
-    for (const around of [wanted?.id, String(wanted?.seq)] as string[]) {
+    for (const around of [wanted?.id, String(wanted?.seq), '#10'] as string[]) {
       const { data, hasMore } = await session.history({ around, limit: 6 });
       expect(data).toEqual(all.slice(6, 12));
       expect(hasMore).toBe(true);
     }
     const whole = await session.history({ around: wanted?.id ?? '', limit: 100 });
     expect(whole).toMatchObject({ data: all, hasMore: false });
+    await expect(session.history({ around: '#21' })).rejects.toMatchObject({ code: 'INVALID_INPUT' });
     await expect(session.history({ around: 'nothing' })).rejects.toMatchObject({ code: 'INVALID_INPUT' });
     await expect(session.history({ around: 'x', after: 'y' })).rejects.toMatchObject({
       code: 'INVALID_INPUT',

@@ -1,4 +1,8 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { Agent, get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ask, raw, startServer, type TestServer, TOKEN, talk } from '../support/http.ts';
 
@@ -160,21 +164,93 @@ describe('connections', () => {
     ).toBe(400);
   });
 
-  test('beyond the number that is allowed are closed, and the others go on', async () => {
+  test('of the owner fill the limit: the next one is closed, and the others go on', async () => {
     await using server = await startServer({ limits: { connections: 2 } });
-    const held = [1, 2].map(() => connect(server.port, '127.0.0.1'));
-    await Promise.all(held.map((socket) => new Promise((resolve) => socket.once('connect', resolve))));
-    await expect(ask(server.port, '/healthz')).rejects.toThrow();
-    for (const socket of held) socket.destroy();
+    await server.reprise.store.create({ id: 's', key: 'agent:main:session:s' });
+    const agent = new Agent({ keepAlive: true });
+    const path = '/api/agents/main/sessions/s/follow';
+    const streams = await Promise.all([1, 2].map(() => openStream(server.port, path, agent)));
+    await expect(ask(server.port, '/api/agents')).rejects.toThrow();
+    expect(streams.map(({ closed }) => closed)).toEqual([false, false]);
+    agent.destroy();
     await expect
       .poll(() => ask(server.port, '/healthz').catch(() => ({ status: 0 })))
       .toMatchObject({ status: 200 });
   });
 
-  test('without a token have a limit of their own; those with one have none', async () => {
-    await using server = await startServer({ limits: { requestsPerMinute: 3 } });
-    const asked = await Promise.all([1, 2, 3, 4].map(() => server.ask('/healthz', { token: null })));
-    expect(asked.map(({ status }) => status).sort()).toEqual([200, 200, 200, 429]);
+  test('without a token, a thousand of them, keep the owner neither out nor waiting, and are counted', async () => {
+    await using server = await startServer();
+    await server.reprise.store.create({ id: 's', key: 'agent:main:session:s' });
+    const agent = new Agent({ keepAlive: true });
+    const stream = await openStream(server.port, '/api/agents/main/sessions/s/follow', agent);
+    const idle = Array.from({ length: 1000 }, () => connect(server.port, '127.0.0.1').on('error', () => {}));
+    await Promise.all(idle.map((socket) => new Promise((resolve) => socket.once('connect', resolve))));
+    for (let i = 0; i < 20; i++) {
+      const began = performance.now();
+      expect((await server.ask('/api/agents')).status).toBe(200);
+      expect(performance.now() - began).toBeLessThan(2000);
+    }
+    expect(stream.closed).toBe(false);
+    expect(server.logs).toContainEqual({
+      level: 'warn',
+      fields: { dropped: 1, limit: 1000 },
+      message: expect.stringContaining('server.limits.connections'),
+    });
+    const [, dropped] =
+      /reprise_connections_dropped_total\{reason="no-token"\} (\d+)/.exec(
+        (await server.ask('/metrics')).text,
+      ) ?? [];
+    // Those beyond the limit: the stream, and one for each request that was still open beside the idle ones.
+    expect(Number(dropped)).toBeGreaterThanOrEqual(1);
+    expect(idle.filter(({ destroyed }) => !destroyed).length).toBeGreaterThan(900);
+    for (const socket of idle) socket.destroy();
+    agent.destroy();
+  });
+
+  test('that were opened with a token that is revoked since make room for the owner', async () => {
+    const file = join(mkdtempSync(join(tmpdir(), 'reprise-limits-')), 'token');
+    writeFileSync(file, TOKEN);
+    await using server = await startServer({ token: undefined, tokenFile: file, limits: { connections: 1 } });
+    const agent = new Agent({ keepAlive: true });
+    expect((await server.ask('/api/agents', { agent })).status).toBe(200);
+    await expect(server.ask('/api/agents')).rejects.toThrow();
+    writeFileSync(file, `${TOKEN}-2`);
+    await expect
+      .poll(() => server.ask('/api/agents', { token: `${TOKEN}-2` }).catch(() => ({ status: 0 })))
+      .toMatchObject({ status: 200 });
+    agent.destroy();
+  });
+
+  test('that never send a byte are closed when the time for a head is over', async () => {
+    await using server = await startServer({ limits: { headersTimeoutMs: 200 } });
+    const silent = connect(server.port, '127.0.0.1');
+    silent.resume();
+    await new Promise((resolve) => silent.once('close', resolve));
+  });
+
+  test('requests without a token have a limit of their own; pages, liveness and the owner have none', async () => {
+    await using server = await startServer({ limits: { requestsPerMinute: 3, badTokens: 3 } });
+    const wrong = { headers: { Authorization: 'Bearer a-token-that-is-wrong' } };
+    for (const refused of [{}, wrong]) {
+      const asked = [];
+      for (let i = 0; i < 4; i++) asked.push(await server.ask('/api/agents', { token: null, ...refused }));
+      expect(asked.map(({ status }) => status)).toEqual([401, 401, 401, 429]);
+    }
+    for (const path of ['/', '/docs', '/docs/docs.js', '/healthz'])
+      for (let i = 0; i < 5; i++)
+        for (const asked of [{}, wrong])
+          expect((await server.ask(path, { token: null, ...asked })).status).toBe(200);
     for (let i = 0; i < 10; i++) expect((await server.ask('/api/agents')).status).toBe(200);
   });
 });
+
+/** Resolves with the first event. */
+function openStream(port: number, path: string, agent: Agent): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const headers = { Authorization: `Bearer ${TOKEN}` };
+    get({ host: '127.0.0.1', port, path, agent, headers }, (response) => {
+      response.on('error', () => undefined); // cut off: the test looks at `closed`
+      response.once('data', () => resolve(response));
+    }).on('error', reject);
+  });
+}

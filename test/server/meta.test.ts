@@ -1,18 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import { RepriseError } from '../../src/errors.ts';
 import { ROUTES } from '../../src/server/access.ts';
-import { createApp } from '../../src/server/app.ts';
+import { createApp, createContext } from '../../src/server/app.ts';
+import { ServerToken } from '../../src/server/server-token.ts';
 import { openMemoryStore } from '../../src/store/memory/open.ts';
 import { startServer, TOKEN, talk } from '../support/http.ts';
 
 describe('the API', () => {
   test('has exactly one row about access for every route, and no row without a route', async () => {
     await using server = await startServer();
-    const app = createApp({
-      reprise: server.reprise,
-      config: { token: TOKEN },
-      logger: { info() {}, warn() {}, error() {} },
-    });
+    const logger = { info() {}, warn() {}, error() {} };
+    using token = new ServerToken({ token: TOKEN }, logger);
+    const app = createApp(createContext({ reprise: server.reprise, config: {}, token, logger }));
     const served = app.routes
       .filter(({ method, path }) => method !== 'ALL' && path !== '*' && path !== '/*')
       .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`);

@@ -1,3 +1,4 @@
+// @module-tag long
 import { request } from 'node:http';
 import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';

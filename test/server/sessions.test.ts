@@ -283,7 +283,12 @@ describe('sessions over HTTP', () => {
     });
     expect((await server.ask(path)).json.data).toHaveLength(2);
     await server.ask(path, { method: 'DELETE' });
-    expect((await server.ask(`${path}/purge`, { method: 'POST' })).json).toEqual({ id, purged: true });
+    expect((await server.ask(`${path}/purge`, { method: 'POST' })).json).toEqual({
+      id,
+      purged: true,
+      copies: [],
+      purgedToo: [],
+    });
     expect((await server.ask(path)).status).toBe(410);
   });
 

@@ -188,6 +188,7 @@ describe('servers on one store', () => {
   });
 
   test('whatever is lost, doubled or late between them, and wherever a client comes back: each event once', {
+    tags: 'long',
     timeout: 180_000,
   }, async () => {
     const words = texts(300);

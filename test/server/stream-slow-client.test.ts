@@ -1,3 +1,4 @@
+// @module-tag long
 import { connect, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { frames, type RawFrame, TOKEN, textOf } from '../support/server.ts';

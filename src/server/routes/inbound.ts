@@ -49,7 +49,10 @@ export function registerInbound(app: ServerApp, context: ServerContext): void {
         return openStream(c, context, receive);
       const received = await receive();
       const { inboxId, sessionId, fresh, command, ignored } = received;
-      if (wait > 0) await endWithin(context, inboxId, wait * 1000, c.req.raw.signal);
+      if (wait > 0) {
+        const { until = context.closing } = c.get('principal') ?? {};
+        await endWithin(context, inboxId, wait * 1000, AbortSignal.any([c.req.raw.signal, until]));
+      }
       // What was accepted a moment ago and is not waited for is that, whatever its row says by now.
       const isJustTaken = wait === 0 && fresh && command === undefined && ignored === undefined;
       const status = isJustTaken

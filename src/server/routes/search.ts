@@ -1,4 +1,4 @@
-import { foundSessions } from '../../engine/found-sessions.ts';
+import { foundSessions, withPositions } from '../../engine/found-sessions.ts';
 import { searchAnswer, searchQuery } from '../../protocol/meta.ts';
 import { pageOf } from '../../protocol/page.ts';
 import type { ServerApp, ServerContext } from '../context.ts';
@@ -23,7 +23,8 @@ export function registerSearch(app: ServerApp, { reprise }: ServerContext): void
         ...(after !== undefined && { after }),
       });
       const sessions = await foundSessions(reprise.store, hits);
-      const data = hits.map(({ id, ...hit }) => {
+      const positioned = await withPositions(reprise.store, hits, sessions);
+      const data = positioned.map(({ id, ...hit }) => {
         const record = sessions.get(id);
         const session = record === undefined ? {} : { session: nameOf(record) };
         return { id: `${id}.${hit.seq}`, sessionId: id, ...session, ...hit };

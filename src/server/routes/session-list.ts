@@ -59,7 +59,12 @@ async function listPage(reprise: Reprise, query: SessionListQuery, agentId?: str
   const start = after === undefined ? cursor : await placeOf(reprise, filter, after);
   if (start === null) return { ...pageOf([], false), cursor: null };
   const page = await reprise.sessions({ ...filter, limit, ...(start !== undefined && { cursor: start }) });
-  return { ...pageOf(page.sessions.map(sessionView), page.cursor !== null), cursor: page.cursor };
+  const { sessions, cursor: next, rebuilding } = page;
+  return {
+    ...pageOf(sessions.map(sessionView), next !== null),
+    cursor: next,
+    ...(rebuilding !== undefined && { rebuilding }),
+  };
 }
 
 /** The cursor that goes on behind a session; null: it is the last. Its place may move, so it is looked for. */

@@ -1,7 +1,7 @@
 import { type SessionParams, sessionParams } from '../../protocol/ids.ts';
 import { historyPageSchema, historyQuery } from '../../protocol/records.ts';
 import { sessionAnswerSchema, sessionPatchSchema, sessionView } from '../../protocol/sessions.ts';
-import { purgeAnswer } from '../../protocol/steps.ts';
+import { purgeAnswer, purgeQuery } from '../../protocol/steps.ts';
 import { SESSION_PATHS } from '../access.ts';
 import type { ServerApp, ServerContext } from '../context.ts';
 import { type Condition, etagOf, ifMatching, matches } from '../etag.ts';
@@ -86,12 +86,17 @@ export function registerSession(app: ServerApp, context: ServerContext): void {
     paths: on('/purge'),
     id: 'purgeSession',
     tag,
-    summary: 'Removes the bytes of a session in the trash for good',
+    summary: 'Removes the text of a session in the trash for good, and names the copies of it elsewhere',
     params: sessionParams,
+    query: purgeQuery,
     answer: { schema: purgeAnswer, description: 'It is gone' },
-    run: async ({ params, c }) => {
-      await change(params, c, (condition) => store.purge(params.sessionId, condition));
-      return c.json({ id: params.sessionId, purged: true });
+    run: async ({ params, query, c }) => {
+      const withCopies = query.withCopies === 'true';
+      const keepChannelLog = query.keepChannelLog === 'true';
+      const { sessionId: id, ...report } = await change(params, c, (condition) =>
+        context.reprise.purge(params.sessionId, { ...condition, withCopies, keepChannelLog }),
+      );
+      return c.json({ id, purged: true, ...report });
     },
   });
 }

@@ -84,7 +84,8 @@ function answerStream(
   open: (signal: AbortSignal) => SseSource,
 ): Response {
   const over = new AbortController();
-  const signal = AbortSignal.any([over.signal, closing]);
+  const { until = closing } = c.get('principal') ?? {};
+  const signal = AbortSignal.any([over.signal, closing, until]);
   const source = open(signal);
   const requestId = c.get('requestId');
   const count = (): void => metrics.set('reprise_streams', 'Streams that are open.', places.taken);

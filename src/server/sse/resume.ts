@@ -30,6 +30,9 @@ const ASK_AGAIN_MS = 700;
 /** Older messages that have ended are told by what is stored. */
 const RECENT_MS = 600_000;
 /** Of messages that may have come into a turn. */
+/** Waiting for its turn, or for its owner after a restore. */
+const isQueued = ({ state }: { readonly state: string }): boolean => state === 'accepted' || state === 'held';
+
 const TAKEN: ReadonlySet<string> = new Set(['running', 'done', 'failed', 'interrupted', 'merged']);
 
 /**
@@ -114,7 +117,7 @@ export class EventStream {
   async #start(inboxId: string): Promise<number | undefined> {
     const { store } = this.#options.reprise;
     const item = await store.inbox.get(inboxId);
-    return item.class === 'command' || item.state === 'accepted' ? undefined : findMessage(store, item);
+    return item.class === 'command' || isQueued(item) ? undefined : findMessage(store, item);
   }
 
   async *#message(
@@ -239,7 +242,7 @@ export class EventStream {
     if (!logs.hasPeers || this.#isCaughtUp || isHere()) return undefined;
     const { lastSeq } = await reprise.store.get(sessionId);
     const { state, class: kind, createdAt } = await reprise.store.inbox.get(inboxId);
-    if (state === 'accepted') return lastSeq;
+    if (isQueued({ state })) return lastSeq;
     this.#isCaughtUp = true;
     const isRecent = state === 'running' || Date.now() - Date.parse(createdAt) < RECENT_MS;
     if (kind !== 'command' && TAKEN.has(state) && isRecent) await this.#catchUp({ message: inboxId }, isHere);

@@ -4,11 +4,11 @@ const RETRY_SECONDS = 5;
 
 /** How many streams may be open at once in a server. Refused before anything is accepted for them. */
 export class StreamPlaces {
-  readonly #max: number;
+  max: number;
   #taken = 0;
 
   constructor(max: number) {
-    this.#max = max;
+    this.max = max;
   }
 
   get taken(): number {
@@ -17,11 +17,11 @@ export class StreamPlaces {
 
   /** Answers with what gives the place back, once. */
   take(): () => void {
-    if (this.#taken >= this.#max)
-      throw new RepriseError('UNAVAILABLE', `this server has ${this.#max} streams open, and takes no more`, {
+    if (this.#taken >= this.max)
+      throw new RepriseError('UNAVAILABLE', `this server has ${this.max} streams open, and takes no more`, {
         details: {
           limit: 'streams',
-          max: this.#max,
+          max: this.max,
           retryAfter: RETRY_SECONDS,
           next: 'Try again, at another server if there is one, or raise server.limits.streams.',
         },
