@@ -1,4 +1,5 @@
 import type { CompactionPreview } from '../engine/compactor.ts';
+import type { PositionedHit } from '../engine/found-sessions.ts';
 import type { RefOptions } from '../engine/ref.ts';
 import type { CompactionEvent } from '../engine/session.ts';
 import type { StopResult } from '../engine/stop-session.ts';
@@ -25,6 +26,12 @@ export interface CompactOptions {
 export type Compacted = Pick<CompactionEvent, 'tokensBefore' | 'tokensAfter' | 'coveredEntries'>;
 export type Preview = CompactionPreview;
 
+export interface Found extends SearchResult {
+  readonly hits: readonly PositionedHit[];
+  /** Of the sessions of the hits, by id. */
+  readonly names: ReadonlyMap<string, string>;
+}
+
 /** What lists sessions and nothing else. */
 export interface Lister extends AsyncDisposable {
   list(query: ListQuery): Promise<SessionPage>;
@@ -33,7 +40,7 @@ export interface Lister extends AsyncDisposable {
 /** What the commands that also work through a server need of it; a home on this machine is the other one. */
 export interface Backend extends Lister {
   find(ref: string, options?: RefOptions): Promise<SessionRecord>;
-  search(query: SearchQuery): Promise<SearchResult & { readonly names: ReadonlyMap<string, string> }>;
+  search(query: SearchQuery): Promise<Found>;
   /** The conversation from its root, or the newest `limit` of it, oldest first. */
   history(session: SessionRecord, options: ViewOptions): Promise<HistoryView>;
   /** The newest rows as they were stored, oldest first; those that `wanted` refuses are passed over. */

@@ -1,6 +1,7 @@
 import { RepriseError } from '../errors.ts';
 import type { Entry, SessionHeader } from '../transcript/entry.ts';
-import { isObject } from '../transcript/json.ts';
+import { isObject, type JsonObject } from '../transcript/json.ts';
+import { messagePositions } from '../transcript/message-position.ts';
 import type { Transcript } from '../transcript/reader.ts';
 import { selectContext } from '../transcript/select.ts';
 import { type ShownEntry, shownEntry } from '../transcript/shown-entry.ts';
@@ -9,6 +10,8 @@ import { escapeForTerminal, style } from './print.ts';
 
 /** One row of a history, for people and for `--json`. */
 export interface HistoryRow extends ShownEntry {
+  /** Of a user or assistant message: its number on the branch, which people write as `#3`. */
+  readonly position?: number;
   /** A summary stands for it in what a model is sent. */
   readonly compacted?: true;
   /** It is the one that was asked for. */
@@ -17,6 +20,8 @@ export interface HistoryRow extends ShownEntry {
 
 export interface HistoryView {
   readonly session: Pick<SessionHeader, 'id' | 'key'> | null;
+  /** In force for the session. `importedFrom.settingsNotApplied` lists those of an import that are not. */
+  readonly settings: JsonObject;
   readonly data: readonly HistoryRow[];
   readonly hasMore: boolean;
   readonly firstId: string | null;
@@ -26,7 +31,7 @@ export interface HistoryView {
 export interface ViewOptions {
   readonly leaf: string | undefined;
   readonly limit: number | undefined;
-  /** The id of an entry, or its line: only what is around it. */
+  /** The position (`#3`), id or line of an entry: only what is around it. */
   readonly at?: string | undefined;
 }
 
@@ -37,13 +42,18 @@ export function historyView(
   { header, entries, issues }: Transcript,
   { leaf, limit, at }: ViewOptions,
 ): HistoryView {
-  const inContext = new Set(selectContext(entries, { leaf, issues }).entries);
+  const { entries: current, settings } = selectContext(entries, { leaf, issues });
+  const inContext = new Set(current);
   const tree = buildTree(entries);
   const path = pathTo(tree, leaf === undefined ? tree.leaf : (tree.find(leaf) ?? -1));
+  const positions = messagePositions(entries, leaf);
   const rows: HistoryRow[] = [];
-  for (const position of withLosses(path, entries)) {
-    const entry = entries[position];
-    if (entry !== undefined) rows.push(toRow(entry, position + 2, inContext.has(entry)));
+  for (const at of withLosses(path, entries)) {
+    const entry = entries[at];
+    if (entry === undefined) continue;
+    const position = positions.of(entry.id);
+    const row = toRow(entry, at + 2, inContext.has(entry));
+    rows.push(position === undefined ? row : { position, ...row });
   }
   if (at !== undefined && !rows.some((row) => isAt(row, at))) {
     // Said on a branch that was left.
@@ -54,6 +64,7 @@ export function historyView(
   const data = at !== undefined ? around(rows, at, limit) : limit === undefined ? rows : rows.slice(-limit);
   return {
     session: header ?? null,
+    settings,
     data,
     hasMore: data.length < rows.length,
     firstId: data[0]?.id ?? null,
@@ -61,15 +72,15 @@ export function historyView(
   };
 }
 
-/** Whether it is the entry of that id, or at that line. */
-export function isAt({ id, seq }: HistoryRow, at: string): boolean {
-  return id === at || String(seq) === at;
+/** Whether it is the entry of that position, id or line. */
+export function isAt({ id, seq, position }: HistoryRow, at: string): boolean {
+  return id === at || String(seq) === at || (position !== undefined && `#${position}` === at);
 }
 
-const AT_HELP = 'Give the id of an entry, or its line as "reprise search" says it.';
+const AT_HELP = `Give the position of a message as "reprise show" prints it, in quotes: --at '#3'.`;
 
 export function noEntryAt(at: string, next: string = AT_HELP): RepriseError {
-  return new RepriseError('NOT_FOUND', `no entry ${at} in this session`, { details: { next } });
+  return new RepriseError('NOT_FOUND', `no message or entry ${at} in this session`, { details: { next } });
 }
 
 /** As many rows as asked for, with the one in their middle. */
@@ -101,7 +112,7 @@ const MAX_RESULT_LINES = 12;
 
 /** The view as lines for a terminal. */
 export function* renderView(
-  { session, data, hasMore }: HistoryView,
+  { session, settings, data, hasMore }: HistoryView,
   { dialects, entries }: Partial<Pick<Transcript, 'dialects' | 'entries'>> = {},
 ): Generator<string> {
   const about = [
@@ -110,24 +121,43 @@ export function* renderView(
   ];
   const title = [session?.id ?? 'no id', session?.key, ...about];
   yield style('bold', escapeForTerminal(title.filter(Boolean).join(' · ')));
+  for (const line of settingsLines(settings)) yield style('dim', escapeForTerminal(line));
   const isAround = data.some(({ here }) => here === true);
   if (hasMore)
     yield style('dim', isAround ? '… others left out by --at' : '… older entries left out by --limit');
   for (const row of data) {
-    if (row.here === true) yield style('yellow', `\n▸ line ${row.seq}`);
+    if (row.here === true)
+      yield style('yellow', `\n▸ ${row.position === undefined ? `line ${row.seq}` : `#${row.position}`}`);
     yield* renderRow(row);
   }
 }
 
+const MAX_SETTING_CHARS = 80;
+
+/** What decides how the session runs, and what an import left out: neither is a message, and both matter. */
+function* settingsLines({ importedFrom, ...settings }: JsonObject): Generator<string> {
+  for (const [name, value] of Object.entries(settings)) {
+    const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+    const short = text.length > MAX_SETTING_CHARS ? `${text.slice(0, MAX_SETTING_CHARS)}…` : text;
+    yield `setting ${name}: ${short.replaceAll('\n', ' ')}`;
+  }
+  const left = isObject(importedFrom) ? importedFrom['settingsNotApplied'] : undefined;
+  if (Array.isArray(left))
+    yield `settings in the imported file: ${left.join(', ')}; not applied (reprise import --accept-settings applies them)`;
+}
+
 export function* renderRow(row: HistoryRow): Generator<string> {
-  const { role, timestamp, compacted } = row;
+  const { role, timestamp, compacted, position } = row;
   const text = escapeForTerminal(row.text.trimEnd());
   switch (role) {
     case 'user':
     case 'assistant':
       yield '';
       yield style(role === 'user' ? ['bold', 'green'] : ['bold', 'cyan'], role) +
-        style('dim', `  ${timestamp}${compacted ? '  (compacted)' : ''}`);
+        style(
+          'dim',
+          `${position === undefined ? '' : `  #${position}`}  ${timestamp}${compacted ? '  (compacted)' : ''}`,
+        );
       if (text !== '') yield text;
       for (const { name, input } of row.toolCalls ?? []) {
         yield style(

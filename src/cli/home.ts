@@ -7,9 +7,11 @@ import { openFittingStore, openStore } from '../config/open.ts';
 import type { Config } from '../config/schema.ts';
 import { RepriseError } from '../errors.ts';
 import type { Store } from '../store/store.ts';
+import { ModelFlag } from './model-flag.ts';
 import type { Options } from './options.ts';
 import { escapeForTerminal, say } from './print.ts';
 import { Progress } from './progress.ts';
+import { shellWord } from './shell-word.ts';
 
 export interface Home {
   readonly path: string;
@@ -20,6 +22,7 @@ export interface Home {
   /** Or it is the one the home holds. */
   readonly isKindSaid: boolean;
   readonly config: Config;
+  readonly modelFlag: ModelFlag;
 }
 
 /** Where sessions live, by flags, environment and files. */
@@ -35,8 +38,28 @@ export async function homeOf(options: Options): Promise<Home> {
     throw new RepriseError('INVALID_INPUT', 'a memory store has no home to look at', {
       details: { next: 'Use --store jsonl, sqlite or postgres.' },
     });
+  const origin = origins.get('home')?.name ?? 'default';
+  if (kind !== 'postgres') await assertAccessible(path, origin);
+  const modelFlag = new ModelFlag({ origins });
   const isKindSaid = origins.get('store.kind')?.source !== 'default';
-  return { path, origin: origins.get('home')?.name ?? 'default', kind, isKindSaid, config };
+  return { path, origin, kind, isKindSaid, config, modelFlag };
+}
+
+/** A home that may not be read looks like none: its files are not found. */
+async function assertAccessible(path: string, origin: string): Promise<void> {
+  try {
+    await access(path, constants.R_OK | constants.X_OK);
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (code !== 'EACCES' && code !== 'EPERM') return;
+    const message = `no permission to read the home ${path} (${saidBy(origin)}): ${code}`;
+    throw new RepriseError('FORBIDDEN', message, {
+      details: {
+        next: `See who owns it: ls -ld ${shellWord(path)}. Run this command as that user, or name another home with --home or REPRISE_HOME.`,
+      },
+      cause: error,
+    });
+  }
 }
 
 /** Where a setting comes from, as a remark. */
@@ -62,7 +85,7 @@ export async function openHomeToRead(home: Home): Promise<Store> {
 
 export async function openHomeWith(home: Home): Promise<{ readonly store: Store; readonly home: Home }> {
   const store = await openHomeAsItIs(home);
-  using progress = new Progress('reading transcripts again');
+  using progress = new Progress('rebuilding the index, transcripts');
   for (;;) {
     const { rebuilding } = await store.stats();
     if (rebuilding === undefined) return { store, home };

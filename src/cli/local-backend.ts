@@ -35,7 +35,7 @@ export class LocalBackend implements Backend {
   }
 
   async search(query: SearchQuery): ReturnType<Backend['search']> {
-    const [{ sessionName }, { foundSessions }] = await Promise.all([
+    const [{ sessionName }, { foundSessions, withPositions }] = await Promise.all([
       import('../engine/commands/session-line.ts'),
       import('../engine/found-sessions.ts'),
     ]);
@@ -45,7 +45,8 @@ export class LocalBackend implements Backend {
       const session = sessions.get(id);
       return session === undefined ? id : sessionName(session);
     };
-    return { ...found, names: new Map(found.hits.map(({ id }) => [id, nameOf(id)])) };
+    const hits = await withPositions(this.store, found.hits, sessions);
+    return { ...found, hits, names: new Map(hits.map(({ id }) => [id, nameOf(id)])) };
   }
 
   async history({ id }: SessionRecord, options: ViewOptions): Promise<HistoryView> {
@@ -97,17 +98,19 @@ export class LocalBackend implements Backend {
   }
 
   /** Everything else an engine does with it. */
-  async session({ id, status, settings }: SessionRecord): Promise<Session> {
+  async session(record: SessionRecord): Promise<Session> {
+    const { id, status, settings } = record;
     if (status === 'deleted')
       throw new RepriseError('SESSION_DELETED', `session ${id} is in the trash`, {
         details: { next: `Bring it back first: reprise restore ${id}` },
       });
     this.#engine ??= import('./open-engine.ts').then(({ openEngine }) =>
-      openEngine(this.store, this.home.config),
+      openEngine(this.store, this.home.config, this.home.modelFlag),
     );
     const { reprise, models } = await this.#engine;
     const { model } = settings;
-    if (typeof model === 'string') await models.load(model).catch(useAnother);
+    if (typeof model === 'string' && !this.home.modelFlag.wins(record))
+      await models.load(model).catch(useAnother);
     return reprise.session({ id });
   }
 

@@ -1,3 +1,4 @@
+import { storesIn } from '../config/home-stores.ts';
 import { openIndex } from '../config/open.ts';
 import type { SessionIndex } from '../store/session-index.ts';
 import type { ListQuery, SessionPage, Store } from '../store/store.ts';
@@ -35,8 +36,16 @@ class LocalLister implements Lister {
   }
 }
 
+const NO_HOME: Lister = {
+  list: async () => ({ sessions: [], cursor: null }),
+  [Symbol.asyncDispose]: async () => undefined,
+};
+
 export async function openLocalLister(options: Options): Promise<Lister> {
   const home = await homeOf(options);
+  // On a new machine the default home does not exist yet. A home that was named and does not exist is an error.
+  if (home.origin === 'default' && home.kind !== 'postgres' && storesIn(home.path).length === 0)
+    return NO_HOME;
   await isOnlyRead(home);
   return new LocalLister(home, await openIndex({ kind: home.kind, home: home.path }));
 }

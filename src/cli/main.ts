@@ -63,7 +63,7 @@ interface Part {
 }
 
 const PARTS: readonly Part[] = [
-  { names: ['chat', 'serve'], register: registerTalk },
+  { names: ['chat', 'serve', 'token'], register: registerTalk },
   { names: ['ls', 'search', 'show', 'tail', 'explain', 'stats'], register: registerReads },
   {
     names: ['rename', 'fork', 'compact', 'undo', 'redo', 'stop', 'rm', 'restore', 'purge', 'prune'],
@@ -106,7 +106,7 @@ function createBare(): Command {
     'reprise                     chat; goes on where it stopped',
     'reprise -p "and then?" -c   one question, one answer',
     'reprise ls garden           sessions with "garden" in their name',
-    'reprise show @last          read one: id, name, key, @last, @-2 or list number',
+    'reprise show @last          read one: id, name, key, @last or @-2',
     'reprise search "red fox"    who said that?',
     'reprise demo                a home to play with',
   ]);
@@ -125,6 +125,7 @@ function registerTalk(program: Command): void {
   program.commandsGroup('Talk:');
   registerChat(program);
   registerServe(program);
+  registerToken(program);
 }
 
 function registerChat(program: Command): void {
@@ -156,6 +157,22 @@ function registerServe(program: Command): void {
     .action(async (options: Options) => (await import('./commands/serve.ts')).serveHome(options));
   addGlobals(serve, ['tokenFile', 'model', 'json', ...LOCAL]);
   addExamples(serve, ['reprise serve', 'reprise serve --port 0 --json']);
+}
+
+function registerToken(program: Command): void {
+  const token = program.command('token').description('replace or revoke the token of the server');
+  for (const [action, summary] of [
+    ['rotate', 'make a new token; a running server refuses the old one at once'],
+    ['revoke', 'remove the token; a running server refuses everybody until there is a new one'],
+  ] as const) {
+    const command = token
+      .command(action)
+      .description(summary)
+      .action(async (options: Options) => (await import('./commands/token.ts')).token(action, options));
+    addGlobals(command, ['tokenFile', 'json', ...LOCAL]);
+    addExamples(command, [`reprise token ${action}`]);
+  }
+  addExamples(token, ['reprise token rotate', 'reprise token revoke']);
 }
 
 /** The word that names the command; undefined where an option asks for something else, such as help. */

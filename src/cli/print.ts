@@ -2,6 +2,8 @@ import { once } from 'node:events';
 import { styleText } from 'node:util';
 import { type ErrorCode, RepriseError } from '../errors.ts';
 import { NEXT_STEP } from './next-step.ts';
+import { eraseProgress } from './progress.ts';
+import { asStarted } from './started-as.ts';
 
 /**
  * What a terminal would act on is shown, not sent: controls but newline and tab, and bidi overrides.
@@ -27,12 +29,29 @@ export function style(format: Style, text: string): string {
 
 /** stdout is data. */
 export function print(text: string): void {
+  eraseProgress();
   process.stdout.write(`${text}\n`);
+}
+
+/**
+ * A value as JSON. Controls and bidi characters are escaped, so that no text in it acts on a terminal; the value that a
+ * program parses is the same (I-50).
+ */
+export function jsonText(value: unknown, indent?: number): string {
+  return JSON.stringify(value, null, indent).replace(
+    UNSAFE,
+    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+export function printJson(value: unknown, indent?: number): void {
+  print(jsonText(value, indent));
 }
 
 /** As fast as it is taken. On a terminal nothing that was said may act; a pipe gets the bytes. */
 export async function printPieces(pieces: Iterable<string>): Promise<void> {
   const { stdout } = process;
+  eraseProgress();
   for (const piece of pieces) {
     if (stdout.write(stdout.isTTY ? escapeForTerminal(piece) : piece)) continue;
     await once(stdout, 'drain');
@@ -48,11 +67,12 @@ export function printPage(
     ...more
   }: { readonly hasMore?: boolean; readonly lastId?: string | null; readonly [name: string]: unknown } = {},
 ): void {
-  print(JSON.stringify({ data, hasMore, lastId, ...more }, null, 2));
+  printJson({ data, hasMore, lastId, ...more }, 2);
 }
 
 /** stderr is talk. */
 export function say(text: string): void {
+  eraseProgress();
   process.stderr.write(`${text}\n`);
 }
 
@@ -67,7 +87,7 @@ export function printError(error: unknown, nextStep: (code: ErrorCode) => string
   // Some causes end in their next step, for those who see the message alone; here it stands in its own line.
   const cause = error.message.endsWith(` ${next}`) ? error.message.slice(0, -next.length - 1) : error.message;
   say(`reprise: ${escapeForTerminal(cause)} (${code})`);
-  say(escapeForTerminal(next));
+  say(escapeForTerminal(asStarted(next)));
   return error.exitCode;
 }
 

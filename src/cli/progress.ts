@@ -1,17 +1,30 @@
+import { count } from '../engine/commands/command-context.ts';
+
 const CELLS = 24;
 const REDRAW_MS = 100;
 /** Work that is done sooner needs no bar. */
 const PATIENCE_MS = 300;
 
-/** A bar on stderr while long work goes on; where that is no terminal, silence. */
+/** Whether a bar is on the terminal now. All bars share one line. */
+let isDrawn = false;
+
+/** Removes the bar. Every line that the CLI prints calls this first, so that no result begins behind a bar. */
+export function eraseProgress(): void {
+  if (isDrawn) process.stderr.write('\r\x1b[K');
+  isDrawn = false;
+}
+
+/** A bar on stderr while long work runs; nothing where stderr is not a terminal. */
 export class Progress implements Disposable {
   readonly #what: string;
+  readonly #format: (n: number) => string;
   readonly #since: number = performance.now();
   #drawnAt: number = Number.NEGATIVE_INFINITY;
-  #isDrawn = false;
 
-  constructor(what: string) {
+  /** @param format how the two numbers are written: `count`, or `byteCount` where they are bytes. */
+  constructor(what: string, format: (n: number) => string = count) {
     this.#what = what;
+    this.#format = format;
   }
 
   show(done: number, total: number): void {
@@ -19,14 +32,14 @@ export class Progress implements Disposable {
     const now = performance.now();
     if (now - this.#since < PATIENCE_MS || now - this.#drawnAt < REDRAW_MS) return;
     this.#drawnAt = now;
-    this.#isDrawn = true;
+    isDrawn = true;
     const share = total === 0 ? 1 : Math.min(1, done / total);
     const bar = '#'.repeat(Math.floor(share * CELLS)).padEnd(CELLS, '-');
-    process.stderr.write(`\r[${bar}] ${Math.floor(share * 100)}% ${this.#what}: ${done} of ${total}\x1b[K`);
+    const amount = `${this.#format(done)} of ${this.#format(total)}`;
+    process.stderr.write(`\r[${bar}] ${Math.floor(share * 100)}% ${this.#what}: ${amount}\x1b[K`);
   }
 
-  /** Leaves nothing behind. */
   [Symbol.dispose](): void {
-    if (this.#isDrawn) process.stderr.write('\r\x1b[K');
+    eraseProgress();
   }
 }

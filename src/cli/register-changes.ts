@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { ANYWHERE, addExamples, addGlobals, LOCAL, type Options } from './options.ts';
 
-const REF = ['<ref>', 'id, name, key, the start of one, @last, @-2 or a list number'] as const;
+const REF = ['<ref>', 'id, name, key, the start of one, @last or @-2'] as const;
 const YES = ['-y, --yes', 'do not ask'] as const;
 
 const steps = (): Promise<typeof import('./commands/steps.ts')> => import('./commands/steps.ts');
@@ -23,15 +23,15 @@ export function registerChanges(program: Command): void {
 
   const fork = program
     .command('fork')
-    .summary('begin a copy of a session, up to an entry')
-    .description('begin a copy of a session, up to an entry; both go on by themselves')
+    .summary('copy a session, up to a message')
+    .description('copy a session, up to a message; both continue independently')
     .argument(...REF)
-    .argument('[entry]', 'its id or the start of it; unset: the whole session')
+    .argument('[message]', `its position as "show" prints it, in quotes: '#3'; or an entry id; unset: all`)
     .action(async (ref: string, entry: string | undefined, options: Options) =>
       (await steps()).fork(ref, entry, options),
     );
   addGlobals(fork, ['json', ...LOCAL]);
-  addExamples(fork, ['reprise fork @last', 'reprise fork garden 3f2a']);
+  addExamples(fork, ['reprise fork @last', "reprise fork garden '#3'"]);
 
   const compact = program
     .command('compact')
@@ -80,7 +80,7 @@ export function registerChanges(program: Command): void {
     .option(...YES)
     .action(async (refs: string[], options: Options) => (await trash()).rm(refs, options));
   addGlobals(rm, ['json', ...LOCAL]);
-  addExamples(rm, ['reprise rm garden', 'reprise rm 3 4 --yes']);
+  addExamples(rm, ['reprise rm garden', 'reprise rm garden trip --yes']);
 
   const restore = program
     .command('restore')
@@ -88,16 +88,21 @@ export function registerChanges(program: Command): void {
     .argument('<ref...>', 'as in "reprise ls --deleted"')
     .action(async (refs: string[], options: Options) => (await trash()).restore(refs, options));
   addGlobals(restore, ['json', ...LOCAL]);
-  addExamples(restore, ['reprise ls --deleted', 'reprise restore 1']);
+  addExamples(restore, ['reprise ls --deleted', 'reprise restore garden']);
 
   const purge = program
     .command('purge')
-    .description('remove sessions in the trash for good; asks first')
+    .summary('remove sessions in the trash for good; asks first')
+    .description(
+      'remove the text of sessions in the trash for good, from every file and channel log, and list copies of it elsewhere; asks first',
+    )
     .argument('<ref...>', 'as in "reprise ls --deleted"')
+    .option('--with-copies', 'also purge the sessions and remove the notes that have copies of the text')
+    .option('--keep-channel-log', 'keep what was said in the logs of channels')
     .option(...YES)
     .action(async (refs: string[], options: Options) => (await trash()).purge(refs, options));
   addGlobals(purge, ['json', ...LOCAL]);
-  addExamples(purge, ['reprise ls --deleted', 'reprise purge 1']);
+  addExamples(purge, ['reprise ls --deleted', 'reprise purge garden', 'reprise purge garden --with-copies']);
 
   const prune = program
     .command('prune')

@@ -5,7 +5,7 @@ export function addChatOptions(command: Command): Command {
   return command
     .option('-c, --continue', 'go on in the last session (a chat does anyway; -p begins a new one)')
     .option('-r, --resume [text]', 'pick a session; with a text, of those that have it in their name')
-    .option('-s, --session <ref>', 'a session by id, name, key, @last, @-2 or list number')
+    .option('-s, --session <ref>', 'a session by id, name, key, @last or @-2')
     .option('--new [label]', 'begin a new session; the old one is kept')
     .option('-p, --prompt [text]', 'ask one question and print the answer; what is piped in is added to it')
     .option('--stream', 'with -p --json: print the events as JSON lines')

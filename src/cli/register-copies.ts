@@ -11,7 +11,10 @@ export function registerCopies(program: Command): void {
     .description(
       'copy all that a store holds into another, check it, and say how to switch; the old one is only read',
     )
-    .requiredOption('--to <store>', 'jsonl, sqlite, or with a folder: sqlite:/srv/reprise, or postgres://…')
+    .requiredOption(
+      '--to <store>',
+      'jsonl, sqlite or postgres, with a folder: sqlite:/srv/reprise, or postgres://user@host/database',
+    )
     .option('--from <store>', 'the same for the source; unset: the configured store')
     .option('--dry-run', 'read everything and say what would be copied')
     .action(async (options: Options) => {
@@ -30,6 +33,7 @@ export function registerCopies(program: Command): void {
     .description('write everything into one file that can be read without Reprise, while others write')
     .argument('<file>', 'it must not exist')
     .option('--force', 'replace what is there')
+    .option('--redact', 'mask keys, tokens and passwords; it restores like any other')
     .action(async (file: string, options: Options) => {
       process.exitCode = await (await commands()).backup(file, options);
     });
@@ -52,10 +56,23 @@ export function registerCopies(program: Command): void {
     .command('restore')
     .description('put a backup into an empty home, and check it')
     .argument('<file>')
-    .option('--to <store>', 'jsonl:<folder>, sqlite:<folder> or postgres://…, instead of --home and --store')
+    .option(
+      '--to <store>',
+      'jsonl:<folder>, sqlite:<folder> or postgres://user@host/database, instead of --home and --store',
+    )
     .action(async (file: string, options: Options) => {
       process.exitCode = await (await commands()).restore(file, options);
     });
   addGlobals(restore, ['json', ...LOCAL]);
   addExamples(restore, ['reprise backup restore friday.jsonl --home ~/restored']);
+
+  const release = backup
+    .command('release')
+    .summary('let the queued messages of a restored backup run')
+    .description('let the queued messages of a restored backup run, or cancel them; asks first')
+    .option('--cancel', 'cancel them instead')
+    .option('-y, --yes', 'do not ask')
+    .action(async (options: Options) => (await commands()).release(options));
+  addGlobals(release, ['json', ...LOCAL]);
+  addExamples(release, ['reprise backup release --home ~/restored', 'reprise backup release --cancel --yes']);
 }

@@ -6,7 +6,7 @@ export function registerExport(program: Command): void {
     .command('export')
     .summary('write sessions out, for people or other tools')
     .description('write sessions out: for people, for a model API, or for another tool')
-    .argument('[ref]', 'a session: id, name, key, the start of one, @last, @-2 or a list number')
+    .argument('[ref]', 'a session: id, name, key, the start of one, @last or @-2')
     .option('--all', 'every session; needs --out')
     .option('--format <name>', 'v3 (the default), markdown, html, anthropic, openai or json')
     .option(
@@ -37,6 +37,7 @@ export function registerImport(program: Command): void {
     .argument('<path>', 'a transcript of any dialect, or the folder of claw0, ZeroClaw, OpenClaw or ZyHive')
     .option('--dry-run', 'say what would be imported, and change nothing')
     .option('--agent <id>', 'make all sessions those of one agent')
+    .option('--accept-settings', 'also apply system prompts, models, pins and other settings of the source')
     .option('-y, --yes', 'do not ask')
     .action(async (path: string, options: Options) => {
       process.exitCode = await (await import('./commands/import.ts')).importSessions(path, options);

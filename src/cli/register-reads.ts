@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { ANYWHERE, addExamples, addGlobals, LOCAL, type Options } from './options.ts';
 
 const LIMIT = '-n, --limit <count>';
-const REF = 'id, name, key, the start of one, @last, @-2 or a list number';
+const REF = 'id, name, key, the start of one, @last or @-2';
 
 /** Commands that only look. */
 export function registerReads(program: Command): void {
@@ -61,8 +61,8 @@ export function registerReads(program: Command): void {
     .description('print a history: of a session, or of a transcript file of any tool')
     .argument('[ref|file]', `${REF}; or a .jsonl file: Reprise, pi v1 to v3, claw0, ZyHive, ZeroClaw rows`)
     .option('--format <api>', 'with --json: rebuilt API messages, "anthropic", "openai" or "ai-sdk"')
-    .option('--leaf <entry>', 'stand at this entry instead of the last one')
-    .option('--at <entry>', 'only what is around this entry: its id, or its line as "search" says it')
+    .option('--leaf <entry>', 'end at this message, such as "#3", instead of the last one')
+    .option('--at <entry>', 'only what is around this message, such as "#3"; an entry id or a line works too')
     .option(LIMIT, 'only the last <count> entries')
     .action(async (target: string | undefined, options: Options) => {
       process.exitCode = await (await import('./commands/show.ts')).show(target, options);
@@ -70,7 +70,7 @@ export function registerReads(program: Command): void {
   addGlobals(show, ['json', ...ANYWHERE]);
   addExamples(show, [
     'reprise show @last',
-    'reprise show @last --at 42         around line 42',
+    "reprise show @last --at '#12'      around the 12th message",
     'reprise show chat.jsonl           a transcript of any dialect',
     'reprise show @last --json --format anthropic  what a model would be sent',
   ]);
@@ -86,7 +86,7 @@ export function registerReads(program: Command): void {
       process.exitCode = await (await import('./commands/tail.ts')).tail(ref, options);
     });
   addGlobals(tail, ['json', ...ANYWHERE]);
-  addExamples(tail, ['reprise tail -f @last', 'reprise tail -f 2 --json | jq .text']);
+  addExamples(tail, ['reprise tail -f @last', 'reprise tail -f garden --json | jq .text']);
 
   const explain = program
     .command('explain')

@@ -1,11 +1,10 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { type Client, type ClientSession, createClient } from '../client/index.ts';
 import { loadConfig } from '../config/load.ts';
 import { type RefOptions, resolveRef } from '../engine/ref.ts';
 import type { StopResult } from '../engine/stop-session.ts';
 import type { UndoResult } from '../engine/take-step.ts';
 import { RepriseError } from '../errors.ts';
+import { CursorChain } from '../store/cursor-chain.ts';
 import type { ListQuery, SearchQuery, SessionPage, SessionRecord, Store } from '../store/store.ts';
 import type { Backend, Compacted, CompactOptions, FollowOptions, LastOptions, Preview } from './backend.ts';
 import {
@@ -18,6 +17,7 @@ import {
 } from './history-view.ts';
 import type { Options } from './options.ts';
 import { escapeForTerminal, say } from './print.ts';
+import { remoteAccess } from './remote-token.ts';
 
 const PAGE = 500;
 /** A person waits for the answer, so a server that is not there is said soon. */
@@ -32,8 +32,9 @@ export class RemoteBackend implements Backend {
   }
 
   async list({ text, ...query }: ListQuery): Promise<SessionPage> {
-    const { data, cursor } = await this.client.sessions({ ...query, ...(text !== undefined && { q: text }) });
-    return { sessions: data.map(toRecord), cursor };
+    const asked = { ...query, ...(text !== undefined && { q: text }) };
+    const { data, cursor, rebuilding } = await this.client.sessions(asked);
+    return { sessions: data.map(toRecord), cursor, ...(rebuilding !== undefined && { rebuilding }) };
   }
 
   find(ref: string, options: RefOptions = {}): Promise<SessionRecord> {
@@ -77,6 +78,7 @@ export class RemoteBackend implements Backend {
       });
     if (at !== undefined) return this.#around(session, at, limit);
     const rows: HistoryRow[] = [];
+    const cursors = new CursorChain();
     let hasMore = true;
     const wanted = limit ?? Number.POSITIVE_INFINITY;
     while (hasMore && rows.length < wanted) {
@@ -85,6 +87,8 @@ export class RemoteBackend implements Backend {
       const page = await this.#of(session).history({ limit: size, ...(before !== undefined && { before }) });
       rows.unshift(...page.data.map(toRow));
       hasMore = page.hasMore;
+      // The next page begins before the first row, so without a new one it would be this page again.
+      if (hasMore) cursors.next(page.data[0]?.id);
     }
     return viewOf(session, rows, hasMore);
   }
@@ -104,7 +108,9 @@ export class RemoteBackend implements Backend {
   }
 
   async last(session: SessionRecord, { limit, wanted }: LastOptions): Promise<readonly HistoryRow[]> {
-    return (await this.history(session, { leaf: undefined, limit })).data.filter(wanted);
+    const { data } = await this.history(session, { leaf: undefined, limit });
+    // The end of a home is read without counting from the start; both print the same.
+    return data.map(({ position: _, ...row }) => row).filter(wanted);
   }
 
   async *follow(session: SessionRecord, { afterSeq, signal }: FollowOptions): AsyncGenerator<HistoryRow> {
@@ -145,11 +151,12 @@ export class RemoteBackend implements Backend {
     query: ListQuery,
     fits: (record: SessionRecord) => boolean,
   ): Promise<SessionRecord | undefined> {
+    const cursors = new CursorChain();
     for (let cursor: string | null | undefined; cursor !== null; ) {
       const page = await this.list({ ...query, limit: PAGE, ...(cursor !== undefined && { cursor }) });
       const found = page.sessions.find(fits);
       if (found !== undefined) return found;
-      cursor = page.cursor;
+      cursor = cursors.next(page.cursor);
     }
     return undefined;
   }
@@ -181,7 +188,8 @@ interface SessionParts {
   readonly corruptAt?: number | undefined;
 }
 
-type WireRow = Omit<HistoryRow, 'compacted' | 'toolCalls' | 'here'> & {
+type WireRow = Omit<HistoryRow, 'compacted' | 'toolCalls' | 'here' | 'position'> & {
+  readonly position?: number | undefined;
   readonly toolCalls?:
     | readonly { readonly id: string; readonly name: string; readonly input?: unknown }[]
     | undefined;
@@ -189,17 +197,19 @@ type WireRow = Omit<HistoryRow, 'compacted' | 'toolCalls' | 'here'> & {
 };
 
 function viewOf(
-  { id, sessionKey: key }: SessionRecord,
+  { id, sessionKey: key, settings }: SessionRecord,
   data: readonly HistoryRow[],
   hasMore: boolean,
 ): HistoryView {
   const ends = { firstId: data[0]?.id ?? null, lastId: data.at(-1)?.id ?? null };
-  return { session: { id, key }, data, hasMore, ...ends };
+  return { session: { id, key }, settings, data, hasMore, ...ends };
 }
 
 /** As a home shows it: a server tells more, and what is printed is the same from both. */
-function toRow({ id, seq, role, text, timestamp, content, toolCalls, compacted }: WireRow): HistoryRow {
+function toRow(row: WireRow): HistoryRow {
+  const { id, seq, role, text, timestamp, content, toolCalls, compacted, position } = row;
   return {
+    ...(position !== undefined && { position }),
     ...{ id, seq, role, text, timestamp },
     ...(content !== undefined && { content }),
     ...(toolCalls !== undefined && {
@@ -213,25 +223,8 @@ export async function openRemoteBackend(url: string, options: Options): Promise<
   return new RemoteBackend(await openClient(url, options));
 }
 
-/** The token: REPRISE_TOKEN, the file that was named, or the one a server on this machine made in the home. */
 async function openClient(url: string, options: Options): Promise<Client> {
-  const { config, warnings } = await loadConfig({ flags: options });
-  for (const warning of warnings) say(escapeForTerminal(warning));
-  const { token, tokenFile } = config.server;
-  const isNamed = typeof options['tokenFile'] === 'string';
-  const file = tokenFile ?? join(config.home, 'server-token');
-  const known = (isNamed ? undefined : token) ?? (await tokenIn(file, tokenFile !== undefined));
-  return createClient({ url, retries: RETRIES, ...(known !== undefined && { token: known }) });
-}
-
-async function tokenIn(file: string, isNamed: boolean): Promise<string | undefined> {
-  try {
-    return (await readFile(file, 'utf8')).trim();
-  } catch (cause) {
-    if (!isNamed) return undefined; // the server will say that one is needed
-    throw new RepriseError('CONFIG_INVALID', `cannot read the token file ${file}`, {
-      details: { next: 'Name a file that holds a token with --token-file.' },
-      cause,
-    });
-  }
+  const loaded = await loadConfig({ flags: options });
+  for (const warning of loaded.warnings) say(escapeForTerminal(warning));
+  return createClient({ ...(await remoteAccess(url, loaded)), retries: RETRIES });
 }

@@ -25,7 +25,7 @@ interface DatabasePlace {
 
 /** A kind alone means the home, or the database, that is configured. */
 export function parsePlace(text: string, home: Home): StorePlace {
-  if (/^postgres(?:ql)?:\/\//.test(text)) return databaseAt(text);
+  if (/^postgres(?:ql)?:\/\//.test(text)) return databaseAt(withoutPassword(text));
   const [kind = '', ...rest] = text.split(':');
   const folder = rest.join(':');
   if (kind === 'postgres' && folder === '') return placeOf({ ...home, kind });
@@ -35,13 +35,24 @@ export function parsePlace(text: string, home: Home): StorePlace {
   });
 }
 
+/** Every user of the machine can read command lines in the process list. */
+function withoutPassword(url: string): string {
+  if (!URL.canParse(url) || (new URL(url).password === '' && !new URL(url).searchParams.has('password')))
+    return url;
+  throw new RepriseError('INVALID_INPUT', 'a password on the command line can be read in the process list', {
+    details: {
+      next: 'Write postgres and set REPRISE_STORE_URL to the address, or leave the password out and set PGPASSWORD or PGPASSFILE.',
+    },
+  });
+}
+
 /** The store that is configured. */
 export function placeOf({ kind, path, config }: Home): StorePlace {
   if (kind !== 'postgres') return localAt(kind, path);
   const { url } = config.store;
   if (url !== undefined) return databaseAt(url);
   throw new RepriseError('INVALID_INPUT', 'the address of the database is not known', {
-    details: { next: 'Set REPRISE_STORE_URL, or write it out: postgres://user:password@host:5432/database' },
+    details: { next: 'Set REPRISE_STORE_URL: postgres://user:password@host:5432/database' },
   });
 }
 

@@ -4,17 +4,20 @@ import { counted } from '../engine/commands/command-context.ts';
 import { escapeForTerminal, say } from './print.ts';
 import { shellWord } from './shell-word.ts';
 
-/** The folders of agents' files in a home, those that hold something: they are in no store, and in no copy of one. */
+/** Workspaces and instructions of agents that are in no store, so also in no backup and no copy of one. */
+const AGENT_FILES = ['AGENT.md', 'workspace', 'workspaces'];
+
+/** Paths in the home of all workspaces that hold something, and of each AGENT.md. */
 export function workspacesIn(home: string): readonly string[] {
-  const folders = namesIn(join(home, 'agents'))
+  const paths = namesIn(join(home, 'agents'))
     ?.toSorted()
-    .map((agent) => join('agents', agent, 'workspace'));
-  return (folders ?? ['agents']).filter(
-    (folder) => existsSync(join(home, folder)) && namesIn(join(home, folder))?.length !== 0,
+    .flatMap((agent) => AGENT_FILES.map((name) => join('agents', agent, name)));
+  return (paths ?? ['agents']).filter(
+    (path) => existsSync(join(home, path)) && namesIn(join(home, path))?.length !== 0,
   );
 }
 
-/** Undefined: a file, or a folder that may not be read. It counts as holding something, and whoever copies it learns more. */
+/** @returns undefined for a file, or for a folder that cannot be read: both count as holding something. */
 function namesIn(folder: string): readonly string[] | undefined {
   try {
     return readdirSync(folder);
@@ -23,12 +26,12 @@ function namesIn(folder: string): readonly string[] | undefined {
   }
 }
 
-/** One line with the command that does it: `tar`, because `cp` makes no folders on the way. */
+/** Prints the command that copies them: `tar`, because `cp` does not create parent folders. */
 export function tellWorkspaces(home: string, folders: readonly string[], to: string | undefined): void {
   if (folders.length === 0) return;
   const names = folders.map(shellWord).join(' ');
   const pack = (file: string): string => `tar -C ${shellWord(home)} -cf ${file} ${names}`;
   const command = to === undefined ? pack('workspaces.tar') : `${pack('-')} | tar -C ${shellWord(to)} -xf -`;
-  const what = `${counted(folders.length, 'workspace')} with files of agents`;
-  say(`Not copied: ${what}. To take along: ${escapeForTerminal(command)}`);
+  const what = `workspaces and AGENT.md of agents (${counted(folders.length, 'path')})`;
+  say(`Not copied: ${what}. To copy: ${escapeForTerminal(command)}`);
 }

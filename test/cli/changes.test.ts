@@ -1,3 +1,4 @@
+// @module-tag long
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -43,7 +44,6 @@ test('rename and fork act on the session a ref names', { timeout }, async () => 
 test('undo takes the last turn back and redo brings it again', { timeout }, () => {
   expect(JSON.parse(run('undo', 'my name is', '--json').stdout)).toEqual({ undone: 'turn' });
   expect(run('show', 'my name is').stdout).not.toContain('your name is Ada');
-  // Which session it was: a number of the list means another one after each change.
   expect(JSON.parse(run('redo', 'my name is', '--json').stdout)).toEqual({ redone: 'turn' });
   run('undo', 'my name is');
   expect(run('redo', 'my name is').stderr).toContain('Brought back the last turn of "my name is Ada" (');
@@ -63,7 +63,9 @@ test('compact shows what it would do, does it, and undo takes it back', { timeou
     }
   }
   const before = run('show', 'trip-1', '--json', '--format', 'openai').stdout.length;
-  expect(run('compact', 'trip-1', '--dry-run').stdout).toMatch(/^Would sum up \d+ entries .* and keep \d+ /);
+  expect(run('compact', 'trip-1', '--dry-run').stdout).toMatch(
+    /^Would compact \d+ entries .* and keep \d+ .*, from #\d+ on\.$/m,
+  );
   expect(run('show', 'trip-1', '--json', '--format', 'openai').stdout).toHaveLength(before);
   const { compaction } = JSON.parse(run('compact', 'trip-1', '--focus', 'words', '--json').stdout) as {
     compaction: { tokensBefore: number; tokensAfter: number };
@@ -98,7 +100,26 @@ describe('the trash', () => {
     expect(run('restore', 'trip-1').status).toBe(0);
     expect(await ids()).toContain('trip-1');
     expect(run('purge', 'trip-1', '--yes').status).toBe(4);
-    expect(run('purge', '1', '--yes').stderr).toContain('Plan trip-2');
+    expect(run('purge', 'trip-2', '--yes').stderr).toContain('Plan trip-2');
+    {
+      await using store = await openStore({ kind: 'jsonl', home });
+      const settings = { forkedFrom: { from: 'trip-1', leaf: 'x', state: 'done' } };
+      await store.create({
+        id: 'trip-fork',
+        key: 'agent:main:session:trip-fork',
+        parentId: 'trip-1',
+        settings,
+      });
+      await store.delete('trip-1');
+    }
+    const report = JSON.parse(run('purge', 'trip-1', '--yes', '--json').stdout) as { data: unknown };
+    expect(report.data).toEqual([
+      {
+        sessionId: 'trip-1',
+        copies: [{ kind: 'session', sessionId: 'trip-fork', relation: 'fork', title: '' }],
+        purgedToo: [],
+      },
+    ]);
     expect(await ids('deleted')).toEqual([]);
     expect(run('restore', 'trip-2').status).toBe(4);
   });

@@ -162,7 +162,7 @@ describe('commands in the chat', () => {
     ]);
     expect(stdout.match(/your name is Ada/g)?.length).toBeGreaterThanOrEqual(2);
     expect(stdout).toMatch(
-      /^\* \[\w+\] my name is Ada\n {4}\[\w+\] what is my name\?\n {4}\[\w+\] what is my name\?\n\* {3}\[\w+\] who am I/m,
+      /^\* #1 my name is Ada\n {4}\[\w+\] what is my name\?\n {4}\[\w+\] what is my name\?\n\* {3}#3 who am I/m,
     );
   });
 
@@ -183,6 +183,14 @@ describe('commands in the chat', () => {
     expect(stderr).toContain('mine.jsonl exists');
     expect(stderr).toContain('Name another file: /export <file>');
     expect(readFileSync(join(home, 'mine.jsonl'), 'utf8')).toBe(transcripts());
+  });
+
+  test('/export --redact masks secrets in the file and nowhere else', async () => {
+    const secret = ['ghp', 'a1B2c3D4e5F6'.repeat(3)].join('_');
+    const { stderr } = chat([`my key is ${secret}`, '/export --redact masked.jsonl']);
+    expect(stderr).toContain('Written to masked.jsonl as v3.');
+    expect(readFileSync(join(home, 'masked.jsonl'), 'utf8')).not.toContain(secret);
+    expect(transcripts()).toContain(secret);
   });
 
   test('/export writes what the name of its file says, with the images that were sent', async () => {

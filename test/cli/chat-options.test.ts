@@ -87,10 +87,12 @@ describe('one question', { timeout: 180_000 }, () => {
     expect((await reprise(['--json'])).status).toBe(2);
   });
 
-  test('an answer that fails is told in two lines, with the exit code of its error', async () => {
+  test('an answer that fails prints the cause, what to do and where the question is, with the exit code', async () => {
     const { status, stderr } = await reprise(['-p', 'hello', '--model', 'offline:error']);
     expect(status).toBe(1);
-    expect(stderr).toMatch(/^reprise: .*on purpose.* \(MODEL_FAILED\)\n.*reprise -s \S+ goes on there\.\n$/);
+    expect(stderr).toMatch(
+      /^reprise: .*on purpose.* \(MODEL_FAILED\)\nTry again.*\n.*reprise -s \S+ continues there\.\n$/,
+    );
   });
 });
 
@@ -178,6 +180,24 @@ describe('who answers', { timeout: 180_000 }, () => {
     expect(stderr).toContain('offline answers');
   });
 
+  test('--model wins over the model a session has stored, until /model chooses another', async () => {
+    {
+      await using engine = await openReprise({ home, run: false });
+      await engine.store.create({ id: 'old', key: 'agent:main:main', settings: { model: 'nowhere:at-all' } });
+      await engine.store.activate('agent:main:main', 'old');
+    }
+    const one = await reprise(['-s', 'old', '-p', 'hello', '--model', 'offline']);
+    expect(one).toMatchObject({ status: 0, stdout: expect.stringContaining('You said: "hello"') });
+    const lines = ['/model', 'hi', '/model offline:error', 'hi again', '/model'].join('\n');
+    const chat = await reprise(['-s', 'old', '--model', 'offline'], { input: lines });
+    expect(chat.stdout).toContain('You said: "hi"');
+    const all = chat.stdout + chat.stderr;
+    expect(all).toContain('has stored the model nowhere:at-all; --model is used instead');
+    expect(all).toMatch(/Model: offline, chosen for this run with --model/);
+    expect(all).toMatch(/Model: offline:error, chosen for this session/);
+    expect(chat.stderr).toMatch(/\(MODEL_/);
+  });
+
   test('a key that is refused is told with what to do, and the chat goes on', async () => {
     await using server = await openAnthropicServer({ apiKey: 'another', script: [answer('never')] });
     const env = { ANTHROPIC_API_KEY: 'sk-test', ANTHROPIC_BASE_URL: server.url };
@@ -186,6 +206,21 @@ describe('who answers', { timeout: 180_000 }, () => {
     expect(stderr).toMatch(/^reprise: .+ \(MODEL_AUTH\)\nCheck the key of this provider/m);
     expect(stdout).toContain('You said: "hello"');
     expect(server.requests).toEqual([]);
+  });
+
+  test('one question with a refused key prints the hint and leaves no session', async () => {
+    await using server = await openAnthropicServer({ apiKey: 'another', script: [answer('never')] });
+    const env = { ANTHROPIC_API_KEY: 'sk-test', ANTHROPIC_BASE_URL: server.url };
+    const { status, stderr } = await reprise(['-p', 'hello'], { env });
+    expect(status).not.toBe(0);
+    expect(stderr).toMatch(/^reprise: .+ \(MODEL_AUTH\)\nCheck the key of this provider[^\n]*\n$/);
+    await using engine = await openReprise({ home, run: false });
+    expect((await engine.sessions()).sessions).toEqual([]);
+    // A session that was there is not discarded with the question.
+    await engine.session('agent:main:main');
+    const again = await reprise(['-c', '-p', 'hello'], { env });
+    expect(again.stderr).toMatch(/Check the key of this provider.*\nThe question is stored: reprise -s /);
+    expect((await engine.sessions()).sessions).toHaveLength(1);
   });
 
   test('without a key offline answers and says so; what runs on this machine is named, not used', async () => {

@@ -27,7 +27,7 @@ function reprise(home: ConfigHome, args: readonly string[], env: NodeJS.ProcessE
 describe('reprise config', () => {
   test('prints every value with where it comes from, and no secret', () => {
     using home = new ConfigHome();
-    home.project({ model: 'offline:slow' });
+    home.project({ maxSteps: 7 });
     home.user({
       store: { url: 'postgres://ada:pa55word@db.example/x' },
       models: { openai: { headers: { 'x-k': 'hidden1' } } },
@@ -41,7 +41,7 @@ describe('reprise config', () => {
       .split('\n')
       .map((line) => line.split(/\s{2,}/));
     expect(lines).toContainEqual(['home', join(home.cwd, 'here'), '(from --home)']);
-    expect(lines).toContainEqual(['model', 'offline:slow', `(from ${home.projectFile})`]);
+    expect(lines).toContainEqual(['maxSteps', '7', `(from ${home.projectFile})`]);
     expect(lines).toContainEqual(['server.port', '81', '(from REPRISE_PORT)']);
     expect(lines).toContainEqual(['server.host', '127.0.0.1', '(default)']);
     expect(lines).toContainEqual(['server.token', '********', '(from REPRISE_TOKEN)']);
@@ -98,7 +98,7 @@ describe('reprise config', () => {
       status: 4,
       stderr: expect.stringContaining('there is no reprise.config.json'),
     });
-    home.project({ model: 'offline' });
+    home.project({ maxSteps: 7 });
     expect(reprise(home, ['config', 'trust'])).toMatchObject({
       status: 0,
       stderr: expect.stringContaining('sets nothing that needs trust'),

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -73,6 +73,34 @@ test.each([
   },
   30_000,
 );
+
+test('an import reports the settings it does not apply, and show repeats it', async () => {
+  const path = join(folder, 'settings.jsonl');
+  const at = '2025-01-01T00:00:00.000Z';
+  const data = { systemPrompt: 'Obey \u001b[31m', model: 'evil' };
+  const lines = [
+    { type: 'session', version: 3, id: 'sly', timestamp: at },
+    { type: 'message', id: 'a', parentId: null, timestamp: at, message: { role: 'user', content: 'hi' } },
+    { type: 'custom', customType: 'reprise.settings', id: 'b', parentId: null, timestamp: at, data },
+  ];
+  writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  const target = join(folder, 'sly-home');
+  const look = reprise(target, 'import', path, '--dry-run');
+  expect(look.stderr).toContain('settings in the file: systemPrompt, model; not applied');
+  expect(look.stderr).toContain('pass --accept-settings');
+  const done = JSON.parse(reprise(target, 'import', path, '--yes', '--json').stdout);
+  expect(done.data[0].settingsNotApplied).toEqual(['systemPrompt', 'model']);
+  expect(reprise(target, 'show', 'sly').stdout).toContain(
+    'settings in the imported file: systemPrompt, model; not applied',
+  );
+  expect(reprise(target, 'import', path, '--yes', '--accept-settings').stderr).toContain(
+    '1 session imported',
+  );
+  const shown = reprise(target, 'show', 'sly').stdout;
+  expect(shown).toContain('setting model: evil');
+  expect(shown).not.toContain('\u001b[31m');
+  expect(shown).not.toContain('not applied');
+}, 120_000);
 
 test('a layout is written out and brought into another home, looked at first', () => {
   const out = join(folder, 'clawdbot');

@@ -25,7 +25,7 @@ const small = join(root, 'small');
 
 /** What a person is told to run, as a shell takes it. */
 function run(said: string): void {
-  const command = /To take along: (.*)/.exec(said)?.[1] ?? 'false';
+  const command = /To copy: (.*)/.exec(said)?.[1] ?? 'false';
   execFileSync('sh', ['-c', command], { cwd: root });
 }
 
@@ -56,21 +56,22 @@ describe('reprise migrate', () => {
     ]);
   });
 
-  test('goes to a database and back, and never shows its password', async () => {
+  test('goes to a database and back, with the password in neither the command line nor the output', async () => {
     await using database = await freshDatabase();
     const url = new URL(database.url);
     if (url.password === '') url.password = 'secret-word';
-    const there = await runBeside(['migrate', '--home', home, '--to', url.href, '--json']);
+    const refused = await runBeside(['migrate', '--home', home, '--to', url.href]);
+    expect(refused.status).toBe(2);
+    expect(refused.stderr).toContain('REPRISE_STORE_URL');
+    expect(refused.stderr).not.toContain(url.password);
+    const configured = { env: { REPRISE_STORE_URL: url.href } };
+    const there = await runBeside(['migrate', '--home', home, '--to', 'postgres', '--json'], configured);
     expect([there.status, there.stderr]).toEqual([0, '']);
     expect(there.stdout).not.toContain(url.password);
-    const back = await runBeside([
-      'migrate',
-      '--from',
-      url.href,
-      '--to',
-      `jsonl:${join(root, 'back')}`,
-      '--json',
-    ]);
+    const env = { PGPASSWORD: url.password };
+    url.password = '';
+    const to = `jsonl:${join(root, 'back')}`;
+    const back = await runBeside(['migrate', '--from', url.href, '--to', to, '--json'], { env });
     expect([back.status, back.stderr]).toEqual([0, '']);
     const shas = (text: string): unknown[] =>
       (JSON.parse(text) as { data: { id: string }[] }).data.sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -97,7 +98,10 @@ describe('reprise migrate', () => {
     expect(JSON.parse(inPlace.stdout)).toMatchObject({ workspaces: [] });
 
     const moved = await runBeside(['migrate', '--home', from, '--to', `sqlite:${to}`]);
-    expect([moved.status, moved.stderr]).toEqual([0, expect.stringContaining('Not copied: 3 workspaces')]);
+    expect([moved.status, moved.stderr]).toEqual([
+      0,
+      expect.stringContaining('Not copied: workspaces and AGENT.md of agents (3 paths)'),
+    ]);
     run(moved.stderr);
     const notes = ['main', 'work'].map((agent) => join(to, 'agents', agent, 'workspace', 'notes.txt'));
     expect(notes.map((file) => readFileSync(file, 'utf8'))).toEqual(['of main', 'of work']);
@@ -105,7 +109,10 @@ describe('reprise migrate', () => {
     expect(readdirSync(join(to, 'agents'))).not.toContain('empty');
 
     const kept = await runBeside(['backup', join(root, 'kept.jsonl'), '--home', from]);
-    expect([kept.status, kept.stderr]).toEqual([0, expect.stringContaining('Not copied: 3 workspaces')]);
+    expect([kept.status, kept.stderr]).toEqual([
+      0,
+      expect.stringContaining('Not copied: workspaces and AGENT.md of agents (3 paths)'),
+    ]);
     run(kept.stderr);
     expect(readdirSync(root)).toContain('workspaces.tar');
   });

@@ -35,7 +35,7 @@ beforeAll(async () => {
   for (const [id, key, text] of [
     ['old-1', 'agent:main:telegram:direct:7', 'Plan the garden'],
     ['group-1', 'agent:helper:discord:group:9', 'Plan the party'],
-    ['hostile', 'agent:main:session:hostile', 'a\u001b[2Jb \u202ec'],
+    ['hostile', 'agent:main:session:hostile', 'a\u001b[2Jb \u202ec \u009b'],
     ['newest', 'agent:main:session:newest', 'Fix the bike'],
   ] as const) {
     await store.create({ id, key });
@@ -75,17 +75,15 @@ describe('ls', () => {
     });
   });
 
-  test('numbers are places in the whole list, whatever the filter, and pass over archived ones', {
-    timeout,
-  }, () => {
-    const [number] = /\d+/.exec(run('ls', 'party').stdout) ?? [];
-    expect(Number(number)).toBeGreaterThan(1);
-    expect(run('show', number ?? '').stdout).toContain('Plan the party');
-    const numbers = [...run('ls', '--all').stdout.matchAll(/^ {0,2}(\d+)[* ] /gm)].map(([, n]) => Number(n));
-    expect(numbers).toEqual([1, 2, 3, 4]);
+  test('prints no numbers, and commands refuse them', { timeout }, () => {
+    expect(run('ls').stdout).not.toMatch(/^ *\d+[* ] /m);
+    expect(run('rm', '2', '--yes')).toMatchObject({
+      status: 2,
+      stderr: expect.stringMatching(/"2" is no session: list numbers work only in the chat.*\n.*reprise ls/),
+    });
   });
 
-  test('sorts by messages and tokens, both ways, with the numbers of the list by time', { timeout }, () => {
+  test('sorts by messages and tokens, both ways', { timeout }, () => {
     const rows = (...args: readonly string[]): number[] =>
       json('ls', '--all', ...args).data.map((row) => Number(row['messageCount']));
     const most = rows('--sort', 'messages');
@@ -94,8 +92,6 @@ describe('ls', () => {
     expect(rows('--sort', 'messages', '--reverse')).toEqual(most.toReversed());
     const byTime = json('ls').data.map(({ id }) => id);
     expect(json('ls', '-r').data.map(({ id }) => id)).toEqual(byTime.toReversed());
-    const numbers = [...run('ls', '-r').stdout.matchAll(/^ {0,2}(\d+)[* ] /gm)].map(([, n]) => Number(n));
-    expect(numbers).toEqual([4, 3, 2, 1]);
     expect(run('ls', '--sort', 'mood')).toMatchObject({
       status: 2,
       stderr: expect.stringContaining('Use time, messages or tokens.'),
@@ -111,6 +107,10 @@ describe('ls', () => {
   });
 
   test('titles cannot act on the terminal', { timeout }, () => {
+    const raw = run('ls', '--json').stdout;
+    expect(raw).toContain('a\\u001b[2Jb \\u202ec \\u009b');
+    expect(raw).not.toMatch(/[\u0080-\u009f\u202e]/);
+    expect(json('ls').data.map(({ title }) => title)).toContain('a\u001b[2Jb \u202ec \u009b');
     expect(run('ls').stdout).toContain('a\\x1b[2Jb \\u202ec');
     expect(run('ls').stdout).not.toContain('\u001b');
   });
@@ -142,15 +142,17 @@ test('search finds who said something, with the place, and says when nobody did'
           [5, 8],
           [9, 14],
         ],
-        show: 'reprise show group-1 --at 2',
+        position: 1,
+        show: "reprise show group-1 --at '#1'",
       },
     },
   ]);
   expect(complete).toBe(true);
   const { stdout, stderr } = run('search', 'party');
-  expect(stdout).toMatch(/Plan the party \(group-1, line 2\) {2}user, \d.*\n +Plan the party/);
-  expect(stderr).toContain('reprise show group-1 --at 2');
-  expect(run('show', 'group-1', '--at', '2').stdout).toMatch(/▸ line 2\n\nuser .*\nPlan the party/);
+  expect(stdout).toMatch(/Plan the party \(group-1, #1\) {2}user, \d.*\n +Plan the party/);
+  expect(stderr).toContain("reprise show group-1 --at '#1'");
+  expect(run('show', 'group-1', '--at', '#1').stdout).toMatch(/▸ #1\n\nuser {2}#1 .*\nPlan the party/);
+  expect(run('show', 'group-1', '--at', '2').stdout).toMatch(/▸ #1\n\nuser .*\nPlan the party/);
   expect(run('show', 'group-1', '--at', '99')).toMatchObject({ status: 4 });
   expect(run('search', 'nobody said this')).toMatchObject({ status: 0, stdout: '' });
   expect(run('search', ' ')).toMatchObject({ status: 2 });

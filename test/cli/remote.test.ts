@@ -1,3 +1,4 @@
+// @module-tag long
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -223,8 +224,10 @@ test('/export writes what is left of a session whose image is lost, and says wha
     const { stdout, stderr } = reprise(['chat', '-s', 'pictured'], { env, input, cwd: own });
     expect(stderr).toMatch(/note: 1 large part of pictured is gone[^\n]*\nWritten to rest\.jsonl as v3\./);
     expect(readFileSync(join(own, 'rest.jsonl'), 'utf8')).toContain('look at this');
-    expect(stdout).toMatch(/ {2}\/export \[file\] +write the transcript[^\n]*\n[\s\S]* {2}\/quit +leave/);
-    expect(stdout).toMatch(/^\/export \[file\]: write the transcript/m);
+    expect(stdout).toMatch(
+      / {2}\/export \[file\] \[--redact\] +write the transcript[^\n]*\n[\s\S]* {2}\/quit +leave/,
+    );
+    expect(stdout).toMatch(/^\/export \[file\] \[--redact\]: write the transcript/m);
   }
   rmSync(own, { recursive: true });
 });

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -103,11 +103,22 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', () => {
     await terminal.until(/look: one␤ +two␤three/);
     await line(terminal, ' end');
     const many = Array.from({ length: 200 }, (_, i) => `line ${i}`);
-    terminal.type(`${paste(many.join('\r'))}`);
+    terminal.type(`${paste(`${many.join('\r')}\r`)}`);
     await terminal.until(/> \[paste 1: 200 lines\]/);
     await line(terminal, ' and this');
     await leave(terminal);
-    expect(await said()).toEqual(['look: one\n\ttwo\nthree end', `${many.join('\n')} and this`]);
+    expect(await said()).toEqual(['look: one\n\ttwo\nthree end', `${many.join('\n')}\n and this`]);
+  });
+
+  test('nothing that is typed or pasted acts on the terminal', async () => {
+    await using terminal = reprise();
+    await terminal.prompt();
+    terminal.type(`a\u009b31mb \u202ec ${paste('\u009b2Jd\u001b]0;title\u0007 \u2066e\u202e')}`);
+    await terminal.until(/^> a31mb c 2Jd0;title e$/m);
+    await line(terminal, ' end');
+    expect(terminal.raw).not.toMatch(/[\u0080-\u009f\u202e\u2066]|\u001b\]0/);
+    await leave(terminal);
+    expect(await said()).toEqual(['a31mb \u202ec 2Jd0;title \u2066e\u202e end']);
   });
 
   test('a backslash at the end and Alt-Enter go on to the next line', async () => {
@@ -171,7 +182,7 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', () => {
     await leave(terminal);
   });
 
-  test('Ctrl-C stops the answer and keeps what arrived; the chat goes on, and the next one leaves', async () => {
+  test('Ctrl-C stops the answer and keeps what arrived; at an empty prompt it leaves when pressed twice', async () => {
     await using terminal = reprise('--model', 'offline:slow');
     await terminal.prompt();
     terminal.type(`${paste(ENDLESS)}${ENTER}`);
@@ -189,11 +200,53 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', () => {
     await terminal.prompt();
     expect(unwrapped(terminal)).toMatch(/>(?:away,){30}>$/);
     terminal.type(CTRL_C);
+    await terminal.until(/^\(Press Ctrl-C again to exit\.\)$/m);
+    await terminal.prompt();
+    // Any other key means that the person stays.
+    await line(terminal, '/status');
+    terminal.type(`${CTRL_C}${CTRL_C}`);
     expect(await terminal.exit).toBe(0);
+    expect(terminal.seen.match(/again to exit/g)).toHaveLength(2);
     const [question, answer, ...others] = await stored();
     expect(question?.text).toBe(ENDLESS);
     expect(answer?.text).toMatch(/^You said: "say this: word0/);
     expect(others).toEqual([]);
+  });
+
+  test('Ctrl-C stops the answer that runs; messages sent meanwhile are answered next', async () => {
+    await using terminal = reprise('--model', 'offline:slow');
+    await terminal.prompt();
+    terminal.type(`${paste(ENDLESS)}${ENTER}`);
+    await terminal.until(/You said: "say this: word0/);
+    terminal.type(`my name is Ada${ENTER}what is my name?${ENTER}${CTRL_C}`);
+    await terminal.until(/your name is Ada/);
+    await terminal.prompt();
+    expect(terminal.seen).toMatch(/^\(sent: my name is Ada\)\n\(sent: what is my name\?\)\n\(stopped\)$/m);
+    // Both were answered by one turn, which is shown once.
+    expect(terminal.seen.match(/your name is Ada/g)).toHaveLength(1);
+    await leave(terminal);
+    expect(await said()).toEqual([ENDLESS, 'my name is Ada', 'what is my name?']);
+  });
+
+  test('queued messages survive leaving the chat and are answered when it is resumed', {
+    timeout: 60_000,
+  }, async () => {
+    {
+      await using terminal = reprise('--model', 'offline:slow');
+      await terminal.prompt();
+      terminal.type(`${paste(ENDLESS)}${ENTER}`);
+      await terminal.until(/You said: "say this: word0/);
+      terminal.type(`my name is Ada${ENTER}/status${ENTER}${CTRL_C}${CTRL_C}`);
+      expect(await terminal.exit).toBe(0);
+      expect(terminal.seen).toMatch(/^\(not sent: \/status\)$/m);
+      expect(terminal.seen).toMatch(/^1 queued message is kept and runs when you resume this session\.$/m);
+    }
+    expect(await said()).toEqual([ENDLESS]);
+    await using terminal = reprise();
+    await terminal.until(/^> my name is Ada\nYou said: "my name is Ada"/m);
+    await terminal.prompt();
+    await leave(terminal);
+    expect(await said()).toEqual([ENDLESS, 'my name is Ada']);
   });
 
   test('Esc stops the answer too', async () => {
@@ -306,7 +359,13 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', () => {
   });
 
   test('tool calls are one line each', async () => {
-    await using terminal = reprise();
+    mkdirSync(join(home, 'config', 'reprise'), { recursive: true });
+    const settings = { agents: { main: { fileTools: true } } };
+    writeFileSync(join(home, 'config', 'reprise', 'config.json'), JSON.stringify(settings));
+    await using terminal = new Terminal([process.execPath, COMMAND], {
+      env: cliEnv({ REPRISE_HOME: home, TERM: 'xterm', XDG_CONFIG_HOME: join(home, 'config') }),
+      cwd: home,
+    });
     await terminal.prompt();
     await line(terminal, 'write "a red fox" to the file notes.txt');
     await line(terminal, 'read the file notes.txt');

@@ -35,7 +35,7 @@ describe('reprise show', () => {
       const { status, stdout, stderr } = reprise('show', `examples/transcripts/${name}.jsonl`);
       expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
       expect(stdout).toMatch(
-        /user {2}2025.*Compare config\.json.*assistant.*→ read_file \{"path":"config\.json"\}.*← \{"retries": 3\}.*They differ/s,
+        /user {2}#1 {2}2025.*Compare config\.json.*assistant.*→ read_file \{"path":"config\.json"\}.*← \{"retries": 3\}.*They differ/s,
       );
     }
   });

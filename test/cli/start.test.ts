@@ -1,8 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createProgram } from '../../src/cli/main.ts';
+import { asStarted } from '../../src/cli/started-as.ts';
 import { openStore } from '../../src/config/open.ts';
 import { reprise } from '../support/command-line.ts';
 import { writeSealedSession } from '../support/sealed-home.ts';
@@ -40,4 +42,35 @@ test('ls lists a transcript that was put into the home, and goes on answering by
   expect(listed()).toEqual(['brought', 'own']);
   expect(listed()).toEqual(['brought', 'own']);
   rmSync(home, { recursive: true });
+});
+
+test('printed commands work as printed: by npm start, by npx, or installed', () => {
+  const hint = 'Run "reprise ls" or reprise --home x; reprise itself stays.';
+  const start = { npm_lifecycle_event: 'start', npm_lifecycle_script: 'node bin/reprise.cjs' };
+  const npx = { npm_lifecycle_event: 'npx', npm_lifecycle_script: 'reprise "ls"' };
+  expect(asStarted(hint, start)).toBe(
+    'Run "npm start -- ls" or npm start -- --home x; reprise itself stays.',
+  );
+  expect(asStarted(hint, npx)).toBe('Run "npx reprise ls" or npx reprise --home x; reprise itself stays.');
+  expect(asStarted(hint, { npm_lifecycle_event: 'npx', npm_lifecycle_script: 'vitest' })).toBe(hint);
+  for (const command of createProgram().commands) {
+    const name = command.name();
+    if (!name.startsWith('__')) expect(asStarted(`reprise ${name}`, start)).toBe(`npm start -- ${name}`);
+  }
+  const { stderr } = reprise(['show', 'x', '--home', '/nowhere'], { env: start });
+  expect(stderr).toMatch(/"npm start" alone/);
+});
+
+test('npm prints no warning about the Node of the machine, and still prints errors', {
+  timeout: 60_000,
+}, () => {
+  const folder = mkdtempSync(join(tmpdir(), 'reprise-npmrc-'));
+  copyFileSync(new URL('../../.npmrc', import.meta.url), join(folder, '.npmrc'));
+  const engines = { node: '>=99' };
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'x', version: '1.0.0', engines }));
+  const npm = (...args: readonly string[]): string =>
+    spawnSync('npm', args, { cwd: folder, encoding: 'utf8' }).stderr;
+  expect(npm('install', '--dry-run', '--offline')).not.toContain('EBADENGINE');
+  expect(npm('run', 'nothing')).toContain('Missing script: "nothing"');
+  rmSync(folder, { recursive: true });
 });

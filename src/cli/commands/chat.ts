@@ -5,6 +5,7 @@ import { openConfigured } from '../../config/open-configured.ts';
 import type { Config } from '../../config/schema.ts';
 import type { Reprise } from '../../engine/reprise.ts';
 import { isInteractive } from '../ask.ts';
+import { ModelFlag } from '../model-flag.ts';
 import { type Options, textOption } from '../options.ts';
 import { pickSession } from '../pick.ts';
 import { escapeForTerminal, say } from '../print.ts';
@@ -40,20 +41,34 @@ export async function chat(options: Options = {}): Promise<void> {
   for (const warning of loaded.warnings) say(escapeForTerminal(warning));
   const { config } = loaded;
   const models = modelBookFor(config);
-  await using reprise = await openConfigured(config, { run: false, signals: true, models });
+  const modelFlag = new ModelFlag(loaded);
+  await using reprise = await openConfigured(config, {
+    ...{ run: false, signals: true, models },
+    onWarning: (warning) => say(escapeForTerminal(warning)),
+    modelWins: (record) => modelFlag.wins(record),
+  });
   await checkAgent(reprise.store, choice.agent, Object.keys(config.agents));
   if (isOneShot) {
-    const session = await chooseOneShot(reprise, choice, pickSession);
-    const { model } = (await session.record()).settings;
-    if (typeof model === 'string') await models.load(model);
-    await oneShot(session, text, { json: options['json'] === true, stream: options['stream'] === true });
-  } else await talk(reprise, loaded, { choice, models });
+    const { session, isNew } = await chooseOneShot(reprise, choice, pickSession);
+    const record = await session.record();
+    const { model } = record.settings;
+    if (typeof model === 'string' && !modelFlag.wins(record)) await models.load(model);
+    const discard = isNew ? () => reprise.store.delete(session.id) : undefined;
+    const output = { json: options['json'] === true, stream: options['stream'] === true };
+    await oneShot(session, text, { ...output, discard });
+  } else await talk(reprise, loaded, { choice, models, modelFlag });
+}
+
+interface TalkOptions {
+  readonly choice: SessionChoice;
+  readonly models: ModelBook;
+  readonly modelFlag: ModelFlag;
 }
 
 async function talk(
   reprise: Reprise,
   loaded: LoadedConfig,
-  { choice, models }: { readonly choice: SessionChoice; readonly models: ModelBook },
+  { choice, models, modelFlag }: TalkOptions,
 ): Promise<void> {
   const { home, store } = loaded.config;
   const isKept = store.kind !== 'memory';
@@ -64,7 +79,10 @@ async function talk(
 
   const { stdin: input, stderr: output } = process;
   const isLive = isInteractive();
-  const repl: Repl = new Repl({ reprise, models, isLive, confirm: (question) => source.confirm(question) });
+  const repl: Repl = new Repl({
+    ...{ reprise, models, modelFlag, isLive },
+    confirm: (question) => source.confirm(question),
+  });
   const loop = new ChatLoop(repl);
   await repl.enter(session);
   const source = isLive

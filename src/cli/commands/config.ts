@@ -3,7 +3,7 @@ import { maskedValue } from '../../config/mask.ts';
 import { SETTINGS } from '../../config/settings.ts';
 import { rememberTrust } from '../../config/trust.ts';
 import { RepriseError } from '../../errors.ts';
-import { escapeForTerminal, print, say, style } from '../print.ts';
+import { escapeForTerminal, print, printJson, say, style } from '../print.ts';
 
 type Options = Readonly<Record<string, unknown>>;
 
@@ -16,7 +16,7 @@ export async function showConfig(options: Options): Promise<void> {
   if (options['json'] === true) {
     const { project, user, ignored } = files;
     const page = { data: rows, hasMore: false, lastId: rows.at(-1)?.path ?? null };
-    print(JSON.stringify({ ...page, files: { project, user }, ignored, warnings }, null, 2));
+    printJson({ ...page, files: { project, user }, ignored, warnings }, 2);
     return;
   }
   for (const warning of warnings) say(escapeForTerminal(warning));

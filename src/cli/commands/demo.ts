@@ -7,10 +7,12 @@ import { openReprise } from '../../config/open-reprise.ts';
 import { repairSession } from '../../engine/repair.ts';
 import type { Reprise } from '../../engine/reprise.ts';
 import type { Session } from '../../engine/session.ts';
+import { conversationFolder } from '../../engine/workspaces.ts';
 import { RepriseError } from '../../errors.ts';
 import { type Options, textOption } from '../options.ts';
 import { escapeForTerminal, print, say, style } from '../print.ts';
 import { shellWord } from '../shell-word.ts';
+import { asStarted } from '../started-as.ts';
 
 const NOTES = 'Tomatoes: along the south wall.\nBeans: wherever the tomatoes were last year.\n';
 /** Long enough that summing it up gains something. */
@@ -22,7 +24,11 @@ export async function demo(options: Options): Promise<void> {
   const home = await emptyHome(textOption(options['home']));
   let healed = '';
   {
-    await using reprise = await openReprise({ home, model: 'offline' });
+    await using reprise = await openReprise({
+      home,
+      model: 'offline',
+      agents: { main: { fileTools: true } },
+    });
     await remembers(reprise);
     await usesTools(reprise, home);
     await compacts(reprise);
@@ -32,11 +38,13 @@ export async function demo(options: Options): Promise<void> {
   }
   await heals(home, healed);
   const at = `--home ${shellWord(home)}`;
-  say(`\nLook around:
+  say(
+    asStarted(`\nLook around:
   reprise ls ${at}
-  reprise show 3 ${at}
+  reprise show 'It uses tools' ${at}
   reprise explain @last ${at}
-  reprise ${at}    and go on talking`);
+  reprise ${at}    continues the chat`),
+  );
   print(home);
 }
 
@@ -79,10 +87,10 @@ async function remembers(reprise: Reprise): Promise<void> {
 }
 
 async function usesTools(reprise: Reprise, home: string): Promise<void> {
-  const workspace = join(home, 'agents', 'main', 'workspace');
+  const session = await begin(reprise, 'tools', 'It uses tools');
+  const workspace = conversationFolder(home, { agentId: 'main', sessionKey: session.key });
   await mkdir(workspace, { recursive: true, mode: 0o700 });
   await writeFile(join(workspace, 'notes.txt'), NOTES, { mode: 0o600 });
-  const session = await begin(reprise, 'tools', 'It uses tools');
   await talk(session, 'read the file notes.txt');
 }
 

@@ -2,19 +2,20 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { filesOf, type LocalKind, STORE_FILES, storesIn, unusedIn } from '../../config/home-stores.ts';
-import { count, counted } from '../../engine/commands/command-context.ts';
+import { byteCount, count, counted } from '../../engine/commands/command-context.ts';
 import { RepriseError } from '../../errors.ts';
 import type {
   DatabaseServer,
   DiskSpace,
   LeaseInfo,
   SearchIndexStats,
+  SearchProgress,
   TranscriptProblem,
 } from '../../store/store.ts';
 import { isObject } from '../../transcript/json.ts';
 import { type Home, homeOf, openHomeAsItIs, saidBy } from '../home.ts';
 import type { Options } from '../options.ts';
-import { escapeForTerminal, print, style } from '../print.ts';
+import { escapeForTerminal, print, printJson, style } from '../print.ts';
 import { shellWord } from '../shell-word.ts';
 
 interface Check {
@@ -23,11 +24,15 @@ interface Check {
   readonly detail: string;
   /** What to do about it. */
   readonly next?: string;
+  /** Of the check `search`: how many transcript lines the search index has. */
+  readonly index?: SearchProgress;
 }
 
 const LOW_SPACE = 512 * 1024 * 1024;
 const OPEN_TO_OTHERS = 0o077;
 const MAX_PROBLEMS = 5;
+/** A search reads lines that are not indexed one by one; it reads so many within its time limit. */
+const MAX_UNINDEXED_LINES = 10_000;
 
 /** `reprise doctor`: what an operator would ask first. Exit 0 when nothing wants a look, else 1. */
 export async function doctor(options: Options): Promise<number> {
@@ -47,12 +52,11 @@ export async function doctor(options: Options): Promise<number> {
     checks.push(...unusedStoreChecks(home));
     if (kind !== 'postgres' && isToOpen(path, kind))
       checks.push(...(await checksOfStore(home, rebuildSearch)));
-    else checks.push(spaceCheck(await freeOn(path)));
+    else checks.push(...missingIndexChecks(path, kind), spaceCheck(await freeOn(path)));
     // Behind the store: opening it may be what salvages it.
     checks.push(...(await salvageChecks(path)));
   }
-  if (options['json'] === true)
-    print(JSON.stringify({ data: checks, hasMore: false, lastId: null }, null, 2));
+  if (options['json'] === true) printJson({ data: checks, hasMore: false, lastId: null }, 2);
   else for (const check of checks) print(line(check));
   return checks.every(({ ok }) => ok) ? 0 : 1;
 }
@@ -74,6 +78,13 @@ async function homeCheck(path: string, origin: string): Promise<Check> {
 /** Transcripts alone are not opened: that would make an index of them, and this is a look. */
 function isToOpen(path: string, kind: LocalKind): boolean {
   return existsSync(join(path, STORE_FILES[kind])) || storesIn(path).some((found) => found !== kind);
+}
+
+function missingIndexChecks(path: string, kind: string): Check[] {
+  if (kind !== 'jsonl' || !storesIn(path).includes('jsonl')) return [];
+  const detail = `${STORE_FILES.jsonl} is missing; it is rebuilt from the transcripts by the next command that opens this home`;
+  const next = 'Run: reprise verify. It rebuilds the index and names every transcript that is damaged.';
+  return [{ name: 'index', ok: false, detail, next }];
 }
 
 /** Of two stores one is not in use, which is worth a look unless somebody chose. */
@@ -182,19 +193,30 @@ async function storeChecks(home: Home, rebuildSearch: boolean): Promise<Check[]>
   await using store = await openHomeAsItIs(home);
   if (rebuildSearch) await store.reindex();
   const stats = await store.stats({ search: true });
-  const { sessions, bytes, disk, server, rebuilding, behind, problems, search } = stats;
+  const { sessions, damaged, bytes, disk, server, rebuilding, behind, problems, search } = stats;
   const held = await store.leases();
   const leases = held.filter(({ lockFile }) => lockFile === undefined);
   const locks = held.filter(({ lockFile }) => lockFile !== undefined);
   const dead = leases.filter(({ alive }) => !alive).length;
+  const messages = (await store.transfer.held()).length;
   return [
     ...(disk === undefined ? [] : [spaceCheck(disk)]),
     ...(server === undefined ? [] : [durabilityCheck(server), connectionsCheck(server)]),
     {
       name: 'sessions',
       ok: true,
-      detail: `${counted(sessions, 'session')}, ${count(bytes)} bytes of transcripts; "reprise verify" reads every line of them`,
+      detail: `${counted(sessions, 'session')}, ${byteCount(bytes)} of transcripts; "reprise verify" reads every line of them`,
     },
+    ...(damaged === 0
+      ? []
+      : [
+          {
+            name: 'damage',
+            ok: false,
+            detail: `${counted(damaged, 'session')} damaged; they can be read as far as they are intact, not written`,
+            next: '"reprise verify" names them; "reprise repair <session>" continues one with what can be read.',
+          },
+        ]),
     ...(rebuilding === undefined
       ? []
       : [
@@ -212,17 +234,29 @@ async function storeChecks(home: Home, rebuildSearch: boolean): Promise<Check[]>
       ok: true,
       detail: `${leases.length} held${dead > 0 ? `, ${dead} by dead processes (free for the next)` : ''}`,
     },
+    ...(messages === 0 ? [] : [heldCheck(messages)]),
     ...locks.map(lockCheck),
   ];
 }
 
-/** Searches read what the index does not have, so that it is never wrong, only slow. */
+function heldCheck(messages: number): Check {
+  const detail = `${counted(messages, 'queued message')} of a restored backup: held until you release them`;
+  const next = 'To run them: reprise backup release. To drop them: reprise backup release --cancel';
+  return { name: 'held messages', ok: false, detail, next };
+}
+
 function searchCheck({ done, total, bytes, problem }: SearchIndexStats): Check {
-  const percent = total === 0 ? 100 : Math.floor((100 * done) / total);
-  const detail = `${percent} % of ${count(total)} lines are indexed, ${mebibytes(bytes)}`;
-  if (problem === undefined) return { name: 'search', ok: true, detail };
-  const next = 'Searches read everything meanwhile. To make the index anew: reprise doctor --rebuild-search';
-  return { name: 'search', ok: false, detail: `${detail}; ${problem}`, next };
+  const name = 'search';
+  const index = { done, total };
+  const detail = `${count(done)} of ${count(total)} transcript lines are indexed, ${mebibytes(bytes)}`;
+  if (problem !== undefined) {
+    const next = 'Searches read everything meanwhile. To rebuild the index: reprise doctor --rebuild-search';
+    return { name, ok: false, detail: `${detail}; ${problem}`, next, index };
+  }
+  if (total - done <= MAX_UNINDEXED_LINES) return { name, ok: true, detail, index };
+  const next =
+    'An open chat or server indexes the rest in the background. To wait until all are indexed: reprise doctor --rebuild-search';
+  return { name, ok: false, detail: `${detail}; searches can miss messages in the rest`, next, index };
 }
 
 /** What an acknowledged write survives, by what the server does before it acknowledges one. */

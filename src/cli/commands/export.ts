@@ -10,7 +10,7 @@ import type { SessionRecord, Store } from '../../store/store.ts';
 import { exportFile, formatByName, tellDamage } from '../export-file.ts';
 import { openHome } from '../home.ts';
 import type { Options } from '../options.ts';
-import { escapeForTerminal, print, say } from '../print.ts';
+import { escapeForTerminal, printJson, say } from '../print.ts';
 import { Progress } from '../progress.ts';
 
 interface ExportOptions extends Options {
@@ -53,8 +53,7 @@ export async function exportSessions(ref: string | undefined, options: ExportOpt
     say(
       `${counted(sessions.length, 'session')} in ${counted(files, 'file')} for ${profile}: ${escapeForTerminal(folder)}`,
     );
-    if (json === true)
-      print(JSON.stringify({ profile, folder, sessions: sessions.map(({ id }) => id), files }));
+    if (json === true) printJson({ profile, folder, sessions: sessions.map(({ id }) => id), files });
     return;
   }
   const written =
@@ -64,7 +63,7 @@ export async function exportSessions(ref: string | undefined, options: ExportOpt
   if (folder !== undefined)
     say(`${counted(written.length, 'session')} as ${format}: ${escapeForTerminal(folder)}`);
   if (json === true && folder !== undefined)
-    print(JSON.stringify({ data: written, hasMore: false, lastId: written.at(-1)?.id ?? null }, null, 2));
+    printJson({ data: written, hasMore: false, lastId: written.at(-1)?.id ?? null }, 2);
 }
 
 async function toLayout(

@@ -1,12 +1,14 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { resolveRef } from '../../engine/ref.ts';
-import { repairedText, repairSession } from '../../engine/repair.ts';
+import { isDamaged, repairedText, repairSession } from '../../engine/repair.ts';
 import { RepriseError } from '../../errors.ts';
-import type { VerifyFinding, VerifyStatus } from '../../store/store.ts';
+import type { VerifyFinding, VerifyStatus } from '../../store/verify-report.ts';
+import { heldText } from '../held-messages.ts';
 import { homeOf, openHome, openHomeWith } from '../home.ts';
 import type { Options } from '../options.ts';
-import { escapeForTerminal, print, printPage, say } from '../print.ts';
+import { escapeForTerminal, jsonText, print, printPage, say } from '../print.ts';
+import { Progress } from '../progress.ts';
 
 const VERIFY_EXIT: Readonly<Record<VerifyStatus, number>> = { clean: 0, quarantined: 1, corrupt: 6 };
 
@@ -14,14 +16,20 @@ const VERIFY_EXIT: Readonly<Record<VerifyStatus, number>> = { clean: 0, quaranti
 export async function verify(ref: string | undefined, options: Options): Promise<number> {
   await using store = await openHome(options);
   const id = ref === undefined ? undefined : (await resolveRef(store, ref)).id;
-  const report = await store.verify(id);
+  using progress = new Progress('verifying sessions');
+  const report = await store.verify(id, { onProgress: (done, total) => progress.show(done, total) });
   const { status, findings } = report;
-  if (options['json'] === true) printPage(findings, { lastId: findings.at(-1)?.session ?? null, status });
+  const held = (await store.transfer.held()).filter(
+    ({ sessionId }) => id === undefined || sessionId === id,
+  ).length;
+  if (options['json'] === true)
+    printPage(findings, { lastId: findings.at(-1)?.session ?? null, status, heldMessages: held });
   else {
     for (const { session, offset, kind, detail } of findings) {
       print(`${session} at byte ${offset}: ${kind}, ${escapeForTerminal(detail)}`);
     }
     print(status);
+    if (held > 0) say(heldText(held));
     for (const step of nextSteps(findings)) say(step);
   }
   return VERIFY_EXIT[status];
@@ -42,6 +50,9 @@ const NEXT_STEPS: Readonly<Record<string, (id: string) => string>> = {
     `Put the transcript of ${id} back from a backup: the file that stands there is not its own, and nothing of it was changed.`,
   'stray-copy': (id) =>
     `Nothing is lost: ${id}.jsonl is a copy that no session uses. Keep it in another folder, and nobody mistakes it for one.`,
+  'damaged-log': (name) =>
+    `What was committed last in ${name} may be missing: compare with a backup. Remove the report in quarantine/ when you have seen it.`,
+  'newer-version': () => 'Use the version of reprise that wrote it, or a newer one.',
   'not-a-file': (id) =>
     `Something else stands where the transcript of ${id} should: put the file back, or restore a backup.`,
 };
@@ -99,6 +110,12 @@ export async function path(ref: string | undefined, options: Options): Promise<v
 /** `reprise repair <ref>`: everything that still verifies goes on in a new session; the damaged one stays as it is. */
 export async function repair(ref: string, options: Options): Promise<void> {
   await using store = await openHome(options);
-  const result = await repairSession(store, await resolveRef(store, ref));
-  print(options['json'] === true ? JSON.stringify(result) : repairedText(result));
+  const record = await resolveRef(store, ref);
+  if (!(await isDamaged(store, record))) {
+    const nothing = { repaired: null, from: record.id, entries: 0, damagedAt: null };
+    print(options['json'] === true ? jsonText(nothing) : `Nothing to repair: ${record.id} is not damaged.`);
+    return;
+  }
+  const result = await repairSession(store, record);
+  print(options['json'] === true ? jsonText(result) : repairedText(result));
 }

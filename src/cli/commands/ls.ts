@@ -1,10 +1,12 @@
 import { sessionFacts, sessionName } from '../../engine/commands/session-line.ts';
 import { isListed } from '../../engine/ref.ts';
 import { RepriseError } from '../../errors.ts';
-import type { ListQuery, ListSort, SessionRecord } from '../../store/store.ts';
+import { CursorChain } from '../../store/cursor-chain.ts';
+import type { ListQuery, ListSort, SessionPage, SessionRecord } from '../../store/store.ts';
 import { type Lister, openLister } from '../backend.ts';
 import { countOption, type Options, textOption } from '../options.ts';
 import { escapeForTerminal, print, printPage, say, style } from '../print.ts';
+import { asStarted } from '../started-as.ts';
 
 const PAGE = 1000;
 
@@ -23,22 +25,34 @@ export async function ls(text: string | undefined, options: Options): Promise<vo
   };
   await using lister = await openLister(options);
   const query: ListQuery = { ...filter, ...orderFrom(options), status: isTrash ? 'deleted' : 'open' };
-  const { sessions, hasMore } = await listed(lister, query, {
+  const { sessions, hasMore, rebuilding } = await listSessions(lister, query, {
     limit,
     all: options['all'] === true,
     after: textOption(options['after']),
   });
   if (options['json'] === true) {
-    printPage(sessions, { hasMore, lastId: sessions.at(-1)?.id ?? null });
+    const lastId = sessions.at(-1)?.id ?? null;
+    printPage(sessions, { hasMore, lastId, ...mark(rebuilding) });
     return;
   }
-  if (sessions.length === 0) say(isTrash ? 'nothing is in the trash' : 'no sessions');
-  const isWhole = Object.keys(query).length === 1;
-  const numbered = isWhole ? sessions : await firstPage(lister, query);
-  const numbers = new Map(numbered.filter(isListed).map(({ id }, i) => [id, i + 1]));
+  if (sessions.length === 0) {
+    const isFiltered = Object.keys(filter).length > 0 || options['after'] !== undefined;
+    say(isTrash ? 'The trash is empty.' : isFiltered ? 'No sessions match.' : await noSessions(lister));
+  }
   const now = new Date();
-  for (const session of sessions) print(line(numbers.get(session.id), session, now));
+  for (const session of sessions) print(line(session, now));
+  if (rebuilding !== undefined)
+    say(
+      `This list is incomplete: the index is being rebuilt, ${rebuilding.done} of ${rebuilding.total} transcripts are read.`,
+    );
   if (hasMore) say(`… others left out; --limit shows more, --after ${sessions.at(-1)?.id} what follows`);
+}
+
+async function noSessions(lister: Lister): Promise<string> {
+  const { sessions } = await lister.list({ limit: 1 });
+  return sessions.length > 0
+    ? 'All sessions are archived. --all lists them.'
+    : asStarted('No sessions yet. Start one: "reprise"');
 }
 
 /** What is wrong with them is said by whoever lists, in the same words everywhere. */
@@ -50,8 +64,7 @@ function orderFrom(options: Options): Pick<ListQuery, 'sort' | 'order'> {
   };
 }
 
-interface Listed {
-  readonly sessions: readonly SessionRecord[];
+interface Listed extends Pick<SessionPage, 'sessions' | 'rebuilding'> {
   readonly hasMore: boolean;
 }
 
@@ -64,35 +77,42 @@ interface Part {
 }
 
 /** The store knows no archived sessions apart, so pages are taken until enough are left of them. */
-async function listed(lister: Lister, query: ListQuery, { limit, all, after }: Part): Promise<Listed> {
+export async function listSessions(
+  lister: Lister,
+  query: ListQuery,
+  { limit, all, after }: Part,
+): Promise<Listed> {
   const found: SessionRecord[] = [];
   let isBehind = after === undefined;
+  const cursors = new CursorChain();
+  let rebuilding: SessionPage['rebuilding'];
   for (let cursor: string | null | undefined; cursor !== null; ) {
     // Enough at once where few are archived; where many are, not a question for each of them.
     const isFirst = cursor === undefined && after === undefined;
     const page = { ...query, limit: isFirst ? Math.min(PAGE, limit + 1) : PAGE };
-    const { sessions, cursor: next } = await lister.list(cursor === undefined ? page : { ...page, cursor });
+    const answer = await lister.list(cursor === undefined ? page : { ...page, cursor });
+    const { sessions, cursor: next } = answer;
+    rebuilding ??= answer.rebuilding;
     const at = isBehind ? -1 : sessions.findIndex(({ id }) => id === after);
     const rest = isBehind || at !== -1 ? sessions.slice(at + 1) : [];
     isBehind ||= at !== -1;
     found.push(...(all ? rest : rest.filter(isListed)));
-    if (found.length > limit) return { sessions: found.slice(0, limit), hasMore: true };
-    cursor = next;
+    if (found.length > limit) return { sessions: found.slice(0, limit), hasMore: true, ...mark(rebuilding) };
+    cursor = cursors.next(next);
   }
   if (!isBehind)
     throw new RepriseError('SESSION_NOT_FOUND', `no session ${after} in this list`, {
       details: { next: 'Give --after the lastId of a page of the same list.' },
     });
-  return { sessions: found, hasMore: false };
+  return { sessions: found, hasMore: false, ...mark(rebuilding) };
 }
 
-/** A number is a place in the whole list, so a filter leaves gaps; what is further down is named by its id. */
-async function firstPage(lister: Lister, { status }: ListQuery): Promise<readonly SessionRecord[]> {
-  return (await lister.list({ limit: PAGE, ...(status !== undefined && { status }) })).sessions;
+function mark(rebuilding: SessionPage['rebuilding']): Pick<SessionPage, 'rebuilding'> {
+  return rebuilding === undefined ? {} : { rebuilding };
 }
 
-function line(number: number | undefined, record: SessionRecord, now: Date): string {
+function line(record: SessionRecord, now: Date): string {
   const archived = isListed(record) ? '' : ' (archived)';
-  const head = `${String(number ?? '').padStart(3)}${record.active ? '*' : ' '} ${sessionName(record)}${archived}`;
-  return `${escapeForTerminal(head)}\n     ${style('dim', escapeForTerminal(sessionFacts(record, now)))}`;
+  const head = `${record.active ? '*' : ' '} ${sessionName(record)}${archived}`;
+  return `${escapeForTerminal(head)}\n    ${style('dim', escapeForTerminal(sessionFacts(record, now)))}`;
 }

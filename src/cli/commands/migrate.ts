@@ -1,4 +1,4 @@
-import { count, counted } from '../../engine/commands/command-context.ts';
+import { byteCount, counted } from '../../engine/commands/command-context.ts';
 import { RepriseError } from '../../errors.ts';
 import { assertAtRest, assertMayBegin, migrateStore } from '../../interop/transfer/migrate-store.ts';
 import { digestRecords, recordsOf, type StoreDigest } from '../../interop/transfer/store-digest.ts';
@@ -6,7 +6,7 @@ import type { Store } from '../../store/store.ts';
 import type { TransferState } from '../../store/transfer.ts';
 import { type Home, homeOf } from '../home.ts';
 import { type Options, textOption } from '../options.ts';
-import { escapeForTerminal, print, say } from '../print.ts';
+import { escapeForTerminal, print, printJson, say } from '../print.ts';
 import { Progress } from '../progress.ts';
 import { openIfThere, openPlace, parsePlace, placeOf, type StorePlace, switchLines } from '../store-place.ts';
 import { tellWorkspaces, workspacesIn } from '../workspaces.ts';
@@ -39,7 +39,7 @@ export async function migrate(options: Options): Promise<number> {
   await using right = await openPlace(target, { readOnly: false });
   const report = await migrateWithBar(left, right, run);
   const { status, digest, differences } = report;
-  if (options['json'] === true) printJson({ status, source, target, digest, differences, workspaces });
+  if (options['json'] === true) printAnswer({ status, source, target, digest, differences, workspaces });
   else if (status === 'differs')
     say(`The copy in ${target.name} differs from its source and is not to be used:`);
   else {
@@ -72,8 +72,8 @@ async function migrateWithBar(
   target: Store,
   run: string,
 ): Promise<Awaited<ReturnType<typeof migrateStore>>> {
-  using copying = new Progress('copying bytes');
-  using checking = new Progress('comparing bytes');
+  using copying = new Progress('copying', byteCount);
+  using checking = new Progress('comparing', byteCount);
   const bars = { copying, checking };
   return migrateStore(source, target, {
     run,
@@ -96,10 +96,10 @@ async function planOnly(left: Store, { source, target, run, json, workspaces }: 
   const state: TransferState = (await right?.transfer.state()) ?? { empty: true };
   const isFinished = state.run?.finished === true && state.run.run === run;
   if (!isFinished) assertMayBegin(state, run);
-  using bar = new Progress('reading bytes');
+  using bar = new Progress('reading', byteCount);
   const { bytes: total } = await left.stats();
   const digest = await digestRecords(recordsOf(left), (done) => bar.show(done, Math.max(done, total)));
-  if (json) printJson({ status: 'planned', source, target, digest, differences: [], workspaces });
+  if (json) printAnswer({ status: 'planned', source, target, digest, differences: [], workspaces });
   else {
     const how = isFinished
       ? 'was copied before'
@@ -118,7 +118,7 @@ export function contents({ sessions, bytes, blobs, items, convlog }: StoreDigest
     counted(blobs.count, 'blob'),
     `${counted(convlog.count, 'line')} of channels`,
   ];
-  return `${parts.join(', ')}, ${count(bytes)} bytes`;
+  return `${parts.join(', ')}, ${byteCount(bytes)}`;
 }
 
 /** What the source had lost before anybody copied it. */
@@ -155,7 +155,7 @@ interface MigrateAnswer {
   readonly workspaces: readonly string[];
 }
 
-function printJson({ status, source, target, digest, differences, workspaces }: MigrateAnswer): void {
+function printAnswer({ status, source, target, digest, differences, workspaces }: MigrateAnswer): void {
   const data = [...digest.sessions].map(([id, { sha256 }]) => ({ id, sha256 }));
   const answer = {
     status,
@@ -165,5 +165,5 @@ function printJson({ status, source, target, digest, differences, workspaces }: 
     differences,
     workspaces,
   };
-  print(JSON.stringify({ data, hasMore: false, lastId: data.at(-1)?.id ?? null, ...answer }, null, 2));
+  printJson({ data, hasMore: false, lastId: data.at(-1)?.id ?? null, ...answer }, 2);
 }

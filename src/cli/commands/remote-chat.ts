@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientSession, StreamEvent } from '../../client/index.ts';
 import { sessionName } from '../../engine/commands/session-line.ts';
+import { parseExport } from '../../engine/commands/sessions.ts';
 import {
   type Command,
   commandHelp,
@@ -9,6 +10,7 @@ import {
   parseCommand,
   unknownCommandText,
 } from '../../engine/commands.ts';
+import { isListNumber, listedSession } from '../../engine/ref.ts';
 import type { TurnResult } from '../../engine/turn-stream.ts';
 import { ERROR_TABLE, type ErrorCode, RepriseError } from '../../errors.ts';
 import { writeFileSafely } from '../../interop/export/file-writer.ts';
@@ -18,7 +20,7 @@ import { isInteractive } from '../ask.ts';
 import { formatByName, tellDamage } from '../export-file.ts';
 import { type Options, textOption } from '../options.ts';
 import { pickSession } from '../pick.ts';
-import { escapeForTerminal, print, say, style } from '../print.ts';
+import { escapeForTerminal, print, printJson, say, style } from '../print.ts';
 import { openRemoteBackend, type RemoteBackend } from '../remote-backend.ts';
 import { type Answerer, ChatLoop } from '../repl/chat-loop.ts';
 import { checkChoice, choiceOf, lastOwn } from '../repl/choose-session.ts';
@@ -33,6 +35,9 @@ import { TerminalLines } from '../repl/terminal-lines.ts';
 
 /** Why an answer is left: `/stop` was typed, which also ends what waits and the children. An interrupt does not. */
 const EVERYTHING = Symbol('everything');
+
+/** Commands that take a number of the list that was printed last. */
+const TAKES_SESSION: ReadonlySet<string> = new Set(['switch', 'delete', 'repair']);
 
 /** Where the next message goes: a session, or a key whose session the server finds or makes. */
 type Target = { readonly sessionId: string } | { readonly sessionKey: string };
@@ -61,6 +66,8 @@ class RemoteChat implements Answerer {
   /** Its session is made with the first message, and named then. */
   #isNew = false;
   #label: string | undefined;
+  /** The sessions of the list that was printed last. */
+  #listed: readonly string[] | undefined;
   #confirm: (question: string) => Promise<boolean> = async () => false;
 
   constructor(backend: RemoteBackend, options: Options) {
@@ -97,7 +104,7 @@ class RemoteChat implements Answerer {
     const isJson = this.#options['json'] === true;
     const isLines = isJson && this.#options['stream'] === true;
     const { session, model, done } = await this.#hear(this.#send(text), (event) => {
-      if (isLines) print(JSON.stringify(event));
+      if (isLines) printJson(event);
       else if (!isJson) show(event);
     });
     if (isLines) return;
@@ -154,6 +161,12 @@ class RemoteChat implements Answerer {
     return true;
   }
 
+  interrupt(running: AbortController): boolean {
+    if (running.signal.aborted) return false;
+    running.abort();
+    return true;
+  }
+
   async #say(text: string): Promise<void> {
     await this.#show(this.#send(text));
   }
@@ -178,7 +191,9 @@ class RemoteChat implements Answerer {
     return this.#backend.client.chat(this.#agentId, { message, ...this.#target });
   }
 
-  async #command({ name, args }: Command): Promise<void> {
+  async #command({ name, args: typed }: Command): Promise<void> {
+    const isNumber = TAKES_SESSION.has(name) && isListNumber(typed);
+    const args = isNumber ? listedSession(this.#listed, typed) : typed;
     const command = `/${name} ${args}`.trim();
     // These need no session: there may be none yet.
     const help = name === 'help' ? helpHere(args) : undefined;
@@ -193,7 +208,9 @@ class RemoteChat implements Answerer {
       say('Nothing was deleted.');
       return;
     }
-    const { text, sessionId: next, inboxId } = await session.command(command, { confirm: isAsked });
+    const answer = await session.command(command, { confirm: isAsked });
+    const { text, sessionId: next, inboxId } = answer;
+    this.#listed = answer.listed ?? this.#listed;
     tellCommand(name, text);
     if (next !== undefined) this.#target = { sessionId: next };
     if (inboxId === undefined) return;
@@ -307,24 +324,24 @@ function refuseFlags(options: Options): void {
 }
 
 async function saveExport(session: ClientSession, args: string): Promise<void> {
-  const name = args === '' ? `${session.id}.jsonl` : args;
+  const { name, redact } = parseExport(args, session.id);
   const format = formatByName(name);
   if (format !== 'v3')
     throw new RepriseError('INVALID_INPUT', `a server gives the transcript, not ${format}`, {
       details: { next: 'Name a .jsonl file, or run "reprise export" where the home is.' },
     });
-  await writeFileSafely(name, await exportWhole(session));
+  await writeFileSafely(name, await exportWhole(session, redact));
   say(`Written to ${escapeForTerminal(name)} as ${format}.`);
 }
 
 /** As on a home: what is lost is told, and keeps nobody from the rest. */
-async function exportWhole(session: ClientSession): Promise<Uint8Array> {
+async function exportWhole(session: ClientSession, redact: boolean): Promise<Uint8Array> {
   try {
-    return await session.export();
+    return await session.export({ redact });
   } catch (error) {
     const lostParts = error instanceof RepriseError ? error.details['lost'] : undefined;
     if (typeof lostParts !== 'number') throw error;
-    const bytes = await session.export({ lost: 'preview' });
+    const bytes = await session.export({ redact, lost: 'preview' });
     tellDamage({ id: session.id, corruptAt: undefined, lostParts });
     return bytes;
   }

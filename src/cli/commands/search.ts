@@ -1,8 +1,10 @@
+import { type PositionedHit, searchGap } from '../../engine/found-sessions.ts';
 import { RepriseError } from '../../errors.ts';
-import type { SearchHit, SearchQuery, SearchResult } from '../../store/store.ts';
+import type { SearchHit, SearchQuery } from '../../store/store.ts';
 import { openBackend } from '../backend.ts';
 import { countOption, type Options, textOption } from '../options.ts';
 import { escapeForTerminal, print, printPage, say, style } from '../print.ts';
+import { asStarted } from '../started-as.ts';
 
 /** `reprise search <text>` */
 export async function search(text: string, options: Options): Promise<void> {
@@ -30,16 +32,21 @@ export async function search(text: string, options: Options): Promise<void> {
     return;
   }
   for (const hit of hits) {
-    const { id, seq, role, at } = hit;
-    const place = `(${escapeForTerminal(id)}, line ${seq})  ${role}, ${at.slice(0, 16).replace('T', ' ')}`;
+    const { id, seq, position, role, at } = hit;
+    const where = position === undefined ? `line ${seq}` : `#${position}`;
+    const place = `(${escapeForTerminal(id)}, ${where})  ${role}, ${at.slice(0, 16).replace('T', ' ')}`;
     print(`${escapeForTerminal(names.get(id) ?? '')} ${style('dim', place)}`);
     print(`     ${marked(hit)}`);
   }
   const [first] = hits;
   if (first === undefined) say(`nothing holds "${escapeForTerminal(text)}"`);
   else say(style('dim', `to read on there: ${showing(first)}`));
-  const longer = isRemote ? 'ask again, or narrow it with --session or --agent' : '--seconds 60 looks longer';
-  for (const line of lacks(found, longer)) say(line);
+  const gap = searchGap(found);
+  const widen = isRemote
+    ? 'Search again later, or narrow the search with --session or --agent.'
+    : 'Give it more time: --seconds 60. "reprise doctor" reports how far the index is.';
+  if (gap !== undefined) say(`${gap} ${widen}`);
+  if (next !== null) say(`there are more: --limit shows them, or --after ${next}`);
 }
 
 function queryOf(text: string, options: Options): SearchQuery {
@@ -56,18 +63,9 @@ function queryOf(text: string, options: Options): SearchQuery {
   };
 }
 
-/** What shows the place; ids have no character a shell would act on. */
-function showing({ id, seq }: SearchHit): string {
-  return `reprise show ${id} --at ${seq}`;
-}
-
-function lacks({ next, reason, index }: SearchResult, longer: string): string[] {
-  const percent = index === undefined ? 0 : Math.floor((100 * index.done) / Math.max(1, index.total));
-  return [
-    ...(reason === 'indexing' ? [`indexing ${percent} %: not everything was looked at; ${longer}`] : []),
-    ...(reason === 'time' ? [`the time was over before everything was looked at; ${longer}`] : []),
-    ...(next === null ? [] : [`there are more: --limit shows them, or --after ${next}`]),
-  ];
+/** The command that shows the hit in its session. A shell reads an unquoted # as a comment. */
+function showing({ id, seq, position }: PositionedHit): string {
+  return asStarted(`reprise show ${id} --at ${position === undefined ? seq : `'#${position}'`}`);
 }
 
 /** The snippet with what was looked for in it. */

@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { loadConfig } from '../../config/load.ts';
 import { modelBookFor } from '../../config/model-book-for.ts';
@@ -7,13 +8,15 @@ import type { Reprise } from '../../engine/reprise.ts';
 import { type Bound, bind, placeOf } from '../../server/bind.ts';
 import type { Logger, ServerConfig } from '../../server/context.ts';
 import type { Served } from '../../server/serve.ts';
-import { print, say } from '../print.ts';
+import { print, printJson, say } from '../print.ts';
 import { packageVersion } from '../version.ts';
 
 /** Beyond what requests and turns may take to end: the process ends then, whatever runs. */
 const CLOSE_MS = 1000;
 /** Longer ones would end at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
+/** Of a process that the signal SIGHUP ends. */
+const HANGUP_EXIT = 129;
 
 /** `reprise serve`: runs until a signal comes. Prints where it is, in JSON when asked, and talks on stderr. */
 export async function serveHome(options: Readonly<Record<string, unknown>>): Promise<void> {
@@ -32,13 +35,17 @@ export async function serveHome(options: Readonly<Record<string, unknown>>): Pro
   opening.catch(() => undefined); // told below
   let engine: Reprise | undefined;
   let served: Served;
-  let logger: Logger;
+  let logger: ReturnType<typeof import('./serve-parts.ts').createLogger>;
   try {
     const { createLogger, openConfigured, serve } = await import('./serve-parts.ts');
     // At a terminal a person reads the log, unless it was said how it is written.
     const isRead = process.stderr.isTTY === true && origins.get('log.format')?.source === 'default';
     logger = createLogger(isRead ? { ...config.log, format: 'pretty' } : config.log);
-    const reprise = await openConfigured(config, { store: await opening, models });
+    const reprise = await openConfigured(config, {
+      store: await opening,
+      models,
+      onWarning: (warning) => logger.warn({}, warning),
+    });
     engine = reprise;
     served = await serve({
       reprise,
@@ -55,9 +62,10 @@ export async function serveHome(options: Readonly<Record<string, unknown>>): Pro
     throw error;
   }
   const reprise = engine;
+  reloadOnSignal(served, { logger, config, options });
   const stopped = stopOnSignal(served, reprise, { logger, graceMs: place.limits.graceMs });
   const { url, tokenFile } = served;
-  if (options['json'] === true) print(JSON.stringify({ url, tokenFile, pid: process.pid }));
+  if (options['json'] === true) printJson({ url, tokenFile, pid: process.pid });
   else {
     print(url);
     say(tokenFile === null ? 'The token is the one that was given.' : `The token is in ${tokenFile}.`);
@@ -85,6 +93,61 @@ function serverConfig(
   { tokenFile }: Readonly<Record<string, unknown>>,
 ): ServerConfig {
   return { ...server, ...(tokenFile !== undefined && { token: undefined }) };
+}
+
+/** Settings that `reload` applies; the others are read once, at the start. */
+const RELOADED =
+  /^(?:server\.(?:token|tokenFile|allowedHosts|cors\b.*|limits\.(?!headerBytes).*)|log\.level)$/;
+
+interface ReloadOptions {
+  readonly logger: Logger & { level: string };
+  readonly config: Config;
+  readonly options: Readonly<Record<string, unknown>>;
+}
+
+/** SIGHUP reads the configuration again. A configuration that is not valid changes nothing. */
+function reloadOnSignal(served: Served, { logger, config, options }: ReloadOptions): void {
+  let current = config;
+  const reload = async (): Promise<void> => {
+    const { config: next } = await loadConfig({ flags: options });
+    await served.reload(serverConfig(next.server, options));
+    logger.level = next.log.level;
+    const changed = changedSettings(current, next);
+    current = next;
+    const needsRestart = changed.filter((path) => !RELOADED.test(path));
+    logger.info({ changed, needsRestart }, 'configuration reloaded');
+  };
+  const wasAtTerminal = process.stdin.isTTY || process.stderr.isTTY;
+  process.on('SIGHUP', () => {
+    // The terminal that started the server was closed, so the server ends like any other command.
+    if (wasAtTerminal && !hasTerminal()) process.exit(HANGUP_EXIT);
+    reload().catch((err: unknown) => logger.error({ err }, 'the configuration was not reloaded'));
+  });
+}
+
+function hasTerminal(): boolean {
+  try {
+    closeSync(openSync('/dev/tty', 'r'));
+    return true;
+  } catch {
+    return false; // hung up
+  }
+}
+
+function changedSettings(before: object, after: object): string[] {
+  const [old, fresh] = [settingsIn(before), settingsIn(after)];
+  const paths = new Set([...old.keys(), ...fresh.keys()]);
+  return [...paths].filter((path) => old.get(path) !== fresh.get(path));
+}
+
+/** By path; values as JSON. */
+function settingsIn(value: unknown, path: string = ''): Map<string, string> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return new Map([[path, JSON.stringify(value) ?? '']]);
+  const rows = Object.entries(value).flatMap(([name, each]) => [
+    ...settingsIn(each, path === '' ? name : `${path}.${name}`),
+  ]);
+  return new Map(rows);
 }
 
 /**

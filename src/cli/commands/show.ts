@@ -1,11 +1,12 @@
 import { createReadStream, existsSync } from 'node:fs';
 import { RepriseError } from '../../errors.ts';
+import { entryAt, parsePosition } from '../../transcript/message-position.ts';
 import { parseTranscript, readTranscript, type Transcript } from '../../transcript/reader.ts';
 import { type HistoryFormat, rebuildHistory } from '../../transcript/rebuild-history.ts';
 import { historyView, renderView, type ViewOptions } from '../history-view.ts';
 import { openLocalBackend } from '../local-backend.ts';
 import { countOption, type Options, textOption } from '../options.ts';
-import { escapeForTerminal, print, say } from '../print.ts';
+import { escapeForTerminal, print, printJson, say } from '../print.ts';
 
 const FORMATS: readonly HistoryFormat[] = ['anthropic', 'openai', 'ai-sdk'];
 /** As `verify` answers: damage in the middle of a sealed file. */
@@ -22,16 +23,23 @@ export async function show(target: string | undefined, options: Options): Promis
   if (textOption(options['url']) !== undefined && !(target !== undefined && isFile(target)))
     return showRemote(target, options, view, api);
   const transcript = await open(target, options);
-  const { leaf, limit } = view;
+  const { limit } = view;
+  const leaf = entryId(transcript, view.leaf);
   if (api !== undefined) {
     const messages = rebuildHistory(transcript.entries, { format: api, leaf, issues: transcript.issues });
-    print(JSON.stringify(limit === undefined ? messages : messages.slice(-limit), null, 2));
+    printJson(limit === undefined ? messages : messages.slice(-limit), 2);
   } else {
-    const history = historyView(transcript, view);
-    if (options['json'] === true) print(JSON.stringify(history, null, 2));
+    const history = historyView(transcript, { ...view, leaf });
+    if (options['json'] === true) printJson(history, 2);
     else for (const line of renderView(history, transcript)) print(line);
   }
   return report(target ?? 'the session', transcript);
+}
+
+/** The entry at a position of the current branch; an id stays what it is. */
+function entryId({ entries }: Transcript, leaf: string | undefined): string | undefined {
+  const position = parsePosition(leaf ?? '');
+  return position === undefined ? leaf : entryAt(entries, position).id;
 }
 
 async function showRemote(
@@ -47,7 +55,7 @@ async function showRemote(
   const { openBackend } = await import('../backend.ts');
   await using backend = await openBackend(options);
   const history = await backend.history(await backend.find(target), view);
-  if (options['json'] === true) print(JSON.stringify(history, null, 2));
+  if (options['json'] === true) printJson(history, 2);
   else for (const line of renderView(history)) print(line);
   return 0;
 }

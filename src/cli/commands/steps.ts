@@ -8,17 +8,18 @@ import type { SessionRecord } from '../../store/store.ts';
 import { openBackend } from '../backend.ts';
 import { openLocalBackend } from '../local-backend.ts';
 import { type Options, textOption } from '../options.ts';
-import { escapeForTerminal, print, say } from '../print.ts';
+import { escapeForTerminal, jsonText, print, printJson, say } from '../print.ts';
+import { asStarted } from '../started-as.ts';
 
 /** What was done: for programs as JSON, for people as a word about it. */
 function tell(options: Options, result: object, text: string): void {
-  if (options['json'] === true) print(JSON.stringify(result));
+  if (options['json'] === true) printJson(result);
   else say(escapeForTerminal(text));
 }
 
 type Named = Pick<SessionRecord, 'id' | 'title' | 'label'>;
 
-/** Which session it was: numbers of a list and `@last` mean another one after each change. */
+/** Which session it was: `@last` means another one after each change. */
 function named(session: Named): string {
   return `"${sessionName(session)}" (${session.id})`;
 }
@@ -41,7 +42,7 @@ export async function fork(ref: string, entry: string | undefined, options: Opti
   await using backend = await openLocalBackend(options);
   const session = await backend.session(await backend.find(ref));
   const made = await session.fork(entry === undefined ? {} : { at: await entryNamed(session, entry) });
-  print(options['json'] === true ? JSON.stringify(made) : made.id);
+  print(options['json'] === true ? jsonText(made) : made.id);
   if (options['json'] !== true) say(`A copy of ${session.id}, which stays as it is.`);
 }
 
@@ -51,12 +52,14 @@ export async function compact(ref: string, options: Options): Promise<void> {
   const session = await backend.find(ref);
   if (options['dryRun'] === true) {
     const plan = await backend.previewCompaction(session);
-    if (options['json'] === true) print(JSON.stringify({ plan }));
+    if (options['json'] === true) printJson({ plan });
     else if (plan === null) print('Nothing to gain by it yet.');
     else {
       const { coveredEntries, coveredTokens, keptEntries, keptTokens, firstKeptEntryId } = plan;
+      const { data } = await backend.history(session, { leaf: undefined, limit: 1, at: firstKeptEntryId });
+      const from = data[0]?.position === undefined ? firstKeptEntryId : `#${data[0].position}`;
       print(
-        `Would sum up ${coveredEntries} entries (~${coveredTokens} tokens) and keep ${keptEntries} (~${keptTokens} tokens), from ${firstKeptEntryId} on.`,
+        `Would compact ${coveredEntries} entries (~${coveredTokens} tokens) and keep ${keptEntries} (~${keptTokens} tokens), from ${from} on.`,
       );
     }
     return;
@@ -71,7 +74,7 @@ export async function compact(ref: string, options: Options): Promise<void> {
   const text =
     done === null
       ? `Nothing to gain by it yet in ${named(session)}.`
-      : `Compacted ${named(session)}: ~${done.tokensBefore} -> ~${done.tokensAfter} tokens; "reprise undo ${session.id}" takes it back.`;
+      : `Compacted ${named(session)}: ~${done.tokensBefore} -> ~${done.tokensAfter} tokens; ${asStarted(`"reprise undo ${session.id}"`)} undoes it.`;
   tell(options, { compaction: done }, text);
 }
 

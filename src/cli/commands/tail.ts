@@ -1,7 +1,7 @@
 import { openBackend } from '../backend.ts';
 import { type HistoryRow, renderRow } from '../history-view.ts';
 import { countOption, type Options } from '../options.ts';
-import { print, say } from '../print.ts';
+import { print, printJson, say } from '../print.ts';
 
 const INTERRUPTED = 130;
 const KEEP_ALIVE_MS = 60_000;
@@ -14,7 +14,7 @@ export async function tail(ref: string, options: Options): Promise<number> {
   const wanted = ({ role, text }: HistoryRow): boolean =>
     isJson || role !== 'custom' || !text.startsWith('reprise.');
   const write = (row: HistoryRow): void => {
-    if (isJson) print(JSON.stringify(row));
+    if (isJson) printJson(row);
     else for (const line of renderRow(row)) print(line);
   };
   await using backend = await openBackend(options);

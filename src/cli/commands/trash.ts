@@ -1,9 +1,10 @@
 import { counted } from '../../engine/commands/command-context.ts';
 import { sessionName } from '../../engine/commands/session-line.ts';
+import { copiesOf, type PurgeReport, purgeSession, type TextCopy } from '../../engine/purge-session.ts';
 import { resolveRef } from '../../engine/ref.ts';
 import type { SessionRecord, Store } from '../../store/store.ts';
 import { cancelled, confirm } from '../ask.ts';
-import { openHome } from '../home.ts';
+import { homeOf, openHome } from '../home.ts';
 import type { Options } from '../options.ts';
 import { escapeForTerminal, printPage, say } from '../print.ts';
 
@@ -30,12 +31,57 @@ export async function restore(refs: readonly string[], options: Options): Promis
 
 /** `reprise purge <ref...>`: only what is in the trash, and never without a yes. */
 export async function purge(refs: readonly string[], options: Options): Promise<void> {
+  const { path: home, config } = await homeOf(options);
   await using store = await openHome(options);
   const chosen = await resolveAll(store, refs, 'deleted');
-  if (!(await confirm(`Remove ${listed(chosen)} for good? Nothing brings it back.`, options)))
+  const withCopies = options['withCopies'] === true;
+  const keepChannelLog = options['keepChannelLog'] === true;
+  const workspaces = Object.values(config.agents).flatMap(({ workspace }) => workspace ?? []);
+  const where = { home, workspaces };
+  if (withCopies && options['json'] !== true)
+    for (const record of chosen)
+      for (const copy of await copiesOf(store, record, where))
+        say(escapeForTerminal(`Also: ${copyLine(copy)}`));
+  if (
+    !(await confirm(
+      `Remove ${listed(chosen)}${withCopies ? ' and all copies' : ''} for good? This cannot be undone.`,
+      options,
+    ))
+  )
     throw cancelled();
-  for (const { id } of chosen) await store.purge(id);
-  tell(options, chosen, () => 'is gone for good');
+  const reports: PurgeReport[] = [];
+  const purged = new Set<string>();
+  for (const { id } of chosen) {
+    // Gone already as a copy of another one.
+    if (purged.has(id)) continue;
+    const report = await purgeSession(store, id, { withCopies, keepChannelLog, ...where });
+    for (const other of [id, ...report.purgedToo]) purged.add(other);
+    reports.push(report);
+  }
+  if (options['json'] === true) {
+    printPage(reports, { lastId: reports.at(-1)?.sessionId ?? null });
+    return;
+  }
+  for (const { sessionId, copies, purgedToo } of reports) {
+    const record = chosen.find(({ id }) => id === sessionId);
+    say(escapeForTerminal(`${record === undefined ? sessionId : listed([record])} is gone for good`));
+    for (const other of purgedToo) say(escapeForTerminal(`  with it: session ${other}`));
+    for (const copy of copies) say(escapeForTerminal(`  a copy of its text is left: ${copyLine(copy)}`));
+    if (copies.length > 0) say('  To remove copies too, pass --with-copies.');
+  }
+}
+
+const RELATIONS = {
+  fork: 'began with a copy of its history',
+  origin: 'has the history it began with',
+  parent: 'got its result or gave it its task',
+  child: 'got a task or result from it',
+} as const;
+
+function copyLine(copy: TextCopy): string {
+  if (copy.kind === 'file') return `${copy.file}, which was set aside and has data of other sessions too`;
+  if (copy.kind === 'memory') return `${copy.file}, section "${copy.heading.replace(/^## /, '')}"`;
+  return `session ${copy.sessionId}${copy.title === '' ? '' : ` "${copy.title}"`} (${RELATIONS[copy.relation]})`;
 }
 
 /** All of them before any is touched: numbers move when one goes, and a wrong one must not leave half done. */

@@ -1,14 +1,26 @@
+import { oneLine } from '../../engine/commands/command-context.ts';
+import { escapeForTerminal, say } from '../print.ts';
 import type { LineSource } from './line-source.ts';
 
-/** Who answers lines, here or on a server. */
+/** Answers lines, from a home or through a server. */
 export interface Answerer {
-  /** False: it was the last line. */
+  /** Runs before the first line is read. */
+  begin?(running: AbortController): Promise<void>;
+  /** @returns false after the last line. */
   answer(line: string, running: AbortController): Promise<boolean>;
+  /** Stops what runs. @returns false if it was stopped before. */
+  interrupt(running: AbortController): boolean;
+  /** The chat ends: what runs is stopped, and nothing else is started. */
+  leave?(): void;
 }
 
 const INTERRUPTED_EXIT = 130;
+const SHOWN_CHARS = 60;
 
-/** Who may stop what. The first Ctrl-C stops the turn and keeps what arrived, the second leaves, a third does not wait. */
+/**
+ * Decides what Ctrl-C does. While an answer streams it stops the answer; pressed again before that has ended it leaves
+ * the chat, and a third time it does not wait for the store to close.
+ */
 export class ChatLoop {
   readonly #answerer: Answerer;
   #lines: LineSource | undefined;
@@ -21,8 +33,8 @@ export class ChatLoop {
 
   readonly interrupt = (key: 'ctrl-c' | 'escape' = 'ctrl-c'): void => {
     const running = this.#lines?.isAsking === true ? undefined : this.#running;
-    if (running !== undefined && !running.signal.aborted) running.abort();
-    else if (key === 'escape') {
+    if (running !== undefined && !this.#isLeaving && this.#answerer.interrupt(running)) return;
+    if (key === 'escape') {
       if (this.#lines?.isAsking === true) this.#lines.interrupt();
     } else if (running === undefined) this.#lines?.interrupt();
     else if (!this.#isLeaving) this.#leave();
@@ -35,18 +47,29 @@ export class ChatLoop {
     // They stay until the process ends: an impatient signal must not kill it while the store closes.
     process.on('SIGINT', () => this.interrupt());
     process.on('SIGTERM', () => this.#leave());
-    for (let line = await lines.next(); line !== undefined; line = await lines.next()) {
-      this.#running = new AbortController();
-      const goesOn = await this.#answerer.answer(line, this.#running);
-      this.#running = undefined;
-      if (!goesOn || this.#isLeaving) break;
+    await this.#run(async (running) => this.#answerer.begin?.(running));
+    while (!this.#isLeaving) {
+      const line = await lines.next();
+      if (line === undefined) break;
+      if (!(await this.#run((running) => this.#answerer.answer(line, running)))) break;
     }
     lines.close();
+    for (const line of lines.unread) say(escapeForTerminal(`(not sent: ${oneLine(line, SHOWN_CHARS)})`));
+  }
+
+  async #run<T>(work: (running: AbortController) => Promise<T>): Promise<T> {
+    this.#running = new AbortController();
+    try {
+      return await work(this.#running);
+    } finally {
+      this.#running = undefined;
+    }
   }
 
   #leave(): void {
     this.#isLeaving = true;
-    this.#running?.abort();
+    this.#answerer.leave?.();
+    if (this.#running !== undefined) this.#answerer.interrupt(this.#running);
     this.#lines?.close();
   }
 }

@@ -40,22 +40,28 @@ export async function chooseChat(
   return reprise.session(last === undefined ? mainKey : { id: last.id });
 }
 
-/** A single question stands for itself, unless it is said where it belongs. */
+export interface OneShotChoice {
+  readonly session: Session;
+  /** It was made for this question. */
+  readonly isNew: boolean;
+}
+
+/** A single question has its own session, unless another one is named. */
 export async function chooseOneShot(
   reprise: Reprise,
   choice: SessionChoice,
   pick: PickSession,
-): Promise<Session> {
+): Promise<OneShotChoice> {
   const { agent = 'main', last = false, fresh } = choice;
   const named = await namedSession(reprise, choice, pick);
-  if (named !== undefined) return named;
+  if (named !== undefined) return { session: named, isNew: false };
   const found = last ? await lastOwn(reprise.store, choice.agent) : undefined;
-  if (found !== undefined) return reprise.session({ id: found.id });
-  // Its own key: what the owner's chat stands for stays as it is.
+  if (found !== undefined) return { session: await reprise.session({ id: found.id }), isNew: false };
+  // Its own key: the session of the owner's chat stays active.
   const key = formatSessionKey({ kind: 'session', agentId: parseAgentId(agent), id: randomUUID() });
-  const made = await reprise.session(key);
-  if (typeof fresh === 'string') await made.patch({ label: fresh });
-  return made;
+  const session = await reprise.session(key);
+  if (typeof fresh === 'string') await session.patch({ label: fresh });
+  return { session, isNew: true };
 }
 
 export function choiceOf(options: Options): SessionChoice {

@@ -1,8 +1,8 @@
 import { closeSync, constants, openSync, readFileSync, renameSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { INPUT_HISTORY_FILE } from '../../engine/purge-session.ts';
 import { say } from '../print.ts';
 
-const FILE = 'repl-history';
 const MAX_ENTRIES = 1000;
 const MAX_CHARS = 4000;
 /** Only to add: to nothing that somebody linked to another place, and readable by nobody else. */
@@ -20,7 +20,7 @@ export class InputHistory {
 
   /** Without a home nothing is kept. */
   constructor(home: string | undefined) {
-    this.#file = home === undefined ? undefined : join(home, FILE);
+    this.#file = home === undefined ? undefined : join(home, INPUT_HISTORY_FILE);
     if (this.#file !== undefined) this.#load(this.#file);
   }
 

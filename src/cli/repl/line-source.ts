@@ -8,6 +8,8 @@ export interface LineSource {
   /** Undefined: there are no more. */
   next(): Promise<string | undefined>;
   confirm(question: string): Promise<boolean>;
+  /** Lines that were typed and not read. */
+  readonly unread: readonly string[];
   /** Ctrl-C while nothing runs. */
   interrupt(): void;
   close(): void;
@@ -21,6 +23,7 @@ export function isYes(answer: string | undefined): boolean {
 export class PipedLines implements LineSource {
   readonly #readline: Interface;
   readonly #lines: AsyncIterator<string>;
+  readonly unread: readonly string[] = [];
   isAsking: boolean = false;
 
   constructor(input: NodeJS.ReadableStream) {

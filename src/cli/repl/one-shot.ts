@@ -1,13 +1,16 @@
 import type { Session } from '../../engine/session.ts';
 import type { TurnResult } from '../../engine/turn-stream.ts';
 import { RepriseError } from '../../errors.ts';
+import { NEXT_STEP } from '../next-step.ts';
 import type { Options } from '../options.ts';
-import { escapeForTerminal, print, say } from '../print.ts';
+import { escapeForTerminal, print, printJson, say } from '../print.ts';
 
 export interface OneShotOptions {
   /** One object instead of the answer, or with `stream` a line for each event. */
   readonly json: boolean;
   readonly stream: boolean;
+  /** Moves a session that was made for this question to the trash. */
+  readonly discard?: (() => Promise<unknown>) | undefined;
 }
 
 const INTERRUPTED_EXIT = 130;
@@ -30,7 +33,7 @@ export interface OneShotResult extends TurnResult {
 
 /** What `-p --json` prints, whoever answered: a home or a server. */
 export function printResult({ sessionId, sessionKey, model, turnId, text, usage }: OneShotResult): void {
-  print(JSON.stringify({ sessionId, sessionKey, model: model ?? null, turnId, text, usage }));
+  printJson({ sessionId, sessionKey, model: model ?? null, turnId, text, usage });
 }
 
 /** One question, one answer, and nothing else on stdout. Throws what the turn ended with. */
@@ -43,11 +46,11 @@ export async function oneShot(session: Session, text: string, options: OneShotOp
   const isLines = options.json && options.stream;
   const isTerminal = process.stdout.isTTY === true;
   const turn = session.send({ text }, { signal: stop.signal });
-  if (isLines) print(JSON.stringify({ type: 'session', sessionId, sessionKey }));
+  if (isLines) printJson({ type: 'session', sessionId, sessionKey });
   let model: string | undefined;
   let written = '';
   for await (const event of turn) {
-    if (isLines) print(JSON.stringify(event));
+    if (isLines) printJson(event);
     if (event.type === 'turn_start') model = event.model;
     if (event.type !== 'text_delta' || options.json) continue;
     // A program gets the answer as it was given; a terminal must not act on it.
@@ -55,8 +58,8 @@ export async function oneShot(session: Session, text: string, options: OneShotOp
     written += event.text;
   }
   if (written !== '' && !written.endsWith('\n')) print('');
-  const result = await turn.result.catch((error: unknown) => {
-    if (!stop.signal.aborted) throw withNext(error, sessionId);
+  const result = await turn.result.catch(async (error: unknown) => {
+    if (!stop.signal.aborted) throw await withNext(error, session, options);
     process.exitCode = INTERRUPTED_EXIT;
     say('(stopped; what arrived is kept)');
     return undefined;
@@ -68,11 +71,18 @@ export async function oneShot(session: Session, text: string, options: OneShotOp
     print(isTerminal ? escapeForTerminal(result.text) : result.text);
 }
 
-/** What was asked is stored, whatever became of the answer. */
-function withNext(error: unknown, sessionId: string): unknown {
-  if (!(error instanceof RepriseError) || typeof error.details['next'] === 'string') return error;
-  const details = { ...error.details, next: `The question is kept: reprise -s ${sessionId} goes on there.` };
-  return new RepriseError(error.code, error.message, { details, outcome: error.outcome, cause: error });
+/** Refused before a model read the question: after the repair the same command is typed again. */
+const NEVER_ASKED: ReadonlySet<string> = new Set(['MODEL_AUTH', 'MODEL_UNKNOWN']);
+
+/** The hint of the error, and where the question is. A try that no model heard leaves no session. */
+async function withNext(error: unknown, { id }: Session, { discard }: OneShotOptions): Promise<unknown> {
+  if (!(error instanceof RepriseError)) return error;
+  const { code, message, details, outcome } = error;
+  const hint = typeof details['next'] === 'string' ? details['next'] : NEXT_STEP[code];
+  const isLeft = discard === undefined || !NEVER_ASKED.has(code);
+  if (!isLeft) await discard().catch(() => undefined); // then it stays; the error is what matters
+  const next = isLeft ? `${hint}\nThe question is stored: reprise -s ${id} continues there.` : hint;
+  return new RepriseError(code, message, { details: { ...details, next }, outcome, cause: error });
 }
 
 /** The prompt, and behind it what was piped in. */

@@ -15,7 +15,8 @@ export class PastedText {
 
   fold(pasted: string): string {
     const text = pasted.replace(/\r\n?/g, '\n').replace(CONTROLS, '');
-    const lines = text.split('\n').length;
+    // A break at the end ends the last line and begins no other.
+    const lines = text.replace(/\n$/, '').split('\n').length;
     if (lines <= MAX_LINES && text.length <= MAX_CHARS) return text.replaceAll('\n', BREAK);
     const word = `[paste ${this.#folded.size + 1}: ${lines === 1 ? `${text.length} characters` : `${lines} lines`}]`;
     this.#folded.set(word, text);

@@ -1,14 +1,18 @@
 import type { ModelBook } from '../../config/model-book.ts';
-import { type CommandResult, oneLine } from '../../engine/commands/command-context.ts';
+import { type CommandResult, counted, oneLine } from '../../engine/commands/command-context.ts';
 import { type Command, parseCommand, unknownCommandText } from '../../engine/commands.ts';
+import type { TurnEvent } from '../../engine/events.ts';
+import { isRunning, isWaiting } from '../../engine/queue.ts';
 import type { Reprise } from '../../engine/reprise.ts';
 import { runCommand } from '../../engine/run-command.ts';
 import type { Session } from '../../engine/session.ts';
 import type { TurnStream } from '../../engine/turn-stream.ts';
 import { RepriseError } from '../../errors.ts';
-import type { Store } from '../../store/store.ts';
+import type { InboxItem, Store } from '../../store/store.ts';
 import { exportFile, formatByName } from '../export-file.ts';
+import type { ModelFlag } from '../model-flag.ts';
 import { escapeForTerminal, print, say, style } from '../print.ts';
+import { asStarted } from '../started-as.ts';
 import { sayFailure } from './failure.ts';
 import { statusLine } from './status-line.ts';
 import { tellCommand } from './tell-command.ts';
@@ -17,16 +21,27 @@ import { TurnView } from './turn-view.ts';
 export interface ReplOptions {
   readonly reprise: Reprise;
   readonly models: ModelBook;
+  readonly modelFlag: ModelFlag;
   readonly confirm: (question: string) => Promise<boolean>;
   /** Whether a person looks on. */
   readonly isLive: boolean;
 }
 
-/** Messages that are being answered: the first is shown, those typed meanwhile follow. */
+/** A message that was accepted, and what stops its turn. */
+interface Sent {
+  readonly turn: TurnStream;
+  readonly controller: AbortController;
+  isStopped: boolean;
+  /** Its turn runs, here or in another process: its words are stored, so stopping it loses nothing. */
+  hasBegun: boolean;
+}
+
+/** Messages that are being answered, in the order they were sent. One is shown at a time. */
 interface Round {
-  readonly turns: TurnStream[];
-  readonly signal: AbortSignal;
-  readonly stop: () => void;
+  readonly sent: Sent[];
+  shown: Sent | undefined;
+  /** Turns whose answer was shown or stopped: the messages that joined one have no other answer. */
+  readonly seenTurns: Set<string>;
 }
 
 const SHOWN_CHARS = 60;
@@ -37,6 +52,9 @@ export class Repl {
   readonly #view: TurnView;
   #session: Session | undefined;
   #round: Round | undefined;
+  /** The sessions of the list that was printed last. */
+  #listed: readonly string[] | undefined;
+  #isLeaving = false;
 
   constructor(options: ReplOptions) {
     this.#options = options;
@@ -45,8 +63,13 @@ export class Repl {
 
   async enter(session: Session): Promise<void> {
     this.#session = session;
-    const { model } = (await session.record()).settings;
+    const record = await session.record();
+    const { model } = record.settings;
     if (typeof model !== 'string') return;
+    if (this.#options.modelFlag.wins(record)) {
+      say(`This session has stored the model ${escapeForTerminal(model)}; --model is used instead.`);
+      return;
+    }
     try {
       await this.#options.models.load(model);
       say(`The model of this session is ${escapeForTerminal(model)}.`);
@@ -57,15 +80,30 @@ export class Repl {
     }
   }
 
-  /** False: it was the last line. What goes wrong is told, and the chat goes on. */
+  /** Runs what was queued here before: by a chat that was left, or by a process that died. */
+  async begin(running: AbortController): Promise<void> {
+    try {
+      const { inbox } = this.#options.reprise.store;
+      const queued = (await inbox.pending(this.#here.id)).filter(isOfThisChat);
+      for (const { body } of queued)
+        say(`> ${escapeForTerminal(oneLine(String(body['text']), SHOWN_CHARS))}`);
+      const sent = queued.map(({ inboxId }) =>
+        this.#sent((signal) => this.#here.resume(inboxId, { signal })),
+      );
+      await this.#converse(sent);
+    } catch (error) {
+      if (!running.signal.aborted) sayFailure(error);
+    }
+  }
+
+  /** @returns false after the last line. An error is shown, and the chat continues. */
   async answer(line: string, running: AbortController): Promise<boolean> {
     const { signal } = running;
     try {
       if (line.trim() === '') return true;
       const parsed = parseCommand(line, { surface: 'repl' });
-      if (parsed === undefined) await this.#converse(this.#here.send(line, { signal }), running);
-      else if ('message' in parsed)
-        await this.#converse(this.#here.send(parsed.message, { signal }), running);
+      if (parsed === undefined) await this.#converse([this.#send(line)]);
+      else if ('message' in parsed) await this.#converse([this.#send(parsed.message)]);
       else if ('unknown' in parsed) say(escapeForTerminal(unknownCommandText(parsed)));
       else return await this.#run(parsed, running);
     } catch (error) {
@@ -77,43 +115,75 @@ export class Repl {
 
   /**
    * A message typed while an answer streams is sent at once, so that the queue mode decides what becomes of it; /stop
-   * stops. Other commands wait, as everything does where no answer streams: false.
+   * stops. Other commands wait until everything is answered.
+   * @returns false if the line has to wait.
    */
   meanwhile(line: string): boolean {
     const round = this.#round;
-    if (round === undefined || round.signal.aborted || line.trim() === '') return false;
+    if (round === undefined || this.#isLeaving || line.trim() === '') return false;
     const parsed = parseCommand(line, { surface: 'repl' });
     if (parsed !== undefined && 'name' in parsed && parsed.name === 'stop') {
-      // More than an interrupt: what waits and the children end too.
+      // Unlike Ctrl-C it also cancels queued messages and the tasks of children.
+      for (const sent of round.sent) sent.isStopped = true;
       void this.#here.stop({ waiting: true }).catch(sayFailure);
-      round.stop();
       return true;
     }
     const text = parsed === undefined ? line : 'message' in parsed ? parsed.message : undefined;
     if (text === undefined) return false;
-    round.turns.push(this.#here.send({ text }, { signal: round.signal }));
+    round.sent.push(this.#send(text));
     this.#view.note(`(sent: ${oneLine(text, SHOWN_CHARS)})`);
     return true;
   }
 
+  /** Stops the answer that is shown, or the command that runs. Queued messages stay queued. */
+  interrupt(running: AbortController): boolean {
+    const shown = this.#round?.shown;
+    if (shown === undefined) {
+      if (running.signal.aborted) return false;
+      running.abort();
+      return true;
+    }
+    if (shown.isStopped) return false;
+    shown.isStopped = true;
+    // Before its turn begins an abort would cancel the message itself.
+    if (shown.hasBegun) shown.controller.abort();
+    else void this.#stopIfRunning(shown).catch(sayFailure);
+    return true;
+  }
+
+  /** Stopping the turn that runs must not start the next one. */
+  leave(): void {
+    this.#isLeaving = true;
+    this.#options.reprise.holdQueue();
+  }
+
   async #run(command: Command, running: AbortController): Promise<boolean> {
-    const { reprise, models, confirm } = this.#options;
+    const { reprise, models, modelFlag, confirm } = this.#options;
     const { signal } = running;
+    const here = this.#here;
     const result = await runCommand(command, {
       reprise,
-      session: this.#here,
+      session: here,
       surface: 'repl',
       signal,
       confirm,
-      modelByName: (name) => models.load(name),
+      listed: this.#listed,
+      modelByName: async (name) => {
+        const found = await models.load(name);
+        modelFlag.release(here.id);
+        return found;
+      },
     });
     if (result.code === 'ABORTED' && signal.aborted) say('(stopped)');
     else tell(result);
     const { sessionId, turn, save, quit } = result;
-    if (sessionId !== undefined && sessionId !== this.#here.id)
+    this.#listed = result.listed ?? this.#listed;
+    if (sessionId !== undefined && sessionId !== this.#here.id) {
       await this.enter(await reprise.session({ id: sessionId }));
+      await this.begin(running);
+    }
     if (save !== undefined) await keep(reprise.store, save);
-    if (turn !== undefined) await this.#converse(turn, running);
+    if (turn !== undefined) await this.#converse([newSent(turn, running)]);
     return quit !== true;
   }
 
@@ -122,42 +192,92 @@ export class Repl {
     return this.#session;
   }
 
-  async #converse(first: TurnStream, running: AbortController): Promise<void> {
-    const { signal } = running;
-    const turns = [first];
-    this.#round = { turns, signal, stop: () => running.abort() };
+  #send(text: string): Sent {
+    return this.#sent((signal) => this.#here.send({ text }, { signal, queueMode: 'session' }));
+  }
+
+  #sent(start: (signal: AbortSignal) => TurnStream): Sent {
+    const controller = new AbortController();
+    return newSent(start(controller.signal), controller);
+  }
+
+  async #converse(sent: Sent[]): Promise<void> {
+    const round: Round = { sent, shown: undefined, seenTurns: new Set() };
+    this.#round = round;
     try {
-      // It grows while it is walked through: those typed meanwhile are shown in their order.
-      for (const turn of turns) await this.#show(turn, turn === turns[0]);
+      // It grows during the loop: messages typed meanwhile are shown in their order.
+      for (const one of sent) {
+        if (this.#isLeaving) break;
+        round.shown = one;
+        await this.#show(one, round);
+      }
     } finally {
       this.#round = undefined;
     }
-    if (signal.aborted) say('(stopped)');
+    if (this.#isLeaving) await this.#reportQueued(sent);
   }
 
-  async #show(turn: TurnStream, isFirst: boolean): Promise<void> {
-    let model: string | undefined;
+  async #show(one: Sent, round: Round): Promise<void> {
+    const { turn } = one;
+    const isFirst = one === round.sent[0];
+    let start: Extract<TurnEvent, { type: 'turn_start' }> | undefined;
+    let isShownAlready = false;
     try {
       for await (const event of turn) {
-        if (event.type === 'turn_start') model = event.model;
-        // That one typed meanwhile waits is no news.
-        if (isFirst || event.type !== 'queued') this.#view.show(event);
+        if (event.type === 'turn_start') {
+          start = event;
+          one.hasBegun = true;
+          isShownAlready = round.seenTurns.has(event.turnId);
+          round.seenTurns.add(event.turnId);
+          if (one.isStopped) one.controller.abort();
+        } else if (event.type === 'entry' && one.isStopped) await this.#stopIfRunning(one);
+        // A message typed meanwhile is queued: the person knows.
+        if (!isShownAlready && (isFirst || event.type !== 'queued')) this.#view.show(event);
         if (event.type !== 'done') continue;
         this.#view.end();
-        // A message that joined the turn before it has been answered with it.
-        if (model !== undefined && this.#options.isLive)
-          say(style('dim', escapeForTerminal(await statusLine(this.#here, model, event))));
-        else if (isFirst && model === undefined) print(escapeForTerminal(event.text));
+        if (isShownAlready) continue;
+        if (start !== undefined && this.#options.isLive)
+          say(style('dim', escapeForTerminal(await statusLine(this.#here, start.model, event))));
+        else if (isFirst && start === undefined) print(escapeForTerminal(event.text));
       }
       await turn.result; // throws what the turn ended with
     } catch (error) {
       this.#view.end();
-      if (this.#round?.signal.aborted === true && isAborted(error)) return;
-      // Another message of the same person came first, by the queue mode `interrupt`.
-      if (this.#round?.turns.at(-1) !== turn && isAborted(error)) say('(interrupted)');
-      else sayFailure(error);
+      if (!isAborted(error)) sayFailure(error);
+      else if (one.isStopped) say('(stopped)');
+      // With the queue mode `interrupt` a newer message of the same person ends the turn.
+      else if (!isShownAlready) say('(interrupted)');
     }
   }
+
+  /** A turn that another process runs sends no `turn_start` here, so its row is read. */
+  async #stopIfRunning(one: Sent): Promise<void> {
+    const { inboxId } = await one.turn.accepted;
+    const { state } = await this.#options.reprise.store.inbox.get(inboxId);
+    if (state !== 'accepted') one.controller.abort();
+  }
+
+  async #reportQueued(sent: readonly Sent[]): Promise<void> {
+    // Not before each is accepted: the store closes next.
+    await Promise.allSettled(sent.map(({ turn }) => turn.accepted));
+    const queued = (await this.#options.reprise.store.inbox.pending(this.#here.id)).filter(isOfThisChat);
+    if (queued.length === 0) return;
+    const isOne = queued.length === 1;
+    say(
+      `${counted(queued.length, 'queued message')} ${isOne ? 'is' : 'are'} kept and ${isOne ? 'runs' : 'run'} when you resume this session.`,
+    );
+  }
+}
+
+function newSent(turn: TurnStream, controller: AbortController): Sent {
+  return { turn, controller, isStopped: false, hasBegun: false };
+}
+
+/** Queued by a person at a terminal or a page, not by a channel, a child or a command. */
+function isOfThisChat(item: InboxItem): boolean {
+  const { from, silent, system, text } = item.body;
+  const isTyped = from === undefined && silent !== true && system !== true && typeof text === 'string';
+  return isTyped && (isWaiting(item) || isRunning(item));
 }
 
 function isAborted(error: unknown): boolean {
@@ -167,14 +287,15 @@ function isAborted(error: unknown): boolean {
 /** The code stands with the cause, before the line that says what to do. */
 function tell({ name, text, code }: CommandResult): void {
   const isDone = code === undefined;
-  tellCommand(name, isDone ? text : text.replace(/$/m, ` (${code})`), { isDone });
+  tellCommand(name, isDone ? text : asStarted(text.replace(/$/m, ` (${code})`)), { isDone });
 }
 
-async function keep(store: Store, { sessionId, name }: NonNullable<CommandResult['save']>): Promise<void> {
+async function keep(store: Store, save: NonNullable<CommandResult['save']>): Promise<void> {
+  const { sessionId, name, redact } = save;
   const format = formatByName(name);
   try {
     // A file that is there is somebody's: it is never written over.
-    await exportFile(store, await store.get(sessionId), { format, file: name, seals: true });
+    await exportFile(store, await store.get(sessionId), { format, file: name, redact, seals: !redact });
   } catch (error) {
     if (!(error instanceof RepriseError) || error.code !== 'INVALID_INPUT') throw error;
     const { code, message, details } = error;

@@ -21,10 +21,12 @@ export interface TerminalLinesOptions {
 }
 
 const PROMPT = '> ';
+const AGAIN = '(Press Ctrl-C again to exit.)';
 const MORE_PROMPT = '… ';
 /** So that the terminal tells what is pasted from what is typed. */
 const PASTE_ON = '\u001b[?2004h';
 const PASTE_OFF = '\u001b[?2004l';
+const C1 = /[\u0080-\u009f]/;
 const BELL = '\u0007';
 
 /**
@@ -48,6 +50,8 @@ export class TerminalLines implements LineSource {
   #waiting: ((line: string | undefined) => void) | undefined;
   #answer: ((line: string | undefined) => void) | undefined;
   #isClosed = false;
+  /** Ctrl-C was the last key at an empty prompt. */
+  #isExitArmed = false;
 
   constructor(options: TerminalLinesOptions) {
     this.#options = options;
@@ -82,6 +86,10 @@ export class TerminalLines implements LineSource {
     return this.#answer !== undefined;
   }
 
+  get unread(): readonly string[] {
+    return this.#ready;
+  }
+
   async next(): Promise<string | undefined> {
     const line = this.#ready.shift();
     if (line !== undefined) {
@@ -114,19 +122,22 @@ export class TerminalLines implements LineSource {
     return isYes(answer);
   }
 
-  /** At an empty prompt the chat is over; what stands there is thrown away first. */
+  /** Clears what is typed. At an empty prompt the first Ctrl-C warns and the second leaves the chat. */
   interrupt(): void {
     if (this.#answer !== undefined) {
       this.#curtain.write('\n');
       this.#answer(undefined);
-    } else if (this.#readline.line === '' && this.#above.length === 0) this.close();
+    } else if (this.#readline.line === '' && this.#above.length === 0 && this.#isExitArmed) this.close();
     else {
+      const isEmpty = this.#readline.line === '' && this.#above.length === 0;
       this.#above = [];
       this.#readline.setPrompt(PROMPT);
       this.#readline.write(null, { ctrl: true, name: 'e' });
       this.#curtain.write('\n');
       this.#hide();
       this.#replace('');
+      if (isEmpty) this.#options.output.write(`${AGAIN}\n`);
+      this.#isExitArmed = isEmpty;
       this.#show();
     }
   }
@@ -154,6 +165,7 @@ export class TerminalLines implements LineSource {
       else this.#paste += sequence;
       return;
     }
+    if (!(ctrl && name === 'c')) this.#isExitArmed = false;
     if (this.#search !== undefined && this.#searchKey(this.#search, text, key)) return;
     if (name === 'paste-start') this.#paste = '';
     else if (ctrl && name === 'c') this.#options.onInterrupt('ctrl-c');
@@ -161,7 +173,8 @@ export class TerminalLines implements LineSource {
     else if (ctrl && name === 'z') this.#stop();
     else if (ctrl && name === 'r' && this.#answer === undefined) this.#searchBack();
     else if (meta && (name === 'return' || name === 'enter')) this.#breakLine();
-    else this.#readline.write(text ?? null, key);
+    // As in a paste: a control that was typed is no part of a message.
+    else if (!C1.test(text ?? '')) this.#readline.write(text ?? null, key);
   }
 
   #pasteEnd(pasted: string): void {
