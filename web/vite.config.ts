@@ -11,9 +11,8 @@ const LEXER = 'O as Lexer';
 const ELSEWHERE = /row\(\s*(?:null|\d+),\s*\d+,(\s*\w+,\s*)'(?:[^'\\]|\\.)*'/g;
 
 /**
- * Three things nobody here needs and no bundler can see that: the half of `marked` that writes HTML, which hangs on a
- * function it fills at its start; Vite's helper that preloads styles for chunks, of which there are none; the half of the table
- * of errors.
+ * Removes what the page does not need and the bundler cannot know: the half of `marked` that writes HTML (a function that
+ * fills it at startup keeps it alive), Vite's helper that preloads styles of chunks, and the server's half of the error table.
  */
 const lighter: Plugin = {
   name: 'lighter',
@@ -30,9 +29,27 @@ const lighter: Plugin = {
   },
 };
 
-/** What reading and writing do not need, by what it is asked for with. */
-const LATER =
-  /marked|highlight|strings-zh|strings-en-later|sign-in|src\/keys\.ts|facet-form|facet-fields|dialog\.tsx|all-dialogs|snippet|branches\.ts|chat\/steps\.ts|steps-door|part-name|menu-entries|attachments|slash-menu|menu-icons|pictures|channel-choices|context-panel|recall-report|member-sessions|nothing-here|banners|own-words|src\/chats\/|src\/stats\//;
+const FILE_OF_ITS_OWN = '?file';
+
+/**
+ * `import url from './chinese.ts?file'` is the address of a bundle of that module. A browser never loads a module again
+ * whose address failed once, so the caller has to be able to add a query to it; `import()` has no place for one.
+ */
+const fileUrls: Plugin = {
+  name: 'file-urls',
+  enforce: 'pre',
+  async resolveId(source, importer) {
+    if (!source.endsWith(FILE_OF_ITS_OWN)) return null;
+    const found = await this.resolve(source.slice(0, -FILE_OF_ITS_OWN.length), importer);
+    return found && `\0${found.id}${FILE_OF_ITS_OWN}`;
+  },
+  load(id) {
+    if (!id.endsWith(FILE_OF_ITS_OWN)) return null;
+    const module = id.slice(1, -FILE_OF_ITS_OWN.length);
+    const file = this.emitFile({ type: 'chunk', id: module, preserveSignature: 'strict' });
+    return `export default import.meta.ROLLUP_FILE_URL_${file};`;
+  },
+};
 
 const config: UserConfig = defineConfig({
   root: at('.'),
@@ -40,7 +57,8 @@ const config: UserConfig = defineConfig({
   base: './',
   resolve: { alias: { 'reprise/client': at('../src/client/index.ts') } },
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
-  plugins: [lighter],
+  plugins: [lighter, fileUrls],
+  worker: { format: 'es' },
   build: {
     outDir: at('../dist/web'),
     emptyOutDir: true,
@@ -49,12 +67,7 @@ const config: UserConfig = defineConfig({
     assetsInlineLimit: 0,
     modulePreload: false,
     reportCompressedSize: false,
-    // One file for the first load: its parts pack better together, and nothing waits for a second round.
-    rolldownOptions: {
-      // How long a build takes on a busy machine is no news to whoever starts the server.
-      checks: { bundlerTimings: false },
-      output: { codeSplitting: { groups: [{ name: 'first', test: (id) => !LATER.test(id) }] } },
-    },
+    rolldownOptions: { checks: { bundlerTimings: false } },
   },
   logLevel: 'warn',
 });

@@ -1,16 +1,11 @@
+// @module-tag long
 import { readFile } from 'node:fs/promises';
-import type { Browser, Locator, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Locator, Page } from 'playwright-core';
+import { expect, test } from 'vitest';
 import { scripted } from '../support/engine.ts';
 import { type OpenedServer, openServer, TOKEN } from '../support/server.ts';
 import { complaintsOf } from './support/axe.ts';
-import { openBrowser, openPage } from './support/browser.ts';
-
-let browser: Browser;
-beforeAll(async () => {
-  browser = await openBrowser();
-});
-afterAll(() => browser?.close());
+import { openPage } from './support/browser.ts';
 
 /** Whether all of it is where it can be read. */
 async function isInSight(line: Locator): Promise<boolean> {
@@ -42,7 +37,7 @@ test('all channels are listed, found by channel, member and words, sorted, and r
   } as never);
   await hear(at, '42', 'Ana', 'When does it open?', 'And on Sundays?');
   await hear(at, '43', 'Bo', 'Is the <b>report</b> done?');
-  await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+  await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
   const { page, complaints } = opened;
   await page.clock.install();
   await page.getByRole('link', { name: 'Chats' }).click();
@@ -117,7 +112,7 @@ test('a channel opens at the line that was looked for, wherever it is, and is re
   }));
   const said = { type: 'message', message: { role: 'user', content: 'hi' } };
   await store.append('busy', [said] as never, { log });
-  await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+  await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
   const { page, complaints } = opened;
   await page.goto(`${at.url}/#/chats`);
   const row = page.locator('.admin-table tbody').getByRole('button');
@@ -173,7 +168,7 @@ test('the largest session comes first although it was used before all that are l
   };
   await say('whale', 900_000);
   for (let i = 0; i < 120; i++) await say(`minnow-${i}`, 1000 + i);
-  await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+  await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
   const { page, complaints } = opened;
   await page.goto(`${at.url}/#/chats`);
   await page.getByRole('tab', { name: 'Sessions' }).click();
@@ -217,7 +212,7 @@ test('sessions are sorted by tokens, renamed, and deleted after a question; stat
   );
   await (await at.chat({ message: 'the big one', sessionId: 'big' })).text();
   await (await at.chat({ message: 'the small one', sessionId: 'small' })).text();
-  await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+  await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
   const { page, complaints } = opened;
   await page.goto(`${at.url}/#/chats`);
   await page.getByRole('tab', { name: 'Sessions' }).click();
@@ -272,7 +267,7 @@ test('days are told as those of UTC, also where it is still yesterday', async ()
   const usage = { input: 5, output: 1, cacheRead: 0, cacheWrite: 0, totalTokens: 6 };
   await using at = await openServer(scripted([{ text: 'hello', usage }]));
   await (await at.chat({ message: 'hi', sessionId: 's' })).text();
-  await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`, {
+  await using opened = await openPage(`${at.url}/#token=${TOKEN}`, {
     timezoneId: 'America/New_York',
   });
   const { page } = opened;

@@ -1,17 +1,12 @@
+// @module-tag long
 import { randomBytes } from 'node:crypto';
 import { crc32, deflateSync } from 'node:zlib';
-import type { Browser, Locator, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Locator, Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
 import { scripted } from '../support/engine.ts';
 import { type OpenedServer, openServer, TOKEN } from '../support/server.ts';
 import { complaintsOf } from './support/axe.ts';
-import { openBrowser, openPage } from './support/browser.ts';
-
-let browser: Browser;
-beforeAll(async () => {
-  browser = await openBrowser();
-});
-afterAll(() => browser?.close());
+import { openPage } from './support/browser.ts';
 
 const answers = (page: Page): Locator => page.locator('.answer:not(.live) .markdown');
 const said = (page: Page): Locator => page.locator('.message.user .said');
@@ -29,8 +24,10 @@ async function choose(page: Page, where: Locator, name: string): Promise<void> {
 
 async function sayInstead(page: Page, at: number, text: string): Promise<void> {
   await choose(page, page.locator('.message.user').nth(at), 'Edit');
-  await page.getByText('Editing: what was there').waitFor(); // its words are in the field by then
-  await page.getByLabel('Message', { exact: true }).fill(text);
+  const field = page.getByLabel('Message', { exact: true });
+  // The words of the message come a frame after the note above the field.
+  await expect.poll(() => field.inputValue()).not.toBe('');
+  await field.fill(text);
   await page.keyboard.press('Enter');
 }
 
@@ -54,7 +51,7 @@ describe('I-76 where a conversation branches', () => {
   test('its message leads to each way it went on, after a retry and after an edit, and back', async () => {
     await using at = await openServer(scripted(['one', 'two', 'three', 'four']));
     await talk(at, 'tell me');
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page, complaints } = opened;
     await page.goto(`${at.url}/#/s/main/s`);
     await answers(page).getByText('one').waitFor();
@@ -108,7 +105,7 @@ describe('I-76 where a conversation branches', () => {
     const images = [1, 160].map((side) => ({ data: noise(side).toString('base64'), mimeType: 'image/png' }));
     await (await at.chat({ message: 'look', sessionId: 's', images })).text();
     await talk(at, 'go on');
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     await page.goto(`${at.url}/#/s/main/s`);
     await answers(page).getByText('two').waitFor();
@@ -134,7 +131,7 @@ describe('I-76 where a conversation branches', () => {
       message('user', 'b'),
       message('assistant', 'both'),
     ] as never);
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     await page.goto(`${at.url}/#/s/main/s`);
     await answers(page).getByText('both').waitFor();
@@ -152,7 +149,7 @@ describe('I-76 where a conversation branches', () => {
       await session.sendAgain().result;
     };
     await again();
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     await page.goto(`${at.url}/#/s/main/s`);
     await answers(page).getByText('two').waitFor();
@@ -180,7 +177,7 @@ describe('I-76 where a conversation branches', () => {
   test('I-71 it is said anew, in its place, though its author is elsewhere before the server knows of it', async () => {
     await using at = await openServer(scripted(['one', 'two', 'three']));
     await talk(at, 'tell me', 'go on');
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     await page.goto(`${at.url}/#/s/main/s`);
     await answers(page).getByText('two').waitFor();
@@ -203,7 +200,7 @@ describe('I-76 where a conversation branches', () => {
   test('I-71 what was said anew while nobody answers is in the field after a reload, still in place of its message', async () => {
     await using at = await openServer(scripted(['one', 'two']));
     await talk(at, 'tell me');
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     await page.goto(`${at.url}/#/s/main/s`);
     await answers(page).getByText('one').waitFor();
@@ -247,7 +244,7 @@ describe('I-76 where a conversation branches', () => {
   test('I-71 what was said anew and accepted while the page was loaded again is said once, sent a second time', async () => {
     await using at = await openServer(scripted(['one', 'two']));
     await talk(at, 'tell me');
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     await page.goto(`${at.url}/#/s/main/s`);
     await answers(page).getByText('one').waitFor();
@@ -283,7 +280,7 @@ describe('I-76 where a conversation branches', () => {
       message: { role: i % 2 === 0 ? 'user' : 'assistant', content: [{ type: 'text', text: `entry ${i}` }] },
     });
     await store.append(id, Array.from({ length: 400 }, (_, i) => entry(i)) as never);
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     await page.goto(`${at.url}/#/s/main/s/2`);
     await said(page).getByText('entry 0', { exact: true }).waitFor();

@@ -1,16 +1,12 @@
-import type { Browser, Locator, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Locator, Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
 import type { Tool } from '../../src/engine/tools/tool.ts';
+import { RepriseError } from '../../src/errors.ts';
+import type { Model } from '../../src/models/model.ts';
 import { scripted } from '../support/engine.ts';
 import { pacedModel } from '../support/paced-model.ts';
 import { gate, openServer, TOKEN } from '../support/server.ts';
-import { openBrowser, openPage } from './support/browser.ts';
-
-let browser: Browser;
-beforeAll(async () => {
-  browser = await openBrowser();
-});
-afterAll(() => browser?.close());
+import { openPage } from './support/browser.ts';
 
 const field = (page: Page): Locator => page.getByLabel('Message', { exact: true });
 
@@ -30,7 +26,7 @@ describe('a chat in the browser', () => {
   test('a message is sent, its answer streams, and both are there after a reload', async () => {
     const model = pacedModel(['Hello ', '**there**', ', friend.']);
     await using at = await openServer(model);
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page, complaints } = opened;
     expect(page.url()).not.toContain(TOKEN);
     await say(page, 'hi');
@@ -53,7 +49,7 @@ describe('a chat in the browser', () => {
   test('stop keeps what arrived; Shift+Enter is a new line, and the draft of each session stays', async () => {
     const model = pacedModel(Array.from({ length: 50 }, (_, i) => `word${i} `));
     await using at = await openServer(model);
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     await field(page).fill('two');
     await page.keyboard.press('Shift+Enter');
@@ -79,7 +75,7 @@ describe('a chat in the browser', () => {
     await using at = await openServer(scripted([{ wait: opens, text: 'first answer' }, 'never asked for']), {
       session: { queue: { mode: 'followup' } },
     });
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     await say(page, 'one');
     await page.locator('.live').waitFor();
@@ -96,7 +92,7 @@ describe('a chat in the browser', () => {
   test('the message behind a stopped answer is shown once, also while its own answer comes', async () => {
     const model = pacedModel(['one ', 'two ', 'three ']);
     await using at = await openServer(model, { session: { queue: { mode: 'followup' } } });
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     await say(page, 'first');
     model.allow(1);
@@ -137,7 +133,7 @@ describe('a chat in the browser', () => {
       { text: 'It is tea.', usage },
     ]);
     await using at = await openServer(model, { tools: [tool] });
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     await say(page, 'what is it?');
     await page.locator('.answer:not(.live)').getByText('It is tea.').waitFor();
@@ -166,7 +162,7 @@ describe('a chat in the browser', () => {
         tools: [tool],
       },
     );
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     await say(page, 'first');
     await page.locator('.live .tool').waitFor();
@@ -182,7 +178,7 @@ describe('a chat in the browser', () => {
 
   test('an image is sent with a message and shown again, also one that is kept beside its line', async () => {
     await using at = await openServer(scripted(['small', 'large']));
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page, complaints } = opened;
     const shown = (): Promise<number> =>
       page.evaluate(
@@ -205,7 +201,7 @@ describe('a chat in the browser', () => {
         return [...new Uint8Array(await (await canvas.convertToBlob()).arrayBuffer())];
       }, side);
       await page
-        .getByLabel('Add images')
+        .getByLabel('Add images or text files')
         .setInputFiles({ name: 'a.png', mimeType: 'image/png', buffer: Buffer.from(png) });
       await page.locator('.attachments img').waitFor();
       await say(page, `look ${i}`);
@@ -225,7 +221,7 @@ describe('a chat in the browser', () => {
   test('who reads further up stays there while the answer grows, and comes back when they want to', async () => {
     const model = pacedModel(Array.from({ length: 400 }, (_, i) => `line ${i}\n\n`));
     await using at = await openServer(model);
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     const box = page.locator('.messages');
     const place = (): Promise<{ top: number; rest: number }> =>
@@ -256,7 +252,7 @@ describe('a chat in the browser', () => {
     await using at = await openServer(scripted(['noted']));
     const log = Array.from({ length: 300 }, (_, i) => `line ${i} of a log`).join('\n');
     await (await at.chat({ message: log, sessionId: 's' })).text();
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     await page.goto(`${at.url}/#/s/main/s`);
     const said = page.locator('.said');
@@ -271,10 +267,128 @@ describe('a chat in the browser', () => {
     expect(await isWhole()).toBe(true);
   });
 
+  test('Escape closes what is open, and stops the answer only when nothing is', async () => {
+    const model = pacedModel(['one ', 'two']);
+    await using at = await openServer(model);
+    using _rest = { [Symbol.dispose]: () => model.allow(100) };
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await say(page, 'count');
+    model.allow(1);
+    await page.locator('.live').getByText('one').waitFor();
+    const stops: string[] = [];
+    page.on('request', (request) => {
+      if (/\/stop\b/.test(request.url())) stops.push(request.url());
+    });
+    const closes = async (open: Locator): Promise<void> => {
+      await open.waitFor();
+      await page.keyboard.press('Escape');
+      await open.waitFor({ state: 'hidden' });
+    };
+    await page.getByRole('button', { name: 'More', exact: true }).click();
+    await closes(page.getByRole('menuitem', { name: 'Keyboard' }));
+    await page.getByRole('button', { name: 'Search all sessions' }).click();
+    await closes(page.getByRole('dialog'));
+    await page.locator('.facets > summary').click();
+    await closes(page.locator('.facets[open]'));
+    await field(page).fill('/');
+    await closes(page.getByRole('listbox', { name: '/' }));
+    await field(page).fill('');
+    await page.getByLabel('Filter sessions').fill('x');
+    await page.keyboard.press('Escape');
+    await expect.poll(() => page.getByLabel('Filter sessions').inputValue()).toBe('');
+    expect(stops).toEqual([]);
+    expect(await page.locator('.live').count()).toBe(1);
+    await page.keyboard.press('Escape');
+    await expect.poll(() => stops.length).toBe(1);
+    await page.getByText('Stopped here; what arrived is kept').waitFor();
+  });
+
+  test('a request that is retried shows one line, then one error with a way to try again, under the same model name', async () => {
+    const [first, second] = [gate(), gate()];
+    const model: Model = {
+      ...scripted([]),
+      id: 'large:8b',
+      provider: 'vendor',
+      async *stream() {
+        yield { type: 'retry', attempt: 1, delayMs: 0, code: 'MODEL_FAILED', reason: 'busy once' };
+        yield { type: 'retry', attempt: 2, delayMs: 0, code: 'MODEL_FAILED', reason: 'busy twice' };
+        await first.opened;
+        yield { type: 'text_delta', block: 0, text: 'half' };
+        await second.opened;
+        throw new RepriseError('MODEL_FAILED', 'the provider is down');
+      },
+    } as never;
+    await using at = await openServer(model);
+    using _rest = { [Symbol.dispose]: () => [first.open(), second.open()] };
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await say(page, 'hello');
+    const live = page.locator('.live');
+    await live.getByText('Retrying (attempt 3)… busy twice').waitFor();
+    expect(await live.locator('.note').count()).toBe(1);
+    const name = await live.locator('header b').textContent();
+    first.open();
+    await live.getByText('half').waitFor();
+    expect(await live.locator('.note').count()).toBe(0);
+    second.open();
+    await page.locator('.mark').getByRole('button', { name: 'Try again' }).waitFor();
+    expect(await page.getByText('the provider is down').count()).toBe(1);
+    expect(await page.locator('.answer:not(.live) header b').textContent()).toBe(name);
+  });
+
+  test('a text file that is dropped becomes text in the field, and a file that cannot be added is named', async () => {
+    await using at = await openServer(scripted([]));
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await field(page).fill('Look at this:');
+    const files = await page.evaluateHandle(() => {
+      const drop = new DataTransfer();
+      drop.items.add(new File(['a = 1\n```\n'], 'notes.py', { type: '' }));
+      drop.items.add(new File([new Uint8Array([0, 255, 1])], 'photo.raw'));
+      drop.items.add(new File(['x'.repeat(100_001)], 'long.log', { type: 'text/plain' }));
+      return drop;
+    });
+    await page.locator('form.composer').dispatchEvent('drop', { dataTransfer: files });
+    await page.locator('.toast.error').getByText('Not added: photo.raw, long.log.').waitFor();
+    expect(await field(page).inputValue()).toBe('Look at this:\n\nnotes.py\n````\na = 1\n```\n````');
+  });
+
+  test('what is sent in place of an earlier message is in sight with its answer, and every message has its position', async () => {
+    const long = 'word '.repeat(400);
+    const model = scripted([...Array<string>(6).fill(long), `${long} the end`]);
+    await using at = await openServer(model);
+    for (let i = 1; i <= 6; i++) await (await at.chat({ message: `question ${i}`, sessionId: 's' })).text();
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
+    const { page } = opened;
+    await page.goto(`${at.url}/#/s/main/s`);
+    await page.locator('.message', { hasText: 'question 6' }).waitFor();
+    await page.locator('.messages').press('Home');
+    const third = page.locator('.message', { hasText: 'question 3' });
+    await third.scrollIntoViewIfNeeded();
+    expect(await third.locator('.position').textContent()).toBe('#5');
+    await third.getByRole('button', { name: 'Actions for this message' }).click();
+    await page.getByRole('menuitem', { name: 'Edit' }).click();
+    await expect.poll(() => field(page).inputValue()).toBe('question 3');
+    await page.locator('.messages').press('Home');
+    await field(page).fill('another question');
+    await field(page).press('Enter');
+    const end = page.locator('.answer:not(.live)').getByText('the end');
+    await end.waitFor();
+    await expect
+      .poll(() =>
+        page.locator('.messages').evaluate((box) => box.scrollHeight - box.scrollTop - box.clientHeight),
+      )
+      .toBeLessThan(5);
+    expect(
+      await page.locator('.answer:not(.live)', { hasText: 'the end' }).locator('.position').textContent(),
+    ).toBe('#6');
+  });
+
   test('a slash offers the commands; they are run, not said, and what they tell is shown', async () => {
     const model = scripted(['hello']);
     await using at = await openServer(model);
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     await say(page, 'hi');
     await page.locator('.answer:not(.live)').waitFor();
@@ -289,27 +403,5 @@ describe('a chat in the browser', () => {
     await say(page, '/history');
     await page.getByRole('dialog').getByText('hello').waitFor();
     expect(model.requests).toHaveLength(1);
-  });
-
-  test('images are not sent unseen and no command is chosen unseen where what shows them cannot be loaded', async () => {
-    const model = scripted(['hello', 'words alone']);
-    await using at = await openServer(model);
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
-    const { page } = opened;
-    await page.route(/(attachments|slash-menu)-[^/]*\.js$/, (asked) => asked.abort());
-    await say(page, 'hi');
-    await page.locator('.answer:not(.live)').waitFor();
-    const told = page.locator('.toasts').getByText('Part of the page did not load');
-    const file = { name: 'a.png', mimeType: 'image/png', buffer: Buffer.from('an image') };
-    await page.getByLabel('Add images').setInputFiles(file);
-    await told.first().waitFor();
-    await say(page, 'look');
-    await page.locator('.answer:not(.live)').getByText('words alone').waitFor();
-    expect(JSON.stringify(model.requests.at(-1))).not.toContain('image/png');
-    await field(page).fill('/');
-    await expect.poll(() => told.count()).toBe(2);
-    await page.keyboard.type('rena');
-    await page.keyboard.press('Enter');
-    await page.getByText('There is no command /rena.').waitFor();
   });
 });

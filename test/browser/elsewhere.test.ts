@@ -1,18 +1,13 @@
-import type { Browser, Locator, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+// @module-tag long
+import type { Locator, Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
 import type { Tool } from '../../src/engine/tools/tool.ts';
 import type { ScriptedStep } from '../../src/models/scripted/scripted-model.ts';
 import { scripted } from '../support/engine.ts';
 import { pacedModel } from '../support/paced-model.ts';
 import { gate, type OpenedServer, openServer, TOKEN } from '../support/server.ts';
-import { type OpenedPage, openBrowser, openPage } from './support/browser.ts';
+import { type OpenedPage, openPage } from './support/browser.ts';
 import { rememberFlashes } from './support/flashes.ts';
-
-let browser: Browser;
-beforeAll(async () => {
-  browser = await openBrowser();
-});
-afterAll(() => browser?.close());
 
 const answers = (page: Page): Locator => page.locator('.answer:not(.live) .markdown');
 
@@ -39,7 +34,8 @@ interface Asleep extends AsyncDisposable {
 async function putToSleep({ page, context }: OpenedPage): Promise<Asleep> {
   const tab = await context.newCDPSession(page);
   await tab.send('Page.setWebLifecycleState', { state: 'frozen' });
-  const all = await browser.newBrowserCDPSession();
+  const all = await context.browser()?.newBrowserCDPSession();
+  if (all === undefined) throw new Error('this context has no browser');
   const { processInfo } = await all.send('SystemInfo.getProcessInfo');
   const renderers = processInfo.filter(({ type }) => type === 'renderer').map(({ id }) => id);
   let isAsleep = true;
@@ -95,7 +91,7 @@ describe('T82 what happens while nobody looks, or somewhere else', () => {
       { tools: [wait] },
       { limits },
     );
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page, complaints } = opened;
     await say(page, 'count');
     await page.locator('.live .tool').waitFor();
@@ -121,12 +117,12 @@ describe('T82 what happens while nobody looks, or somewhere else', () => {
   test('two tabs of one session show the same: the answer as it comes, and what the other one said', async () => {
     const model = pacedModel(['one ', 'two ', 'three']);
     await using at = await openServer(model);
-    await using first = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using first = await openPage(`${at.url}/#token=${TOKEN}`);
     await say(first.page, 'count');
     model.allow(1);
     await first.page.locator('.live').getByText('one').waitFor();
     const [, hash = ''] = first.page.url().split('#');
-    await using second = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using second = await openPage(`${at.url}/#token=${TOKEN}`);
     await second.page.goto(`${at.url}/#${hash}`);
     await second.page.locator('.live').getByText('one').waitFor();
     model.allow(10);
@@ -154,7 +150,7 @@ describe('T82 what happens while nobody looks, or somewhere else', () => {
         message: { role: i % 2 === 0 ? 'user' : 'assistant', content: [{ type: 'text', text: text(i) }] },
       })) as never,
     );
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`, { locale: 'zh-CN' });
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`, { locale: 'zh-CN' });
     const { page } = opened;
     await page.locator('.session').waitFor();
     await page.getByRole('button', { name: '搜索' }).click();
@@ -167,7 +163,7 @@ describe('T82 what happens while nobody looks, or somewhere else', () => {
 
   test('a session that is deleted elsewhere says so by itself, takes nothing more, and keeps what was being written', async () => {
     await using at = await openServer(scripted(['hello', 'again']));
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     await say(page, 'hi');
     await answers(page).getByText('hello').waitFor();
@@ -189,7 +185,7 @@ describe('T82 what happens while nobody looks, or somewhere else', () => {
 
   test('a message over the limit is refused in its place with its words kept, and can be written anew', async () => {
     await using at = await openServer(scripted(['one', 'two']), {}, { limits: { messageBytes: 10_000 } });
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     const long = 'word '.repeat(4000);
     await say(page, long);
@@ -200,12 +196,12 @@ describe('T82 what happens while nobody looks, or somewhere else', () => {
     expect((await at.reprise.sessions({ limit: 10 })).sessions).toHaveLength(0);
     await page.getByLabel('Message', { exact: true }).fill('and this');
     await refused.getByRole('button', { name: 'Edit' }).click();
-    expect(await page.getByLabel('Message', { exact: true }).inputValue()).toBe(`${long}\n\nand this`);
+    const field = page.getByLabel('Message', { exact: true });
+    await expect.poll(() => field.inputValue()).toBe(`${long}\n\nand this`);
     expect(await refused.count()).toBe(0);
     // Once: it comes back with no other view and no other Edit.
     await say(page, 'in short');
     await answers(page).getByText('one').waitFor();
-    const field = page.getByLabel('Message', { exact: true });
     await page.getByRole('link', { name: 'Statistics' }).click();
     await field.waitFor({ state: 'detached' });
     await page.goBack();
@@ -221,7 +217,7 @@ describe('T82 what happens while nobody looks, or somewhere else', () => {
 
   test('a server that does not know a route yet is talked to all the same', async () => {
     await using at = await openServer(scripted(['hello']));
-    await using opened = await openPage(browser, 'about:blank');
+    await using opened = await openPage('about:blank');
     const { page } = opened;
     const body = JSON.stringify({
       code: 'NOT_FOUND',

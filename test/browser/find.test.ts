@@ -1,16 +1,9 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { scripted } from '../support/engine.ts';
 import { openServer, TOKEN } from '../support/server.ts';
 import { complaintsOf } from './support/axe.ts';
-import { openBrowser, openPage } from './support/browser.ts';
+import { openPage } from './support/browser.ts';
 import { rememberFlashes } from './support/flashes.ts';
-
-let browser: Browser;
-beforeAll(async () => {
-  browser = await openBrowser();
-});
-afterAll(() => browser?.close());
 
 const message = (role: string, text: string): object => ({
   type: 'message',
@@ -24,7 +17,7 @@ describe('what is looked for', () => {
     const { id } = await store.create({ id: 's', key: 'agent:main:session:s' });
     const lines = Array.from({ length: 70 }, (_, i) => message('user', `needle ${i}`));
     await store.append(id, lines as never);
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     await page.locator('.session').waitFor();
     await page.getByRole('button', { name: 'Search all sessions' }).click();
@@ -43,7 +36,7 @@ describe('what is looked for', () => {
     const { store } = at.reprise;
     const { id } = await store.create({ id: 's', key: 'agent:main:session:s' });
     await store.append(id, [message('user', 'a needle in the hay')] as never);
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     // As a busy server answers: it looked for as long as a person would wait, and came to nothing.
     let asked = 0;
@@ -74,7 +67,7 @@ describe('what is looked for', () => {
     const { id } = await store.create({ id: 's', key: 'agent:main:session:s' });
     const lines = Array.from({ length: 40 }, (_, i) => message('user', `needle ${i}`));
     await store.append(id, [message('user', 'haystack'), ...lines] as never);
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     let asked = 0;
     const gates = Array.from({ length: 7 }, () => Promise.withResolvers<void>());
@@ -131,7 +124,7 @@ describe('what is looked for', () => {
       const other = await store.create({ id: `o${i}`, key: `agent:main:session:o${i}` });
       await store.append(other.id, [message('user', i < 60 ? `rain ${i}` : `sun ${i}`)] as never);
     }
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     await page.locator('.session').first().waitFor();
     expect(await page.locator('.session').getByText('Will it rain').count()).toBe(0);
@@ -176,7 +169,7 @@ describe('what is looked for', () => {
 
   test('a link to a session that is not there, or cannot be, says so and leads on', async () => {
     await using at = await openServer(scripted(['hello']));
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     for (const [hash, told] of [
       ['#/s/main/nobody', 'There is no such session'],

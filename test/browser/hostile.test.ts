@@ -2,21 +2,15 @@ import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { expect, onTestFinished, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import type { Tool } from '../../src/engine/tools/tool.ts';
 import { renderSession } from '../../src/interop/export/formats.ts';
 import { loadDocument } from '../../src/interop/session-document.ts';
 import { createScriptedModel } from '../../src/models/scripted/scripted-model.ts';
 import { openServer, TOKEN } from '../support/server.ts';
-import { openBrowser, openPage } from './support/browser.ts';
-
-let browser: Browser;
-beforeAll(async () => {
-  browser = await openBrowser();
-});
-afterAll(() => browser?.close());
+import { openPage } from './support/browser.ts';
 
 const ATTACK =
   '<img src=x onerror="window.ran=1"><script>window.ran=1</script></script><svg onload="window.ran=1">' +
@@ -143,7 +137,7 @@ test('I-70 T79 nothing that was said, named or answered runs, loads or becomes m
   expect((await inbound({})).status).toBe(200);
   // No agent is called that: it is a folder too.
   expect((await inbound({ agentId: ATTACK })).status).toBe(400);
-  await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`, { userAgent: ATTACK });
+  await using opened = await openPage(`${at.url}/#token=${TOKEN}`, { userAgent: ATTACK });
   const { page, complaints } = opened;
   await page.goto(`${at.url}/#/s/main/s`);
   await page.locator('.answer:not(.live) figure.code').waitFor();
@@ -160,7 +154,7 @@ test('I-70 T79 nothing that was said, named or answered runs, loads or becomes m
   await page.keyboard.press('Escape');
   await page.getByLabel('Message', { exact: true }).fill(ATTACK);
   await page.keyboard.press('Enter');
-  await page.locator('.toast.error').waitFor();
+  await page.locator('.mark').getByText('The turn failed').last().waitFor();
   const link = ['https://fine.example/', 'noopener noreferrer nofollow'];
   expect(await taken(page)).toEqual({ ...NOTHING, links: [link] });
   expect(await page.locator('.said').first().textContent()).toBe(ATTACK);
@@ -207,7 +201,7 @@ test('I-70 T79 nothing that was said, named or answered runs, loads or becomes m
     const document = await loadDocument(store, await store.get(id));
     await writeFile(file, [...renderSession(document, 'html', {})].join(''));
     const { href } = pathToFileURL(file);
-    await using exported = await openPage(browser, href);
+    await using exported = await openPage(href);
     for (const fold of await exported.page.locator('details > summary').all()) await fold.click();
     expect(await exported.page.title()).toContain('<img src=x onerror=');
     expect(await taken(exported.page)).toEqual(NOTHING);
@@ -218,7 +212,7 @@ test('I-70 T79 nothing that was said, named or answered runs, loads or becomes m
 
 test('I-70 the browser itself refuses what the page would never do', async () => {
   await using at = await openServer(createScriptedModel([]));
-  await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+  await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
   const { page } = opened;
   const refused = await page.evaluate(() => {
     const box = document.createElement('div');

@@ -1,16 +1,10 @@
 import { readFileSync } from 'node:fs';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
 import { scripted } from '../support/engine.ts';
 import { gate, type OpenedServer, openServer, TOKEN } from '../support/server.ts';
 import { complaintsOf } from './support/axe.ts';
-import { openBrowser, openPage } from './support/browser.ts';
-
-let browser: Browser;
-beforeAll(async () => {
-  browser = await openBrowser();
-});
-afterAll(() => browser?.close());
+import { openPage } from './support/browser.ts';
 
 const bar = (page: Page) => page.locator('.context > summary');
 
@@ -39,7 +33,7 @@ describe('somebody who never saw the page', () => {
       await (await at.chat({ message: `question ${i} about src/file-${i}.ts`, sessionId: 's' })).text();
     const session = await at.reprise.session({ id: 's' });
     expect(await session.compact()).not.toBeNull();
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page, complaints } = opened;
     await page.goto(`${at.url}/#/s/main/s`);
     await page.locator('.answer').getByText('answer 15').waitFor();
@@ -74,7 +68,7 @@ describe('somebody who never saw the page', () => {
     await hear(at, { id: '2', name: 'Ben' }, 'when is our meeting?');
     const { sessions } = await at.reprise.sessions({ limit: 1 });
     const id = sessions[0]?.id ?? '';
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     await page.locator('.session').click();
     await page.locator('.answer').getByText('On Friday.').waitFor();
@@ -101,7 +95,7 @@ describe('somebody who never saw the page', () => {
     await using at = await openServer(scripted(['Hi.', 'Hello.', 'Good day.']));
     await hear(at, { id: '1', name: 'Ada' }, 'I am in a group');
     await (await at.chat({ message: 'nobody else is here', sessionId: 'own' })).text();
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     const names = page.locator('.session .name');
     await expect.poll(() => names.count()).toBe(2);
@@ -127,7 +121,7 @@ describe('somebody who never saw the page', () => {
     await hear(at, ada, 'I speak twice here', '-100');
     await hear(at, ada, 'once more', '-100');
     await hear(at, ada, 'and once there', '-200');
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     const names = page.locator('.session .name');
     await page.locator('.facets > summary').click();
@@ -163,7 +157,7 @@ describe('somebody who never saw the page', () => {
   test('is told that a server is slow, behind a proxy that does not let them through, or of another version', async () => {
     await using at = await openServer(scripted(['hello']));
     await (await at.chat({ message: 'hi', sessionId: 's' })).text();
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     const { opened: answers, open } = gate();
     await page.route('**/sessions/s?*', async (asked) => {

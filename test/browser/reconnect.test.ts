@@ -1,22 +1,15 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { scripted } from '../support/engine.ts';
 import { freePort } from '../support/free-port.ts';
 import { openServer, TOKEN } from '../support/server.ts';
 import { killServer, ServerHome } from '../support/server-process.ts';
-import { openBrowser, openPage } from './support/browser.ts';
-
-let browser: Browser;
-beforeAll(async () => {
-  browser = await openBrowser();
-});
-afterAll(() => browser?.close());
+import { openPage } from './support/browser.ts';
 
 describe('I-71 whatever happens to the server', () => {
   test('an answer that was cut off by a killed server goes on by itself, and is shown once', async () => {
     await using home = new ServerHome();
     const first = await home.start(['one two three …']);
-    await using opened = await openPage(browser, `${first.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${first.url}/#token=${TOKEN}`);
     const { page } = opened;
     await page.getByLabel('Message', { exact: true }).fill('count');
     await page.keyboard.press('Enter');
@@ -40,20 +33,14 @@ describe('I-71 whatever happens to the server', () => {
 
   test('a view that is asked for while the server is gone says why it does not come, and comes with the server', async () => {
     await using at = await openServer(scripted([]));
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page, context } = opened;
     await page.getByText('No sessions yet').waitFor();
-    // What comes behind the first picture has come: the search is there before the server is gone.
-    const search = page.getByRole('button', { name: 'Search all sessions' });
-    await search.click();
-    await page.getByRole('dialog').waitFor();
-    await page.keyboard.press('Escape');
-    await page.getByRole('dialog').waitFor({ state: 'detached' });
     await context.setOffline(true);
     await page.getByRole('link', { name: 'Statistics' }).click();
     const told = 'The server does not answer; it is tried again.';
     await page.locator('main > .banner').getByText(told).waitFor();
-    await search.click();
+    await page.getByRole('button', { name: 'Search all sessions' }).click();
     await page.locator('.search-field').fill('anything');
     await page.getByRole('dialog').getByText(told).waitFor();
     await page.keyboard.press('Escape');
@@ -62,9 +49,33 @@ describe('I-71 whatever happens to the server', () => {
     await expect.poll(() => page.locator('.banner').count()).toBe(0);
   });
 
+  test('colors and Chinese texts that could not be loaded come by themselves later, and are no error until then', async () => {
+    await using at = await openServer(scripted(['```js\nconst a = 1;\n```']));
+    await (await at.chat({ message: 'code, please', sessionId: 's' })).text();
+    await using opened = await openPage('about:blank', { locale: 'zh-CN' });
+    const { page, context, complaints } = opened;
+    const refused: string[] = [];
+    const parts = /assets\/(?:chinese|highlight)/;
+    await context.route(parts, (asked) => {
+      refused.push(asked.request().url());
+      return asked.abort();
+    });
+    await page.goto(`${at.url}/#token=${TOKEN}`);
+    await page.goto(`${at.url}/#/s/main/s`);
+    await page.locator('figure.code').getByText('const a = 1;').waitFor();
+    await expect.poll(() => refused.length).toBeGreaterThanOrEqual(2);
+    expect(await page.getAttribute('html', 'lang')).toBe('en');
+    expect(await page.locator('.toast').count()).toBe(0);
+    await context.unroute(parts);
+    await page.locator('html[lang=zh]').waitFor({ state: 'attached' });
+    await page.getByPlaceholder('筛选会话').waitFor();
+    await page.locator('figure.code span[class^=hl-]').first().waitFor();
+    expect(complaints.filter((one) => !one.startsWith('request:'))).toEqual([]);
+  });
+
   test('two messages that nobody took, and what was written since, are in the field after a reload', async () => {
     await using at = await openServer(scripted(['hello', 'all three']));
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     const field = page.getByLabel('Message', { exact: true });
     await field.fill('hi');
@@ -97,7 +108,7 @@ describe('I-71 whatever happens to the server', () => {
 
   test('what others say in the session appears by itself', async () => {
     await using at = await openServer(scripted(['hello', 'from elsewhere']));
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     await page.getByLabel('Message', { exact: true }).fill('hi');
     await page.keyboard.press('Enter');
@@ -112,7 +123,7 @@ describe('I-71 whatever happens to the server', () => {
 describe('the token', () => {
   test('a wrong one is refused in the form; the right one opens the page and is not in storage for good', async () => {
     await using at = await openServer(scripted([]));
-    await using opened = await openPage(browser, at.url);
+    await using opened = await openPage(at.url);
     const { page, context } = opened;
     await page.getByLabel('Token').fill('wrong');
     await page.keyboard.press('Enter');
@@ -121,6 +132,15 @@ describe('the token', () => {
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByLabel('Message', { exact: true }).waitFor();
     expect(await page.evaluate(() => JSON.stringify({ ...localStorage }))).not.toContain(TOKEN);
+    // A second tab has it from the first; when no tab is open it is asked for again.
+    const second = await context.newPage();
+    await second.goto(at.url);
+    await second.getByLabel('Message', { exact: true }).waitFor();
+    await second.getByRole('button', { name: 'More', exact: true }).click();
+    await second.getByRole('menuitem', { name: 'Sign out' }).click();
+    await second.getByLabel('Token').waitFor();
+    await page.getByLabel('Message', { exact: true }).waitFor();
+    await Promise.all([page.close(), second.close()]);
     const other = await context.newPage();
     await other.goto(at.url);
     await other.getByLabel('Token').waitFor();
@@ -128,6 +148,7 @@ describe('the token', () => {
     await other.getByLabel('Token').fill(TOKEN);
     await other.keyboard.press('Enter');
     await other.getByLabel('Message', { exact: true }).waitFor();
+    await other.close();
     const third = await context.newPage();
     await third.goto(at.url);
     await third.getByLabel('Message', { exact: true }).waitFor();
@@ -136,7 +157,7 @@ describe('the token', () => {
   test('one that was changed leads back to the form, and what was being written is still there', async () => {
     const port = await freePort();
     const before = await openServer(scripted(['hello']), {}, { port });
-    await using opened = await openPage(browser, `${before.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${before.url}/#token=${TOKEN}`);
     const { page } = opened;
     await page.getByLabel('Message', { exact: true }).fill('a long thought');
     await before[Symbol.asyncDispose]();

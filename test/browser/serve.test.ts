@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { cliEnv } from '../support/cli-env.ts';
 import { Terminal } from '../support/terminal.ts';
-import { openBrowser, openPage } from './support/browser.ts';
+import { openPage } from './support/browser.ts';
 
 test('`reprise serve` at a terminal prints a link; it opens the page signed in, and the offline model answers', async () => {
-  const browser = await openBrowser();
   const home = mkdtempSync(join(tmpdir(), 'reprise-page-'));
   try {
     const command = [process.execPath, 'bin/reprise.cjs', 'serve', '--port', '0', '--home', home];
@@ -16,7 +15,7 @@ test('`reprise serve` at a terminal prints a link; it opens the page signed in, 
     await terminal.until(/Open http\S+#token=\S+\s/);
     expect(terminal.seen).not.toContain('could not be built');
     const [, link = ''] = /Open (http\S+#token=\S+)/.exec(terminal.seen) ?? [];
-    await using opened = await openPage(browser, link);
+    await using opened = await openPage(link);
     const { page, complaints } = opened;
     await page.getByLabel('Message', { exact: true }).fill('hello');
     await page.keyboard.press('Enter');
@@ -26,7 +25,6 @@ test('`reprise serve` at a terminal prints a link; it opens the page signed in, 
     terminal.type('\u0003');
     await terminal.exit;
   } finally {
-    await browser.close();
     rmSync(home, { recursive: true, force: true });
   }
 });

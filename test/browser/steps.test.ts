@@ -1,19 +1,14 @@
+// @module-tag long
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Browser, Locator, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { Locator, Page } from 'playwright-core';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import { scripted } from '../support/engine.ts';
 import { gate, type OpenedServer, openServer, TOKEN } from '../support/server.ts';
-import { openBrowser, openPage } from './support/browser.ts';
+import { openPage } from './support/browser.ts';
 import { rememberFlashes } from './support/flashes.ts';
-
-let browser: Browser;
-beforeAll(async () => {
-  browser = await openBrowser();
-});
-afterAll(() => browser?.close());
 
 const answers = (page: Page): Locator => page.locator('.answer:not(.live) .markdown');
 
@@ -41,7 +36,7 @@ describe('everything can be seen and taken back', () => {
       at,
       Array.from({ length: 16 }, (_, i) => `question ${i} about src/file-${i}.ts`),
     );
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page, complaints } = opened;
     await page.goto(`${at.url}/#/s/main/s`);
     await answers(page).getByText('answer 15').waitFor();
@@ -83,7 +78,7 @@ describe('everything can be seen and taken back', () => {
     const firstKeptEntryId = entries[140]?.entry.id;
     const summary = { type: 'compaction', summary: 'of a stranger', firstKeptEntryId, tokensBefore: 80_000 };
     await store.append('s', [summary] as never);
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     await page.goto(`${at.url}/#/s/main/s`);
     const line = page.locator('.fold .what');
@@ -97,7 +92,7 @@ describe('everything can be seen and taken back', () => {
   test('a turn that failed says why once, and is tried again where it says so', async () => {
     await using at = await openServer(scripted([new Error('it broke'), 'this time']));
     await talk(at, ['try it']);
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     await page.goto(`${at.url}/#/s/main/s`);
     const line = page.locator('.mark');
@@ -129,7 +124,7 @@ describe('everything can be seen and taken back', () => {
     await writeFile(file, (await readFile(file, 'utf8')).replace('unreadable', 'unreadabel'));
 
     await using at = await openServer(scripted([]), { store: await openStore(place) });
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     const again = page.locator('.mark').getByRole('button', { name: 'Try again' });
     const told = page.locator('.mark').getByText('The turn failed: it broke');
@@ -157,7 +152,7 @@ describe('everything can be seen and taken back', () => {
   test('another answer keeps the old one as a branch, and the tree leads back to it', async () => {
     await using at = await openServer(scripted(['first answer', 'second answer']));
     await talk(at, ['tell me']);
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     await page.goto(`${at.url}/#/s/main/s`);
     await answers(page).getByText('first answer').waitFor();
@@ -177,7 +172,7 @@ describe('everything can be seen and taken back', () => {
   test('a session is renamed, copied, pinned, deleted and brought back', async () => {
     await using at = await openServer(scripted(['an answer', 'another']));
     await talk(at, ['keep this', 'and this']);
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     await page.goto(`${at.url}/#/s/main/s`);
     await answers(page).getByText('another').waitFor();
@@ -201,8 +196,11 @@ describe('everything can be seen and taken back', () => {
   });
 });
 
+/** 10,000 by `npm run test:long -- sizes`: what is drawn and asked for does not depend on it. */
+const MANY = process.env['REPRISE_FULL_SIZE'] === undefined ? 2000 : 10_000;
+
 describe('however much there is', () => {
-  test('10,000 messages scroll with few of them drawn; a hit of the search opens at its message', async () => {
+  test('thousands of messages scroll with few of them drawn; a hit of the search opens at its message', async () => {
     await using at = await openServer(scripted([]));
     const { store } = at.reprise;
     const { id } = await store.create({ id: 'big', key: 'agent:main:session:big' });
@@ -210,15 +208,15 @@ describe('however much there is', () => {
       type: 'message',
       message: {
         role: i % 2 === 0 ? 'user' : 'assistant',
-        content: [{ type: 'text', text: `entry ${i} ${i === 4321 ? 'needle' : 'hay'}` }],
+        content: [{ type: 'text', text: `entry ${i} ${i === MANY / 2 - 79 ? 'needle' : 'hay'}` }],
       },
     });
-    for (let from = 0; from < 10_000; from += 1000)
+    for (let from = 0; from < MANY; from += 1000)
       await store.append(id, Array.from({ length: 1000 }, (_, i) => entry(from + i)) as never);
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page, complaints } = opened;
     await page.goto(`${at.url}/#/s/main/big`);
-    await page.getByText('entry 9999 hay').waitFor();
+    await page.getByText(`entry ${MANY - 1} hay`).waitFor();
     expect(await page.locator('.row .message').count()).toBeLessThan(80);
     // On paper is all that is loaded, and that this is not all there is.
     const printed = await page.evaluate(() => {
@@ -239,7 +237,7 @@ describe('however much there is', () => {
       await asked.continue();
     });
     await box.press('Home');
-    const first = page.locator('.row', { hasText: 'entry 9900 hay' });
+    const first = page.locator('.row', { hasText: `entry ${MANY - 100} hay` });
     await first.getByRole('button', { name: 'Actions for this message' }).focus();
     open();
     await expect.poll(() => box.evaluate(({ scrollTop }) => scrollTop)).toBeGreaterThan(1000);
@@ -253,23 +251,23 @@ describe('however much there is', () => {
       await expect.poll(() => page.locator('.said').first().textContent()).not.toBe(before);
     }
     await page.getByRole('button', { name: 'Jump to latest' }).click();
-    await page.getByText('entry 9999 hay').waitFor();
+    await page.getByText(`entry ${MANY - 1} hay`).waitFor();
     await page.keyboard.press('Control+k');
     await page.getByPlaceholder('Words that were said').fill('needle');
     await page.locator('.hits mark').waitFor();
     const flashed = await rememberFlashes(page);
     await page.keyboard.press('Enter');
-    await expect.poll(flashed).toContain('entry 4321 needle');
+    await expect.poll(flashed).toContain(`entry ${MANY / 2 - 79} needle`);
     expect(page.url()).toContain('/big/');
     expect(await page.locator('.row .message').count()).toBeLessThan(80);
     await page.getByRole('button', { name: 'Jump to latest' }).click();
-    await page.getByText('entry 9999 hay').waitFor();
+    await page.getByText(`entry ${MANY - 1} hay`).waitFor();
     expect(complaints).toEqual([]);
   });
 
-  test('10,000 sessions are listed in pages with few of them drawn, and filtered as it is typed', async () => {
+  test('thousands of sessions are listed in pages with few of them drawn, and filtered as it is typed', async () => {
     const store = await openStore({ kind: 'memory' });
-    const all = Array.from({ length: 10_000 }, (_, i) => i);
+    const all = Array.from({ length: MANY }, (_, i) => i);
     await Promise.all(all.map((i) => store.create({ id: `n${i}`, key: `agent:main:web:direct:n${i}` })));
     await Promise.all(
       all.map((i) =>
@@ -277,7 +275,7 @@ describe('however much there is', () => {
       ),
     );
     await using at = await openServer(scripted([]), { store });
-    await using opened = await openPage(browser, `${at.url}/#token=${TOKEN}`);
+    await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     await page.locator('.session').first().waitFor();
     const list = page.locator('.sessions');

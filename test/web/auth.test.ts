@@ -11,17 +11,21 @@ beforeEach(() => {
   vi.stubGlobal('sessionStorage', new Kept());
 });
 
-function visit(hash: string): string {
+const accept = (): Promise<void> => Promise.resolve();
+const refuse = (): Promise<void> => Promise.reject(new Error('401'));
+
+function visit(hash: string, probe: typeof accept = accept, onRefused = (): void => undefined): string {
   let shown = hash;
   vi.stubGlobal('location', { hash, pathname: '/', search: '' });
   vi.stubGlobal('history', { replaceState: (_: unknown, __: string, to: string) => (shown = to) });
-  loadToken();
+  loadToken({ probe, onRefused });
   return shown;
 }
 
-test('a token that was refused late takes no newer one with it, of this tab or another', () => {
+test('a token that was refused late takes no newer one with it, of this tab or another', async () => {
   setToken('old', { keep: true });
   expect(visit('#token=new')).toBe('/');
+  await expect.poll(() => token.value).toBe('new');
   refuseToken('old');
   expect(token.value).toBe('new');
   expect(browser.get(KEY)).toBeUndefined();
@@ -36,4 +40,20 @@ test('a token that was refused late takes no newer one with it, of this tab or a
 test('a link whose token cannot be read is a wrong token, not an empty page', () => {
   expect(visit('#token=%')).toBe('/');
   expect(token.value).toBe('%');
+});
+
+test('a link with a wrong token signs nobody out: the present token stays, and the user is told', async () => {
+  setToken('mine', { keep: true });
+  const told = Promise.withResolvers<void>();
+  expect(visit('#token=x', refuse, told.resolve)).toBe('/');
+  expect(token.value).toBe('mine');
+  await told.promise;
+  expect([token.value, browser.get(KEY), sessionStorage.getItem(KEY)]).toEqual(['mine', 'mine', 'mine']);
+});
+
+test('a link with a token that works signs in, whatever was there before', async () => {
+  setToken('mine', { keep: false });
+  visit('#token=better');
+  await expect.poll(() => token.value).toBe('better');
+  expect(sessionStorage.getItem(KEY)).toBe('better');
 });

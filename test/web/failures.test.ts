@@ -19,7 +19,7 @@ test('a person reads the step of whoever failed, and no line that is for program
   expect(failureText(answered(own))).toBe(`${message}. Press Stop.`);
 });
 
-test('a server of another version is told of, also before the words for it are there', () => {
+test('a request that the server does not know asks to reload the page', () => {
   const message = 'nothing is at /api/new-things';
-  expect(failureText(new RepriseError('NOT_FOUND', message))).toBe(message);
+  expect(failureText(new RepriseError('NOT_FOUND', message))).toContain('Reload the page');
 });

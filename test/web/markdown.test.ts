@@ -1,12 +1,12 @@
 import fc from 'fast-check';
-import { Lexer } from 'marked';
 import { type ComponentChild, isValidElement } from 'preact';
 import { expect, test } from 'vitest';
-import { CodeBlock } from '../../web/src/markdown/code-block.tsx';
+import { CodeBlock, draw } from '../../web/src/markdown/code-block.tsx';
 import { highlight } from '../../web/src/markdown/highlight.ts';
-import { lexText, makeLex } from '../../web/src/markdown/lexer.ts';
+import { lexText } from '../../web/src/markdown/lexer.ts';
 import { block } from '../../web/src/markdown/nodes.tsx';
 import { safeLink } from '../../web/src/markdown/safe-link.ts';
+import { splitBlocks } from '../../web/src/markdown/split-blocks.ts';
 import { cpuTimer } from '../support/time-spent.ts';
 
 fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
@@ -40,8 +40,7 @@ function shown(nodes: unknown): Shown {
   return { tags, props, text };
 }
 
-const lex = makeLex(Lexer);
-const render = (text: string): Shown => shown(lexText(lex, text).map(block));
+const render = (text: string): Shown => shown(lexText(text, Number.POSITIVE_INFINITY).map(block));
 
 const TAGS = new Set(
   'p h2 ul ol li blockquote hr div table thead tbody tr th td strong em del code br a input'.split(' '),
@@ -134,6 +133,36 @@ test('a paragraph of thousands of stars holds nobody up', () => {
   expect(spent()).toBeLessThan(2000);
 });
 
+test('a long text is read in short pieces, none of it is left out, and code and tables stay whole', () => {
+  const piece = fc.constantFrom(
+    '- a\n',
+    'words and more words\n',
+    '\n',
+    '```js\nlet a;\n',
+    '```\n',
+    '| a |\n',
+    '|---|\n',
+    '  b\n',
+  );
+  fc.assert(
+    fc.property(fc.array(piece, { minLength: 500, maxLength: 900 }), (pieces) => {
+      const text = pieces.join('');
+      const blocks = splitBlocks(text);
+      expect(blocks.map(({ raw }) => raw).join('')).toBe(text);
+      for (const { kind, raw } of blocks)
+        if (kind === 'markdown' && !raw.startsWith('|')) expect(raw.length).toBeLessThanOrEqual(5000);
+    }),
+    { numRuns: 30 },
+  );
+  const code = 'let a = 1;\n'.repeat(1000);
+  const rows = `| a | b |\n|---|---|\n${'| 1 | 2 |\n'.repeat(1000)}`;
+  const kinds = lexText(
+    `# Long\n\n\`\`\`js\n${code}\`\`\`\n\n${rows}\nThe end.`,
+    Number.POSITIVE_INFINITY,
+  ).map(({ type }) => type);
+  expect(kinds.filter((type) => type !== 'space')).toEqual(['heading', 'code', 'table', 'paragraph']);
+});
+
 test('what people write in answers has its shape', () => {
   const { tags, text } = render(
     '# A\n\nb **c** `d` <e>\n\n- x\n- y\n\n| h |\n|--:|\n| 1 |\n\n```ts\nlet f = 1 < 2;\n```',
@@ -159,9 +188,9 @@ test('what people write in answers has its shape', () => {
   expect(text).toContain('let f = 1 < 2;');
 });
 
-test('code has the same letters with colours as without', () => {
+test('colored code has the same letters as plain code', () => {
   const code = ['const a = `<b>$', '{1}</b>`; // "x" & </script>\n'].join('');
-  const nodes = highlight(code, 'ts');
+  const nodes = draw(highlight(code, 'ts') ?? '');
   expect(shown(nodes).text).toBe(code);
   expect(new Set(shown(nodes).tags)).toEqual(new Set(['span']));
   expect(highlight(code, 'no-such-language')).toBeUndefined();

@@ -1,39 +1,11 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { runCommand } from '../../web/src/chat/steps.ts';
 import { Conversation } from '../../web/src/stores/conversation.ts';
-import { toasts } from '../../web/src/stores/toasts.ts';
-import { language } from '../../web/src/strings.ts';
-import { scripted } from '../support/engine.ts';
 import { pacedModel } from '../support/paced-model.ts';
 import { openServer } from '../support/server.ts';
 import { inTab, standOn } from './support/stand-on.ts';
 
 inTab();
-
-test('a command that was done is told and followed, though the words of the page for it cannot be loaded', async () => {
-  vi.doMock('../../web/src/strings-zh-notes.ts', () => {
-    throw new TypeError('Failed to fetch dynamically imported module');
-  });
-  language.value = 'zh';
-  using _back = {
-    [Symbol.dispose]: () => {
-      language.value = 'en';
-      vi.doUnmock('../../web/src/strings-zh-notes.ts');
-    },
-  };
-  await using at = await openServer(scripted(['hello']));
-  await (await at.chat({ message: 'hi', sessionId: 's' })).text();
-  standOn(at);
-  const session = new Conversation('main', 's');
-  await session.open();
-  expect(await runCommand(session, '/fork')).toBe(true);
-  expect(toasts.value.at(-1)).toMatchObject({
-    kind: 'info',
-    text: expect.stringMatching(/^Now in a copy of this session/),
-  });
-  expect(location.hash).toMatch(/^#\/s\/main\/(?!s$)./);
-  session.close();
-});
 
 test('what a command says again or in other words is shown in its words until the history has it', async () => {
   const model = pacedModel(['one']);

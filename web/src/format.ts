@@ -38,3 +38,8 @@ export function fullTime(iso: string): string {
   if (Number.isNaN(at.getTime())) return iso;
   return at.toLocaleString(language.value === 'zh' ? 'zh-CN' : 'en-GB');
 }
+
+/** @returns `b` for `a/b`, as stored, and for `a:b`, as a running turn names it: one name before and after its end. */
+export function modelName(model: string): string {
+  return model.replace(/^[^:/]+:/, '').replace(/^.*\//s, '');
+}

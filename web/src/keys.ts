@@ -1,3 +1,4 @@
+import { isListOpen } from './shell-state.ts';
 import { attempt } from './stores/api.ts';
 import { dialog } from './stores/dialogs.ts';
 import { conversation } from './stores/open-conversations.ts';
@@ -28,8 +29,10 @@ function onKey(event: KeyboardEvent): void {
   } else if (altKey && (key === 'ArrowDown' || key === 'ArrowUp')) {
     event.preventDefault();
     step(key === 'ArrowDown' ? 1 : -1);
-  } else if (key === 'Escape') stop();
-  else if (!isCommand && !altKey && !isTyping(event.target)) {
+  } else if (key === 'Escape') {
+    // Held down, the first press may have closed something.
+    if (!event.repeat && !isForSomethingElse(event.target)) stop();
+  } else if (!isCommand && !altKey && !isTyping(event.target)) {
     if (key === '?') dialog.value = { kind: 'keys' };
     else if (key === '/') {
       event.preventDefault();
@@ -52,8 +55,19 @@ function closePanels(): boolean {
   return panels.length > 0;
 }
 
+/** The browser closes a menu and empties a search field, but only after this event. */
+function isForSomethingElse(target: EventTarget | null): boolean {
+  const isSearch = target instanceof HTMLInputElement && target.type === 'search' && target.value !== '';
+  return isSearch || document.querySelector(':popover-open, dialog[open]') !== null;
+}
+
+/** Escape closes the topmost element. Only where nothing is open it stops the answer. */
 function stop(): void {
   if (closePanels()) return;
+  if (isListOpen.value) {
+    isListOpen.value = false;
+    return;
+  }
   const current = conversation.value;
   if (current?.live.value !== undefined) void attempt(() => current.stop());
 }

@@ -1,18 +1,20 @@
 import { render } from 'preact';
 import { App } from './app.tsx';
-import { preloadDialogs } from './chat/dialogs.tsx';
-import { preloadSteps } from './chat/steps-later.ts';
-import { loadLexer } from './markdown/lexer.ts';
-import { loadToken } from './stores/auth.ts';
+import { probe } from './stores/api.ts';
+import { loadToken, shareToken } from './stores/auth.ts';
 import { keepOpen } from './stores/open-conversations.ts';
 import { startRouting } from './stores/route.ts';
 import { keepListing } from './stores/sessions.ts';
 import { loadTheme } from './stores/theme.ts';
-import { loadLanguage } from './strings.ts';
+import { say } from './stores/toasts.ts';
+import { loadLanguage, t } from './strings.ts';
 
 // First of all: the token does not stay where people copy addresses from.
-loadToken();
-addEventListener('hashchange', loadToken);
+const readLink = (): void =>
+  loadToken({ probe, onRefused: () => say(t('linkTokenRefused'), { kind: 'error' }) });
+readLink();
+addEventListener('hashchange', readLink);
+shareToken();
 startRouting();
 loadTheme();
 keepListing();
@@ -20,5 +22,4 @@ keepOpen();
 const place = document.getElementById('app');
 void loadLanguage().then(() => {
   if (place !== null) render(<App />, place);
-  void loadLexer().then(preloadSteps).then(preloadDialogs);
 });

@@ -3,24 +3,17 @@ import { useEffect } from 'preact/hooks';
 import { ChatView } from './chat/chat-view.tsx';
 import { Dialogs } from './chat/dialogs.tsx';
 import { Sidebar } from './chat/sidebar.tsx';
+import { ChatsView } from './chats/chats-view.tsx';
+import { listenToKeys } from './keys.ts';
 import { isListOpen } from './shell-state.ts';
-import { attempt, connection } from './stores/api.ts';
+import { StatsView } from './stats/stats-view.tsx';
+import { connection } from './stores/api.ts';
 import { conversation } from './stores/open-conversations.ts';
 import { route } from './stores/route.ts';
 import { t } from './strings.ts';
-import { Later } from './ui/later.tsx';
-
-const loadChats = (): Promise<() => JSX.Element> =>
-  import('./chats/chats-view.tsx').then(({ ChatsView }) => ChatsView);
-const loadStats = (): Promise<() => JSX.Element> =>
-  import('./stats/stats-view.tsx').then(({ StatsView }) => StatsView);
 
 export function Shell(): JSX.Element {
-  useEffect(() => {
-    // What the keys open comes as late as they do.
-    const listening = attempt(() => import('./keys.ts')).then((keys) => keys?.listenToKeys());
-    return () => void listening.then((stop) => stop?.());
-  }, []);
+  useEffect(() => listenToKeys(), []);
   const at = route.value;
   useEffect(() => {
     isListOpen.value = false;
@@ -41,8 +34,8 @@ export function Shell(): JSX.Element {
             {t('notAnswering')}
           </p>
         )}
-        {at.view === 'chats' && <Later load={loadChats} />}
-        {at.view === 'stats' && <Later load={loadStats} />}
+        {at.view === 'chats' && <ChatsView />}
+        {at.view === 'stats' && <StatsView />}
         {(at.view === 'new' || at.view === 'session') && current !== undefined && (
           <ChatView key={current.id} conversation={current} />
         )}

@@ -7,6 +7,7 @@ const WORDS: Readonly<Record<string, string>> = {
   summary: '摘要',
   history: '之前的消息',
   newest: '最后的消息',
+  overhead: '服务商添加的内容',
   'kept free': '预留',
   turn: '一轮',
   compaction: '总结',
@@ -97,7 +98,7 @@ const NOTES: readonly (readonly [RegExp, Say])[] = [
   ],
   [/^turns: ([\d,]+); pinned: ([\d,]+)$/, (turns = '', pins = '') => `轮次：${turns}；已固定：${pins}`],
   [
-    /^Nothing is pinned\. \/history shows the ids \/pin takes\.$/,
+    /^Nothing is pinned\. \/history shows the positions \/pin takes, such as (#\d+)\.$/,
     () => '没有固定的消息。/history 显示 /pin 所需的编号。',
   ],
   [
@@ -120,7 +121,7 @@ const NOTES: readonly (readonly [RegExp, Say])[] = [
     (n = '', turns = '', cost = '') => `累计：${turns} 轮，${n} 词元${cost && `，费用 ${cost}`}`,
   ],
   [
-    /^( *)((?:system|tools|summary|history|newest) [\d,]+, .*)$/,
+    /^( *)((?:system|tools|summary|history|newest|overhead) [\d,]+, .*)$/,
     (space = '', list = '') => space + words(list),
   ],
   [/^([a-z]+):$/, (group = '') => `${word(group)}：`],

@@ -1,66 +1,64 @@
 import { signal } from '@preact/signals';
+import chineseUrl from './chinese.ts?file';
 import { EN } from './strings-en.ts';
-import type { EN_LATER } from './strings-en-later.ts';
 
 export type Language = 'en' | 'zh';
-export type FirstWords = Readonly<Record<keyof typeof EN, string>>;
-export type LaterWords = Readonly<Record<keyof typeof EN_LATER, string>>;
-export type StringName = keyof FirstWords | keyof LaterWords;
+export type StringName = keyof typeof EN;
+export type Words = Readonly<Record<StringName, string>>;
 
-interface Tables {
-  readonly first: () => Promise<FirstWords>;
-  readonly later: () => Promise<LaterWords>;
-}
-
-const TABLES: Readonly<Record<Language, Tables>> = {
-  en: {
-    first: async () => EN,
-    later: () => import('./strings-en-later.ts').then((table) => table.EN_LATER),
-  },
-  zh: {
-    first: () => import('./strings-zh.ts').then(({ ZH }) => ZH),
-    later: () => import('./strings-zh-later.ts').then((table) => table.ZH_LATER),
-  },
-};
 const KEY = 'reprise.language';
+const RETRY_MS = 2000;
 
 export const language = signal<Language>('en');
-const words = signal<Readonly<Partial<Record<StringName, string>>>>(EN);
-let later: Promise<void> | undefined;
+const words = signal<Readonly<Partial<Record<string, string>>>>(EN);
+let translate = (text: string): string => text;
+let chosen: Language = 'en';
+let failures = 0;
 
-/** What was chosen here, else what the browser prefers. */
+/** The language chosen here before, or else the one the browser prefers. */
 export async function loadLanguage(): Promise<void> {
-  const chosen = localStorage.getItem(KEY) ?? navigator.language.toLowerCase().slice(0, 2);
-  if (chosen === 'zh') await useLanguage('zh');
+  const wanted = localStorage.getItem(KEY) ?? navigator.language.toLowerCase().slice(0, 2);
+  if (wanted === 'zh') await useLanguage('zh');
 }
 
-export async function setLanguage(chosen: Language): Promise<void> {
-  localStorage.setItem(KEY, chosen);
-  await useLanguage(chosen);
+export async function setLanguage(wanted: Language): Promise<void> {
+  localStorage.setItem(KEY, wanted);
+  await useLanguage(wanted);
 }
 
-/** Before anything is shown or done whose code comes later: its words come with it. */
-export async function loadLaterWords(): Promise<void> {
-  const first = later;
-  later ??= useLanguage(language.value, { withLater: true });
+/** English is part of the page. If Chinese cannot be loaded, the page stays as it is and tries again. */
+async function useLanguage(wanted: Language): Promise<void> {
+  chosen = wanted;
+  if (wanted === 'en') return show('en', EN, (text) => text);
   try {
-    await later;
-  } catch (error) {
-    // The next who asks tries anew.
-    if (first === undefined) later = undefined;
-    throw error;
+    const { ZH, noteInChinese } = await loadChinese();
+    if (chosen === 'zh') show('zh', ZH, noteInChinese);
+  } catch {
+    failures++;
+    setTimeout(() => {
+      if (chosen === 'zh' && language.value !== 'zh') void useLanguage('zh');
+    }, RETRY_MS);
   }
 }
 
-async function useLanguage(chosen: Language, { withLater = later !== undefined } = {}): Promise<void> {
-  const tables = TABLES[chosen];
-  const [first, rest] = await Promise.all([tables.first(), withLater ? tables.later() : undefined]);
-  words.value = { ...first, ...rest };
-  language.value = chosen;
-  document.documentElement.lang = chosen;
+/** Another address after a failure: until a reload a browser does not load a module again whose address failed once. */
+async function loadChinese(): Promise<typeof import('./chinese.ts')> {
+  return import(/* @vite-ignore */ failures === 0 ? chineseUrl : `${chineseUrl}?${failures}`);
 }
 
-/** What the server says, by a name that stays the same (a code): in its own words where the page has none for it. */
+function show(shown: Language, table: typeof words.value, translated: typeof translate): void {
+  words.value = table;
+  translate = translated;
+  language.value = shown;
+  document.documentElement.lang = shown;
+}
+
+/** The text of a command's answer in the language of the page, as far as the page knows it. */
+export function translateNote(text: string): string {
+  return translate(text);
+}
+
+/** Text of the server that has a fixed name (a code): the page's own wording, or else the server's. */
 export function told(name: string, text: string): string {
   return t(name as StringName, text) || text;
 }

@@ -1,10 +1,15 @@
-import { execFileSync } from 'node:child_process';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { ensureWeb } from '../../../scripts/build-web.ts';
+import { findChromium } from './chromium.ts';
+
+// Before any test: a server reads the files of the page when it starts.
+await ensureWeb();
 
 const FLAGS = [
   '--no-sandbox',
   '--disable-gpu',
+  // Containers often have 64 MB of it.
+  '--disable-dev-shm-usage',
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
@@ -17,20 +22,10 @@ const FLAGS = [
 export async function openBrowser(): Promise<Browser> {
   const executablePath = findChromium();
   if (executablePath === undefined)
-    throw new Error('No Chromium on the PATH: the browser tests need one (apt-get install chromium).');
-  await ensureWeb();
+    throw new Error(
+      'No Chromium on the PATH: the browser tests need one (apt-get install chromium-headless-shell).',
+    );
   return chromium.launch({ executablePath, args: FLAGS });
-}
-
-export function findChromium(): string | undefined {
-  for (const name of ['chromium', 'chromium-browser', 'google-chrome']) {
-    try {
-      return execFileSync('which', [name], { encoding: 'utf8' }).trim();
-    } catch {
-      // The next name.
-    }
-  }
-  return undefined;
 }
 
 export interface OpenedPage extends AsyncDisposable {
@@ -40,17 +35,19 @@ export interface OpenedPage extends AsyncDisposable {
   readonly complaints: readonly string[];
 }
 
-/** A page of its own, in a browser profile of its own. */
+/** One for all tests of a worker process, which ends it when it exits. */
+let browser: Promise<Browser> | undefined;
+/** Profiles cost more than pages, so the next page uses one that nobody uses now. Each server is an origin of its own. */
+const idle: BrowserContext[] = [];
+
+/** A page in a browser profile that no other open page uses. */
 export async function openPage(
-  browser: Browser,
   url: string,
-  options: Parameters<Browser['newContext']>[0] = {},
+  options?: Parameters<Browser['newContext']>[0],
 ): Promise<OpenedPage> {
-  const context = await browser.newContext({
-    locale: 'en-GB',
-    viewport: { width: 1280, height: 800 },
-    ...options,
-  });
+  browser ??= openBrowser();
+  const reused = options === undefined ? idle.pop() : undefined;
+  const context = reused ?? (await (await browser).newContext({ ...DEFAULTS, ...options }));
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);
   const complaints: string[] = [];
@@ -58,7 +55,7 @@ export async function openPage(
   page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
   page.on('console', (message) => {
     const text = message.text();
-    // A server that is gone or refuses is told by the browser itself.
+    // The browser itself reports a server that is gone or refuses.
     if (message.type() === 'error' && !/Failed to load resource/.test(text)) complaints.push(text);
   });
   page.on('request', (request) => {
@@ -70,5 +67,17 @@ export async function openPage(
     void dialog.dismiss();
   });
   await page.goto(url);
-  return { page, context, complaints, [Symbol.asyncDispose]: () => context.close() };
+  const close = async (): Promise<void> => {
+    if (options !== undefined) return context.close();
+    await page.evaluate(() => localStorage.clear()).catch(() => undefined); // a file or a blank page has none
+    await Promise.all([
+      context.setOffline(false),
+      context.unrouteAll({ behavior: 'ignoreErrors' }),
+      ...context.pages().map((open) => open.close()),
+    ]);
+    idle.push(context);
+  };
+  return { page, context, complaints, [Symbol.asyncDispose]: close };
 }
+
+const DEFAULTS = { locale: 'en-GB', viewport: { width: 1280, height: 800 } };

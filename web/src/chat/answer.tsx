@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { cost, fullTime, shortCount, shortTime } from '../format.ts';
+import { cost, fullTime, modelName, shortCount, shortTime } from '../format.ts';
 import { Markdown } from '../markdown/markdown.tsx';
 import type { Conversation } from '../stores/conversation.ts';
 import { type AnswerItem, costOf } from '../stores/transcript-items.ts';
@@ -7,8 +7,8 @@ import { t } from '../strings.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { Menu } from '../ui/menu.tsx';
 import { BranchSwitcher } from './branch-switcher.tsx';
-import { Pinned } from './message.tsx';
-import { menuOf } from './steps-later.ts';
+import { answerEntries } from './menu-entries.ts';
+import { Pinned, Position } from './message.tsx';
 import { Thinking } from './thinking.tsx';
 import { ToolRow } from './tool-row.tsx';
 
@@ -31,7 +31,8 @@ export function Answer({ conversation, item }: AnswerProps): JSX.Element {
   return (
     <article class={row.compacted === true ? 'message answer compacted' : 'message answer'}>
       <header>
-        <b>{modelName(row.model)}</b>
+        <b>{row.model === undefined ? t('answer') : modelName(row.model)}</b>
+        <Position row={row} />
         {conversation.pins.value.has(row.id) && <Pinned />}
         <time dateTime={row.timestamp} title={fullTime(row.timestamp)}>
           {shortTime(row.timestamp)}
@@ -44,7 +45,7 @@ export function Answer({ conversation, item }: AnswerProps): JSX.Element {
         <BranchSwitcher conversation={conversation} fork={item.fork} />
         <span class="actions">
           {text !== '' && <CopyButton text={text} />}
-          <Menu label={t('actions')} entries={menuOf((menus) => menus.answerEntries(conversation, item))} />
+          <Menu label={t('actions')} entries={() => answerEntries(conversation, item)} />
         </span>
       </header>
       {thinking !== '' && <Thinking text={thinking} />}
@@ -72,10 +73,6 @@ export function Answer({ conversation, item }: AnswerProps): JSX.Element {
       )}
     </article>
   );
-}
-
-function modelName(model: string | undefined): string {
-  return model?.slice(model.lastIndexOf('/') + 1) ?? t('answer');
 }
 
 /** Thinking apart from what was said; other blocks have rows of their own. */

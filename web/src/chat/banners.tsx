@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { conversation } from '../stores/open-conversations.ts';
 import { go } from '../stores/route.ts';
 import { t } from '../strings.ts';
-import { withSteps } from './steps-later.ts';
+import { restoreSession, runCommand } from './steps.ts';
 
 /** What is not as usual about the session that is shown, and what can be done about it. */
 export function Banners(): JSX.Element | null {
@@ -15,18 +15,15 @@ export function Banners(): JSX.Element | null {
       {status === 'deleted' && (
         <p class="banner">
           {t('inTrash')}
-          <button type="button" onClick={() => void withSteps((steps) => steps.restoreSession(current))}>
+          <button type="button" onClick={() => void restoreSession(current)}>
             {t('restore')}
           </button>
         </p>
       )}
       {corruptAt !== undefined && (
         <p class="banner wrong">
-          {t('damaged')}
-          <button
-            type="button"
-            onClick={() => void withSteps((steps) => steps.runCommand(current, '/repair'))}
-          >
+          {t('damagedSession')}
+          <button type="button" onClick={() => void runCommand(current, '/repair')}>
             {t('repair')}
           </button>
         </p>

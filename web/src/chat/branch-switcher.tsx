@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import type { Conversation } from '../stores/conversation.ts';
 import type { ForkPlace } from '../stores/transcript-items.ts';
 import { t } from '../strings.ts';
-import { withSteps } from './steps-later.ts';
+import { switchBranch } from './steps.ts';
 
 export interface BranchSwitcherProps {
   readonly conversation: Conversation;
@@ -22,7 +22,7 @@ export function BranchSwitcher({ conversation, fork }: BranchSwitcherProps): JSX
       disabled={ids[at + step] === undefined || conversation.isBusy}
       aria-label={t(step < 0 ? 'branchBefore' : 'branchNext')}
       title={t(step < 0 ? 'branchBefore' : 'branchNext')}
-      onClick={() => void withSteps((steps) => steps.switchBranch(conversation, fork, step))}
+      onClick={() => void switchBranch(conversation, fork, step)}
     >
       {step < 0 ? '‹' : '›'}
     </button>

@@ -3,13 +3,10 @@ import type { Conversation } from '../stores/conversation.ts';
 import { chooseAgent } from '../stores/open-conversations.ts';
 import { agents } from '../stores/sessions.ts';
 import { t } from '../strings.ts';
-import { Later } from '../ui/later.tsx';
 import { ChatHeader } from './chat-header.tsx';
 import { Composer } from './composer.tsx';
+import { MissingSession } from './nothing-here.tsx';
 import { Transcript } from './transcript.tsx';
-
-const loadMissing = (): Promise<() => JSX.Element | null> =>
-  import('./nothing-here.tsx').then(({ MissingSession }) => MissingSession);
 
 export function ChatView({ conversation }: { readonly conversation: Conversation }): JSX.Element {
   const state = conversation.state.value;
@@ -21,7 +18,7 @@ export function ChatView({ conversation }: { readonly conversation: Conversation
   return (
     <section class="chat" aria-busy={state === 'loading'}>
       <ChatHeader conversation={conversation} />
-      {state === 'missing' && <Later load={loadMissing} />}
+      {state === 'missing' && <MissingSession />}
       {isEmpty && (
         <div class="empty welcome">
           <h2>{t('begin')}</h2>

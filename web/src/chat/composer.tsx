@@ -7,22 +7,18 @@ import type { Conversation } from '../stores/conversation.ts';
 import { loadDraft, saveDraft, saveEdit } from '../stores/drafts.ts';
 import type { Picture } from '../stores/pending.ts';
 import { go } from '../stores/route.ts';
+import { say } from '../stores/toasts.ts';
 import { t } from '../strings.ts';
 import { Icon } from '../ui/icon.tsx';
-import { Later, preload } from '../ui/later.tsx';
-import type { AttachmentsProps } from './attachments.tsx';
+import { Attachments } from './attachments.tsx';
 import { editingOf, startEditing } from './editing.ts';
-import type { SlashMenuProps } from './slash-menu.tsx';
-import { withSteps } from './steps-later.ts';
+import { readFiles } from './read-files.ts';
+import { SlashMenu } from './slash-menu.tsx';
+import { runCommand } from './steps.ts';
 
 export interface ComposerProps {
   readonly conversation: Conversation;
 }
-
-const loadAttachments = (): Promise<(props: AttachmentsProps) => JSX.Element | null> =>
-  import('./attachments.tsx').then(({ Attachments }) => Attachments);
-const loadSlashMenu = (): Promise<(props: SlashMenuProps) => JSX.Element> =>
-  import('./slash-menu.tsx').then(({ SlashMenu }) => SlashMenu);
 
 export function Composer({ conversation }: ComposerProps): JSX.Element {
   const { draftKey, isClosed } = conversation;
@@ -31,13 +27,17 @@ export function Composer({ conversation }: ComposerProps): JSX.Element {
   const pictures = useSignal<readonly Picture[]>([]);
   const chosen = useSignal(0);
   const field = useRef<HTMLTextAreaElement>(null);
-  const offers = useComputed(() => matchingCommands(text.value, commands.value));
+  const isMenuClosed = useSignal(false);
+  const offers = useComputed(() =>
+    isMenuClosed.value ? undefined : matchingCommands(text.value, commands.value),
+  );
   const isLive = conversation.live.value !== undefined;
   const hasNewer = conversation.history.hasNewer.value;
 
   const write = (value: string): void => {
     text.value = value;
     chosen.value = 0;
+    isMenuClosed.value = false;
     // The draft waits until what is being changed was said or left.
     if (editing.value === undefined) saveDraft(draftKey, value);
     else {
@@ -83,6 +83,7 @@ export function Composer({ conversation }: ComposerProps): JSX.Element {
       if (said.trim() === '') return;
       // On its way before the field is empty, and one request: whatever dies meanwhile, it is said or it is kept (I-71).
       conversation.sendInstead(edit);
+      conversation.showEnd();
       endEditing();
       return;
     }
@@ -91,12 +92,13 @@ export function Composer({ conversation }: ComposerProps): JSX.Element {
     pictures.value = [];
     if (isCommand(said) && conversation.state.value === 'ready') {
       saveDraft(draftKey, '');
-      const isDone = await withSteps((steps) => steps.runCommand(conversation, said));
-      if (isDone !== true && text.value === '') write(said);
+      const isDone = await runCommand(conversation, said);
+      if (!isDone && text.value === '') write(said);
       return;
     }
     const isNew = conversation.state.value === 'new';
     conversation.send(said, images);
+    conversation.showEnd();
     saveDraft(draftKey, '');
     if (hasNewer) void attempt(() => conversation.history.loadLatest());
     if (isNew) go({ view: 'session', agentId: conversation.agentId, sessionId: conversation.id });
@@ -109,13 +111,17 @@ export function Composer({ conversation }: ComposerProps): JSX.Element {
 
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.isComposing) return;
-    // Nothing is chosen of what is not in sight.
-    const list = (document.getElementById('slash-menu') && offers.value) || [];
+    const list = offers.value ?? [];
     if (list.length > 0) {
       const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
       if (step !== 0) {
         event.preventDefault();
         chosen.value = (chosen.value + step + list.length) % list.length;
+        return;
+      }
+      if (event.key === 'Escape') {
+        event.preventDefault();
+        isMenuClosed.value = true;
         return;
       }
       const offer = list[chosen.value];
@@ -144,10 +150,12 @@ export function Composer({ conversation }: ComposerProps): JSX.Element {
     if (files == null || files.length === 0) return;
     // Now: the field is emptied behind this, and the list with it.
     const list = [...files];
-    void withSteps(async ({ readPictures }) => {
-      // With what shows them and takes them out again: nothing is sent unseen.
-      const [read] = await Promise.all([readPictures(list), preload(loadAttachments)]);
-      pictures.value = [...pictures.value, ...read];
+    void attempt(async () => {
+      const read = await readFiles(list);
+      pictures.value = [...pictures.value, ...read.pictures];
+      if (read.texts.length > 0)
+        write([text.value.trimEnd(), ...read.texts].filter((part) => part !== '').join('\n\n'));
+      if (read.refused.length > 0) say(t('notAdded', read.refused.join(', ')), { kind: 'error' });
     });
   };
   const waiting = conversation.queued.value;
@@ -185,12 +193,9 @@ export function Composer({ conversation }: ComposerProps): JSX.Element {
           </button>
         </p>
       )}
-      {hasOffers && (
-        <Later load={loadSlashMenu} offers={offers.value ?? []} chosen={chosen.value} onPick={pick} />
-      )}
+      {hasOffers && <SlashMenu offers={offers.value ?? []} chosen={chosen.value} onPick={pick} />}
       {pictures.value.length > 0 && (
-        <Later
-          load={loadAttachments}
+        <Attachments
           pictures={pictures.value}
           onRemove={(name) => {
             pictures.value = pictures.value.filter((one) => one.name !== name);
@@ -202,7 +207,6 @@ export function Composer({ conversation }: ComposerProps): JSX.Element {
           <Icon name="image" />
           <input
             type="file"
-            accept="image/png,image/jpeg,image/gif,image/webp"
             multiple
             aria-label={t('attach')}
             disabled={isClosed}

@@ -3,11 +3,8 @@ import type { JSX } from 'preact';
 import { shortCount } from '../format.ts';
 import type { Conversation } from '../stores/conversation.ts';
 import { t } from '../strings.ts';
-import { Later } from '../ui/later.tsx';
+import { ContextPanel } from './context-panel.tsx';
 import { contextParts } from './context-parts.ts';
-
-const loadPanel = (): Promise<() => JSX.Element | null> =>
-  import('./context-panel.tsx').then(({ ContextPanel }) => ContextPanel);
 
 /** How full the context is and of what, with a mark where older messages begin to be summed up. */
 export function ContextBar({ conversation }: { readonly conversation: Conversation }): JSX.Element | null {
@@ -35,7 +32,7 @@ export function ContextBar({ conversation }: { readonly conversation: Conversati
         <span class="offscreen">{title},</span>
         <span class="percent">{percent(report.tokens / whole)}</span>
       </summary>
-      {isOpen.value && <Later load={loadPanel} />}
+      {isOpen.value && <ContextPanel />}
     </details>
   );
 }

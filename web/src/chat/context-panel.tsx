@@ -6,7 +6,7 @@ import { conversation } from '../stores/open-conversations.ts';
 import { t } from '../strings.ts';
 import { contextParts } from './context-parts.ts';
 import { partName } from './part-name.ts';
-import { withSteps } from './steps-later.ts';
+import { showSummary } from './steps.ts';
 
 /** Where the context went, and what can be done about it. */
 export function ContextPanel(): JSX.Element | null {
@@ -34,7 +34,7 @@ export function ContextPanel(): JSX.Element | null {
       <p class="hint">{t('contextFull', shortCount(budget))}</p>
       <div class="does">
         {(split['summary'] ?? 0) > 0 && (
-          <button type="button" onClick={(event) => showSummary(current, event.currentTarget)}>
+          <button type="button" onClick={(event) => closeAndShow(current, event.currentTarget)}>
             {t('showSummary')}
           </button>
         )}
@@ -53,8 +53,10 @@ export function ContextPanel(): JSX.Element | null {
   );
 }
 
-function showSummary(current: Conversation, button: HTMLElement): void {
+function closeAndShow(current: Conversation, button: HTMLElement): void {
   const panel = button.closest('details');
   if (panel !== null) panel.open = false;
-  void withSteps((steps) => steps.showSummary(current));
+  // It is out of sight now; `showSummary` moves a focus that nothing has.
+  button.blur();
+  void showSummary(current);
 }

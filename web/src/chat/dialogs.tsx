@@ -1,14 +1,33 @@
 import type { JSX } from 'preact';
 import { dialog } from '../stores/dialogs.ts';
-import { Later, preload } from '../ui/later.tsx';
-
-const load = (): Promise<() => JSX.Element | null> =>
-  import('./all-dialogs.tsx').then(({ AllDialogs }) => AllDialogs);
-
-export function preloadDialogs(): Promise<void> {
-  return preload(load);
-}
+import { CompactDialog } from './compact-dialog.tsx';
+import { ExplainDialog } from './explain-dialog.tsx';
+import { KeysDialog } from './keys-dialog.tsx';
+import { RenameDialog } from './rename-dialog.tsx';
+import { SearchDialog } from './search-dialog.tsx';
+import { SettingsDialog } from './settings-dialog.tsx';
+import { ToldDialog } from './told-dialog.tsx';
+import { TreeDialog } from './tree-dialog.tsx';
 
 export function Dialogs(): JSX.Element | null {
-  return dialog.value === undefined ? null : <Later load={load} />;
+  const open = dialog.value;
+  if (open === undefined) return null;
+  switch (open.kind) {
+    case 'search':
+      return <SearchDialog begin={open.text} />;
+    case 'keys':
+      return <KeysDialog />;
+    case 'settings':
+      return <SettingsDialog />;
+    case 'told':
+      return <ToldDialog title={open.title} text={open.text} />;
+    case 'rename':
+      return <RenameDialog conversation={open.conversation} />;
+    case 'compact':
+      return <CompactDialog conversation={open.conversation} />;
+    case 'tree':
+      return <TreeDialog conversation={open.conversation} />;
+    case 'explain':
+      return <ExplainDialog conversation={open.conversation} turnId={open.turnId} />;
+  }
 }

@@ -3,9 +3,7 @@ import type { JSX } from 'preact';
 import { facets, NO_FACETS, showJobs } from '../stores/sessions.ts';
 import { t } from '../strings.ts';
 import { Icon } from '../ui/icon.tsx';
-import { Later } from '../ui/later.tsx';
-
-const load = (): Promise<() => JSX.Element> => import('./facet-form.tsx').then(({ FacetForm }) => FacetForm);
+import { FacetForm } from './facet-form.tsx';
 
 export function FacetPanel(): JSX.Element {
   const isOpen = useSignal(false);
@@ -20,7 +18,7 @@ export function FacetPanel(): JSX.Element {
       <summary aria-label={t('facets')} title={t('facets')} class={isSet ? 'set' : undefined}>
         <Icon name="filter" />
       </summary>
-      {isOpen.value && <Later load={load} />}
+      {isOpen.value && <FacetForm />}
     </details>
   );
 }

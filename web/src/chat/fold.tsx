@@ -3,11 +3,11 @@ import type { JSX } from 'preact';
 import { shortCount } from '../format.ts';
 import { Markdown } from '../markdown/markdown.tsx';
 import type { Conversation } from '../stores/conversation.ts';
-import type { CompactionFacts, Recall } from '../stores/transcript-items.ts';
+import type { CompactionFacts } from '../stores/transcript-items.ts';
 import { t } from '../strings.ts';
 import { Icon } from '../ui/icon.tsx';
-import { Later } from '../ui/later.tsx';
-import { withSteps } from './steps-later.ts';
+import { RecallReport } from './recall-report.tsx';
+import { undoCompaction } from './steps.ts';
 
 export interface FoldProps {
   readonly conversation: Conversation;
@@ -15,9 +15,6 @@ export interface FoldProps {
   readonly isOpen: boolean;
   readonly onToggle: () => void;
 }
-
-const loadReport = (): Promise<(recall: Recall) => JSX.Element> =>
-  import('./recall-report.tsx').then(({ RecallReport }) => RecallReport);
 
 /** Where a summary stands for what was said: what it says, what it lost, the originals, and the way back. */
 export function Fold({ conversation, compaction, isOpen, onToggle }: FoldProps): JSX.Element {
@@ -58,7 +55,7 @@ export function Fold({ conversation, compaction, isOpen, onToggle }: FoldProps):
           <button type="button" aria-expanded={isOpen} onClick={onToggle}>
             {t('originals')}
           </button>
-          <button type="button" onClick={() => void withSteps((steps) => steps.undoCompaction(conversation))}>
+          <button type="button" onClick={() => void undoCompaction(conversation)}>
             <Icon name="undo" />
             {t('undo')}
           </button>
@@ -71,7 +68,7 @@ export function Fold({ conversation, compaction, isOpen, onToggle }: FoldProps):
       )}
       {shown.value === 'recall' && recall !== undefined && (
         <div class="opened">
-          <Later load={loadReport} {...recall} />
+          <RecallReport {...recall} />
         </div>
       )}
     </section>

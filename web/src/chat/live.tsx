@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { shortCount } from '../format.ts';
+import { modelName, shortCount } from '../format.ts';
 import { Markdown } from '../markdown/markdown.tsx';
 import type { Conversation } from '../stores/conversation.ts';
 import type { LiveNote, LivePart } from '../stores/live-turn.ts';
@@ -16,7 +16,7 @@ export function Live({ conversation }: { readonly conversation: Conversation }):
   return (
     <article class="message answer live" aria-busy="true">
       <header>
-        <b>{model === '' ? t('answer') : model.slice(model.lastIndexOf('/') + 1)}</b>
+        <b>{model === '' ? t('answer') : modelName(model)}</b>
         {turn?.usage !== undefined && <span class="facts">{shortCount(turn.usage.inputTokens)}</span>}
       </header>
       {parts.map((part, i) => (
@@ -55,6 +55,8 @@ function noteText(note: LiveNote): string {
       return note.error ?? t('compactDone', shortCount(note.tokensBefore), shortCount(note.tokensAfter));
     case 'guard':
       return note.step === 'truncate' ? t('shortened', note.results ?? 0) : (note.reason ?? note.step);
+    case 'retry':
+      return t('retrying', note.attempt, note.reason);
     case 'command':
       return note.text;
   }

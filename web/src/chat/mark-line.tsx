@@ -4,7 +4,7 @@ import { dialog } from '../stores/dialogs.ts';
 import { go } from '../stores/route.ts';
 import type { Mark } from '../stores/transcript-items.ts';
 import { t, told } from '../strings.ts';
-import { withSteps } from './steps-later.ts';
+import { redoStep, sayLastAgain } from './steps.ts';
 
 export interface MarkLineProps {
   readonly conversation: Conversation;
@@ -19,7 +19,7 @@ export function MarkLine({ conversation, mark }: MarkLineProps): JSX.Element {
       <span>{markText(mark)}</span>
       {mark.kind === 'leaf' && (
         <>
-          <button type="button" onClick={() => void withSteps((steps) => steps.redoStep(conversation))}>
+          <button type="button" onClick={() => void redoStep(conversation)}>
             {t('redo')}
           </button>
           <button
@@ -38,7 +38,7 @@ export function MarkLine({ conversation, mark }: MarkLineProps): JSX.Element {
         </button>
       )}
       {mark.kind === 'turn' && mark.isLast && conversation.canSayAgain && (
-        <button type="button" onClick={() => void withSteps((steps) => steps.sayLastAgain(conversation))}>
+        <button type="button" onClick={() => void sayLastAgain(conversation)}>
           {t('again')}
         </button>
       )}

@@ -8,7 +8,6 @@ import type { AnswerItem } from '../stores/transcript-items.ts';
 import { t } from '../strings.ts';
 import { copyText } from '../ui/copy-text.ts';
 import type { MenuEntry } from '../ui/menu.tsx';
-import { MENU_ICONS } from '../ui/menu-icons.ts';
 import { startEditing } from './editing.ts';
 import {
   exportSession,
@@ -21,20 +20,20 @@ import {
   undoStep,
 } from './steps.ts';
 
-function pageEntries(): MenuEntry[] {
+export function pageEntries(): MenuEntry[] {
   const open =
     (kind: 'settings' | 'keys'): (() => void) =>
     () => {
       dialog.value = { kind };
     };
   return [
-    { label: t('settings'), icon: MENU_ICONS.eye, run: open('settings') },
-    { label: t('keys'), icon: MENU_ICONS.keys, run: open('keys') },
-    { label: t('signOut'), icon: MENU_ICONS.out, run: signOut },
+    { label: t('settings'), icon: 'eye', run: open('settings') },
+    { label: t('keys'), icon: 'keys', run: open('keys') },
+    { label: t('signOut'), icon: 'out', run: signOut },
   ];
 }
 
-function sessionEntries(conversation: Conversation): MenuEntry[] {
+export function sessionEntries(conversation: Conversation): MenuEntry[] {
   if (isDeleted(conversation))
     return [{ label: t('restore'), icon: 'undo', run: () => void restoreSession(conversation) }];
   const open =
@@ -43,42 +42,42 @@ function sessionEntries(conversation: Conversation): MenuEntry[] {
       dialog.value = { kind, conversation };
     };
   return [
-    { label: t('rename'), icon: MENU_ICONS.edit, run: open('rename') },
-    { label: t('tree'), icon: MENU_ICONS.tree, run: open('tree') },
+    { label: t('rename'), icon: 'edit', run: open('rename') },
+    { label: t('tree'), icon: 'tree', run: open('tree') },
     { label: t('compact'), icon: 'fold', run: open('compact') },
     { label: t('export'), icon: 'down', run: () => void exportSession(conversation) },
-    { label: t('forkAll'), icon: MENU_ICONS.fork, run: () => void forkAt(conversation) },
+    { label: t('forkAll'), icon: 'fork', run: () => void forkAt(conversation) },
     { label: t('undoTurn'), icon: 'undo', run: () => void undoStep(conversation) },
-    { label: t('redo'), icon: MENU_ICONS.retry, run: () => void redoStep(conversation) },
-    { label: t('remove'), icon: MENU_ICONS.trash, run: () => void removeSession(conversation), danger: true },
+    { label: t('redo'), icon: 'retry', run: () => void redoStep(conversation) },
+    { label: t('remove'), icon: 'trash', run: () => void removeSession(conversation), danger: true },
   ];
 }
 
-function messageEntries(conversation: Conversation, row: HistoryRow): MenuEntry[] {
+export function messageEntries(conversation: Conversation, row: HistoryRow): MenuEntry[] {
   const common = commonEntries(conversation, row);
   // While a turn runs it would wait for its end.
   if (row.role !== 'user' || conversation.isClosed || conversation.isBusy) return common;
   const edit = (): void => {
     startEditing(conversation, row);
   };
-  return [{ label: t('edit'), icon: MENU_ICONS.edit, run: edit }, ...common];
+  return [{ label: t('edit'), icon: 'edit', run: edit }, ...common];
 }
 
-function answerEntries(conversation: Conversation, { row, turn }: AnswerItem): MenuEntry[] {
+export function answerEntries(conversation: Conversation, { row, turn }: AnswerItem): MenuEntry[] {
   const common = commonEntries(conversation, row);
   if (turn === undefined || isDeleted(conversation)) return common;
   const rows = conversation.history.rows.value;
   const lastAnswer = rows.findLast(({ role }) => role === 'assistant');
   const again: MenuEntry[] =
     lastAnswer?.id === row.id && conversation.canSayAgain
-      ? [{ label: t('retry'), icon: MENU_ICONS.retry, run: () => void sayLastAgain(conversation) }]
+      ? [{ label: t('retry'), icon: 'retry', run: () => void sayLastAgain(conversation) }]
       : [];
   const explain = (): void => {
     dialog.value = { kind: 'explain', conversation, turnId: turn.turnId };
   };
   return [
     ...again,
-    ...(turn.turnId === '' ? [] : [{ label: t('explain'), icon: MENU_ICONS.eye, run: explain } as const]),
+    ...(turn.turnId === '' ? [] : [{ label: t('explain'), icon: 'eye', run: explain } as const]),
     ...common,
   ];
 }
@@ -91,20 +90,17 @@ function commonEntries(conversation: Conversation, row: HistoryRow): MenuEntry[]
   const told = (): void => void say(t('copied'));
   const copies: MenuEntry[] = [
     { label: t('copy'), icon: 'copy', run: () => void copyText(row.text).then(told) },
-    { label: t('copyLink'), icon: MENU_ICONS.link, run: () => void copyText(link()).then(told) },
+    { label: t('copyLink'), icon: 'link', run: () => void copyText(link()).then(told) },
   ];
   if (isDeleted(conversation)) return copies;
   const isPinned = conversation.pins.value.has(row.id);
   return [
     ...copies,
     { label: t(isPinned ? 'unpin' : 'pin'), icon: 'pin', run: () => void togglePin(conversation, row.id) },
-    { label: t('fork'), icon: MENU_ICONS.fork, run: () => void forkAt(conversation, row.id) },
+    { label: t('fork'), icon: 'fork', run: () => void forkAt(conversation, row.id) },
   ];
 }
 
 function isDeleted(conversation: Conversation): boolean {
   return conversation.history.view.value?.status === 'deleted';
 }
-
-/** What the menus offer. Nobody needs it before one is opened. */
-export const MENUS = { pageEntries, sessionEntries, messageEntries, answerEntries } as const;

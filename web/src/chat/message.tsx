@@ -8,20 +8,16 @@ import type { ForkPlace } from '../stores/transcript-items.ts';
 import { type Spoken, whoSaid } from '../stores/who-said.ts';
 import { t } from '../strings.ts';
 import { Icon } from '../ui/icon.tsx';
-import { Later } from '../ui/later.tsx';
 import { Menu } from '../ui/menu.tsx';
 import { BranchSwitcher } from './branch-switcher.tsx';
-import type { PicturesProps } from './pictures.tsx';
-import { menuOf } from './steps-later.ts';
+import { messageEntries } from './menu-entries.ts';
+import { Pictures } from './pictures.tsx';
 
 export interface MessageProps {
   readonly conversation: Conversation;
   readonly row: HistoryRow;
   readonly fork?: ForkPlace | undefined;
 }
-
-const loadPictures = (): Promise<(props: PicturesProps) => JSX.Element | null> =>
-  import('./pictures.tsx').then(({ Pictures }) => Pictures);
 
 const NOBODY: Spoken = { said: '' };
 
@@ -34,19 +30,18 @@ export function Message({ conversation, row, fork }: MessageProps): JSX.Element 
     <article class={`message ${isUser ? 'user' : 'other'}${row.compacted === true ? ' compacted' : ''}`}>
       <header>
         <b>{isUser ? (author ?? t(isAnybody === true ? 'user' : 'you')) : row.role}</b>
+        <Position row={row} />
         {isPinned && <Pinned />}
         <time dateTime={row.timestamp} title={fullTime(row.timestamp)}>
           {shortTime(row.timestamp)}
         </time>
         <BranchSwitcher conversation={conversation} fork={fork} />
         <span class="actions">
-          <Menu label={t('actions')} entries={menuOf((menus) => menus.messageEntries(conversation, row))} />
+          <Menu label={t('actions')} entries={() => messageEntries(conversation, row)} />
         </span>
       </header>
       {isUser ? <Said text={said} /> : <Markdown text={row.text} />}
-      {Array.isArray(row.content) && (
-        <Later load={loadPictures} conversation={conversation} content={row.content} />
-      )}
+      {Array.isArray(row.content) && <Pictures conversation={conversation} content={row.content} />}
     </article>
   );
 }
@@ -71,6 +66,16 @@ function Said({ text }: { readonly text: string }): JSX.Element {
         </button>
       )}
     </>
+  );
+}
+
+/** How commands and the command line name it: `/pin #3`. */
+export function Position({ row }: { readonly row: HistoryRow }): JSX.Element | null {
+  if (row.position === undefined) return null;
+  return (
+    <span class="position" title={t('position')}>
+      #{row.position}
+    </span>
   );
 }
 

@@ -6,6 +6,7 @@ const WORDS: Readonly<Record<string, StringName>> = {
   summary: 'partSummary',
   history: 'partHistory',
   newest: 'partNewest',
+  overhead: 'partOverhead',
 };
 
 /** What people call a part of the context; one a newer server tells of has its own name. */

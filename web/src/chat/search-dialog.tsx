@@ -167,6 +167,7 @@ export function SearchDialog({ begin = '' }: { readonly begin?: string | undefin
               onClick={() => open(hit)}
             >
               <b>{session === undefined ? hit.sessionId : nameOf({ ...session, id: hit.sessionId })}</b>
+              {hit.position !== undefined && <span class="position">#{hit.position}</span>}
               {where !== undefined && <span class="badge">{where}</span>}
               <time dateTime={hit.at} title={fullTime(hit.at)}>
                 {shortTime(hit.at)}

@@ -6,7 +6,7 @@ import { channelOf, isJob, nameOf } from '../stores/session-keys.ts';
 import { t } from '../strings.ts';
 
 export function SessionRow({ session }: { readonly session: SessionView }): JSX.Element {
-  const { id, agentId, lastAt, messageCount, tokenEstimate, status, parentId } = session;
+  const { id, agentId, lastAt, messageCount, tokenEstimate, status, parentId, corruptAt } = session;
   const at = route.value;
   const isHere = at.view === 'session' && at.sessionId === id;
   const channel = channelOf(session);
@@ -15,6 +15,7 @@ export function SessionRow({ session }: { readonly session: SessionView }): JSX.
     channel ?? '',
     isJob(session) || parentId !== undefined ? '↳' : '',
     status === 'deleted' ? t('trash') : '',
+    corruptAt === undefined ? '' : t('damagedMark'),
     messageCount === 1 ? t('oneMessage') : t('messages', messageCount),
     `${shortCount(tokenEstimate)} ${t('tokens')}`,
   ].filter((note) => note !== '');

@@ -2,21 +2,18 @@ import type { JSX } from 'preact';
 import { connection } from '../stores/api.ts';
 import { dialog } from '../stores/dialogs.ts';
 import { formatRoute } from '../stores/route.ts';
-import { facets, filterText, isListed, loadMore, sessions } from '../stores/sessions.ts';
+import { facets, filterText, isIncomplete, isListed, loadMore, sessions } from '../stores/sessions.ts';
 import { t } from '../strings.ts';
 import { Icon } from '../ui/icon.tsx';
-import { Later } from '../ui/later.tsx';
 import { Menu } from '../ui/menu.tsx';
 import { VirtualList } from '../ui/virtual-list.tsx';
 import { Views } from '../views.tsx';
 import { FacetPanel } from './facet-panel.tsx';
+import { pageEntries } from './menu-entries.ts';
+import { NoSessions } from './nothing-here.tsx';
 import { SessionRow } from './session-row.tsx';
-import { menuOf } from './steps-later.ts';
 
 const ROW = 52;
-
-const loadNothing = (): Promise<() => JSX.Element> =>
-  import('./nothing-here.tsx').then(({ NoSessions }) => NoSessions);
 
 export function Sidebar(): JSX.Element {
   const list = sessions.value;
@@ -60,6 +57,11 @@ export function Sidebar(): JSX.Element {
         />
         <FacetPanel />
       </div>
+      {isIncomplete.value && (
+        <p class="notes" role="status">
+          {t('listIncomplete')}
+        </p>
+      )}
       {list.length > 0 ? (
         <VirtualList
           items={list}
@@ -72,12 +74,12 @@ export function Sidebar(): JSX.Element {
           render={(session) => <SessionRow session={session} />}
         />
       ) : (
-        <div class="empty">{isListed.value && <Later load={loadNothing} />}</div>
+        <div class="empty">{isListed.value && <NoSessions />}</div>
       )}
       <footer>
         <span class={`dot ${connection.value}`} />
         <span role="status">{t(connection.value)}</span>
-        <Menu label={t('more')} entries={menuOf((menus) => menus.pageEntries())} />
+        <Menu label={t('more')} entries={pageEntries} />
       </footer>
     </nav>
   );

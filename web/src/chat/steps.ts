@@ -8,8 +8,7 @@ import { putSession } from '../stores/sessions.ts';
 import { dismiss, say, type Toast } from '../stores/toasts.ts';
 import type { ForkPlace } from '../stores/transcript-items.ts';
 import { whoSaid } from '../stores/who-said.ts';
-import { t } from '../strings.ts';
-import { inOwnWords } from './own-words.ts';
+import { t, translateNote } from '../strings.ts';
 
 /** What a person does to a session beside talking, each with its way back. */
 
@@ -226,11 +225,11 @@ export async function runCommand(conversation: Conversation, line: string): Prom
   const answer = await attempt(async () => {
     try {
       const { text, ...rest } = await conversation.remote.command(line, { confirm: true });
-      return { ...rest, text: await inOwnWords(text) };
+      return { ...rest, text: translateNote(text) };
     } catch (error) {
       if (!(error instanceof RepriseError)) throw error;
       // Cause and next step are in its sentence; what stands beside it is for programs.
-      throw new RepriseError(error.code, await inOwnWords(error.message));
+      throw new RepriseError(error.code, translateNote(error.message));
     }
   });
   if (answer === undefined) return false;

@@ -1,9 +1,7 @@
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
-import { attempt } from '../stores/api.ts';
+import { translateNote } from '../strings.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
-import { inOwnWords } from './own-words.ts';
 
 export interface ToldDialogProps {
   readonly title: string;
@@ -12,10 +10,7 @@ export interface ToldDialogProps {
 
 /** What a command answered. */
 export function ToldDialog({ title, text: told }: ToldDialogProps): JSX.Element {
-  const [text, setText] = useState(told);
-  useEffect(() => {
-    void attempt(async () => setText(await inOwnWords(told)));
-  }, [told]);
+  const text = translateNote(told);
   return (
     <Dialog title={title} wide>
       <pre class="told" tabIndex={0}>

@@ -1,4 +1,4 @@
-import { useComputed, useSignal } from '@preact/signals';
+import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useRef } from 'preact/hooks';
 import { attempt } from '../stores/api.ts';
@@ -39,6 +39,9 @@ export function Transcript({ conversation }: { readonly conversation: Conversati
   const isFoldOpen = useSignal(false);
   const isAtEnd = useSignal(true);
   const handle = useRef<{ toEnd(): void }>(null);
+  useSignalEffect(() => {
+    if (conversation.ends.value > 0) requestAnimationFrame(() => handle.current?.toEnd());
+  });
   const stored = useComputed(() => transcriptItems(history.rows.value));
   const lines = useComputed<readonly Line[]>(() => {
     const wanted = wantedEntry.value;

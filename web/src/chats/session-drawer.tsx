@@ -13,7 +13,6 @@ import { nameOf } from '../stores/session-keys.ts';
 import { transcriptItems } from '../stores/transcript-items.ts';
 import { t } from '../strings.ts';
 import { Menu } from '../ui/menu.tsx';
-import { MENU_ICONS } from '../ui/menu-icons.ts';
 import { Drawer } from './drawer.tsx';
 
 export interface SessionDrawerProps {
@@ -43,9 +42,9 @@ export function SessionDrawer({ session, onClose }: SessionDrawerProps): JSX.Ele
     asks.value = 'none';
   };
   const entries = [
-    { label: t('rename'), icon: MENU_ICONS.edit, run: ask('rename') },
+    { label: t('rename'), icon: 'edit', run: ask('rename') },
     { label: t('export'), icon: 'down', run: () => void exportSession(conversation) },
-    { label: t('remove'), icon: MENU_ICONS.trash, run: ask('delete'), danger: true },
+    { label: t('remove'), icon: 'trash', run: ask('delete'), danger: true },
   ] as const;
   return (
     <Drawer

@@ -2,11 +2,11 @@ import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { SessionView } from 'reprise/client';
 import { ChannelChoice, MemberField } from '../chat/facet-fields.tsx';
+import { NoSessions } from '../chat/nothing-here.tsx';
 import { shortCount } from '../format.ts';
 import { channelOf, nameOf } from '../stores/session-keys.ts';
 import { filterText, isListed, isPartOfMember } from '../stores/sessions.ts';
 import { t } from '../strings.ts';
-import { Later } from '../ui/later.tsx';
 import { Field } from './field.tsx';
 import { SortHead } from './sort-head.tsx';
 import {
@@ -18,9 +18,6 @@ import {
   sortedSessions,
 } from './sorted-sessions.ts';
 import { When } from './when.tsx';
-
-const loadNothing = (): Promise<() => JSX.Element> =>
-  import('../chat/nothing-here.tsx').then(({ NoSessions }) => NoSessions);
 
 /** The sessions of the list at the left, with its filters, in an order of one's own. */
 export function SessionTable({ onOpen }: { readonly onOpen: (session: SessionView) => void }): JSX.Element {
@@ -81,7 +78,7 @@ export function SessionTable({ onOpen }: { readonly onOpen: (session: SessionVie
         </table>
         {rows.length === 0 && isListed.value && (
           <div class="empty">
-            <Later load={loadNothing} />
+            <NoSessions />
           </div>
         )}
         {hasMoreSorted.value && (

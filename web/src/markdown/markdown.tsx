@@ -2,7 +2,7 @@ import type { Token } from 'marked';
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { memo } from '../ui/memo.ts';
-import { lexer, lexText } from './lexer.ts';
+import { lexText } from './lexer.ts';
 import { block } from './nodes.tsx';
 
 /**
@@ -10,14 +10,7 @@ import { block } from './nodes.tsx';
  * the text it was, so nothing that was said can become markup (I-70). There is no way from here to `innerHTML`.
  */
 export function Markdown({ text }: { readonly text: string }): JSX.Element {
-  const lex = lexer.value;
-  const tokens = useMemo(() => (lex === undefined ? [] : lexText(lex, text)), [lex, text]);
-  if (lex === undefined)
-    return (
-      <div class="markdown">
-        <p class="raw">{text}</p>
-      </div>
-    );
+  const tokens = useMemo(() => lexText(text), [text]);
   return (
     <div class="markdown">
       {tokens.map((token, i) => (

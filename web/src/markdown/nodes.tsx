@@ -29,6 +29,8 @@ export function block(token: Token): ComponentChildren {
       return table(token as Tokens.Table);
     case 'hr':
       return <hr />;
+    case 'raw':
+      return <p class="raw far">{token.raw}</p>;
     default:
       // Raw HTML too: shown, never obeyed.
       return <p class="raw">{token.raw}</p>;

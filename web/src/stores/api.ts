@@ -53,14 +53,10 @@ export function isAbort(error: unknown): boolean {
 /** What a person reads of a failure; undefined: nothing, because they asked for it or are asked to sign in. */
 export function failureText(error: unknown): string | undefined {
   if (isAbort(error)) return undefined;
-  if (!(error instanceof RepriseError)) {
-    const text = String(error);
-    // Browsers put it differently; all name the module, and an address nobody can do anything about.
-    return /module/.test(text) ? t('notLoaded') : text;
-  }
+  if (!(error instanceof RepriseError)) return String(error);
   if (error.code === 'UNAUTHORIZED') return undefined;
   // What this page asks for and the server has not: they are of different versions.
-  if (/^nothing is at/.test(error.message)) return t('otherVersion') || error.message;
+  if (/^nothing is at/.test(error.message)) return t('otherVersion');
   // What is said of any error of its kind is for whoever writes requests.
   const { next, general } = error.details;
   return told(error.code, next && !general ? `${error.message}. ${next}` : error.message);

@@ -44,6 +44,7 @@ export class Conversation {
   readonly #context = signal<ContextAnswer | undefined>(undefined);
   readonly #pins = signal<ReadonlySet<string>>(new Set());
   readonly #spoken = signal('');
+  readonly #ends = signal(0);
   /** Computed, so that who asks is not drawn again for every word. */
   readonly #busy = computed(
     () => this.#pending.value.some(({ state }) => state !== 'failed') || this.#live.value !== undefined,
@@ -75,6 +76,10 @@ export class Conversation {
   /** Under which name what is being written is kept: the next new session's until there is one. */
   get draftKey(): string {
     return this.#wasBegun && this.#state.value === 'new' ? 'new' : this.id;
+  }
+  /** How often the view was asked to go to its end. */
+  get ends(): ReadonlySignal<number> {
+    return this.#ends;
   }
   get live(): ReadonlySignal<LiveTurn | undefined> {
     return this.#live;
@@ -183,6 +188,11 @@ export class Conversation {
 
   async stop(): Promise<void> {
     await this.remote.stop();
+  }
+
+  /** Scrolls to what was just sent, and follows its answer. */
+  showEnd(): void {
+    this.#ends.value++;
   }
 
   async cancelWaiting(): Promise<void> {
@@ -357,6 +367,7 @@ export class Conversation {
       dialog.value = { kind: 'told', title, text: command.note.text };
     }
     const failure = wasLeader ? this.#live.value?.error : undefined;
+    const failedTurn = this.#live.value?.turnId ?? '';
     try {
       if (this.#state.value === 'ready') await this.history.catchUp();
       // The next of several has begun: stored already, and still on its way here.
@@ -373,7 +384,9 @@ export class Conversation {
       this.#queued.value = this.#waitingCount();
       if (spoken !== '') this.#spoken.value = spoken;
     });
-    if (failure !== undefined && failure.code !== 'ABORTED')
+    // Usually the line of the turn in the transcript says it, with a button to try again.
+    const isInSight = !this.history.hasNewer.value && this.history.hasTurn(failedTurn);
+    if (failure !== undefined && failure.code !== 'ABORTED' && !isInSight)
       say(told(failure.code, failure.text), { kind: 'error' });
     if (this.#state.value === 'ready') void this.refreshFacts();
   }

@@ -45,6 +45,15 @@ export class HistoryWindow {
     return this.#hasNewer;
   }
 
+  /** Whether the end of this turn is among the rows. */
+  hasTurn(turnId: string): boolean {
+    return this.#rows.value.some(({ details }) => {
+      const data = details?.['data'];
+      const isEnd = details?.['customType'] === 'reprise.turn' && typeof data === 'object' && data !== null;
+      return isEnd && 'turnId' in data && data.turnId === turnId;
+    });
+  }
+
   setView(view: SessionView): void {
     this.#view.value = view;
   }

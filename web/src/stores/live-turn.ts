@@ -33,6 +33,7 @@ export type LiveNote =
       readonly results?: number | undefined;
       readonly reason?: string | undefined;
     }
+  | { readonly kind: 'retry'; readonly attempt: number; readonly reason: string }
   | { readonly kind: 'command'; readonly text: string };
 
 export interface LiveTurn {
@@ -62,7 +63,7 @@ export function hearEvent(turn: LiveTurn, event: StreamEvent): LiveTurn {
     case 'tool_call': {
       if (turn.parts.some((part) => part.type === 'call' && part.id === event.id)) return turn;
       const { id, name, input } = event;
-      return add(turn, { type: 'call', id, name, input });
+      return add(withoutRetry(turn), { type: 'call', id, name, input });
     }
     case 'tool_result': {
       const { toolCallId, name, text, isError, durationMs } = event;
@@ -77,6 +78,11 @@ export function hearEvent(turn: LiveTurn, event: StreamEvent): LiveTurn {
       return { ...turn, usage };
     }
     case 'guard':
+      if (event.step === 'retry')
+        return add(withoutRetry(turn), {
+          type: 'note',
+          note: { kind: 'retry', attempt: (event.attempt ?? 1) + 1, reason: event.reason ?? '' },
+        });
       return add(turn, {
         type: 'note',
         note: { kind: 'guard', step: event.step, results: event.results, reason: event.reason },
@@ -92,13 +98,20 @@ export function hearEvent(turn: LiveTurn, event: StreamEvent): LiveTurn {
     case 'command':
       return add(turn, { type: 'note', note: { kind: 'command', text: event.text } });
     case 'error':
-      return { ...turn, error: { code: event.code, text: event.error } };
+      return { ...withoutRetry(turn), error: { code: event.code, text: event.error } };
     default:
       return turn;
   }
 }
 
-function grow(turn: LiveTurn, type: 'text' | 'thinking', text: string): LiveTurn {
+/** One line says that a request is retried, until the model answers or the turn fails. */
+function withoutRetry(turn: LiveTurn): LiveTurn {
+  const parts = turn.parts.filter((part) => part.type !== 'note' || part.note.kind !== 'retry');
+  return parts.length === turn.parts.length ? turn : { ...turn, parts };
+}
+
+function grow(before: LiveTurn, type: 'text' | 'thinking', text: string): LiveTurn {
+  const turn = withoutRetry(before);
   const last = turn.parts.at(-1);
   if (last?.type !== type) return add(turn, { type, text });
   return { ...turn, parts: [...turn.parts.slice(0, -1), { type, text: last.text + text }] };

@@ -2,6 +2,7 @@ import { batch, computed, effect, type ReadonlySignal, signal, untracked } from 
 import type { AgentView, SessionList, SessionListQuery, SessionView } from 'reprise/client';
 import { attempt, client, failureText } from './api.ts';
 import { token } from './auth.ts';
+import { sessionsOfMember } from './member-sessions.ts';
 import { behindPage, matchesText, mergeSessions } from './merge-sessions.ts';
 import { channelOf, isJob } from './session-keys.ts';
 import { say } from './toasts.ts';
@@ -32,6 +33,7 @@ const loaded = signal<readonly SessionView[]>([]);
 const cursor = signal<string | null>(null);
 const isFirst = signal(true);
 const part = signal(false);
+const incomplete = signal(false);
 const looks = signal(0);
 let isLoading = false;
 let generation = 0;
@@ -39,6 +41,8 @@ let generation = 0;
 export const hasMoreSessions: ReadonlySignal<boolean> = computed(() => cursor.value !== null);
 /** Of a member: there is more than was looked at. */
 export const isPartOfMember: ReadonlySignal<boolean> = part;
+/** The server is rebuilding its index, and sessions are missing. */
+export const isIncomplete: ReadonlySignal<boolean> = incomplete;
 /** How often somebody looked what is new. */
 export const looked: ReadonlySignal<number> = looks;
 /** False: the first answer has not come yet. */
@@ -96,11 +100,10 @@ export async function loadMore(): Promise<void> {
   isLoading = false;
 }
 
-type FirstPage = Pick<SessionList, 'data' | 'cursor'> & { readonly isPart?: boolean };
+type FirstPage = Pick<SessionList, 'data' | 'cursor' | 'rebuilding'> & { readonly isPart?: boolean };
 
 async function firstPage(): Promise<FirstPage> {
   if (facets.value.member === '') return client.value.sessions(listQuery());
-  const { sessionsOfMember } = await import('./member-sessions.ts');
   return { ...(await sessionsOfMember(facets.value)), cursor: null };
 }
 
@@ -115,6 +118,7 @@ async function reload(): Promise<void> {
       loaded.value = page.data;
       cursor.value = page.cursor;
       part.value = page.isPart === true;
+      incomplete.value = page.rebuilding !== undefined;
       isFirst.value = false;
     });
   });
@@ -133,6 +137,7 @@ async function refreshSessions(): Promise<void> {
     batch(() => {
       loaded.value = mergeSessions(behindPage(loaded.value, page), page.data);
       if (!page.hasMore) cursor.value = null;
+      incomplete.value = page.rebuilding !== undefined;
       isFirst.value = false;
     });
   } catch (error) {
