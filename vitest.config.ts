@@ -11,13 +11,18 @@ const config: ViteUserConfig = defineConfig({
   plugins: [await bundledPrograms()],
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: ['test/interop/**'],
+    tags: [
+      { name: 'long', description: 'Not part of `npm test`; `npm run test:rest` runs it.' },
+      { name: 'scaled', description: 'Short in `npm test`; `npm run test:rest` runs it in full.' },
+    ],
+    exclude: ['test/interop/**', 'test/browser-newer/**'],
     // For what hangs, not for a machine that has much else to do: the budgets of the suites say what is too slow.
     testTimeout: 180_000,
     // The first that needs a database waits for its server.
     hookTimeout: 180_000,
     // Starts nothing until a test asks for it.
     globalSetup: 'test/support/postgres-setup.ts',
+    setupFiles: 'test/support/use-kept-threads.ts',
     sequence: { sequencer: LongestFirst },
     // Polls are waits, not measurements.
     expect: { poll: { timeout: 60_000 } },

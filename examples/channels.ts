@@ -1,7 +1,12 @@
 import { openReprise } from 'reprise';
 
 // One engine, many people: each message finds the conversation it belongs to by where it came from.
-await using reprise = await openReprise({ home: process.argv[2] ?? './data', model: 'offline' });
+await using reprise = await openReprise({
+  home: process.argv[2] ?? './data',
+  model: 'offline',
+  // On channels only the owner changes settings, unless a command is allowed to every sender.
+  session: { senderCommands: ['queue'] },
+});
 const from = (name: string) => ({ channel: 'telegram', peer: name, sender: { id: name } });
 
 // Durable when it resolves; the turn runs by itself. Delivered twice, it is accepted once.

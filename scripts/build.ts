@@ -2,7 +2,7 @@
 import { copyFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildWeb } from './build-web.ts';
-import { bundleCommand } from './bundle.ts';
+import { bundleCommand, bundleThreads } from './bundle.ts';
 import { runSteps } from './steps.ts';
 
 rmSync('dist', { recursive: true, force: true });
@@ -12,6 +12,11 @@ runSteps([{ name: 'build', command: ['tsc', '-p', 'tsconfig.build.json'], budget
 for (const file of readdirSync('src', { recursive: true, encoding: 'utf8' })) {
   if (file.endsWith('.c')) copyFileSync(join('src', file), join('dist', file));
 }
+
+for (const thread of ['thread', 'search-thread'])
+  for (const extension of ['js', 'd.ts'])
+    rmSync(join('dist/store/control', `${thread}.${extension}`), { force: true });
+await bundleThreads('dist/store/control');
 
 // Nobody imports the command: it is run, from files made for starting.
 rmSync(join('dist', 'cli'), { recursive: true });

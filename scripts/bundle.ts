@@ -17,12 +17,15 @@ const BUNDLED = [
 
 const NOTHING = '\0nothing';
 
-/** What every start needs, and what lists sessions: one file, so that the commonest question is answered soonest. */
+// Each group is one file: the modules that match, and everything they import. A module that several groups reach goes to
+// the one with the highest priority.
+/** Start-up, and `ls`, which has to be fast. */
 const FIRST = /src\/(?:cli\/(?:main|local-lister|commands\/ls)|store\/(?:jsonl|sqlite)\/open-index)\.ts$/;
-/** What opens a store, for those who need one. */
+/** Opening a store. */
 const STORE = /src\/(?:cli\/commands\/serve|store\/jsonl\/open)\.ts$/;
-/** What is needed before the server is: in files of their own, or they would bring it along. */
 const MODEL = /src\/models\/offline\/offline-model\.ts$/;
+/** Most commands need the engine. It must not share a file with the server or with zod, which most of them do not need. */
+const ENGINE = /src\/(?:config\/open-configured|engine\/.*|transcript\/.*)\.ts$/;
 const SETTINGS = /src\/config\/check-settings\.ts$/;
 const SERVER = /src\/cli\/commands\/serve-parts\.ts$/;
 
@@ -33,16 +36,22 @@ const SERVER = /src\/cli\/commands\/serve-parts\.ts$/;
 export async function bundleCommand(outDir: string): Promise<void> {
   const bundled = new Set<string>();
   await bundle(outDir, { main: 'src/cli/main.ts' }, bundled, [
-    { name: 'first', test: FIRST, priority: 3 },
-    { name: 'store', test: STORE, priority: 2 },
-    { name: 'model', test: MODEL, priority: 1 },
+    { name: 'first', test: FIRST, priority: 4 },
+    { name: 'store', test: STORE, priority: 3 },
+    { name: 'model', test: MODEL, priority: 2 },
+    { name: 'engine', test: ENGINE, priority: 2 },
     { name: 'settings', test: SETTINGS, priority: 1 },
     { name: 'server', test: SERVER, priority: 0 },
   ]);
-  for (const thread of ['thread', 'search-thread'])
-    await bundle(outDir, { [thread]: `src/store/control/${thread}.ts` }, bundled);
+  await bundleThreads(outDir, bundled);
   writeFileSync(join(outDir, 'package.json'), '{ "type": "commonjs" }\n');
   writeFileSync(join(outDir, 'LICENSES.txt'), licensesOf(bundled));
+}
+
+/** Each thread in one file that imports nothing but Node: bundlers of programs that use the library may copy it anywhere. */
+export async function bundleThreads(outDir: string, bundled: Set<string> = new Set()): Promise<void> {
+  for (const thread of ['thread', 'search-thread'])
+    await bundle(outDir, { [thread]: `src/store/control/${thread}.ts` }, bundled, undefined, 'cjs');
 }
 
 type Groups = readonly { readonly name: string; readonly test: RegExp; readonly priority: number }[];
@@ -52,6 +61,7 @@ async function bundle(
   input: Readonly<Record<string, string>>,
   bundled: Set<string>,
   groups?: Groups,
+  extension: 'js' | 'cjs' = 'js',
 ): Promise<void> {
   const config: InlineConfig = {
     configFile: false,
@@ -68,7 +78,7 @@ async function bundle(
         output: {
           // An import of a built-in module touches everything it offers, which loads half of Node; a require does not.
           format: 'cjs',
-          entryFileNames: '[name].js',
+          entryFileNames: `[name].${extension}`,
           chunkFileNames: '[name]-[hash].js',
           codeSplitting: groups === undefined ? false : { groups: [...groups] },
         },

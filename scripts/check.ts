@@ -1,63 +1,79 @@
-/** `npm run check`, which is what `npm test` runs: everything that must hold before anything lands. */
-import { mkdtempSync, rmSync } from 'node:fs';
+/**
+ * `npm test`: lint, types, dead code and every test that is not tagged `long`.
+ * `npm run test:rest`: the tests tagged `long`, and the ones tagged `scaled` in their full size.
+ */
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findChromium } from '../test/browser/support/browser.ts';
-import { runSteps } from './steps.ts';
+import { findChromium } from '../test/browser/support/chromium.ts';
+import { reportSteps, runSteps, type Step } from './steps.ts';
 import { suite } from './suite.ts';
+import type { Outcome } from './suite-reporter.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'reprise-check-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 
-/** The conformance suite on each of our stores. */
-const STORE_SUITE = 'test/store/*-store.test.ts';
-const SURFACES = ['cli', 'server', 'client', 'config', 'interop-formats'].map((name) => `test/${name}`);
-const apart = [
-  ...['test/crash', 'test/interop', 'test/simulation', 'test/engine', 'test/postgres', 'test/browser'],
-  ...SURFACES,
+const isRest = process.argv.includes('--rest');
+const noBrowser = findChromium() === undefined && process.env['CI'] === undefined;
+
+/** The counts of tests tagged `scaled`; their defaults are for `npm test`. */
+const FULL_COUNTS = {
+  REPRISE_HISTORY_RUNS: '200',
+  REPRISE_SIM_SEEDS: '500',
+};
+
+// Loading a file only to skip all of its tests takes longer than reading it here.
+const sources = globSync('test/**/*.test.ts').map((file) => ({ file, text: readFileSync(file, 'utf8') }));
+const filesWith = (pattern: RegExp): string[] =>
+  sources.filter(({ text }) => pattern.test(text)).map(({ file }) => file);
+
+const tests = isRest
+  ? suite(
+      'long tests',
+      600,
+      [
+        ...filesWith(/@module-tag (?:long|scaled)\b|\btags: '(?:long|scaled)'/),
+        '--tags-filter=long || scaled',
+      ],
+      folder,
+      FULL_COUNTS,
+    )
+  : suite(
+      'tests',
+      280,
+      [
+        ...filesWith(/@module-tag long\b/).map((file) => `--exclude=${file}`),
+        ...(noBrowser ? ['--exclude=test/browser/**'] : []),
+        '--tags-filter=!long',
+      ],
+      folder,
+    );
+const checks: readonly Step[] = [
+  { name: 'lint and format', command: ['biome', 'ci', '.'], budgetSeconds: 10 },
+  { name: 'types', command: ['tsc', '--noEmit'], budgetSeconds: 15 },
+  { name: 'types of the page', command: ['tsc', '-p', 'web', '--noEmit'], budgetSeconds: 10 },
+  { name: 'dead code', command: ['knip'], budgetSeconds: 10 },
 ];
-/** These alone need a PostgreSQL server, which the first of them starts. */
-const POSTGRES = ['test/postgres', 'test/store/postgres-store.test.ts'];
-const outside = [...apart.map((folder) => `${folder}/**`), STORE_SUITE].flatMap((pattern) => [
-  '--exclude',
-  pattern,
-]);
 
-/** The page is opened in the browser of the machine. CI brings one and fails without; others are told what was left out. */
-const hasBrowser = findChromium() !== undefined || process.env['CI'] !== undefined;
-
-const suites = [
-  suite('unit and property tests', 180, outside, folder),
-  suite('engine', 90, ['test/engine'], folder),
-  suite('surfaces', 150, SURFACES, folder),
-  ...(hasBrowser ? [suite('browser', 120, ['test/browser'], folder)] : []),
-  suite(
-    'store suite',
-    90,
-    ['memory', 'sqlite', 'jsonl'].map((kind) => STORE_SUITE.replace('*', kind)),
-    folder,
-  ),
-  suite('PostgreSQL', 180, POSTGRES, folder),
-  suite('simulation', 120, ['test/simulation'], folder),
-  suite('crash tests', 240, ['test/crash'], folder),
-];
-runSteps([
-  { name: 'lint and format', command: ['biome', 'ci', '.'], budgetSeconds: 20 },
-  { name: 'types', command: ['tsc', '--noEmit'], budgetSeconds: 30 },
-  { name: 'types of the page', command: ['tsc', '-p', 'web', '--noEmit'], budgetSeconds: 20 },
-  { name: 'dead code', command: ['knip'], budgetSeconds: 20 },
-  ...suites,
-]);
-
-const outcomes = suites.map(({ outcome }) => outcome());
-// Steps stop at what fails twice, so all of these passed the second time.
-const unsteady = outcomes.flatMap(({ failed }) => failed);
-const passed = outcomes.reduce((sum, one) => sum + one.passed, unsteady.length);
-const skipped = outcomes.reduce((sum, one) => sum + one.skipped, 0);
-console.log(`\n${passed} passed, 0 failed, ${skipped} skipped (each says why), ${unsteady.length} unsteady`);
-for (const { file, test } of unsteady)
+const results = runSteps(isRest ? [tests] : [...checks, tests]);
+const outcome = tests.outcome();
+if (outcome !== undefined) reportTests(outcome, results.at(-1)?.ok === true);
+reportSteps(results);
+if (noBrowser)
   console.log(
-    `unsteady (failed, then passed by itself; a bug of the test or of what it tests): ${file}: ${test}`,
+    'Not run: the browser tests. They need Chromium (apt-get install chromium-headless-shell), or REPRISE_CHROMIUM.',
   );
-if (!hasBrowser)
-  console.log('left out: the tests of the page in a browser. They need Chromium (apt-get install chromium).');
+
+function reportTests({ passed, failed, skipped, otherFailures, folders }: Outcome, ok: boolean): void {
+  console.log('\nTests by folder (seconds of files that ran side by side are added up):');
+  for (const [name, row] of Object.entries(folders).sort(([a], [b]) => a.localeCompare(b)))
+    console.log(`  ${name}: ${row.passed} passed, ${row.failed} failed, ${row.seconds.toFixed(0)} s`);
+  for (const { file, test } of skipped) console.log(`skipped: ${file}: ${test}`);
+  // A failure that passed in the second run.
+  const unsteady = ok ? failed : [];
+  for (const { file, test } of ok ? unsteady : failed)
+    console.log(`${ok ? 'unsteady (failed once, then passed alone)' : 'failed'}: ${file}: ${test}`);
+  if (!ok && otherFailures > 0) console.log(`failed outside of tests: ${otherFailures}`);
+  const failures = ok ? 0 : failed.length + otherFailures;
+  console.log(`\n${passed + unsteady.length} passed, ${failures} failed, ${skipped.length} skipped`);
+}

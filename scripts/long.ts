@@ -2,7 +2,7 @@
  * What `npm test` runs in a short form, in its long one: `npm run test:long` for everything, `-- crash sizes` for some
  * parts. Each variable can also be set by hand, for any run of Vitest.
  */
-import { runSteps, type Step } from './steps.ts';
+import { reportSteps, runSteps, type Step } from './steps.ts';
 
 interface Part {
   readonly files: readonly string[];
@@ -25,7 +25,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   turns: { files: ['test/engine/guard.test.ts'], env: { REPRISE_LONG_TURNS: '2000' }, minutes: 5 },
   load: { files: ['test/server/load.test.ts'], env: { REPRISE_SOAK_SECONDS: '60' }, minutes: 5 },
   sizes: {
-    files: ['test/store/full-size.test.ts', 'test/transfer/full-size.test.ts'],
+    files: ['test/store/full-size.test.ts', 'test/transfer/full-size.test.ts', 'test/browser/steps.test.ts'],
     env: { REPRISE_FULL_SIZE: '1' },
     minutes: 10,
   },
@@ -37,15 +37,17 @@ if (unknown.length > 0) {
   console.error(`There is no part ${unknown.join(', ')}. There are: ${Object.keys(PARTS).join(', ')}.`);
   process.exit(2);
 }
-runSteps(
-  Object.entries(PARTS)
-    .filter(([name]) => wanted.length === 0 || wanted.includes(name))
-    .map(
-      ([name, { files, env, minutes }]): Step => ({
-        name,
-        command: ['vitest', 'run', ...files],
-        budgetSeconds: minutes * 60,
-        env,
-      }),
-    ),
+reportSteps(
+  runSteps(
+    Object.entries(PARTS)
+      .filter(([name]) => wanted.length === 0 || wanted.includes(name))
+      .map(
+        ([name, { files, env, minutes }]): Step => ({
+          name,
+          command: ['vitest', 'run', ...files],
+          budgetSeconds: minutes * 60,
+          env,
+        }),
+      ),
+  ),
 );

@@ -4,38 +4,55 @@ import { resolve } from 'node:path';
 export interface Step {
   readonly name: string;
   readonly command: readonly [string, ...string[]];
-  /** Printed with the time it took; a step over budget is pointed out, not failed: machines differ. */
+  /** Printed beside the measured time. A step over its budget is marked, not failed, because machines differ. */
   readonly budgetSeconds: number;
-  /** Beside those of whoever started it. */
+  /** Added to the environment of this process. */
   readonly env?: Readonly<Record<string, string>>;
-  /** What of it is tried once more when it failed; nothing: it has failed. */
+  /** @returns the part of a failed step to run a second time, or undefined if the failure is final. */
   readonly again?: () => Step | undefined;
 }
 
-/** Tests start thousands of threads and processes from the same sources; compiled once, half of that time is saved. */
-const ENV = { ...process.env, NODE_COMPILE_CACHE: resolve('node_modules/.cache/node') };
-
-/** Runs steps one after the other, says what each cost, and stops at the first that fails. */
-export function runSteps(steps: readonly Step[]): void {
-  for (const step of steps) {
-    let status = runStep(step);
-    if (status === 0) continue;
-    const again = step.again?.();
-    if (again !== undefined) status = runStep(again);
-    if (status !== 0) process.exit(status);
-  }
+export interface StepResult {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly seconds: number;
+  readonly budgetSeconds: number;
 }
 
-function runStep({ name, command, budgetSeconds, env }: Step): number {
-  console.log(`\n== ${name}: ${command.join(' ')}`);
+/** Tests start thousands of threads and processes from the same sources; the compile cache halves their start time. */
+const ENV = { ...process.env, NODE_COMPILE_CACHE: resolve('node_modules/.cache/node') };
+
+/** Runs every step in order, also after a failure, so that one run reports everything that is broken. */
+export function runSteps(steps: readonly Step[]): readonly StepResult[] {
+  return steps.map((step) => {
+    const first = runStep(step);
+    const again = first.ok ? undefined : step.again?.();
+    if (again === undefined) return first;
+    const second = runStep(again);
+    return { ...first, ok: second.ok, seconds: first.seconds + second.seconds };
+  });
+}
+
+/** Prints one line per step and sets the exit code of this process. */
+export function reportSteps(results: readonly StepResult[]): void {
+  console.log('');
+  for (const result of results) console.log(describe(result));
+  if (results.some(({ ok }) => !ok)) process.exitCode = 1;
+}
+
+function runStep({ name, command, budgetSeconds, env }: Step): StepResult {
+  console.log(`\n== ${name}: ${command.join(' ').slice(0, 300)}`);
   const start = performance.now();
   const [file, ...args] = command;
   const { status, error } = spawnSync(file, args, { stdio: 'inherit', env: { ...ENV, ...env } });
   if (error !== undefined) throw error;
   const seconds = (performance.now() - start) / 1000;
+  const result = { name, ok: status === 0, seconds, budgetSeconds };
+  console.log(describe(result));
+  return result;
+}
+
+function describe({ name, ok, seconds, budgetSeconds }: StepResult): string {
   const over = seconds > budgetSeconds ? ', OVER BUDGET' : '';
-  console.log(
-    `== ${name}: ${status === 0 ? 'ok' : 'FAILED'}, ${seconds.toFixed(1)} s of ${budgetSeconds} s${over}`,
-  );
-  return status ?? 1;
+  return `== ${name}: ${ok ? 'ok' : 'FAILED'}, ${seconds.toFixed(1)} s of ${budgetSeconds} s${over}`;
 }

@@ -4,9 +4,10 @@
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { brokenLinks } from './broken-links.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'reprise-pack-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
@@ -19,6 +20,12 @@ const [{ filename = '', files = [] } = {}] = JSON.parse(
 ) as { filename?: string; files?: { path: string }[] }[];
 const stray = files.map(({ path }) => path).filter((path) => /^(src|test|scripts|bench)\//.test(path));
 if (stray.length > 0) throw new Error(`the package holds ${stray.join(', ')}`);
+const broken = brokenLinks(
+  root,
+  files.map(({ path }) => path),
+);
+if (broken.length > 0) throw new Error(`links in the package lead nowhere: ${broken.join(', ')}`);
+console.log('ok: every relative link in the package');
 
 writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'user', private: true, type: 'module' }));
 run('npm', ['install', '--no-audit', '--no-fund', '--silent', join(folder, filename)]);
@@ -54,6 +61,43 @@ expect('the library', used, '{"messages":[{"role":"user","content":"hi"}],"viola
 expect('the client', used, 'function');
 expect('the engine', used, 'You said: "hello"');
 expect('the store in its threads', used, '{"firstSeq":2,"lastSeq":2}');
+
+// Programs are bundled: the threads must be found in the installed package, or beside a bundle that is deployed alone.
+writeFileSync(
+  join(folder, 'bundled.ts'),
+  `import { openReprise } from 'reprise';
+const run = async (): Promise<void> => {
+  await using reprise = await openReprise({ home: process.argv[2] ?? '' });
+  const session = await reprise.session('agent:main:main');
+  console.log((await session.send(process.argv[3] ?? '').result).text);
+};
+void run();
+`,
+);
+run('npm', ['install', '--no-audit', '--no-fund', '--silent', '--ignore-scripts', 'esbuild@0.28.2']);
+for (const [format, file] of [
+  ['esm', 'app.mjs'],
+  ['cjs', 'app.cjs'],
+] as const) {
+  const out = join(folder, format);
+  const bundling = ['bundled.ts', '--bundle', '--platform=node', '--target=node24', '--log-level=error'];
+  bundling.push(`--format=${format}`, `--outfile=${join(out, file)}`, '--external:pg-native');
+  run(join(folder, 'node_modules/.bin/esbuild'), bundling);
+  const talk = (...said: readonly string[]): string => run(process.execPath, [join(out, file), ...said]);
+  talk(join(out, 'home'), 'my name is Ada');
+  expect(`an esbuild bundle (${format})`, talk(join(out, 'home'), 'what is my name?'), 'your name is Ada');
+}
+const alone = mkdtempSync(join(tmpdir(), 'reprise-alone-'));
+process.on('exit', () => rmSync(alone, { recursive: true, force: true }));
+cpSync(join(folder, 'esm/app.mjs'), join(alone, 'app.mjs'));
+for (const thread of ['thread.cjs', 'search-thread.cjs'])
+  cpSync(join(folder, 'node_modules/reprise/dist/store/control', thread), join(alone, thread));
+expect(
+  'a bundle without node_modules',
+  run(process.execPath, ['app.mjs', 'home', 'hi'], alone),
+  'You said: "hi"',
+);
+
 const bin = join(folder, 'node_modules/.bin/reprise');
 const chat = [bin, 'chat', '--home', join(folder, 'chat')];
 const said = execFileSync(process.execPath, chat, { encoding: 'utf8', input: 'hello' });

@@ -1,8 +1,9 @@
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { brokenLinks } from '../scripts/broken-links.ts';
 import * as reprise from '../src/index.ts';
 import * as testing from '../src/testing/index.ts';
 import { COMMAND } from './support/bundled-command.ts';
@@ -154,4 +155,15 @@ test('nothing we write names a machine or a place to download from', () => {
     if (file !== 'test/docs.test.ts')
       expect(read(file), file).not.toMatch(/(^|[\s'"`(])\/(root|work)\/|"resolved": "http/m);
   }
+});
+
+test('every relative link in a Markdown file of the package leads to a file of the package', () => {
+  const listed = execFileSync('npm', ['pack', '--dry-run', '--json', '--silent', '--ignore-scripts'], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const [{ files = [] } = {}] = JSON.parse(listed.replace(/^[^[]*/, '')) as { files?: { path: string }[] }[];
+  const paths = files.map(({ path }) => path);
+  expect(paths).toContain('README.md');
+  expect(brokenLinks('.', paths)).toEqual([]);
 });

@@ -71,6 +71,7 @@ describe('the public API', () => {
         "normalizeSessionKey",
         "openReprise",
         "openStore",
+        "overheadTokens",
         "parseAgentId",
         "parseAgentSessionKey",
         "parseCommand",
