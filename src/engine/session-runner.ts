@@ -54,8 +54,10 @@ export class SessionRunner {
     this.background = new BackgroundCompaction(context, this);
   }
 
-  /** Runs whatever waits, if nobody else does. Resolves when this process has nothing left to do for it. */
+  /** Runs queued messages unless another process does. Resolves when this process has nothing left to do for them. */
   async wake(): Promise<void> {
+    // A drain that has nothing to await would end before it is assigned below, and the runner would stay busy.
+    if (this.#isHeld) return;
     this.#isAwake = true;
     this.#draining ??= this.#drainAll();
     return this.#draining;
