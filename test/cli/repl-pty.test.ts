@@ -409,7 +409,3 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', () => {
     expect(gone).toMatchObject({ status: 'deleted', messageCount: 4 });
   });
 });
-
-test.runIf(!hasTerminals())('SKIPPED: the chat at a terminal needs python3 with its pty module', () => {
-  expect(hasTerminals()).toBe(false);
-});
