@@ -62,6 +62,7 @@ export {
   estimateToolTokens,
   type ToolSchema,
 } from './context/estimate-message.ts';
+export { type LimitTurnsOptions, limitHistoryTurns } from './context/limit-turns.ts';
 export { type PrunedHistory, type PruneOptions, pruneHistoryForContextShare } from './context/prune.ts';
 export {
   planToolTruncation,
@@ -103,6 +104,7 @@ export {
   unknownCommandText,
 } from './engine/commands.ts';
 export type { CompactionPreview } from './engine/compactor.ts';
+export type { ContextReport } from './engine/context-report.ts';
 export type { ConvlogView } from './engine/convlog.ts';
 export type { DoneEvent, ErrorEvent, GuardEvent, SessionEvent, TurnEvent } from './engine/events.ts';
 export type { ExplainedCall, Explanation } from './engine/explain.ts';
@@ -143,7 +145,6 @@ export type { ChatType, SendAction, SendPolicy, SendRule } from './engine/send-p
 export type {
   CompactionEvent,
   CompactRequest,
-  ContextReport,
   SendAgainOptions,
   SendOptions,
   Session,

@@ -64,6 +64,7 @@ describe('the public API', () => {
         "isSubagentSessionKey",
         "lastUsage",
         "learnWindow",
+        "limitHistoryTurns",
         "loadBlobs",
         "makeCompaction",
         "measureContext",

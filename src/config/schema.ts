@@ -128,6 +128,10 @@ const binding = z.strictObject({
 const sessionShape = {
   enabled: z.boolean(),
   historyLimit: positive,
+  historyTurns: positive,
+  historyTurnsByType: part({ direct: positive, group: positive, thread: positive }),
+  historyTurnsByChannel: z.record(text, positive),
+  historyTurnsBySender: z.record(text, positive),
   scope: z.enum(['global', 'per-sender']),
   dmScope: z.enum(['main', 'per-peer', 'per-channel-peer', 'per-account-channel-peer']),
   mainKey: text,

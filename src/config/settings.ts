@@ -150,6 +150,23 @@ export const SETTINGS: readonly Setting[] = [
   { path: 'agents.*.session', about: 'What `session` says, for its conversations only.' },
   { path: 'session.enabled', otherwise: '`true`', about: '`false`: nothing outlives the process.' },
   { path: 'session.historyLimit', free: true, about: 'At most so many messages are kept by a compaction.' },
+  {
+    path: 'session.historyTurns',
+    free: true,
+    otherwise: 'all that fit',
+    about: 'Only the last so many turns are sent to the model. Older ones stay in the store.',
+  },
+  {
+    path: 'session.historyTurnsByType',
+    free: true,
+    about: 'The same for `direct`, `group` and `thread`.',
+  },
+  { path: 'session.historyTurnsByChannel', free: true, about: 'The same by the name of a channel.' },
+  {
+    path: 'session.historyTurnsBySender',
+    free: true,
+    about: 'The same for the direct chat of a sender: `{"telegram:12345": 50}`.',
+  },
   { path: 'session.scope', otherwise: '`per-sender`', about: '`global`: everybody shares one conversation.' },
   {
     path: 'session.dmScope',

@@ -2,6 +2,7 @@ import type { Entry } from '../transcript/entry.ts';
 import { isObject } from '../transcript/json.ts';
 import type { Selection } from '../transcript/select.ts';
 import { estimateEntryTokens } from './estimate-message.ts';
+import { beginsTurn } from './turn-start.ts';
 
 export interface UsageReport {
   /** Estimated tokens of the whole request, before calibration. */
@@ -156,12 +157,20 @@ export interface ReportedUsage {
  * The newest usage that still says something about the next request: of the model in use, not of a broken turn,
  * and with nothing rewritten since. Edits have no place in the selection, so with any in force none is trusted.
  */
-export function lastUsage({ compaction, entries, edits, model }: Selection): ReportedUsage | undefined {
+export function lastUsage({
+  compaction,
+  entries,
+  edits,
+  model,
+  isLimited,
+}: Selection): ReportedUsage | undefined {
   if (edits.size > 0) return undefined;
   // Kept entries from before the compaction were answered to another request.
-  const first =
+  const afterSummary =
     compaction === undefined ? 0 : entries.findIndex(({ parentId }) => parentId === compaction.id);
-  if (first === -1) return undefined;
+  if (afterSummary === -1) return undefined;
+  // Each new turn pushes an old one out of a limited history, so earlier turns were answered to another request.
+  const first = isLimited === true ? Math.max(afterSummary, entries.findLastIndex(beginsTurn)) : afterSummary;
   for (let index = entries.length - 1; index >= first; index--) {
     const entry = entries[index];
     const tokens = entry === undefined ? undefined : usageOf(entry, model);

@@ -1,6 +1,6 @@
-import { isObject, type JsonObject } from '../transcript/json.ts';
 import { SAFETY_MARGIN } from './calibration.ts';
 import { estimateTokens } from './estimate-message.ts';
+import { beginsTurn, carriesResults } from './turn-start.ts';
 
 /** How messages are counted; the default counts projected ones, stored entries and those of the usual APIs. */
 export interface CountOptions<T> {
@@ -114,24 +114,6 @@ function pieces<T extends object>(
     }
   }
   return found;
-}
-
-function beginsTurn(message: object): boolean {
-  return spoken(message)['role'] === 'user' && !carriesResults(message);
-}
-
-function carriesResults(message: object): boolean {
-  const { role, content } = spoken(message);
-  if (role === 'tool' || role === 'toolResult') return true;
-  return (
-    Array.isArray(content) && content.some((block) => isObject(block) && block['type'] === 'tool_result')
-  );
-}
-
-/** The message of a stored entry, or the message itself. */
-function spoken(message: object): JsonObject {
-  const inner = (message as JsonObject)['message'];
-  return isObject(inner) ? inner : (message as JsonObject);
 }
 
 export function sum(list: readonly { readonly tokens: number }[]): number {

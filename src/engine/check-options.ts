@@ -20,6 +20,12 @@ const COMPACTION: Names<NonNullable<RepriseOptions['compaction']>> = {
 const LANES: Names<LaneLimits> = { turns: true, children: true, background: true };
 const SESSION: Names<SessionOptions> = {
   ...{ enabled: true, historyLimit: true, queue: true, sendPolicy: true, senderCommands: true },
+  ...{
+    historyTurns: true,
+    historyTurnsByType: true,
+    historyTurnsByChannel: true,
+    historyTurnsBySender: true,
+  },
   ...{ maintenance: true, threads: true, reset: true, resetByType: true, resetByChannel: true },
   ...{ timeZone: true, resetTriggers: true, scope: true, dmScope: true, mainKey: true },
   ...{ ownChannels: true, identityLinks: true, bindings: true, defaultAgent: true },

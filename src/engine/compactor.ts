@@ -57,13 +57,13 @@ export function planFor(
   view: ContextView,
   { enabled, cut, maxKeptTokens, maxKeptMessages }: CompactionMeasures,
 ): CompactionPlan | undefined {
-  const { selection } = view;
+  const { whole } = view;
   if (!enabled) return undefined;
-  return planCompaction(selection, {
+  return planCompaction(whole, {
     cut,
     maxKeptTokens,
     ...(maxKeptMessages !== undefined && { maxKeptMessages }),
-    tokensOf: (entry) => estimateEntryTokens(entry, selection.edits.get(entry)),
+    tokensOf: (entry) => estimateEntryTokens(entry, whole.edits.get(entry)),
     textTokens: estimateTextTokens,
   });
 }

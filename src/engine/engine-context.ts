@@ -40,6 +40,7 @@ export interface EngineOptions {
   readonly summaryTimeoutMs: number;
   /** Where notes go before a compaction; undefined: none are made. */
   readonly memoryFor: (record: SessionRecord) => string | undefined;
+  readonly historyTurnsFor: (record: SessionRecord) => number | undefined;
   readonly queueFor: (record: SessionRecord) => QueueSettings;
   /** Whether a thread's session begins with what was said where it hangs. */
   readonly threadsFor: (record: SessionRecord) => SessionOptions['threads'];

@@ -75,8 +75,12 @@ function storedLeaf(
   return asked?.id ?? null;
 }
 
-function rebuild(all: readonly Entry[], { leaf, strict }: CallManifest, frame: RequestFrame): ModelRequest {
-  return makeView(all, { ...frame, strict: strict === true }, { leaf }).request;
+function rebuild(
+  all: readonly Entry[],
+  { leaf, strict, historyTurns }: CallManifest,
+  frame: RequestFrame,
+): ModelRequest {
+  return makeView(all, { ...frame, strict: strict === true, historyTurns }, { leaf }).request;
 }
 
 function prefixReport(
@@ -96,5 +100,7 @@ function prefixReport(
     return { extendsPrevious: false, cacheBreak: 'shortened tool results' };
   if (previous.strict !== current.strict) return { extendsPrevious: false, cacheBreak: 'a stricter request' };
   if (previous.model !== current.model) return { extendsPrevious: false, cacheBreak: 'another model' };
+  if (current.historyTurns !== undefined && previous.firstEntry !== current.firstEntry)
+    return { extendsPrevious: false, cacheBreak: 'the limit of history turns' };
   return { extendsPrevious: false, cacheBreak: 'another branch' };
 }

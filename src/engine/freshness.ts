@@ -1,5 +1,6 @@
-import { parseSessionKey } from '../keys/session-key.ts';
+import { isSubagentSessionKey } from '../keys/predicates.ts';
 import { checkNames, checkOneOf, configFault } from './check-config.ts';
+import { ruleForChat } from './rule-for-chat.ts';
 import { lastTimeAtHour } from './zoned-hour.ts';
 
 /** When a conversation begins anew by itself. */
@@ -61,14 +62,9 @@ export function resetReason(input: FreshnessInput): 'daily' | 'idle' | undefined
 
 function policyFor({ rules, sessionKey, channel }: FreshnessInput): ResetPolicy | undefined {
   const { reset, resetByType = {}, resetByChannel = {} } = rules;
-  const parts = parseSessionKey(sessionKey);
   // A child's session belongs to a task, and its task is not over at four in the morning.
-  if (parts.kind === 'subagent') return undefined;
-  const from = channel ?? ('channel' in parts ? parts.channel : undefined);
-  if (from !== undefined && Object.hasOwn(resetByChannel, from)) return resetByChannel[from];
-  if (parts.kind !== 'global' && parts.threads !== undefined) return resetByType.thread ?? reset;
-  const isGroup = parts.kind === 'group' || parts.kind === 'channel';
-  return (isGroup ? resetByType.group : resetByType.direct) ?? reset;
+  if (isSubagentSessionKey(sessionKey)) return undefined;
+  return ruleForChat(sessionKey, { all: reset, byType: resetByType, byChannel: resetByChannel }, channel);
 }
 
 /**

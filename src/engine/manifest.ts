@@ -22,6 +22,8 @@ export interface CallManifest {
   readonly latencyMs: number;
   /** The provider had refused the request, and this is the stricter one that was sent instead. */
   readonly strict?: boolean;
+  /** Only so many turns of the history were sent. */
+  readonly historyTurns?: number;
 }
 
 export function manifestOf(
@@ -29,7 +31,7 @@ export function manifestOf(
   { message, usage }: FinishEvent,
   { latencyMs, strict }: { readonly latencyMs: number; readonly strict: boolean },
 ): CallManifest {
-  const { selection, request, tokens, split, leaf } = view;
+  const { selection, request, tokens, split, leaf, historyTurns } = view;
   return {
     leaf,
     firstEntry: selection.entries[0]?.id ?? null,
@@ -44,5 +46,6 @@ export function manifestOf(
     ...(usage !== undefined && { usage }),
     latencyMs: Math.round(latencyMs),
     ...(strict && { strict }),
+    ...(historyTurns !== undefined && { historyTurns }),
   };
 }

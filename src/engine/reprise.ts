@@ -26,6 +26,7 @@ import { type Command, type UnknownCommand, unknownCommandText } from './command
 import { type ConvlogView, convlogView } from './convlog.ts';
 import { EngineContext } from './engine-context.ts';
 import type { DoneEvent, ErrorEvent, SessionEvent } from './events.ts';
+import { historyTurnsFor } from './history-turns.ts';
 import { Hub } from './hub.ts';
 import type { InboundMessage } from './inbound.ts';
 import { answeredBy, endOf, isOpen } from './item-end.ts';
@@ -155,6 +156,7 @@ export class Reprise implements AsyncDisposable {
       maxSteps,
       summaryTimeoutMs,
       memoryFor: (record) => (compaction.memoryFlush === true ? workspaces.folderOf(record) : undefined),
+      historyTurnsFor: (record) => historyTurnsFor(optionsOf(record.agentId), record),
       queueFor: (record) => queueFor(optionsOf(record.agentId), record),
       threadsFor: (record) => optionsOf(record.agentId).threads,
       clock,

@@ -4,12 +4,13 @@ import { type Agents, agentOptions } from './agents.ts';
 import { checkOneOf } from './check-config.ts';
 import { SENDER_COMMANDS, type SenderCommand } from './commands.ts';
 import { checkResetRules, type ResetRules } from './freshness.ts';
+import { checkHistoryTurns, type HistoryTurnRules } from './history-turns.ts';
 import { type MaintenanceRules, parseMaintenanceRules } from './maintenance-rules.ts';
 import { checkSendPolicy, type SendPolicy } from './send-policy.ts';
 import { type QueueSettings, queueSettings } from './session-settings.ts';
 
 /** How conversations are found, begun, queued and kept; for all agents, or for one. */
-export interface SessionOptions extends RoutingRules, ResetRules {
+export interface SessionOptions extends RoutingRules, ResetRules, HistoryTurnRules {
   /** False: sessions live in this process only; wants a store that keeps nothing. */
   readonly enabled?: boolean;
   /** At most so many messages are kept by a compaction. */
@@ -31,6 +32,7 @@ const DEFAULT_QUEUE: QueueSettings = { mode: 'steer', debounceMs: 500, cap: 20, 
 
 export function checkSessionOptions(options: SessionOptions): void {
   checkResetRules(options);
+  checkHistoryTurns(options);
   if (options.sendPolicy !== undefined) checkSendPolicy(options.sendPolicy);
   for (const [i, name] of (options.senderCommands ?? []).entries())
     checkOneOf(`senderCommands.${i}`, name, SENDER_COMMANDS);

@@ -133,6 +133,7 @@ export class SessionRunner {
       ),
       profile,
       calibration: this.#context.calibration(model),
+      historyTurns: options.historyTurnsFor(record),
     };
   }
 

@@ -56,6 +56,8 @@ export interface SessionSettings {
   readonly totalTokens?: number;
   /** A cap on the window. */
   readonly contextTokens?: number;
+  /** Only so many turns are sent to the model. */
+  readonly historyTurns?: number;
   readonly compactionCount?: number;
   /** ISO, or Unix ms. */
   readonly memoryFlushAt?: string | number;

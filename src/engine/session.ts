@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Pin } from '../compaction/pins.ts';
 import { contextBudget } from '../context/budget.ts';
-import type { ContextWindowGuard } from '../context/window.ts';
 import { RepriseError } from '../errors.ts';
 import { loadBlobs } from '../store/load-blobs.ts';
 import type {
@@ -26,6 +25,7 @@ import {
   prepareCompaction,
   previewOf,
 } from './compactor.ts';
+import { type ContextReport, reportContext } from './context-report.ts';
 import type { EngineContext } from './engine-context.ts';
 import type { GuardEvent } from './events.ts';
 import { type Explanation, explainTurn } from './explain.ts';
@@ -46,7 +46,7 @@ import { standingOf } from './standing.ts';
 import { type StopOptions, type StopResult, stopSession } from './stop-session.ts';
 import { type StepRequest, takeStep, type UndoResult } from './take-step.ts';
 import { type SessionTotals, totalsOf } from './totals.ts';
-import { type ContextView, fitSplit, makeView, type TokenSplit, viewContext } from './turn-context.ts';
+import { type ContextView, makeView, viewContext } from './turn-context.ts';
 import { startTurn, type TurnStream } from './turn-stream.ts';
 import { type BranchPlace, branchStep, type EntryStep, redoStep, undoStep } from './undo.ts';
 
@@ -66,18 +66,6 @@ export interface SendOptions {
 
 export interface SendAgainOptions extends SayAgainOptions {
   readonly signal?: AbortSignal | undefined;
-}
-
-export interface ContextReport {
-  /** As the session's profile counts them. The parts of `split` add up to it. */
-  readonly tokens: number;
-  readonly window: ContextWindowGuard;
-  readonly budget: number;
-  readonly reserve: number;
-  readonly split: TokenSplit;
-  readonly messages: number;
-  /** The newest part alone is more than the window holds: so much of it was counted. */
-  readonly isPart?: true;
 }
 
 export interface CompactRequest extends Keyed {
@@ -208,13 +196,8 @@ export class Session {
     const record = await this.record();
     const frame = await this.#runner.frame(record);
     const window = this.#context.window(frame.model, record);
-    const { view, isPart } = await newestContext(this.#context.store, record, frame, window.tokens);
-    const { budget, reserve } = contextBudget(window.tokens, frame.maxOutputTokens);
-    const { counted: tokens } = view;
-    const overhead = tokens === view.tokens ? (view.split.overhead ?? 0) : 0;
-    const split = fitSplit(view.split, { total: tokens, overhead });
-    const messages = view.request.messages.length;
-    return { tokens, window, budget, reserve, split, messages, ...(isPart && { isPart }) };
+    const newest = await newestContext(this.#context.store, record, frame, window.tokens);
+    return reportContext(newest, window, frame.maxOutputTokens);
   }
 
   /** What `compact` would cover and keep, without asking a model or writing anything. Null: nothing. */

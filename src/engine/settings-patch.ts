@@ -89,6 +89,7 @@ const FIELDS: Readonly<Record<keyof SessionSettings, Kind | typeof PROTECTED>> =
   outputTokens: COUNT,
   totalTokens: COUNT,
   contextTokens: ABOVE_ZERO,
+  historyTurns: ABOVE_ZERO,
   compactionCount: COUNT,
   memoryFlushAt: TIME,
   memoryFlushCompactionCount: COUNT,

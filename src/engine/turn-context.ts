@@ -1,8 +1,10 @@
+import { pinsInForce } from '../compaction/pins.ts';
 import type { Calibration } from '../context/calibration.ts';
 import { measureContext, overheadTokens } from '../context/calibration.ts';
 import { countChars4 } from '../context/chars4.ts';
 import { estimateTextTokens } from '../context/estimate.ts';
 import { estimateEntryTokens, estimateToolTokens } from '../context/estimate-message.ts';
+import { limitHistoryTurns } from '../context/limit-turns.ts';
 import type { Model, ModelRequest, ModelTool, ThinkingLevel } from '../models/model.ts';
 import { loadBlobs } from '../store/load-blobs.ts';
 import { hydrateBlobs } from '../transcript/blobs.ts';
@@ -27,6 +29,8 @@ export interface RequestFrame {
   readonly thinkingLevel?: ThinkingLevel | undefined;
   /** Sends only what every provider takes, after this one refused a request without a reason we know. */
   readonly strict?: boolean;
+  /** Only so many turns of the history are sent; unset: all. */
+  readonly historyTurns?: number | undefined;
 }
 
 /** Where the tokens of the next request come from. */
@@ -44,7 +48,11 @@ export interface TokenSplit {
 /** The next request of a session as it would be sent now, and what it weighs. */
 export interface ContextView {
   readonly entries: readonly Entry[];
+  /** What the request is made of. */
   readonly selection: Selection;
+  /** The same with the turns that `historyTurns` leaves out: a compaction covers them too. */
+  readonly whole: Selection;
+  readonly historyTurns?: number;
   readonly request: ModelRequest;
   /** Of `tokens`, which its parts add up to. */
   readonly split: TokenSplit;
@@ -85,7 +93,8 @@ export function makeView(
   { leaf, isShared = false }: ViewOptions = {},
 ): ContextView {
   const { model, system, tools, maxOutputTokens, profile, calibration, strict = false } = frame;
-  const selection = selectContext(entries, { leaf });
+  const whole = selectContext(entries, { leaf });
+  const selection = limitSelection(whole, entries, frame.historyTurns);
   const { messages: projected, thinkingLevel: before } = projectSelection(selection, {
     target: strict ? { ...model.target, strict } : model.target,
     carrier: profile.carrier,
@@ -99,6 +108,8 @@ export function makeView(
   return {
     entries,
     selection,
+    whole,
+    ...(frame.historyTurns !== undefined && { historyTurns: frame.historyTurns }),
     request: {
       ...(system !== '' && { system }),
       messages,
@@ -113,6 +124,18 @@ export function makeView(
     estimated: fixedTokens + estimates.summary + estimates.history + estimates.newest,
     leaf: leaf === undefined ? (pathEntries(entries).at(-1)?.id ?? null) : leaf,
   };
+}
+
+/** Pinned messages stay in every context, so the turns that hold one are sent whatever the limit. */
+function limitSelection(
+  whole: Selection,
+  all: readonly Entry[],
+  historyTurns: number | undefined,
+): Selection {
+  if (historyTurns === undefined) return whole;
+  const pinned = new Set(pinsInForce(all).map(({ entryId }) => entryId));
+  const entries = limitHistoryTurns(whole.entries, historyTurns, { isPinned: ({ id }) => pinned.has(id) });
+  return entries.length === whole.entries.length ? whole : { ...whole, entries, isLimited: true };
 }
 
 /**

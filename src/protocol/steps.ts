@@ -179,6 +179,8 @@ export const contextAnswer: z.ZodType = z.object({
   reserve: z.number(),
   split: z.record(z.string(), z.number()),
   messages: z.int(),
+  historyTurns: z.int().optional().meta({ description: 'Only so many turns are sent to the model.' }),
+  unsentMessages: z.int().optional().meta({ description: 'Stored messages that this limit leaves out.' }),
   isPart: z
     .boolean()
     .optional()

@@ -11,6 +11,8 @@ export interface Selection {
   readonly compaction: Entry | undefined;
   /** Entries that may contribute, oldest first. */
   readonly entries: readonly Entry[];
+  /** Older turns are not among `entries`, because only the newest are sent. */
+  readonly isLimited?: true;
   /** The content that stands for an entry's own: null hides it. */
   readonly edits: ReadonlyMap<Entry, unknown>;
   readonly model: { readonly provider: string; readonly modelId: string } | undefined;
