@@ -24,9 +24,6 @@ const config: ViteUserConfig = defineConfig({
     globalSetup: 'test/support/postgres-setup.ts',
     setupFiles: 'test/support/use-kept-threads.ts',
     sequence: { sequencer: LongestFirst },
-    // A worker loads the sources once for all of its files, which saves a fifth of the run. A test that changes
-    // something of the process (environment, timers, listeners) restores it.
-    isolate: false,
     // Polls are waits, not measurements.
     expect: { poll: { timeout: 60_000 } },
     // On two cores the default is one worker; half of the time is spent waiting for disks and processes.
