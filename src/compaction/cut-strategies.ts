@@ -2,14 +2,15 @@ import { RepriseError } from '../errors.ts';
 import type { Entry } from '../transcript/entry.ts';
 import { roleOf, startsTurn } from './safe-cut.ts';
 
-/** How much of a history stays as it is. Every strategy names a place; `safeCut` finds the nearest safe one. */
+/** How much of a history stays as it is. A strategy names an index; `safeCut` finds the nearest safe one. */
 export type CutStrategy =
-  /** The newest so many tokens. */
+  /** The newest tokens, at most about this many. */
   | { readonly kind: 'keep-tokens'; readonly tokens: number }
-  /** The newest so many turns. */
+  /** At least this many of the newest turns. */
   | { readonly kind: 'keep-turns'; readonly turns: number }
+  /** At least this many of the newest messages. */
   | { readonly kind: 'keep-messages'; readonly messages: number }
-  /** The oldest share of the messages goes, but the newest share, and at least so many, stays. */
+  /** Covers the oldest share of the messages, but keeps the newest share and at least `minKeep` of them. */
   | { readonly kind: 'fraction'; readonly compress: number; readonly keep: number; readonly minKeep: number }
   /** Everything before the last user message goes. */
   | { readonly kind: 'last-user' }
@@ -18,33 +19,50 @@ export type CutStrategy =
 
 export const DEFAULT_CUT: CutStrategy = { kind: 'keep-tokens', tokens: 20_000 };
 
-/** The index the strategy would cut at, safe or not; `tokens` has one count per entry. */
+export interface WantedCut {
+  /** The index the strategy would cut at, safe or not. */
+  readonly at: number;
+  /** A later cut keeps less than the strategy promises. */
+  readonly latest: number;
+}
+
+/** @param tokens One count per entry. */
 export function wantedCut(
   entries: readonly Entry[],
   tokens: readonly number[],
   strategy: CutStrategy,
-): number {
+): WantedCut {
   switch (strategy.kind) {
     case 'keep-tokens':
-      return keepingTokens(tokens, strategy.tokens);
+      return atMost(keepingTokens(tokens, strategy.tokens));
     case 'history-share':
-      return keepingTokens(tokens, strategy.share * tokens.reduce((sum, count) => sum + count, 0));
+      return atMost(keepingTokens(tokens, strategy.share * tokens.reduce((sum, count) => sum + count, 0)));
     case 'keep-turns':
-      return placeOfNth(entries, startsTurn, strategy.turns);
+      return atLeast(placeOfNth(entries, startsTurn, strategy.turns));
     case 'keep-messages':
-      return placeOfNth(entries, isMessage, strategy.messages);
+      return atLeast(placeOfNth(entries, isMessage, strategy.messages));
     case 'last-user':
-      return placeOfNth(entries, (entry) => roleOf(entry) === 'user', 1);
+      return atMost(placeOfNth(entries, (entry) => roleOf(entry) === 'user', 1));
     case 'fraction': {
       const places = entries.flatMap((entry, at) => (isMessage(entry) ? [at] : []));
       const keep = Math.max(strategy.minKeep, Math.floor(places.length * strategy.keep));
       const compress = Math.max(2, Math.floor(places.length * strategy.compress));
-      return places[Math.max(0, Math.min(compress, places.length - keep))] ?? 0;
+      const most = Math.max(0, places.length - keep);
+      return { at: places[Math.min(compress, most)] ?? 0, latest: places[most] ?? entries.length };
     }
     default:
       strategy satisfies never;
       throw new RepriseError('INVALID_INPUT', 'no such way to cut a history');
   }
+}
+
+/** The strategy bounds what is kept from above: a cut may move in both directions. */
+function atMost(at: number): WantedCut {
+  return { at, latest: Number.POSITIVE_INFINITY };
+}
+
+function atLeast(at: number): WantedCut {
+  return { at, latest: at };
 }
 
 function isMessage(entry: Entry): boolean {

@@ -43,8 +43,8 @@ export function planCompaction(
   const fits = (at: number): boolean =>
     (keptFrom[at] ?? 0) <= maxKeptTokens && (messagesFrom[at] ?? 0) <= maxKeptMessages;
   const wanted = wantedCut(speaking, tokens, cut);
-  if (wanted <= 0 && fits(0)) return undefined;
-  const place = safeCut(speaking, wanted, fits);
+  if (wanted.at <= 0 && fits(0)) return undefined;
+  const place = safeCut(speaking, wanted.at, fits, wanted.latest);
   const first = place === undefined ? undefined : speaking[place];
   if (place === undefined || first === undefined) return undefined;
   const previousSummary = typeof compaction?.['summary'] === 'string' ? compaction['summary'] : '';

@@ -45,28 +45,36 @@ export function findCutPlaces(entries: readonly Entry[]): CutPlaces {
 }
 
 /**
- * The one way to a cut, whatever strategy wants it. Lands on a turn start at or before the wanted place, else on
- * the next one behind it; only where a single turn is all there is, or alone too much, inside a turn. Of several
- * the first that `fits` is taken, and when none does the one that keeps the least. Undefined: there is no safe place.
+ * Every cut of a history goes through here, whatever strategy asks for it. Prefers the start of a turn at or before
+ * `wanted`, then the next turn start after it, then a safe index inside a turn. The first of them that `fits` is
+ * taken; if none does, the one that keeps the least.
+ *
+ * @param latest A later cut is taken only if no earlier one fits, because it keeps less than the strategy promises.
+ * @returns undefined if there is no safe index.
  */
 export function safeCut(
   entries: readonly Entry[],
   wanted: number,
   fits: (cut: number) => boolean = () => true,
+  latest: number = Number.POSITIVE_INFINITY,
 ): number | undefined {
   const { safe, turnStarts } = findCutPlaces(entries);
   const before = turnStarts.filter((at) => at <= wanted).reverse();
   const behind = turnStarts.filter((at) => at > wanted);
   const inside: number[] = [];
   for (let at = Math.max(1, wanted); at < entries.length; at++) if (safe[at] === true) inside.push(at);
-  const places = [...before.slice(0, 1), ...behind, ...inside];
-  const fallback = places.length > 0 ? Math.max(...places) : lastBefore(safe, wanted);
-  return places.find(fits) ?? fallback;
+  const places = [...before.slice(0, 1), ...behind, ...inside, ...lastBefore(safe, wanted)];
+  return (
+    places.find((at) => at <= latest && fits(at)) ??
+    places.find(fits) ??
+    (places.length === 0 ? undefined : Math.max(...places))
+  );
 }
 
-function lastBefore(safe: readonly boolean[], wanted: number): number | undefined {
-  for (let at = Math.min(wanted, safe.length - 1); at > 0; at--) if (safe[at] === true) return at;
-  return undefined;
+/** None or one. */
+function lastBefore(safe: readonly boolean[], wanted: number): number[] {
+  for (let at = Math.min(wanted, safe.length - 1); at > 0; at--) if (safe[at] === true) return [at];
+  return [];
 }
 
 /** A turn begins with a user's message, or with text that stands in for one. */

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type CutStrategy, wantedCut } from '../../src/compaction/cut-strategies.ts';
 import { planCompaction } from '../../src/compaction/plan.ts';
-import { findCutPlaces, safeCut } from '../../src/compaction/safe-cut.ts';
+import { findCutPlaces, safeCut, startsTurn } from '../../src/compaction/safe-cut.ts';
 import type { Entry } from '../../src/index.ts';
 import { selectContext } from '../../src/transcript/select.ts';
 import { call, EntryList } from '../support/entries.ts';
@@ -129,6 +129,38 @@ describe('a cut', () => {
     );
   });
 
+  test('by a strategy that promises to keep a number of messages or turns keeps at least that many if they fit', () => {
+    const isMinimum = (cut: CutStrategy): boolean =>
+      ['keep-turns', 'keep-messages', 'fraction'].includes(cut.kind);
+    fc.assert(
+      fc.property(histories, strategies.filter(isMinimum), (entries, cut) => {
+        const plan = planCompaction(selectContext(entries), { cut, tokensOf, textTokens });
+        if (plan === undefined) return;
+        const turns = plan.kept.filter(startsTurn).length;
+        if (cut.kind === 'keep-turns') expect(turns).toBeGreaterThanOrEqual(cut.turns);
+        if (cut.kind === 'keep-messages') expect(plan.kept.length).toBeGreaterThanOrEqual(cut.messages);
+        if (cut.kind === 'fraction')
+          expect(plan.kept.length).toBeGreaterThanOrEqual(Math.max(4, Math.floor(entries.length / 5)));
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  test('keeps fewer messages than promised only if the promised ones do not fit', () => {
+    const list = new EntryList();
+    list.user('read it');
+    list.assistant([call('c')]);
+    list.result('c', 'x'.repeat(4000));
+    list.assistant(['It is long.']);
+    list.user('thanks');
+    list.assistant(['welcome']);
+    const cut = { kind: 'fraction', compress: 0.5, keep: 0.2, minKeep: 4 } as const;
+    const plan = (maxKeptTokens: number) =>
+      planCompaction(selectContext(list.entries), { cut, maxKeptTokens, tokensOf, textTokens });
+    expect(plan(2000)?.kept).toHaveLength(5);
+    expect(plan(500)?.kept).toHaveLength(2);
+  });
+
   test('keeps to turn starts where there are any', () => {
     const list = new EntryList();
     for (let i = 0; i < 10; i++) {
@@ -191,7 +223,7 @@ describe('strategies', () => {
     [{ kind: 'last-user' }, 28],
     [{ kind: 'history-share', share: 0.5 }, 15],
   ] as const)('%o wants to cut at %i', (strategy, at) => {
-    expect(wantedCut(entries, tokens, strategy)).toBe(at);
+    expect(wantedCut(entries, tokens, strategy).at).toBe(at);
   });
 
   test('a history the strategy would keep whole is not compacted', () => {

@@ -92,6 +92,32 @@ describe('claw0: its sessions and its guard', () => {
     expect(total - (preview?.coveredEntries ?? 0)).toBe(kept);
   });
 
+  test('/compact keeps at least four of six messages and no result without its call', async () => {
+    await using home = await tempHome('jsonl');
+    const script = scripted([
+      { calls: [{ name: 'read_file' }] },
+      'It says hello.',
+      'You are welcome.',
+      'gist',
+    ]);
+    await using at = await home.open(script, { profile, tools: [readFileTool] });
+    await at.session.send(`what does it say? ${'Please look. '.repeat(200)}`).result;
+    await at.session.send('thanks').result;
+    expect(await messagesOf(at.session)).toHaveLength(6);
+    expect(await at.session.previewCompaction()).toMatchObject({ coveredEntries: 1, splitsTurn: true });
+    expect(await at.session.compact()).toMatchObject({ coveredEntries: 1 });
+    at.model.push('bye');
+    await at.session.send('bye').result;
+    expect(linesOf(at.model.requests.at(-1)).slice(1)).toEqual([
+      'assistant: Understood, I have the context.(read_file)',
+      'tool: file contents',
+      'assistant: It says hello.',
+      'user: thanks',
+      'assistant: You are welcome.',
+      'user: bye',
+    ]);
+  });
+
   test('overflow, once: tool results are shortened; twice: the history is compacted; then it answers', async () => {
     await using home = await tempHome('jsonl');
     const big: Tool = { ...readFileTool, maxOutputChars: 300_000, run: async () => 'line\n'.repeat(50_000) };
