@@ -152,11 +152,12 @@ function registerServe(program: Command): void {
     )
     .option('--host <address>', 'where to listen; beyond loopback a token has to be given')
     .option('--port <number>', '0 takes any that is free')
+    .option('--profile <name>', 'ids, limits and HTTP answers of another system, such as zyhive')
     .option('--log-level <level>', 'from when on a line is logged')
     .option('--log-format <format>', 'json, or pretty as at a terminal')
     .action(async (options: Options) => (await import('./commands/serve.ts')).serveHome(options));
   addGlobals(serve, ['tokenFile', 'model', 'json', ...LOCAL]);
-  addExamples(serve, ['reprise serve', 'reprise serve --port 0 --json']);
+  addExamples(serve, ['reprise serve', 'reprise serve --port 0 --json', 'reprise serve --profile zyhive']);
 }
 
 function registerToken(program: Command): void {

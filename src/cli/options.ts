@@ -1,4 +1,6 @@
 import { type Command, Option } from 'commander';
+import type { LoadedConfig } from '../config/load.ts';
+import type { Config } from '../config/schema.ts';
 import { RepriseError } from '../errors.ts';
 
 /** As commander hands them over; every command checks those it uses. */
@@ -84,6 +86,14 @@ export function countOption(name: string, value: unknown): number | undefined {
 
 export function textOption(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** `--profile` wins over the environment and every file. No setting has this flag: `export` means a layout by it. */
+export async function withProfile(loaded: LoadedConfig, { profile }: Options): Promise<LoadedConfig> {
+  if (typeof profile !== 'string') return loaded;
+  const { checkText } = await import('../config/check-settings.ts');
+  const name = checkText('profile', profile, { by: '--profile' }) as NonNullable<Config['profile']>;
+  return { ...loaded, config: { ...loaded.config, profile: name } };
 }
 
 const EXAMPLES: WeakMap<Command, readonly string[]> = new WeakMap();

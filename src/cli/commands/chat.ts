@@ -2,11 +2,10 @@ import { type LoadedConfig, loadConfig } from '../../config/load.ts';
 import type { ModelBook } from '../../config/model-book.ts';
 import { modelBookFor } from '../../config/model-book-for.ts';
 import { openConfigured } from '../../config/open-configured.ts';
-import type { Config } from '../../config/schema.ts';
 import type { Reprise } from '../../engine/reprise.ts';
 import { isInteractive } from '../ask.ts';
 import { ModelFlag } from '../model-flag.ts';
-import { type Options, textOption } from '../options.ts';
+import { type Options, textOption, withProfile } from '../options.ts';
 import { pickSession } from '../pick.ts';
 import { escapeForTerminal, say } from '../print.ts';
 import { ChatLoop } from '../repl/chat-loop.ts';
@@ -37,7 +36,7 @@ export async function chat(options: Options = {}): Promise<void> {
   const text = isOneShot ? await promptText(textOption(options['prompt']), process.stdin) : '';
   // What is not kept is in no store of the home, whichever it holds.
   const flags = options['ephemeral'] === true ? { ...options, store: 'memory' } : options;
-  const loaded = withProfile(await loadConfig({ flags }), options);
+  const loaded = await withProfile(await loadConfig({ flags }), options);
   for (const warning of loaded.warnings) say(escapeForTerminal(warning));
   const { config } = loaded;
   const models = modelBookFor(config);
@@ -96,10 +95,4 @@ async function talk(
       })
     : new PipedLines(input);
   await loop.run(source);
-}
-
-function withProfile(loaded: LoadedConfig, { profile }: Options): LoadedConfig {
-  if (typeof profile !== 'string') return loaded;
-  // The engine refuses a name that is none, with those there are.
-  return { ...loaded, config: { ...loaded.config, profile: profile as NonNullable<Config['profile']> } };
 }

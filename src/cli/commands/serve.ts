@@ -8,6 +8,7 @@ import type { Reprise } from '../../engine/reprise.ts';
 import { type Bound, bind, placeOf } from '../../server/bind.ts';
 import type { Logger, ServerConfig } from '../../server/context.ts';
 import type { Served } from '../../server/serve.ts';
+import { withProfile } from '../options.ts';
 import { print, printJson, say } from '../print.ts';
 import { packageVersion } from '../version.ts';
 
@@ -20,7 +21,7 @@ const HANGUP_EXIT = 129;
 
 /** `reprise serve`: runs until a signal comes. Prints where it is, in JSON when asked, and talks on stderr. */
 export async function serveHome(options: Readonly<Record<string, unknown>>): Promise<void> {
-  const { config, origins, warnings } = await loadConfig({ flags: options });
+  const { config, origins, warnings } = await withProfile(await loadConfig({ flags: options }), options);
   for (const warning of warnings) say(warning);
   // Requests are taken from now on, and wait. Nothing of a home is touched for a port that is taken or a wrong name.
   const place = placeOf(config.server);
@@ -109,7 +110,7 @@ interface ReloadOptions {
 function reloadOnSignal(served: Served, { logger, config, options }: ReloadOptions): void {
   let current = config;
   const reload = async (): Promise<void> => {
-    const { config: next } = await loadConfig({ flags: options });
+    const { config: next } = await withProfile(await loadConfig({ flags: options }), options);
     await served.reload(serverConfig(next.server, options));
     logger.level = next.log.level;
     const changed = changedSettings(current, next);

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { InboundMessage } from '../../engine/inbound.ts';
 import { keyedId } from '../../engine/keyed-id.ts';
 import { RepriseError } from '../../errors.ts';
+import { formatSessionKey } from '../../keys/session-key.ts';
 import {
   type ChatRequest,
   type ChatStatus,
@@ -51,12 +52,10 @@ export function registerChat(app: ServerApp, context: ServerContext): void {
           return { sessionId, sessionKey: session.key, inboxId };
         });
       }
-      // Whoever says neither where nor to whom begins a conversation of their own.
       const isRouted = [rest.sessionId, rest.sessionKey, given].some((name) => name !== undefined);
-      const fresh = isRouted ? {} : { sessionId: keyedId('chat', agentId, idempotencyKey) };
       const said: InboundMessage = {
         ...rest,
-        ...fresh,
+        ...(!isRouted && { sessionKey: newChatKey(agentId, idempotencyKey) }),
         text: message,
         channel: given ?? OWN_CHANNEL,
         agentId,
@@ -122,6 +121,14 @@ export function registerChat(app: ServerApp, context: ServerContext): void {
       return c.json(await session.stop(what));
     },
   });
+}
+
+/**
+ * The key of a new conversation. It is made from the request's key, so no two requests share a conversation and a retry
+ * finds its own. The session gets an id in the form of the agent's profile.
+ */
+function newChatKey(agentId: string, idempotencyKey: string): string {
+  return formatSessionKey({ kind: 'session', agentId, id: keyedId('chat', agentId, idempotencyKey) });
 }
 
 /** What is said in place of another message has its images and its session. */
