@@ -1,37 +1,30 @@
-import { join } from 'node:path';
+import { basename, dirname, join, relative, sep } from 'node:path';
 import { RepriseError } from '../../errors.ts';
-import { DEFAULT_AGENT_ID } from '../../keys/ids.ts';
 import { JSON_MARK } from '../export/formats.ts';
-import { readAgents, readClaw0, readClaw0Classic, readTranscripts } from './folder-sources.ts';
+import { findSessionFolders, readSessionFolders, sessionFolder } from './folder-sources.ts';
 import type { ImportSource } from './source.ts';
-import { firstBytes, listFolder, realPath } from './source-files.ts';
+import { firstBytes, hasFile, listFolder, realPath } from './source-files.ts';
 import { readJsonExport, readTranscriptFile } from './transcript-file.ts';
 import { openZeroclaw } from './zeroclaw-source.ts';
 
 const SQLITE_MAGIC = 'SQLite format 3\0';
 
-/** Says what a path is and opens it: a file of any dialect, an export of ours, or the files of one of five systems. */
+/**
+ * Recognizes what a path is and opens it: a file of any dialect, a `json` export, or the files of one of five systems.
+ * A folder is searched for folders of transcripts, and the index of these may also lie above the named folder.
+ */
 export async function openSource(path: string): Promise<ImportSource & Partial<AsyncDisposable>> {
   const real = await realPath(path);
   const list = await listFolder(real);
   const isFolder = list.files.length + list.folders.length + list.others.length > 0;
   if (!isFolder) return openFile(real);
-  const has = async (...names: readonly string[]): Promise<boolean> => {
-    const { files, folders } = await listFolder(join(real, ...names.slice(0, -1)));
-    const name = names.at(-1) ?? '';
-    return files.includes(name) || folders.includes(name);
-  };
-  if ((await has('control.db')) || (await has('store.db'))) throw isHome(path);
-  for (const database of [['sessions.db'], ['memory', 'sessions.db'], ['workspace', 'memory', 'sessions.db']])
-    if (await has(...database)) return openZeroclaw(join(real, ...database));
-  for (const root of [[], ['.sessions'], ['workspace', '.sessions']]) {
-    if (await has(...root, 'transcripts')) return readClaw0Classic(join(real, ...root));
-    if (await hasAgents(join(real, ...root)))
-      return (await isClaw0(join(real, ...root)))
-        ? readClaw0(join(real, ...root))
-        : readAgents(join(real, ...root));
+  if (await isInHome(real)) throw isHome(path);
+  for (const parts of [[], ['memory'], ['workspace', 'memory']]) {
+    const { files } = await listFolder(join(real, ...parts));
+    if (files.includes('sessions.db')) return openZeroclaw(join(real, ...parts, 'sessions.db'));
   }
-  if (list.files.some((name) => name.endsWith('.jsonl'))) return readTranscripts(real);
+  const folders = await findSessionFolders(real);
+  if (folders.length > 0) return readSessionFolders(folders);
   throw new RepriseError('INVALID_INPUT', `nothing in ${path} is known here`, {
     details: {
       next: 'Give a transcript, or the folder of claw0, ZeroClaw, OpenClaw or ZyHive that holds "agents", "workspace" or "sessions.db".',
@@ -39,17 +32,14 @@ export async function openSource(path: string): Promise<ImportSource & Partial<A
   });
 }
 
-async function hasAgents(root: string): Promise<boolean> {
-  for (const agent of (await listFolder(join(root, 'agents'))).folders) {
-    if ((await listFolder(join(root, 'agents', agent))).folders.includes('sessions')) return true;
-  }
-  return false;
-}
+/** How many folders above the transcripts of a home its database is: agents, the agent, sessions. */
+const LEVELS_IN_HOME = 3;
 
-/** claw0 has its index beside the folder of transcripts, the others in it. Without an index nobody needs to know. */
-async function isClaw0(root: string): Promise<boolean> {
-  for (const agent of (await listFolder(join(root, 'agents'))).folders) {
-    if ((await listFolder(join(root, 'agents', agent))).files.includes('sessions.json')) return true;
+async function isInHome(real: string): Promise<boolean> {
+  for (let home = real, level = 0; level <= LEVELS_IN_HOME; home = dirname(home), level++) {
+    const isStored = level === 0 || relative(home, real).split(sep)[0] === 'agents';
+    if (!isStored) continue;
+    if ((await hasFile(join(home, 'control.db'))) || (await hasFile(join(home, 'store.db')))) return true;
   }
   return false;
 }
@@ -63,12 +53,18 @@ async function openFile(path: string): Promise<ImportSource & Partial<AsyncDispo
     throw new RepriseError('INVALID_INPUT', `${path}: there is no message in it`, {
       details: { next: 'Nothing was imported from it.' },
     });
-  return {
-    kind: document === undefined ? 'transcript' : 'export of a session',
-    sessions: [{ place: path, agentId: DEFAULT_AGENT_ID, read: () => Promise.resolve(read) }],
-    convlogs: [],
-    problems: [],
-  };
+  const kind = document === undefined ? 'transcript' : 'export of a session';
+  const loose = { kind, sessions: [{ place: path }], convlogs: [], problems: [] };
+  const source = document === undefined ? ((await describeFile(path)) ?? loose) : loose;
+  const sessions = source.sessions.map((found) => ({ ...found, read: () => Promise.resolve(read) }));
+  return { ...source, sessions };
+}
+
+/** @returns undefined for a transcript that lies in no folder of a known tool. */
+async function describeFile(path: string): Promise<ImportSource | undefined> {
+  const folder = await sessionFolder(dirname(path));
+  if (folder.index === undefined && folder.agentId === undefined) return undefined;
+  return readSessionFolders([folder], basename(path));
 }
 
 function isHome(path: string): RepriseError {

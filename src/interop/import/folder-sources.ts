@@ -1,154 +1,141 @@
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { normalizeAgentId } from '../../keys/ids.ts';
-import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { readConvlogFile } from './convlog-file.ts';
-import { type FoundSession, type ImportSource, textIn } from './source.ts';
-import { type FolderList, listFolder, readJson } from './source-files.ts';
+import type { FoundSession, ImportSource } from './source.ts';
+import { hasFile, listFolder, readJson } from './source-files.ts';
+import { type Described, newestFirst, readSourceIndex, type SourceIndex } from './source-index.ts';
 import { readTranscriptFile } from './transcript-file.ts';
 
-/** Fields of a SessionEntry that tell of its files, not of what people chose. */
-const BOOKKEEPING: ReadonlySet<string> = new Set(['sessionId', 'updatedAt', 'sessionFile']);
+/** One folder of transcripts, and what lies around it. */
+export interface SessionFolder {
+  readonly path: string;
+  /** The folder whose `sessions.json` describes the transcripts. */
+  readonly index: string | undefined;
+  readonly agentId: string | undefined;
+  /** Channel logs that belong to the folder the user named. */
+  readonly convlogs?: string;
+}
+
+/** Some systems keep the index beside the folder of transcripts, and call that folder by one of these names. */
+const NAMES_WITH_INDEX_ABOVE: ReadonlySet<string> = new Set(['sessions', 'transcripts']);
 const TOPIC = /-topic-[^/]*$/;
 
-/** What every reader of a folder gathers. */
-interface Gathered {
-  readonly sessions: FoundSession[];
-  readonly problems: string[];
-}
-
-/** Of one transcript, what its index says. The header of the file comes after it, then its name. */
-type Described = Omit<FoundSession, 'read' | 'place' | 'agentId'>;
-
-/** `.sessions/agents/<id>/sessions.json` by session id, transcripts in `sessions/` beside it. */
-export async function readClaw0(root: string): Promise<ImportSource> {
-  const gathered: Gathered = { sessions: [], problems: [] };
-  for (const agent of (await listFolder(join(root, 'agents'))).folders) {
-    const folder = join(root, 'agents', agent);
-    const index = await readIndex(folder, await listFolder(folder), gathered);
-    const described = new Map<string, Described & { readonly last: string }>();
-    for (const [id, meta] of Object.entries(index)) {
-      if (!isObject(meta)) continue;
-      const { label, session_key, last_active } = meta;
-      const last = textIn(last_active) ?? '';
-      described.set(`${id}.jsonl`, { id, title: textIn(label), key: textIn(session_key), last });
-    }
-    await addTranscripts(join(folder, 'sessions'), agent, gathered, (name) => described.get(name));
-    // Of several sessions of one key the one that was used last should stand for it.
-    const lastOf = ({ id = '' }: FoundSession): string => described.get(`${id}.jsonl`)?.last ?? '';
-    gathered.sessions.sort((a, b) => compare(lastOf(b), lastOf(a)));
+/**
+ * Finds folders of transcripts in a folder that a user named, whichever level it is: the home or workspace of a tool, its
+ * `agents`, one agent, or the transcripts themselves.
+ */
+export async function findSessionFolders(named: string): Promise<readonly SessionFolder[]> {
+  for (const parts of [[], ['.sessions'], ['workspace', '.sessions']]) {
+    const root = join(named, ...parts);
+    const { folders } = await listFolder(root);
+    if (folders.includes('transcripts')) return [await sessionFolder(join(root, 'transcripts'))];
+    const agents = await findAgents(join(root, 'agents'));
+    if (agents.length > 0) return agents;
   }
-  return { kind: 'claw0', convlogs: [], ...gathered };
+  const { files, folders } = await listFolder(named);
+  if (folders.includes('sessions')) return [await agentFolder(named)];
+  if (files.some((name) => name.endsWith('.jsonl') || name === 'sessions.json'))
+    return [await sessionFolder(named)];
+  return findAgents(named);
 }
 
-/** `sessions.json` by session key, transcripts in `transcripts/`. */
-export async function readClaw0Classic(root: string): Promise<ImportSource> {
-  const gathered: Gathered = { sessions: [], problems: [] };
-  const index = await readIndex(root, await listFolder(root), gathered);
-  const described = new Map<string, Described>();
-  for (const [key, meta] of Object.entries(index)) {
-    if (!isObject(meta)) continue;
-    const file = fileIn(meta['transcript_file'], gathered);
-    if (file === undefined) continue;
-    described.set(file, { id: textIn(meta['session_id']), key, title: textIn(meta['title']), active: true });
+/** The folders of agents in a folder. One of another name than `agents` counts only if the agents have an index. */
+async function findAgents(parent: string): Promise<SessionFolder[]> {
+  const found: SessionFolder[] = [];
+  for (const name of (await listFolder(parent)).folders) {
+    const agent = join(parent, name);
+    if (!(await listFolder(agent)).folders.includes('sessions')) continue;
+    const folder = await agentFolder(agent);
+    const isAgent = basename(parent) === 'agents' || folder.index !== undefined;
+    if (isAgent) found.push({ ...folder, agentId: normalizeAgentId(name) });
   }
-  await addTranscripts(
-    join(root, 'transcripts'),
-    undefined,
-    gathered,
-    (name) => described.get(name) ?? { active: false },
-  );
-  return { kind: 'claw0 (classic)', convlogs: [], ...gathered };
+  return found;
 }
 
-/** `agents/<id>/sessions/` with an index by key (OpenClaw) or under `sessions` by id (ZyHive). */
-export async function readAgents(root: string): Promise<ImportSource> {
-  const gathered: Gathered = { sessions: [], problems: [] };
+async function agentFolder(agent: string): Promise<SessionFolder> {
+  return { ...(await sessionFolder(join(agent, 'sessions'))), convlogs: join(agent, 'convlogs') };
+}
+
+/** A folder of transcripts by itself; its own path says whose they are. */
+export async function sessionFolder(path: string): Promise<SessionFolder> {
+  const candidates = NAMES_WITH_INDEX_ABOVE.has(basename(path)) ? [path, dirname(path)] : [path];
+  let index: string | undefined;
+  for (const candidate of candidates)
+    if (index === undefined && (await hasFile(join(candidate, 'sessions.json')))) index = candidate;
+  const agent = dirname(path);
+  const isAgents = basename(path) === 'sessions' && basename(dirname(agent)) === 'agents';
+  return { path, index, agentId: isAgents ? normalizeAgentId(basename(agent)) : undefined };
+}
+
+/** `only`: the one transcript that the user named. */
+export async function readSessionFolders(
+  folders: readonly SessionFolder[],
+  only?: string,
+): Promise<ImportSource> {
+  const sessions: FoundSession[] = [];
   const convlogs: ImportSource['convlogs'][number][] = [];
-  let isZyhive = false;
-  for (const agent of (await listFolder(join(root, 'agents'))).folders) {
-    const folder = join(root, 'agents', agent, 'sessions');
-    const index = await readIndex(folder, await listFolder(folder), gathered);
-    const logs = join(root, 'agents', agent, 'convlogs');
-    const { files } = await listFolder(logs);
-    const byId = isObject(index['sessions']) ? index['sessions'] : undefined;
-    isZyhive ||= byId !== undefined || files.length > 0;
-    const described = byId === undefined ? byKey(index, gathered) : bySessionId(byId, gathered);
-    const unknown: Described = byId === undefined ? { active: false } : {};
-    await addTranscripts(folder, agent, gathered, (name) => described.get(name) ?? unknown);
-    for (const name of files.filter((file) => file.endsWith('.jsonl')))
-      convlogs.push({ place: name, read: () => readConvlogFile(join(logs, name), normalizeAgentId(agent)) });
+  const problems: string[] = [];
+  const kinds = new Set<string>();
+  for (const folder of folders) {
+    const { files, others } = await listFolder(folder.path);
+    const names = files.filter((name) => (only === undefined ? name.endsWith('.jsonl') : name === only));
+    const index = await readIndex(folder, names, problems);
+    if (only === undefined) {
+      problems.push(...index.problems);
+      for (const name of others)
+        problems.push(`${join(folder.path, name)} is a link or no file, and was not opened`);
+    }
+    sessions.push(...names.map((name) => foundTranscript(folder, name, index)));
+    const logs = await findConvlogs(folder);
+    convlogs.push(...logs);
+    kinds.add(logs.length > 0 ? 'ZyHive' : (index.form ?? kindByName(folder)));
   }
-  return { kind: isZyhive ? 'ZyHive' : 'OpenClaw', ...gathered, convlogs };
+  const kind = kinds.has('ZyHive') ? 'ZyHive' : ([...kinds][0] ?? 'folder of transcripts');
+  // Of several sessions with one key, the one that was used last becomes its active session.
+  return { kind, sessions: sessions.sort(newestFirst), convlogs, problems };
 }
 
-/** Transcripts of any dialect without an index. */
-export async function readTranscripts(root: string): Promise<ImportSource> {
-  const gathered: Gathered = { sessions: [], problems: [] };
-  await addTranscripts(root, undefined, gathered, () => undefined);
-  return { kind: 'folder of transcripts', convlogs: [], ...gathered };
+function foundTranscript({ path, agentId }: SessionFolder, name: string, index: SourceIndex): FoundSession {
+  const place = join(path, name);
+  // These indexes list what the keys stand for; a transcript that is not in one was replaced by a later session.
+  const listsActive = index.form === 'OpenClaw' || index.form === 'claw0 (classic)';
+  const unknown: Described = listsActive ? { active: false } : {};
+  return {
+    place,
+    agentId,
+    fallbackId: name.replace(/\.jsonl$/, '').replace(TOPIC, ''),
+    ...(index.byFile.get(name) ?? unknown),
+    read: () => readTranscriptFile(place, { mayBeEmpty: true }),
+  };
 }
 
-function byKey(index: JsonObject, gathered: Gathered): Map<string, Described> {
-  const described = new Map<string, Described>();
-  for (const [key, entry] of Object.entries(index)) {
-    if (!isObject(entry)) continue;
-    const id = textIn(entry['sessionId']);
-    const file = fileIn(entry['sessionFile'] ?? `${id ?? ''}.jsonl`, gathered);
-    if (file === undefined) continue;
-    const settings = Object.fromEntries(Object.entries(entry).filter(([name]) => !BOOKKEEPING.has(name)));
-    // Index files of ours tell a few facts that are no settings.
-    for (const name of ['createdAt', 'title', 'messageCount', 'tokenEstimate']) delete settings[name];
-    described.set(file, { id, key, settings, active: true });
-  }
-  return described;
+async function readIndex(
+  { index: folder }: SessionFolder,
+  names: readonly string[],
+  problems: string[],
+): Promise<SourceIndex> {
+  const none: SourceIndex = { form: undefined, byFile: new Map(), problems: [] };
+  if (folder === undefined) return none;
+  const path = join(folder, 'sessions.json');
+  const index = await readJson(path);
+  if (typeof index !== 'string') return readSourceIndex(index, new Set(names));
+  problems.push(`${path}: ${index}; transcripts are imported without it`);
+  return none;
 }
 
-function bySessionId(index: JsonObject, gathered: Gathered): Map<string, Described> {
-  const described = new Map<string, Described>();
-  for (const [id, entry] of Object.entries(index)) {
-    if (!isObject(entry)) continue;
-    const file = fileIn(entry['filePath'] ?? `${id}.jsonl`, gathered);
-    if (file !== undefined) described.set(file, { id, title: textIn(entry['title']) });
-  }
-  return described;
+async function findConvlogs({ convlogs, agentId }: SessionFolder): Promise<ImportSource['convlogs']> {
+  if (convlogs === undefined) return [];
+  const { files } = await listFolder(convlogs);
+  return files
+    .filter((name) => name.endsWith('.jsonl'))
+    .map((name) => ({
+      place: name,
+      read: () => readConvlogFile(join(convlogs, name), normalizeAgentId(agentId ?? '')),
+    }));
 }
 
-async function readIndex(folder: string, { files }: FolderList, { problems }: Gathered): Promise<JsonObject> {
-  if (!files.includes('sessions.json')) return {};
-  const index = await readJson(join(folder, 'sessions.json'));
-  if (typeof index !== 'string') return index;
-  problems.push(`${join(folder, 'sessions.json')}: ${index}; transcripts are taken without it`);
-  return {};
-}
-
-/** An index names files of its own folder, sometimes by a whole path. Only the name counts, never the way. */
-function fileIn(name: unknown, { problems }: Gathered): string | undefined {
-  const file = basename(textIn(name) ?? '');
-  if (file.endsWith('.jsonl')) return file;
-  problems.push(`the index names ${JSON.stringify(name)?.slice(0, 100)}, which is no transcript`);
-  return undefined;
-}
-
-async function addTranscripts(
-  folder: string,
-  agent: string | undefined,
-  { sessions, problems }: Gathered,
-  describe: (name: string) => Described | undefined,
-): Promise<void> {
-  const { files, others } = await listFolder(folder);
-  for (const name of others) problems.push(`${join(folder, name)} is a link or no file, and was not opened`);
-  for (const name of files.filter((file) => file.endsWith('.jsonl'))) {
-    const path = join(folder, name);
-    sessions.push({
-      place: path,
-      agentId: normalizeAgentId(agent ?? ''),
-      fallbackId: name.slice(0, -'.jsonl'.length).replace(TOPIC, ''),
-      ...describe(name),
-      read: () => readTranscriptFile(path, { mayBeEmpty: true }),
-    });
-  }
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+/** For people, where no index says it. */
+function kindByName({ path, agentId }: SessionFolder): string {
+  if (basename(path) === 'transcripts') return 'claw0 (classic)';
+  return agentId === undefined ? 'folder of transcripts' : 'OpenClaw';
 }

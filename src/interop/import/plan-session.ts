@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { RepriseError } from '../../errors.ts';
-import { isSessionId } from '../../keys/ids.ts';
+import { DEFAULT_AGENT_ID, isSessionId } from '../../keys/ids.ts';
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
 import { loadBlobs } from '../../store/load-blobs.ts';
 import type { NewEntry, SessionRecord, Store } from '../../store/store.ts';
@@ -9,6 +9,7 @@ import { type Entry, entryTime } from '../../transcript/entry.ts';
 import { assertStorable, isObject, type JsonObject } from '../../transcript/json.ts';
 import { parseTranscript } from '../../transcript/reader.ts';
 import type { FoundSession } from './source.ts';
+import { canonicalSourceKey } from './source-key.ts';
 import { separateSettings } from './source-settings.ts';
 
 export type ImportAction =
@@ -229,7 +230,7 @@ function keyFor(
   for (const key of [found.key, headerKey]) {
     if (typeof key !== 'string') continue;
     try {
-      const parts = parseSessionKey(key);
+      const parts = parseSessionKey(canonicalSourceKey(key));
       return formatSessionKey(
         agentId === undefined || parts.kind === 'global' ? parts : { ...parts, agentId },
       );
@@ -238,7 +239,7 @@ function keyFor(
       notes.push(`its key ${JSON.stringify(key.slice(0, 120))} is none here: ${error.message}`);
     }
   }
-  return formatSessionKey({ kind: 'session', agentId: agentId ?? found.agentId, id });
+  return formatSessionKey({ kind: 'session', agentId: agentId ?? found.agentId ?? DEFAULT_AGENT_ID, id });
 }
 
 /** Messages without words are the mark of a file that was misread; storing them would look like a success. */

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { type FileHandle, open, readdir, realpath } from 'node:fs/promises';
+import { type FileHandle, lstat, open, readdir, realpath } from 'node:fs/promises';
 import { RepriseError } from '../../errors.ts';
 import { inspectJson, isObject, type JsonObject } from '../../transcript/json.ts';
 import { DEFAULT_RECORD_LIMITS } from '../../transcript/limits.ts';
@@ -32,6 +32,17 @@ export async function listFolder(path: string): Promise<FolderList> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') return EMPTY;
+    throw asReadError(error, path);
+  }
+}
+
+/** Also in a folder that may not be listed, such as one above the folder that the user named. */
+export async function hasFile(path: string): Promise<boolean> {
+  try {
+    return (await lstat(path)).isFile();
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM'].includes(code)) return false;
     throw asReadError(error, path);
   }
 }

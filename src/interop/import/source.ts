@@ -17,15 +17,18 @@ export interface ImportSource {
 export interface FoundSession {
   /** The file, or where in it. */
   readonly place: string;
-  readonly agentId: string;
+  /** Undefined: nothing in the source names an agent. */
+  readonly agentId?: string | undefined;
   readonly id?: string | undefined;
   /** For a file whose header has no id either. */
   readonly fallbackId?: string;
   readonly key?: string | undefined;
   readonly title?: string | undefined;
   readonly settings?: JsonObject | undefined;
-  /** Whether the key stands for it there; unset: nobody says. */
+  /** Whether the key stands for it there. Undefined: the source does not say. */
   readonly active?: boolean | undefined;
+  /** When it was last used, by its index. */
+  readonly indexedAt?: string | undefined;
   read(): Promise<ReadSession>;
 }
 

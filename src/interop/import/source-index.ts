@@ -1,0 +1,157 @@
+import { basename } from 'node:path';
+import { RepriseError } from '../../errors.ts';
+import { isoTime } from '../../transcript/dialects/time.ts';
+import { isObject, type JsonObject } from '../../transcript/json.ts';
+import { type FoundSession, textIn } from './source.ts';
+import { canonicalSourceKey } from './source-key.ts';
+
+/** What an index says about one transcript. The header of the file counts after it, the name of the file last. */
+export type Described = Pick<FoundSession, 'id' | 'key' | 'title' | 'settings' | 'active' | 'indexedAt'>;
+
+export type IndexForm = 'claw0' | 'claw0 (classic)' | 'OpenClaw' | 'ZyHive';
+
+export interface SourceIndex {
+  /** Of most of its entries; undefined: it has none. */
+  readonly form: IndexForm | undefined;
+  readonly byFile: ReadonlyMap<string, Described>;
+  readonly problems: readonly string[];
+}
+
+/** Fields of a SessionEntry that describe its files and counts. People did not choose them. */
+const BOOKKEEPING: ReadonlySet<string> = new Set([
+  ...['sessionId', 'updatedAt', 'sessionFile'],
+  // Reprise writes these into its own index files.
+  ...['createdAt', 'title', 'messageCount', 'tokenEstimate'],
+]);
+
+interface IndexEntry {
+  readonly form: IndexForm;
+  readonly name: string;
+  /** The names that its transcript can have, the most specific first. */
+  readonly files: readonly unknown[];
+  readonly described: Described;
+  readonly hasInvalidKey?: boolean;
+}
+
+/**
+ * Reads a `sessions.json` by the form of its entries, so it does not matter in which folder it was found: claw0 lists
+ * sessions by id, its classic form and OpenClaw by key, ZyHive by id under `sessions`. `present` are the files it may name.
+ */
+export function readSourceIndex(index: JsonObject, present: ReadonlySet<string>): SourceIndex {
+  const nested = index['sessions'];
+  const isNested = isObject(nested) && textIn(nested['sessionId']) === undefined;
+  const entries: IndexEntry[] = [];
+  const unknown: string[] = [];
+  for (const [name, meta] of Object.entries(isNested ? nested : index)) {
+    const entry = isObject(meta) ? readEntry(name, meta, isNested) : undefined;
+    if (entry === undefined) unknown.push(quote(name));
+    else entries.push({ ...entry, hasInvalidKey: isInvalidKey(entry.described.key) });
+  }
+  const byFile = new Map<string, Described>();
+  const missing: string[] = [];
+  const problems: string[] = [];
+  for (const { name, files, described } of entries.sort(byTrust)) {
+    const names = files.flatMap((file) => fileName(file) ?? []);
+    const file = names.find((each) => present.has(each) && !byFile.has(each));
+    const taken = names.find((each) => byFile.has(each));
+    if (file !== undefined) byFile.set(file, described);
+    else if (taken !== undefined)
+      problems.push(`the index names ${taken} for two sessions; its entry ${quote(name)} is ignored`);
+    else if (names.length === 0) problems.push(`the index names ${quote(files[0])}, which is no transcript`);
+    else missing.push(names[0] ?? '');
+  }
+  if (unknown.length > 0) problems.push(`entries of the index that describe no session: ${some(unknown)}`);
+  if (missing.length > 0) problems.push(`sessions of the index without a transcript: ${some(missing)}`);
+  return { form: mostOf(entries), byFile, problems };
+}
+
+function readEntry(name: string, meta: JsonObject, isNested: boolean): IndexEntry | undefined {
+  if (isNested) {
+    const described = { id: name, title: textIn(meta['title']), indexedAt: timeIn(meta['lastAt']) };
+    return { form: 'ZyHive', name, files: [meta['filePath'] ?? `${name}.jsonl`], described };
+  }
+  const { transcript_file, session_id, updated_at, sessionId, sessionFile, updatedAt } = meta;
+  if (transcript_file !== undefined) {
+    const about = { id: textIn(session_id), title: textIn(meta['title']), indexedAt: timeIn(updated_at) };
+    const described = { ...about, key: name, active: true };
+    return { form: 'claw0 (classic)', name, files: [transcript_file], described };
+  }
+  if (sessionId !== undefined || sessionFile !== undefined) {
+    const id = textIn(sessionId);
+    const settings = Object.fromEntries(Object.entries(meta).filter(([field]) => !BOOKKEEPING.has(field)));
+    const described = { id, key: name, settings, active: true, indexedAt: timeIn(updatedAt) };
+    return { form: 'OpenClaw', name, files: openClawFiles(name, id, meta), described };
+  }
+  if (!CLAW0_FIELDS.some((field) => field in meta)) return undefined;
+  const { label, session_key, last_active } = meta;
+  const about = { id: name, title: textIn(label), indexedAt: timeIn(last_active) };
+  return {
+    form: 'claw0',
+    name,
+    files: [`${name}.jsonl`],
+    described: { ...about, key: textIn(session_key) },
+  };
+}
+
+const CLAW0_FIELDS = ['label', 'created_at', 'last_active', 'message_count', 'session_key'];
+
+/** OpenClaw names the transcript of a topic or thread after the session and the thread, and may leave `sessionFile` out. */
+function openClawFiles(key: string, id: string | undefined, meta: JsonObject): readonly unknown[] {
+  const { sessionFile, lastThreadId } = meta;
+  if (sessionFile !== undefined) return [sessionFile];
+  if (id === undefined) return [];
+  const [, ofKey] = /:(?:topic|thread):([^:]+)$/.exec(key) ?? [];
+  const threads = [ofKey, lastThreadId].filter(
+    (each) => typeof each === 'string' || typeof each === 'number',
+  );
+  return [...threads.map((thread) => `${id}-topic-${encodeURIComponent(thread)}.jsonl`), `${id}.jsonl`];
+}
+
+/** An index names files of its own folder, sometimes by a whole path. Only the name counts, never the folders. */
+function fileName(value: unknown): string | undefined {
+  const file = basename(textIn(value) ?? '');
+  return file.endsWith('.jsonl') && file !== '.jsonl' ? file : undefined;
+}
+
+/** Of entries that name one file the first wins: one whose key is valid, then the newest. */
+function byTrust(a: IndexEntry, b: IndexEntry): number {
+  return Number(a.hasInvalidKey) - Number(b.hasInvalidKey) || newestFirst(a.described, b.described);
+}
+
+export function newestFirst(
+  { indexedAt: a = '' }: Pick<Described, 'indexedAt'>,
+  { indexedAt: b = '' }: Pick<Described, 'indexedAt'>,
+): number {
+  return a < b ? 1 : a > b ? -1 : 0;
+}
+
+function isInvalidKey(key: string | undefined): boolean {
+  if (key === undefined) return false;
+  try {
+    canonicalSourceKey(key);
+    return false;
+  } catch (error) {
+    if (error instanceof RepriseError) return true;
+    throw error;
+  }
+}
+
+function mostOf(entries: readonly IndexEntry[]): IndexForm | undefined {
+  const forms = Map.groupBy(entries, ({ form }) => form);
+  return [...forms].sort(([, a], [, b]) => b.length - a.length)[0]?.[0];
+}
+
+const MAX_NAMES_IN_A_LINE = 5;
+
+function some(names: readonly string[]): string {
+  const rest = names.length - MAX_NAMES_IN_A_LINE;
+  return `${names.slice(0, MAX_NAMES_IN_A_LINE).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+}
+
+function timeIn(value: unknown): string | undefined {
+  return typeof value === 'string' || typeof value === 'number' ? isoTime(value) : undefined;
+}
+
+function quote(value: unknown): string {
+  return JSON.stringify(value)?.slice(0, 100) ?? 'nothing';
+}
