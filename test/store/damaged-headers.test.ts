@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openIndex } from '../../src/config/open.ts';
 import { repairSession } from '../../src/engine/repair.ts';
+import { startDriver } from '../../src/testing/crash/driver-process.ts';
+import { faultEnv, faultShimSupport } from '../../src/testing/crash/fault-shim.ts';
 import { encodeLine } from '../../src/transcript/line.ts';
 import { JsonlHome, say } from '../support/jsonl-home.ts';
 
@@ -153,4 +155,40 @@ test('an id whose file is the transcript of another session is refused, and the 
     details: { next: expect.stringContaining('reprise verify') },
   });
   expect(readFileSync(home.file('s2')).equals(bytes)).toBe(true);
+});
+
+const shim = faultShimSupport();
+
+describe.skipIf(!shim.supported)('a lost index and a transcript that the disk does not return', () => {
+  test('keeps its key from a new session, is reported, and answers again when it can be read', async () => {
+    await using home = new JsonlHome();
+    await home.open();
+    for (const id of ['s1', 's2']) {
+      await home.store.create({ id, key: `agent:main:${id}` });
+      await home.store.activate(`agent:main:${id}`, id);
+    }
+    await home.close();
+    rmSync(join(home.path, 'control.db'));
+    const env = faultEnv({ path: 's1.jsonl$', calls: ['open'], at: 1, count: -1, action: 'eio' });
+    await using driver = await startDriver({ store: 'jsonl', home: home.path, env });
+    const receive = (key: string) => driver.send({ op: 'put', key, source: 'tg', body: { text: 'hi' } });
+    expect(await receive('agent:main:s1')).toMatchObject({
+      ok: false,
+      code: 'STORE_FAILED',
+      outcome: 'none',
+      details: { id: 's1', code: 'EIO' },
+    });
+    expect(await receive('agent:main:s2')).toMatchObject({ ok: true, id: 's2', fresh: true });
+    expect(await driver.send({ op: 'verify' })).toMatchObject({
+      status: 'corrupt',
+      findings: [{ session: 's1', kind: 'missing-lines', detail: expect.stringContaining('EIO') }],
+    });
+    await driver.stop();
+    const store = await home.open();
+    const body = { text: 'hi' };
+    expect(await store.inbox.receive({ sessionKey: 'agent:main:s1', source: 'tg', body })).toMatchObject({
+      sessionId: 's1',
+    });
+    expect(await store.verify()).toEqual({ status: 'clean', findings: [] });
+  });
 });

@@ -101,6 +101,8 @@ describe('T85 something else stands where the transcript should be', () => {
   test('a file of another tool in the place of a new transcript is set aside whole', async () => {
     await using home = new JsonlHome();
     await home.open();
+    // A store that is still reading names would find the file first, and then refuse the id of the session.
+    await home.compared();
     mkdirSync(dirname(home.file()), { recursive: true });
     const other = '{"type":"message","id":"x","parentId":null,"timestamp":"","message":{"role":"user"}}\n';
     writeFileSync(home.file(), other);

@@ -57,6 +57,11 @@ export class JsonlHome implements AsyncDisposable {
     await until('the transcripts follow', async () => (await this.store.stats()).behind === 0);
   }
 
+  /** Resolves when the index has compared itself with the folders, so that it does not look into new files any more. */
+  async compared(): Promise<void> {
+    await until('the index is compared', async () => (await this.store.stats()).rebuilding === undefined);
+  }
+
   async texts(id = 's1'): Promise<unknown[]> {
     const { entries } = await this.store.read(id, { from: 2, limit: 1000 });
     return entries.map(({ entry }) => {

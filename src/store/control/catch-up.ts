@@ -9,6 +9,7 @@ import type { Follower } from './follower.ts';
 import { isSurveyed, markSurveyed } from './identity.ts';
 import type { Need } from './needs.ts';
 import { findIgnoringCase } from './session-row.ts';
+import { activeSession } from './sessions.ts';
 import { removeHalves } from './sessions-json.ts';
 import { dropIfReplaced, takeHeader } from './survey.ts';
 import { standingAt, type TranscriptFiles } from './transcript-files.ts';
@@ -124,7 +125,7 @@ export class CatchUp {
     const folder = this.#folders.get(agentId);
     if (folder !== undefined) {
       if (this.#nextHeader(folder)) return false;
-      if (!this.#isTrusted && this.#nextSize(folder)) return false;
+      if (!this.#isTrusted && (this.#nextSize(folder) || this.#retryHeader(key, agentId))) return false;
     }
     // One without a key in its header has it in its lines.
     const row = this.#db.row<{ id: string; agent_id: string }>(
@@ -158,12 +159,25 @@ export class CatchUp {
     return true;
   }
 
+  /**
+   * A header that cannot be read may belong to any key of its agent. So while the index is incomplete, a key without an
+   * active session waits for it, or its conversation would continue in a new, empty session.
+   * @returns whether a header was read that an earlier attempt could not read; throws if it still cannot be read.
+   */
+  #retryHeader(key: string, agentId: string): boolean {
+    const unread = [...this.#unknown.values()].find((owner) => owner.agentId === agentId);
+    if (unread === undefined || activeSession(this.#db, key) !== undefined) return false;
+    this.#takeHeader(unread, true);
+    return true;
+  }
+
   #takeHeader(owner: Owner, isAsked: boolean): void {
     const { files } = this.#options;
     if (files === undefined) return;
     try {
       this.#db.attempt(() => takeHeader(this.#db, files, owner));
       this.#unknown.delete(owner.id.toLowerCase());
+      this.#failed.delete(owner.id);
     } catch (error) {
       const failure = fromDisk(error, owner);
       // One file the disk does not give is no reason to keep all others; who asks for it is told.

@@ -10,6 +10,7 @@ import type { LineSource } from './line-source.ts';
 import { logFindings } from './log-damage.ts';
 import { findIgnoringCase, findSession, getSession, type SessionRow } from './session-row.ts';
 import type { Steps } from './steps.ts';
+import type { StrangerReport } from './survey.ts';
 import type { Standing } from './transcript-files.ts';
 
 const SESSIONS_PER_STEP = 500;
@@ -24,11 +25,7 @@ export interface HomeView {
   readonly standing: (row: SessionRow) => Standing;
   /** Files among the transcripts that the index does not know. */
   readonly unknownFiles: () => readonly Owner[];
-  /** Whether such a file is a damaged Reprise transcript, and which session it names, if that is another one. */
-  readonly inspect: (owner: Owner) => {
-    readonly isDamaged: boolean;
-    readonly otherSession: string | undefined;
-  };
+  readonly inspect: (owner: Owner) => StrangerReport;
   readonly locks: () => readonly ForeignLock[];
   /** Known to the thread that writes. */
   readonly problems: () => readonly TranscriptProblem[];
@@ -85,11 +82,13 @@ function* verifyFolders({ db, home }: ScanContext): Steps<VerifyFinding[]> {
     const { id } = owner;
     // Created since the folder was listed.
     if (findIgnoringCase(db, id) !== undefined) continue;
-    const { isDamaged, otherSession: named } = home?.inspect(owner) ?? {};
+    const { isDamaged, otherSession: named, unreadable } = home?.inspect(owner) ?? {};
     if (named !== undefined) {
       const isKept = findSession(db, named) !== undefined;
       findings.push(isKept ? strayCopy(id, named) : otherSession(id, named));
     } else if (isDamaged === true) findings.push(finding(id, 'corrupt', 'the header is damaged or missing'));
+    else if (unreadable !== undefined)
+      findings.push(finding(id, 'missing-lines', `the transcript cannot be read: ${unreadable}`));
     yield;
   }
   return findings;

@@ -12,6 +12,8 @@ import { openPlain, readRange, sizeOf, type TranscriptFiles } from './transcript
 
 /** How much of a file without a valid header is searched for a line that Reprise wrote. */
 const SEARCH_BYTES = 1024 * 1024;
+/** Error codes for a path without a plain file. */
+const NO_FILE: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EISDIR', 'ENOTSUP']);
 
 type FoundFile =
   | { readonly kind: 'transcript'; readonly header: JsonObject }
@@ -129,14 +131,16 @@ function hasOurLines(path: string): boolean {
   }
 }
 
-/**
- * What `verify` reports of a file that no session has. Other tools name their files as they like: `otherSession` is set
- * only for a header with our seal or our agent.
- */
-export function inspectStranger(
-  path: string,
-  id: string,
-): { readonly isDamaged: boolean; readonly otherSession: string | undefined } {
+export interface StrangerReport {
+  readonly isDamaged: boolean;
+  /** Set only for a header with our seal or our agent, because other tools name their files as they like. */
+  readonly otherSession?: string | undefined;
+  /** Why the disk does not return the file. */
+  readonly unreadable?: string;
+}
+
+/** What `verify` reports of a file that no session has. */
+export function inspectStranger(path: string, id: string): StrangerReport {
   try {
     const { record, isSealed } = readFirst(path) ?? {};
     const named = record?.['type'] === 'session' ? record['id'] : undefined;
@@ -144,8 +148,10 @@ export function inspectStranger(
     const otherSession = isOurs && typeof named === 'string' && named !== id ? named : undefined;
     return { isDamaged: inspectFile(path, id).kind === 'damaged', otherSession };
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
-    return { isDamaged: false, otherSession: undefined }; // removed since it was listed, or not a file
+    const { syscall, code = '' } = error as NodeJS.ErrnoException;
+    if (syscall === undefined) throw error;
+    // Removed since it was listed, or not a file.
+    return NO_FILE.has(code) ? { isDamaged: false } : { isDamaged: false, unreadable: code };
   }
 }
 
