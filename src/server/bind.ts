@@ -1,4 +1,10 @@
-import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { RepriseError } from '../errors.ts';
 import { answerBadClient } from './bad-client.ts';
@@ -10,6 +16,7 @@ const DEFAULT_HOST = '127.0.0.1';
 const DEFAULT_PORT = 4747;
 const CHECK_MS = 2000;
 const MAX_HEADERS = 100;
+const MAX_DISCARDED_BYTES = 16 * 1024 * 1024;
 
 export interface BindOptions {
   readonly host: string;
@@ -48,7 +55,7 @@ export async function bind({ host, port, limits }: BindOptions): Promise<Bound> 
     },
     (incoming, outgoing) => {
       connections.touch(incoming.socket);
-      closeAfterRefusal(incoming.socket, outgoing);
+      discardAfterRefusal(incoming, outgoing);
       if (listener === undefined) void ready.then((late) => late(incoming, outgoing));
       else listener(incoming, outgoing);
     },
@@ -87,10 +94,18 @@ export function applyLimits(
   connections.max = limits.connections;
 }
 
-/** A body that was refused is not waited for: so much may be read that the answer arrives, and no more. */
-function closeAfterRefusal(socket: Socket, outgoing: ServerResponse): void {
+/**
+ * A connection that is closed while its client still sends is reset, and the client may lose the answer. So the rest of a
+ * refused body is read and discarded, up to a limit of bytes here and of time in the adapter.
+ */
+function discardAfterRefusal(incoming: IncomingMessage, outgoing: ServerResponse): void {
   outgoing.once('finish', () => {
-    if (outgoing.statusCode === 413) socket.destroySoon();
+    if (outgoing.statusCode !== 413) return;
+    let left = MAX_DISCARDED_BYTES;
+    incoming.on('data', (chunk: Buffer) => {
+      left -= chunk.length;
+      if (left < 0) incoming.socket.destroy();
+    });
   });
 }
 

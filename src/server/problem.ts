@@ -11,8 +11,8 @@ type Ctx = Context<ServerEnv>;
 const MAX_ISSUES = 10;
 const ID_FIELDS: ReadonlySet<string> = new Set(['agentId', 'sessionId']);
 const RETRY_SECONDS = 1;
-/** Whoever is refused holds no place of those who are not; behind 413 and 415 more may be on its way than is ever read. */
-const LAST_ON_ITS_CONNECTION: ReadonlySet<number> = new Set([401, 413, 415, 429]);
+/** A client that is refused holds no connection that others need. */
+const LAST_ON_ITS_CONNECTION: ReadonlySet<number> = new Set([401, 429]);
 
 /** Every error leaves the server here. */
 export function answerProblem({
