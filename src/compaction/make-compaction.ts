@@ -5,7 +5,7 @@ import { appendPins, type Pin, withoutPins } from './pins.ts';
 import type { CompactionPlan } from './plan.ts';
 import { appendMisses, findFacts, type RecallReport, recallReport } from './recall.ts';
 import { type SpokenEntry, speakEntries } from './speak.ts';
-import { type Summarise, type SummaryMethod, summarizeWithFallback } from './summarize.ts';
+import { type Summarise, type Summary, type SummaryMethod, summarizeWithFallback } from './summarize.ts';
 
 export interface CompactionLimits {
   readonly maxSummaryTokens: number;
@@ -15,7 +15,11 @@ export interface CompactionLimits {
 
 export interface MakeCompactionOptions extends CompactionLimits {
   /** Unset: a digest, without a model. */
-  readonly summarise?: Summarise;
+  readonly summarise?: Summarise | undefined;
+  /** What the model answered to the same input before: it is not asked again. */
+  readonly summary?: Summary | undefined;
+  /** Called with what the model answered, before the compaction is drafted from it. */
+  readonly onSummary?: (summary: Summary) => Promise<void>;
   readonly edits?: ReadonlyMap<Entry, unknown>;
   readonly pins?: readonly Pin[];
   /** Facts of the store rather than of anybody's memory: running children, waiting messages. */
@@ -36,27 +40,29 @@ export interface CompactionDraft {
   readonly details: JsonObject;
 }
 
-/** Undefined: it would not make the context smaller, so nothing is to be written and no one will loop over it. */
+/** What a summary is made from. Equal input has an equal summary, wherever its entries stand in the history. */
+export interface SummaryInput {
+  readonly spoken: readonly SpokenEntry[];
+  readonly previousSummary: string;
+}
+
+export function summaryInput(plan: CompactionPlan, edits?: ReadonlyMap<Entry, unknown>): SummaryInput {
+  return {
+    spoken: speakEntries(plan.covered, edits),
+    previousSummary: withoutStanding(withoutPins(plan.previousSummary)),
+  };
+}
+
+/** @returns undefined if it would not make the context smaller: it is not written, so no loop can repeat it. */
 export async function makeCompaction(
   plan: CompactionPlan,
   options: MakeCompactionOptions,
 ): Promise<CompactionDraft | undefined> {
-  const { summarise, maxSummaryTokens, textTokens, edits } = options;
-  const spoken = speakEntries(plan.covered, edits);
-  const previousSummary = withoutStanding(withoutPins(plan.previousSummary));
-  if (summarise !== undefined) {
-    const { text, method, failure } = await summarizeWithFallback({
-      ...options,
-      spoken,
-      summarise,
-      previousSummary,
-    });
-    const draft = finish(plan, spoken, {
-      ...options,
-      text,
-      method,
-      ...(failure !== undefined && { failure }),
-    });
+  const { maxSummaryTokens, textTokens, edits } = options;
+  const { spoken, previousSummary } = summaryInput(plan, edits);
+  const made = await summaryOf({ spoken, previousSummary }, options);
+  if (made !== undefined) {
+    const draft = finish(plan, spoken, { ...options, ...made });
     if (draft.tokensAfter < draft.tokensBefore) return draft;
   }
   // Pins and misses come on top, so a digest that shall gain something is told to be smaller and smaller.
@@ -68,6 +74,16 @@ export async function makeCompaction(
   return undefined;
 }
 
+async function summaryOf(
+  input: SummaryInput,
+  { summary, summarise, onSummary, ...options }: MakeCompactionOptions,
+): Promise<Summary | undefined> {
+  if (summary !== undefined || summarise === undefined) return summary;
+  const made = await summarizeWithFallback({ ...options, ...input, summarise });
+  if (made.method !== 'digest') await onSummary?.(made);
+  return made;
+}
+
 const STANDING = '## Still going on';
 
 /** What went on at the time of the last summary may have ended since: it is listed anew, never retold. */
@@ -76,11 +92,7 @@ function withoutStanding(summary: string): string {
   return at === -1 ? summary : summary.slice(0, at).trimEnd();
 }
 
-interface FinishOptions extends MakeCompactionOptions {
-  readonly text: string;
-  readonly method: SummaryMethod;
-  readonly failure?: string;
-}
+type FinishOptions = MakeCompactionOptions & Summary;
 
 function finish(
   plan: CompactionPlan,

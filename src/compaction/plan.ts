@@ -1,7 +1,7 @@
 import type { Entry } from '../transcript/entry.ts';
 import type { Selection } from '../transcript/select.ts';
-import { type CutStrategy, DEFAULT_CUT, wantedCut } from './cut-strategies.ts';
-import { safeCut, startsTurn } from './safe-cut.ts';
+import { type CutStrategy, DEFAULT_CUT, type WantedCut, wantedCut } from './cut-strategies.ts';
+import { findCutPlaces, safeCut, startsTurn } from './safe-cut.ts';
 
 /** What a compaction would do, before anything is asked or written. */
 export interface CompactionPlan {
@@ -19,6 +19,8 @@ export interface CompactionPlan {
 
 export interface PlanOptions {
   readonly cut?: CutStrategy;
+  /** The id of the first entry to keep, instead of a strategy. Not planned if too much would be kept. */
+  readonly keepFrom?: string | undefined;
   /** The most tokens the kept part may have. */
   readonly maxKeptTokens?: number;
   /** The most messages the kept part may have. */
@@ -28,7 +30,11 @@ export interface PlanOptions {
   readonly textTokens: (text: string) => number;
 }
 
-/** Undefined: nothing can be covered. An entry that was kept before may be covered now; none is skipped (I-6). */
+/**
+ * An entry that was kept before may be covered now; none is skipped (I-6).
+ *
+ * @returns undefined if nothing can be covered.
+ */
 export function planCompaction(
   { compaction, entries }: Selection,
   options: PlanOptions,
@@ -42,9 +48,10 @@ export function planCompaction(
   const messagesFrom = suffixSums(speaking.map(({ type }) => (type === 'message' ? 1 : 0)));
   const fits = (at: number): boolean =>
     (keptFrom[at] ?? 0) <= maxKeptTokens && (messagesFrom[at] ?? 0) <= maxKeptMessages;
-  const wanted = wantedCut(speaking, tokens, cut);
-  if (wanted.at <= 0 && fits(0)) return undefined;
-  const place = safeCut(speaking, wanted.at, fits, wanted.latest);
+  const place =
+    options.keepFrom === undefined
+      ? strategicCut(speaking, wantedCut(speaking, tokens, cut), fits)
+      : cutBefore(speaking, options.keepFrom, fits);
   const first = place === undefined ? undefined : speaking[place];
   if (place === undefined || first === undefined) return undefined;
   const previousSummary = typeof compaction?.['summary'] === 'string' ? compaction['summary'] : '';
@@ -58,6 +65,23 @@ export function planCompaction(
     summaryTokens: textTokens(previousSummary),
     splitsTurn: !startsTurn(first),
   };
+}
+
+function strategicCut(
+  entries: readonly Entry[],
+  { at, latest }: WantedCut,
+  fits: (cut: number) => boolean,
+): number | undefined {
+  return at <= 0 && fits(0) ? undefined : safeCut(entries, at, fits, latest);
+}
+
+function cutBefore(
+  entries: readonly Entry[],
+  id: string,
+  fits: (cut: number) => boolean,
+): number | undefined {
+  const at = entries.findIndex((entry) => entry.id === id);
+  return findCutPlaces(entries).safe[at] === true && fits(at) ? at : undefined;
 }
 
 function suffixSums(values: readonly number[]): number[] {

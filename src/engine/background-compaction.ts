@@ -88,7 +88,7 @@ export class BackgroundCompaction {
     using _slot = await options.lanes.enter('background', signal);
     const standing = await standingOf(store, sessionId);
     const asked = { reason: 'background', ...limits, summarise, standing, signal };
-    const prepared = await prepareCompaction(view, asked);
+    const prepared = await prepareCompaction(view, asked, { store, sessionId });
     if (prepared === undefined) return;
     breaker.report(prepared.draft.method);
     if (prepared.draft.method === 'digest') return;

@@ -1,14 +1,24 @@
+import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { CutStrategy } from '../compaction/cut-strategies.ts';
-import { type CompactionDraft, makeCompaction } from '../compaction/make-compaction.ts';
+import {
+  type CompactionDraft,
+  type MakeCompactionOptions,
+  makeCompaction,
+  summaryInput,
+} from '../compaction/make-compaction.ts';
 import { type Pin, pinsInForce } from '../compaction/pins.ts';
 import { type CompactionPlan, planCompaction } from '../compaction/plan.ts';
-import type { Summarise, SummaryMethod } from '../compaction/summarize.ts';
+import { writeTranscript } from '../compaction/speak.ts';
+import type { Summarise, Summary, SummaryMethod } from '../compaction/summarize.ts';
 import { mayCommit } from '../compaction/undo.ts';
 import { estimateTextTokens } from '../context/estimate.ts';
 import { estimateEntryTokens } from '../context/estimate-message.ts';
+import { RepriseError } from '../errors.ts';
+import type { Note } from '../store/notes.ts';
 import type { Lease, NewEntry, StoredEntry } from '../store/store.ts';
 import type { Entry } from '../transcript/entry.ts';
-import type { JsonObject } from '../transcript/json.ts';
+import { isObject, type JsonObject } from '../transcript/json.ts';
 import { pathEntries } from '../transcript/tree.ts';
 import type { GuardEvent } from './events.ts';
 import { assertAsked } from './keyed-request.ts';
@@ -32,9 +42,11 @@ export interface CompactOptions extends CompactionMeasures {
   readonly reason: string;
   readonly focus?: string;
   /** Unset: a digest, without a model. */
-  readonly summarise?: Summarise;
+  readonly summarise?: Summarise | undefined;
   readonly standing?: readonly string[];
   readonly signal?: AbortSignal;
+  /** Covers exactly what the cut says, as a preview promised, although a stored summary of other entries would do. */
+  readonly isExact?: boolean;
 }
 
 export interface CompactionPreview {
@@ -51,16 +63,20 @@ export interface PreparedCompaction {
   readonly draft: CompactionDraft;
   readonly snapshotLeaf: string;
   readonly pins: readonly Pin[];
+  /** The same summary with other pins; no model is asked. */
+  readonly redraft: (pins: readonly Pin[]) => Promise<CompactionDraft | undefined>;
 }
 
 export function planFor(
   view: ContextView,
   { enabled, cut, maxKeptTokens, maxKeptMessages }: CompactionMeasures,
+  keepFrom?: string,
 ): CompactionPlan | undefined {
   const { whole } = view;
   if (!enabled) return undefined;
   return planCompaction(whole, {
     cut,
+    keepFrom,
     maxKeptTokens,
     ...(maxKeptMessages !== undefined && { maxKeptMessages }),
     tokensOf: (entry) => estimateEntryTokens(entry, whole.edits.get(entry)),
@@ -68,21 +84,88 @@ export function planFor(
   });
 }
 
-/** All but the writing, so that it can happen beside a conversation that goes on. */
+/**
+ * Everything but the write, so that it can run beside a conversation that continues. What the model answers is stored
+ * in a note first: after a crash before the write it is not asked the same again.
+ */
 export async function prepareCompaction(
   view: ContextView,
   options: CompactOptions,
+  { store, sessionId }: Pick<CompactionPlace, 'store' | 'sessionId'>,
 ): Promise<PreparedCompaction | undefined> {
-  const plan = planFor(view, options);
-  if (plan === undefined || view.leaf === null) return undefined;
+  const planned = planFor(view, options);
+  if (planned === undefined || view.leaf === null) return undefined;
+  const note = options.summarise === undefined ? undefined : await store.notes.get(SUMMARY_NOTES, sessionId);
+  const stored = readSummaryNote(note);
+  const plan = planOfStored(view, options, stored) ?? planned;
+  const inputHash = hashInput(plan, view, options.focus);
+  let summary = stored?.inputHash === inputHash ? stored.summary : undefined;
   const pins = pinsInForce(view.entries);
-  const draft = await makeCompaction(plan, {
-    ...options,
-    edits: view.selection.edits,
-    pins,
-    textTokens: estimateTextTokens,
-  });
-  return draft === undefined ? undefined : { plan, draft, snapshotLeaf: view.leaf, pins };
+  const draftWith = (request: Pick<MakeCompactionOptions, 'pins' | 'summarise'>) =>
+    makeCompaction(plan, {
+      ...options,
+      edits: view.selection.edits,
+      textTokens: estimateTextTokens,
+      summary,
+      onSummary: async (made) => {
+        summary = made;
+        const { firstKeptEntryId } = plan;
+        await noteSummary({ store, sessionId }, { summary, inputHash, firstKeptEntryId });
+      },
+      ...request,
+    });
+  const draft = await draftWith({ pins, summarise: options.summarise });
+  if (draft === undefined) return undefined;
+  const redraft = (others: readonly Pin[]) => draftWith({ pins: others, summarise: undefined });
+  return { plan, draft, snapshotLeaf: view.leaf, pins, redraft };
+}
+
+/** The version is part of the name: notes of another version are never found. */
+export const SUMMARY_NOTES = 'summary-1';
+
+interface StoredSummary {
+  readonly summary: Summary;
+  /** Of everything the summary depends on. An entry that was edited, undone or compacted since changes it. */
+  readonly inputHash: string;
+  readonly firstKeptEntryId: string;
+}
+
+/** @returns the plan that the stored summary was made for, if the summary still holds and enough would be covered. */
+function planOfStored(
+  view: ContextView,
+  options: CompactOptions,
+  stored: StoredSummary | undefined,
+): CompactionPlan | undefined {
+  if (stored === undefined || options.isExact === true) return undefined;
+  const plan = planFor(view, options, stored.firstKeptEntryId);
+  return plan !== undefined && hashInput(plan, view, options.focus) === stored.inputHash ? plan : undefined;
+}
+
+function hashInput(plan: CompactionPlan, { selection }: ContextView, focus = ''): string {
+  const { spoken, previousSummary } = summaryInput(plan, selection.edits);
+  const input = JSON.stringify([focus, previousSummary, writeTranscript(spoken)]);
+  return createHash('sha256').update(input).digest('hex');
+}
+
+/** @param stored undefined removes the note: a summary that was used once is not used again after an undo. */
+async function noteSummary(
+  { store, sessionId }: Pick<CompactionPlace, 'store' | 'sessionId'>,
+  stored?: StoredSummary,
+): Promise<void> {
+  try {
+    const { lastSeq: seq } = await store.get(sessionId);
+    await store.notes.put(SUMMARY_NOTES, [{ id: sessionId, seq, value: { ...stored } }]);
+  } catch (error) {
+    // The compaction itself still works; only a crash before it is written would cost another request.
+    if (!(error instanceof RepriseError)) throw error;
+  }
+}
+
+function readSummaryNote(note: Note | undefined): StoredSummary | undefined {
+  const { summary, inputHash, firstKeptEntryId } = note?.value ?? {};
+  if (typeof inputHash !== 'string' || typeof firstKeptEntryId !== 'string') return undefined;
+  if (!isObject(summary) || typeof summary['text'] !== 'string') return undefined;
+  return { summary: summary as unknown as Summary, inputHash, firstKeptEntryId };
 }
 
 export interface CompactionPlace {
@@ -94,15 +177,20 @@ export interface CompactionPlace {
 }
 
 /**
- * One appended entry at the current leaf. Undefined: what it covers was compacted, edited or left meanwhile, so the
- * work is thrown away and nothing else.
+ * Appends one entry at the current leaf.
+ *
+ * @returns undefined if what it covers was compacted, edited or left meanwhile. Then the summary is discarded.
  */
 export async function commitCompaction(
   { store, sessionId, lease, key }: CompactionPlace,
-  { plan, draft, snapshotLeaf, pins }: PreparedCompaction,
+  { plan, snapshotLeaf, ...prepared }: PreparedCompaction,
   current: ContextView,
 ): Promise<Extract<GuardEvent, { type: 'compaction' }> | undefined> {
   if (!mayCommit(pathEntries(current.entries), { snapshotLeaf, covered: plan.covered })) return undefined;
+  const pins = pinsInForce(current.entries);
+  const isAsPinned = isDeepStrictEqual(pins, prepared.pins);
+  const draft = isAsPinned ? prepared.draft : await prepared.redraft(pins);
+  if (draft === undefined) return undefined;
   const { summary, firstKeptEntryId, tokensBefore, tokensAfter, details, method } = draft;
   const count = compactionCount(await store.get(sessionId)) + 1;
   const entry = compactionEntry({
@@ -117,6 +205,7 @@ export async function commitCompaction(
     epoch: lease.epoch,
     ...(key !== undefined && { key }),
   });
+  if (method !== 'digest') await noteSummary({ store, sessionId });
   return {
     type: 'compaction',
     seq: firstSeq,

@@ -161,7 +161,7 @@ export class ContextGuard {
 
   async #cover(view: ContextView, frame: RequestFrame, options: CompactOptions): Promise<boolean> {
     const { store, sessionId, lease, emit, onSummary } = this.#options;
-    const prepared = await prepareCompaction(view, options);
+    const prepared = await prepareCompaction(view, options, { store, sessionId });
     if (prepared === undefined) return false;
     if (options.summarise !== undefined) onSummary(prepared.draft.method);
     const current = await viewContext(store, sessionId, frame);

@@ -333,12 +333,13 @@ export class Session {
     const summarise = breaker.summariser(frame.model, options.summaryTimeoutMs);
     const asked = {
       reason: 'asked for',
+      isExact: true,
       ...limits,
       ...request,
       standing: await standingOf(store, this.id),
       ...(summarise !== undefined && { summarise }),
     };
-    const prepared = await prepareCompaction(view, asked);
+    const prepared = await prepareCompaction(view, asked, { store, sessionId: this.id });
     if (prepared === undefined) return null;
     if (summarise !== undefined) breaker.report(prepared.draft.method);
     const current = await viewContext(store, this.id, frame);

@@ -10,7 +10,7 @@ import { callMark, isStored, isTurnEnd, lastTurnEnd } from './recovery.ts';
 import type { Tool } from './tools/tool.ts';
 
 /** What a turn reads and writes its session through. */
-export type TurnStore = Pick<Store, 'append' | 'tail' | 'get' | 'blob'>;
+export type TurnStore = Pick<Store, 'append' | 'tail' | 'get' | 'blob' | 'notes'>;
 
 export interface TurnStoreOptions {
   readonly store: Store;
@@ -58,6 +58,10 @@ class PendingTurn implements TurnStore {
 
   get: Store['get'] = (id) => this.#options.store.get(id);
   blob: Store['blob'] = (id, hash) => this.#options.store.blob(id, hash);
+
+  get notes(): Store['notes'] {
+    return this.#options.store.notes;
+  }
 
   /**
    * A receipt of nothing names the empty range behind what is stored; of a second try, behind the turn before, where

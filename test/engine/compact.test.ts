@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { entriesOf, openEngine, scripted } from '../support/engine.ts';
+import { RepriseError } from '../../src/errors.ts';
+import type { ScriptedModel } from '../../src/models/scripted/scripted-model.ts';
+import { openMemoryStore } from '../../src/store/memory/open.ts';
+import { entriesOf, type Opened, openEngine, scripted } from '../support/engine.ts';
 
 const cut = { kind: 'keep-messages', messages: 20 } as const;
 
@@ -108,6 +111,33 @@ describe('S4 compaction', () => {
     expect(now).toContain('the gist of before');
   });
 
+  test('in the background loses no pin that is set meanwhile', async () => {
+    const filler = 'because '.repeat(300);
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
+    const { promise: isAsked, resolve: asked } = Promise.withResolvers<void>();
+    const step = (request: { system?: string }): object | string => {
+      if (request.system?.includes('summarizer') !== true) return `answer ${filler}`;
+      asked();
+      return { wait: held, text: 'the gist of before' };
+    };
+    const steps = Array.from({ length: 60 }, () => step as never);
+    await using at = await openEngine(scripted(steps, 16_000), { compaction: { background: 0.5 } });
+    const isSummarising = isAsked.then(() => true);
+    const says = async (): Promise<boolean> => {
+      await at.session.send(`question ${filler}`).result;
+      return false;
+    };
+    await at.session.send('the code is 1234').result;
+    while (!(await Promise.race([isSummarising, says()])));
+    const [first] = (await entriesOf(at.session)).filter(({ type }) => type === 'message');
+    await at.session.pin(first?.id ?? '');
+    release();
+    await at.reprise.idle();
+    const compaction = (await entriesOf(at.session)).find(({ type }) => type === 'compaction');
+    expect(compaction?.['summary']).toMatch(/the gist of before[\s\S]*## Pinned\nthe code is 1234/);
+    expect(await at.session.pins()).toMatchObject([{ text: 'the code is 1234' }]);
+  });
+
   test('in the background is not waited for when the engine closes', async () => {
     const filler = 'because '.repeat(300);
     const { promise: isAsked, resolve } = Promise.withResolvers<void>();
@@ -130,6 +160,93 @@ describe('S4 compaction', () => {
     await at.session.send('the last words').result;
     await at.reprise[Symbol.asyncDispose]();
     await expect(at.session.record()).rejects.toMatchObject({ code: 'STORE_FAILED' });
+  });
+});
+
+describe('a summary whose compaction could not be stored', () => {
+  /** Five turns, and a summary of the first three that a full disk kept from being stored as a compaction. */
+  async function withSummary(): Promise<Opened<ScriptedModel>> {
+    const store = await openMemoryStore({});
+    const append = store.append.bind(store);
+    let isFull = true;
+    store.append = async (id, entries, options) => {
+      if (!isFull || !entries.some(({ type }) => type === 'compaction')) return append(id, entries, options);
+      isFull = false;
+      throw new RepriseError('STORE_FULL', 'no space left', { outcome: 'none' });
+    };
+    const answers = Array.from({ length: 5 }, (_, i) => `answer ${i}: ${'because '.repeat(40)}`);
+    const compaction = { background: false, cut: { kind: 'keep-turns', turns: 2 } } as const;
+    const at = await openEngine(scripted([...answers, 'FIRST SUMMARY']), { store, compaction });
+    for (let i = 0; i < 5; i++) await at.session.send(`question ${i}`).result;
+    await expect(at.session.compact()).rejects.toMatchObject({ code: 'STORE_FULL' });
+    at.model.assertDone();
+    return at;
+  }
+
+  const summaryIn = async ({ session }: Opened<ScriptedModel>): Promise<unknown> =>
+    (await entriesOf(session)).findLast(({ type }) => type === 'compaction')?.['summary'];
+
+  test('is stored by the next compaction of the same messages, and no model is asked', async () => {
+    await using at = await withSummary();
+    expect(await at.session.compact()).toMatchObject({ coveredEntries: 6, method: 'model' });
+    expect(await summaryIn(at)).toContain('FIRST SUMMARY');
+  });
+
+  test('is stored with the pins of that time', async () => {
+    await using at = await withSummary();
+    const [first] = (await entriesOf(at.session)).filter(({ type }) => type === 'message');
+    await at.session.pin(first?.id ?? '');
+    await at.session.compact();
+    expect(await summaryIn(at)).toMatch(/FIRST SUMMARY[\s\S]*## Pinned\nquestion 0/);
+    expect(await at.session.pins()).toMatchObject([{ text: 'question 0' }]);
+  });
+
+  test('is used once: after an undo the model is asked for another one', async () => {
+    await using at = await withSummary();
+    await at.session.compact();
+    await at.session.undo();
+    at.model.push('SECOND SUMMARY');
+    await at.session.compact();
+    expect(await summaryIn(at)).toContain('SECOND SUMMARY');
+  });
+
+  test.each([
+    [
+      'turns of it were undone',
+      async ({ session, model }: Opened<ScriptedModel>) => {
+        for (let i = 0; i < 3; i++) await session.undo();
+        for (let i = 0; i < 3; i++) {
+          model.push(`other answer ${'because '.repeat(40)}`);
+          await session.send(`other question ${i}`).result;
+        }
+      },
+      {},
+    ],
+    [
+      'a message of it was edited',
+      async ({ reprise, session }: Opened<ScriptedModel>) => {
+        const [first] = (await entriesOf(session)).filter(({ type }) => type === 'message');
+        const replacement = { content: [{ type: 'text', text: 'other words' }] };
+        await reprise.store.append(session.id, [{ type: 'context_edit', targetId: first?.id, replacement }]);
+      },
+      {},
+    ],
+    [
+      'the conversation continued, so that other messages are covered',
+      async ({ session, model }: Opened<ScriptedModel>) => {
+        model.push(`later answer ${'because '.repeat(40)}`);
+        await session.send('one more').result;
+      },
+      {},
+    ],
+    ['the summary shall keep something else', async () => undefined, { focus: 'the tests' }],
+  ])('is not used when %s', async (_, change, request) => {
+    await using at = await withSummary();
+    await change(at);
+    at.model.push('SECOND SUMMARY');
+    expect(await at.session.compact(request)).toMatchObject({ method: 'model' });
+    expect(await summaryIn(at)).toContain('SECOND SUMMARY');
+    at.model.assertDone();
   });
 });
 

@@ -12,9 +12,19 @@ import { until } from '../support/store-faults.ts';
 const KEY = 'agent:main:direct:telegram:ann';
 const CHAT: ConvlogChatRef = { agentId: 'main', channelType: 'telegram', channelId: '42' };
 /** Marks of the conversation that is purged, and of the one that stays. */
-const MARKS = ['said', 'title', 'label', 'answer', 'call', 'result', 'blob', 'queued', 'summary', 'log'].map(
-  (name) => `gone-${name}-7f3a91`,
-);
+const MARKS = [
+  'said',
+  'title',
+  'label',
+  'answer',
+  'call',
+  'result',
+  'blob',
+  'queued',
+  'summary',
+  'noted',
+  'log',
+].map((name) => `gone-${name}-7f3a91`);
 const KEPT = 'kept-9c2e55';
 const mark = (name: string): string => MARKS.find((one) => one.includes(`-${name}-`)) ?? '';
 
@@ -71,6 +81,7 @@ async function converse(store: Store): Promise<string> {
   await store.append(sessionId, [
     { type: 'compaction', summary: mark('summary'), firstKeptEntryId: 'x', tokensBefore: 1 },
   ]);
+  await store.notes.put('summary-1', [{ id: sessionId, seq: 1, value: { summary: mark('noted') } }]);
   await store.append(sessionId, [say('the end')], { log: [{ ...log(mark('log')), role: 'assistant' }] });
   await store.inbox.receive({ sessionKey: KEY, source: 'telegram', body: { text: mark('queued') } });
   return sessionId;

@@ -22,11 +22,14 @@ interface Command {
 }
 
 const option = { type: 'string' } as const;
-const { store: kind = 'jsonl', home = '' } = parseArgs({ options: { store: option, home: option } }).values;
+const {
+  store: kind = 'jsonl',
+  home = '',
+  url,
+} = parseArgs({ options: { store: option, home: option, url: option } }).values;
 const store = await openStore({
   kind: kind as NonNullable<OpenStoreOptions['kind']>,
-  home,
-  durability: 'os',
+  ...(url === undefined ? { home, durability: 'os' as const } : { url }),
 });
 const append = store.append.bind(store);
 store.append = async (id, entries, options) => {
@@ -38,6 +41,7 @@ store.append = async (id, entries, options) => {
   return receipt;
 };
 const profile = process.env['REPRISE_PROFILE'];
+const background = process.env['REPRISE_BACKGROUND'];
 const reprise = new Reprise({
   session: { queue: { mode: 'queue', cap: 1000 } },
   store,
@@ -45,7 +49,10 @@ const reprise = new Reprise({
   model: createPlannedModel(home),
   tools: plannedTools(home),
   contextTokens: 32_000,
-  compaction: { background: false, cut: { kind: 'keep-turns', turns: 2 } },
+  compaction: {
+    background: background === undefined ? false : Number(background),
+    cut: { kind: 'keep-turns', turns: 2 },
+  },
   run: process.env['REPRISE_RUN'] !== 'false',
 });
 const streams = new Map<string, TurnStream>();

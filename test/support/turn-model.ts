@@ -83,6 +83,7 @@ async function* answerTo(
 }
 
 async function* summary(home: string): AsyncGenerator<ModelEvent, void, undefined> {
+  await until(() => !existsSync(join(home, 'hold-summary')));
   dieAt(home, 'before-summary');
   yield { type: 'text_delta', block: 0, text: 'THE SUMMARY: ' };
   await sleep(3);
