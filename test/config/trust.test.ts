@@ -72,7 +72,7 @@ describe('a config file of the current folder', () => {
     expect(valueAt(trusted.config, path)).toEqual(value);
   });
 
-  test('S11e the model, the log level, base URLs, keys, tools, workspaces, the home, the store, the address and the token need trust', () => {
+  test('the model, the log level, base URLs, keys, tools, workspaces, the home, the store, the address and the token need trust', () => {
     const guarded =
       /(?:^|\.)model$|log\.level|apiKey|baseURL|headers|tools|workspace|home|url|host|token$|tokenFile|cors|allow|sandbox|systemPrompt/i;
     for (const path of Object.keys(SAMPLES).filter((each) => guarded.test(each)))

@@ -44,7 +44,7 @@ describe('calibration', () => {
     expect((overheadTokens(anew) + calibratedTokens(10_000, anew)) / 10_000).toBeCloseTo(1.6, 1);
   });
 
-  test('U6 an overhead that is learned from small requests is added to large ones, not multiplied', () => {
+  test('an overhead that is learned from small requests is added to large ones, not multiplied', () => {
     let known: Calibration | undefined;
     for (const estimated of [300, 320, 900, 1500, 2600])
       known = calibrate(known, { estimated, reported: estimated + 1800 });

@@ -17,7 +17,7 @@ const turn = fc.record({
   usage: fc.option(fc.record({ input: fc.nat(300_000), cacheRead: fc.nat(9000), output: fc.nat(9000) })),
 });
 
-test('U6 the parts of a context add up to its total, whatever a provider reported', () => {
+test('the parts of a context add up to its total, whatever a provider reported', () => {
   fc.assert(
     fc.property(
       fc.array(turn, { maxLength: 4 }),
@@ -53,7 +53,7 @@ test('U6 the parts of a context add up to its total, whatever a provider reporte
 });
 
 test.each(['native', 'claw0'] as const)(
-  'U6 what /context prints adds up under profile %s',
+  'what /context prints adds up under profile %s',
   async (profile) => {
     // A provider that counts 1,800 tokens more than it was sent, in every request.
     const usage = ({ messages }: { readonly messages: readonly unknown[] }) => ({

@@ -15,7 +15,7 @@ const look: Tool = {
   run: async () => 'seen',
 };
 
-describe('I10c limitHistoryTurns: only the last turns are sent', () => {
+describe('limitHistoryTurns: only the last turns are sent', () => {
   test('the last N user turns with their calls and results; the store keeps all', async () => {
     const script = scripted(['one', { calls: [{ name: 'look' }] }, 'two', 'three']);
     await using at = await openEngine(script, { tools: [look], session: { historyTurns: 2 } });

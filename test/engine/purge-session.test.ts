@@ -52,7 +52,7 @@ async function copied(at: Family) {
   return { child, parent, fork: fork.id, parentFork: parentFork.id, memory };
 }
 
-test('S3 a purge names the forks, the parent that got a result, and the notes that have the text', async () => {
+test('a purge names the forks, the parent that got a result, and the notes that have the text', async () => {
   await using at = await open();
   const { child, parent, fork, parentFork, memory } = await copied(at);
   const report = await at.reprise.purge(child);
@@ -67,7 +67,7 @@ test('S3 a purge names the forks, the parent that got a result, and the notes th
   expect((await at.store.get(parent)).status).toBe('open');
 });
 
-test('S3 a purge with copies leaves the text only where it was said on its own', async () => {
+test('a purge with copies leaves the text only where it was said on its own', async () => {
   await using at = await open();
   const { child, parent, fork, parentFork, memory } = await copied(at);
   const report = await at.reprise.purge(child, { withCopies: true });
@@ -81,7 +81,7 @@ test('S3 a purge with copies leaves the text only where it was said on its own',
   expect(await at.store.active(KEY)).toBeUndefined();
 });
 
-test('S3 a session whose transcript is damaged can be purged too', async () => {
+test('a session whose transcript is damaged can be purged too', async () => {
   await using at = await open();
   await ask(at.reprise, `a text ${MARK} to lose`);
   const id = await idOf(at.store);

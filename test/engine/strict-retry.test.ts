@@ -48,7 +48,7 @@ async function openTalked(steps: readonly ScriptedStep[]) {
   return at;
 }
 
-describe('D6f a request that a provider refuses without a known reason', () => {
+describe('a request that a provider refuses without a known reason', () => {
   test('is sent once more, stricter, and the turn goes on with what the provider takes', async () => {
     const again: ScriptedStep = { calls: [{ name: 'look', input: {} }] };
     await using at = await openTalked([refusal(), onlyStrict(again), onlyStrict('fine now')]);

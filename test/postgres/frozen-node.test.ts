@@ -7,7 +7,7 @@ import { hold } from '../support/postgres-node.ts';
 
 const say = (content: string) => ({ type: 'message', message: { role: 'user', content } });
 
-test('D4 a node that freezes inside an append holds its session for less than the time of a lease', async () => {
+test('a node that freezes inside an append holds its session for less than the time of a lease', async () => {
   expect(parsePostgresUrl({ url: 'postgres://u@h/d' }).idleTransactionMs).toBeLessThanOrEqual(15_000 / 3);
   await using database = await freshDatabase();
   await using store = await openStore({ kind: 'postgres', url: database.url });
@@ -21,7 +21,7 @@ test('D4 a node that freezes inside an append holds its session for less than th
   await frozen[Symbol.asyncDispose]();
 });
 
-test('D4 whoever waits for a lease is answered in their own time, whatever holds the row of the session', async () => {
+test('whoever waits for a lease is answered in their own time, whatever holds the row of the session', async () => {
   await using database = await freshDatabase();
   await using store = await openStore({ kind: 'postgres', url: database.url });
   const { id } = await store.create({ key: 'agent:main:main' });

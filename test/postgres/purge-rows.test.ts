@@ -33,7 +33,7 @@ async function rowsHolding(url: string, mark: string): Promise<string[]> {
   return found;
 }
 
-test('S3 after a purge no row of any table has text of the session, and others keep theirs', async () => {
+test('after a purge no row of any table has text of the session, and others keep theirs', async () => {
   await using database = await freshDatabase();
   await using store = await openStore({ kind: 'postgres', url: database.url });
   const kept = await store.create({ id: 'kept', key: 'agent:main:main' });

@@ -94,7 +94,7 @@ async function other(store: Store, id: string): Promise<void> {
   await store.convlog.append([{ ...CHAT, role: 'user', content: `${KEPT} in the chat`, sessionId: id }]);
 }
 
-describe.each(['jsonl', 'sqlite'] as const)('S3 purge in a %s home', (kind) => {
+describe.each(['jsonl', 'sqlite'] as const)('purge in a %s home', (kind) => {
   test('leaves no byte of the conversation in any file, and all of the others', async () => {
     {
       await using store = await open(kind);
@@ -146,7 +146,7 @@ describe.each(['jsonl', 'sqlite'] as const)('S3 purge in a %s home', (kind) => {
   });
 });
 
-describe('S3 purge in a jsonl home', () => {
+describe('purge in a jsonl home', () => {
   test('removes the lines of a channel log that was read back from its file', async () => {
     let id = '';
     {

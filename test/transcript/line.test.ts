@@ -252,7 +252,7 @@ describe('entry ids', () => {
   });
 });
 
-test('D6c a text that is too long for a line is refused before anything is made of it', () => {
+test('a text that is too long for a line is refused before anything is made of it', () => {
   const entry = { type: 'message', message: { role: 'user', content: 'word '.repeat(10 * 1024 * 1024) } };
   const before = process.memoryUsage();
   expect(() => assertStorable(entry)).toThrow(expect.objectContaining({ code: 'LIMIT_EXCEEDED' }));

@@ -239,7 +239,7 @@ describe('a backup', () => {
   });
 });
 
-describe('S10 a restored backup runs nothing by itself', () => {
+describe('a restored backup runs nothing by itself', () => {
   const KEY = 'agent:main:direct:telegram:ann';
 
   /** What its engine answers, as long as there is something to answer. */
@@ -311,7 +311,7 @@ describe('S10 a restored backup runs nothing by itself', () => {
   });
 });
 
-describe('S10 D6c a file that is too long for memory is refused before it is read', () => {
+describe('a file that is too long for memory is refused before it is read', () => {
   test('one line of 10 GB', async () => {
     const file = at('one-line.jsonl');
     writeFileSync(file, '{');

@@ -195,3 +195,12 @@ test('colored code has the same letters as plain code', () => {
   expect(new Set(shown(nodes).tags)).toEqual(new Set(['span']));
   expect(highlight(code, 'no-such-language')).toBeUndefined();
 });
+
+test('neighboring texts are one node, because a browser needs long for thousands of them', () => {
+  const children = (text: string): unknown => {
+    const [paragraph] = lexText(text, Number.POSITIVE_INFINITY).map(block);
+    return isValidElement(paragraph) ? (paragraph.props as { children?: unknown }).children : paragraph;
+  };
+  expect(children('\\* a &amp; b <i>c</i> \\\\')).toEqual(['* a & b <i>c</i> \\']);
+  expect(children('\\\\'.repeat(1000))).toEqual(['\\'.repeat(1000)]);
+});

@@ -97,7 +97,18 @@ function table({ header, rows, align }: Tokens.Table): JSX.Element {
 }
 
 function inlines(tokens: readonly Token[] | undefined, otherwise: string): ComponentChildren {
-  return tokens === undefined ? otherwise : tokens.map(inline);
+  return tokens === undefined ? otherwise : joinTexts(tokens.map(inline));
+}
+
+/** A browser needs longer for thousands of text nodes than for one of the same length. */
+function joinTexts(nodes: readonly ComponentChildren[]): ComponentChildren[] {
+  const joined: ComponentChildren[] = [];
+  for (const node of nodes) {
+    const last = joined.at(-1);
+    if (typeof node === 'string' && typeof last === 'string') joined[joined.length - 1] = last + node;
+    else joined.push(node);
+  }
+  return joined;
 }
 
 function inline(token: Token): ComponentChildren {
