@@ -52,27 +52,24 @@ test('the parts of a context add up to its total, whatever a provider reported',
   );
 });
 
-test.each(['native', 'claw0'] as const)(
-  'what /context prints adds up under profile %s',
-  async (profile) => {
-    // A provider that counts 1,800 tokens more than it was sent, in every request.
-    const usage = ({ messages }: { readonly messages: readonly unknown[] }) => ({
-      text: 'yes',
-      usage: { input: 1800 + 40 * messages.length, output: 1 },
-    });
-    const asked = createScriptedModel(Array(9).fill(usage), { contextWindow: 200_000 });
-    await using at = await openEngine(asked, {
-      profile,
-      agents: { main: { systemPrompt: 'Be kind. '.repeat(99) } },
-    });
-    for (let i = 0; i < 4; i++) await say(at.session, `question ${i}: ${'why '.repeat(60)}`);
-    const report = await at.session.context();
-    const [head = '', , parts = ''] = contextBar(report).split('\n');
-    const total = Number(/~([\d,]+) /.exec(head)?.[1]?.replaceAll(',', ''));
-    const named = [...parts.matchAll(/(\w[\w ]*?) ([\d,]+)(?:, |$)/g)].filter(
-      ([, name]) => name !== 'kept free',
-    );
-    const sum = named.reduce((all, [, , n = '']) => all + Number(n.replaceAll(',', '')), 0);
-    expect([sum, named.length >= 5]).toEqual([total, true]);
-  },
-);
+test.each(['native', 'claw0'] as const)('what /context prints adds up under profile %s', async (profile) => {
+  // A provider that counts 1,800 tokens more than it was sent, in every request.
+  const usage = ({ messages }: { readonly messages: readonly unknown[] }) => ({
+    text: 'yes',
+    usage: { input: 1800 + 40 * messages.length, output: 1 },
+  });
+  const asked = createScriptedModel(Array(9).fill(usage), { contextWindow: 200_000 });
+  await using at = await openEngine(asked, {
+    profile,
+    agents: { main: { systemPrompt: 'Be kind. '.repeat(99) } },
+  });
+  for (let i = 0; i < 4; i++) await say(at.session, `question ${i}: ${'why '.repeat(60)}`);
+  const report = await at.session.context();
+  const [head = '', , parts = ''] = contextBar(report).split('\n');
+  const total = Number(/~([\d,]+) /.exec(head)?.[1]?.replaceAll(',', ''));
+  const named = [...parts.matchAll(/(\w[\w ]*?) ([\d,]+)(?:, |$)/g)].filter(
+    ([, name]) => name !== 'kept free',
+  );
+  const sum = named.reduce((all, [, , n = '']) => all + Number(n.replaceAll(',', '')), 0);
+  expect([sum, named.length >= 5]).toEqual([total, true]);
+});
