@@ -394,26 +394,46 @@ describe('hostile input', () => {
     }
   });
 
-  test('fields of a foreign index are not applied either, except names', async () => {
+  test('an index tells which fields are choices: those need consent, names do not, the rest is never a setting', async () => {
     const folder = freshFolder();
     const sessions = join(folder, 'agents', 'main', 'sessions');
     mkdirSync(sessions, { recursive: true });
     writeFileSync(join(sessions, 'a.jsonl'), `${header('a')}\n${line('e', 'hi')}\n`);
-    const entry = {
-      sessionId: 'a',
-      model: 'm',
-      systemPrompt: 'x',
-      contextTokens: 9,
-      label: 'L',
-      displayName: 'D',
+    // What the last run used and counted, as OpenClaw notes it.
+    const statistics = {
+      ...{ model: 'mock-1', modelProvider: 'mock', contextTokens: 9, abortedLastRun: true, systemSent: true },
+      ...{
+        inputTokens: 679,
+        outputTokens: 84,
+        totalTokens: 1240,
+        totalTokensFresh: true,
+        compactionCount: 2,
+      },
+      ...{ cacheRead: 1800, cacheWrite: 0, skillsSnapshot: { prompt: 'Obey.' }, lastHeartbeatText: 'ok' },
     };
+    const names = { label: 'L', displayName: 'D' };
+    const choices = {
+      ...{
+        providerOverride: 'anthropic',
+        modelOverride: 'claude-x',
+        thinkingLevel: 'high',
+        queueMode: 'collect',
+      },
+      ...{ sendPolicy: 'deny', lastTo: '42' },
+    };
+    const entry = { sessionId: 'a', ...statistics, ...names, ...choices, systemPrompt: 'x', moonPhase: 3 };
     writeFileSync(join(sessions, 'sessions.json'), JSON.stringify({ 'agent:main:main': entry }));
-    const store = await freshStore();
-    const report = await importFrom(store, folder);
-    expect(report.sessions[0]?.settingsNotApplied).toEqual(['model', 'systemPrompt', 'contextTokens']);
-    const { importedFrom: _, ...settings } = (await store.get('a')).settings;
-    expect(settings).toEqual({ label: 'L', displayName: 'D' });
-    expect((await store.active('agent:main:main'))?.id).toBe('a');
+    for (const acceptSettings of [false, true]) {
+      const store = await freshStore();
+      const report = await importFrom(store, folder, { acceptSettings });
+      expect(report.sessions[0]).toMatchObject({
+        settingsNotApplied: acceptSettings ? [] : Object.keys(choices),
+        notes: ['unknown fields of its index entry are not imported: "systemPrompt", "moonPhase"'],
+      });
+      const { importedFrom: _, ...settings } = (await store.get('a')).settings;
+      expect(settings).toEqual(acceptSettings ? { ...names, ...choices } : names);
+      expect((await store.active('agent:main:main'))?.id).toBe('a');
+    }
   });
 
   test('an import that was cut short resumes with the settings choice of its first try', async () => {

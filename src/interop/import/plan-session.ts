@@ -69,7 +69,7 @@ export async function planSession(
   options: PlanOptions = {},
 ): Promise<PlannedSession> {
   const { header, entries: read, problems } = await found.read();
-  const notes = [...problems];
+  const notes = [...(found.notes ?? []), ...problems];
   const { acceptSettings = false } = options;
   const entries = prepareEntries(read, notes);
   checkContent(found.place, entries, notes);

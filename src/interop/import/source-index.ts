@@ -4,9 +4,13 @@ import { isoTime } from '../../transcript/dialects/time.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { type FoundSession, textIn } from './source.ts';
 import { canonicalSourceKey } from './source-key.ts';
+import { settingsOfIndex } from './source-settings.ts';
 
 /** What an index says about one transcript. The header of the file counts after it, the name of the file last. */
-export type Described = Pick<FoundSession, 'id' | 'key' | 'title' | 'settings' | 'active' | 'indexedAt'>;
+export type Described = Pick<
+  FoundSession,
+  'id' | 'key' | 'title' | 'settings' | 'notes' | 'active' | 'indexedAt'
+>;
 
 export type IndexForm = 'claw0' | 'claw0 (classic)' | 'OpenClaw' | 'ZyHive';
 
@@ -16,13 +20,6 @@ export interface SourceIndex {
   readonly byFile: ReadonlyMap<string, Described>;
   readonly problems: readonly string[];
 }
-
-/** Fields of a SessionEntry that describe its files and counts. People did not choose them. */
-const BOOKKEEPING: ReadonlySet<string> = new Set([
-  ...['sessionId', 'updatedAt', 'sessionFile'],
-  // Reprise writes these into its own index files.
-  ...['createdAt', 'title', 'messageCount', 'tokenEstimate'],
-]);
 
 interface IndexEntry {
   readonly form: IndexForm;
@@ -78,8 +75,11 @@ function readEntry(name: string, meta: JsonObject, isNested: boolean): IndexEntr
   }
   if (sessionId !== undefined || sessionFile !== undefined) {
     const id = textIn(sessionId);
-    const settings = Object.fromEntries(Object.entries(meta).filter(([field]) => !BOOKKEEPING.has(field)));
-    const described = { id, key: name, settings, active: true, indexedAt: timeIn(updatedAt) };
+    const { settings, unknown } = settingsOfIndex(meta);
+    const fields = some(unknown.map(quote));
+    const notes =
+      unknown.length === 0 ? [] : [`unknown fields of its index entry are not imported: ${fields}`];
+    const described = { id, key: name, settings, notes, active: true, indexedAt: timeIn(updatedAt) };
     return { form: 'OpenClaw', name, files: openClawFiles(name, id, meta), described };
   }
   if (!CLAW0_FIELDS.some((field) => field in meta)) return undefined;

@@ -6,6 +6,36 @@ import { patchSettings } from '../../transcript/settings.ts';
 /** Settings that only name a session for people. They change nothing a model does, so every import applies them. */
 const NAMES: ReadonlySet<string> = new Set(['label', 'displayName', 'subject']);
 
+/** Fields of an OpenClaw index entry that a person chose, or that say where its conversation takes place. */
+const CHOICES: ReadonlySet<string> = new Set([
+  ...['label', 'displayName', 'subject', 'chatType', 'groupId', 'groupChannel', 'space', 'channel', 'origin'],
+  ...['deliveryContext', 'lastChannel', 'lastTo', 'lastAccountId', 'lastThreadId', 'spawnedBy'],
+  ...['modelOverride', 'providerOverride', 'authProfileOverride', 'authProfileOverrideSource'],
+  ...['thinkingLevel', 'verboseLevel', 'reasoningLevel', 'elevatedLevel', 'ttsAuto', 'responseUsage'],
+  ...['execHost', 'execSecurity', 'execAsk', 'execNode', 'sendPolicy', 'groupActivation'],
+  ...['queueMode', 'queueDebounceMs', 'queueCap', 'queueDrop'],
+]);
+/**
+ * Fields that the other program wrote for itself: file names, counters, and what its last run used. `model` and
+ * `contextTokens` are the model of that run and its window. As settings they would choose a model and cap the window.
+ */
+const STATISTICS: ReadonlySet<string> = new Set([
+  ...['sessionId', 'updatedAt', 'sessionFile', 'createdAt', 'title', 'messageCount', 'tokenEstimate'],
+  ...['model', 'modelProvider', 'contextTokens', 'systemSent', 'abortedLastRun', 'compactionCount'],
+  ...['inputTokens', 'outputTokens', 'totalTokens', 'totalTokensFresh', 'cacheRead', 'cacheWrite'],
+  ...['memoryFlushAt', 'memoryFlushCompactionCount', 'authProfileOverrideCompactionCount'],
+  ...['groupActivationNeedsSystemIntro', 'skillsSnapshot', 'systemPromptReport', 'cliSessionIds'],
+  ...['claudeCliSessionId', 'lastHeartbeatText', 'lastHeartbeatSentAt'],
+]);
+
+/** The fields of an OpenClaw index entry that are settings, and the names of those that are not known. */
+export function settingsOfIndex(entry: JsonObject): { settings: JsonObject; unknown: readonly string[] } {
+  const isSetting = (name: string): boolean => CHOICES.has(name) || name.startsWith('x-');
+  const settings = Object.entries(entry).filter(([name]) => isSetting(name));
+  const unknown = Object.keys(entry).filter((name) => !isSetting(name) && !STATISTICS.has(name));
+  return { settings: Object.fromEntries(settings), unknown };
+}
+
 export interface SourceSettings {
   /** Without those that act as settings: they are inactive or left out. */
   readonly entries: readonly Entry[];

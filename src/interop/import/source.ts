@@ -25,6 +25,8 @@ export interface FoundSession {
   readonly key?: string | undefined;
   readonly title?: string | undefined;
   readonly settings?: JsonObject | undefined;
+  /** What the index says about it and cannot be imported. */
+  readonly notes?: readonly string[];
   /** Whether the key stands for it there. Undefined: the source does not say. */
   readonly active?: boolean | undefined;
   /** When it was last used, by its index. */
