@@ -1,4 +1,5 @@
 import type { CompactionPreview } from '../engine/compactor.ts';
+import { fallbackNotice } from '../engine/events.ts';
 import { type RefOptions, resolveRef } from '../engine/ref.ts';
 import type { CompactionEvent, Session } from '../engine/session.ts';
 import type { StopResult } from '../engine/stop-session.ts';
@@ -99,7 +100,7 @@ export class LocalBackend implements Backend {
 
   /** Everything else an engine does with it. */
   async session(record: SessionRecord): Promise<Session> {
-    const { id, status, settings } = record;
+    const { id, status } = record;
     if (status === 'deleted')
       throw new RepriseError('SESSION_DELETED', `session ${id} is in the trash`, {
         details: { next: `Bring it back first: reprise restore ${id}` },
@@ -107,11 +108,15 @@ export class LocalBackend implements Backend {
     this.#engine ??= import('./open-engine.ts').then(({ openEngine }) =>
       openEngine(this.store, this.home.config, this.home.modelFlag),
     );
-    const { reprise, models } = await this.#engine;
-    const { model } = settings;
-    if (typeof model === 'string' && !this.home.modelFlag.wins(record))
-      await models.load(model).catch(useAnother);
-    return reprise.session({ id });
+    const { reprise } = await this.#engine;
+    this.home.modelFlag.open(id);
+    const session = await reprise.session({ id });
+    const { name, fallbackFrom } = await session.model();
+    if (fallbackFrom !== undefined) {
+      const { model: wanted, reason } = fallbackFrom;
+      say(escapeForTerminal(fallbackNotice({ wanted, model: name, reason })));
+    }
+    return session;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -119,12 +124,6 @@ export class LocalBackend implements Backend {
     const engine = await this.#engine?.catch(() => undefined);
     await (engine?.reprise ?? this.store)[Symbol.asyncDispose]();
   }
-}
-
-/** A session can be read and changed without its own model; whoever asks is told. */
-function useAnother(error: unknown): void {
-  if (!(error instanceof RepriseError)) throw error;
-  say(`note: the model of this session cannot be used: ${escapeForTerminal(error.message)}`);
 }
 
 export async function openLocalBackend(options: Options): Promise<LocalBackend> {

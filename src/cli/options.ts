@@ -11,7 +11,7 @@ const GLOBALS = {
   store: ['--store <kind>', 'how they are kept, if not as the home holds them: jsonl, sqlite or postgres'],
   url: ['--url <address>', 'a server that has the sessions, instead of REPRISE_URL'],
   tokenFile: ['--token-file <file>', 'the file with its token, instead of REPRISE_TOKEN_FILE'],
-  model: ['--model <name>', 'who answers and sums up'],
+  model: ['--model <name>', 'the model for this run; it wins over models that sessions have stored'],
   json: ['--json', 'print JSON instead of text'],
 } as const;
 

@@ -25,11 +25,12 @@ export interface EngineOptions {
   readonly store: Store;
   readonly hub: Hub;
   /** The model of a session, by its settings. */
-  readonly modelFor: (record: SessionRecord) => Model;
   readonly modelInUse: (record: SessionRecord) => ModelInUse;
-  /** Afterwards `modelFor` knows it, if anybody does. Ends early, without an error, when the signal aborts. */
   /** Throws INVALID_INPUT for a name no session can use. */
   readonly checkModel: (name: string) => Promise<void>;
+  /** Called after a caller changed the model of a session. */
+  readonly modelChosen: (sessionId: string, model: unknown) => void;
+  /** Loads the model a session names, so that `modelInUse` finds it. Ends early, without an error, when the signal aborts. */
   readonly loadModelFor: (record: SessionRecord, signal?: AbortSignal) => Promise<void>;
   readonly toolsFor: (record: SessionRecord) => readonly Tool[];
   readonly systemFor: (record: SessionRecord) => string;

@@ -20,6 +20,8 @@ export type TurnEvent =
       /** The last entry stored before it. */
       readonly seq: number;
     }
+  /** Follows `turn_start`, or comes later if the provider turns out not to know the model. */
+  | ModelFallbackEvent
   | { readonly type: 'text_delta'; readonly text: string }
   | { readonly type: 'thinking_delta'; readonly text: string }
   | { readonly type: 'tool_call'; readonly id: string; readonly name: string; readonly input: JsonObject }
@@ -40,6 +42,19 @@ export type TurnEvent =
   | { readonly type: 'entry'; readonly seq: number; readonly entryType: string }
   | DoneEvent
   | ErrorEvent;
+
+/** The session names a model that cannot be used, so `model` answers instead. */
+export interface ModelFallbackEvent {
+  readonly type: 'model_fallback';
+  readonly wanted: string;
+  readonly model: string;
+  readonly reason: string;
+}
+
+/** One line for a person who may wonder who answers. */
+export function fallbackNotice({ wanted, model, reason }: Omit<ModelFallbackEvent, 'type'>): string {
+  return `The model of this session, ${wanted}, is not available here (${reason}); ${model} answers instead.`;
+}
 
 /** The context did not fit and something was done about it. */
 export type GuardEvent =

@@ -59,7 +59,10 @@ export interface RepriseOptions {
   readonly modelByName?: (name: string) => Model | undefined;
   /** Called before anything that wants a model `modelByName` does not have, so that it has it then. Where it fails, another answers. */
   readonly loadModel?: (name: string) => Promise<unknown>;
-  /** A model for this run that wins over what a session has stored and over its agent's. */
+  /**
+   * A model for this run that wins over what a session has stored and over its agent's, until `session.patch({ model })`
+   * or `/model` chooses another one for that session.
+   */
   readonly modelOverride?: (record: SessionRecord) => Model | undefined;
   /** A cap on the window. */
   readonly contextTokens?: number;
@@ -139,9 +142,9 @@ export class Reprise implements AsyncDisposable {
     this.#context = new EngineContext({
       store,
       hub: new Hub(),
-      modelFor: (record) => models.of(record),
       modelInUse: (record) => models.inUse(record),
       checkModel: (name) => models.check(name),
+      modelChosen: (sessionId, name) => models.choose(sessionId, name),
       loadModelFor: (record, signal) => models.loadFor(record, signal),
       toolsFor: (record) =>
         agentTools(agentOptions(agents, record.agentId), record, {

@@ -12,6 +12,7 @@ import { endEntry, endOf, inspectTurn, whyNot } from './recovery.ts';
 import { keep, keptAnswer, recount, writeKept } from './refused-try.ts';
 import type { RoomWait } from './room-wait.ts';
 import type { RunningTurn } from './running-turn.ts';
+import type { ModelInUse } from './session-models.ts';
 import type { SessionFrame, SessionRunner } from './session-runner.ts';
 import { responseUsageOf } from './session-settings.ts';
 import { forkThread } from './thread-fork.ts';
@@ -158,17 +159,20 @@ async function say(run: ItemRun, { before, after }: Company, on: AnswerNews): Pr
 
 async function ask(
   run: ItemRun,
-  { record, frame, turnStore, seq }: SaidTurn,
+  { record, frame: first, turnStore, seq }: SaidTurn,
   on: AnswerNews,
 ): Promise<TurnEnd> {
   const { context, runner, turn, lease } = run;
   const { store, options } = context;
   const { lead, turnId } = turn;
   const { sessionId } = runner;
-  const { model } = frame;
+  let frame = first;
   const newcomers = (rows: readonly InboxItem[]): InboxItem[] =>
     leftBehind(rows, turn).length > 0 ? [] : joinable(rows);
-  turn.emit({ type: 'turn_start', turnId, model: `${model.provider}:${model.id}`, seq });
+  const { provider, id } = frame.model;
+  turn.emit({ type: 'turn_start', turnId, model: `${provider}:${id}`, seq });
+  const { fallbackFrom, name } = frame.inUse;
+  if (fallbackFrom !== undefined) reportFallback(turn, fallbackFrom, name);
   const emit = (event: TurnEvent): void => {
     if (isTold(record.settings, event)) turn.emit(event);
     else turn.progress();
@@ -183,12 +187,21 @@ async function ask(
     lease,
     signal: turn.signal,
     emit,
-    guard: runner.guard(record, model, lease, turnStore, emit, turn.signal),
-    frame: () => ({ ...frame, calibration: context.calibration(model) }),
-    window: () => context.usableWindow(model, record),
+    guard: runner.guard(record, () => frame.model, lease, turnStore, emit, turn.signal),
+    frame: () => ({ ...frame, calibration: context.calibration(frame.model) }),
+    window: () => context.usableWindow(frame.model, record),
     tools: frame.toolsByName,
     maxSteps: options.maxSteps,
-    onUsage: (estimated, usage) => context.learnUsage(model, estimated, usage),
+    onUsage: (estimated, usage) => context.learnUsage(frame.model, estimated, usage),
+    useOtherModel: async ({ message }) => {
+      if (frame.inUse.from !== 'session') return false;
+      const wanted = frame.inUse.name;
+      const other = await runner.frame(withoutModel(record), turn.signal);
+      if (other.inUse.name === wanted) return false;
+      frame = other;
+      reportFallback(turn, { model: wanted, reason: message }, frame.inUse.name);
+      return true;
+    },
     atBoundary: async () => {
       const rows = await store.inbox.pending(sessionId);
       turn.look(rows);
@@ -207,6 +220,20 @@ async function ask(
     onEnded: () => turn.written(),
     onUnwritten: on.unwritten,
   }).run();
+}
+
+function reportFallback(
+  turn: RunningTurn,
+  { model: wanted, reason }: NonNullable<ModelInUse['fallbackFrom']>,
+  answering: string,
+): void {
+  turn.emit({ type: 'model_fallback', wanted, model: answering, reason });
+}
+
+/** As if the session had never named a model. */
+function withoutModel(record: SessionRecord): SessionRecord {
+  const { model: _, modelOverride: _id, providerOverride: _provider, ...settings } = record.settings;
+  return { ...record, settings };
 }
 
 /** Before its first message, the session of a thread may begin with what was said where it hangs. */

@@ -19,30 +19,35 @@ export interface ModelInUse {
   readonly name: string;
   /** Who chose it: this run (`--model`), the session, its agent, or the configuration for all. */
   readonly from: 'run' | 'session' | 'agent' | 'all';
-  /** The session names another one, which nobody has. */
-  readonly unusable?: string;
+  /** Set if the session names a model that cannot be used here, so that `model` answers instead. */
+  readonly fallbackFrom?: {
+    readonly model: string;
+    readonly reason: string;
+  };
 }
 
-/** A model that is not there by then is as one that nobody has: another answers. */
+/** A model that takes longer to load counts as unusable for this turn. */
 const LOAD_MS = 30_000;
 
-/** Which model a session has: the one of this run, else the one it names, else its agent's, else the one of all. */
+/**
+ * Which model a session has: the one of this run, else the one it names, else its agent's, else the one of all. A model
+ * that the session was given during this run comes before the one of this run.
+ */
 export class SessionModels {
   readonly #options: SessionModelsOptions;
+  /** Why models could not be loaded, by name. */
+  readonly #reasons: Map<string, string> = new Map();
+  readonly #chosenInThisRun: Set<string> = new Set();
 
   constructor(options: SessionModelsOptions) {
     this.#options = options;
   }
 
   /** By what is loaded now. */
-  of(record: SessionRecord): Model {
-    return this.inUse(record).model;
-  }
-
   inUse(record: SessionRecord): ModelInUse {
     const { agentId, settings } = record;
-    const { agents, model, modelByName, modelOverride } = this.#options;
-    const forced = modelOverride?.(record);
+    const { agents, model, modelByName } = this.#options;
+    const forced = this.#override(record);
     if (forced !== undefined) return { model: forced, name: nameOf(forced), from: 'run' };
     const chosen = chosenModel(settings);
     const named = chosen === undefined ? undefined : modelByName?.(chosen);
@@ -53,13 +58,25 @@ export class SessionModels {
       model: answering,
       name: nameOf(answering),
       from: own === undefined ? 'all' : 'agent',
-      ...(chosen !== undefined && { unusable: chosen }),
+      ...(chosen !== undefined && {
+        fallbackFrom: { model: chosen, reason: this.#reasons.get(chosen) ?? 'it is not configured' },
+      }),
     };
   }
 
-  /** Afterwards `of` knows the model a session names, if anybody does. */
+  /** Call it when a caller changes the model of a session; null or undefined gives the choice back to this run. */
+  choose(sessionId: string, model: unknown): void {
+    if (typeof model === 'string') this.#chosenInThisRun.add(sessionId);
+    else this.#chosenInThisRun.delete(sessionId);
+  }
+
+  #override(record: SessionRecord): Model | undefined {
+    return this.#chosenInThisRun.has(record.id) ? undefined : this.#options.modelOverride?.(record);
+  }
+
+  /** Loads the model a session names, so that `inUse` finds it. */
   async loadFor(record: SessionRecord, signal?: AbortSignal): Promise<void> {
-    if (this.#options.modelOverride?.(record) !== undefined) return;
+    if (this.#override(record) !== undefined) return;
     const chosen = chosenModel(record.settings);
     if (chosen !== undefined) await this.find(chosen, signal);
   }
@@ -88,12 +105,18 @@ export class SessionModels {
     const known = modelByName?.(name);
     if (known !== undefined || loadModel === undefined) return known;
     const over = new AbortController();
-    // A name of another system, or a key that is not here: nobody waits for an answer in vain because of it.
-    const loading = (async () => loadModel(name))().catch(() => undefined);
+    // The name may come from another system, or its key is missing: that must not fail the turn.
+    const loading = (async () => loadModel(name))().then(
+      () => this.#reasons.delete(name),
+      (error: unknown) => this.#reasons.set(name, error instanceof Error ? error.message : String(error)),
+    );
     const enough = AbortSignal.any([over.signal, ...(signal === undefined ? [] : [signal])]);
     await Promise.race([loading, pause(clock, LOAD_MS, enough)]);
     over.abort();
-    return modelByName?.(name);
+    const found = modelByName?.(name);
+    if (found === undefined && !this.#reasons.has(name))
+      this.#reasons.set(name, `it did not load within ${LOAD_MS / 1000} seconds`);
+    return found;
   }
 }
 
@@ -101,8 +124,8 @@ function nameOf({ provider, id }: Model): string {
   return provider === id ? id : `${provider}:${id}`;
 }
 
-/** Older systems name provider and model apart. */
-function chosenModel({
+/** The model a session names. Other systems name provider and model apart. */
+export function chosenModel({
   model,
   modelOverride,
   providerOverride,

@@ -14,6 +14,7 @@ import { RoomWait } from './room-wait.ts';
 import { runItem } from './run-item.ts';
 import { RunningTurn } from './running-turn.ts';
 import { SessionLane } from './session-lane.ts';
+import type { ModelInUse } from './session-models.ts';
 import { thinkingLevelOf } from './session-settings.ts';
 import { standingOf } from './standing.ts';
 import { SummaryBreaker } from './summary-breaker.ts';
@@ -22,6 +23,7 @@ import type { RequestFrame } from './turn-context.ts';
 import type { TurnStore } from './turn-store.ts';
 
 export interface SessionFrame extends RequestFrame {
+  readonly inUse: ModelInUse;
   readonly toolsByName: ReadonlyMap<string, Tool>;
 }
 
@@ -116,12 +118,14 @@ export class SessionRunner {
   async frame(record: SessionRecord, signal?: AbortSignal): Promise<SessionFrame> {
     const { options } = this.#context;
     await options.loadModelFor(record, signal);
-    const model = options.modelFor(record);
+    const inUse = options.modelInUse(record);
+    const { model } = inUse;
     const tools = options.toolsFor(record);
     const window = this.#context.window(model, record).tokens;
     const profile = options.profileFor(record);
     return {
       model,
+      inUse,
       system: options.systemFor(record),
       thinkingLevel: thinkingLevelOf(record.settings),
       tools: tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
@@ -139,7 +143,7 @@ export class SessionRunner {
 
   guard(
     record: SessionRecord,
-    model: Model,
+    modelOf: () => Model,
     lease: Lease,
     store: TurnStore,
     emit: (event: TurnEvent) => void,
@@ -151,13 +155,13 @@ export class SessionRunner {
       sessionId: this.sessionId,
       lease,
       emit,
-      window: () => this.#context.usableWindow(model, record),
-      learnWindow: (limit) => this.#context.learnWindow(model, limit),
-      summarise: () => this.breaker.summariser(model, options.summaryTimeoutMs),
+      window: () => this.#context.usableWindow(modelOf(), record),
+      learnWindow: (limit) => this.#context.learnWindow(modelOf(), limit),
+      summarise: () => this.breaker.summariser(modelOf(), options.summaryTimeoutMs),
       onSummary: (method) => this.breaker.report(method),
       standing: () => standingOf(this.#context.store, this.sessionId),
       beforeCompaction: (covered, maxInputTokens) =>
-        this.#takeNotes(record, model, covered, maxInputTokens, signal),
+        this.#takeNotes(record, modelOf(), covered, maxInputTokens, signal),
       signal,
     });
   }

@@ -175,7 +175,10 @@ export class Session {
       throw new RepriseError('INVALID_INPUT', 'title is a text', { details: { field: 'title' } });
     if (title === undefined && Object.keys(parsed).length === 0) return this.record();
     // What a person calls it stands before what is made of the first words said, whichever came first.
-    return store.patch(this.id, parsed, { ...options, ...(title !== undefined && { title }) });
+    const record = await store.patch(this.id, parsed, { ...options, ...(title !== undefined && { title }) });
+    if ('model' in parsed || 'modelOverride' in parsed)
+      engine.modelChosen(this.id, parsed['model'] ?? parsed['modelOverride']);
+    return record;
   }
 
   /** Tokens and cost of every turn so far, those of branches that were left included: they were paid for. */

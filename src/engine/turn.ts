@@ -35,6 +35,11 @@ export interface TurnOptions {
   readonly maxSteps: number;
   /** Called with what a request was estimated at and what the provider counted. */
   readonly onUsage: (estimated: number, usage: Usage) => void;
+  /**
+   * Called when the provider does not know the model. Afterwards `frame` and `window` are those of another model.
+   * @returns false if there is no other model for this session.
+   */
+  readonly useOtherModel: (refusal: RepriseError) => Promise<boolean>;
   /** At a point where the history is whole: between two calls of the model. */
   readonly atBoundary: () => Promise<void>;
   /** Before each tool: true when something newer waits, so that those not yet started are left out. */
@@ -125,6 +130,8 @@ export class Turn {
           }
           throw await this.#fail(answer, withNextStep(this.#refusal ?? error));
         }
+        const isUnheard = error.code === 'MODEL_UNKNOWN' && answer.content().length === 0;
+        if (isUnheard && (await this.#options.useOtherModel(error))) continue;
         const isOverflow = error.code === 'CONTEXT_OVERFLOW' && view !== undefined;
         if (!isOverflow) throw await this.#fail(answer, error);
         await guard.shrink(view as ContextView, frame, error).catch(async (final: unknown) => {

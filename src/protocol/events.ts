@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { DoneEvent, ErrorEvent, TurnEvent } from '../engine/events.ts';
+import type { DoneEvent, ErrorEvent, ModelFallbackEvent, TurnEvent } from '../engine/events.ts';
 import type { Usage } from '../transcript/entry.ts';
 import type { JsonObject } from '../transcript/json.ts';
 import { redactJson, redactText } from '../transcript/redact.ts';
@@ -10,6 +10,7 @@ export type StreamEvent =
   | SessionFrame
   | { readonly type: 'queued'; readonly position: number }
   | { readonly type: 'turn_start'; readonly turnId: string; readonly model: string }
+  | ModelFallbackEvent
   | { readonly type: 'command'; readonly name: string; readonly text: string }
   /** The turn was cut off, or its running events are gone: whoever has more than this text of its answer drops it. */
   | { readonly type: 'interrupted'; readonly turnId: string; readonly text: string }
@@ -117,6 +118,8 @@ export function toStreamEvent(event: TurnEvent, sessionId: string): StreamEvent 
       return event;
     case 'turn_start':
       return { type: 'turn_start', turnId: event.turnId, model: event.model };
+    case 'model_fallback':
+      return { ...event, reason: redactText(event.reason) };
     case 'tool_result': {
       const { id: toolCallId, name, text, isError, durationMs } = event;
       return { type: 'tool_result', toolCallId, name, text, isError, durationMs };
@@ -223,6 +226,7 @@ export const streamEventSchema: z.ZodType<StreamEvent> = z.discriminatedUnion('t
   }),
   z.object({ ...type('queued'), position: count }),
   z.object({ ...type('turn_start'), turnId: z.string(), model: z.string() }),
+  z.object({ ...type('model_fallback'), wanted: z.string(), model: z.string(), reason: z.string() }),
   z.object({ ...type('command'), name: z.string(), text: z.string() }),
   z.object({ ...type('interrupted'), turnId: z.string(), text: z.string() }),
   z.object({ ...type('text_delta'), text: z.string() }),

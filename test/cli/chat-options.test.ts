@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openReprise } from '../../src/config/open-reprise.ts';
 import { openAnthropicServer, openOpenAiServer } from '../../src/testing/index.ts';
-import { type Ran, runBeside } from '../support/command-line.ts';
+import { type Ran, runBeside, startServer } from '../support/command-line.ts';
 
 let home = '';
 beforeEach(() => {
@@ -196,6 +196,55 @@ describe('who answers', { timeout: 180_000 }, () => {
     expect(all).toMatch(/Model: offline, chosen for this run with --model/);
     expect(all).toMatch(/Model: offline:error, chosen for this session/);
     expect(chat.stderr).toMatch(/\(MODEL_/);
+  });
+
+  /** A session as an import with --accept-settings leaves it, with a model that no provider here has. */
+  async function storeSession(id: string, key: string, settings: Record<string, string>): Promise<void> {
+    await using engine = await openReprise({ home, run: false });
+    await engine.store.create({ id, key, settings });
+    await engine.store.activate(key, id);
+  }
+  const IMPORTED = { providerOverride: 'mock', modelOverride: 'mock-1' };
+  const NOTICE =
+    'The model of this session, mock:mock-1, is not available here (no provider is known for the model "mock:mock-1"); offline answers instead.';
+
+  test('a stored model that is not available is one line of notice, and another answers: -p, --json, chat', async () => {
+    await storeSession('old', 'agent:main:main', IMPORTED);
+    const one = await reprise(['-s', 'agent:main:main', '-p', 'hello']);
+    expect(one).toMatchObject({ status: 0, stderr: `${NOTICE}\n` });
+    expect(one.stdout).toMatch(/^You said: "hello"/);
+    const json = await reprise(['-s', 'agent:main:main', '-p', 'hello', '--json']);
+    expect(json).toMatchObject({ status: 0, stderr: `${NOTICE}\n` });
+    expect(JSON.parse(json.stdout)).toMatchObject({ model: 'offline', fallback: { wanted: 'mock:mock-1' } });
+    const chat = await reprise([], { input: 'hello\nhello again\n/model\n/model default\n/model' });
+    expect(chat.status).toBe(0);
+    expect(chat.stderr.split('\n').filter((text) => text.startsWith('The model of'))).toEqual([
+      `${NOTICE} /model <name> chooses another.`,
+    ]);
+    expect(chat.stderr).toMatch(
+      /^Model: offline, by the configuration \(instead of mock:mock-1: no provider/m,
+    );
+    expect(chat.stderr).toMatch(/^Model: offline, by the configuration\.$/m);
+  });
+
+  test('--model wins in the session of a subagent too, when the user opens it', async () => {
+    const key = 'agent:main:subagent:5f0c1f7e-4a49-4a1c-9f7e-0a6b9b1c2d3e';
+    const settings = { model: 'offline:error', spawnedBy: 'agent:main:main' };
+    await storeSession('child', key, settings);
+    expect((await reprise(['-s', 'child', '-p', 'hello'])).stderr).toContain('(MODEL_FAILED)');
+    const one = await reprise(['-s', 'child', '-p', 'hello', '--model', 'offline']);
+    expect(one).toMatchObject({ status: 0, stdout: expect.stringMatching(/^You said: "hello"/), stderr: '' });
+  });
+
+  test('serve --model wins over stored models, until a session is given another while it runs', async () => {
+    await storeSession('old', 'agent:main:main', { model: 'offline:error' });
+    await using server = await startServer(home, ['--model', 'offline']);
+    const env = { REPRISE_URL: server.url, REPRISE_TOKEN_FILE: server.tokenFile };
+    expect((await reprise(['-s', 'old', '-p', 'hello'], { env })).stdout).toMatch(/^You said: "hello"/);
+    const chat = await reprise(['-s', 'old'], { input: '/model\n/model offline:error\nhello\n/model', env });
+    expect(chat.stderr).toMatch(/^Model: offline, chosen for this run with --model/m);
+    expect(chat.stderr).toContain('(MODEL_FAILED)');
+    expect(chat.stderr).toMatch(/^Model: offline:error, chosen for this session/m);
   });
 
   test('a key that is refused is told with what to do, and the chat goes on', async () => {

@@ -40,6 +40,20 @@ describe('a chat over HTTP', () => {
     }
   });
 
+  test('a stored model that is not available is a notice in the stream, not an error', async () => {
+    await using at = await openServer(scripted(['Hello.']));
+    const settings = { model: 'mock-1' };
+    await at.reprise.store.create({ id: 'old', key: 'agent:main:session:old', settings });
+    const events = await allEvents(at.chat({ message: 'hi', sessionId: 'old' }));
+    expect(events.map(({ type }) => type)).toEqual([
+      ...['session', 'turn_start', 'model_fallback', 'text_delta', 'usage', 'done'],
+    ]);
+    expect(events[2]).toEqual({
+      ...{ type: 'model_fallback', wanted: 'mock-1', model: 'scripted', reason: 'it is not configured' },
+    });
+    for (const event of events) expect(streamEventSchema.safeParse(event).error).toBeUndefined();
+  });
+
   test('tells tools, each call of the model, and the answer behind them', async () => {
     const calls = [{ name: 'echo', input: { text: 'x' } }];
     const usage = { input: 10, output: 5, cacheRead: 100, cacheWrite: 7, totalTokens: 122 };

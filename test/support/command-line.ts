@@ -52,8 +52,8 @@ export function start(args: readonly string[]): ChildProcessWithoutNullStreams {
 }
 
 /** A server of a home on any free port, as a script starts one. */
-export async function startServer(home: string): Promise<Server> {
-  const child = start(['serve', '--port', '0', '--json', '--home', home]);
+export async function startServer(home: string, flags: readonly string[] = []): Promise<Server> {
+  const child = start(['serve', '--port', '0', '--json', '--home', home, ...flags]);
   const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
   const { url, tokenFile } = JSON.parse(line) as { url: string; tokenFile: string };
   const close = async (): Promise<void> => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { Conversation } from '../../web/src/stores/conversation.ts';
+import { toasts } from '../../web/src/stores/toasts.ts';
 import { scripted } from '../support/engine.ts';
 import { pacedModel } from '../support/paced-model.ts';
 import { gate, openServer } from '../support/server.ts';
@@ -139,5 +140,22 @@ test.each([
   await opens;
   await expect.poll(() => session.history.rows.value.map(({ text }) => text)).toContain('hello');
   expect(session.state.value).toBe('ready');
+  session.close();
+});
+
+test('a stored model that is not available is reported once, with the model that answers instead', async () => {
+  await using at = await openServer(scripted(['one', 'two']));
+  await at.reprise.store.create({ id: 's', key: 'agent:main:session:s', settings: { model: 'mock-1' } });
+  standOn(at);
+  const session = new Conversation('main', 's');
+  await session.open();
+  for (const text of ['hi', 'and again']) {
+    session.send(text);
+    await expect.poll(() => session.pending.value).toEqual([]);
+  }
+  const shown = toasts.value.map(({ text }) => text).filter((text) => text.includes('mock-1'));
+  expect(shown).toEqual([
+    'The model of this session, mock-1, is not available here; scripted answers instead.',
+  ]);
   session.close();
 });

@@ -48,6 +48,7 @@ export const EN = {
   undo: 'Undo',
   reset: 'A new session began after this',
   openNext: 'Open it',
+  modelFallback: 'The model of this session, {}, is not available here; {} answers instead.',
   shortened: 'Tool results shortened in the context: {}',
   shortenedOne: 'shortened in the context',
   compactedLine: '{} messages → summary',

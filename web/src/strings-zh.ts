@@ -51,6 +51,7 @@ export const ZH: Words & typeof ZH_TOLD = {
   undo: '撤销',
   reset: '此后开始了新会话',
   openNext: '打开',
+  modelFallback: '此处无法使用本会话的模型 {}；改由 {} 回答。',
   shortened: '上下文中被缩短的工具结果：{}',
   shortenedOne: '在上下文中被缩短',
   compactedLine: '{} 条消息 → 摘要',

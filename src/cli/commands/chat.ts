@@ -49,9 +49,7 @@ export async function chat(options: Options = {}): Promise<void> {
   await checkAgent(reprise.store, choice.agent, Object.keys(config.agents));
   if (isOneShot) {
     const { session, isNew } = await chooseOneShot(reprise, choice, pickSession);
-    const record = await session.record();
-    const { model } = record.settings;
-    if (typeof model === 'string' && !modelFlag.wins(record)) await models.load(model);
+    modelFlag.open(session.id);
     const discard = isNew ? () => reprise.store.delete(session.id) : undefined;
     const output = { json: options['json'] === true, stream: options['stream'] === true };
     await oneShot(session, text, { ...output, discard });

@@ -10,6 +10,7 @@ import {
   parseCommand,
   unknownCommandText,
 } from '../../engine/commands.ts';
+import { fallbackNotice } from '../../engine/events.ts';
 import { isListNumber, listedSession } from '../../engine/ref.ts';
 import type { TurnResult } from '../../engine/turn-stream.ts';
 import { ERROR_TABLE, type ErrorCode, RepriseError } from '../../errors.ts';
@@ -28,7 +29,7 @@ import { completions } from '../repl/completions.ts';
 import { sayFailure } from '../repl/failure.ts';
 import { InputHistory } from '../repl/input-history.ts';
 import { PipedLines } from '../repl/line-source.ts';
-import { checkOneShot, printResult, promptText } from '../repl/one-shot.ts';
+import { checkOneShot, type OneShotResult, printResult, promptText } from '../repl/one-shot.ts';
 import { statusLine } from '../repl/status-line.ts';
 import { tellCommand } from '../repl/tell-command.ts';
 import { TerminalLines } from '../repl/terminal-lines.ts';
@@ -68,6 +69,7 @@ class RemoteChat implements Answerer {
   #label: string | undefined;
   /** The sessions of the list that was printed last. */
   #listed: readonly string[] | undefined;
+  #lastNotice = '';
   #confirm: (question: string) => Promise<boolean> = async () => false;
 
   constructor(backend: RemoteBackend, options: Options) {
@@ -103,12 +105,12 @@ class RemoteChat implements Answerer {
     process.on('SIGINT', () => stop.abort());
     const isJson = this.#options['json'] === true;
     const isLines = isJson && this.#options['stream'] === true;
-    const { session, model, done } = await this.#hear(this.#send(text), (event) => {
+    const { session, model, fallback, done } = await this.#hear(this.#send(text), (event) => {
       if (isLines) printJson(event);
       else if (!isJson) show(event);
     });
     if (isLines) return;
-    if (isJson) printResult({ ...session, model, ...done });
+    if (isJson) printResult({ ...session, model, fallback, ...done });
     else print('');
   }
 
@@ -260,9 +262,15 @@ class RemoteChat implements Answerer {
     if (stop?.aborted === true) onAbort(); // while the server was asked
     let session = { sessionId: '', sessionKey: '' };
     let model: string | undefined;
+    let fallback: OneShotResult['fallback'];
     try {
       for await (const event of events) {
         if (event.type === 'turn_start') model = event.model;
+        if (event.type === 'model_fallback') {
+          ({ model } = event);
+          fallback = { wanted: event.wanted, reason: event.reason };
+          this.#reportFallback(fallbackNotice(event));
+        }
         if (event.type === 'session') {
           session = event;
           await this.#arrive(event.sessionId);
@@ -271,12 +279,18 @@ class RemoteChat implements Answerer {
         if (event.type === 'error') throw failure(event);
         take(event);
         if (event.type === 'done')
-          return { session, model, done: { ...event, usage: engineUsage(event.usage) } };
+          return { session, model, fallback, done: { ...event, usage: engineUsage(event.usage) } };
       }
     } finally {
       stop?.removeEventListener('abort', onAbort);
     }
     throw new RepriseError('CONNECT_FAILED', 'the stream ended without an end');
+  }
+
+  /** Once in a row: every turn of the session has the same one. */
+  #reportFallback(notice: string): void {
+    if (notice !== this.#lastNotice) say(escapeForTerminal(notice));
+    this.#lastNotice = notice;
   }
 
   #go({ id, agentId }: { readonly id: string; readonly agentId: string }): void {
@@ -291,6 +305,7 @@ class RemoteChat implements Answerer {
 interface Heard {
   readonly session: { readonly sessionId: string; readonly sessionKey: string };
   readonly model: string | undefined;
+  readonly fallback: OneShotResult['fallback'];
   readonly done: TurnResult & { readonly tokenEstimate: number };
 }
 

@@ -8,6 +8,7 @@ import type { Reprise } from '../../engine/reprise.ts';
 import { type Bound, bind, placeOf } from '../../server/bind.ts';
 import type { Logger, ServerConfig } from '../../server/context.ts';
 import type { Served } from '../../server/serve.ts';
+import { ModelFlag } from '../model-flag.ts';
 import { withProfile } from '../options.ts';
 import { print, printJson, say } from '../print.ts';
 import { packageVersion } from '../version.ts';
@@ -27,6 +28,7 @@ export async function serveHome(options: Readonly<Record<string, unknown>>): Pro
   const place = placeOf(config.server);
   const bound = await bind(place);
   const models = modelBookFor(config);
+  const modelFlag = new ModelFlag({ origins });
   await models.load(config.model).catch((error: unknown) => {
     leave(bound);
     throw error;
@@ -45,6 +47,7 @@ export async function serveHome(options: Readonly<Record<string, unknown>>): Pro
     const reprise = await openConfigured(config, {
       store: await opening,
       models,
+      modelWins: (record) => modelFlag.wins(record),
       onWarning: (warning) => logger.warn({}, warning),
     });
     engine = reprise;

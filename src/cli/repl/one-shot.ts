@@ -1,3 +1,4 @@
+import { fallbackNotice, type ModelFallbackEvent } from '../../engine/events.ts';
 import type { Session } from '../../engine/session.ts';
 import type { TurnResult } from '../../engine/turn-stream.ts';
 import { RepriseError } from '../../errors.ts';
@@ -29,11 +30,14 @@ export interface OneShotResult extends TurnResult {
   readonly sessionKey: string;
   /** Unknown where another process ran the turn. */
   readonly model: string | undefined;
+  readonly fallback: Pick<ModelFallbackEvent, 'wanted' | 'reason'> | undefined;
 }
 
 /** What `-p --json` prints, whoever answered: a home or a server. */
-export function printResult({ sessionId, sessionKey, model, turnId, text, usage }: OneShotResult): void {
-  printJson({ sessionId, sessionKey, model: model ?? null, turnId, text, usage });
+export function printResult(result: OneShotResult): void {
+  const { sessionId, sessionKey, model, fallback, turnId, text, usage } = result;
+  const instead = fallback === undefined ? {} : { fallback };
+  printJson({ sessionId, sessionKey, model: model ?? null, ...instead, turnId, text, usage });
 }
 
 /** One question, one answer, and nothing else on stdout. Throws what the turn ended with. */
@@ -48,10 +52,17 @@ export async function oneShot(session: Session, text: string, options: OneShotOp
   const turn = session.send({ text }, { signal: stop.signal });
   if (isLines) printJson({ type: 'session', sessionId, sessionKey });
   let model: string | undefined;
+  let fallback: OneShotResult['fallback'];
   let written = '';
   for await (const event of turn) {
     if (isLines) printJson(event);
     if (event.type === 'turn_start') model = event.model;
+    if (event.type === 'model_fallback') {
+      const { wanted, reason } = event;
+      ({ model } = event);
+      fallback = { wanted, reason };
+      say(escapeForTerminal(fallbackNotice(event)));
+    }
     if (event.type !== 'text_delta' || options.json) continue;
     // A program gets the answer as it was given; a terminal must not act on it.
     process.stdout.write(isTerminal ? escapeForTerminal(event.text) : event.text);
@@ -65,7 +76,7 @@ export async function oneShot(session: Session, text: string, options: OneShotOp
     return undefined;
   });
   if (result === undefined || isLines) return;
-  if (options.json) printResult({ sessionId, sessionKey, model, ...result });
+  if (options.json) printResult({ sessionId, sessionKey, model, fallback, ...result });
   // Another process ran the turn, and no deltas came from there.
   else if (written === '' && result.text !== '')
     print(isTerminal ? escapeForTerminal(result.text) : result.text);

@@ -1,11 +1,12 @@
 import type { ModelBook } from '../../config/model-book.ts';
 import { type CommandResult, counted, oneLine } from '../../engine/commands/command-context.ts';
 import { type Command, parseCommand, unknownCommandText } from '../../engine/commands.ts';
-import type { TurnEvent } from '../../engine/events.ts';
+import { fallbackNotice, type ModelFallbackEvent, type TurnEvent } from '../../engine/events.ts';
 import { isRunning, isWaiting } from '../../engine/queue.ts';
 import type { Reprise } from '../../engine/reprise.ts';
 import { runCommand } from '../../engine/run-command.ts';
 import type { Session } from '../../engine/session.ts';
+import { chosenModel } from '../../engine/session-models.ts';
 import type { TurnStream } from '../../engine/turn-stream.ts';
 import { RepriseError } from '../../errors.ts';
 import type { InboxItem, Store } from '../../store/store.ts';
@@ -54,6 +55,7 @@ export class Repl {
   #round: Round | undefined;
   /** The sessions of the list that was printed last. */
   #listed: readonly string[] | undefined;
+  readonly #reportedFallbacks: Set<string> = new Set();
   #isLeaving = false;
 
   constructor(options: ReplOptions) {
@@ -63,21 +65,22 @@ export class Repl {
 
   async enter(session: Session): Promise<void> {
     this.#session = session;
-    const record = await session.record();
-    const { model } = record.settings;
-    if (typeof model !== 'string') return;
-    if (this.#options.modelFlag.wins(record)) {
-      say(`This session has stored the model ${escapeForTerminal(model)}; --model is used instead.`);
-      return;
-    }
-    try {
-      await this.#options.models.load(model);
-      say(`The model of this session is ${escapeForTerminal(model)}.`);
-    } catch (error) {
-      // Its history can be read, and another model may answer.
-      sayFailure(error);
-      say(`Until /model names another, the one above answers instead of ${escapeForTerminal(model)}.`);
-    }
+    this.#options.modelFlag.open(session.id);
+    const stored = chosenModel((await session.record()).settings);
+    if (stored === undefined) return;
+    const { name, from, fallbackFrom } = await session.model();
+    if (fallbackFrom !== undefined)
+      this.#reportFallback({ wanted: stored, model: name, reason: fallbackFrom.reason });
+    else if (from === 'session') say(`The model of this session is ${escapeForTerminal(name)}.`);
+    else say(`This session has stored the model ${escapeForTerminal(stored)}; --model is used instead.`);
+  }
+
+  /** Once for each session and model. */
+  #reportFallback(fallback: Omit<ModelFallbackEvent, 'type'>): void {
+    const key = `${this.#here.id} ${fallback.wanted}`;
+    if (this.#reportedFallbacks.has(key)) return;
+    this.#reportedFallbacks.add(key);
+    this.#view.note(`${fallbackNotice(fallback)} /model <name> chooses another.`);
   }
 
   /** Runs what was queued here before: by a chat that was left, or by a process that died. */
@@ -158,7 +161,7 @@ export class Repl {
   }
 
   async #run(command: Command, running: AbortController): Promise<boolean> {
-    const { reprise, models, modelFlag, confirm } = this.#options;
+    const { reprise, models, confirm } = this.#options;
     const { signal } = running;
     const here = this.#here;
     const result = await runCommand(command, {
@@ -168,11 +171,7 @@ export class Repl {
       signal,
       confirm,
       listed: this.#listed,
-      modelByName: async (name) => {
-        const found = await models.load(name);
-        modelFlag.release(here.id);
-        return found;
-      },
+      modelByName: (name) => models.load(name),
     });
     if (result.code === 'ABORTED' && signal.aborted) say('(stopped)');
     else tell(result);
@@ -230,7 +229,8 @@ export class Repl {
           isShownAlready = round.seenTurns.has(event.turnId);
           round.seenTurns.add(event.turnId);
           if (one.isStopped) one.controller.abort();
-        } else if (event.type === 'entry' && one.isStopped) await this.#stopIfRunning(one);
+        } else if (event.type === 'model_fallback') this.#reportFallback(event);
+        else if (event.type === 'entry' && one.isStopped) await this.#stopIfRunning(one);
         // A message typed meanwhile is queued: the person knows.
         if (!isShownAlready && (isFirst || event.type !== 'queued')) this.#view.show(event);
         if (event.type !== 'done') continue;

@@ -22,7 +22,8 @@ export const rename: CommandHandler = async (args, { session }) => {
 export const model: CommandHandler = async (args, { session, modelByName }) => {
   if (args === '') return { text: `Model: ${modelText(await session.model())}.` };
   if (args.toLowerCase() === 'default') {
-    await session.patch({ model: null });
+    // Sessions from other systems name a model by the other two.
+    await session.patch({ model: null, modelOverride: null, providerOverride: null });
     return { text: `Model: ${modelText(await session.model())}.` };
   }
   if (modelByName === undefined)
@@ -43,8 +44,9 @@ const CHOSEN_BY: Readonly<Record<ModelInUse['from'], string>> = {
   all: 'by the configuration',
 };
 
-export function modelText({ name, from, unusable }: ModelInUse): string {
-  const instead = unusable === undefined ? '' : ` (this session wants ${unusable}, which nobody has here)`;
+export function modelText({ name, from, fallbackFrom }: ModelInUse): string {
+  const { model: missing, reason } = fallbackFrom ?? {};
+  const instead = missing === undefined ? '' : ` (instead of ${missing}: ${reason})`;
   return `${name}, ${CHOSEN_BY[from]}${instead}`;
 }
 

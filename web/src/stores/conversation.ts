@@ -6,7 +6,7 @@ import {
   RepriseError,
   type StreamEvent,
 } from 'reprise/client';
-import { told } from '../strings.ts';
+import { t, told } from '../strings.ts';
 import { client, failureText, isAbort } from './api.ts';
 import { dialog } from './dialogs.ts';
 import { type Edit, loadDraft, moveDraftToNew, saveUnsent, takeBackUnsent } from './drafts.ts';
@@ -55,6 +55,7 @@ export class Conversation {
   #isJoining = false;
   #isLooking = false;
   #problem = '';
+  #reportedFallback: string | undefined;
 
   constructor(agentId: string, id: string, { isNew = false, isReadOnly = false }: ConversationOptions = {}) {
     this.agentId = agentId;
@@ -300,6 +301,7 @@ export class Conversation {
   }
 
   #hear(by: object, event: StreamEvent, key: string | undefined): void {
+    if (event.type === 'model_fallback') this.#reportFallback(event);
     if (event.type === 'session' && key !== undefined) {
       const { inboxId } = event;
       this.#state.value = 'ready';
@@ -318,6 +320,13 @@ export class Conversation {
     }
     this.#heard.push({ by, event });
     if (this.#heard.length === 1) nextFrame(() => this.#flush());
+  }
+
+  /** Once for each model: every turn of the session has the same fallback. */
+  #reportFallback({ wanted, model }: Extract<StreamEvent, { type: 'model_fallback' }>): void {
+    if (wanted === this.#reportedFallback) return;
+    this.#reportedFallback = wanted;
+    say(t('modelFallback', wanted, model));
   }
 
   /** With its turn: what waited before it is answered where it was said. Once: a stream that goes on after a break begins anew. */
