@@ -2,14 +2,14 @@ import { type Command, Help } from 'commander';
 
 const COLUMNS = 80;
 
-/** All commands on one screen: a line for each, by what people want, and the options that hold for all in a paragraph. */
+/** All commands on one screen: one line each, grouped by purpose, then the global options. */
 export function configureHelp(program: Command): void {
   program.configureHelp({
     formatHelp(command, helper) {
       if (command.parent !== null) return Help.prototype.formatHelp.call(helper, command, helper);
       return rootHelp(command, helper);
     },
-    // The variable is named in the text already.
+    // The text already names the environment variable.
     optionDescription: ({ description, defaultValue }) =>
       defaultValue === undefined ? description : `${description} (default: ${String(defaultValue)})`,
   });
@@ -28,8 +28,8 @@ function rootHelp(program: Command, helper: Help): string {
     `Usage: ${helper.commandUsage(program)}`,
     '',
     ...lines,
-    ...fold('Options of all: ', flags),
-    '"reprise <command> --help" tells more. docs/cli.md has everything.',
+    ...fold('Global options: ', flags),
+    '"reprise <command> --help" shows the options of a command. docs/cli.md describes all of them.',
     '',
   ].join('\n');
 }

@@ -3,14 +3,14 @@ import type { LoadedConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import { RepriseError } from '../errors.ts';
 
-/** As commander hands them over; every command checks those it uses. */
+/** As commander passes them; every command checks the options it uses. */
 export type Options = Readonly<Record<string, unknown>>;
 
 const GLOBALS = {
-  home: ['--home <folder>', 'where sessions live, instead of REPRISE_HOME or ~/.reprise'],
-  store: ['--store <kind>', 'how they are kept, if not as the home holds them: jsonl, sqlite or postgres'],
-  url: ['--url <address>', 'a server that has the sessions, instead of REPRISE_URL'],
-  tokenFile: ['--token-file <file>', 'the file with its token, instead of REPRISE_TOKEN_FILE'],
+  home: ['--home <folder>', 'the folder with all data, instead of REPRISE_HOME or ~/.reprise'],
+  store: ['--store <kind>', 'the kind of store, if the home holds several: jsonl, sqlite or postgres'],
+  url: ['--url <address>', 'use the sessions of this server, instead of REPRISE_URL'],
+  tokenFile: ['--token-file <file>', 'a file with the server token, instead of REPRISE_TOKEN_FILE'],
   model: ['--model <name>', 'the model for this run; it wins over models that sessions have stored'],
   json: ['--json', 'print JSON instead of text'],
 } as const;
@@ -22,12 +22,12 @@ function makeOption(name: GlobalOption): Option {
   return new Option(flags, help);
 }
 
-/** What reads and writes a home on this machine. */
+/** Options of commands that need a home on this machine. */
 export const LOCAL: readonly GlobalOption[] = ['home', 'store'];
-/** What works through a server as well. */
+/** Options of commands that also work with a server. */
 export const ANYWHERE: readonly GlobalOption[] = ['home', 'store', 'url', 'tokenFile'];
 
-/** Each may stand before the name of the command, where all of them are known, and behind it, where its own are. */
+/** Global options are accepted before the command; after it, only those the command uses. */
 export function addGlobals(command: Command, names: readonly GlobalOption[]): Command {
   for (const name of names) command.addOption(makeOption(name));
   return command;
@@ -36,10 +36,10 @@ export function addGlobals(command: Command, names: readonly GlobalOption[]): Co
 export function declareGlobals(program: Command): void {
   for (const name of Object.keys(GLOBALS) as GlobalOption[]) {
     const option = makeOption(name);
-    // No setting, because no file may send a person's words to a server; all others are read with the settings.
+    // Not a setting: a file must not be able to send a person's messages to a server.
     program.addOption(name === 'url' ? option.env('REPRISE_URL') : option);
   }
-  program.option('-C <folder>', 'go to this folder first');
+  program.option('-C <folder>', 'change to this folder first');
   program.hook('preAction', (_program, action) => {
     const { C: folder } = program.opts<{ C?: string }>();
     if (folder !== undefined) goTo(folder);
@@ -47,7 +47,7 @@ export function declareGlobals(program: Command): void {
   });
 }
 
-/** What stood before the command counts for it, unless it was said again behind it. */
+/** An option before the command applies to it, unless it is repeated after the command. */
 function inherit(program: Command, action: Command): void {
   for (const name of Object.keys(GLOBALS)) {
     const source = program.getOptionValueSource(name);
@@ -61,26 +61,26 @@ function goTo(folder: string): void {
     process.chdir(folder);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new RepriseError('NOT_FOUND', `cannot go to the folder ${folder}: ${code}`, {
-      details: { next: 'Check the path behind -C.' },
+    throw new RepriseError('NOT_FOUND', `cannot change to the folder ${folder}: ${code}`, {
+      details: { next: 'Check the path after -C.' },
       cause: error,
     });
   }
 }
 
-/** The option a word of a command line names, `--limit=3` included. */
+/** @returns the option that a word of a command line names; `--limit=3` counts too. */
 export function optionNamed(options: readonly Option[], word: string): Option | undefined {
   const [name] = word.split('=', 1);
   return options.find(({ long, short }) => name === long || name === short);
 }
 
-/** A whole number above 0; undefined where nothing was said. */
+/** @returns a whole number above 0, or undefined if the option is missing. */
 export function countOption(name: string, value: unknown): number | undefined {
   if (value === undefined) return undefined;
   const count = Number(value);
   if (Number.isSafeInteger(count) && count > 0) return count;
-  throw new RepriseError('INVALID_INPUT', `${name} wants a whole number above 0, not "${String(value)}"`, {
-    details: { next: `Write for example: ${name} 20` },
+  throw new RepriseError('INVALID_INPUT', `${name} must be a whole number above 0, not "${String(value)}"`, {
+    details: { next: `For example: ${name} 20` },
   });
 }
 
@@ -98,7 +98,7 @@ export async function withProfile(loaded: LoadedConfig, { profile }: Options): P
 
 const EXAMPLES: WeakMap<Command, readonly string[]> = new WeakMap();
 
-/** Stand first in its help and in docs/cli.md. */
+/** Shown first in the help of a command and in docs/cli.md. */
 export function addExamples(command: Command, lines: readonly string[]): Command {
   EXAMPLES.set(command, lines);
   return command.addHelpText('before', `Examples:\n${lines.map((line) => `  ${line}\n`).join('')}`);

@@ -1,16 +1,16 @@
 import type { Command } from 'commander';
 import { addExamples, addGlobals, LOCAL, type Options } from './options.ts';
 
-/** Loaded when one of them is run. */
+/** Loaded when one of these commands runs. */
 const home = (): Promise<typeof import('./commands/home.ts')> => import('./commands/home.ts');
 
-/** Commands for whoever looks after a home, and about the command line itself. */
+/** Commands that maintain a home, and commands about the command line itself. */
 export function registerCare(program: Command): void {
-  program.commandsGroup('Care:');
+  program.commandsGroup('Maintenance:');
   const verify = program
     .command('verify')
-    .summary('read every byte: exit 0 clean, 1 quarantined, 6 damaged')
-    .description('read every byte of a session, or of all: exit 0 clean, 1 quarantined, 6 damaged')
+    .summary('check every byte; exit code 0 clean, 1 quarantined, 6 damaged')
+    .description('check every byte of one session or of all; exit code 0 clean, 1 quarantined, 6 damaged')
     .argument('[ref]')
     .action(async (ref: string | undefined, options: Options) => {
       process.exitCode = await (await home()).verify(ref, options);
@@ -20,8 +20,8 @@ export function registerCare(program: Command): void {
 
   const repair = program
     .command('repair')
-    .summary('go on with what can be read of a damaged session')
-    .description('continue a damaged session in a new one; the old one is kept')
+    .summary('continue a damaged session with its readable messages')
+    .description('copy the readable messages of a damaged session into a new one; the damaged one is kept')
     .argument('<ref>')
     .action(async (ref: string, options: Options) => (await home()).repair(ref, options));
   addGlobals(repair, ['json', ...LOCAL]);
@@ -29,16 +29,16 @@ export function registerCare(program: Command): void {
 
   const locks = program
     .command('locks')
-    .description('who holds which session')
+    .description('list which process holds the lease of which session')
     .action(async (options: Options) => (await home()).locks(options));
   addGlobals(locks, ['json', ...LOCAL]);
   addExamples(locks, ['reprise locks', 'reprise locks --json']);
 
   const doctor = program
     .command('doctor')
-    .summary('what an operator would ask first')
-    .description('what an operator would ask first: exit 0 when nothing wants a look')
-    .option('--rebuild-search', 'make the index of searches anew first')
+    .summary('check the home, the disk, the index and the queues')
+    .description('check the home, the disk, the index and the queues; exit code 0 if everything is fine')
+    .option('--rebuild-search', 'rebuild the search index first')
     .action(async (options: Options) => {
       process.exitCode = await (await import('./commands/doctor.ts')).doctor(options);
     });
@@ -47,7 +47,7 @@ export function registerCare(program: Command): void {
 
   const path = program
     .command('path')
-    .description('where the home is, or the transcript of a session')
+    .description('print the path of the home, or of the transcript of a session')
     .argument('[ref]')
     .action(async (ref: string | undefined, options: Options) => (await home()).path(ref, options));
   addGlobals(path, ['json', ...LOCAL]);
@@ -55,16 +55,16 @@ export function registerCare(program: Command): void {
 
   const demo = program
     .command('demo')
-    .summary('a home with six telling sessions, one damaged and healed')
-    .description('make a home with six telling sessions, one of them damaged and healed')
+    .summary('create a demo home with six sessions')
+    .description('create a demo home with six sessions, one of them damaged and repaired')
     .action(async (options: Options) => (await import('./commands/demo.ts')).demo(options));
   addGlobals(demo, ['home']);
   addExamples(demo, ['reprise demo', 'reprise demo --home ./play']);
 
   const completion = program
     .command('completion')
-    .summary('a completion script for bash, zsh or fish')
-    .description('print a completion script that knows commands, options and sessions')
+    .summary('print a completion script for bash, zsh or fish')
+    .description('print a completion script that completes commands, options and sessions')
     .argument('<shell>', 'bash, zsh or fish')
     .action(async (shell: string) => (await import('./commands/completion.ts')).completion(shell));
   addExamples(completion, [

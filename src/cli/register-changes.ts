@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { ANYWHERE, addExamples, addGlobals, LOCAL, type Options } from './options.ts';
 
-const REF = ['<ref>', 'id, name, key, the start of one, @last or @-2'] as const;
+const REF = ['<ref>', 'id, title, label or key, a unique prefix of one, @last or @-2'] as const;
 const YES = ['-y, --yes', 'do not ask'] as const;
 
 const steps = (): Promise<typeof import('./commands/steps.ts')> => import('./commands/steps.ts');
@@ -23,10 +23,13 @@ export function registerChanges(program: Command): void {
 
   const fork = program
     .command('fork')
-    .summary('copy a session, up to a message')
-    .description('copy a session, up to a message; both continue independently')
+    .summary('copy a session up to a message')
+    .description('copy a session up to a message; both continue independently')
     .argument(...REF)
-    .argument('[message]', `its position as "show" prints it, in quotes: '#3'; or an entry id; unset: all`)
+    .argument(
+      '[message]',
+      `its position as "show" prints it, in quotes: '#3'; or an entry id; default: the whole session`,
+    )
     .action(async (ref: string, entry: string | undefined, options: Options) =>
       (await steps()).fork(ref, entry, options),
     );
@@ -35,10 +38,10 @@ export function registerChanges(program: Command): void {
 
   const compact = program
     .command('compact')
-    .description('sum up older messages; the originals are kept')
+    .description('replace older messages in the context by a summary; the originals are kept')
     .argument(...REF)
-    .option('--dry-run', 'say what would be summed up, and change nothing')
-    .option('--focus <text>', 'what the summary should keep above all')
+    .option('--dry-run', 'show what would be compacted, and change nothing')
+    .option('--focus <text>', 'what the summary must keep')
     .action(async (ref: string, options: Options) => (await steps()).compact(ref, options));
   addGlobals(compact, ['json', 'model', ...ANYWHERE]);
   addExamples(compact, [
@@ -48,16 +51,16 @@ export function registerChanges(program: Command): void {
 
   const undo = program
     .command('undo')
-    .description('take back the last turn, compaction or reset')
+    .description('undo the last turn, compaction or reset')
     .argument(...REF)
-    .option('--anyway', 'even if what comes back does not fit the context')
+    .option('--anyway', 'even if the restored messages do not fit into the context')
     .action(async (ref: string, options: Options) => (await steps()).undo(ref, options));
   addGlobals(undo, ['json', 'model', ...ANYWHERE]);
   addExamples(undo, ['reprise undo @last']);
 
   const redo = program
     .command('redo')
-    .description('bring back what undo took')
+    .description('redo what undo reversed')
     .argument(...REF)
     .action(async (ref: string, options: Options) => (await steps()).redo(ref, options));
   addGlobals(redo, ['json', 'model', ...LOCAL]);
@@ -65,10 +68,10 @@ export function registerChanges(program: Command): void {
 
   const stop = program
     .command('stop')
-    .summary('stop the running turn; what arrived is kept')
-    .description('stop the running turn, in whichever process; what arrived is kept')
+    .summary('stop the running turn; the partial answer is kept')
+    .description('stop the running turn in any process; the partial answer is kept')
     .argument(...REF)
-    .option('--waiting', 'cancel the messages that wait and stop its subagents as well')
+    .option('--waiting', 'also cancel queued messages and stop subagents')
     .action(async (ref: string, options: Options) => (await steps()).stop(ref, options));
   addGlobals(stop, ['json', ...ANYWHERE]);
   addExamples(stop, ['reprise stop @last', 'reprise stop garden --waiting']);
@@ -76,7 +79,7 @@ export function registerChanges(program: Command): void {
   const rm = program
     .command('rm')
     .description('move sessions to the trash; asks first')
-    .argument('[ref...]', 'unset: choose from a list')
+    .argument('[ref...]', 'default: choose from a list')
     .option(...YES)
     .action(async (refs: string[], options: Options) => (await trash()).rm(refs, options));
   addGlobals(rm, ['json', ...LOCAL]);
@@ -84,7 +87,7 @@ export function registerChanges(program: Command): void {
 
   const restore = program
     .command('restore')
-    .description('bring sessions back from the trash')
+    .description('restore sessions from the trash')
     .argument('<ref...>', 'as in "reprise ls --deleted"')
     .action(async (refs: string[], options: Options) => (await trash()).restore(refs, options));
   addGlobals(restore, ['json', ...LOCAL]);
@@ -92,13 +95,13 @@ export function registerChanges(program: Command): void {
 
   const purge = program
     .command('purge')
-    .summary('remove sessions in the trash for good; asks first')
+    .summary('delete sessions in the trash permanently; asks first')
     .description(
-      'remove the text of sessions in the trash for good, from every file and channel log, and list copies of it elsewhere; asks first',
+      'delete the text of sessions in the trash from every file and channel log, and list copies elsewhere; asks first',
     )
     .argument('<ref...>', 'as in "reprise ls --deleted"')
-    .option('--with-copies', 'also purge the sessions and remove the notes that have copies of the text')
-    .option('--keep-channel-log', 'keep what was said in the logs of channels')
+    .option('--with-copies', 'also purge sessions and remove notes that contain copies of the text')
+    .option('--keep-channel-log', 'keep the messages in channel logs')
     .option(...YES)
     .action(async (refs: string[], options: Options) => (await trash()).purge(refs, options));
   addGlobals(purge, ['json', ...LOCAL]);
@@ -106,19 +109,19 @@ export function registerChanges(program: Command): void {
 
   const prune = program
     .command('prune')
-    .description('remove what is old or too much; shows it first')
-    .option('--ttl <time>', 'to the trash: sessions nobody spoke in for so long, such as 90d')
-    .option('--max-sessions <count>', 'to the trash: the oldest above so many')
-    .option('--max-bytes <count>', 'to the trash: the oldest while transcripts have more')
-    .option('--archive-after <time>', 'out of the way: sessions nobody spoke in for so long')
-    .option('--grace <time>', 'for good: what is in the trash for so long (30d)')
+    .description('remove old sessions; shows them first')
+    .option('--ttl <time>', 'to the trash: sessions without messages for this long, such as 90d')
+    .option('--max-sessions <count>', 'to the trash: the oldest sessions above this number')
+    .option('--max-bytes <count>', 'to the trash: the oldest sessions while transcripts are larger than this')
+    .option('--archive-after <time>', 'archive: sessions without messages for this long')
+    .option('--grace <time>', 'delete permanently: sessions in the trash for this long (default: 30d)')
     .option(...YES)
     .action(async (options: Options) => {
       process.exitCode = await (await import('./commands/prune.ts')).prune(options);
     });
   addGlobals(prune, ['json', ...LOCAL]);
   addExamples(prune, [
-    'reprise prune --ttl 90d                   what would go',
-    'reprise prune --ttl 90d --grace 7d --yes  do it',
+    'reprise prune --ttl 90d                   list what would be removed',
+    'reprise prune --ttl 90d --grace 7d --yes  remove it',
   ]);
 }

@@ -3,20 +3,20 @@ import { addExamples, addGlobals, LOCAL, type Options } from './options.ts';
 
 const commands = (): Promise<typeof import('./commands/backup.ts')> => import('./commands/backup.ts');
 
-/** Copies of a whole store: into another one, into a file, and back. */
+/** Commands that copy a whole store: into another store, into a file, and back. */
 export function registerCopies(program: Command): void {
   const migrate = program
     .command('migrate')
-    .summary('copy all that a store holds into another; the old one is only read')
+    .summary('copy everything into another store; the old one is only read')
     .description(
-      'copy all that a store holds into another, check it, and say how to switch; the old one is only read',
+      'copy everything into another store, compare both, and print how to switch; the old one is only read',
     )
     .requiredOption(
       '--to <store>',
       'jsonl, sqlite or postgres, with a folder: sqlite:/srv/reprise, or postgres://user@host/database',
     )
-    .option('--from <store>', 'the same for the source; unset: the configured store')
-    .option('--dry-run', 'read everything and say what would be copied')
+    .option('--from <store>', 'the source; default: the configured store')
+    .option('--dry-run', 'read everything and show what would be copied')
     .action(async (options: Options) => {
       process.exitCode = await (await import('./commands/migrate.ts')).migrate(options);
     });
@@ -29,11 +29,13 @@ export function registerCopies(program: Command): void {
 
   const backup = program
     .command('backup')
-    .summary('everything in one file, while others write')
-    .description('write everything into one file that can be read without Reprise, while others write')
-    .argument('<file>', 'it must not exist')
-    .option('--force', 'replace what is there')
-    .option('--redact', 'mask keys, tokens and passwords; it restores like any other')
+    .summary('write everything into one file')
+    .description(
+      'write everything into one file, while other processes write; the file can be read without Reprise',
+    )
+    .argument('<file>', 'the new file; it must not exist')
+    .option('--force', 'replace an existing file')
+    .option('--redact', 'mask keys, tokens and passwords; the file restores like any other')
     .action(async (file: string, options: Options) => {
       process.exitCode = await (await commands()).backup(file, options);
     });
@@ -45,7 +47,7 @@ export function registerCopies(program: Command): void {
 
   const verify = backup
     .command('verify')
-    .description('read every byte of a backup: exit 0 whole, 6 damaged')
+    .description('check every byte of a backup; exit code 0 complete, 6 damaged')
     .argument('<file>')
     .action(async (file: string, options: Options) => {
       process.exitCode = await (await commands()).verifyBackup(file, options);
@@ -54,7 +56,7 @@ export function registerCopies(program: Command): void {
 
   const restore = backup
     .command('restore')
-    .description('put a backup into an empty home, and check it')
+    .description('restore a backup into an empty home, and check it')
     .argument('<file>')
     .option(
       '--to <store>',

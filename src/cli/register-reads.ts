@@ -2,27 +2,25 @@ import type { Command } from 'commander';
 import { ANYWHERE, addExamples, addGlobals, LOCAL, type Options } from './options.ts';
 
 const LIMIT = '-n, --limit <count>';
-const REF = 'id, name, key, the start of one, @last or @-2';
+const REF = 'id, title, label or key, a unique prefix of one, @last or @-2';
 
-/** Commands that only look. */
+/** Commands that only read. */
 export function registerReads(program: Command): void {
   program.commandsGroup('Read:');
   const ls = program
     .command('ls')
     .summary('list sessions, newest first')
-    .description(
-      'list sessions, newest first unless --sort says otherwise; * marks the one its key stands for',
-    )
-    .argument('[filter]', 'only those with this in their title or label')
-    .option('--agent <id>', 'only those of one agent')
-    .option('--channel <name>', 'only those of one channel')
-    .option('--kind <kind>', 'only keys of one kind: main, direct, group, subagent, ...')
-    .option('--all', 'archived ones too')
-    .option('--deleted', 'what is in the trash')
-    .option('--sort <by>', 'time, messages or tokens: the newest or the most first')
-    .option('-r, --reverse', 'the oldest or the least first')
-    .option(LIMIT, 'at most so many', '50')
-    .option('--after <id>', 'what follows this one: the lastId of the page before')
+    .description('list sessions, newest first unless --sort is given; * marks the active session of a key')
+    .argument('[filter]', 'only sessions with this text in their title or label')
+    .option('--agent <id>', 'only sessions of one agent')
+    .option('--channel <name>', 'only sessions of one channel')
+    .option('--kind <kind>', 'only one kind of session: main, direct, group, subagent, ...')
+    .option('--all', 'include archived sessions')
+    .option('--deleted', 'list the trash instead')
+    .option('--sort <by>', 'by time, messages or tokens; newest or largest first')
+    .option('-r, --reverse', 'oldest or smallest first')
+    .option(LIMIT, 'how many at most', '50')
+    .option('--after <id>', 'continue after this id: the lastId of the previous page')
     .action(async (text: string | undefined, options: Options) =>
       (await import('./commands/ls.ts')).ls(text, options),
     );
@@ -37,14 +35,14 @@ export function registerReads(program: Command): void {
   const search = program
     .command('search')
     .summary('find words in all sessions, newest first')
-    .description('find messages that hold all words, newest first; "words in quotes" stand together')
+    .description('find messages that contain all words, newest first; "words in quotes" must be adjacent')
     .argument('<text...>')
-    .option('--agent <id>', 'only in those of one agent')
-    .option('--channel <name>', 'only in those of one channel')
+    .option('--agent <id>', 'only in sessions of one agent')
+    .option('--channel <name>', 'only in sessions of one channel')
     .option('--session <ref>', 'only in one session')
-    .option(LIMIT, 'at most so many places', '20')
-    .option('--after <cursor>', 'older places than those of the page that named this')
-    .option('--seconds <count>', 'how long to look at most (default: 5); not through a server')
+    .option(LIMIT, 'how many hits at most', '20')
+    .option('--after <cursor>', 'continue with older hits: the cursor of the previous page')
+    .option('--seconds <count>', 'time limit in seconds (default: 5); not with a server')
     .action(async (words: string[], options: Options) =>
       (await import('./commands/search.ts')).search(words.join(' '), options),
     );
@@ -57,12 +55,15 @@ export function registerReads(program: Command): void {
 
   const show = program
     .command('show')
-    .summary('print the history of a session or of a transcript file')
-    .description('print a history: of a session, or of a transcript file of any tool')
+    .summary('print a session or a transcript file')
+    .description('print the messages of a session, or of a transcript file of any tool')
     .argument('[ref|file]', `${REF}; or a .jsonl file: Reprise, pi v1 to v3, claw0, ZyHive, ZeroClaw rows`)
-    .option('--format <api>', 'with --json: rebuilt API messages, "anthropic", "openai" or "ai-sdk"')
+    .option('--format <api>', 'with --json: the messages for an API: "anthropic", "openai" or "ai-sdk"')
     .option('--leaf <entry>', 'end at this message, such as "#3", instead of the last one')
-    .option('--at <entry>', 'only what is around this message, such as "#3"; an entry id or a line works too')
+    .option(
+      '--at <entry>',
+      'only messages around this one, such as "#3"; an entry id or a line number works too',
+    )
     .option(LIMIT, 'only the last <count> entries')
     .action(async (target: string | undefined, options: Options) => {
       process.exitCode = await (await import('./commands/show.ts')).show(target, options);
@@ -72,16 +73,16 @@ export function registerReads(program: Command): void {
     'reprise show @last',
     "reprise show @last --at '#12'      around the 12th message",
     'reprise show chat.jsonl           a transcript of any dialect',
-    'reprise show @last --json --format anthropic  what a model would be sent',
+    'reprise show @last --json --format anthropic  what a model would receive',
   ]);
 
   const tail = program
     .command('tail')
-    .summary('the end of a history; -f goes on with what is said')
-    .description('the end of a history; -f goes on with what is said, until Ctrl-C')
+    .summary('print the last messages; -f follows new ones')
+    .description('print the last messages; -f follows new ones until Ctrl-C')
     .argument('<ref>', REF)
-    .option('-f, --follow', 'go on until Ctrl-C')
-    .option(LIMIT, 'begin with the last <count> entries', '10')
+    .option('-f, --follow', 'print new messages until Ctrl-C')
+    .option(LIMIT, 'start with the last <count> entries', '10')
     .action(async (ref: string, options: Options) => {
       process.exitCode = await (await import('./commands/tail.ts')).tail(ref, options);
     });
@@ -90,9 +91,9 @@ export function registerReads(program: Command): void {
 
   const explain = program
     .command('explain')
-    .description('what the model was sent in a turn, and why')
+    .description('show what the model received in a turn, and why')
     .argument('<ref>', REF)
-    .argument('[turn]', 'its number, counted from 1, or the start of its id; unset: the last')
+    .argument('[turn]', 'its number, counted from 1, or a prefix of its id; default: the last turn')
     .action(async (ref: string, turn: string | undefined, options: Options) =>
       (await import('./commands/explain.ts')).explain(ref, turn, options),
     );
@@ -101,11 +102,11 @@ export function registerReads(program: Command): void {
 
   const stats = program
     .command('stats')
-    .summary('tokens and cost by day, agent and model, and sizes')
-    .description('tokens, cost and what happened by day, agent and model, and how much is stored')
-    .option('--by <what>', 'only one of the tables: day, agent or model')
+    .summary('print tokens, cost and sizes by day, agent and model')
+    .description('print tokens, cost and events by day, agent and model, and how much is stored')
+    .option('--by <what>', 'only one table: day, agent or model')
     .option('--agent <id>', 'only sessions of one agent')
-    .option('--days <count>', 'only the last <count> days (through a server: 30 unless given, at most 366)')
+    .option('--days <count>', 'only the last <count> days (with a server: default 30, at most 366)')
     .action(async (options: Options) => (await import('./commands/stats.ts')).stats(options));
   addGlobals(stats, ['json', ...ANYWHERE]);
   addExamples(stats, ['reprise stats', 'reprise stats --by model --days 30 --json']);

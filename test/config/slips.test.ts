@@ -60,7 +60,7 @@ describe('a slip in a file', () => {
     [
       { agents: { main: { tools: { allow: 'all' } } } },
       'agents.main.tools.allow cannot be "all"',
-      'a list, each a text',
+      'a list of text',
     ],
     [
       { models: { openai: { baseURL: 'file:///etc' } } },
