@@ -1,4 +1,5 @@
 import { ERROR_TABLE, type ErrorCode, RepriseError } from '../errors.ts';
+import { OWN_TYPE } from '../protocol/media-type.ts';
 import type { Problem } from '../protocol/problem.ts';
 
 export interface ClientOptions {
@@ -90,7 +91,7 @@ export class Connection {
         method,
         redirect: 'error', // a token goes to the server it was given for
         headers: {
-          Accept: 'application/json',
+          Accept: `${OWN_TYPE}, application/json`,
           ...(this.#token !== undefined && { Authorization: `Bearer ${this.#token}` }),
           ...(body !== undefined && { 'Content-Type': 'application/json' }),
           ...(idempotencyKey !== undefined && { 'Idempotency-Key': idempotencyKey }),

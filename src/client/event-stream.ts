@@ -1,5 +1,6 @@
 import { RepriseError } from '../errors.ts';
 import type { SessionFrame, StreamEvent } from '../protocol/events.ts';
+import { OWN_TYPE } from '../protocol/media-type.ts';
 import { type Connection, connectFailed, problemError } from './connection.ts';
 import { SseParser } from './sse-parser.ts';
 
@@ -42,7 +43,7 @@ export class ClientEventStream<E extends { readonly type: string } = StreamEvent
     let session: SessionFrame | undefined;
     for (let failures = 0; ; ) {
       try {
-        const headers: Record<string, string> = { Accept: 'text/event-stream' };
+        const headers: Record<string, string> = { Accept: `text/event-stream, ${OWN_TYPE}` };
         if (this.#lastEventId !== undefined) headers['Last-Event-ID'] = this.#lastEventId;
         const response = await open({ ...(session !== undefined && { session }), headers });
         if (!response.ok) throw await problemError(response);

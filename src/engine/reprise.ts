@@ -32,7 +32,13 @@ import type { InboundMessage } from './inbound.ts';
 import { answeredBy, endOf, isOpen } from './item-end.ts';
 import type { Keyed } from './keyed-request.ts';
 import { type LaneLimits, Lanes } from './lanes.ts';
-import { type CompactionTrigger, type ProfileFor, type ProfileName, profileResolver } from './profiles.ts';
+import {
+  type CompactionTrigger,
+  type Profile,
+  type ProfileFor,
+  type ProfileName,
+  profileResolver,
+} from './profiles.ts';
 import { type PurgeReport, type PurgeSessionOptions, purgeSession } from './purge-session.ts';
 import { type Received, type ReceiveOptions, Receiver } from './receive.ts';
 import { runCommand } from './run-command.ts';
@@ -201,7 +207,7 @@ export class Reprise implements AsyncDisposable {
       session,
       wake,
       runCommand: async (command, sessionId) => this.#runCommand(command, sessionId),
-      idForm: (agentId) => this.#profileFor({ agentId, settings: {} }).sessionId,
+      idForm: (agentId) => this.profile(agentId).sessionId,
     });
     this.#runners.start();
   }
@@ -349,6 +355,11 @@ export class Reprise implements AsyncDisposable {
     return agentInfos(agents, { model, profile });
   }
 
+  /** The profile of an agent's new sessions. A session can have chosen another one. */
+  profile(agentId: string): Profile {
+    return this.#profileFor({ agentId, settings: {} });
+  }
+
   /** Resolves when all accepted work this process knows of is done. */
   async idle(): Promise<void> {
     await this.#runners.idle();
@@ -379,7 +390,7 @@ export class Reprise implements AsyncDisposable {
     const agentId = agentOfKey(key);
     const systemPrompt = await this.#workspaces.systemPromptFor(agentId);
     const settings = systemPrompt === '' ? {} : { settings: { systemPrompt } };
-    const { sessionId } = this.#profileFor({ agentId, settings: {} });
+    const { sessionId } = this.profile(agentId);
     return withNewId(
       sessionId,
       () => this.#context.options.clock.now(),

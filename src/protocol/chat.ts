@@ -58,8 +58,24 @@ const fields = {
   ).meta({ description: 'What happens where the session is busy; `reject` answers 409.' }),
 };
 
-export const chatRequestSchema: z.ZodType<ChatRequest> = z.strictObject({
+/** A front end of ZyHive sends these as well. ZyHive keeps the history itself, and so do we. */
+export const ZYHIVE_CHAT_FIELDS = ['scenario', 'skillId', 'history'] as const;
+
+export interface ChatBody extends ChatRequest {
+  readonly scenario?: unknown;
+  readonly skillId?: unknown;
+  readonly history?: unknown;
+}
+
+const zyhiveField = z.unknown().optional().meta({
+  description: 'Of ZyHive front ends: ignored by an agent with profile zyhive, refused by any other.',
+});
+
+export const chatBodySchema: z.ZodType<ChatBody> = z.strictObject({
   message: z.string(),
+  scenario: zyhiveField,
+  skillId: zyhiveField,
+  history: zyhiveField,
   channel: maybe(name),
   before: maybe(name).meta({
     description:

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { JsonObject } from '../transcript/json.ts';
-import { sessionIdSchema } from './ids.ts';
+import { agentIdSchema, sessionIdSchema } from './ids.ts';
 import { cursorSchema, limitShape, type Page, pageShape } from './page.ts';
 
 /** A session as the API tells of it. */
@@ -95,7 +95,7 @@ export interface SessionListQuery {
 
 const filter = z.string().min(1).max(500).optional();
 
-export const sessionListQuery: z.ZodType<SessionListQuery> = z.strictObject({
+const listFilters = {
   ...limitShape(50, 1000),
   after: sessionIdSchema.optional().meta({ description: 'Behind this session.' }),
   before: sessionIdSchema.optional().meta({ description: 'In front of this session.' }),
@@ -112,6 +112,17 @@ export const sessionListQuery: z.ZodType<SessionListQuery> = z.strictObject({
     .optional()
     .meta({ description: 'By default time; a cursor belongs to the sort it came from.' }),
   order: z.enum(['asc', 'desc']).optional().meta({ description: 'By default desc: the newest or the most.' }),
+};
+
+export const sessionListQuery: z.ZodType<SessionListQuery> = z.strictObject(listFilters);
+
+export interface AllSessionsQuery extends SessionListQuery {
+  readonly agentId?: string | undefined;
+}
+
+export const allSessionsQuery: z.ZodType<AllSessionsQuery> = z.strictObject({
+  ...listFilters,
+  agentId: agentIdSchema.optional().meta({ description: 'Only sessions of this agent.' }),
 });
 
 /** Newest first, or as it was asked for. */

@@ -6,7 +6,10 @@ const DESCRIPTION = `Sessions of AI agents that survive: durable before they are
 
 Every request but those to static files and /healthz carries "Authorization: Bearer <token>". Errors are
 application/problem+json with a stable code. Lists answer {data, hasMore, firstId, lastId} and take limit, after and
-before. Mutations take an Idempotency-Key: the same request with the same key is done once, another one is refused.`;
+before. Mutations take an Idempotency-Key: the same request with the same key is done once, another one is refused.
+
+An agent with profile zyhive answers some operations in the shape of ZyHive. Send "Accept: application/vnd.reprise+json" to get
+the shape of Reprise from every agent.`;
 
 /** GET /openapi.json, made of the schemas that check requests. Call it last: it knows what was added before. */
 export function registerOpenApi(app: ServerApp, { version }: ServerContext): void {

@@ -79,7 +79,7 @@ function requestOf({ method, path, parameters, body }: OpenApiOperation, known: 
         'x',
         'application/json; charset=latin1',
       ),
-      Accept: fc.constantFrom('text/event-stream', '*/*', 'x'),
+      Accept: fc.constantFrom('text/event-stream', '*/*', 'x', 'application/vnd.reprise+json'),
       'Last-Event-ID': fc.constantFrom('1.1', 'x', '-1', '99999999999999999999.1'),
     },
     { requiredKeys: [] },
@@ -109,51 +109,59 @@ function escaped(text: string): string {
   return encodeURIComponent(text.toWellFormed());
 }
 
-test('no operation of the document answers 5xx, whatever it is sent, and what it answers is what it says', async () => {
-  await using server = await startServer({}, { store: await openMemoryStore({}) });
-  const sessionId = await scene(server);
-  const { json } = await server.ask('/openapi.json');
-  const operations = operationsOf(json);
-  expect(operations.length).toBeGreaterThan(40);
-  const { inboxId } = await server.reprise.receive({ channel: 'web', peer: 'ada', text: 'hello' });
-  const seen = new Map<string, Set<number>>();
-  for (const operation of operations) {
-    // It does not end; test/server/follow.test.ts.
-    if (operation.id.startsWith('followSession')) continue;
-    await mend(server, sessionId);
-    const [first = ''] = sessionId;
-    // As stored: an operation may have gone to a place before all that was said.
-    const { entries } = await server.reprise.store.read(first);
-    const entryIds = entries.flatMap(({ entry }) => (typeof entry['id'] === 'string' ? [entry['id']] : []));
-    const known: Known = {
-      agentId: ['main', 'main', 'main', 'other'],
-      sessionId: [first, ...sessionId, 'nobody'],
-      turnId: ['last'],
-      channelId: ['c1'],
-      inboxId: [inboxId],
-      entryId: entryIds,
-      at: entryIds,
-      command: ['/status', '/context', '/help'],
-      sessionKey: ['agent:main:main'],
-    };
-    const statuses = new Set<number>();
-    seen.set(operation.id, statuses);
-    await fc.assert(
-      fc.asyncProperty(requestOf(operation, known), async ({ path, ...rest }) => {
-        const { status, headers, json: told } = await server.ask(path, rest);
-        statuses.add(status);
-        expect(status).toBeLessThan(500);
-        if (status >= 400) {
-          expect(headers['content-type']).toBe('application/problem+json');
-          expect(told).toMatchObject({ status, code: expect.any(String), error: expect.any(String) });
-        } else operation.answers.get(status)?.parse(told);
-      }),
-      { numRuns: RUNS, seed: SEED },
-    );
-  }
-  // A fuzz that never gets through the door would prove nothing.
-  const answered = [...seen].filter(([, statuses]) => [200, 201].some((good) => statuses.has(good)));
-  expect(answered.length).toBeGreaterThan(seen.size * 0.7);
-  expect(({} as Record<string, unknown>)['isAdmin']).toBeUndefined();
-  expect((await server.ask('/readyz')).status).toBe(200);
-});
+test.each(['native', 'zyhive'] as const)(
+  'profile %s: no operation of the document answers 5xx, whatever it is sent, and its answers are as described',
+  async (profile) => {
+    await using server = await startServer({}, { store: await openMemoryStore({}), profile });
+    const sessionId = await scene(server);
+    const { json } = await server.ask('/openapi.json');
+    const operations = operationsOf(json);
+    expect(operations.length).toBeGreaterThan(40);
+    const { inboxId } = await server.reprise.receive({ channel: 'web', peer: 'ada', text: 'hello' });
+    const seen = new Map<string, Set<number>>();
+    for (const operation of operations) {
+      // It does not end; test/server/follow.test.ts.
+      if (operation.id.startsWith('followSession')) continue;
+      await mend(server, sessionId);
+      const [first = ''] = sessionId;
+      // As stored: an operation may have gone to a place before all that was said.
+      const { entries } = await server.reprise.store.read(first);
+      const entryIds = entries.flatMap(({ entry }) => (typeof entry['id'] === 'string' ? [entry['id']] : []));
+      const known: Known = {
+        agentId: ['main', 'main', 'main', 'other'],
+        sessionId: [first, ...sessionId, 'nobody'],
+        turnId: ['last'],
+        channelId: ['c1'],
+        inboxId: [inboxId],
+        entryId: entryIds,
+        at: entryIds,
+        command: ['/status', '/context', '/help'],
+        sessionKey: ['agent:main:main'],
+      };
+      const statuses = new Set<number>();
+      seen.set(operation.id, statuses);
+      await fc.assert(
+        fc.asyncProperty(requestOf(operation, known), async ({ path, ...rest }) => {
+          const { status, headers, json: told } = await server.ask(path, rest);
+          statuses.add(status);
+          expect(status).toBeLessThan(500);
+          if (status >= 400) {
+            expect(headers['content-type']).toBe('application/problem+json');
+            expect(told).toMatchObject({ status, code: expect.any(String), error: expect.any(String) });
+          } else {
+            const name = `${status} ${headers['content-type']}`;
+            const isDescribed = [...operation.answers.keys()].some((one) => one.startsWith(`${status} `));
+            if (isDescribed && told !== undefined) expect([...operation.answers.keys()]).toContain(name);
+            operation.answers.get(name)?.parse(told);
+          }
+        }),
+        { numRuns: RUNS, seed: SEED },
+      );
+    }
+    // A fuzz that never gets through the door would prove nothing.
+    const answered = [...seen].filter(([, statuses]) => [200, 201].some((good) => statuses.has(good)));
+    expect(answered.length).toBeGreaterThan(seen.size * 0.7);
+    expect(({} as Record<string, unknown>)['isAdmin']).toBeUndefined();
+    expect((await server.ask('/readyz')).status).toBe(200);
+  },
+);

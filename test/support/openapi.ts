@@ -16,8 +16,8 @@ export interface OpenApiOperation {
   readonly path: string;
   readonly parameters: readonly OpenApiParameter[];
   readonly body: JsonObject | undefined;
-  /** By status. */
-  readonly answers: ReadonlyMap<number, z.ZodType>;
+  /** By status and media type: `200 application/json`. */
+  readonly answers: ReadonlyMap<string, z.ZodType>;
 }
 
 interface Document extends JsonObject {
@@ -31,27 +31,27 @@ export function operationsOf(document: JsonObject): OpenApiOperation[] {
     Object.entries(methods).map(([method, operation]): OpenApiOperation => {
       const whole = resolved(operation, document) as JsonObject;
       const { operationId, parameters = [], requestBody, responses } = whole;
-      const answers = Object.entries(responses as Record<string, JsonObject>).flatMap(([status, answer]) => {
-        const schema = jsonSchema(answer);
-        return schema === undefined || status === 'default'
+      const answers = Object.entries(responses as Record<string, JsonObject>).flatMap(([status, answer]) =>
+        status === 'default'
           ? []
-          : [[Number(status), z.fromJSONSchema(schema)] as const];
-      });
+          : jsonSchemas(answer).map(([type, schema]) => [`${status} ${type}`, schema] as const),
+      );
       return {
         id: String(operationId),
         method: method.toUpperCase(),
         path,
         parameters: parameters as OpenApiParameter[],
-        body: isObject(requestBody) ? jsonSchema(requestBody) : undefined,
-        answers: new Map(answers),
+        body: isObject(requestBody) ? jsonSchemas(requestBody)[0]?.[1] : undefined,
+        answers: new Map(answers.map(([name, schema]) => [name, z.fromJSONSchema(schema)])),
       };
     }),
   );
 }
 
-function jsonSchema({ content }: JsonObject): JsonObject | undefined {
-  if (!isObject(content) || !isObject(content['application/json'])) return undefined;
-  return content['application/json']['schema'] as JsonObject;
+function jsonSchemas({ content }: JsonObject): [type: string, JsonObject][] {
+  return Object.entries(isObject(content) ? content : {}).flatMap(([type, body]) =>
+    /[/+]json$/.test(type) && isObject(body) ? [[type, body['schema'] as JsonObject] as const] : [],
+  ) as [string, JsonObject][];
 }
 
 function resolved(value: unknown, document: JsonObject): unknown {

@@ -4,19 +4,23 @@ import { keyedId } from '../../engine/keyed-id.ts';
 import { RepriseError } from '../../errors.ts';
 import { formatSessionKey } from '../../keys/session-key.ts';
 import {
+  type ChatBody,
   type ChatRequest,
   type ChatStatus,
-  chatRequestSchema,
+  chatBodySchema,
   chatStatusSchema,
   stopAnswerSchema,
+  ZYHIVE_CHAT_FIELDS,
 } from '../../protocol/chat.ts';
 import { streamEventSchema } from '../../protocol/events.ts';
 import { type AgentParams, agentParams, sessionIdSchema } from '../../protocol/ids.ts';
 import { maybe } from '../../protocol/maybe.ts';
+import { zyhiveEvent, zyhiveEventSchema } from '../../protocol/zyhive.ts';
 import { OWN_CHANNEL, type ServerApp, type ServerContext } from '../context.ts';
 import { findRecord, findSession } from '../find-session.ts';
-import { addOperation } from '../operation.ts';
-import { eventLogs, openStream } from '../sse/open-stream.ts';
+import { addOperation, type OperationInput } from '../operation.ts';
+import { eventLogs, openStream, type StreamTarget, type ToEvent } from '../sse/open-stream.ts';
+import { answersAsZyhive } from '../zyhive.ts';
 
 const ofSession: z.ZodType<{ sessionId: string }> = z.object({ sessionId: sessionIdSchema });
 const resume: z.ZodType = z.object({ 'last-event-id': z.string().optional() });
@@ -28,7 +32,41 @@ export function registerChat(app: ServerApp, context: ServerContext): void {
   const { reprise } = context;
   eventLogs(reprise); // from now on: a turn may begin before anybody listens
 
-  addOperation<AgentParams, unknown, ChatRequest>(app, {
+  const chat = async ({ params: { agentId }, body, c }: ChatInput, toEvent?: ToEvent): Promise<Response> => {
+    const {
+      message,
+      channel: given,
+      before,
+      scenario: _,
+      skillId: _skill,
+      history: _history,
+      ...rest
+    } = body;
+    const idempotencyKey = c.get('idempotencyKey');
+    if (before !== undefined) {
+      const sessionId = onlySessionId(rest);
+      const sendAgain = async (): Promise<StreamTarget> => {
+        const session = await findSession(context, { agentId, sessionId });
+        const channel = given ?? OWN_CHANNEL;
+        const turn = session.sendAgain({ text: message, before, idempotencyKey, channel });
+        const { inboxId } = await turn.accepted;
+        return { sessionId, sessionKey: session.key, inboxId };
+      };
+      return openStream(c, context, sendAgain, toEvent);
+    }
+    const isRouted = [rest.sessionId, rest.sessionKey, given].some((name) => name !== undefined);
+    const said: InboundMessage = {
+      ...rest,
+      ...(!isRouted && { sessionKey: newChatKey(agentId, idempotencyKey) }),
+      text: message,
+      channel: given ?? OWN_CHANNEL,
+      agentId,
+    };
+    const receive = (): Promise<StreamTarget> =>
+      reprise.receive({ ...said, idempotencyKey }, { atOnce: true });
+    return openStream(c, context, receive, toEvent);
+  };
+  addOperation<AgentParams, unknown, ChatBody>(app, {
     method: 'post',
     paths: ['/api/agents/{agentId}/chat'],
     id: 'chat',
@@ -36,35 +74,36 @@ export function registerChat(app: ServerApp, context: ServerContext): void {
     summary: 'Say something, and hear the turn that answers it',
     params: agentParams,
     headers: keyed,
-    body: chatRequestSchema,
+    body: chatBodySchema,
     needsBody: true,
     answer: { ...STREAM, description: 'The events of the message, one JSON object each, until its end' },
-    run: async ({ params, body: { message, channel: given, before, ...rest }, c }) => {
-      const idempotencyKey = c.get('idempotencyKey');
-      const { agentId } = params;
-      if (before !== undefined) {
-        const sessionId = onlySessionId(rest);
-        return openStream(c, context, async () => {
-          const session = await findSession(context, { agentId, sessionId });
-          const channel = given ?? OWN_CHANNEL;
-          const turn = session.sendAgain({ text: message, before, idempotencyKey, channel });
-          const { inboxId } = await turn.accepted;
-          return { sessionId, sessionKey: session.key, inboxId };
-        });
-      }
-      const isRouted = [rest.sessionId, rest.sessionKey, given].some((name) => name !== undefined);
-      const said: InboundMessage = {
-        ...rest,
-        ...(!isRouted && { sessionKey: newChatKey(agentId, idempotencyKey) }),
-        text: message,
-        channel: given ?? OWN_CHANNEL,
-        agentId,
-      };
-      return openStream(c, context, () => reprise.receive({ ...said, idempotencyKey }, { atOnce: true }));
+    run: (input) => {
+      refuseZyhiveFields(input.body);
+      return chat(input);
+    },
+    otherShape: {
+      schema: zyhiveEventSchema,
+      isUsed: answersAsZyhive(context),
+      run: (input) => chat(input, zyhiveEvent),
     },
   });
 
-  addOperation<AgentParams, { sessionId: string; inboxId?: string | undefined }>(app, {
+  const join = (
+    { params, query: { sessionId: asked, inboxId }, c }: JoinInput,
+    toEvent?: ToEvent,
+  ): Promise<Response> => {
+    const find = async (): Promise<StreamTarget> => {
+      const { id: sessionId, sessionKey } = await findRecord(context, { ...params, sessionId: asked });
+      const item = inboxId === undefined ? undefined : await reprise.store.inbox.get(inboxId);
+      if (item !== undefined && item.sessionId !== sessionId)
+        throw new RepriseError('NOT_FOUND', `no message ${inboxId} in this session`, {
+          details: { inboxId },
+        });
+      return { sessionId, sessionKey, inboxId };
+    };
+    return openStream(c, context, find, toEvent);
+  };
+  addOperation<AgentParams, JoinQuery>(app, {
     method: 'get',
     paths: ['/api/agents/{agentId}/chat/stream'],
     id: 'chatStream',
@@ -74,16 +113,11 @@ export function registerChat(app: ServerApp, context: ServerContext): void {
     query: z.object({ sessionId: sessionIdSchema, inboxId: z.string().optional() }),
     headers: resume,
     answer: { ...STREAM, description: 'Events; `idle` where nothing runs' },
-    run: async ({ params, query: { sessionId: asked, inboxId }, c }) => {
-      return openStream(c, context, async () => {
-        const { id: sessionId, sessionKey } = await findRecord(context, { ...params, sessionId: asked });
-        const item = inboxId === undefined ? undefined : await reprise.store.inbox.get(inboxId);
-        if (item !== undefined && item.sessionId !== sessionId)
-          throw new RepriseError('NOT_FOUND', `no message ${inboxId} in this session`, {
-            details: { inboxId },
-          });
-        return { sessionId, sessionKey, inboxId };
-      });
+    run: (input) => join(input),
+    otherShape: {
+      schema: zyhiveEventSchema,
+      isUsed: answersAsZyhive(context),
+      run: (input) => join(input, zyhiveEvent),
     },
   });
 
@@ -142,6 +176,22 @@ function onlySessionId({ sessionId, ...rest }: Omit<ChatRequest, 'message' | 'ch
       details: { field: other ?? 'sessionId' },
     },
   );
+}
+
+type ChatInput = Pick<OperationInput<AgentParams, unknown, ChatBody>, 'params' | 'body' | 'c'>;
+type JoinInput = Pick<OperationInput<AgentParams, JoinQuery, unknown>, 'params' | 'query' | 'c'>;
+
+interface JoinQuery {
+  readonly sessionId: string;
+  readonly inboxId?: string | undefined;
+}
+
+function refuseZyhiveFields(body: ChatBody): void {
+  const field = ZYHIVE_CHAT_FIELDS.find((name) => body[name] !== undefined);
+  if (field === undefined) return;
+  throw new RepriseError('INVALID_INPUT', `${field}: only an agent with profile zyhive takes this field`, {
+    details: { field, next: 'Leave it out, or start the server with --profile zyhive.' },
+  });
 }
 
 interface StopRequest {

@@ -1,35 +1,51 @@
+import type { Context } from 'hono';
 import type { Reprise } from '../../engine/reprise.ts';
 import { RepriseError } from '../../errors.ts';
 import { type AgentParams, agentParams } from '../../protocol/ids.ts';
 import { pageOf } from '../../protocol/page.ts';
 import {
+  type AllSessionsQuery,
+  allSessionsQuery,
   type SessionList,
   type SessionListQuery,
+  type SessionView,
   sessionListQuery,
   sessionListSchema,
   sessionView,
 } from '../../protocol/sessions.ts';
-import type { ServerApp, ServerContext } from '../context.ts';
+import { zyhiveAgentListSchema, zyhiveList, zyhiveListSchema, zyhiveSession } from '../../protocol/zyhive.ts';
+import type { ServerApp, ServerContext, ServerEnv } from '../context.ts';
 import type { SessionRecord } from '../find-session.ts';
 import { addOperation } from '../operation.ts';
+import { answersAsZyhive } from '../zyhive.ts';
 
 const STEP = 500;
 
 type ListQuery = Parameters<Reprise['sessions']>[0];
 
-export function registerSessionList(app: ServerApp, { reprise }: ServerContext): void {
+export function registerSessionList(app: ServerApp, context: ServerContext): void {
+  const { reprise } = context;
+  const isZyhive = answersAsZyhive(context);
   const common = {
     method: 'get',
     tag: 'sessions',
     query: sessionListQuery,
     answer: { schema: sessionListSchema, description: 'A page of sessions' },
   } as const;
-  addOperation<unknown, SessionListQuery, unknown>(app, {
+  addOperation<unknown, AllSessionsQuery, unknown>(app, {
     ...common,
     paths: ['/api/sessions'],
     id: 'listSessions',
     summary: 'Sessions of all agents, newest first unless sorted otherwise',
-    run: async ({ query, c }) => c.json(await listPage(reprise, query)),
+    query: allSessionsQuery,
+    run: async ({ query: { agentId, ...query }, c }) => c.json(await listPage(reprise, query, agentId)),
+    otherShape: {
+      schema: zyhiveListSchema,
+      // `main` always exists, so its shape is that of a list of all agents.
+      isUsed: ({ query: { agentId = 'main' } }) => isZyhive({ params: { agentId } }),
+      run: async ({ query: { agentId, ...query }, c }) =>
+        c.json(zyhiveList(await listAll(reprise, c, query, agentId))),
+    },
   });
   addOperation<AgentParams, SessionListQuery, unknown>(app, {
     ...common,
@@ -38,7 +54,30 @@ export function registerSessionList(app: ServerApp, { reprise }: ServerContext):
     summary: 'Sessions of an agent, newest first unless sorted otherwise',
     params: agentParams,
     run: async ({ params, query, c }) => c.json(await listPage(reprise, query, params.agentId)),
+    otherShape: {
+      schema: zyhiveAgentListSchema,
+      isUsed: isZyhive,
+      run: async ({ params, query, c }) =>
+        c.json((await listAll(reprise, c, query, params.agentId)).map(zyhiveSession)),
+    },
   });
+}
+
+/** A front end of ZyHive knows no pages: without a limit it gets all sessions. */
+async function listAll(
+  reprise: Reprise,
+  c: Context<ServerEnv>,
+  query: SessionListQuery,
+  agentId?: string,
+): Promise<readonly SessionView[]> {
+  if (c.req.query('limit') !== undefined) return (await listPage(reprise, query, agentId)).data;
+  const all: SessionView[] = [];
+  for (let next: Partial<SessionListQuery> = query; ; ) {
+    const { data, cursor } = await listPage(reprise, { ...query, ...next, limit: STEP }, agentId);
+    all.push(...data);
+    if (cursor === null) return all;
+    next = { after: undefined, before: undefined, cursor };
+  }
 }
 
 async function listPage(reprise: Reprise, query: SessionListQuery, agentId?: string): Promise<SessionList> {

@@ -1,19 +1,30 @@
+import type { z } from 'zod';
 import { type SessionParams, sessionParams } from '../../protocol/ids.ts';
 import { historyPageSchema, historyQuery } from '../../protocol/records.ts';
 import { sessionAnswerSchema, sessionPatchSchema, sessionView } from '../../protocol/sessions.ts';
 import { purgeAnswer, purgeQuery } from '../../protocol/steps.ts';
+import {
+  zyhiveDoneSchema,
+  zyhiveHistorySchema,
+  zyhiveSession,
+  zyhiveSessionSchema,
+} from '../../protocol/zyhive.ts';
 import { SESSION_PATHS } from '../access.ts';
 import type { ServerApp, ServerContext } from '../context.ts';
 import { type Condition, etagOf, ifMatching, matches } from '../etag.ts';
 import { findRecord, findSession, type SessionRecord } from '../find-session.ts';
-import { addOperation } from '../operation.ts';
+import { addOperation, type OperationInput } from '../operation.ts';
 import { readPage } from '../read-page.ts';
+import { answersAsZyhive, readZyhiveHistory } from '../zyhive.ts';
 
 const tag = 'sessions';
+
+type PatchInput = Pick<OperationInput<SessionParams, unknown, z.infer<typeof sessionPatchSchema>>, 'params' | 'body' | 'c'>;
 
 /** One session: what it holds, its settings, its end and its return. */
 export function registerSession(app: ServerApp, context: ServerContext): void {
   const { store } = context.reprise;
+  const isUsed = answersAsZyhive(context);
   const on = (suffix = ''): string[] => SESSION_PATHS.map((path) => `${path}${suffix}`);
   const answer = (record: SessionRecord): Response => {
     const session = sessionView(record);
@@ -41,7 +52,14 @@ export function registerSession(app: ServerApp, context: ServerContext): void {
       if (seen !== undefined && matches(seen, etag)) return c.body(null, 304, { ETag: etag });
       return c.json(await readPage(store, record, query), 200, { ETag: etag });
     },
+    otherShape: {
+      schema: zyhiveHistorySchema,
+      isUsed,
+      run: async (input) => input.c.json(await readZyhiveHistory(context, input)),
+    },
   });
+  const patch = ({ params, body, c }: PatchInput): Promise<SessionRecord> =>
+    change(params, c, async (condition) => (await findSession(context, params)).patch(body, condition));
   addOperation(app, {
     method: 'patch',
     paths: on(),
@@ -52,13 +70,15 @@ export function registerSession(app: ServerApp, context: ServerContext): void {
     body: sessionPatchSchema,
     needsBody: true,
     answer: { schema: sessionAnswerSchema, description: 'The session as it is now' },
-    run: async ({ params, body, c }) =>
-      answer(
-        await change(params, c, async (condition) =>
-          (await findSession(context, params)).patch(body, condition),
-        ),
-      ),
+    run: async (input) => answer(await patch(input)),
+    otherShape: {
+      schema: zyhiveSessionSchema,
+      isUsed,
+      run: async (input) => input.c.json(zyhiveSession(await patch(input))),
+    },
   });
+  const remove = ({ params, c }: Omit<PatchInput, 'body'>): Promise<SessionRecord> =>
+    change(params, c, (condition) => store.delete(params.sessionId, condition));
   addOperation(app, {
     method: 'delete',
     paths: on(),
@@ -67,8 +87,15 @@ export function registerSession(app: ServerApp, context: ServerContext): void {
     summary: 'Into the trash: stops its turn, cancels what waits, frees its key',
     params: sessionParams,
     answer: { schema: sessionAnswerSchema, description: 'The session as it is now' },
-    run: async ({ params, c }) =>
-      answer(await change(params, c, (condition) => store.delete(params.sessionId, condition))),
+    run: async (input) => answer(await remove(input)),
+    otherShape: {
+      schema: zyhiveDoneSchema,
+      isUsed,
+      run: async (input) => {
+        await remove(input);
+        return input.c.json({ ok: true });
+      },
+    },
   });
   addOperation(app, {
     method: 'post',

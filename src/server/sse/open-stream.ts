@@ -1,8 +1,9 @@
 import type { Context } from 'hono';
 import type { Reprise } from '../../engine/reprise.ts';
+import type { StreamEvent } from '../../protocol/events.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import { EventLogs } from './event-logs.ts';
-import { parseEventId } from './frame.ts';
+import { type Frame, parseEventId } from './frame.ts';
 import { EventStream } from './resume.ts';
 import { storedRows } from './stored-rows.ts';
 import { type SseSource, sseBody } from './writer.ts';
@@ -22,6 +23,9 @@ export interface StreamTarget {
   readonly inboxId?: string | undefined;
 }
 
+/** An event in the shape that the client expects. @returns `undefined` if that shape has no such event. */
+export type ToEvent = (event: StreamEvent) => object | undefined;
+
 const HEADERS: Readonly<Record<string, string>> = {
   'Content-Type': 'text/event-stream; charset=utf-8',
   'Cache-Control': 'no-store, no-transform',
@@ -37,13 +41,14 @@ export async function openStream(
   c: Context<ServerEnv>,
   context: ServerContext,
   find: () => Promise<StreamTarget>,
+  toEvent?: ToEvent,
 ): Promise<Response> {
   const { reprise, places } = context;
   const leave = places.take();
   try {
     const { sessionId, sessionKey, inboxId } = await find();
     return answerStream(c, context, leave, (signal) => {
-      return new EventStream({
+      const stream = new EventStream({
         reprise,
         logs: eventLogs(reprise),
         sessionId,
@@ -52,10 +57,35 @@ export async function openStream(
         after: parseEventId(c.req.header('last-event-id')),
         signal,
       });
+      return toEvent === undefined ? stream : new ShapedStream(stream, toEvent);
     });
   } catch (error) {
     leave();
     throw error;
+  }
+}
+
+class ShapedStream implements SseSource {
+  readonly #source: SseSource<StreamEvent>;
+  readonly #toEvent: ToEvent;
+
+  constructor(source: SseSource<StreamEvent>, toEvent: ToEvent) {
+    this.#source = source;
+    this.#toEvent = toEvent;
+  }
+
+  get lag(): number {
+    return this.#source.lag;
+  }
+
+  async *batches(): AsyncGenerator<readonly Frame<object>[], void, undefined> {
+    for await (const frames of this.#source.batches()) {
+      const shaped = frames.flatMap(({ id, event }) => {
+        const other = this.#toEvent(event);
+        return other === undefined ? [] : [{ id, event: other }];
+      });
+      if (shaped.length > 0) yield shaped;
+    }
   }
 }
 
