@@ -1,4 +1,4 @@
-/** `npm run screenshots`: the pictures of docs/web.md, taken of the home that `reprise demo` makes. */
+/** `npm run screenshots`: takes the pictures of docs/web.md from the home that `reprise demo` creates. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -40,7 +40,7 @@ const PICTURES: readonly Picture[] = [
     name: 'web-chat',
     look: WIDE,
     show: async (page) => {
-      await openSession(page, 'It stays inside the window');
+      await openSession(page, 'Garden house');
       const toTop = `document.querySelector('.messages').scrollTop = 0`;
       // Rows above the first picture are measured as they come into sight.
       while (!(await page.locator('.fold').isVisible())) await page.evaluate(toTop);
@@ -73,7 +73,7 @@ const PICTURES: readonly Picture[] = [
     look: PHONE,
     show: async (page) => {
       await page.getByRole('button', { name: 'Sessions list' }).tap();
-      await openSession(page, 'It uses tools');
+      await openSession(page, 'Orders counted twice');
       await page.locator('details.tool summary').first().tap();
     },
   },

@@ -32,6 +32,9 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
 
 /** Files that may do what their room may not. */
 const EXTRA_DOORS: Readonly<Record<string, readonly string[]>> = {
+  // The demo plays written conversations.
+  'cli/commands/demo.ts': ['models/scripted'],
+  'cli/commands/demo-script.ts': ['models/scripted'],
   'testing/driver.ts': ['config'],
   // The scripted model is a backend like the others, and what users test with.
   'testing/index.ts': ['models/scripted'],

@@ -9,149 +9,176 @@ import type { Reprise } from '../../engine/reprise.ts';
 import type { Session } from '../../engine/session.ts';
 import { conversationFolder } from '../../engine/workspaces.ts';
 import { RepriseError } from '../../errors.ts';
+import { createScriptedModel, type ScriptedModel } from '../../models/scripted/scripted-model.ts';
 import { type Options, textOption } from '../options.ts';
 import { escapeForTerminal, print, say, style } from '../print.ts';
 import { shellWord } from '../shell-word.ts';
 import { asStarted } from '../started-as.ts';
+import {
+  BUG,
+  CAR,
+  CHINESE,
+  type Exchange,
+  FAMILY,
+  HOUSE,
+  HOUSE_AFTER,
+  HOUSE_SUMMARY,
+  ORDERS_BEFORE,
+  ORDERS_FILE,
+  RECIPES,
+  TRAIN,
+  TRIP,
+} from './demo-script.ts';
 
-const NOTES = 'Tomatoes: along the south wall.\nBeans: wherever the tomatoes were last year.\n';
-/** Long enough that summing it up gains something. */
-const REPORTS = 24;
-const REPORT_WORDS = 900;
+interface Demo {
+  readonly reprise: Reprise;
+  readonly model: ScriptedModel;
+}
 
-/** `reprise demo`: everything in it was said by real turns of the offline model, and the damage is real too. */
+/** `reprise demo`: the conversations are written, but every turn, tool call, compaction, undo and repair really happens. */
 export async function demo(options: Options): Promise<void> {
   const home = await emptyHome(textOption(options['home']));
-  let healed = '';
+  const model = createScriptedModel([], { id: 'demo', provider: 'demo', contextWindow: 200_000 });
+  const open = async (): Promise<Demo> => {
+    const agents = { main: { fileTools: true } };
+    const compaction = { cut: { kind: 'keep-turns', turns: 2 } } as const;
+    return { reprise: await openReprise({ home, model, agents, compaction }), model };
+  };
+  let damaged = '';
   {
-    await using reprise = await openReprise({
-      home,
-      model: 'offline',
-      agents: { main: { fileTools: true } },
-    });
-    await remembers(reprise);
-    await usesTools(reprise, home);
-    await compacts(reprise);
-    await takesBack(reprise);
-    await listens(reprise);
-    healed = await willBeHurt(reprise);
+    const shown = await open();
+    await using _ = shown.reprise;
+    damaged = await recipes(shown);
+    await chinese(shown);
+    await family(shown);
+    await bug(shown, home);
+    await house(shown);
   }
-  await heals(home, healed);
+  await damageAndRepair(home, damaged);
+  {
+    const shown = await open();
+    await using _ = shown.reprise;
+    await trip(shown);
+  }
   const at = `--home ${shellWord(home)}`;
   say(
     asStarted(`\nLook around:
   reprise ls ${at}
-  reprise show 'It uses tools' ${at}
-  reprise explain @last ${at}
-  reprise ${at}    continues the chat`),
+  reprise show 'Garden house' ${at}
+  reprise explain 'Orders counted twice' ${at}
+  reprise serve ${at}    shows it in a browser
+  reprise ${at}    continues "Trip to Lisbon"`),
   );
   print(home);
 }
 
-/** Never a home that is in use: a demo must not mix with what somebody said. */
+/** Never a home that is in use: a demo must not mix with real conversations. */
 async function emptyHome(asked: string | undefined): Promise<string> {
   if (asked === undefined) return mkdtemp(join(tmpdir(), 'reprise-demo-'));
   const home = resolve(asked);
   if (existsSync(home) && readdirSync(home).length > 0) {
     throw new RepriseError('INVALID_INPUT', `${home} is not empty`, {
-      details: { next: 'Name a new folder with --home, or leave it out for one that is made for it.' },
+      details: { next: 'Name a new folder with --home, or leave --home out for a temporary one.' },
     });
   }
   await mkdir(home, { recursive: true, mode: 0o700 });
   return home;
 }
 
-function title(name: string): void {
-  say(`\n${style('bold', name)}`);
-}
-
-async function begin(reprise: Reprise, id: string, label: string): Promise<Session> {
-  title(label);
-  const session = await reprise.session(`agent:main:session:${id}`);
+async function begin({ reprise }: Demo, key: string, label: string): Promise<Session> {
+  say(`\n${style('bold', label)}`);
+  const session = await reprise.session(key);
   await session.patch({ label });
   return session;
 }
 
-/** One exchange, on the screen and on record. */
-async function talk(session: Session, text: string): Promise<void> {
-  say(`  > ${text}`);
-  const { text: answer } = await session.send(text).result;
-  say(`    ${escapeForTerminal(answer.replace(/\s+/g, ' ').slice(0, 100))}`);
+/** One exchange, stored and printed. */
+async function talk({ model }: Demo, session: Session, [question, ...answer]: Exchange): Promise<void> {
+  model.push(...answer);
+  say(`  > ${short(question)}`);
+  const { text } = await session.send(question).result;
+  say(`    ${short(text)}`);
 }
 
-async function remembers(reprise: Reprise): Promise<void> {
-  title('It remembers');
-  const session = await reprise.session('agent:main:main');
-  await session.patch({ label: 'It remembers' });
-  for (const text of ['my name is Ada', 'my city is Turin', 'what is my name?']) await talk(session, text);
+function short(text: string): string {
+  const line = text.replace(/\s+/g, ' ');
+  return escapeForTerminal(line.length > 100 ? `${line.slice(0, 100)}…` : line);
 }
 
-async function usesTools(reprise: Reprise, home: string): Promise<void> {
-  const session = await begin(reprise, 'tools', 'It uses tools');
+async function trip(shown: Demo): Promise<void> {
+  const session = await begin(shown, 'agent:main:main', 'Trip to Lisbon');
+  for (const exchange of [...TRIP, CAR]) await talk(shown, session, exchange);
+  await session.undo();
+  say('    undone: the last turn is a branch now, and the model no longer receives it');
+  await talk(shown, session, TRAIN);
+}
+
+async function bug(shown: Demo, home: string): Promise<void> {
+  const session = await begin(shown, 'agent:main:session:orders', 'Orders counted twice');
   const workspace = conversationFolder(home, { agentId: 'main', sessionKey: session.key });
   await mkdir(workspace, { recursive: true, mode: 0o700 });
-  await writeFile(join(workspace, 'notes.txt'), NOTES, { mode: 0o600 });
-  await talk(session, 'read the file notes.txt');
+  await writeFile(join(workspace, ORDERS_FILE), ORDERS_BEFORE, { mode: 0o600 });
+  for (const exchange of BUG) await talk(shown, session, exchange);
 }
 
-async function compacts(reprise: Reprise): Promise<void> {
-  const session = await begin(reprise, 'compacted', 'It stays inside the window');
-  await talk(session, 'my boat is the Halcyon');
-  for (let i = 1; i <= REPORTS; i++) {
-    const report = Array.from({ length: REPORT_WORDS }, (_, n) => `reading ${i}.${n}`).join(' ');
-    await session.send(`Report ${i}: ${report}`).result;
-  }
-  say(`  > … ${REPORTS} long reports`);
-  const done = await session.compact({ focus: 'names' });
+async function house(shown: Demo): Promise<void> {
+  const session = await begin(shown, 'agent:main:session:garden-house', 'Garden house');
+  for (const exchange of HOUSE) await talk(shown, session, exchange);
+  shown.model.push(HOUSE_SUMMARY);
+  const done = await session.compact();
   if (done !== null)
-    say(`    summed up: ~${done.tokensBefore} -> ~${done.tokensAfter} tokens; every original is kept`);
-  await talk(session, 'what is my boat?');
+    say(
+      `    compacted: ~${done.tokensBefore} -> ~${done.tokensAfter} tokens; the original messages are kept`,
+    );
+  await talk(shown, session, HOUSE_AFTER);
 }
 
-async function takesBack(reprise: Reprise): Promise<void> {
-  const session = await begin(reprise, 'undone', 'It takes things back');
-  await talk(session, 'my password is swordfish');
-  await session.undo();
-  say('    taken back: the turn is a branch now, and no model is told of it');
-  await talk(session, 'what is my password?');
+async function chinese(shown: Demo): Promise<void> {
+  const session = await begin(shown, 'agent:main:session:japanese', '学日语的计划');
+  for (const exchange of CHINESE) await talk(shown, session, exchange);
 }
 
-async function listens(reprise: Reprise): Promise<void> {
-  title('It listens on channels');
+async function family(shown: Demo): Promise<void> {
+  const label = "Grandma's birthday";
+  say(`\n${style('bold', label)}`);
   const group = { channel: 'telegram', peer: '-1001', peerKind: 'group', mentioned: true } as const;
-  for (const [name, text] of [
-    ['Ada', 'our meeting is on Friday'],
-    ['Ben', 'what is our meeting?'],
-  ] as const) {
-    say(`  ${name} > ${text}`);
+  for (const [name, question, answer] of FAMILY) {
+    shown.model.push(answer);
+    say(`  ${name} > ${short(question)}`);
     const sender = { id: name.toLowerCase(), name };
-    const { inboxId, sessionId } = await reprise.receive({ ...group, sender, text, messageId: text });
-    const { text: answer } = await reprise.follow(inboxId).result;
-    say(`    ${escapeForTerminal(answer.replace(/\s+/g, ' ').slice(0, 100))}`);
-    await reprise.store.patch(sessionId, { label: 'It listens on channels' });
+    const { inboxId, sessionId } = await shown.reprise.receive({
+      ...group,
+      ...{ sender, text: question, messageId: question },
+    });
+    const { text } = await shown.reprise.follow(inboxId).result;
+    say(`    ${short(text)}`);
+    await shown.reprise.store.patch(sessionId, { label });
   }
 }
 
-async function willBeHurt(reprise: Reprise): Promise<string> {
-  const session = await begin(reprise, 'healed', 'It heals');
-  for (const text of ['the first pancake always fails', 'the second one is better', 'the third one is eaten'])
-    await talk(session, text);
+/** @returns the id of the session that is damaged later. */
+async function recipes(shown: Demo): Promise<string> {
+  const session = await begin(shown, 'agent:main:session:pancakes', 'Pancakes');
+  for (const exchange of RECIPES) await talk(shown, session, exchange);
   return session.id;
 }
 
-/** The damage a disk does: one bit of a byte in the middle. */
-async function heals(home: string, id: string): Promise<void> {
+/** Flips one bit in the middle of a transcript, as a failing disk does, and repairs the session. */
+async function damageAndRepair(home: string, id: string): Promise<void> {
   const file = join(home, 'agents', 'main', 'sessions', `${id}.jsonl`);
   const bytes = readFileSync(file);
-  const at = bytes.indexOf('second');
+  const at = bytes.indexOf('batter');
   bytes[at] = (bytes[at] ?? 0) ^ 1;
   writeFileSync(file, bytes);
-  say(`    one bit of its transcript is flipped, at byte ${at}`);
+  say(`\n${style('bold', 'Pancakes: a damaged transcript')}`);
+  say(`    one bit of the transcript is flipped, at byte ${at}`);
   await using store = await openStore({ kind: 'jsonl', home, signals: true });
   const { status, findings } = await store.verify(id);
   say(`    verify: ${status}, ${findings.map(({ kind, offset }) => `${kind} at byte ${offset}`).join(', ')}`);
   const { repaired, entries } = await repairSession(store, await store.get(id));
-  await store.patch(repaired, { label: 'It healed' });
+  await store.patch(repaired, { label: 'Pancakes (repaired)' });
   const { status: after } = await store.verify(repaired);
-  say(`    repair: ${entries} entries go on in a new session, which is ${after}; the damaged one is kept`);
+  say(
+    `    repair: ${entries} entries are copied into a new session, which is ${after}; the damaged one is kept`,
+  );
 }
