@@ -46,7 +46,7 @@ async function byId(context: RouteContext, message: InboundMessage, sessionId: s
     const agentId = given === undefined ? agentFor(context, message) : agentOfKey(given);
     assertSameAgent(message, agentId);
     const sessionKey = given ?? formatSessionKey({ kind: 'session', agentId, id: sessionId });
-    assertAgent(agents, agentId, sessionKey);
+    await assertAgent(context, agentId, sessionKey);
     return { sessionKey, agentId, newId: sessionId, options: sessionOptionsOf(session, agents, agentId) };
   }
   const { sessionKey, agentId } = record;
@@ -64,8 +64,8 @@ async function byKey(context: RouteContext, message: InboundMessage): Promise<Ro
   const sessionKey = resolveSessionKey(message, options);
   const agentId = agentOfKey(sessionKey);
   if (parseSessionKey(sessionKey).kind !== 'global') assertSameAgent(message, agentId);
-  assertAgent(agents, agentId, sessionKey);
   const record = await store.active(sessionKey);
+  if (record === undefined) await assertAgent(context, agentId, sessionKey);
   return { sessionKey, agentId, options, ...(record !== undefined && { record }) };
 }
 
@@ -75,15 +75,24 @@ function agentFor({ session }: RouteContext, message: InboundMessage): string {
   return agentOfKey(message.sessionKey);
 }
 
-/** `main` always exists; every other agent is one somebody described. */
-export function assertAgent(agents: Agents, agentId: string, sessionKey?: string): void {
+/**
+ * `main` always exists. Another agent exists if it is configured or has sessions: the agents of an import are usually not
+ * configured here. Every other name is more likely a typing error.
+ */
+export async function assertAgent(
+  { store, agents }: Pick<RouteContext, 'store' | 'agents'>,
+  agentId: string,
+  sessionKey?: string,
+): Promise<void> {
   if (agentId === 'main' || (agentId !== 'defaults' && Object.hasOwn(agents, agentId))) return;
+  const { sessions } = await store.list({ agentId, limit: 1, status: 'open' });
+  if (sessions.length > 0) return;
   const known = ['main', ...Object.keys(agents).filter((id) => id !== 'defaults' && id !== 'main')];
   throw new RepriseError('NOT_FOUND', `there is no agent ${agentId}`, {
     details: {
       agentId,
       ...(sessionKey !== undefined && { sessionKey }),
-      next: `There are: ${known.join(', ')}.`,
+      next: `These are configured: ${known.join(', ')}. To add it: "agents": { "${agentId}": {} }`,
     },
   });
 }

@@ -162,7 +162,7 @@ export class Subagents {
     const { context, agents, run: wake, findModel } = this.#options;
     const { task, agentId = parent.agentId, cleanup = 'keep', model } = request;
     if (parent.status !== 'open') return { status: 'error', reason: 'the session is in the trash' };
-    assertAgent(agents, parseAgentId(agentId));
+    await assertAgent({ store: context.store, agents }, parseAgentId(agentId));
     checkSpawnRequest(request);
     const runId = randomUUID();
     const childSessionKey = formatSessionKey({ kind: 'subagent', agentId, id: runId });

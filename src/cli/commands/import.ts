@@ -1,14 +1,18 @@
 import { storesIn } from '../../config/home-stores.ts';
 import { openStore } from '../../config/open.ts';
+import type { Config } from '../../config/schema.ts';
 import { counted } from '../../engine/commands/command-context.ts';
 import { openSource } from '../../interop/import/detect.ts';
 import type { PlanOptions, SessionPlan } from '../../interop/import/plan-session.ts';
 import { type ImportReport, runImport } from '../../interop/import/run-import.ts';
 import type { ImportSource } from '../../interop/import/source.ts';
-import { parseAgentId } from '../../keys/ids.ts';
+import { type BindingSubject, resolveBoundAgent } from '../../keys/bindings.ts';
+import { DEFAULT_AGENT_ID, parseAgentId } from '../../keys/ids.ts';
+import { agentOfKey, parseSessionKey, type SessionKeyParts } from '../../keys/session-key.ts';
 import type { Store } from '../../store/store.ts';
+import type { JsonObject } from '../../transcript/json.ts';
 import { confirm } from '../ask.ts';
-import { homeOf, openHome } from '../home.ts';
+import { type Home, homeOf, openHome } from '../home.ts';
 import type { Options } from '../options.ts';
 import { escapeForTerminal, print, printJson, say } from '../print.ts';
 import { Progress } from '../progress.ts';
@@ -31,13 +35,15 @@ export async function importSessions(path: string, options: ImportCommandOptions
   const chosen = { agentId, acceptSettings: options.acceptSettings === true };
   const source = await openSource(path);
   try {
-    await using store = await openOrMakeHome(options, { dryRun: dryRun === true });
+    const home = await homeOf(options);
+    await using store = await openOrMakeHome(home, options, { dryRun: dryRun === true });
     const planned = await run(store, source, { ...chosen, dryRun: true });
-    if (json !== true) printPlan(source, planned);
+    const agents = agentAdvice(planned, home.config);
+    if (json !== true) printPlan(source, planned, agents);
     const work = planned.sessions.filter(isWork).length + planned.convlogLines;
     const goesOn = dryRun !== true && work > 0 && (await confirm('Import these sessions?', { yes }));
     const report = goesOn ? await run(store, source, { ...chosen, dryRun: false }) : planned;
-    if (json === true) printReport(source, report, goesOn);
+    if (json === true) printReport(source, report, { imported: goesOn, agents });
     say(summaryLine(report, goesOn, dryRun === true));
     if (report.sessions.some(({ settingsNotApplied }) => settingsNotApplied.length > 0))
       say('Settings of the source are not applied. To apply them, pass --accept-settings.');
@@ -61,14 +67,73 @@ async function run(
 }
 
 /** A look at what an import would do leaves no home behind where there was none. */
-async function openOrMakeHome(options: Options, { dryRun }: { readonly dryRun: boolean }): Promise<Store> {
-  const { path, kind } = await homeOf(options);
+async function openOrMakeHome(
+  { path, kind }: Home,
+  options: Options,
+  { dryRun }: { readonly dryRun: boolean },
+): Promise<Store> {
   if (kind === 'postgres') return openHome(options);
   if (storesIn(path).length > 0) return openHome(options);
   return openStore(dryRun ? { kind: 'memory' } : { kind, home: path, signals: true });
 }
 
-function printPlan({ kind, problems }: ImportSource, { sessions, convlogLines }: ImportReport): void {
+/** What a person has to configure for the sessions of one agent. */
+interface AgentAdvice {
+  readonly agentId: string;
+  readonly sessions: number;
+  readonly isConfigured: boolean;
+  /** Channels whose next message would reach another agent. */
+  readonly unboundChannels: readonly string[];
+  /** What to add to the configuration. */
+  readonly configure: JsonObject;
+}
+
+/** Agents of imported sessions that work only in part until they are configured. */
+function agentAdvice({ sessions }: ImportReport, { agents, session }: Config): AgentAdvice[] {
+  const keys = sessions.flatMap(({ action, key }) => (action === 'unreadable' ? [] : [parseSessionKey(key)]));
+  const byAgent = Map.groupBy(keys, (parts) => agentOfKey(parts));
+  return [...byAgent].flatMap(([agentId, own]) => {
+    const isConfigured = agentId === DEFAULT_AGENT_ID || Object.hasOwn(agents, agentId);
+    const channels = own.flatMap((parts) => {
+      const { channel } = 'channel' in parts ? parts : {};
+      return channel === undefined || resolveBoundAgent(subjectOf(parts), session) === agentId
+        ? []
+        : [channel];
+    });
+    const unboundChannels = [...new Set(channels)];
+    if (isConfigured && unboundChannels.length === 0) return [];
+    const bindings = unboundChannels.map((channel) => ({ agentId, match: { channel } }));
+    const configure = {
+      ...(!isConfigured && { agents: { [agentId]: {} } }),
+      ...(bindings.length > 0 && { session: { bindings } }),
+    };
+    return [{ agentId, sessions: own.length, isConfigured, unboundChannels, configure }];
+  });
+}
+
+function subjectOf(parts: SessionKeyParts): BindingSubject {
+  if (parts.kind === 'direct') return { ...parts, peerKind: 'direct' };
+  if (parts.kind === 'group' || parts.kind === 'channel')
+    return { channel: parts.channel, peer: parts.id, peerKind: parts.kind };
+  return {};
+}
+
+function adviceLines({ agentId, sessions, isConfigured, unboundChannels, configure }: AgentAdvice): string[] {
+  const count = counted(sessions, 'session');
+  const missing = `the agent ${agentId} (${count}) is not configured; it works with default settings`;
+  const unbound = `new messages from ${unboundChannels.join(', ')} go to another agent than ${agentId}`;
+  return [
+    ...(isConfigured ? [] : [missing]),
+    ...(unboundChannels.length === 0 ? [] : [unbound]),
+    `to change that, add to the configuration: ${JSON.stringify(configure)}`,
+  ];
+}
+
+function printPlan(
+  { kind, problems }: ImportSource,
+  { sessions, convlogLines }: ImportReport,
+  agents: readonly AgentAdvice[],
+): void {
   print(`${kind}: ${counted(sessions.length, 'session')}, ${counted(convlogLines, 'new line')} of channels`);
   for (const plan of sessions) {
     const { action, id, key, title, messages, place, notes, settingsNotApplied } = plan;
@@ -79,12 +144,16 @@ function printPlan({ kind, problems }: ImportSource, { sessions, convlogLines }:
       say(escapeForTerminal(`  settings in the file: ${settingsNotApplied.join(', ')}; not applied`));
   }
   for (const problem of problems) say(escapeForTerminal(`note: ${problem}`));
+  for (const text of agents.flatMap(adviceLines)) say(escapeForTerminal(`note: ${text}`));
 }
 
-function printReport({ kind }: ImportSource, report: ImportReport, imported: boolean): void {
-  const { sessions, convlogLines, problems } = report;
+function printReport(
+  { kind }: ImportSource,
+  { sessions, convlogLines, problems }: ImportReport,
+  { imported, agents }: { readonly imported: boolean; readonly agents: readonly AgentAdvice[] },
+): void {
   const page = { data: sessions, hasMore: false, lastId: sessions.at(-1)?.id ?? null };
-  printJson({ ...page, kind, imported, convlogLines, problems }, 2);
+  printJson({ ...page, kind, imported, convlogLines, problems, agents }, 2);
 }
 
 function summaryLine({ sessions, convlogLines }: ImportReport, done: boolean, dryRun: boolean): string {
