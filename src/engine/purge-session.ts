@@ -1,13 +1,22 @@
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { isAbsolute, join, relative } from 'node:path';
 import { RepriseError } from '../errors.ts';
 import { noneIfGone } from '../store/nobody.ts';
 import type { PurgeOptions } from '../store/purge.ts';
 import { searchable } from '../store/search-text.ts';
 import type { SessionRecord, Store } from '../store/store.ts';
+import type { Entry } from '../transcript/entry.ts';
+import type { AgentOptions } from './agents.ts';
 import { forkMark } from './fork-mark.ts';
-import { isMemoryOf, memoryFilesIn, memorySections } from './memory-notes.ts';
+import {
+  isMemoryOf,
+  MEMORY_FILE,
+  type MemorySection,
+  memoryFilesIn,
+  memorySections,
+} from './memory-notes.ts';
 import { readHistory } from './read-history.ts';
+import { Workspaces } from './workspaces.ts';
 
 /** A place outside a purged session that has text of it. */
 export type TextCopy =
@@ -18,19 +27,26 @@ export type TextCopy =
       readonly relation: 'fork' | 'origin' | 'parent' | 'child';
       readonly title: string;
     }
-  /** A section of MEMORY.md. */
+  /** A section of MEMORY.md; the heading is empty for what stands above the first one. */
   | { readonly kind: 'memory'; readonly file: string; readonly heading: string }
-  /** A file that was set aside whole and has data of other sessions too, such as a damaged database. */
+  /**
+   * A file in the workspace of its conversation, or one in quarantine that was set aside whole and has data of other
+   * sessions too, such as a damaged database.
+   */
   | { readonly kind: 'file'; readonly file: string };
 
 export interface PurgeSessionOptions extends Omit<PurgeOptions, 'removeFiles'> {
   /** Also purge the sessions that have copies of its text, and remove the notes and files that do. */
   readonly withCopies?: boolean;
-  /** The folder with all data: notes of agents and what was typed at a prompt are looked for there. */
+  /** The folder with all data: workspaces, notes of agents and what was typed at a prompt are looked for there. */
   readonly home?: string | undefined;
-  /** Workspaces outside of the home. */
-  readonly workspaces?: readonly string[];
+  /** Says where the workspaces are. In those outside of the home only notes are looked for. */
+  readonly agents?: AgentFolders;
 }
+
+type AgentFolders = Readonly<
+  Record<string, Pick<AgentOptions, 'workspace' | 'sandbox' | 'fileTools'> | undefined>
+>;
 
 export interface PurgeReport {
   readonly sessionId: string;
@@ -48,52 +64,80 @@ const PAGE = 200;
 const NEEDLE_CHARS = 200;
 const SHORTEST_NEEDLE = 12;
 const MAX_NEEDLES = 200;
+/** A file tool writes no larger file, because the call has to fit into one line of the transcript. */
+const MAX_FILE_BYTES = 64 * 1024 * 1024;
 
 /**
  * Removes the text of a session in the trash from the store and from what was typed at a prompt, and names every copy
- * of it in other sessions and in notes, or removes these too.
+ * of it in other sessions, in notes and in its workspace, or removes these too.
  */
 export async function purgeSession(
   store: Store,
   id: string,
-  { withCopies = false, home, workspaces = [], ...options }: PurgeSessionOptions = {},
+  { withCopies = false, home, agents = {}, ...options }: PurgeSessionOptions = {},
 ): Promise<PurgeReport> {
   const record = await store.get(id);
-  const texts = await textsOf(store, id);
-  const memoryFiles = await memoryFilesIn(home, workspaces);
-  const copies = record.status === 'deleted' ? await findCopies(store, record, { texts, memoryFiles }) : [];
+  const history = await historyOf(store, id);
+  const places = await placesOf(record, { home, agents });
+  const copies = record.status === 'deleted' ? await findCopies(store, record, history, places) : [];
   const { files } = await store.purge(id, { ...options, removeFiles: withCopies });
-  if (home !== undefined) await forgetTyped(join(home, INPUT_HISTORY_FILE), texts);
-  const inFiles = files.map((file) => ({ kind: 'file', file }) as const);
-  if (!withCopies) return { sessionId: id, copies: [...copies, ...inFiles], purgedToo: [] };
+  if (home !== undefined) await forgetTyped(join(home, INPUT_HISTORY_FILE), textsOf(history));
+  const setAside = files.map((file) => ({ kind: 'file', file }) as const);
+  if (!withCopies) return { sessionId: id, copies: [...copies, ...setAside], purgedToo: [] };
   const purgedToo: string[] = [];
   const { keepChannelLog = false } = options;
   for (const copy of copies) {
+    if (copy.kind === 'file') await rm(copy.file, { force: true });
     if (copy.kind !== 'session') continue;
     await store.delete(copy.sessionId);
     await store.purge(copy.sessionId, { keepChannelLog, removeFiles: true });
     purgedToo.push(copy.sessionId);
   }
-  for (const file of memoryFiles) await forgetNotes(file, record);
-  return { sessionId: id, copies: inFiles, purgedToo };
+  const lines = linesOf(history);
+  for (const file of places.memoryFiles)
+    await forgetNotes(file, (section) => isCopiedIn(section, file, record, { lines, places }));
+  return { sessionId: id, copies: setAside, purgedToo };
 }
 
 /** For a question before it happens. */
 export async function copiesOf(
   store: Store,
   record: SessionRecord,
-  { home, workspaces = [] }: Pick<PurgeSessionOptions, 'home' | 'workspaces'> = {},
+  { home, agents = {} }: Pick<PurgeSessionOptions, 'home' | 'agents'> = {},
 ): Promise<readonly TextCopy[]> {
-  const [texts, memoryFiles] = [await textsOf(store, record.id), await memoryFilesIn(home, workspaces)];
-  return findCopies(store, record, { texts, memoryFiles });
+  const places = await placesOf(record, { home, agents });
+  return findCopies(store, record, await historyOf(store, record.id), places);
+}
+
+/** Where text of a session may be outside of the store. */
+interface Places {
+  readonly memoryFiles: readonly string[];
+  /** The workspace of its conversation; undefined where it is a folder of the owner, outside of the home. */
+  readonly workspace: string | undefined;
+}
+
+async function placesOf(
+  record: SessionRecord,
+  { home, agents }: { readonly home: string | undefined; readonly agents: AgentFolders },
+): Promise<Places> {
+  const configured = Object.values(agents).flatMap((agent) => agent?.workspace ?? []);
+  const folder = new Workspaces(home, agents).folderOf(record);
+  const isInHome = home !== undefined && folder !== undefined && isInside(home, folder);
+  return { memoryFiles: await memoryFilesIn(home, configured), workspace: isInHome ? folder : undefined };
+}
+
+function isInside(outer: string, inner: string): boolean {
+  const path = relative(outer, inner);
+  return path !== '..' && !path.startsWith(join('..', '/')) && !isAbsolute(path);
 }
 
 async function findCopies(
   store: Store,
   record: SessionRecord,
-  { texts, memoryFiles }: { readonly texts: readonly string[]; readonly memoryFiles: readonly string[] },
+  history: readonly Entry[],
+  places: Places,
 ): Promise<TextCopy[]> {
-  const needles = [...new Set(texts.map((text) => asJson(text.trim().slice(0, NEEDLE_CHARS))))]
+  const needles = [...new Set(textsOf(history).map((text) => asJson(text.trim().slice(0, NEEDLE_CHARS))))]
     .filter(({ length }) => length >= SHORTEST_NEEDLE)
     .sort((a, b) => b.length - a.length)
     .slice(0, MAX_NEEDLES);
@@ -111,10 +155,59 @@ async function findCopies(
       queue.push(other);
     }
   }
-  for (const file of memoryFiles)
-    for (const { heading } of memorySections(await readOrEmpty(file)))
-      if (isMemoryOf(heading, record)) copies.push({ kind: 'memory', file, heading });
+  const lines = linesOf(history);
+  for (const file of places.memoryFiles)
+    for (const section of memorySections(await readOrEmpty(file)))
+      if (isCopiedIn(section, file, record, { lines, places }))
+        copies.push({ kind: 'memory', file, heading: section.heading });
+  for (const file of await filesIn(places.workspace))
+    if (!places.memoryFiles.includes(file) && holdsLine(await readOrEmpty(file), lines))
+      copies.push({ kind: 'file', file });
   return copies;
+}
+
+/** The plain files of a workspace. Links are not followed: what they lead to is not part of it. */
+async function filesIn(workspace: string | undefined): Promise<readonly string[]> {
+  if (workspace === undefined) return [];
+  const found = await readdir(workspace, { recursive: true, withFileTypes: true }).catch(emptyIfMissing);
+  const files = found.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
+  const sizes = await Promise.all(files.map(async (file) => (await stat(file)).size));
+  return files.filter((_, i) => (sizes[i] ?? 0) <= MAX_FILE_BYTES).sort();
+}
+
+/** A note of the session itself, or text of it that a tool wrote among the notes of its conversation. */
+function isCopiedIn(
+  { heading, text }: MemorySection,
+  file: string,
+  record: SessionRecord,
+  { lines, places }: { readonly lines: ReadonlySet<string>; readonly places: Places },
+): boolean {
+  if (isMemoryOf(heading, record)) return true;
+  return (
+    places.workspace !== undefined && file === join(places.workspace, MEMORY_FILE) && holdsLine(text, lines)
+  );
+}
+
+/** Every line of every text in a history, as a tool would write it into a file. Shorter ones could be anybody's. */
+function linesOf(history: readonly Entry[]): ReadonlySet<string> {
+  const lines = new Set<string>();
+  const values: unknown[] = [...history];
+  // A stack of our own: tool calls can be nested deeper than functions can call each other.
+  while (values.length > 0) {
+    const value = values.pop();
+    if (typeof value === 'string') for (const line of comparable(value)) lines.add(line);
+    else if (typeof value === 'object' && value !== null) values.push(...Object.values(value));
+  }
+  return lines;
+}
+
+function holdsLine(text: string, lines: ReadonlySet<string>): boolean {
+  return comparable(text).some((line) => lines.has(line));
+}
+
+function comparable(text: string): string[] {
+  const lines = text.split('\n').map((line) => line.trim().slice(0, NEEDLE_CHARS));
+  return lines.filter(({ length }) => length >= SHORTEST_NEEDLE);
 }
 
 /** The sessions it came from, and those that came from it: forks, threads, resets, subagents. */
@@ -153,12 +246,15 @@ async function holdsAny(store: Store, id: string, needles: readonly string[]): P
 }
 
 /** What cannot be read any more is purged all the same; only its copies cannot be found. */
-async function textsOf(store: Store, id: string): Promise<string[]> {
-  const entries = await readHistory(store, id).catch((error: unknown) => {
+async function historyOf(store: Store, id: string): Promise<readonly Entry[]> {
+  return readHistory(store, id).catch((error: unknown) => {
     if (error instanceof RepriseError) return [];
     throw error;
   });
-  return entries.flatMap((entry) => searchable(entry)?.text ?? []);
+}
+
+function textsOf(history: readonly Entry[]): string[] {
+  return history.flatMap((entry) => searchable(entry)?.text ?? []);
 }
 
 /** As it stands inside a line. */
@@ -171,10 +267,15 @@ async function readOrEmpty(file: string): Promise<string> {
   });
 }
 
-async function forgetNotes(file: string, record: SessionRecord): Promise<void> {
+function emptyIfMissing(error: NodeJS.ErrnoException): [] {
+  if (error.code === 'ENOENT') return [];
+  throw error;
+}
+
+async function forgetNotes(file: string, isCopy: (section: MemorySection) => boolean): Promise<void> {
   const text = await readOrEmpty(file);
   const sections = memorySections(text);
-  const kept = sections.filter(({ heading }) => !isMemoryOf(heading, record));
+  const kept = sections.filter((section) => !isCopy(section));
   if (kept.length < sections.length) await replaceFile(file, kept.map((section) => section.text).join(''));
 }
 

@@ -311,15 +311,12 @@ export class Reprise implements AsyncDisposable {
 
   /**
    * Removes the text of a session in the trash for good: from the store, from channel logs and from what was typed at a
-   * prompt. The report names the copies of it in other sessions and in notes; `withCopies` removes these too.
+   * prompt. The report names the copies of it in other sessions, in notes and in its workspace; `withCopies` removes
+   * these too.
    */
-  async purge(
-    id: string,
-    options: Omit<PurgeSessionOptions, 'home' | 'workspaces'> = {},
-  ): Promise<PurgeReport> {
+  async purge(id: string, options: Omit<PurgeSessionOptions, 'home' | 'agents'> = {}): Promise<PurgeReport> {
     const { home, agents = {} } = this.#options;
-    const workspaces = Object.values(agents).flatMap((agent) => agent?.workspace ?? []);
-    return purgeSession(this.store, id, { ...options, home, workspaces });
+    return purgeSession(this.store, id, { ...options, home, agents });
   }
 
   /** Lets go what the rules say may go, or only says what would: nothing goes without rules. */

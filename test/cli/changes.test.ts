@@ -1,12 +1,14 @@
 // @module-tag long
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import { openReprise } from '../../src/config/open-reprise.ts';
+import { conversationFolder } from '../../src/engine/workspaces.ts';
 import { COMMAND } from '../support/bundled-command.ts';
 import { ENVIRONMENT, type Ran, reprise } from '../support/command-line.ts';
+import { filesHolding } from '../support/home-bytes.ts';
 import { hasTerminals, Terminal } from '../support/terminal.ts';
 
 /** Each command is a process of its own, and machines can be busy. */
@@ -122,6 +124,43 @@ describe('the trash', () => {
     ]);
     expect(await ids('deleted')).toEqual([]);
     expect(run('restore', 'trip-2').status).toBe(4);
+  });
+
+  test('purge removes the text from every file, but for what it is told to keep and the copies it names', {
+    timeout,
+  }, async () => {
+    const mark = 'never to be seen again 7f3a91';
+    const chat = { agentId: 'main', channelType: 'telegram', channelId: '42' };
+    const line = { ...chat, role: 'user', content: mark } as const;
+    const files: string[] = [];
+    {
+      await using store = await openStore({ kind: 'jsonl', home });
+      for (const id of ['secret-1', 'secret-2']) {
+        const key = `agent:main:direct:telegram:${id}`;
+        const record = await store.create({ id, key });
+        await store.append(id, [{ type: 'message', message: { role: 'user', content: mark } }], {
+          log: [line],
+        });
+        await store.patch(id, { label: mark });
+        const folder = conversationFolder(home, record);
+        mkdirSync(folder, { recursive: true });
+        files.push(join(folder, 'diary.txt'));
+        writeFileSync(join(folder, 'diary.txt'), `${mark}\n`);
+        await store.delete(id);
+      }
+    }
+    const holding = (): string[] =>
+      filesHolding(home, [mark]).map((found) => join(home, found.slice(0, found.indexOf(': '))));
+    const kept = run('purge', 'secret-1', '--yes', '--keep-channel-log');
+    expect(kept.stderr).toContain(`a copy of its text is left: ${files[0]}`);
+    expect(kept.stderr).toContain('pass --with-copies');
+    expect(run('purge', 'secret-2', '--yes', '--with-copies').stderr).toContain(`Also: ${files[1]}`);
+    {
+      await using store = await openStore({ kind: 'jsonl', home });
+      expect((await store.convlog.read(chat)).lines).toMatchObject([{ ...line, sessionId: 'secret-1' }]);
+    }
+    const others = holding().filter((file) => !/control\.db|convlogs/.test(file));
+    expect(others).toEqual([files[0]]);
   });
 
   test.skipIf(!hasTerminals())(

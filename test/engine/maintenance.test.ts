@@ -70,6 +70,19 @@ describe('retention', () => {
     expect((await store.stats()).sessions).toBe(3);
   });
 
+  test('what goes for good leaves the channel log as it is', async () => {
+    await using store = await openMemory();
+    const chat = { agentId: 'main', channelType: 'telegram', channelId: '42' };
+    const line = { ...chat, role: 'user', content: 'said on the channel' } as const;
+    await store.create({ key: 'agent:main:session:s0', id: 's0' });
+    await store.append('s0', [say('said on the channel')], { log: [line] });
+    await store.delete('s0');
+    const rules = { ttl: 1, grace: 1 };
+    expect(await runMaintenance(store, rules, { now: () => later(DAY) })).toMatchObject({ purged: 1 });
+    await expect(store.get('s0')).rejects.toMatchObject({ code: 'GONE' });
+    expect((await store.convlog.read(chat)).lines).toMatchObject([line]);
+  });
+
   test('a dry run names what would go and how many bytes return, and changes nothing', async () => {
     await using store = await openMemory();
     await sessions(store, 2, '日本'.repeat(50));

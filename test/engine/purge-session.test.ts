@@ -1,9 +1,11 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
+import { copiesOf, purgeSession } from '../../src/engine/purge-session.ts';
 import { Reprise } from '../../src/engine/reprise.ts';
+import { conversationFolder } from '../../src/engine/workspaces.ts';
 import { KEY } from '../support/engine.ts';
 import { ask, call, type Family, idOf, replying } from '../support/family.ts';
 import { filesHolding } from '../support/home-bytes.ts';
@@ -95,4 +97,62 @@ test('a session whose transcript is damaged can be purged too', async () => {
   expect((await at.store.verify(id)).status).not.toBe('clean');
   await at.reprise.purge(id);
   expect(filesHolding(home, [MARK])).toEqual([]);
+});
+
+test('a purge names the files with its text in the workspace of its conversation, and removes them with copies', async () => {
+  const inputs = [
+    { path: 'diary.txt', content: `Monday\n  what I never told: ${MARK}  \n` },
+    { path: 'notes/list.txt', content: 'a short one' },
+    { path: 'MEMORY.md', content: `- remember ${MARK}\n` },
+  ];
+  const model = replying(({ text, isResult }) => {
+    if (isResult || !text.startsWith('write')) return 'fine';
+    return { calls: inputs.map((input) => call('write_file', input)) };
+  });
+  const store = await openStore({ kind: 'jsonl', home, durability: 'os' });
+  const agents = { main: { fileTools: true } };
+  await using reprise = new Reprise({ home, store, model, agents, compaction: { background: false } });
+  await ask(reprise, 'write it down');
+  await ask(reprise, 'write it down', 'agent:main:direct:bob');
+  const id = await idOf(store);
+  const folder = conversationFolder(home, await store.get(id));
+  const ofBob = conversationFolder(home, await store.get(await idOf(store, 'agent:main:direct:bob')));
+  writeFileSync(join(folder, 'plan.txt'), 'what the owner wrote by hand');
+  await store.delete(id);
+  const copies = [
+    { kind: 'memory', file: join(folder, 'MEMORY.md'), heading: '' },
+    { kind: 'file', file: join(folder, 'diary.txt') },
+  ];
+  const where = { home, agents };
+  expect(await copiesOf(store, await store.get(id), where)).toEqual(copies);
+  expect((await purgeSession(store, id, { ...where, withCopies: true })).copies).toEqual([]);
+  expect(readdirSync(folder, { recursive: true }).sort()).toEqual([
+    'MEMORY.md',
+    'notes',
+    'notes/list.txt',
+    'plan.txt',
+  ]);
+  expect(readFileSync(join(folder, 'MEMORY.md'), 'utf8')).toBe('');
+  // The other conversation said the same, and keeps it.
+  expect(readFileSync(join(ofBob, 'diary.txt'), 'utf8')).toContain(MARK);
+});
+
+test('files of a configured workspace outside of the home are the project of its owner and stay', async () => {
+  const workspace = mkdtempSync(join(tmpdir(), 'reprise-project-'));
+  const model = replying(({ isResult }) =>
+    isResult
+      ? 'fine'
+      : { calls: [call('write_file', { path: 'main.ts', content: `// ${MARK} is the code` })] },
+  );
+  const store = await openStore({ kind: 'jsonl', home, durability: 'os' });
+  await using reprise = new Reprise({
+    ...{ home, store, model, agents: { main: { workspace } } },
+    compaction: { background: false },
+  });
+  await ask(reprise, 'write the program');
+  const id = await idOf(store);
+  await store.delete(id);
+  expect((await reprise.purge(id, { withCopies: true })).copies).toEqual([]);
+  expect(readFileSync(join(workspace, 'main.ts'), 'utf8')).toContain(MARK);
+  rmSync(workspace, { recursive: true });
 });

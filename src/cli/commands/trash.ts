@@ -36,8 +36,7 @@ export async function purge(refs: readonly string[], options: Options): Promise<
   const chosen = await resolveAll(store, refs, 'deleted');
   const withCopies = options['withCopies'] === true;
   const keepChannelLog = options['keepChannelLog'] === true;
-  const workspaces = Object.values(config.agents).flatMap(({ workspace }) => workspace ?? []);
-  const where = { home, workspaces };
+  const where = { home, agents: config.agents };
   if (withCopies && options['json'] !== true)
     for (const record of chosen)
       for (const copy of await copiesOf(store, record, where))
@@ -79,8 +78,9 @@ const RELATIONS = {
 } as const;
 
 function copyLine(copy: TextCopy): string {
-  if (copy.kind === 'file') return `${copy.file}, which was set aside and has data of other sessions too`;
-  if (copy.kind === 'memory') return `${copy.file}, section "${copy.heading.replace(/^## /, '')}"`;
+  if (copy.kind === 'file') return copy.file;
+  if (copy.kind === 'memory')
+    return copy.heading === '' ? copy.file : `${copy.file}, section "${copy.heading.replace(/^## /, '')}"`;
   return `session ${copy.sessionId}${copy.title === '' ? '' : ` "${copy.title}"`} (${RELATIONS[copy.relation]})`;
 }
 
