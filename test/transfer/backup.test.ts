@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
+import { openReprise } from '../../src/config/open-reprise.ts';
 import { Reprise } from '../../src/engine/reprise.ts';
 import type { Store } from '../../src/index.ts';
 import { checkBackup } from '../../src/interop/transfer/read-backup.ts';
@@ -310,6 +311,45 @@ describe('a restored backup runs nothing by itself', () => {
     });
   });
 });
+
+test.each(['jsonl', 'sqlite'] as const)(
+  'the command that restore prints releases what a restored %s home holds; until then nothing runs in it',
+  async (kind) => {
+    const source = await openStore({ kind: 'memory' });
+    const key = 'agent:main:main';
+    await source.inbox.receive({ sessionKey: key, source: 'cli', body: { text: 'hello from before' } });
+    const file = at(`queued-${kind}.jsonl`);
+    await writeBackup(source, file);
+    const home = at(`a home with queued messages, ${kind}`);
+    const restored = await runBeside(['backup', 'restore', file, '--home', home, '--store', kind]);
+    expect(restored.stderr).toMatch(/^1 queued message of the restored backup: held/m);
+    const [, command = ''] = /^To run them: reprise (.*)$/m.exec(restored.stderr) ?? [];
+
+    const userMessages = async (): Promise<number> => {
+      await using reprise = await openReprise({ home, store: kind, model: 'offline' });
+      await reprise.idle();
+      const { sessions } = await reprise.sessions({ status: 'any' });
+      const { entries } = await reprise.store.read(sessions[0]?.id ?? '');
+      return entries.filter(({ entry }) => JSON.stringify(entry).includes('"role":"user"')).length;
+    };
+    expect(await userMessages()).toBe(0);
+    const where = ['--home', home, '--store', kind];
+    expect(await runBeside(['verify', ...where])).toMatchObject({
+      status: 0,
+      stderr: expect.stringContaining('1 queued message of the restored backup: held'),
+    });
+    expect((await runBeside(['doctor', ...where])).stdout).toContain('look held messages: 1 queued message');
+    const unasked = await runBeside(wordsOf(command));
+    expect([unasked.status, await userMessages()]).toEqual([2, 0]);
+    expect(await runBeside([...wordsOf(command), '--yes'])).toMatchObject({ status: 0 });
+    expect(await userMessages()).toBe(1);
+  },
+);
+
+/** The words of a command as a shell reads them. */
+function wordsOf(command: string): string[] {
+  return (command.match(/'[^']*'|\S+/g) ?? []).map((word) => word.replaceAll("'", ''));
+}
 
 describe('a file that is too long for memory is refused before it is read', () => {
   test('one line of 10 GB', async () => {
