@@ -167,6 +167,23 @@ describe.each([
   });
 });
 
+test('a group is a conversation of its own: its members share its files and none of them has those of another', async () => {
+  const agents = { main: { fileTools: true } };
+  await using reprise = await openReprise({ home, ...QUICK, model: obedient(), agents });
+  const say = async (where: object, text: string): Promise<string> => {
+    const message = { channel: 'telegram', peer: 'friends', mentioned: true, text, ...where };
+    return (await reprise.follow((await reprise.receive(message)).inboxId).result).text;
+  };
+  const inGroup = (id: string): object => ({ peerKind: 'group', sender: { id } });
+  await say(inGroup('alice'), tool('write_file', { path: 'plan.txt', content: SECRET }));
+  const read = tool('read_file', { path: 'plan.txt' });
+  expect(await say(inGroup('bob'), read)).toContain(SECRET);
+  for (const where of [{ peer: 'alice' }, { peer: 'bob' }, { ...inGroup('bob'), peer: 'colleagues' }])
+    expect(await say(where, read)).not.toContain(SECRET);
+  // Not even the chat of a person who is called like the group.
+  expect(await say({ peer: 'friends' }, read)).not.toContain(SECRET);
+});
+
 test('AGENT.md in a workspace is ignored, and the owner is told once how to move it', async () => {
   const shared = join(home, 'shared');
   const old = join(home, 'agents', 'main', 'workspace');
