@@ -20,19 +20,12 @@ const LABELS = [
 let folder = '';
 let home = '';
 let made: Ran;
-beforeAll(async () => {
+beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'reprise-demo-test-'));
   home = join(folder, 'home');
-  made = reprise(['demo', '--home', home]);
-  await using store = await openStore({ kind: 'jsonl', home });
-  for (const [id, label] of [
-    ['evil-1', 'x$(touch pwned) "q" \'s\' `t`'],
-    ['twin-1', 'twins'],
-    ['twin-2', 'twins'],
-  ] as const) {
-    await store.create({ id, key: `agent:main:session:${id}`, settings: { label } });
-    await store.append(id, [{ type: 'message', message: { role: 'user', content: 'hello' } }]);
-  }
+  // As `npm start -- demo` starts it in a clone.
+  const env = { npm_lifecycle_event: 'start', npm_lifecycle_script: 'node bin/reprise.cjs' };
+  made = reprise(['demo', '--home', home], { env });
 }, timeout);
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -49,9 +42,19 @@ describe('demo', () => {
     // A real tool changed a real file, and the session that the last line offers is the newest.
     const edited = globSync(join(home, '**', 'orders.ts')).map((file) => readFileSync(file, 'utf8'));
     expect(edited).toEqual([expect.not.stringContaining('retried')]);
-    expect(
-      sessions.find(({ label }) => label?.startsWith('twins') === false && !label.startsWith('x$'))?.label,
-    ).toBe('Trip to Lisbon');
+    expect(sessions[0]?.label).toBe('Trip to Lisbon');
+  });
+
+  test('prints commands that work as printed', { timeout, tags: 'long' }, () => {
+    // `serve` and the chat run until somebody ends them.
+    const commands = made.stderr.matchAll(/^ {2}(npm start -- (?!serve)[a-z].*)$/gm);
+    const printed = [...commands].map(([, command = '']) => command);
+    expect(printed.length).toBeGreaterThanOrEqual(3);
+    for (const command of printed) {
+      expect(command).toContain(`--home ${home}`);
+      const { status, stderr } = spawnSync('sh', ['-c', command], { encoding: 'utf8', env: ENVIRONMENT });
+      expect([status, stderr], command).toEqual([0, expect.not.stringContaining('reprise: ')]);
+    }
   });
 
   test('refuses a folder that is not empty', () => {
@@ -60,6 +63,18 @@ describe('demo', () => {
 });
 
 describe('completion', () => {
+  beforeAll(async () => {
+    await using store = await openStore({ kind: 'jsonl', home });
+    for (const [id, label] of [
+      ['evil-1', 'x$(touch pwned) "q" \'s\' `t`'],
+      ['twin-1', 'twins'],
+      ['twin-2', 'twins'],
+    ] as const) {
+      await store.create({ id, key: `agent:main:session:${id}`, settings: { label } });
+      await store.append(id, [{ type: 'message', message: { role: 'user', content: 'hello' } }]);
+    }
+  });
+
   const complete = (...words: readonly string[]): string[] => {
     const { stdout } = reprise(['__complete', '--', ...words], { env: { REPRISE_HOME: home } });
     return stdout.split('\n').flatMap((line) => (line === '' ? [] : [line.split('\t')[0] ?? '']));
