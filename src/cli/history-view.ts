@@ -4,6 +4,7 @@ import { isObject, type JsonObject } from '../transcript/json.ts';
 import { messagePositions } from '../transcript/message-position.ts';
 import type { Transcript } from '../transcript/reader.ts';
 import { selectContext } from '../transcript/select.ts';
+import { TURN_STATISTICS } from '../transcript/settings.ts';
 import { type ShownEntry, shownEntry } from '../transcript/shown-entry.ts';
 import { buildTree, pathTo } from '../transcript/tree.ts';
 import { escapeForTerminal, style } from './print.ts';
@@ -137,6 +138,7 @@ const MAX_SETTING_CHARS = 80;
 /** What decides how the session runs, and what an import left out: neither is a message, and both matter. */
 function* settingsLines({ importedFrom, ...settings }: JsonObject): Generator<string> {
   for (const [name, value] of Object.entries(settings)) {
+    if (TURN_STATISTICS.includes(name)) continue;
     const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
     const short = text.length > MAX_SETTING_CHARS ? `${text.slice(0, MAX_SETTING_CHARS)}…` : text;
     yield `setting ${name}: ${short.replaceAll('\n', ' ')}`;

@@ -146,6 +146,11 @@ export function overheadTokens(calibration?: Calibration): number {
   return Math.round(checked(calibration).overhead ?? 0);
 }
 
+/** What a request of this estimate would hold, as long as no usage was reported for a part of it. */
+export function estimatedContext(estimated: number, calibration?: Calibration): number {
+  return overheadTokens(calibration) + calibratedTokens(estimated, calibration);
+}
+
 export interface ReportedUsage {
   /** Where in the selection the answer stands whose usage this is. */
   readonly index: number;

@@ -60,8 +60,7 @@ export class BackgroundCompaction {
     const { store } = this.#context;
     const { sessionId } = this.#runner;
     const frame = await this.#runner.frame(await store.get(sessionId));
-    const current = await viewContext(store, sessionId, frame);
-    const event = await commitCompaction({ store, sessionId, lease }, ready, current);
+    const event = await commitCompaction({ store, sessionId, lease }, ready, frame);
     if (event !== undefined) emit(event);
   }
 

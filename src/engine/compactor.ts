@@ -12,6 +12,7 @@ import { type CompactionPlan, planCompaction } from '../compaction/plan.ts';
 import { writeTranscript } from '../compaction/speak.ts';
 import type { Summarise, Summary, SummaryMethod } from '../compaction/summarize.ts';
 import { mayCommit } from '../compaction/undo.ts';
+import { estimatedContext } from '../context/calibration.ts';
 import { estimateTextTokens } from '../context/estimate.ts';
 import { estimateEntryTokens } from '../context/estimate-message.ts';
 import { RepriseError } from '../errors.ts';
@@ -23,7 +24,7 @@ import { pathEntries } from '../transcript/tree.ts';
 import type { GuardEvent } from './events.ts';
 import { assertAsked } from './keyed-request.ts';
 import { compactionCount } from './memory-flush.ts';
-import type { ContextView } from './turn-context.ts';
+import { type ContextView, makeView, type RequestFrame, viewContext } from './turn-context.ts';
 import type { TurnStore } from './turn-store.ts';
 
 /** How a compaction is measured out. All but the window is in estimated tokens. */
@@ -184,22 +185,19 @@ export interface CompactionPlace {
 export async function commitCompaction(
   { store, sessionId, lease, key }: CompactionPlace,
   { plan, snapshotLeaf, ...prepared }: PreparedCompaction,
-  current: ContextView,
+  frame: RequestFrame,
 ): Promise<Extract<GuardEvent, { type: 'compaction' }> | undefined> {
+  const current = await viewContext(store, sessionId, frame);
   if (!mayCommit(pathEntries(current.entries), { snapshotLeaf, covered: plan.covered })) return undefined;
   const pins = pinsInForce(current.entries);
   const isAsPinned = isDeepStrictEqual(pins, prepared.pins);
   const draft = isAsPinned ? prepared.draft : await prepared.redraft(pins);
   if (draft === undefined) return undefined;
-  const { summary, firstKeptEntryId, tokensBefore, tokensAfter, details, method } = draft;
+  const { summary, firstKeptEntryId, details: described, method } = draft;
+  const details: JsonObject = { ...described, pins };
   const count = compactionCount(await store.get(sessionId)) + 1;
-  const entry = compactionEntry({
-    summary,
-    firstKeptEntryId,
-    tokensBefore,
-    tokensAfter,
-    details: { ...details, pins },
-  });
+  const sizes = contextSizes(current, { summary, firstKeptEntryId, details }, frame);
+  const entry = compactionEntry({ summary, firstKeptEntryId, ...sizes, details });
   const counted = { type: 'custom', customType: 'reprise.settings', data: { compactionCount: count } };
   const { firstSeq } = await store.append(sessionId, [entry, counted], {
     epoch: lease.epoch,
@@ -212,9 +210,23 @@ export async function commitCompaction(
     reason: String(details['reason']),
     method,
     coveredEntries: plan.covered.length,
-    tokensBefore,
-    tokensAfter,
+    ...sizes,
   };
+}
+
+/** The whole context as `/context` counts it, before and after a compaction. */
+function contextSizes(
+  current: ContextView,
+  fields: JsonObject,
+  frame: RequestFrame,
+): { readonly tokensBefore: number; readonly tokensAfter: number } {
+  const place = { id: 'compacted', parentId: current.leaf, timestamp: '' };
+  const entry: Entry = { type: 'compaction', ...fields, ...place };
+  const { counted: tokensAfter } = makeView([...current.entries, entry], frame);
+  if (tokensAfter < current.counted) return { tokensBefore: current.counted, tokensAfter };
+  // One was reported by the provider and the other is an estimate with a margin. Two estimates can be compared.
+  const estimated = estimatedContext(current.estimated, frame.calibration);
+  return { tokensBefore: Math.max(current.counted, estimated), tokensAfter };
 }
 
 /** What a request was told of the compaction it asked for, by the entry that one left. */

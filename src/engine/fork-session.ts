@@ -2,6 +2,7 @@ import { RepriseError } from '../errors.ts';
 import { copyHistory } from '../store/copy-history.ts';
 import { noneIfGone } from '../store/nobody.ts';
 import type { SessionRecord, Store } from '../store/store.ts';
+import { TURN_STATISTICS } from '../transcript/settings.ts';
 import { pathEntries } from '../transcript/tree.ts';
 import { type ForkMark, forkMark, markEntry } from './fork-mark.ts';
 import { readHistory } from './read-history.ts';
@@ -38,6 +39,7 @@ async function begin(
   const mark: ForkMark = { from, leaf, state: 'copying' };
   const key = `agent:${agentId}:session:${id}`;
   // A label names one session: with a copy of it a ref would fit both.
-  const { label: _, ...others } = settings;
+  const own = new Set(['label', ...TURN_STATISTICS]);
+  const others = Object.fromEntries(Object.entries(settings).filter(([name]) => !own.has(name)));
   return store.create({ id, key, parentId: from, settings: { ...others, forkedFrom: { ...mark } } });
 }

@@ -145,7 +145,7 @@ export class ContextGuard {
     };
     const plan = planFor(view, options);
     if (plan === undefined) return false;
-    const tokensBefore = plan.summaryTokens + plan.coveredTokens + plan.keptTokens;
+    const { counted: tokensBefore } = view;
     emit({ type: 'compaction_start', reason, tokensBefore });
     try {
       if (!digest) await this.#options.beforeCompaction(plan.covered, limits.maxInputTokens);
@@ -164,8 +164,7 @@ export class ContextGuard {
     const prepared = await prepareCompaction(view, options, { store, sessionId });
     if (prepared === undefined) return false;
     if (options.summarise !== undefined) onSummary(prepared.draft.method);
-    const current = await viewContext(store, sessionId, frame);
-    const event = await commitCompaction({ store, sessionId, lease }, prepared, current);
+    const event = await commitCompaction({ store, sessionId, lease }, prepared, frame);
     if (event !== undefined) emit(event);
     return event !== undefined;
   }

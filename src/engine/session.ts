@@ -345,8 +345,7 @@ export class Session {
     const prepared = await prepareCompaction(view, asked, { store, sessionId: this.id });
     if (prepared === undefined) return null;
     if (summarise !== undefined) breaker.report(prepared.draft.method);
-    const current = await viewContext(store, this.id, frame);
-    const event = await commitCompaction({ store, sessionId: this.id, lease, key }, prepared, current);
+    const event = await commitCompaction({ store, sessionId: this.id, lease, key }, prepared, frame);
     if (event !== undefined) hub.publish({ sessionId: this.id, event });
     return event ?? null;
   }

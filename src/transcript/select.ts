@@ -2,7 +2,7 @@ import { RepriseError } from '../errors.ts';
 import type { Entry } from './entry.ts';
 import type { IssueLog } from './issues.ts';
 import { isObject, type JsonObject } from './json.ts';
-import { patchSettings } from './settings.ts';
+import { patchSettings, settingsIn } from './settings.ts';
 import { buildTree, type EntryTree, pathTo, ROOT } from './tree.ts';
 
 /** What of a transcript is context: settled before any rule about providers applies. */
@@ -17,7 +17,7 @@ export interface Selection {
   readonly edits: ReadonlyMap<Entry, unknown>;
   readonly model: { readonly provider: string; readonly modelId: string } | undefined;
   readonly thinkingLevel: string | undefined;
-  /** What people chose for the session: all `reprise.settings` patches of the file in order, null taking back. */
+  /** What was chosen for the session and the statistics of its last turn: all patches in file order, null removes a name. */
   readonly settings: JsonObject;
 }
 
@@ -112,9 +112,9 @@ function modelOf(provider: unknown, modelId: unknown): Selection['model'] {
 
 function settingsOf(all: readonly Entry[]): JsonObject {
   const settings = new Map<string, unknown>();
-  for (const { type, customType, data } of all) {
-    if (type === 'custom' && customType === 'reprise.settings' && isObject(data))
-      patchSettings(settings, data);
+  for (const entry of all) {
+    const patch = settingsIn(entry);
+    if (patch !== undefined) patchSettings(settings, patch);
   }
   return Object.fromEntries(settings);
 }

@@ -44,6 +44,17 @@ describe('S4 compaction', () => {
     at.model.assertDone();
   });
 
+  test('reports fewer tokens than before also where the provider counted fewer than the estimate', async () => {
+    const usage = { input: 40, output: 10, cacheRead: 0, cacheWrite: 0, totalTokens: 50 };
+    const answers = Array.from({ length: 12 }, () => ({ text: 'because '.repeat(40), usage }));
+    const compaction = { background: false, cut } as const;
+    await using at = await openEngine(scripted([...answers, 'gist']), { compaction });
+    for (let i = 0; i < 12; i++) await at.session.send(`question ${i}`).result;
+    const { tokensBefore = 0, tokensAfter = 0 } = (await at.session.compact()) ?? {};
+    expect(tokensAfter).toBeLessThan(tokensBefore);
+    expect((await at.session.context()).tokens).toBe(tokensAfter);
+  });
+
   test('undone at once gives every original back, and redone takes them away again', async () => {
     const answers = Array.from({ length: 15 }, (_, i) => `answer ${i}: ${'because '.repeat(40)}`);
     await using at = await openEngine(scripted(answers), { compaction: { background: false, cut } });

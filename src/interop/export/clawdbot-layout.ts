@@ -14,6 +14,8 @@ const OWN_SETTINGS: ReadonlySet<string> = new Set([
   'depth',
   'forkedFrom',
   'toolPolicy',
+  // A cap on the window here. There it is the size of the context.
+  'contextTokens',
 ]);
 
 /** v3 transcripts with all branches, and for each agent the index of the sessions that keys stand for. */
@@ -37,12 +39,16 @@ function transcriptName({ id, key }: SessionDocument): string {
   return last?.marker === 'topic' ? `${id}-topic-${safeName(last.id)}.jsonl` : `${id}.jsonl`;
 }
 
-function sessionEntry({ id, settings, lastAt }: SessionDocument, sessionFile: string): unknown {
+function sessionEntry(
+  { id, settings, lastAt, tokenEstimate }: SessionDocument,
+  sessionFile: string,
+): unknown {
   const known = Object.entries(settings).filter(
     ([name]) => !OWN_SETTINGS.has(name) && !name.startsWith('x-'),
   );
   return {
     ...Object.fromEntries(known),
+    ...(tokenEstimate > 0 && { contextTokens: tokenEstimate }),
     sessionId: id,
     updatedAt: Date.parse(lastAt),
     sessionFile,

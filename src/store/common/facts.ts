@@ -1,6 +1,7 @@
 import { contentText } from '../../transcript/content.ts';
 import { type Entry, isSideEntry } from '../../transcript/entry.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
+import { settingsIn } from '../../transcript/settings.ts';
 
 /**
  * What one entry changes in its session's row. Everything in a row follows from the entries in order, so a row
@@ -24,7 +25,7 @@ const TITLE_CODE_POINTS = 60;
 
 export function factsOf(entry: JsonObject): EntryFacts {
   const side = isSideEntry(entry as Entry);
-  const { type, message, customType, data, firstKeptEntryId, tokensAfter, name } = entry;
+  const { type, message, customType, firstKeptEntryId, tokensAfter, name } = entry;
   if (type === 'message' && isObject(message)) {
     const { role } = message;
     if (role === 'user')
@@ -40,7 +41,8 @@ export function factsOf(entry: JsonObject): EntryFacts {
   }
   if (type === 'session_info') return { side, name: typeof name === 'string' ? name : '' };
   if (type === 'custom') {
-    if (customType === 'reprise.settings' && isObject(data)) return { side, settings: data };
+    const settings = settingsIn(entry as Entry);
+    if (settings !== undefined) return { side, settings };
     if (customType === 'reprise.leaf') return { side, leafMove: true };
     if (customType === 'reprise.deleted') return { side, status: 'deleted' };
     if (customType === 'reprise.restored') return { side, status: 'open' };

@@ -1,7 +1,10 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { estimateEntryTokens } from '../../../src/index.ts';
 import { createScriptedModel } from '../../../src/models/scripted/scripted-model.ts';
 import { entriesOf, overflow, say, scripted } from '../../support/engine.ts';
+import { freshStore, importFrom, writeLayout } from '../../support/interop-home.ts';
 import { compactionsOf, linesOf, messagesOf, prose, tempHome } from '../../support/profile-home.ts';
 
 const profile = 'clawdbot';
@@ -71,5 +74,72 @@ describe('clawdbot', () => {
     expect(linesOf(at.model.requests[0])[0]).toContain('<summary>\nthe gist');
     // Nothing is deleted.
     expect((await messagesOf(at.session)).length).toBe(26);
+  });
+
+  test('counts the last turn under the names of a SessionEntry, and a fork begins without counts', async () => {
+    await using home = await tempHome('jsonl');
+    const usage = { input: 100, cacheRead: 900, cacheWrite: 0, output: 25, totalTokens: 1025 };
+    const { promise: isAsked, resolve: asked } = Promise.withResolvers<void>();
+    const hang = () => {
+      asked();
+      return { wait: new Promise(() => undefined) };
+    };
+    await using at = await home.open(scripted([{ text: 'hello', usage }, hang, 'again']), { profile });
+    const settings = async (session = at.session) => (await session.record()).settings;
+    expect(await settings()).toEqual({});
+
+    await at.session.send('hi').result;
+    const counts = { inputTokens: 1000, outputTokens: 25, totalTokens: 1025, systemSent: true };
+    expect(await settings()).toEqual({ ...counts, abortedLastRun: false });
+
+    const { result } = at.session.send('and now?');
+    await isAsked;
+    await at.session.stop();
+    await expect(result).rejects.toMatchObject({ code: 'ABORTED' });
+    expect(await settings()).toEqual({ ...counts, abortedLastRun: true });
+
+    const fork = await at.reprise.session({ id: (await at.session.fork()).id });
+    expect(Object.keys(await settings(fork))).toEqual(['forkedFrom']);
+
+    // This answer reports no usage: the counts are unknown then, not those of an earlier turn.
+    await at.session.send('once more').result;
+    expect(await settings()).toEqual({ systemSent: true, abortedLastRun: false });
+  });
+
+  test('after a compaction /context, the record and the exported SessionEntry have its tokensAfter', async () => {
+    await using home = await tempHome('jsonl');
+    const talk = Array.from({ length: 8 }, (_, i) => `answer ${i} ${prose(2000)}`);
+    await using at = await home.open(scripted([...talk, 'the gist']), {
+      profile,
+      agents: { main: { systemPrompt: prose(4000) } },
+    });
+    for (let i = 0; i < 8; i++) await at.session.send(`question ${i}`).result;
+    await at.session.patch({ contextTokens: 150_000 });
+    const { tokens: before } = await at.session.context();
+    const compacted = await at.session.compact();
+    const { tokens: after } = await at.session.context();
+    expect(compacted).toMatchObject({ tokensBefore: before, tokensAfter: after });
+    expect(after).toBeLessThan(before);
+    expect((await compactionsOf(at.session))[0]).toMatchObject({ tokensBefore: before, tokensAfter: after });
+    expect((await at.session.record()).tokenEstimate).toBe(after);
+
+    const folder = await writeLayout(at.reprise.store, 'clawdbot');
+    const index = await readFile(join(folder, 'agents/main/sessions/sessions.json'), 'utf8');
+    // The cap on the window that was set here is no size of a context.
+    expect(JSON.parse(index)).toEqual({
+      'agent:main:main': {
+        sessionId: at.session.id,
+        sessionFile: `${at.session.id}.jsonl`,
+        updatedAt: expect.any(Number),
+        systemSent: true,
+        abortedLastRun: false,
+        compactionCount: 1,
+        contextTokens: after,
+      },
+    });
+    const copy = await freshStore();
+    await importFrom(copy, folder, { acceptSettings: true });
+    const { settings } = await copy.get(at.session.id);
+    expect(settings).toMatchObject({ contextTokens: 150_000, compactionCount: 1 });
   });
 });
