@@ -48,8 +48,7 @@ function describe(type: Type): string {
   if (type instanceof z.ZodBoolean) return 'true or false';
   if (type instanceof z.ZodNumber) return describeNumber(type);
   if (type instanceof z.ZodURL) return 'a URL';
-  if (type instanceof z.ZodString)
-    return type.format === 'regex' ? 'a length of time such as "12h"' : 'text';
+  if (type instanceof z.ZodString) return type.format === 'regex' ? 'a length of time such as "12h"' : 'text';
   if (type instanceof z.ZodArray) return `a list of ${describeAll(open(type.element as Type))}`;
   if (type instanceof z.ZodObject) return `an object with ${Object.keys(type.shape).join(', ')}`;
   if (type instanceof z.ZodRecord)

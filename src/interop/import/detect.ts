@@ -8,6 +8,7 @@ import { readJsonExport, readTranscriptFile } from './transcript-file.ts';
 import { openZeroclaw } from './zeroclaw-source.ts';
 
 const SQLITE_MAGIC = 'SQLite format 3\0';
+const DATABASE_NAME = /\.(?:db|sqlite|sqlite3)$/i;
 
 /**
  * Recognizes what a path is and opens it: a file of any dialect, a `json` export, or the files of one of five systems.
@@ -25,6 +26,9 @@ export async function openSource(path: string): Promise<ImportSource & Partial<A
   }
   const folders = await findSessionFolders(real);
   if (folders.length > 0) return readSessionFolders(folders);
+  // A database of another name is opened to say what it is.
+  for (const name of list.files.filter((each) => DATABASE_NAME.test(each)))
+    if (await isDatabase(join(real, name))) return openZeroclaw(join(real, name));
   throw new RepriseError('INVALID_INPUT', `nothing in ${path} is known here`, {
     details: {
       next: 'Give a transcript, or the folder of claw0, ZeroClaw, OpenClaw or ZyHive that holds "agents", "workspace" or "sessions.db".',
@@ -44,9 +48,15 @@ async function isInHome(real: string): Promise<boolean> {
   return false;
 }
 
+async function isDatabase(path: string): Promise<boolean> {
+  return (await firstBytes(path, SQLITE_MAGIC.length)).toString('latin1') === SQLITE_MAGIC;
+}
+
 async function openFile(path: string): Promise<ImportSource & Partial<AsyncDisposable>> {
-  const start = await firstBytes(path, SQLITE_MAGIC.length);
-  if (start.toString('latin1') === SQLITE_MAGIC) return openZeroclaw(path);
+  if (await isDatabase(path)) {
+    if (await isInHome(dirname(path))) throw isHome(dirname(path));
+    return openZeroclaw(path);
+  }
   const document = await readJsonExport(path, JSON_MARK);
   const read = document ?? (await readTranscriptFile(path));
   if (!read.entries.some(({ type }) => type === 'message' || type === 'compaction'))

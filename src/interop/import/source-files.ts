@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { type FileHandle, lstat, open, readdir, realpath } from 'node:fs/promises';
+import { copyFile, type FileHandle, lstat, open, readdir, realpath, rm } from 'node:fs/promises';
 import { RepriseError } from '../../errors.ts';
 import { inspectJson, isObject, type JsonObject } from '../../transcript/json.ts';
 import { DEFAULT_RECORD_LIMITS } from '../../transcript/limits.ts';
@@ -97,6 +97,48 @@ export async function readDocument(path: string): Promise<JsonObject | readonly 
     throw asReadError(error, path);
   } finally {
     await file.close();
+  }
+}
+
+/** What SQLite keeps beside a database: the newest transactions, or how to undo the one that is being written. */
+const BESIDE_DATABASE = ['-wal', '-journal'];
+const COPY_ATTEMPTS = 10;
+
+/**
+ * Copies a SQLite database with the files beside it, as they were at one moment: a copy during which a file changed is
+ * made again. Even a reader of SQLite would create files beside the source, so the source itself is never opened with it.
+ * @returns whether another program has the database open, or left it without closing it.
+ */
+export async function copyDatabase(path: string, copy: string): Promise<boolean> {
+  const suffixes = ['', ...BESIDE_DATABASE];
+  for (let attempt = 0; attempt < COPY_ATTEMPTS; attempt++) {
+    const before = await Promise.all(suffixes.map((suffix) => fileStamp(path + suffix)));
+    if (before[0] === undefined) throw asReadError({ code: 'ENOENT' }, path);
+    try {
+      for (const [i, suffix] of suffixes.entries())
+        if (before[i] === undefined) await rm(copy + suffix, { force: true });
+        else await copyFile(path + suffix, copy + suffix);
+    } catch (error) {
+      // A file beside the database can vanish meanwhile: its program has just closed it.
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw asReadError(error, path);
+      continue;
+    }
+    const after = await Promise.all(suffixes.map((suffix) => fileStamp(path + suffix)));
+    if (before.join() === after.join()) return before.slice(1).some((stamp) => stamp !== undefined);
+  }
+  throw new RepriseError('INVALID_INPUT', `${path} is being written and could not be copied`, {
+    details: { next: 'Stop the program that uses this database, then import it again.' },
+  });
+}
+
+/** @returns undefined if it is missing, empty or not a regular file. */
+async function fileStamp(path: string): Promise<string | undefined> {
+  try {
+    const stat = await lstat(path, { bigint: true });
+    return stat.isFile() && stat.size > 0n ? `${stat.ino} ${stat.size} ${stat.mtimeNs}` : undefined;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw asReadError(error, path);
   }
 }
 

@@ -1,6 +1,6 @@
-import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { RepriseError } from '../../errors.ts';
 import { DEFAULT_AGENT_ID } from '../../keys/ids.ts';
@@ -10,10 +10,19 @@ import { IssueLog } from '../../transcript/issues.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { SUMMARY_META } from '../export/zeroclaw-layout.ts';
 import { type FoundSession, type ImportSource, problemsOf, type ReadSession, textIn } from './source.ts';
-import { listFolder } from './source-files.ts';
+import { copyDatabase, firstBytes } from './source-files.ts';
 import { notSupportedYet, toolOfTables } from './unsupported-tools.ts';
 
 type Row = Readonly<Record<string, unknown>>;
+
+const SUPPORTED =
+  'Of SQLite databases only that of ZeroClaw can be imported: workspace/memory/sessions.db with the table session_messages.';
+const REPAIR =
+  'Copy the database again from its machine, or restore it from a backup. Its program must not write meanwhile.';
+const OPEN =
+  'is open in another program or was not closed; what that program has not committed yet is missing. Import it again later to add it.';
+/** Of `session_messages`. */
+const COLUMNS = ['id', 'session_id', 'role', 'content'];
 
 /**
  * ZeroClaw's database. It is read from a copy: even a reader makes files beside a database, and nothing of the source
@@ -24,9 +33,9 @@ export async function openZeroclaw(path: string): Promise<ImportSource & AsyncDi
   const dispose = (): Promise<void> => rm(folder, { recursive: true, force: true });
   try {
     const copy = join(folder, 'sessions.db');
-    await copyFile(path, copy);
-    const { files } = await listFolder(join(path, '..'));
-    if (files.includes(`${basename(path)}-wal`)) await copyFile(`${path}-wal`, `${copy}-wal`);
+    const isOpen = await copyDatabase(path, copy);
+    // The pages that seem to be missing may be in the files beside it.
+    if (!isOpen) await checkLength(copy, path);
     const sessions = look(copy, path, (database) => findSessions(database, path)).map((found) => ({
       ...found,
       read: () => Promise.resolve(look(copy, path, (database) => readRows(database, found.id))),
@@ -35,7 +44,7 @@ export async function openZeroclaw(path: string): Promise<ImportSource & AsyncDi
       kind: 'ZeroClaw database',
       sessions,
       convlogs: [],
-      problems: [],
+      problems: isOpen ? [`${path} ${OPEN}`] : [],
       [Symbol.asyncDispose]: dispose,
     };
   } catch (error) {
@@ -51,13 +60,28 @@ function look<T>(copy: string, path: string, ask: (database: DatabaseSync) => T)
     return ask(database);
   } catch (error) {
     if (error instanceof RepriseError) throw error;
-    throw new RepriseError('INVALID_INPUT', `${path}: ${(error as Error).message}`, {
-      details: { next: 'Give a sound database of ZeroClaw, while nobody writes to it.' },
-      cause: error,
-    });
+    throw damaged(path, (error as Error).message, error);
   } finally {
     database?.close();
   }
+}
+
+function damaged(path: string, reason: string, cause?: unknown): RepriseError {
+  const message = `${path}: this SQLite database is damaged (${reason})`;
+  return new RepriseError('INVALID_INPUT', message, { details: { next: REPAIR }, cause });
+}
+
+/** The header of a database says how many pages it has; a copy that was cut off has fewer. */
+async function checkLength(copy: string, path: string): Promise<void> {
+  const header = await firstBytes(copy, 100);
+  const { size } = await stat(copy);
+  const whole = Buffer.concat([header, Buffer.alloc(100 - header.length)]);
+  const pageBytes = whole.readUInt16BE(16) === 1 ? 65_536 : whole.readUInt16BE(16);
+  // SQLite sets these two when it writes the number of pages. Where they differ, the number is not valid.
+  const isCounted =
+    whole.readUInt32BE(24) === whole.readUInt32BE(92) && Number.isInteger(Math.log2(pageBytes));
+  const expected = isCounted ? Math.max(100, pageBytes * whole.readUInt32BE(28)) : 100;
+  if (size < expected) throw damaged(path, `it is cut off: ${size} of ${expected} bytes`);
 }
 
 interface FoundRows extends Omit<FoundSession, 'read'> {
@@ -70,6 +94,19 @@ function findSessions(database: DatabaseSync, path: string): FoundRows[] {
   const of = (table: string): Row[] =>
     hasTable(database, table) ? database.prepare(`SELECT * FROM ${table}`).all() : [];
   if (!hasTable(database, 'session_messages')) throw notZeroclaw(database, path);
+  const columns = new Set(
+    database
+      .prepare('PRAGMA table_info(session_messages)')
+      .all()
+      .map(({ name }) => name),
+  );
+  const missing = COLUMNS.filter((name) => !columns.has(name));
+  if (missing.length > 0)
+    throw new RepriseError(
+      'INVALID_INPUT',
+      `${path}: its table session_messages is not that of ZeroClaw, it has no column ${missing.join(', ')}`,
+      { details: { next: SUPPORTED } },
+    );
   const keyOf = new Map(of('session_index').map((row) => [row['active_session_id'], row['session_key']]));
   const known = new Map(of('sessions').map((row) => [textIn(row['session_id']) ?? textIn(row['id']), row]));
   const spoken = database.prepare('SELECT DISTINCT session_id FROM session_messages').all();
@@ -91,12 +128,18 @@ function findSessions(database: DatabaseSync, path: string): FoundRows[] {
   });
 }
 
+const MAX_TABLES_SHOWN = 8;
+
 function notZeroclaw(database: DatabaseSync, path: string): RepriseError {
-  const rows = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all();
-  const tool = toolOfTables(new Set(rows.map(({ name }) => String(name))));
+  const rows = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").all();
+  const tables = rows.map(({ name }) => String(name));
+  const tool = toolOfTables(new Set(tables));
   if (tool !== undefined) return notSupportedYet(path, tool);
-  return new RepriseError('INVALID_INPUT', `${path}: not a database of a known tool`, {
-    details: { next: 'Of databases only that of ZeroClaw can be imported: it has a table session_messages.' },
+  const shown = tables.slice(0, MAX_TABLES_SHOWN).map((name) => JSON.stringify(name.slice(0, 40)));
+  const more = tables.length > shown.length ? ` and ${tables.length - shown.length} more` : '';
+  const holds = tables.length === 0 ? 'it has no tables' : `its tables are ${shown.join(', ')}${more}`;
+  return new RepriseError('INVALID_INPUT', `${path}: not a database of a known tool; ${holds}`, {
+    details: { next: SUPPORTED },
   });
 }
 

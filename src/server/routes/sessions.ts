@@ -19,7 +19,10 @@ import { answersAsZyhive, readZyhiveHistory } from '../zyhive.ts';
 
 const tag = 'sessions';
 
-type PatchInput = Pick<OperationInput<SessionParams, unknown, z.infer<typeof sessionPatchSchema>>, 'params' | 'body' | 'c'>;
+type PatchInput = Pick<
+  OperationInput<SessionParams, unknown, z.infer<typeof sessionPatchSchema>>,
+  'params' | 'body' | 'c'
+>;
 
 /** One session: what it holds, its settings, its end and its return. */
 export function registerSession(app: ServerApp, context: ServerContext): void {
