@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { StoreKind } from '../../src/index.ts';
+import { freshDatabase } from '../support/postgres.ts';
 import { record } from './record.ts';
 import { contextScenarios } from './scenarios/context.ts';
 import { failureScenarios } from './scenarios/failures.ts';
@@ -43,12 +44,26 @@ async function play({ options, script, play: run }: Scenario, place: Place): Pro
   }
 }
 
+function compare(name: string, text: string): void {
+  expect(text, 'A golden file differs: see test/golden/README.md').toBe(readFileSync(fileOf(name), 'utf8'));
+}
+
+function fileOf(name: string): string {
+  return join(FOLDER, `${name}.jsonl`);
+}
+
 describe.each(['jsonl', 'sqlite', 'memory'] as const)('every scenario on %s', (kind: StoreKind) => {
   test.each(scenarios)('$name', async ({ name, make }) => {
     const text = await play(make(), { kind, home: mkdtempSync(join(folder, `${kind}-`)) });
-    const file = join(FOLDER, `${name}.jsonl`);
-    if (isWriting && kind === 'jsonl') writeFileSync(file, text);
-    expect(text, 'A golden file differs: see test/golden/README.md').toBe(readFileSync(file, 'utf8'));
+    if (isWriting && kind === 'jsonl') writeFileSync(fileOf(name), text);
+    compare(name, text);
+  });
+});
+
+describe('every scenario on postgres', { tags: 'long' }, () => {
+  test.each(scenarios)('$name', async ({ name, make }) => {
+    await using database = await freshDatabase();
+    compare(name, await play(make(), { kind: 'postgres', url: database.url }));
   });
 });
 

@@ -89,7 +89,8 @@ export class World {
   async open(options: EngineOptions = this.#options): Promise<void> {
     this.#options = options;
     // A store in memory outlives the engine that was dropped; the others are read from their files again.
-    this.#base ??= await openStore({ ...this.#place, durability: 'os', now: START });
+    const durability = this.#place.kind === 'postgres' ? {} : { durability: 'os' as const };
+    this.#base ??= await openStore({ ...this.#place, ...durability, now: START });
     this.#mortal = new Mortal(this.#base);
     this.#reprise = await openReprise({
       compaction: { background: false },
