@@ -133,6 +133,7 @@ const MASKED: ReadonlySet<string> = new Set([
   'timestamp',
   'updatedAt',
   'createdAt',
+  'copiedAt',
 ]);
 const MAX_CHARS = 240;
 const SHOWN_CHARS = 80;
