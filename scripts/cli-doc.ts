@@ -111,7 +111,9 @@ function optionsTable(options: readonly Option[]): string {
 }
 
 function code(lines: readonly string[]): string {
-  return ['```sh', ...lines, '```'].join('\n');
+  return ['```sh not run: usage; a test checks that every command and option exists', ...lines, '```'].join(
+    '\n',
+  );
 }
 
 function cell(text: string): string {

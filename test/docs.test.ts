@@ -73,8 +73,7 @@ describe('README.md', () => {
   const readme = read('README.md');
 
   test('shows examples as they are in examples/', () => {
-    for (const file of ['examples/chat.ts', 'examples/rebuild.ts', 'examples/store.ts'])
-      expect(readme).toContain(read(file));
+    for (const file of ['examples/chat.ts', 'examples/rebuild.ts']) expect(readme).toContain(read(file));
     expect(read('examples/chat.ts').trimEnd().split('\n').length).toBeLessThanOrEqual(10);
   });
 

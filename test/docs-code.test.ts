@@ -1,0 +1,143 @@
+// @module-tag long
+import { spawnSync } from 'node:child_process';
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { COMMAND } from './support/bundled-command.ts';
+import { cliEnv } from './support/cli-env.ts';
+
+interface Block {
+  readonly page: string;
+  readonly line: number;
+  readonly language: string;
+  /** Why the block is not run, as the page says. */
+  readonly reason: string | undefined;
+  readonly code: string;
+}
+
+const PAGES = [
+  'README.md',
+  'CONTRIBUTING.md',
+  ...globSync('docs/*.md'),
+  ...globSync('docs/guides/*.md'),
+].sort();
+/** Languages whose blocks another test runs word by word. */
+const RUN_ELSEWHERE = new Set(['nginx', 'caddy']);
+const FENCE = /^```(\S*)(?: not run: (.+))?\n([\s\S]*?)^```$/gm;
+
+function blocksOf(page: string): readonly Block[] {
+  const text = readFileSync(page, 'utf8');
+  return [...text.matchAll(FENCE)].map((match) => {
+    const [, language = '', reason, code = ''] = match;
+    return { page, line: text.slice(0, match.index).split('\n').length, language, reason, code };
+  });
+}
+
+const ALL = PAGES.flatMap(blocksOf).filter(({ language }) => language !== '' && !RUN_ELSEWHERE.has(language));
+const root = mkdtempSync(join(tmpdir(), 'reprise-docs-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+/** A folder with `reprise` on the PATH and a home of its own, as the reader of a page has it. */
+function readerOf(page: string): { readonly cwd: string; readonly env: NodeJS.ProcessEnv } {
+  const cwd = mkdtempSync(join(root, 'page-'));
+  const bin = join(cwd, '.bin');
+  mkdirSync(bin);
+  const start = `#!/bin/sh\nexec "${process.execPath}" "${COMMAND}" "$@"\n`;
+  // The README speaks of a clone, where npm and npx start the command.
+  const skip = (words: number): string => start.replace('exec', `shift ${words}\nexec`);
+  for (const [name, script] of [
+    ['reprise', start],
+    ['npm', skip(2)],
+    ['npx', skip(1)],
+  ] as const)
+    writeFileSync(join(bin, name), script, { mode: 0o755 });
+  return {
+    cwd,
+    env: cliEnv({ HOME: cwd, REPRISE_HOME: join(cwd, 'home'), PATH: `${bin}:${process.env['PATH']}`, page }),
+  };
+}
+
+const shellPages = PAGES.filter((page) => ALL.some((each) => each.page === page && isRun(each, 'sh')));
+
+function isRun({ language, reason }: Block, expected: string): boolean {
+  return language === expected && reason === undefined;
+}
+
+test.each(shellPages)('the commands of %s work in the order of the page', { timeout: 180_000 }, (page) => {
+  const reader = readerOf(page);
+  for (const { line, code } of ALL.filter((each) => each.page === page && isRun(each, 'sh'))) {
+    const { status, stdout, stderr } = spawnSync('bash', ['-e', '-o', 'pipefail', '-c', code], {
+      ...reader,
+      encoding: 'utf8',
+      input: '',
+    });
+    expect(status, `${page}:${line}\n${stdout}\n${stderr}`).toBe(0);
+  }
+});
+
+const programs = ALL.filter((each) => isRun(each, 'ts'));
+test.each(programs.map((block) => [block.page, block.line, block] as const))(
+  'the program in %s, line %d, runs',
+  { timeout: 180_000 },
+  (page, line, { code }) => {
+    const file = join(
+      root,
+      `program-${programs.findIndex((each) => each.page === page && each.line === line)}.ts`,
+    );
+    // Packages are found from the project, where the reader would have installed them.
+    writeFileSync(
+      file,
+      code.replaceAll("'@ai-sdk/anthropic'", JSON.stringify(import.meta.resolve('@ai-sdk/anthropic'))),
+    );
+    const doors = new URL('../scripts/own-doors.ts', import.meta.url).href;
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      [
+        '--import',
+        doors,
+        file,
+        page === 'README.md' && code.includes('readTranscript')
+          ? resolve('examples/transcripts/claw0.jsonl')
+          : join(root, `data-${line}`),
+      ],
+      { cwd: root, env: cliEnv(), encoding: 'utf8' },
+    );
+    expect(status, `${page}:${line}\n${stdout}\n${stderr}`).toBe(0);
+  },
+);
+
+test('every JSON block parses', () => {
+  for (const { page, line, code } of ALL.filter((each) => isRun(each, 'json')))
+    expect(() => JSON.parse(code), `${page}:${line}`).not.toThrow();
+});
+
+test('every other block says why it is not run', () => {
+  const known = new Set(['sh', 'ts', 'json']);
+  const silent = ALL.filter(({ language, reason }) => !known.has(language) && reason === undefined);
+  expect(silent.map(({ page, line }) => `${page}:${line}`)).toEqual([]);
+  // The list of blocks that no test runs. A new one needs a reason on the page and a row here.
+  const marked = ALL.filter(({ reason }) => reason !== undefined);
+  const byPage = Object.groupBy(marked, ({ page }) => page);
+  expect(
+    Object.fromEntries(Object.entries(byPage).map(([page, blocks = []]) => [page, blocks.length])),
+  ).toMatchInlineSnapshot(`
+    {
+      "CONTRIBUTING.md": 1,
+      "README.md": 2,
+      "docs/backup.md": 1,
+      "docs/cli.md": 32,
+      "docs/config.md": 1,
+      "docs/deploy.md": 3,
+      "docs/guides/from-claw0-classic.md": 1,
+      "docs/guides/from-claw0.md": 1,
+      "docs/guides/from-openclaw.md": 1,
+      "docs/guides/from-zeroclaw.md": 1,
+      "docs/guides/from-zyhive.md": 1,
+      "docs/guides/import.md": 1,
+      "docs/guides/web-ui.md": 1,
+      "docs/http.md": 1,
+      "docs/stores.md": 1,
+    }
+  `);
+});
