@@ -188,7 +188,7 @@ function isCopiedIn(
   );
 }
 
-/** Every line of every text in a history, as a tool would write it into a file. Shorter ones could be anybody's. */
+/** Every line of every text in a history, as a tool would write it into a file. Very short lines prove nothing. */
 function linesOf(history: readonly Entry[]): ReadonlySet<string> {
   const lines = new Set<string>();
   const values: unknown[] = [...history];
