@@ -1,8 +1,8 @@
 /**
  * Packs the package, installs it into an empty folder like any user would, and uses it there: the command,
- * the entry points, their types, and the page of its server.
+ * the entry points, their types, bundles, Deno, and the page of its server.
  */
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -97,6 +97,20 @@ expect(
   run(process.execPath, ['app.mjs', 'home', 'hi'], alone),
   'You said: "hi"',
 );
+
+// Deno has no way to close the port of a worker, so its threads end in another way.
+run('npm', ['install', '--no-audit', '--no-fund', '--silent', '--ignore-scripts', 'deno@2.9.6']);
+const deno = (text: string): string => {
+  const args = ['run', '-A', 'bundled.ts', 'deno-home', text];
+  const { status, stdout, stderr } = spawnSync(join(folder, 'node_modules/.bin/deno'), args, {
+    cwd: folder,
+    encoding: 'utf8',
+  });
+  if (status !== 0 || stderr !== '') throw new Error(`Deno ended with ${status}: ${stderr}`);
+  return stdout;
+};
+deno('my name is Ada');
+expect('Deno', deno('what is my name?'), 'your name is Ada');
 
 const bin = join(folder, 'node_modules/.bin/reprise');
 const chat = [bin, 'chat', '--home', join(folder, 'chat')];
