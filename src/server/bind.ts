@@ -17,6 +17,7 @@ const DEFAULT_PORT = 4747;
 const CHECK_MS = 2000;
 const MAX_HEADERS = 100;
 const MAX_DISCARDED_BYTES = 16 * 1024 * 1024;
+const MAX_DISCARDING_MS = 3000;
 
 export interface BindOptions {
   readonly host: string;
@@ -55,7 +56,7 @@ export async function bind({ host, port, limits }: BindOptions): Promise<Bound> 
     },
     (incoming, outgoing) => {
       connections.touch(incoming.socket);
-      discardAfterRefusal(incoming, outgoing);
+      discardRest(incoming, outgoing);
       if (listener === undefined) void ready.then((late) => late(incoming, outgoing));
       else listener(incoming, outgoing);
     },
@@ -96,16 +97,20 @@ export function applyLimits(
 
 /**
  * A connection that is closed while its client still sends is reset, and the client may lose the answer. So the rest of a
- * refused body is read and discarded, up to a limit of bytes here and of time in the adapter.
+ * body that was not read is discarded, within limits.
  */
-function discardAfterRefusal(incoming: IncomingMessage, outgoing: ServerResponse): void {
+function discardRest(incoming: IncomingMessage, outgoing: ServerResponse): void {
   outgoing.once('finish', () => {
-    if (outgoing.statusCode !== 413) return;
+    if (incoming.complete) return;
+    const close = (): void => void incoming.socket.destroy();
+    const timer = setTimeout(close, MAX_DISCARDING_MS).unref();
     let left = MAX_DISCARDED_BYTES;
     incoming.on('data', (chunk: Buffer) => {
       left -= chunk.length;
-      if (left < 0) incoming.socket.destroy();
+      if (left < 0) close();
     });
+    incoming.once('close', () => clearTimeout(timer));
+    incoming.resume();
   });
 }
 

@@ -20,6 +20,8 @@ export async function listen({ app, bound, ...where }: ListenOptions): Promise<B
 export function answerWith(app: ServerApp, socket: Bound): void {
   const listener = getRequestListener(app.fetch, {
     overrideGlobalObjects: false,
+    // bind.ts discards what is left of a body.
+    autoCleanupIncoming: false,
     // What the adapter cannot read at all: a broken host or target.
     errorHandler: (cause) =>
       refusal(new RepriseError('INVALID_INPUT', 'not a request this server can read', { cause })),
