@@ -142,3 +142,28 @@ test('a path with nothing known is told with its code', () => {
   expect(reprise(home, 'import', join(folder, 'none')).status).toBe(4);
   expect(reprise(home, 'import', home).stderr).toContain('home of Reprise itself');
 }, 60_000);
+
+test('what a layout has no place for is reported by kind and count, as text and as JSON', async () => {
+  const own = join(folder, 'tools');
+  {
+    await using store = await openStore({ kind: 'jsonl', home: own });
+    await store.create({ id: 'used', key: 'agent:main:main', activate: true });
+    const call = { type: 'toolCall', id: 'c', name: 'look', arguments: {} };
+    await store.append('used', [
+      { type: 'message', message: { role: 'user', content: 'look' } },
+      { type: 'message', message: { role: 'assistant', content: [call], stopReason: 'toolUse' } },
+      { type: 'message', message: { role: 'toolResult', toolCallId: 'c', toolName: 'look', content: [] } },
+    ]);
+  }
+  const zeroclaw = reprise(own, 'export', '--profile', 'zeroclaw', '--out', join(folder, 'z'), '--json');
+  expect(zeroclaw.stderr).toMatch(
+    /^Left out, because zeroclaw has no place for it: 1 tool call, 1 tool result\.$/m,
+  );
+  const leftOut = { toolCalls: 1, toolResults: 1 };
+  expect(JSON.parse(zeroclaw.stdout)).toMatchObject({
+    leftOut: { total: leftOut, sessions: [{ id: 'used', ...leftOut }] },
+  });
+  const whole = reprise(own, 'export', '--profile', 'clawdbot', '--out', join(folder, 'c'), '--json');
+  expect(whole.stderr).not.toContain('Left out');
+  expect(JSON.parse(whole.stdout)).toMatchObject({ leftOut: { total: {}, sessions: [] } });
+}, 60_000);

@@ -8,6 +8,7 @@ import { type Entry, parseTranscript, rebuildHistory } from '../../src/index.ts'
 import { writeClaw0, writeClaw0Classic } from '../../src/interop/export/claw0-layout.ts';
 import { toHtml } from '../../src/interop/export/html.ts';
 import { type Layout, LayoutFolder } from '../../src/interop/export/layout.ts';
+import { LeftOutCounter } from '../../src/interop/export/left-out.ts';
 import { toMarkdown } from '../../src/interop/export/markdown.ts';
 import { v3Lines } from '../../src/interop/export/v3.ts';
 import { writeZyhive } from '../../src/interop/export/zyhive-layout.ts';
@@ -57,6 +58,7 @@ async function throughLayout(layout: Layout, entries: readonly Entry[]): Promise
     documents: only(documentOf(entries)),
     convlogs: nothing(),
     out: new LayoutFolder(out, false),
+    leftOut: new LeftOutCounter(),
     full: false,
   });
   try {

@@ -3,9 +3,10 @@ import { AUDIT_SESSION_ID } from '../../engine/audit.ts';
 import { counted } from '../../engine/commands/command-context.ts';
 import { resolveRef } from '../../engine/ref.ts';
 import { RepriseError } from '../../errors.ts';
-import { exportLayout, LAYOUT_NAMES } from '../../interop/export/export-layout.ts';
+import { type ExportedLayout, exportLayout, LAYOUT_NAMES } from '../../interop/export/export-layout.ts';
 import { prepareFolder } from '../../interop/export/file-writer.ts';
 import { EXPORT_FORMATS, type ExportFormat, isExportFormat } from '../../interop/export/formats.ts';
+import { leftOutText } from '../../interop/export/left-out.ts';
 import type { SessionRecord, Store } from '../../store/store.ts';
 import { exportFile, formatByName, tellDamage } from '../export-file.ts';
 import { openHome } from '../home.ts';
@@ -49,11 +50,13 @@ export async function exportSessions(ref: string | undefined, options: ExportOpt
   await using store = await openHome(options);
   const sessions = ref === undefined ? await allSessions(store) : [await resolveRef(store, ref)];
   if (typeof profile === 'string' && folder !== undefined) {
-    const files = await toLayout(store, sessions, profile, folder, { ...options, all });
+    const { files, leftOut } = await toLayout(store, sessions, profile, folder, { ...options, all });
     say(
       `${counted(sessions.length, 'session')} in ${counted(files, 'file')} for ${profile}: ${escapeForTerminal(folder)}`,
     );
-    if (json === true) printJson({ profile, folder, sessions: sessions.map(({ id }) => id), files });
+    const missing = leftOutText(leftOut.total);
+    if (missing !== '') say(`Left out, because ${profile} has no place for it: ${missing}.`);
+    if (json === true) printJson({ profile, folder, sessions: sessions.map(({ id }) => id), files, leftOut });
     return;
   }
   const written =
@@ -72,7 +75,7 @@ async function toLayout(
   layout: string,
   folder: string,
   options: ExportOptions,
-): Promise<number> {
+): Promise<ExportedLayout> {
   using bar = new Progress('writing sessions');
   return exportLayout(store, {
     layout,

@@ -2,7 +2,7 @@ import { parseSessionKey } from '../../keys/session-key.ts';
 import type { SessionDocument } from '../session-document.ts';
 import { safeName } from './file-writer.ts';
 import { renderSession } from './formats.ts';
-import { jsonFile, type Layout } from './layout.ts';
+import { jsonFile, type Layout, skipConvlogs } from './layout.ts';
 
 /** Settings of ours that are no field of a SessionEntry. They are in the transcript, which passes over them. */
 const OWN_SETTINGS: ReadonlySet<string> = new Set([
@@ -19,7 +19,8 @@ const OWN_SETTINGS: ReadonlySet<string> = new Set([
 ]);
 
 /** v3 transcripts with all branches, and for each agent the index of the sessions that keys stand for. */
-export const writeClawdbot: Layout = async ({ documents, out }) => {
+export const writeClawdbot: Layout = async (input) => {
+  const { documents, out } = input;
   const byAgent = new Map<string, [string, unknown][]>();
   for await (const document of documents) {
     const { agentId, key, active } = document;
@@ -31,6 +32,7 @@ export const writeClawdbot: Layout = async ({ documents, out }) => {
   }
   for (const [agentId, index] of byAgent)
     await out.write(['agents', agentId, 'sessions', 'sessions.json'], jsonFile(Object.fromEntries(index)));
+  await skipConvlogs(input);
 };
 
 function transcriptName({ id, key }: SessionDocument): string {

@@ -7,6 +7,7 @@ import { writeClaw0, writeClaw0Classic } from './claw0-layout.ts';
 import { writeClawdbot } from './clawdbot-layout.ts';
 import { prepareFolder } from './file-writer.ts';
 import { type Layout, LayoutFolder } from './layout.ts';
+import { LeftOutCounter, type LeftOutReport } from './left-out.ts';
 import { writeZeroclaw } from './zeroclaw-layout.ts';
 import { writeZyhive } from './zyhive-layout.ts';
 
@@ -33,8 +34,13 @@ export interface LayoutExport {
   readonly onSession?: (document: SessionDocument, done: number) => void;
 }
 
-/** Writes the files of another system for some sessions. Answers how many. */
-export async function exportLayout(store: Store, options: LayoutExport): Promise<number> {
+export interface ExportedLayout {
+  readonly files: number;
+  readonly leftOut: LeftOutReport;
+}
+
+/** Writes the files of another system for some sessions. */
+export async function exportLayout(store: Store, options: LayoutExport): Promise<ExportedLayout> {
   const { layout, folder, full = false, force = false } = options;
   const write = Object.hasOwn(LAYOUTS, layout) ? LAYOUTS[layout] : undefined;
   if (write === undefined) {
@@ -44,8 +50,32 @@ export async function exportLayout(store: Store, options: LayoutExport): Promise
   }
   await prepareFolder(folder, { force });
   const out = new LayoutFolder(folder, force);
-  await write({ documents: documents(store, options), convlogs: convlogs(store, options), out, full });
-  return out.files;
+  const leftOut = new LeftOutCounter();
+  await write({
+    documents: documents(store, options),
+    convlogs: convlogs(store, options),
+    out,
+    leftOut,
+    full,
+  });
+  if (options.all) leftOut.add('sessionsInTrash', await countTrash(store));
+  return { files: out.files, leftOut: leftOut.report() };
+}
+
+const PAGE = 500;
+
+async function countTrash(store: Store): Promise<number> {
+  let count = 0;
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const page = await store.list({
+      limit: PAGE,
+      status: 'deleted',
+      ...(cursor !== undefined && { cursor }),
+    });
+    count += page.sessions.length;
+    cursor = page.cursor;
+  }
+  return count;
 }
 
 async function* documents(

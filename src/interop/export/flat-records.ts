@@ -1,6 +1,5 @@
 import type { AnthropicBlock, AnthropicMessage } from '../../transcript/render-anthropic.ts';
-import type { SessionDocument } from '../session-document.ts';
-import { pairedMessages } from './seed-messages.ts';
+import type { TimedMessage } from './seed-messages.ts';
 
 export interface FlatForm {
   /** The field a tool's text stands in. */
@@ -16,12 +15,8 @@ type FlatRecord = Readonly<Record<string, unknown>>;
  * The records of claw0 and its classic form: one for each message, call and result. A summary is the pair of messages
  * claw0 keeps in memory after it has compacted; there is no record for one.
  */
-export function flatRecords(
-  { entries }: SessionDocument,
-  form: FlatForm,
-  full: boolean,
-): readonly FlatRecord[] {
-  return pairedMessages(entries, full).flatMap(({ message, at }) => {
+export function flatRecords(messages: readonly TimedMessage[], form: FlatForm): readonly FlatRecord[] {
+  return messages.flatMap(({ message, at }) => {
     const ts = form.time(at);
     return (message.role === 'user' ? userRecords(message, form) : answerRecords(message, form)).map(
       (record) => ({ ...record, ts }),

@@ -2,15 +2,23 @@ import { join } from 'node:path';
 import type { StoredConvlogLine } from '../../store/convlog.ts';
 import type { SessionDocument } from '../session-document.ts';
 import { replaceFile, writeFileSafely } from './file-writer.ts';
+import type { LeftOutCounter } from './left-out.ts';
 
 /** Sessions come one by one, so that a home of any size needs the memory of its largest session. */
 export interface LayoutInput {
   readonly documents: AsyncIterable<SessionDocument>;
-  /** Everything said on channels that goes along, chat by chat; for layouts that keep it. */
+  /** The channel logs that belong to the export, chat by chat. */
   readonly convlogs: AsyncIterable<readonly StoredConvlogLine[]>;
   readonly out: LayoutFolder;
+  /** Every layout reports what it has no field for. */
+  readonly leftOut: LeftOutCounter;
   /** Where the layout has no place for a summary: everything that was said instead of the current context. */
   readonly full: boolean;
+}
+
+/** For layouts without channel logs. */
+export async function skipConvlogs({ convlogs, leftOut }: LayoutInput): Promise<void> {
+  for await (const lines of convlogs) leftOut.add('channelMessages', lines.length);
 }
 
 /** Writes the files of one system. */

@@ -4,7 +4,7 @@ import { isObject } from '../../transcript/json.ts';
 import { rebuildHistory } from '../../transcript/rebuild-history.ts';
 import type { AnthropicMessage } from '../../transcript/render-anthropic.ts';
 import { selectContext } from '../../transcript/select.ts';
-import { buildTree, type EntryTree, pathTo } from '../../transcript/tree.ts';
+import { buildTree, type EntryTree, pathEntries, pathTo } from '../../transcript/tree.ts';
 
 export interface TimedMessage {
   readonly message: AnthropicMessage;
@@ -58,12 +58,23 @@ export function seedHistory(entries: readonly Entry[], full = false): SeedHistor
   return { covered, summary, kept: context.slice(0, split), after: context.slice(split) };
 }
 
+export interface PairedHistory {
+  readonly messages: readonly TimedMessage[];
+  readonly hasSummary: boolean;
+  /** What the summary stands for: it is not among the messages. */
+  readonly underSummary: readonly Entry[];
+}
+
 /** The current context with its summary as the pair of messages claw0 keeps in memory, or everything that was said. */
-export function pairedMessages(entries: readonly Entry[], full: boolean): readonly TimedMessage[] {
-  if (full) return seedHistory(entries, true).after;
+export function pairedHistory(entries: readonly Entry[], full: boolean): PairedHistory {
+  if (full) return { messages: seedHistory(entries, true).after, hasSummary: false, underSummary: [] };
   const { compaction, entries: context } = selectContext(entries);
   const told = compaction === undefined ? context : [compaction, ...context];
-  return withTimes(rebuild(entries, 'user+assistant'), told);
+  const messages = withTimes(rebuild(entries, 'user+assistant'), told);
+  if (compaction === undefined) return { messages, hasSummary: false, underSummary: [] };
+  const inContext = new Set(context);
+  const underSummary = pathEntries(entries, compaction.id).filter((entry) => !inContext.has(entry));
+  return { messages, hasSummary: textOf(compaction).trim() !== '', underSummary };
 }
 
 const COMPACTIONS: ReadonlySet<string> = new Set(['compaction']);
@@ -129,12 +140,16 @@ function rebuild(entries: readonly Entry[], carrier: CarrierName = 'user'): Anth
   return rebuildHistory(entries, { format: 'anthropic', carrier, target: NO_MODEL });
 }
 
+function textOf({ summary }: Entry): string {
+  return typeof summary === 'string' ? summary : '';
+}
+
 function summaryOf(compaction: Entry): SeedSummary {
-  const { summary, tokensBefore, tokensAfter } = compaction;
+  const { tokensBefore, tokensAfter } = compaction;
   const count = (value: unknown): number =>
     typeof value === 'number' && Number.isSafeInteger(value) ? value : 0;
   return {
-    text: typeof summary === 'string' ? summary : '',
+    text: textOf(compaction),
     at: entryTime(compaction),
     tokensBefore: count(tokensBefore),
     tokensAfter: count(tokensAfter),

@@ -2,7 +2,8 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { carrySummary, SUMMARY_CARRIERS } from '../../transcript/carrier.ts';
 import type { AnthropicMessage } from '../../transcript/render-anthropic.ts';
 import type { SessionDocument } from '../session-document.ts';
-import type { Layout } from './layout.ts';
+import { type Layout, skipConvlogs } from './layout.ts';
+import { leftOutOf } from './left-out.ts';
 import { seedHistory, type TimedMessage } from './seed-messages.ts';
 
 const SCHEMA = `
@@ -41,26 +42,34 @@ CREATE TABLE session_state (
 export const SUMMARY_META: string = '{"reprise":"context starts here"}';
 
 /** One database with its four tables. Only what user and assistant said has rows there; tools leave none. */
-export const writeZeroclaw: Layout = ({ documents, out }) =>
-  out.make(['workspace', 'memory', 'sessions.db'], async (temporary) => {
+export const writeZeroclaw: Layout = async (input) => {
+  const { documents, out, leftOut } = input;
+  await out.make(['workspace', 'memory', 'sessions.db'], async (temporary) => {
     const database = new DatabaseSync(temporary);
     try {
       database.exec(`PRAGMA journal_mode = MEMORY; BEGIN; ${SCHEMA}`);
       const write = createWriter(database);
-      for await (const document of documents) write(document);
+      for await (const document of documents) {
+        const hasSummary = write(document);
+        // Rows hold text alone, so none of the blocks is there.
+        leftOut.addSession(document.id, leftOutOf(document, { messages: [], hasSummary }));
+      }
       database.exec('COMMIT');
     } finally {
       database.close();
     }
     await chmodPrivate(temporary);
   });
+  await skipConvlogs(input);
+};
 
 async function chmodPrivate(path: string): Promise<void> {
   const { chmod } = await import('node:fs/promises');
   await chmod(path, 0o600);
 }
 
-function createWriter(database: DatabaseSync): (document: SessionDocument) => void {
+/** The function it returns writes a session and returns whether it has a summary. */
+function createWriter(database: DatabaseSync): (document: SessionDocument) => boolean {
   const index = database.prepare('INSERT INTO session_index VALUES (?, ?, ?)');
   const session = database.prepare('INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?)');
   const message = database.prepare(
@@ -79,6 +88,7 @@ function createWriter(database: DatabaseSync): (document: SessionDocument) => vo
       if (line !== undefined) message.run(id, 'assistant', line.text, summary.at, SUMMARY_META);
     }
     writeRows(message, id, [...kept, ...after]);
+    return summary !== undefined && summary.text.trim() !== '';
   };
 }
 

@@ -1,15 +1,23 @@
 import type { SessionDocument } from '../session-document.ts';
 import { safeName } from './file-writer.ts';
 import { jsonFile, jsonLines, type Layout } from './layout.ts';
-import { seedHistory } from './seed-messages.ts';
+import { leftOutOf } from './left-out.ts';
+import { type SeedHistory, seedHistory } from './seed-messages.ts';
 
 /** Per agent: an index of all sessions, their logs, and what was said on channels. */
-export const writeZyhive: Layout = async ({ documents, convlogs, out }) => {
+export const writeZyhive: Layout = async ({ documents, convlogs, out, leftOut }) => {
   const byAgent = new Map<string, [string, unknown][]>();
   for await (const document of documents) {
     const { id, agentId, title, messageCount, createdAt, lastAt, tokenEstimate } = document;
     const filePath = `${id}.jsonl`;
-    await out.write(['agents', agentId, 'sessions', filePath], jsonLines(zyhiveLines(document)));
+    const history = seedHistory(document.entries);
+    await out.write(['agents', agentId, 'sessions', filePath], jsonLines(zyhiveLines(document, history)));
+    const { covered, summary, kept, after } = history;
+    const messages = [...covered, ...kept, ...after].map(({ message }) => message);
+    leftOut.addSession(
+      id,
+      leftOutOf(document, { messages, hasSummary: summary !== undefined && summary.text.trim() !== '' }),
+    );
     const index = byAgent.get(agentId) ?? [];
     byAgent.set(agentId, index);
     const times = { createdAt: Date.parse(createdAt), lastAt: Date.parse(lastAt) };
@@ -38,8 +46,10 @@ export const writeZyhive: Layout = async ({ documents, convlogs, out }) => {
 };
 
 /** `id` and `key` in the header are ours: a session there is known by its id alone. */
-function zyhiveLines({ id, agentId, key, createdAt, entries }: SessionDocument): unknown[] {
-  const { covered, summary, kept, after } = seedHistory(entries);
+function zyhiveLines(
+  { id, agentId, key, createdAt }: SessionDocument,
+  { covered, summary, kept, after }: SeedHistory,
+): unknown[] {
   const line = ({ message, at }: (typeof after)[number]): unknown => ({
     type: 'message',
     message,
