@@ -112,6 +112,8 @@ export interface SessionInit {
   readonly key: string;
   readonly parentId?: string;
   readonly cwd?: string;
+  /** ISO time of a session that began elsewhere, such as one that is imported. Unset: now. */
+  readonly createdAt?: string;
   readonly settings?: JsonObject;
   /** Makes it the session of its key as well. Where the key stands for one already, that one is the answer. */
   readonly activate?: boolean;
@@ -176,7 +178,7 @@ export interface ListQuery {
   readonly kind?: string;
   readonly parentId?: string;
   readonly status?: SessionStatus | 'any';
-  /** By default `time`: when something was said last. `messages` and `tokens` as their records count them. */
+  /** By default `time`: the time of the last entry. `messages` and `tokens` as their records count them. */
   readonly sort?: ListSort;
   /** By default `desc`: the newest or the most first. */
   readonly order?: 'asc' | 'desc';

@@ -1,4 +1,4 @@
-import type { ListQuery, SessionPage } from '../../src/store/store.ts';
+import type { ListQuery, NewEntry, SessionPage } from '../../src/store/store.ts';
 import { type BrokenStore, broken } from './broken-store.ts';
 import type { PlainStore } from './plain-store.ts';
 
@@ -12,6 +12,8 @@ function brokenList(
 }
 
 const SORTED = 'a list can be sorted by time, messages and tokens, both ways, in pages without gaps';
+const COPIES =
+  'a session whose last entry is a copy is as old as the original, until something new is stored in it';
 const CUT = 'a tail can be cut to its newest entries, and to some kinds of them';
 
 export const brokenLists: readonly BrokenStore[] = [
@@ -57,6 +59,17 @@ export const brokenLists: readonly BrokenStore[] = [
     ({ agentId, ...query }, right) =>
       right.list({ ...query, ...(agentId !== undefined && query.sort === 'time' && { agentId }) }),
   ),
+  broken('dates a copy by when it was stored', COPIES, (_store, right) => ({
+    append: (id, entries, options) =>
+      right.append(
+        id,
+        entries.map(({ copiedAt: _copiedAt, ...entry }) => entry as NewEntry),
+        options,
+      ),
+  })),
+  broken('dates every session by when it was stored', COPIES, (_store, right) => ({
+    create: ({ createdAt: _createdAt, ...init }) => right.create(init),
+  })),
   broken('answers a tail whole, whatever was asked for', CUT, (_store, right) => ({
     tail: (id) => right.tail(id),
   })),

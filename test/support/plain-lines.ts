@@ -40,10 +40,10 @@ export class PlainLines {
   protected make(
     id: string,
     key: string,
-    { cwd, parentId, settings }: Partial<port.SessionInit>,
+    { cwd, parentId, settings, createdAt }: Partial<port.SessionInit>,
   ): PlainSession {
     if (settings !== undefined) assertStorable(settings);
-    const timestamp = this.options.now();
+    const timestamp = createdAt ?? this.options.now();
     const header = { type: 'session', version: 3, id, timestamp, ...(cwd !== undefined && { cwd }) };
     const line = encodeLine({ ...header, agentId: agentOfKey(key), key }, { q: 1, e: 0, b: '1/1' });
     const base = { id, key, createdAt: timestamp, lines: [line], leaf: null, epoch: 0, deleted: false };

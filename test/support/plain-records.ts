@@ -1,6 +1,7 @@
 import { parseNewSessionId } from '../../src/keys/ids.ts';
 import { agentOfKey, normalizeSessionKey, parseSessionKey } from '../../src/keys/session-key.ts';
-import { checkKey } from '../../src/store/common/check-input.ts';
+import { checkKey, checkSessionInit } from '../../src/store/common/check-input.ts';
+import { canonicalTime } from '../../src/store/common/clock.ts';
 import type * as port from '../../src/store/store.ts';
 import type { VerifyReport } from '../../src/store/verify-report.ts';
 import { contentText } from '../../src/transcript/content.ts';
@@ -15,6 +16,7 @@ import { plainSearch } from './plain-search.ts';
 export class PlainRecords extends PlainLines {
   async create(init: port.SessionInit): Promise<port.SessionRecord> {
     this.writable();
+    checkSessionInit(init);
     const id = parseNewSessionId(init.id ?? this.options.newId());
     const key = normalizeSessionKey(init.key);
     if (init.activate === true) {
@@ -118,6 +120,7 @@ export class PlainRecords extends PlainLines {
     const messages = entries.flatMap(({ message }) => (isObject(message) ? [message] : []));
     const users = messages.filter(({ role }) => role === 'user');
     const assistants = messages.filter(({ role }) => role === 'assistant');
+    const last = entries.findLast(({ type }) => type === 'message');
     const named = entries.findLast(({ type }) => type === 'session_info')?.['name'];
     return {
       id,
@@ -131,7 +134,7 @@ export class PlainRecords extends PlainLines {
       turnCount: users.length,
       tokenEstimate: Math.ceil(session.lines.join('').length / 4),
       createdAt,
-      lastAt: entries.findLast(({ type }) => type === 'message')?.timestamp ?? createdAt,
+      lastAt: canonicalTime(last?.['copiedAt']) ?? last?.timestamp ?? createdAt,
       ...(parentId !== undefined && { parentId }),
       lastSeq: session.lines.length,
       leaf,

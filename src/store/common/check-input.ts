@@ -4,7 +4,8 @@ import { assertStorable, isObject, type JsonObject } from '../../transcript/json
 import { DEFAULT_RECORD_LIMITS } from '../../transcript/limits.ts';
 import type { ConvlogChatRef, ConvlogLine } from '../convlog.ts';
 import type { Note } from '../notes.ts';
-import type { AppendOptions, Inbound, NewEntry, PatchOptions } from '../store.ts';
+import type { AppendOptions, Inbound, NewEntry, PatchOptions, SessionInit } from '../store.ts';
+import { canonicalTime } from './clock.ts';
 import { encodeLogLine, isRole, isTime } from './convlog-line.ts';
 
 /** On this side of the thread, because a structured clone would already have changed what cannot be stored. */
@@ -57,6 +58,14 @@ export function checkInbound(inbound: Inbound): void {
     if (value === undefined || (Number.isSafeInteger(value) && value >= 1)) continue;
     throw new RepriseError('INVALID_INPUT', `${name} is a number of at least 1, not ${String(value)}`);
   }
+}
+
+export function checkSessionInit({ settings, createdAt }: Pick<SessionInit, 'settings' | 'createdAt'>): void {
+  if (settings !== undefined) checkObject(settings, 'settings');
+  if (createdAt === undefined || canonicalTime(createdAt) === createdAt) return;
+  throw new RepriseError('INVALID_INPUT', 'createdAt must be a UTC time with milliseconds', {
+    details: { createdAt: String(createdAt).slice(0, 80), next: 'Use new Date(time).toISOString().' },
+  });
 }
 
 export function checkPatch(settings: JsonObject, { title }: PatchOptions): void {

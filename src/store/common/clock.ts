@@ -10,3 +10,11 @@ export function createClock(fixed: string | undefined): () => string {
     return text;
   };
 }
+
+/** UTC with milliseconds and a year of four digits: stored times are compared as text. Undefined for anything else. */
+export function canonicalTime(value: unknown): string | undefined {
+  if (typeof value !== 'string') return undefined;
+  const ms = Date.parse(value);
+  const time = Number.isNaN(ms) ? '' : new Date(ms).toISOString();
+  return /^\d{4}-/.test(time) ? time : undefined;
+}

@@ -2,6 +2,7 @@ import { contentText } from '../../transcript/content.ts';
 import { type Entry, isSideEntry } from '../../transcript/entry.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { settingsIn } from '../../transcript/settings.ts';
+import { canonicalTime } from './clock.ts';
 
 /**
  * What one entry changes in its session's row. Everything in a row follows from the entries in order, so a row
@@ -9,6 +10,8 @@ import { settingsIn } from '../../transcript/settings.ts';
  */
 export interface EntryFacts {
   readonly side: boolean;
+  /** When the original of a copy was written. The last entry of a session decides how recent the session is. */
+  readonly copiedAt?: string;
   readonly role?: 'user' | 'assistant';
   /** Text a title could be made of. */
   readonly userText?: string;
@@ -24,6 +27,11 @@ const TITLE_SOURCE_CHARS = 400;
 const TITLE_CODE_POINTS = 60;
 
 export function factsOf(entry: JsonObject): EntryFacts {
+  const copiedAt = canonicalTime(entry['copiedAt']);
+  return copiedAt === undefined ? ownFacts(entry) : { ...ownFacts(entry), copiedAt };
+}
+
+function ownFacts(entry: JsonObject): EntryFacts {
   const side = isSideEntry(entry as Entry);
   const { type, message, customType, firstKeptEntryId, tokensAfter, name } = entry;
   if (type === 'message' && isObject(message)) {

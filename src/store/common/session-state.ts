@@ -47,7 +47,7 @@ export interface PlacedEntry {
 /** Applies one stored entry to its row. */
 export function applyFacts(row: SessionState, facts: EntryFacts, at: PlacedEntry): void {
   row.seq = at.seq;
-  row.last_at = at.timestamp;
+  row.last_at = facts.copiedAt ?? at.timestamp;
   if (facts.role !== undefined) row.message_count++;
   if (facts.role === 'user') {
     row.turn_count++;

@@ -13,8 +13,8 @@ import {
   checkLog,
   checkNoteName,
   checkNotes,
-  checkObject,
   checkPatch,
+  checkSessionInit,
 } from '../common/check-input.ts';
 import { receiveRequest } from '../common/inbound.ts';
 import { LiveHub } from '../common/live-hub.ts';
@@ -256,7 +256,7 @@ export class ControlStore implements Store {
 
   async create(init: SessionInit): Promise<SessionRecord> {
     const { id = uuidv7(), key, ...rest } = init;
-    if (rest.settings !== undefined) checkObject(rest.settings, 'settings');
+    checkSessionInit(rest);
     return this.#writer.call('create', { ...rest, id: parseNewSessionId(id), key: normalizeSessionKey(key) });
   }
 

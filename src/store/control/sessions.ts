@@ -61,7 +61,7 @@ export function createSession(batch: Batch, init: SessionInit & { readonly id: s
   if (db.row('SELECT 1 FROM strangers WHERE agent_id = ? AND id = ?', agentId, id) !== undefined)
     throw nameTaken(id, agentId);
   const channel = 'channel' in parts ? parts.channel : undefined;
-  const timestamp = batch.now();
+  const timestamp = init.createdAt ?? batch.now();
   const header = headerLine({
     id,
     timestamp,

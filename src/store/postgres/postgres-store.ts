@@ -10,8 +10,8 @@ import {
   checkEntries,
   checkKey,
   checkLog,
-  checkObject,
   checkPatch,
+  checkSessionInit,
 } from '../common/check-input.ts';
 import { receiveRequest } from '../common/inbound.ts';
 import { storeClosed } from '../common/refusals.ts';
@@ -169,7 +169,7 @@ export class PostgresStore implements Store {
   }
 
   async create({ id = uuidv7(), key, ...rest }: SessionInit): Promise<SessionRecord> {
-    if (rest.settings !== undefined) checkObject(rest.settings, 'settings');
+    checkSessionInit(rest);
     const init = { ...rest, id: parseNewSessionId(id), key: normalizeSessionKey(key) };
     return this.#write((tx) => openSession(tx, init));
   }

@@ -46,7 +46,7 @@ export async function createSession(
   if (existing !== undefined) return { row: await sameSession(tx, existing, { id, key }), isNew: false };
   if (await isPurged(tx, id)) throw idStaysTaken(id);
   const agentId = agentOfKey(parts);
-  const timestamp = tx.now();
+  const timestamp = init.createdAt ?? tx.now();
   const header = headerLine({
     id,
     timestamp,

@@ -184,6 +184,36 @@ export const listCases: readonly StoreCase[] = [
       assert.equal(after.createdAt, before.createdAt);
     },
   },
+  {
+    name: 'a session whose last entry is a copy is as old as the original, until something new is stored in it',
+    promise: 'P9: a list says when',
+    area: 'list',
+    async run({ store, reopen }) {
+      const createdAt = '2020-02-01T00:00:00.000Z';
+      const copied = await store.create({ key: KEY, createdAt });
+      const fresh = await session(store, ['new']);
+      await store.append(copied.id, [
+        { ...user('first'), copiedAt: '2020-02-01T00:00:00.000Z' },
+        { ...assistant('last'), copiedAt: '2020-02-03T02:00:00+02:00' },
+      ]);
+      const notATime = await session(store, ['x']);
+      await store.append(notATime, [{ ...user('y'), copiedAt: 'yesterday' }]);
+      await refused(store.create({ key: KEY, createdAt: '2020' }), 'INVALID_INPUT');
+      let reopened = store;
+      for await (const open of beforeAndAfter({ store, reopen })) {
+        reopened = open;
+        const record = await open.get(copied.id);
+        assert.equal(record.createdAt, createdAt);
+        assert.equal(record.lastAt, '2020-02-03T00:00:00.000Z');
+        assert.ok((await open.get(notATime)).lastAt > '2020-02-03T00:00:00.000Z');
+        const listed = (await open.list()).sessions.map(({ id }) => id);
+        assert.equal(listed.indexOf(copied.id), listed.length - 1);
+        assert.ok(listed.indexOf(fresh) < listed.indexOf(copied.id));
+      }
+      await touch(reopened, copied.id);
+      assert.equal((await reopened.list({ limit: 1 })).sessions[0]?.id, copied.id);
+    },
+  },
 ];
 
 async function listAll(store: Store, query: ListQuery): Promise<SessionRecord[]> {
