@@ -11,7 +11,7 @@ export interface MaintenanceItem {
   readonly sessionId: string;
   readonly sessionKey: string;
   readonly title: string;
-  /** When somebody last spoke there; of one in the trash, when it came there. */
+  /** When its last message was written; of a session in the trash, when it was deleted. */
   readonly since: string;
   readonly reason: MaintenanceReason;
   /** Of its transcript and all that is kept beside it; 0 where nothing would be removed. */
@@ -26,6 +26,8 @@ export interface MaintenancePlan {
   /** Out of the trash, for good. */
   readonly purge: readonly MaintenanceItem[];
   readonly archive: readonly MaintenanceItem[];
+  /** Sessions that no rule touches yet, because they were imported less than `IMPORT_GRACE_DAYS` ago. */
+  readonly recentImports: number;
   /** What purging returns now, and what it will return once the trash has kept the rest long enough. */
   readonly bytes: number;
   readonly bytesLater: number;
@@ -39,6 +41,12 @@ export interface PlanOptions {
 }
 
 const DEFAULT_LIMIT = 10_000;
+/**
+ * An imported session is as old as its last message. A rule that runs by itself would remove an old history on the day it
+ * was imported, before its owner has seen it.
+ */
+export const IMPORT_GRACE_DAYS = 30;
+const DAY_MS = 86_400_000;
 const PAGE = 500;
 
 /** What would go by these rules, and how many bytes that returns. Nothing is changed. */
@@ -49,15 +57,23 @@ export async function planMaintenance(
   { limit = DEFAULT_LIMIT }: PlanOptions = {},
 ): Promise<MaintenancePlan> {
   const limits = parseMaintenanceRules(rules);
-  const nothing = { delete: [], purge: [], archive: [], bytes: 0, bytesLater: 0, more: false };
+  const nothing = {
+    delete: [],
+    purge: [],
+    archive: [],
+    recentImports: 0,
+    bytes: 0,
+    bytesLater: 0,
+    more: false,
+  };
   if (Object.values(limits).every((each) => each === Number.POSITIVE_INFINITY)) return nothing;
   const { bytes: total, rebuilding } = await store.stats();
   if (rebuilding !== undefined)
     throw new RepriseError('STORE_BUSY', 'not all sessions are known yet, so none can be called the oldest', {
       details: { ...rebuilding },
     });
-  const open = await survey(store, { status: 'open', limit, busy: await busySessions(store) });
-  const trash = await survey(store, { status: 'deleted', limit, busy: new Set() });
+  const open = await survey(store, { status: 'open', limit, busy: await busySessions(store), now });
+  const trash = await survey(store, { status: 'deleted', limit, busy: new Set(), now });
   const goes = await chooseDeletions(store, limits, { open, trash, total, now });
   const isGoing = new Set(goes.map(({ sessionId }) => sessionId));
   const archive = open.inTheWay
@@ -70,6 +86,7 @@ export async function planMaintenance(
     delete: goes,
     purge,
     archive,
+    recentImports: open.recentImports,
     bytes: sumOf(purge),
     bytesLater: sumOf(goes),
     more: [goes, purge, archive].some(({ length }) => length === limit),
@@ -89,6 +106,7 @@ interface Survey {
   readonly oldest: readonly SessionRecord[];
   /** Of these, those that are not archived. */
   readonly inTheWay: readonly SessionRecord[];
+  readonly recentImports: number;
   /** Some that may be touched are not among them. */
   readonly isCut: boolean;
   readonly hasAudit: boolean;
@@ -101,11 +119,18 @@ async function survey(
     status,
     limit,
     busy,
-  }: { readonly status: 'open' | 'deleted'; readonly limit: number; readonly busy: ReadonlySet<string> },
+    now,
+  }: {
+    readonly status: 'open' | 'deleted';
+    readonly limit: number;
+    readonly busy: ReadonlySet<string>;
+    readonly now: Date;
+  },
 ): Promise<Survey> {
   let oldest: SessionRecord[] = [];
   let inTheWay: SessionRecord[] = [];
   let count = 0;
+  let recentImports = 0;
   let isCut = false;
   let hasAudit = false;
   for (let cursor: string | null | undefined; cursor !== null; ) {
@@ -118,6 +143,10 @@ async function survey(
       count++;
       // A damaged one is for people to look at: what can be repaired must not go by itself.
       if (record.active || busy.has(record.id) || record.corruptAt !== undefined) continue;
+      if (status === 'open' && isRecentImport(record, now)) {
+        recentImports++;
+        continue;
+      }
       oldest.push(record);
       if (record.settings['archived'] !== true) inTheWay.push(record);
     }
@@ -128,7 +157,14 @@ async function survey(
   }
   const byAge = (a: SessionRecord, b: SessionRecord): number =>
     idleSince(a).getTime() - idleSince(b).getTime();
-  return { count, oldest: oldest.sort(byAge), inTheWay: inTheWay.sort(byAge), isCut, hasAudit };
+  return {
+    count,
+    oldest: oldest.sort(byAge),
+    inTheWay: inTheWay.sort(byAge),
+    recentImports,
+    isCut,
+    hasAudit,
+  };
 }
 
 async function chooseDeletions(
@@ -173,6 +209,11 @@ function idleSince({ lastAt, lastSeq, settings }: SessionRecord): Date {
   const { idleSince: mark } = settings;
   const isInForce = isObject(mark) && mark['seq'] === lastSeq && typeof mark['at'] === 'string';
   return new Date(isInForce ? String(mark['at']) : lastAt);
+}
+
+function isRecentImport({ settings: { importedFrom } }: SessionRecord, now: Date): boolean {
+  const at = isObject(importedFrom) ? Date.parse(String(importedFrom['at'])) : Number.NaN;
+  return now.getTime() - at < IMPORT_GRACE_DAYS * DAY_MS;
 }
 
 function isIdle(record: SessionRecord, ms: number, now: Date): boolean {

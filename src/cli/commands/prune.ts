@@ -1,6 +1,6 @@
-import { count } from '../../engine/commands/command-context.ts';
+import { count, counted } from '../../engine/commands/command-context.ts';
 import { ago } from '../../engine/commands/session-line.ts';
-import type { MaintenanceItem, MaintenancePlan } from '../../engine/maintenance.ts';
+import { IMPORT_GRACE_DAYS, type MaintenanceItem, type MaintenancePlan } from '../../engine/maintenance.ts';
 import type { MaintenanceRules } from '../../engine/maintenance-rules.ts';
 import { type MaintenanceReport, runMaintenance } from '../../engine/run-maintenance.ts';
 import { RepriseError } from '../../errors.ts';
@@ -69,11 +69,16 @@ function showPlan(plan: MaintenancePlan): void {
     print(`${ACTIONS[action].padEnd(12)} ${escapeForTerminal(title || '(untitled)')}`);
     print(`             ${style('dim', escapeForTerminal(facts))}`);
   }
-  const { purge, delete: goes, archive, bytes, bytesLater, more } = plan;
+  const { purge, delete: goes, archive, recentImports, bytes, bytesLater, more } = plan;
   print(`${goes.length} to the trash, ${purge.length} for good, ${archive.length} archived`);
   print(
     `${count(bytes)} bytes return now, ${count(bytesLater)} when the trash has kept the rest long enough`,
   );
+  if (recentImports > 0) {
+    const them = recentImports === 1 ? 'it' : 'them';
+    const imported = `${counted(recentImports, 'session')} imported less than ${IMPORT_GRACE_DAYS} days ago`;
+    say(`${imported}: no rule touches ${them} yet`);
+  }
   if (more) say('there is more than one run looks at; run it again afterwards');
 }
 
@@ -85,11 +90,12 @@ function sayReport({ deleted, purged, archived, spared, failed }: MaintenanceRep
 
 function printJson(plan: MaintenancePlan, report?: MaintenanceReport): void {
   const data = items(plan);
-  const { bytes, bytesLater, more } = plan;
+  const { recentImports, bytes, bytesLater, more } = plan;
   const { plan: _, ...done } = report ?? { plan };
   printPage(data, {
     hasMore: more,
     lastId: data.at(-1)?.sessionId ?? null,
+    recentImports,
     bytes,
     bytesLater,
     dryRun: report === undefined,
