@@ -21,7 +21,7 @@ export interface UsageQuery extends UsagePeriod {
   readonly budgetMs?: number;
 }
 
-type BookStore = Pick<Store, 'list' | 'read' | 'notes'>;
+type BookStore = Pick<Store, 'list' | 'read' | 'notes' | 'stats'>;
 
 /** What has to be known of a session to count it. */
 interface Listed extends CountedFrom {
@@ -96,6 +96,7 @@ export class UsageBook {
 
   async #readAll(): Promise<boolean> {
     let { listed, isWhole } = await this.#list(this.#isWrong);
+    if (!isWhole && (await this.#lacksSome(listed))) ({ listed, isWhole } = await this.#list(true));
     if (isWhole) this.#isWrong ||= [...this.#counted.keys()].some((id) => !listed.has(id));
     let isRead = false;
     for (let pass = 0; pass < MAX_PASSES && !this.#closed.aborted; pass++) {
@@ -126,12 +127,19 @@ export class UsageBook {
         ...(cursor !== undefined && { cursor }),
       });
       const hasNews = page.sessions.some(({ id, lastSeq }) => this.#counted.get(id) !== lastSeq);
-      // Whatever was said has made its session one of the newest.
+      // A new message makes its session one of the newest.
       cursor = isWhole || hasNews ? page.cursor : null;
     }
     // From the newest on it moves to a page that was passed.
     if (!isWhole && pages > 1) await this.#listPage(listed, { order: 'desc' });
     return { listed, isWhole };
+  }
+
+  /** An import adds sessions that are as old as their messages, so they are not among the newest. */
+  async #lacksSome(listed: ReadonlyMap<string, Listed>): Promise<boolean> {
+    const isNew = (id: string): boolean => !this.#counted.has(id);
+    const { sessions } = await this.#store.stats();
+    return sessions > this.#counted.size + [...listed.keys()].filter(isNew).length;
   }
 
   /** A session that is met twice is what it was the last time. */

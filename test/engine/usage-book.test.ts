@@ -134,8 +134,9 @@ test('a line is read once, however often somebody asks, also of another process'
   const { id } = await theirs.create({ key: 'agent:main:main' });
   await theirs.append(id, [answer('m', 50), turn(['m'], 50)]);
   let lines = 0;
-  const counted: Pick<Store, 'list' | 'read' | 'notes'> = {
+  const counted: Pick<Store, 'list' | 'read' | 'notes' | 'stats'> = {
     notes: ours.notes,
+    stats: () => ours.stats(),
     list: (query) => ours.list(query),
     read: async (...args) => {
       const page = await ours.read(...args);
@@ -170,8 +171,9 @@ test('who does not want to wait is told how far it is, and it is read on meanwhi
   const { id } = await store.create({ key: 'agent:main:main' });
   await store.append(id, [turn(['m'], 50)]);
   const gate = Promise.withResolvers<void>();
-  const slow: Pick<Store, 'list' | 'read' | 'notes'> = {
+  const slow: Pick<Store, 'list' | 'read' | 'notes' | 'stats'> = {
     notes: store.notes,
+    stats: () => store.stats(),
     list: (query) => store.list(query),
     read: async (...args) => {
       await gate.promise;
@@ -209,7 +211,7 @@ test('a store that takes no notes, loses them or has notes of something else is 
   await store.create({ id: 'a', key: 'agent:main:main' });
   await store.append('a', [turn(['m'], 50)]);
   const refusing = {
-    ...{ list: store.list.bind(store), read: store.read.bind(store) },
+    ...{ list: store.list.bind(store), read: store.read.bind(store), stats: store.stats.bind(store) },
     notes: {
       ...store.notes,
       put: async () => Promise.reject(new RepriseError('STORE_READ_ONLY', 'only to be read')),
@@ -246,8 +248,9 @@ test('a session that is spoken in while all are compared is counted', async () =
   }
   let isSpoken = false;
   // In pages of one, and between the first two of them each session in turn becomes the newest.
-  const small = (spokenIn: string): Pick<Store, 'list' | 'read' | 'notes'> => ({
+  const small = (spokenIn: string): Pick<Store, 'list' | 'read' | 'notes' | 'stats'> => ({
     notes: store.notes,
+    stats: () => store.stats(),
     read: (...args) => store.read(...args),
     list: async (query) => {
       const page = await store.list({ ...query, limit: 1 });
@@ -280,8 +283,9 @@ test('an answer without a session that could not be read says so, until it can b
     await store.append(id, [turn(['m'], 50)]);
   }
   const refusal = { code: 'STORE_BUSY' as 'STORE_BUSY' | 'STORE_FAILED' | 'GONE' | undefined };
-  const refusing: Pick<Store, 'list' | 'read' | 'notes'> = {
+  const refusing: Pick<Store, 'list' | 'read' | 'notes' | 'stats'> = {
     notes: store.notes,
+    stats: () => store.stats(),
     // As while an index is made anew: of what has not been read only the header is known.
     list: async (query) => {
       const { sessions, cursor } = await store.list({ ...query, limit: 1 });
@@ -317,7 +321,7 @@ test('sums that could not be set right are not called complete', async () => {
   await byTheBook(new UsageBook(store, open));
   const first = await store.notes.list(USAGE_NOTES);
   // As if the transcript were another one between any two looks at its note.
-  const rewritten: Pick<Store, 'list' | 'read' | 'notes'> = {
+  const rewritten: Pick<Store, 'list' | 'read' | 'notes' | 'stats'> = {
     notes: {
       list: async (name, options) => (isRewritten.value ? first : store.notes.list(name, options)),
       put: (name, notes) => store.notes.put(name, notes),
@@ -327,6 +331,7 @@ test('sums that could not be set right are not called complete', async () => {
       },
     },
     read: (...args) => store.read(...args),
+    stats: () => store.stats(),
     list: (query) => store.list(query),
   };
   const book = new UsageBook(rewritten, open);
@@ -336,4 +341,18 @@ test('sums that could not be set right are not called complete', async () => {
   expect(await book.look({ ...EVER, budgetMs: 600_000 })).toMatchObject({ complete: false });
   isRewritten.value = false;
   expect(await byTheBook(book)).toEqual(await byReadingAll(store));
+});
+
+test('sessions that were imported count at once, although they are older than a thousand others', async () => {
+  await using store = await openMemoryStore({});
+  const key = (i: number): string => `agent:main:session:s${i}`;
+  await Promise.all(Array.from({ length: 1001 }, (_, i) => store.create({ key: key(i) })));
+  const book = new UsageBook(store, open);
+  await byTheBook(book);
+  const createdAt = '2020-01-01T00:00:00.000Z';
+  const { id } = await store.create({ key: key(-1), createdAt });
+  await store.append(id, [{ ...answer('m', 70), copiedAt: createdAt }]);
+  const { total, days } = await book.look({ ...EVER, budgetMs: 600_000 });
+  expect(total.totalTokens).toBe(70);
+  expect(days.map(({ day }) => day)).toEqual(['2020-01-01']);
 });
