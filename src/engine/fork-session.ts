@@ -38,8 +38,9 @@ async function begin(
   const leaf = (at === undefined ? pathEntries(all) : pathEntries(all, at)).at(-1)?.id ?? null;
   const mark: ForkMark = { from, leaf, state: 'copying' };
   const key = `agent:${agentId}:session:${id}`;
-  // A label names one session: with a copy of it a ref would fit both.
-  const own = new Set(['label', ...TURN_STATISTICS]);
+  // A label names one session: with a copy of it a ref would fit both. A fork is no import: a later import of the same
+  // source must not recognize it.
+  const own = new Set(['label', 'importedFrom', ...TURN_STATISTICS]);
   const others = Object.fromEntries(Object.entries(settings).filter(([name]) => !own.has(name)));
   return store.create({ id, key, parentId: from, settings: { ...others, forkedFrom: { ...mark } } });
 }

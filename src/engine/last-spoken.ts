@@ -1,5 +1,5 @@
 import type { SessionRecord, Store } from '../store/store.ts';
-import { customData, type Entry } from '../transcript/entry.ts';
+import { customData, type Entry, entryTime } from '../transcript/entry.ts';
 import { isObject } from '../transcript/json.ts';
 import { ticketOf } from './queue.ts';
 
@@ -23,7 +23,7 @@ export async function lastSpokenAt(store: Store, { id, lastSeq }: SessionRecord)
         return new Date(String(entry.timestamp));
       if (entry.type !== 'message' || !isObject(message) || message['role'] !== 'user') continue;
       const { timestamp } = message;
-      return new Date(typeof timestamp === 'number' ? timestamp : String(entry.timestamp));
+      return new Date(typeof timestamp === 'number' ? timestamp : entryTime(entry as Entry));
     }
     const oldest = entries.at(-1)?.seq ?? 1;
     from = oldest - 1;

@@ -3,6 +3,7 @@ import { isSessionId } from '../keys/ids.ts';
 import { CursorChain } from '../store/cursor-chain.ts';
 import { noneIfGone } from '../store/nobody.ts';
 import type { SessionPage, SessionRecord, Store } from '../store/store.ts';
+import { isObject } from '../transcript/json.ts';
 
 const PAGE = 1000;
 const SHOWN = 8;
@@ -20,9 +21,10 @@ export function isListed({ settings }: Pick<SessionRecord, 'settings'>): boolean
 }
 
 /**
- * A ref names a session everywhere: its id, session key, label or title, or a unique start of one of them, `@last` or
- * `@-2` (the one before the last). A ref that fits several is refused with the candidates. Sessions in the trash count
- * only where nothing else fits. A list number is no ref, because the order of a list changes with every message (I-49).
+ * A ref names a session everywhere: its id, session key, key in the system it was imported from, label or title, or a
+ * unique start of one of them, `@last` or `@-2` (the one before the last). A ref that fits several is refused with the
+ * candidates. Sessions in the trash count only where nothing else fits. A list number is no ref, because the order of a
+ * list changes with every message (I-49).
  */
 export async function resolveRef(
   store: Sessions,
@@ -40,9 +42,11 @@ export async function resolveRef(
   const steps: ((record: SessionRecord) => boolean)[] = [
     ({ id }) => !isNumber && id.startsWith(ref),
     ({ sessionKey }) => sessionKey === ref,
+    (record) => importedKey(record) === ref,
     (record) => names(record).some((name) => name.toLowerCase() === wanted),
     (record) => !isNumber && names(record).some((name) => name.toLowerCase().startsWith(wanted)),
     ({ sessionKey }) => ref.includes(':') && sessionKey.startsWith(ref),
+    (record) => ref.includes(':') && importedKey(record)?.startsWith(ref) === true,
   ];
   // A start is unique among all or not at all, so all are looked at, a page at a time.
   const fits = steps.map((): SessionRecord[] => []);
@@ -53,6 +57,12 @@ export async function resolveRef(
   if (candidates === undefined) throw isNumber ? notARef(ref) : notFound(ref, status);
   const open = candidates.filter((record) => record.status === 'open');
   return only(ref, open.length > 0 ? open : candidates);
+}
+
+/** The key that a session had in the system it was imported from, where it is another one here. */
+function importedKey({ settings: { importedFrom } }: SessionRecord): string | undefined {
+  const key = isObject(importedFrom) ? importedFrom['key'] : undefined;
+  return typeof key === 'string' ? key : undefined;
 }
 
 /** Counted from the newest, 0. */

@@ -1,7 +1,7 @@
 import { RepriseError } from '../errors.ts';
 import { resolveBoundAgent } from '../keys/bindings.ts';
 import { isSessionId } from '../keys/ids.ts';
-import { resolveSessionKey } from '../keys/resolve.ts';
+import { type RouteInput, resolveSessionKey } from '../keys/resolve.ts';
 import { agentOfKey, formatSessionKey, parseSessionKey } from '../keys/session-key.ts';
 import type { SessionRecord, Store } from '../store/store.ts';
 import type { Agents } from './agents.ts';
@@ -56,6 +56,15 @@ async function byId(context: RouteContext, message: InboundMessage, sessionId: s
     });
   assertSameAgent(message, agentId);
   return { sessionKey, agentId, record, sessionId, options: sessionOptionsOf(session, agents, agentId) };
+}
+
+/** The key that a message from there has by these rules. */
+export function keyOfRoute(
+  from: RouteInput,
+  { session, agents }: Pick<RouteContext, 'session' | 'agents'>,
+): string {
+  const agentId = from.agentId ?? resolveBoundAgent(from, session);
+  return resolveSessionKey(from, sessionOptionsOf(session, agents, agentId));
 }
 
 async function byKey(context: RouteContext, message: InboundMessage): Promise<Route> {
