@@ -128,8 +128,8 @@ test('a layout is written out and brought into another home, looked at first', (
   expect(JSON.parse(done.stdout)).toMatchObject({
     imported: true,
     data: [
-      { action: 'new', id: 'first' },
       { action: 'new', id: 'second' },
+      { action: 'new', id: 'first' },
     ],
   });
   expect(reprise(other, 'import', out, '--yes').stderr).toContain('nothing new to import');

@@ -20,7 +20,7 @@ export function writeIndex(path: string, index: object): string {
   return writeFile(path, JSON.stringify(index, undefined, 2));
 }
 
-const atHour = (day: string, hour = 9): string => `${day}T${String(hour).padStart(2, '0')}:00:00.000Z`;
+export const atHour = (day: string, hour = 9): string => `${day}T${String(hour).padStart(2, '0')}:00:00.000Z`;
 const ms = (day: string, hour = 9): number => Date.parse(atHour(day, hour));
 const seconds = (day: string, hour = 9): number => ms(day, hour) / 1000;
 
@@ -59,6 +59,7 @@ export function openClawHome(root: string): string {
       sessionId: 'oc-group',
       updatedAt: ms(second, 10),
       label: 'Trip',
+      queueMode: 'collect',
       sessionFile: '/x/oc-group.jsonl',
     },
     [`${group}:topic:42`]: { sessionId: 'oc-topic', updatedAt: ms(second, 10), subject: 'Menu' },

@@ -2,6 +2,7 @@ import { storesIn } from '../../config/home-stores.ts';
 import { openStore } from '../../config/open.ts';
 import type { Config } from '../../config/schema.ts';
 import { counted } from '../../engine/commands/command-context.ts';
+import { keyOfRoute } from '../../engine/route.ts';
 import { openSource } from '../../interop/import/detect.ts';
 import type { PlanOptions, SessionPlan } from '../../interop/import/plan-session.ts';
 import { type ImportReport, runImport } from '../../interop/import/run-import.ts';
@@ -12,7 +13,7 @@ import { agentOfKey, parseSessionKey, type SessionKeyParts } from '../../keys/se
 import type { Store } from '../../store/store.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { confirm } from '../ask.ts';
-import { type Home, homeOf, openHome } from '../home.ts';
+import { type Home, homeOf, openHomeWith } from '../home.ts';
 import type { Options } from '../options.ts';
 import { escapeForTerminal, print, printJson, say } from '../print.ts';
 import { Progress } from '../progress.ts';
@@ -32,11 +33,12 @@ const DAMAGED_EXIT = 6;
 export async function importSessions(path: string, options: ImportCommandOptions): Promise<number> {
   const { dryRun, agent, yes, json } = options;
   const agentId = typeof agent === 'string' ? parseAgentId(agent) : undefined;
-  const chosen = { agentId, acceptSettings: options.acceptSettings === true };
+  const home = await homeOf(options);
+  const keyOf: PlanOptions['keyOf'] = (from) => keyOfRoute(from, routingOf(home.config));
+  const chosen = { agentId, acceptSettings: options.acceptSettings === true, keyOf };
   const source = await openSource(path);
   try {
-    const home = await homeOf(options);
-    await using store = await openOrMakeHome(home, options, { dryRun: dryRun === true });
+    await using store = await openOrMakeHome(home, { dryRun: dryRun === true });
     const planned = await run(store, source, { ...chosen, dryRun: true });
     const agents = agentAdvice(planned, home.config);
     if (json !== true) printPlan(source, planned, agents);
@@ -66,14 +68,19 @@ async function run(
   return runImport(store, source, { ...options, onSession: (_, done, total) => bar.show(done, total) });
 }
 
+/** The rules by which the next message of a conversation finds its session. */
+function routingOf({ session, agents }: Config): Parameters<typeof keyOfRoute>[1] {
+  const own = Object.entries(agents).map(([id, agent]) => [
+    id,
+    agent.session ? { session: agent.session } : {},
+  ]);
+  return { session, agents: Object.fromEntries(own) };
+}
+
 /** A look at what an import would do leaves no home behind where there was none. */
-async function openOrMakeHome(
-  { path, kind }: Home,
-  options: Options,
-  { dryRun }: { readonly dryRun: boolean },
-): Promise<Store> {
-  if (kind === 'postgres') return openHome(options);
-  if (storesIn(path).length > 0) return openHome(options);
+async function openOrMakeHome(home: Home, { dryRun }: { readonly dryRun: boolean }): Promise<Store> {
+  const { path, kind } = home;
+  if (kind === 'postgres' || storesIn(path).length > 0) return (await openHomeWith(home)).store;
   return openStore(dryRun ? { kind: 'memory' } : { kind, home: path, signals: true });
 }
 

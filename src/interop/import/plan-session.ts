@@ -1,15 +1,14 @@
 import { createHash } from 'node:crypto';
 import { RepriseError } from '../../errors.ts';
 import { DEFAULT_AGENT_ID, isSessionId } from '../../keys/ids.ts';
-import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
-import { loadBlobs } from '../../store/load-blobs.ts';
-import type { NewEntry, SessionRecord, Store } from '../../store/store.ts';
-import { blobNames, hydrateBlobs } from '../../transcript/blobs.ts';
+import { agentOfKey } from '../../keys/session-key.ts';
+import type { NewEntry, Store } from '../../store/store.ts';
+import { blobNames } from '../../transcript/blobs.ts';
 import { type Entry, entryTime } from '../../transcript/entry.ts';
 import { assertStorable, isObject, type JsonObject } from '../../transcript/json.ts';
-import { parseTranscript } from '../../transcript/reader.ts';
+import { acceptedBefore, contentHash, recognizeSession, type SourceIdentity } from './recognize-session.ts';
 import type { FoundSession } from './source.ts';
-import { canonicalSourceKey } from './source-key.ts';
+import { type ChosenKey, chooseKey, type KeyClaims, type KeyOptions, readSourceKey } from './source-key.ts';
 import { separateSettings } from './source-settings.ts';
 
 export type ImportAction =
@@ -44,7 +43,8 @@ export interface SessionPlan {
 
 export interface PlannedSession {
   readonly plan: SessionPlan;
-  readonly hash: string;
+  /** What a later import of the same source is recognized by. */
+  readonly identity: SourceIdentity;
   readonly entries: readonly Entry[];
   readonly settings: JsonObject;
   /** What applies the settings of a session that was imported without them. */
@@ -52,21 +52,31 @@ export interface PlannedSession {
   readonly title: string | undefined;
   readonly cwd: string | undefined;
   readonly parentId: string | undefined;
-  readonly active: boolean | undefined;
+  readonly times: SourceTimes;
+  readonly chosenKey: ChosenKey;
+  /** Its key in the source, if it has another one here. */
+  readonly sourceKey: string | undefined;
 }
 
-export interface PlanOptions {
-  /** All sessions become this agent's. */
-  readonly agentId?: string | undefined;
+/** ISO times, or undefined where neither the messages nor an index have one. */
+export interface SourceTimes {
+  readonly createdAt?: string;
+  readonly lastAt?: string;
+}
+
+export interface PlanOptions extends KeyOptions {
   /** Apply system prompt, model, pins and all other settings of the source too. Unset: only names. */
   readonly acceptSettings?: boolean | undefined;
 }
 
-/** Reads one session and says what an import of it would do; changes nothing. */
+const MAX_SOURCE_KEY_CHARS = 4096;
+
+/** Reads one session and plans its import; changes nothing in the store. */
 export async function planSession(
   store: Store,
   found: FoundSession,
   options: PlanOptions = {},
+  claims: KeyClaims = new Map(),
 ): Promise<PlannedSession> {
   const { header, entries: read, problems } = await found.read();
   const notes = [...(found.notes ?? []), ...problems];
@@ -75,43 +85,59 @@ export async function planSession(
   checkContent(found.place, entries, notes);
   const indexed = found.settings ?? {};
   const given = found.id ?? header?.id ?? found.fallbackId;
-  const hash = contentHash(entries, [found.key ?? header?.key, found.title, found.settings]);
+  const hash = contentHash(entries, header?.key);
   const named = given !== undefined && isSessionId(given) ? given : `import-${hash.slice(0, 16)}`;
   if (given !== undefined && named !== given)
-    notes.push(`its id ${JSON.stringify(given.slice(0, 80))} is none here; it becomes ${named}`);
-  const key = keyFor(found, header?.key, named, options, notes);
-  const other = `${named.slice(0, 110)}-${hash.slice(0, 12)}`;
-  const wanted = { key, hash, entries, acceptSettings };
-  const first = await judge(store, named, wanted);
-  const conflict = first === 'taken';
-  const second = conflict ? await judge(store, other, wanted) : first;
-  if (conflict) notes.push(`the id ${named} is another session's here; this one becomes ${other}`);
+    notes.push(`its id ${JSON.stringify(given.slice(0, 80))} is not valid here; it becomes ${named}`);
+  const sourceKey = readSourceKey(found, header?.key, options, notes);
+  const { agentId: asked = found.agentId ?? DEFAULT_AGENT_ID } = options;
+  const agentId = sourceKey === undefined ? asked : agentOfKey(sourceKey.key);
+  const identity = { hash, agentId: found.agentId };
+  const wanted = { agentId, identity, entries, acceptSettings };
+  const first = await recognizeSession(store, named, wanted);
+  const conflict = first.verdict === 'taken';
+  const other = otherId(named, identity);
+  const { verdict, record } = conflict ? await recognizeSession(store, other, wanted) : first;
+  if (conflict) notes.push(`another session here has the id ${named}; this one becomes ${other}`);
   const id = conflict ? other : named;
+  const times = timesOf(entries, found.indexedAt);
+  const { lastAt = '' } = times;
+  const isWork = verdict === 'new' || verdict === 'resume';
+  const mayTakeKey = isWork && found.active !== false;
+  const chosenKey: ChosenKey =
+    record === undefined
+      ? await chooseKey(store, { id, agentId, sourceKey, mayTakeKey, lastAt, claims }, notes)
+      : { key: record.sessionKey, takesKey: mayTakeKey };
+  const { key } = chosenKey;
+  const givenKey = [found.key, header?.key].find((each) => typeof each === 'string' && each !== key);
+  if (chosenKey.takesKey) claims.set(key, { id, lastAt });
   // The second half of a session must fit its first half.
-  const accepts = second === 'resume' ? await acceptedBefore(store, id) : acceptSettings;
+  const accepts = verdict === 'resume' ? await acceptedBefore(store, id) : acceptSettings;
   const separated = separateSettings(entries, indexed);
   const parent = header?.parentSession;
   return {
     plan: {
       place: found.place,
-      action: second === 'taken' ? 'deleted' : second,
+      action: verdict === 'taken' ? 'deleted' : verdict,
       id,
       key,
       title: found.title ?? '',
       messages: entries.filter(isSpoken).length,
       entries: entries.length,
       conflict,
-      settingsNotApplied: accepts || !(second === 'new' || second === 'resume') ? [] : separated.notApplied,
+      settingsNotApplied: accepts || !isWork ? [] : separated.notApplied,
       notes,
     },
-    hash,
+    identity,
     entries: accepts ? entries : separated.entries,
     settings: accepts ? indexed : separated.settings,
     later: separated.later,
     title: found.title,
     cwd: typeof header?.cwd === 'string' && header.cwd !== '' ? header.cwd : undefined,
     parentId: typeof parent === 'string' && isSessionId(parent) ? parent : undefined,
-    active: found.active,
+    times,
+    chosenKey,
+    sourceKey: givenKey === undefined || givenKey.length > MAX_SOURCE_KEY_CHARS ? undefined : givenKey,
   };
 }
 
@@ -161,85 +187,31 @@ function isStorable(entry: JsonObject): boolean {
   }
 }
 
-function contentHash(entries: readonly Entry[], facts: readonly unknown[]): string {
-  const hash = createHash('sha256').update(JSON.stringify(facts));
-  for (const entry of entries) hash.update('\n').update(JSON.stringify(entry));
-  return hash.digest('hex');
+/** Agents that were copied from one another have sessions with one id and one text. */
+function otherId(named: string, { hash, agentId }: SourceIdentity): string {
+  const hashes = createHash('sha256').update(`${hash} ${agentId}`).digest('hex');
+  return `${named.slice(0, 110)}-${(agentId === undefined ? hash : hashes).slice(0, 12)}`;
 }
 
-type Verdict = Exclude<ImportAction, 'unreadable'> | 'taken';
-
-interface Wanted {
-  readonly key: string;
-  readonly hash: string;
-  readonly entries: readonly Entry[];
-  readonly acceptSettings: boolean;
-}
-
-async function judge(
-  store: Store,
-  id: string,
-  { key, hash, entries, acceptSettings }: Wanted,
-): Promise<Verdict> {
-  const record = await existing(store, id);
-  if (record === undefined) return 'new';
-  if (record === 'purged') return 'taken';
-  const mark = record.settings['importedFrom'];
-  if (isObject(mark) && mark['hash'] === hash) {
-    if (record.status === 'deleted') return 'deleted';
-    if (mark['state'] !== 'done') return 'resume';
-    const hasMore = Array.isArray(mark['settingsNotApplied']) && mark['settingsNotApplied'].length > 0;
-    return acceptSettings && hasMore ? 'settings' : 'unchanged';
-  }
-  const isOriginal = record.sessionKey === key && (await hasEntries(store, record, entries));
-  if (!isOriginal) return 'taken';
-  return record.status === 'deleted' ? 'deleted' : 'unchanged';
-}
-
-async function acceptedBefore(store: Store, id: string): Promise<boolean> {
-  const mark = (await store.get(id)).settings['importedFrom'];
-  return !isObject(mark) || mark['settingsNotApplied'] === undefined;
-}
-
-async function existing(store: Store, id: string): Promise<SessionRecord | 'purged' | undefined> {
-  try {
-    return await store.get(id);
-  } catch (error) {
-    if (!(error instanceof RepriseError)) throw error;
-    if (error.code === 'SESSION_NOT_FOUND') return undefined;
-    if (error.code === 'GONE') return 'purged';
-    throw error;
-  }
-}
-
-/** An export that comes back to the home it left: what is here begins with it, word for word. */
-async function hasEntries(store: Store, { id }: SessionRecord, entries: readonly Entry[]): Promise<boolean> {
-  const { entries: stored } = parseTranscript(await store.exportSession(id), { sessionId: id });
-  const whole = hydrateBlobs(stored, await loadBlobs(store, id, stored));
-  const here = new Map(prepareEntries(whole, []).map((entry) => [entry.id, JSON.stringify(entry)]));
-  return entries.every((entry) => here.get(entry.id) === JSON.stringify(entry));
-}
-
-function keyFor(
-  found: FoundSession,
-  headerKey: unknown,
-  id: string,
-  { agentId }: PlanOptions,
-  notes: string[],
-): string {
-  for (const key of [found.key, headerKey]) {
-    if (typeof key !== 'string') continue;
-    try {
-      const parts = parseSessionKey(canonicalSourceKey(key));
-      return formatSessionKey(
-        agentId === undefined || parts.kind === 'global' ? parts : { ...parts, agentId },
-      );
-    } catch (error) {
-      if (!(error instanceof RepriseError)) throw error;
-      notes.push(`its key ${JSON.stringify(key.slice(0, 120))} is none here: ${error.message}`);
+/**
+ * When the first and the last message were written. A clock that was wrong must not put a session before all others
+ * for years, so a time in the future counts as now.
+ */
+function timesOf(entries: readonly Entry[], indexedAt: string | undefined): SourceTimes {
+  const spoken = entries.filter(({ type }) => type === 'message' || type === 'compaction');
+  const sources = [spoken.map(entryTime), entries.map(entryTime), indexedAt === undefined ? [] : [indexedAt]];
+  const now = Date.now();
+  for (const source of sources) {
+    let [first, last] = [now, 0];
+    for (const time of source) {
+      const ms = Math.min(Date.parse(time), now);
+      if (!(ms > 0)) continue;
+      first = Math.min(first, ms);
+      last = Math.max(last, ms);
     }
+    if (last > 0) return { createdAt: new Date(first).toISOString(), lastAt: new Date(last).toISOString() };
   }
-  return formatSessionKey({ kind: 'session', agentId: agentId ?? found.agentId ?? DEFAULT_AGENT_ID, id });
+  return {};
 }
 
 /** Messages without words are the mark of a file that was misread; storing them would look like a success. */

@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto';
 import { RepriseError } from '../../errors.ts';
 import type { ConvlogChatRef, ConvlogLine } from '../../store/convlog.ts';
 import { copyHistory } from '../../store/copy-history.ts';
-import type { Store } from '../../store/store.ts';
+import type { NewEntry, Store } from '../../store/store.ts';
 import { extractBlobs } from '../../transcript/blobs.ts';
 import type { Entry } from '../../transcript/entry.ts';
-import type { JsonObject } from '../../transcript/json.ts';
+import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { type PlannedSession, type PlanOptions, planSession, type SessionPlan } from './plan-session.ts';
 import type { FoundConvlog, FoundSession, ImportSource } from './source.ts';
+import type { KeyClaims } from './source-key.ts';
 import { settingsEntry } from './source-settings.ts';
 
 export interface ImportOptions extends PlanOptions {
@@ -35,8 +36,9 @@ export async function runImport(
   const { dryRun = false, acceptSettings = false, onSession } = options;
   const sessions: SessionPlan[] = [];
   const problems = [...source.problems];
+  const claims: KeyClaims = new Map();
   for (const found of source.sessions) {
-    const planned = await planSafely(store, found, options);
+    const planned = await planSafely(store, found, options, claims);
     const plan = 'plan' in planned ? planned.plan : planned;
     if ('plan' in planned && !dryRun) {
       if (plan.action === 'new' || plan.action === 'resume') await importSession(store, planned);
@@ -59,9 +61,10 @@ async function planSafely(
   store: Store,
   found: FoundSession,
   options: PlanOptions,
+  claims: KeyClaims,
 ): Promise<PlannedSession | SessionPlan> {
   try {
-    return await planSession(store, found, options);
+    return await planSession(store, found, options, claims);
   } catch (error) {
     const isTheirs =
       error instanceof RepriseError && ['INVALID_INPUT', 'NOT_FOUND', 'LIMIT_EXCEEDED'].includes(error.code);
@@ -73,15 +76,16 @@ async function planSafely(
 }
 
 async function importSession(store: Store, planned: PlannedSession): Promise<void> {
-  const { plan, hash, entries, settings, title, cwd, parentId, active } = planned;
+  const { plan, entries, settings, title, cwd, parentId, times, chosenKey } = planned;
   const { id, key } = plan;
-  const mark = (state: 'copying' | 'done'): JsonObject => importMark(hash, state, plan.settingsNotApplied);
+  const { createdAt } = times;
   await store.create({
     id,
     key,
-    settings: mark('copying'),
+    settings: importMark(planned, 'copying'),
     ...(cwd !== undefined && { cwd }),
     ...(parentId !== undefined && { parentId }),
+    ...(createdAt !== undefined && { createdAt }),
   });
   const blobs = new Map<string, Uint8Array>();
   const lean = entries.map((entry) => extractBlobs<Entry>(entry, (bytes) => keep(blobs, bytes)));
@@ -96,22 +100,41 @@ async function importSession(store: Store, planned: PlannedSession): Promise<voi
     await store.append(id, [settingsEntry(Object.fromEntries(fresh))], { key: 'import-settings' });
   if (title !== undefined && title !== made)
     await store.append(id, [{ type: 'session_info', name: title }], { key: 'import-title' });
-  await store.append(id, [settingsEntry(mark('done'))], { key: 'import-done' });
-  // A key that stands for a session here goes on doing so.
-  if (active !== false && (await store.active(key)) === undefined) await store.activate(key, id);
+  const { takesKey, instead } = chosenKey;
+  const holder = takesKey ? (await store.active(key))?.id : undefined;
+  if (takesKey && (holder === undefined || holder === instead)) await store.activate(key, id);
+  // The last entry decides how recent a session is.
+  await store.append(id, [datedEntry(importMark(planned, 'done'), times.lastAt)], { key: 'import-done' });
 }
 
 /** One append, so that a crash leaves either none of the settings or all of them. */
-async function applySettings(store: Store, { plan, hash, later }: PlannedSession): Promise<void> {
-  await store.append(plan.id, [...later, settingsEntry(importMark(hash, 'done', []))]);
+async function applySettings(store: Store, planned: PlannedSession): Promise<void> {
+  const { plan, later, identity } = planned;
+  const { lastAt, settings } = await store.get(plan.id);
+  const { settingsNotApplied: _, ...before } = isObject(settings['importedFrom'])
+    ? settings['importedFrom']
+    : {};
+  const importedFrom = { ...before, hash: identity.hash, state: 'done' };
+  await store.append(plan.id, [...later, datedEntry({ importedFrom }, lastAt)]);
 }
 
 function importMark(
-  hash: string,
+  { plan, identity, sourceKey: key }: PlannedSession,
   state: 'copying' | 'done',
-  settingsNotApplied: readonly string[],
 ): JsonObject {
-  return { importedFrom: { hash, state, ...(settingsNotApplied.length > 0 && { settingsNotApplied }) } };
+  const { hash, agentId } = identity;
+  const { settingsNotApplied: left } = plan;
+  const optional = {
+    ...(agentId !== undefined && { agentId }),
+    ...(key !== undefined && { key }),
+    ...(left.length > 0 && { settingsNotApplied: left }),
+  };
+  return { importedFrom: { hash, state, at: new Date().toISOString(), ...optional } };
+}
+
+/** An entry that leaves a session as recent as it was. */
+function datedEntry(settings: JsonObject, lastAt: string | undefined): NewEntry {
+  return { ...settingsEntry(settings), ...(lastAt !== undefined && { copiedAt: lastAt }) };
 }
 
 function keep(blobs: Map<string, Uint8Array>, bytes: Uint8Array): string {

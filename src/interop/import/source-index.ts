@@ -104,7 +104,10 @@ function openClawFiles(key: string, id: string | undefined, meta: JsonObject): r
   const threads = [ofKey, lastThreadId].filter(
     (each) => typeof each === 'string' || typeof each === 'number',
   );
-  return [...threads.map((thread) => `${id}-topic-${encodeURIComponent(thread)}.jsonl`), `${id}.jsonl`];
+  return [
+    ...threads.map((thread) => `${id}-topic-${encodeURIComponent(String(thread).toWellFormed())}.jsonl`),
+    `${id}.jsonl`,
+  ];
 }
 
 /** An index names files of its own folder, sometimes by a whole path. Only the name counts, never the folders. */

@@ -1,3 +1,4 @@
+import type { RouteInput } from '../../keys/resolve.ts';
 import type { ConvlogLine } from '../../store/convlog.ts';
 import type { Entry, SessionHeader } from '../../transcript/entry.ts';
 import type { IssueLog } from '../../transcript/issues.ts';
@@ -23,6 +24,8 @@ export interface FoundSession {
   /** For a file whose header has no id either. */
   readonly fallbackId?: string;
   readonly key?: string | undefined;
+  /** Where its messages come from, if the key says it in another form: the routing rules decide which key the next has. */
+  readonly from?: RouteInput | undefined;
   readonly title?: string | undefined;
   readonly settings?: JsonObject | undefined;
   /** What the index says about it and cannot be imported. */

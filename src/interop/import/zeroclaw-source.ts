@@ -5,12 +5,14 @@ import { DatabaseSync } from 'node:sqlite';
 import { RepriseError } from '../../errors.ts';
 import { DEFAULT_AGENT_ID } from '../../keys/ids.ts';
 import { canonicalEntries } from '../../transcript/dialects/canonical.ts';
+import { isoTime } from '../../transcript/dialects/time.ts';
 import { summaryOfRow } from '../../transcript/dialects/zeroclaw.ts';
 import { IssueLog } from '../../transcript/issues.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { SUMMARY_META } from '../export/zeroclaw-layout.ts';
 import { type FoundSession, type ImportSource, problemsOf, type ReadSession, textIn } from './source.ts';
 import { copyDatabase, firstBytes } from './source-files.ts';
+import { newestFirst } from './source-index.ts';
 import { notSupportedYet, toolOfTables } from './unsupported-tools.ts';
 
 type Row = Readonly<Record<string, unknown>>;
@@ -36,10 +38,12 @@ export async function openZeroclaw(path: string): Promise<ImportSource & AsyncDi
     const isOpen = await copyDatabase(path, copy);
     // The pages that seem to be missing may be in the files beside it.
     if (!isOpen) await checkLength(copy, path);
-    const sessions = look(copy, path, (database) => findSessions(database, path)).map((found) => ({
-      ...found,
-      read: () => Promise.resolve(look(copy, path, (database) => readRows(database, found.id))),
-    }));
+    const sessions = look(copy, path, (database) => findSessions(database, path))
+      .sort(newestFirst)
+      .map((found) => ({
+        ...found,
+        read: () => Promise.resolve(look(copy, path, (database) => readRows(database, found.id))),
+      }));
     return {
       kind: 'ZeroClaw database',
       sessions,
@@ -114,18 +118,41 @@ function findSessions(database: DatabaseSync, path: string): FoundRows[] {
   return [...ids].flatMap((id) => {
     if (id === undefined) return [];
     const row = known.get(id) ?? {};
-    const key = textIn(row['session_key']) ?? textIn(keyOf.get(id));
+    const { session_key, inbound_key, title, updated_at } = row;
     return [
       {
         place: `session ${id}`,
-        agentId: DEFAULT_AGENT_ID,
         id,
-        key: key === undefined || /^(?:agent:|global$)/.test(key) ? key : `agent:${DEFAULT_AGENT_ID}:${key}`,
-        title: textIn(row['title']),
-        active: keyOf.has(id),
+        ...keyFacts(textIn(session_key) ?? textIn(inbound_key) ?? textIn(keyOf.get(id))),
+        title: textIn(title),
+        // Later versions have no index: the newest session of a key is the active one.
+        active: hasTable(database, 'session_index') ? keyOf.has(id) : undefined,
+        indexedAt: updated_at === undefined || updated_at === null ? undefined : isoTime(updated_at),
       },
     ];
   });
+}
+
+/**
+ * ZeroClaw's keys are `direct:<channel>:<sender>`, `group:<channel>:<chat>` and `thread:<channel>:<chat>:<thread>`, unescaped:
+ * a chat may have colons in it. They do not say whether a chat is a group or a channel, so it counts as a group.
+ */
+function keyFacts(key: string | undefined): Pick<FoundSession, 'from' | 'key' | 'notes'> {
+  const [, kind, channel = '', rest = ''] = /^(direct|group|thread):([^:]*):(.*)$/s.exec(key ?? '') ?? [];
+  const [, chat = '', thread = ''] = /^(.*):([^:]*)$/s.exec(rest) ?? [];
+  const isWhole = channel !== '' && rest !== '' && (kind !== 'thread' || (chat !== '' && thread !== ''));
+  if (kind !== undefined && isWhole) {
+    if (kind === 'direct') return { key, from: { channel, peer: rest } };
+    if (kind === 'group') return { key, from: { channel, peer: rest, peerKind: 'group' } };
+    return { key, from: { channel, peer: chat, peerKind: 'group', thread } };
+  }
+  if (key !== undefined && /^(?:direct|group|thread)(?::|$)/.test(key))
+    return {
+      notes: [`its key ${JSON.stringify(key.slice(0, 120))} is incomplete; it gets a key by its id`],
+    };
+  return {
+    key: key === undefined || /^(?:agent:|global$)/.test(key) ? key : `agent:${DEFAULT_AGENT_ID}:${key}`,
+  };
 }
 
 const MAX_TABLES_SHOWN = 8;
