@@ -1,11 +1,15 @@
+import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { lastOwn } from '../../src/cli/repl/choose-session.ts';
+import { openStore } from '../../src/config/open.ts';
 import { lastSpokenAt } from '../../src/engine/last-spoken.ts';
 import { planMaintenance } from '../../src/engine/maintenance.ts';
 import { Reprise } from '../../src/engine/reprise.ts';
 import { runMaintenance } from '../../src/engine/run-maintenance.ts';
+import type { Store } from '../../src/index.ts';
 import { createScriptedModel } from '../../src/models/scripted/scripted-model.ts';
+import { until } from '../support/channels.ts';
 import { freshFolder, freshStore, importFrom } from '../support/interop-home.ts';
 import {
   atHour,
@@ -104,6 +108,24 @@ describe('the time of an imported session', () => {
     await importFrom(store, classicHome(freshFolder(), ['user']));
     const record = await store.get('00aa22bb44cc');
     expect(await lastSpokenAt(store, record)).toEqual(new Date(atHour(DAYS[0], 9)));
+  });
+
+  test('is the same after the index of the home was lost and rebuilt', async () => {
+    const home = freshFolder();
+    const listed = async (store: Store): Promise<unknown[]> =>
+      (await store.list({ limit: 100 })).sessions.map(({ id, createdAt, lastAt }) => [id, createdAt, lastAt]);
+    let before: unknown[] = [];
+    {
+      await using store = await openStore({ kind: 'jsonl', home });
+      await importFrom(store, openClawHome(freshFolder()));
+      before = await listed(store);
+    }
+    for (const name of readdirSync(home).filter((each) => each.startsWith('control.db')))
+      rmSync(join(home, name));
+    await using store = await openStore({ kind: 'jsonl', home });
+    await until(async () => (await store.stats()).rebuilding === undefined);
+    expect(await listed(store)).toEqual(before);
+    expect(before[0]).toEqual(['oc-main', atHour(DAYS[2], 9), atHour(DAYS[2], 10)]);
   });
 
   test('decides the order and the dates of what a search finds', async () => {
