@@ -90,6 +90,17 @@ export interface StatsAnswer {
 export interface ExplainAnswer {
   readonly turnId: string;
   readonly status: string;
+  /** The messages that the turn answers, with their inbox rows. */
+  readonly messages: readonly {
+    readonly inboxId: string;
+    readonly state?: string;
+    readonly mergedInto?: string;
+    readonly channel?: string;
+    readonly sender?: { readonly id: string; readonly name?: string };
+    readonly entryId?: string;
+    readonly position?: number;
+    readonly carries?: readonly string[];
+  }[];
   readonly calls: readonly Readonly<Record<string, unknown>>[];
 }
 

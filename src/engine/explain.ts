@@ -1,8 +1,12 @@
-import { roleOf } from '../compaction/safe-cut.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { roleOf, startsTurn } from '../compaction/safe-cut.ts';
 import { RepriseError } from '../errors.ts';
 import type { ModelRequest } from '../models/model.ts';
+import type { Inbox, InboxItem, InboxState } from '../store/store.ts';
 import { customData, type Entry } from '../transcript/entry.ts';
-import type { JsonObject } from '../transcript/json.ts';
+import { isObject, type JsonObject } from '../transcript/json.ts';
+import { type MessagePositions, messagePositions } from '../transcript/message-position.ts';
+import { entriesOf } from './inbound.ts';
 import type { CallManifest } from './manifest.ts';
 import { requestHash } from './request-hash.ts';
 import { makeView, type RequestFrame } from './turn-context.ts';
@@ -21,18 +25,44 @@ export interface ExplainedCall extends CallManifest {
   readonly cacheBreak?: string;
 }
 
+/** A message that a turn answers, and where it came from. */
+export interface ExplainedMessage {
+  /** Its inbox row. */
+  readonly inboxId: string;
+  readonly state?: InboxState;
+  /** The row of the message that led the turn; unset for that one. */
+  readonly mergedInto?: string;
+  readonly channel?: string;
+  readonly sender?: { readonly id: string; readonly name?: string };
+  /** The entry it is stored as, and its position in the current branch. */
+  readonly entryId?: string;
+  readonly position?: number;
+  /** Rows that were dropped because too many waited, and that this message lists. */
+  readonly carries?: readonly string[];
+}
+
 /** What the model saw in one turn, and the proof. */
 export interface Explanation {
   readonly turnId: string;
   readonly status: string;
+  /** What the turn answers, in the order it was sent: several if messages were steered or collected into it. */
+  readonly messages: readonly ExplainedMessage[];
   readonly calls: readonly ExplainedCall[];
   readonly data: JsonObject;
 }
 
-export function explainTurn(
+export async function explainTurn(
   all: readonly Entry[],
-  { frame, turnId }: { readonly frame: RequestFrame; readonly turnId: string | undefined },
-): Explanation {
+  {
+    frame,
+    turnId,
+    inbox,
+  }: {
+    readonly frame: RequestFrame;
+    readonly turnId: string | undefined;
+    readonly inbox: Pick<Inbox, 'get'>;
+  },
+): Promise<Explanation> {
   const turns = all.map((entry) => customData(entry, 'reprise.turn')).filter((data) => data !== undefined);
   const at = turnId === undefined ? turns.length - 1 : turns.findIndex((data) => data['turnId'] === turnId);
   const data = turns[at];
@@ -52,7 +82,83 @@ export function explainTurn(
       ...prefixReport(all, previous, manifest, frame, request),
     };
   });
-  return { turnId: String(data['turnId'] ?? ''), status: String(data['status'] ?? ''), calls, data };
+  const messages = await messagesOf(all, data, inbox);
+  return {
+    turnId: String(data['turnId'] ?? ''),
+    status: String(data['status'] ?? ''),
+    messages,
+    calls,
+    data,
+  };
+}
+
+/**
+ * By the end of the turn and by the keys of the entries before it: after a crash a turn is continued by a runner that
+ * does not know the messages that had joined it before.
+ */
+async function messagesOf(
+  all: readonly Entry[],
+  data: JsonObject,
+  inbox: Pick<Inbox, 'get'>,
+): Promise<ExplainedMessage[]> {
+  const lead = String(data['inboxId'] ?? '');
+  const end = all.findIndex((entry) => entry['data'] === data);
+  const start = all.slice(0, end).findLastIndex((entry) => isEndOfOther(entry, lead)) + 1;
+  const asked = all.slice(start, end).filter(startsTurn);
+  const merged = Array.isArray(data['merged']) ? data['merged'].map(String) : [];
+  const ids = new Set([lead, ...merged, ...asked.flatMap(({ seal }) => seal?.k ?? [])]);
+  const rows = await Promise.all([...ids].map((inboxId) => findRow(inbox, inboxId)));
+  const positions = messagePositions(all);
+  return rows
+    .filter((row) => row !== undefined)
+    .filter(({ inboxId, detail }) => inboxId === lead || detail?.['mergedInto'] === lead)
+    .map((row) => ({ row, at: asked.findLastIndex((entry) => isStoredAs(row, entry)) }))
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ row, at }) => explainMessage(row, asked[at], positions));
+}
+
+/** @returns undefined for a key that is not a message's, and for a turn that was imported. */
+async function findRow(inbox: Pick<Inbox, 'get'>, inboxId: string): Promise<InboxItem | undefined> {
+  try {
+    return await inbox.get(inboxId);
+  } catch (error) {
+    if (error instanceof RepriseError && error.code === 'NOT_FOUND') return undefined;
+    throw error;
+  }
+}
+
+function isEndOfOther(entry: Entry, inboxId: string): boolean {
+  const turn = customData(entry, 'reprise.turn');
+  return turn !== undefined && turn['inboxId'] !== inboxId;
+}
+
+/** A turn that is written at its end is one append without keys, but a row always gives the same entry. */
+function isStoredAs(row: InboxItem, { seal, message }: Entry): boolean {
+  if (seal?.k !== undefined) return seal.k === row.inboxId;
+  return entriesOf(row).some((entry) => isDeepStrictEqual(entry['message'], message));
+}
+
+function explainMessage(
+  { inboxId, state, body, detail, carries = [] }: InboxItem,
+  entry: Entry | undefined,
+  positions: MessagePositions,
+): ExplainedMessage {
+  const { channel, sender } = isObject(body['from']) ? body['from'] : {};
+  const position = entry === undefined ? undefined : positions.of(entry.id);
+  return {
+    inboxId,
+    state,
+    ...(typeof detail?.['mergedInto'] === 'string' && { mergedInto: detail['mergedInto'] }),
+    ...(typeof channel === 'string' && { channel }),
+    ...(isObject(sender) && { sender: { id: String(sender['id']), ...nameIn(sender) } }),
+    ...(entry !== undefined && { entryId: entry.id }),
+    ...(position !== undefined && { position }),
+    ...(carries.length > 0 && { carries }),
+  };
+}
+
+function nameIn({ name }: JsonObject): { readonly name?: string } {
+  return typeof name === 'string' && name !== '' ? { name } : {};
 }
 
 function manifests(data: JsonObject | undefined): CallManifest[] {

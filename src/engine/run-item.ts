@@ -184,6 +184,7 @@ async function ask(
     agentId: record.agentId,
     turnId,
     inboxId: lead.inboxId,
+    merged: () => turn.members.map(({ inboxId }) => inboxId).filter((id) => id !== lead.inboxId),
     lease,
     signal: turn.signal,
     emit,

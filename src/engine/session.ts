@@ -279,7 +279,7 @@ export class Session {
     const frame = await this.#runner.frame(await this.record());
     const all = await this.#all();
     const whole = hydrateBlobs(all, await loadBlobs(this.#context.store, this.id, all));
-    return explainTurn(whole, { frame, turnId });
+    return explainTurn(whole, { frame, turnId, inbox: this.#context.store.inbox });
   }
 
   #start(signal: AbortSignal | undefined, accept: () => Promise<InboxReceipt>): TurnStream {

@@ -25,6 +25,8 @@ export interface TurnOptions {
   readonly agentId: string;
   readonly turnId: string;
   readonly inboxId: string;
+  /** Inbox rows of the other messages that this turn answers. */
+  readonly merged: () => readonly string[];
   readonly lease: Lease;
   readonly signal: AbortSignal;
   readonly emit: (event: TurnEvent) => void;
@@ -233,8 +235,10 @@ export class Turn {
 
   #turnEntry(status: 'done' | 'aborted' | 'error', error?: RepriseError): NewEntry {
     const { turnId, inboxId } = this.#options;
+    const merged = this.#options.merged();
     const failure = error === undefined ? {} : { error: { code: error.code, message: error.message } };
-    const data = { turnId, inboxId, status, ...failure, calls: this.#calls, usage: this.#usage };
+    const rows = { inboxId, ...(merged.length > 0 && { merged }) };
+    const data = { turnId, ...rows, status, ...failure, calls: this.#calls, usage: this.#usage };
     return { type: 'custom', customType: 'reprise.turn', data };
   }
 

@@ -126,7 +126,7 @@ export const stopAnswerSchema: z.ZodType<StopAnswer> = z.object({
 /** What became of an accepted message. */
 export type InboxAnswer = InboxStatus & { readonly inboxId: string };
 
-const state = z.enum([
+export const inboxState: z.ZodType<InboxStatus['status']> = z.enum([
   'accepted',
   'running',
   'done',
@@ -141,7 +141,7 @@ const state = z.enum([
 const inboxFields = {
   inboxId: z.string(),
   sessionId: z.string(),
-  status: state,
+  status: inboxState,
   turnId: maybe(z.string()),
   reply: maybe(z.object({ text: z.string() })),
   error: maybe(z.object({ code: z.string(), message: z.string() })),

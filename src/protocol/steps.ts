@@ -1,6 +1,9 @@
 import { z } from 'zod';
 import type { CompactionPreview } from '../engine/compactor.ts';
+import type { ExplainedMessage } from '../engine/explain.ts';
 import type { BranchPlace } from '../engine/undo.ts';
+import { inboxState } from './chat.ts';
+import { maybe } from './maybe.ts';
 import { sessionSchema } from './sessions.ts';
 
 /** Requests and answers of what can be done to a session. */
@@ -161,10 +164,25 @@ export const blobName: z.ZodType<string> = z
   .regex(/^sha256:[0-9a-f]{64}$/)
   .meta({ description: 'The `blob` of a block: sha256: and 64 hex digits' });
 
-/** What the engine found, as it says it; its request is long. */
+const explainedMessage: z.ZodType<ExplainedMessage> = z.object({
+  inboxId: z.string(),
+  state: maybe(inboxState),
+  mergedInto: maybe(z.string()),
+  channel: maybe(z.string()),
+  sender: maybe(z.object({ id: z.string(), name: maybe(z.string()) })),
+  entryId: maybe(z.string()),
+  position: maybe(z.int()),
+  carries: maybe(z.array(z.string())),
+});
+
+/** The request of a call is long, so only what names it is described. */
 export const explainAnswer: z.ZodType = z.looseObject({
   turnId: z.string(),
   status: z.string(),
+  messages: z.array(explainedMessage).meta({
+    description:
+      'The messages that the turn answers, with their inbox rows: several if messages were steered or collected into it',
+  }),
   calls: z.array(z.record(z.string(), z.unknown())),
 });
 

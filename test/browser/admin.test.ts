@@ -233,6 +233,9 @@ test('sessions are sorted by tokens, renamed, and deleted after a question; stat
   expect(await page.getByRole('menuitem', { name: 'Answer again' }).count()).toBe(0);
   await explain.click();
   await page.getByRole('dialog').getByText('Call 1').waitFor();
+  const { entries } = await at.reprise.store.read('big', { limit: 10 });
+  const [row = ''] = entries.flatMap(({ entry }) => entry.seal?.k ?? []);
+  await page.getByRole('dialog').getByRole('listitem').filter({ hasText: row }).getByText('#1').waitFor();
   await page.keyboard.press('Escape');
   await drawer.getByRole('button', { name: 'Actions for this session' }).click();
   await page.getByRole('menuitem', { name: 'Rename' }).click();

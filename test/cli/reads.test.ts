@@ -183,12 +183,13 @@ describe('tail', () => {
 });
 
 test('explain tells what the model was sent, with the proof, by number or the last', { timeout }, () => {
-  const { data, turnId, lastId } = json('explain', 'who I am', '1');
+  const { data, turnId, lastId, messages } = json('explain', 'who I am', '1');
+  expect(messages).toEqual([expect.objectContaining({ position: 1, state: 'done' })]);
   expect(data).toEqual([expect.objectContaining({ model: 'offline', verified: true, messages: 1 })]);
   expect(lastId).toBe(turnId);
   expect(json('explain', 'who I am').turnId).not.toBe(turnId);
   expect(run('explain', 'who I am').stdout).toMatch(
-    /^Turn .*: done, 1 request\.\n1\. offline:offline, 3 messages/,
+    /^Turn .*: done, 1 request for 1 message\.\n {3}#3: inbox [\w-]+, done\n1\. offline:offline, 3 messages/,
   );
   expect(run('explain', 'who I am', '9')).toMatchObject({ status: 4 });
 });

@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import { explanationText } from '../../src/engine/commands/report.ts';
 import type { TurnEvent } from '../../src/engine/events.ts';
 import type { InboundMessage } from '../../src/engine/inbound.ts';
-import type { Reprise } from '../../src/engine/reprise.ts';
+import type { Reprise, RepriseOptions } from '../../src/engine/reprise.ts';
 import type { Tool } from '../../src/engine/tools/tool.ts';
-import type { Entry } from '../../src/index.ts';
+import type { Entry, JsonObject, NewEntry } from '../../src/index.ts';
+import { openMemoryStore } from '../../src/store/memory/open.ts';
 import { gate, openChannels, telegram, until } from '../support/channels.ts';
 import { scripted } from '../support/engine.ts';
 import { HandClock } from '../support/hand-clock.ts';
@@ -62,6 +64,77 @@ function countTurns(reprise: Reprise): { count: number } {
     }
   })();
   return found;
+}
+
+describe('explain', () => {
+  const senders = ['Ada', 'Ben', 'Cy'];
+
+  /** A turn that answers three messages of a group; the last two were merged into it. */
+  async function mergedTurn(queue: 'steer' | 'collect', more: Partial<RepriseOptions> = {}) {
+    const open = gate();
+    const first = { wait: open.promise, calls: [{ name: 'echo' }] };
+    const model = scripted(
+      queue === 'steer' ? [first, 'to all'] : [{ wait: open.promise, text: 'x' }, 'to all'],
+    );
+    const at = await openChannels(model, { tools: [{ ...echo, safe: true }], ...more });
+    const from = (name: string): Partial<InboundMessage> => ({
+      ...{ peer: 'club', peerKind: 'group', mentioned: true, queue },
+      sender: { id: name.toLowerCase(), name },
+    });
+    const receive = (name: string) => at.reprise.receive(telegram(`from ${name}`, from(name)));
+    if (queue === 'collect') await receive('Zoe');
+    const receipts = queue === 'steer' ? [await receive('Ada')] : [];
+    await until(() => model.requests.length === 1);
+    for (const name of senders.slice(receipts.length)) receipts.push(await receive(name));
+    open.resolve();
+    await at.reprise.idle();
+    const session = await at.reprise.session({ id: receipts[0]?.sessionId ?? '' });
+    return { at, session, ids: receipts.map(({ inboxId }) => inboxId) };
+  }
+
+  test.each([
+    ['steered', 'steer', 'native', [1, 3, 4]],
+    ['collected', 'collect', 'native', [3, 4, 5]],
+    ['collected, and written at the end of the turn,', 'collect', 'zeroclaw', [3, 4, 5]],
+  ] as const)(
+    'names row, sender and position of all messages that were %s into a turn',
+    async (_, mode, profile, positions) => {
+      const { at, session, ids } = await mergedTurn(mode, { profile });
+      await using _engine = at;
+      const explained = await session.explain();
+      expect(explained.messages).toMatchObject(
+        ids.map((inboxId, i) => ({
+          ...{ inboxId, state: i === 0 ? 'done' : 'merged', channel: 'telegram', position: positions[i] },
+          ...(i > 0 && { mergedInto: ids[0] }),
+          sender: { id: senders[i]?.toLowerCase(), name: senders[i] },
+        })),
+      );
+      const text = explanationText(explained).split('\n');
+      expect(text[0]).toMatch(/ for 3 messages\.$/);
+      expect(text.slice(1, 4)).toEqual(
+        ids.map((id, i) => {
+          const state = i === 0 ? 'done' : 'merged';
+          return `   #${positions[i]} from ${senders[i]} on telegram: inbox ${id}, ${state}`;
+        }),
+      );
+    },
+  );
+
+  test('names them too where the end of the turn does not list them, as after a crash', async () => {
+    const store = await openMemoryStore({});
+    const append = store.append.bind(store);
+    store.append = (id, entries, options) => append(id, entries.map(withoutMerged), options);
+    const { at, session, ids } = await mergedTurn('steer', { store });
+    await using _engine = at;
+    const { data, messages } = await session.explain();
+    expect(data).not.toHaveProperty('merged');
+    expect(messages.map(({ inboxId }) => inboxId)).toEqual(ids);
+  });
+});
+
+function withoutMerged(entry: NewEntry): NewEntry {
+  const { merged: _, ...data } = (entry['data'] ?? {}) as JsonObject;
+  return entry['customType'] === 'reprise.turn' ? { ...entry, data } : entry;
 }
 
 describe('S9 four messages, three of them while the first turn runs', () => {

@@ -314,7 +314,11 @@ describe('sessions over HTTP', () => {
     });
     expect((await server.ask(`${path}/totals`)).json).toMatchObject({ turns: 2, calls: 2 });
     const last = await server.ask(`${path}/explain/last`);
-    expect(last.json).toMatchObject({ status: 'done', calls: [{ verified: true }] });
+    expect(last.json).toMatchObject({
+      status: 'done',
+      messages: [{ inboxId: expect.any(String), state: 'done', entryId: data[2]?.id, position: 3 }],
+      calls: [{ verified: true }],
+    });
     expect((await server.ask(`${path}/explain/${String(last.json['turnId'])}`)).json).toEqual(last.json);
     const { turnCount } = (await server.ask(path)).json.session;
     expect((await server.ask(`${path}/explain/${String(turnCount)}`)).json).toEqual(last.json);

@@ -65,6 +65,11 @@ test('what commands answer is said in Chinese on a Chinese page', async () => {
 });
 
 test('a turn is called by its id, and why something cannot be said again or read is told in Chinese too', () => {
-  expect(noteInChinese('Turn 0198-ab: done, 2 requests.')).toBe('轮次 0198-ab：完成，2 次请求。');
+  expect(noteInChinese('Turn 0198-ab: done, 2 requests for 3 messages.')).toBe(
+    '轮次 0198-ab：完成，3 条消息，2 次请求。',
+  );
+  expect(noteInChinese('   #4 from Ada on telegram: inbox 0198-cd, merged')).toBe(
+    '   #4 · Ada · telegram：收件箱 0198-cd，已合并',
+  );
   for (const code of ['LEAF_MOVED', 'STORE_CORRUPT']) expect(ZH_TOLD[code]).toMatch(/：\{\}$/);
 });

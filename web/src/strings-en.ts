@@ -130,6 +130,7 @@ export const EN = {
   showSummary: 'Show the summary',
   explainRequest: 'The whole request (JSON)',
   focus: 'What the summary should keep above all',
+  explainMessages: 'Messages it answers, and their inbox rows',
   explainCall: 'Call {}',
   verified: 'exactly what was sent',
   notVerified: 'rebuilt; settings have changed since',

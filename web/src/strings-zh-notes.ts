@@ -21,6 +21,13 @@ const WORDS: Readonly<Record<string, string>> = {
   done: '完成',
   aborted: '已停止',
   error: '失败',
+  accepted: '等待中',
+  running: '进行中',
+  merged: '已合并',
+  failed: '失败',
+  cancelled: '已取消',
+  dropped: '已丢弃',
+  interrupted: '已中断',
   'as configured': '按配置',
 };
 
@@ -139,8 +146,18 @@ const NOTES: readonly (readonly [RegExp, Say])[] = [
       `没有命令 /${name}。${near === '' ? '/help 列出所有命令。' : `是否要用 /${near}？`}两个斜杠开头的消息以一个斜杠开始。`,
   ],
   [
-    /^Turn (\S+): (\S+), (\d+) requests?\.$/,
-    (id = '', status = '', n = '') => `轮次 ${id}：${word(status)}，${n} 次请求。`,
+    /^Turn (\S+): (\S+), ([\d,]+) requests? for ([\d,]+) messages?\.$/,
+    (id = '', status = '', n = '', messages = '') =>
+      `轮次 ${id}：${word(status)}，${messages} 条消息，${n} 次请求。`,
+  ],
+  [
+    /^ {3}(#\d+|a message)(?: from (.+?))?(?: on (.+?))?: inbox (\S+), (\w+)(?:; lists .*: (.*))?$/,
+    (position = '', sender = '', channel = '', row = '', state = '', dropped = '') => {
+      const name = [position === 'a message' ? '消息' : position, sender, channel]
+        .filter(Boolean)
+        .join(' · ');
+      return `   ${name}：收件箱 ${row}，${word(state)}${dropped && `；包含已丢弃的消息：${dropped}`}`;
+    },
   ],
   [
     /^(\d+\. .*), ([\d,]+) messages?, (~[\d,]+) tokens(?:, reported ([\d,]+) in \(([\d,]+) cached\) and ([\d,]+) out)?, ([\d,]+) ms$/,

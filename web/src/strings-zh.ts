@@ -130,6 +130,7 @@ export const ZH: Words & typeof ZH_TOLD = {
   showSummary: '显示摘要',
   explainRequest: '完整请求（JSON）',
   focus: '摘要应优先保留什么',
+  explainMessages: '所回答的消息及其收件箱记录',
   explainCall: '调用 {}',
   verified: '与发送内容完全一致',
   notVerified: '重建；设置已更改',

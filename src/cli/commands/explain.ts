@@ -12,6 +12,6 @@ export async function explain(ref: string, turn: string | undefined, options: Op
     print(escapeForTerminal(explanationText(explanation)));
     return;
   }
-  const { turnId, status, calls } = explanation;
-  printPage(calls, { lastId: turnId, turnId, status });
+  const { turnId, status, messages, calls } = explanation;
+  printPage(calls, { lastId: turnId, turnId, status, messages });
 }

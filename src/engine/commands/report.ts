@@ -1,8 +1,8 @@
 import { RepriseError } from '../../errors.ts';
 import { customData } from '../../transcript/entry.ts';
-import type { ExplainedCall, Explanation } from '../explain.ts';
+import type { ExplainedCall, ExplainedMessage, Explanation } from '../explain.ts';
 import type { Session } from '../session.ts';
-import { type CommandHandler, count, counted, openTurns } from './command-context.ts';
+import { type CommandHandler, count, counted, oneLine, openTurns } from './command-context.ts';
 import { contextBar } from './context.ts';
 import { readEntries } from './read-entries.ts';
 import { sessionFacts, sessionName } from './session-line.ts';
@@ -13,10 +13,22 @@ export const explain: CommandHandler = async (args, { session }) => ({
   text: explanationText(await session.explain(await turnNamed(session, args))),
 });
 
-export function explanationText({ turnId, status, calls }: Explanation): string {
-  const lines = calls.map(callText);
-  const head = `Turn ${turnId}: ${status}, ${calls.length === 1 ? '1 request' : `${calls.length} requests`}.`;
-  return [head, ...lines].join('\n');
+export function explanationText({ turnId, status, messages, calls }: Explanation): string {
+  const head = `Turn ${turnId}: ${status}, ${counted(calls.length, 'request')} for ${counted(messages.length, 'message')}.`;
+  return [head, ...messages.map(messageText), ...calls.map(callText)].join('\n');
+}
+
+const MAX_NAME_CHARS = 60;
+
+function messageText({ inboxId, state, position, sender, channel, carries = [] }: ExplainedMessage): string {
+  const from = sender === undefined ? '' : ` from ${oneLine(sender.name ?? sender.id, MAX_NAME_CHARS)}`;
+  const on = channel === undefined ? '' : ` on ${oneLine(channel, MAX_NAME_CHARS)}`;
+  const dropped =
+    carries.length === 0
+      ? ''
+      : `; lists ${counted(carries.length, 'dropped message')}: ${carries.join(', ')}`;
+  const name = position === undefined ? 'a message' : `#${position}`;
+  return `   ${name}${from}${on}: inbox ${inboxId}${state === undefined ? '' : `, ${state}`}${dropped}`;
 }
 
 /** Empty: undefined, which is the last one. */

@@ -24,10 +24,32 @@ export function ExplainDialog({ conversation, turnId }: ExplainDialogProps): JSX
   }, [turnId]);
   return (
     <Dialog title={t('explain')} wide>
+      {told.value !== undefined && told.value.messages.length > 0 && (
+        <Messages messages={told.value.messages} />
+      )}
       {told.value?.calls.map((call, i) => (
         <Call key={i} number={i + 1} call={call} />
       ))}
     </Dialog>
+  );
+}
+
+/** Where the messages of the turn came from: several if they were steered or collected into it. */
+function Messages({ messages }: Pick<ExplainAnswer, 'messages'>): JSX.Element {
+  return (
+    <section class="call">
+      <h3>{t('explainMessages')}</h3>
+      <ul>
+        {messages.map(({ inboxId, position, sender, channel }) => (
+          <li key={inboxId}>
+            {[position === undefined ? '' : `#${position}`, sender?.name ?? sender?.id, channel]
+              .filter(Boolean)
+              .join(' · ')}{' '}
+            <code>{inboxId}</code>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
 
