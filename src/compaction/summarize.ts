@@ -1,6 +1,8 @@
+import { type CountOptions, chunkMessagesByMaxTokens, splitMessagesByTokenShare } from '../context/chunk.ts';
 import { RepriseError } from '../errors.ts';
 import { digest } from './digest.ts';
 import { mergePrompt, SUMMARY_SYSTEM, summaryPrompt } from './prompts.ts';
+import { startsTurn } from './safe-cut.ts';
 import { type SpokenEntry, writeTranscript } from './speak.ts';
 
 export interface SummaryRequest {
@@ -46,7 +48,10 @@ const RAMBLE_FACTOR = 2;
 /** After so many failures the model is not asked again: every call may take a whole timeout. */
 const MAX_FAILURES = 2;
 
-/** Summarises in one request where it fits, in parts that are merged where it does not. Throws what the model throws. */
+/**
+ * For programs that handle failures of the model themselves: as `summarizeWithFallback`, which the engine calls, but
+ * throws what the model throws. Summarizes in one request if the history fits, otherwise in parts that are merged.
+ */
 export async function summarizeInStages(options: SummarizeOptions): Promise<string> {
   const { summary, failure } = await inStages({ ...options, digestParts: false });
   if (failure !== undefined) throw failure;
@@ -150,7 +155,10 @@ async function ask(prompt: string, options: SummarizeOptions): Promise<string> {
   return text;
 }
 
-/** In order, each small enough for a request; a message that alone is too large is named instead of told. */
+/**
+ * In order, each small enough for a request, and cut where a turn begins unless a turn alone is too large. A message
+ * that is too large is named instead of quoted.
+ */
 function chunkSpoken(
   spoken: readonly SpokenEntry[],
   options: SummarizeOptions & { readonly room: number },
@@ -161,20 +169,16 @@ function chunkSpoken(
     const tokens = textTokens(entry.text) + 4;
     return tokens <= room / 2 ? { entry, tokens } : { entry: nameOnly(entry, tokens), tokens: 60 };
   });
+  const counting: CountOptions<(typeof sized)[number]> = {
+    tokensOf: ({ tokens }) => tokens,
+    startsTurn: ({ entry }) => startsTurn(entry.entry),
+  };
   const total = sized.reduce((sum, { tokens }) => sum + tokens, 0);
   const isSplit = total > room && sized.length >= minMessagesForSplit;
-  const limit = isSplit ? Math.min(room, Math.ceil(total / parts)) : room;
-  const chunks: SpokenEntry[][] = [];
-  let sum = Number.POSITIVE_INFINITY;
-  for (const { entry, tokens } of sized) {
-    if (sum + tokens > limit) {
-      chunks.push([]);
-      sum = 0;
-    }
-    chunks.at(-1)?.push(entry);
-    sum += tokens;
-  }
-  return chunks;
+  const shares = isSplit ? splitMessagesByTokenShare(sized, parts, counting) : [sized];
+  return shares
+    .flatMap((share) => chunkMessagesByMaxTokens(share, room, counting))
+    .map((chunk) => chunk.map(({ entry }) => entry));
 }
 
 function nameOnly(entry: SpokenEntry, tokens: number): SpokenEntry {

@@ -52,6 +52,7 @@ export interface ContextSplit {
   readonly window: number;
 }
 
+/** For programs with messages of their own. A session reports its context by `session.context()`. */
 export function splitContext(input: SplitInput, { window: size, reserve }: ContextBudget): ContextSplit {
   const { system = '', tools = [], summary = '', messages, newFrom = messages.length } = input;
   const newMessage = estimateMessagesTokens(messages.slice(newFrom));

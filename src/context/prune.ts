@@ -21,8 +21,9 @@ export interface PrunedHistory<T> {
 }
 
 /**
- * Drops the oldest share of the turns until the rest fits its share of the context. Whole turns only, so no call
- * loses its result; the last turn always stays, even when it does not fit by itself.
+ * For programs with messages of their own; sessions are compacted instead. Drops the oldest share of the turns until the
+ * rest fits its share of the context. Whole turns only, so no call loses its result; the last turn always stays, even
+ * when it does not fit by itself.
  */
 export function pruneHistoryForContextShare<T extends object>({
   messages,

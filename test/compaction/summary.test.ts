@@ -85,6 +85,32 @@ describe('a summary', () => {
     );
   });
 
+  test('of a history that needs several requests keeps each turn in one of them', async () => {
+    const list = new EntryList();
+    for (let i = 0; i < 9; i++) {
+      list.user(`Question ${i}.`);
+      list.assistant([call(`c${i}`)]);
+      list.result(`c${i}`, `result ${i} ${'x'.repeat(900 + 200 * (i % 4))}`);
+      list.assistant([`Answer ${i}.`]);
+    }
+    const parts: string[] = [];
+    const summarise: Summarise = async ({ prompt }) => {
+      if (prompt.includes('result')) parts.push(prompt);
+      return 'the gist';
+    };
+    const { method } = await summarizeWithFallback(
+      options(list.entries, summarise, { maxInputTokens: 1800 }),
+    );
+    expect(method).toBe('staged');
+    expect(parts.length).toBeGreaterThan(1);
+    for (let i = 0; i < 9; i++) {
+      const [part, ...others] = parts.filter((prompt) => prompt.includes(`Question ${i}.`));
+      expect(others).toEqual([]);
+      expect(part).toContain(`result ${i} `);
+      expect(part).toContain(`Answer ${i}.`);
+    }
+  });
+
   test.each([
     ['throws', async () => Promise.reject(new Error('overloaded'))],
     ['answers nothing', async () => '  \n'],
