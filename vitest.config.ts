@@ -7,7 +7,12 @@ import { LongestFirst } from './test/support/longest-first.ts';
 const config: ViteUserConfig = defineConfig({
   // Node runs all of it as it is; lowered, `using` would need a helper module.
   oxc: { target: 'esnext', jsx: { runtime: 'automatic', importSource: 'preact' } },
-  resolve: { alias: { 'reprise/client': fileURLToPath(new URL('src/client/index.ts', import.meta.url)) } },
+  resolve: {
+    alias: {
+      'reprise/client': fileURLToPath(new URL('src/client/index.ts', import.meta.url)),
+      'reprise/messages': fileURLToPath(new URL('src/messages/english.ts', import.meta.url)),
+    },
+  },
   plugins: [await bundledPrograms()],
   test: {
     include: ['test/**/*.test.ts'],

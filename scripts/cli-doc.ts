@@ -1,10 +1,13 @@
 /** Generates docs/cli.md from the commands, so that the page is always true. */
+
 import { writeFileSync } from 'node:fs';
 import type { Argument, Command, Option } from 'commander';
 import { createProgram } from '../src/cli/main.ts';
 import { examplesOf } from '../src/cli/options.ts';
 import { COMMANDS, commandUsage } from '../src/engine/commands.ts';
 import { ERROR_TABLE } from '../src/errors.ts';
+import { messageText } from '../src/messages/english.ts';
+import { message } from '../src/messages/message.ts';
 
 export function cliPage(): string {
   const program = createProgram();
@@ -47,7 +50,7 @@ channels can use the command too.
 
 | command | effect | aliases | available in |
 |---|---|---|---|
-${COMMANDS.map((row) => `| \`${cell(commandUsage(row))}\` | ${cell(row.refused === undefined ? row.help : `${row.help}. ${row.refused}`)} | ${row.aliases.map((name) => `\`/${name}\``).join(' ')} | ${row.surfaces.join(', ')} |`).join('\n')}
+${COMMANDS.map((row) => `| \`${cell(commandUsage(row))}\` | ${cell(row.refused === undefined ? row.help : `${row.help}. ${messageText(message(row.refused))}`)} | ${row.aliases.map((name) => `\`/${name}\``).join(' ')} | ${row.surfaces.join(', ')} |`).join('\n')}
 
 ## Exit codes
 

@@ -4,6 +4,7 @@ import { registerHooks } from 'node:module';
 const DOORS: Readonly<Record<string, string>> = {
   reprise: '../src/index.ts',
   'reprise/client': '../src/client/index.ts',
+  'reprise/messages': '../src/messages/english.ts',
   'reprise/testing': '../src/testing/index.ts',
 };
 

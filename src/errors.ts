@@ -5,6 +5,7 @@
  * retry makes sense, and `outcome` says what a failed write left behind (P2: done, not done, or unknown).
  * `docs/errors.md` is generated from this table by `npm run docs`.
  */
+import type { Message } from './messages/message.ts';
 
 /** What a failure left behind: `none`, nothing was written; `unknown`, it may have been: retry with the same key. */
 export type Outcome = 'none' | 'unknown';
@@ -128,6 +129,8 @@ export const ERROR_TABLE: Readonly<Record<ErrorCode, ErrorRow>> = {
 
 export interface RepriseErrorOptions {
   readonly details?: Readonly<Record<string, unknown>>;
+  /** The cause as a code with parameters, so that a surface can show it in any language. */
+  readonly why?: Message | undefined;
   readonly cause?: unknown;
   /** Overrides the table where one failure is known better than its kind. */
   readonly outcome?: Outcome;
@@ -137,12 +140,19 @@ export class RepriseError extends Error {
   override readonly name: string = 'RepriseError';
   readonly code: ErrorCode;
   readonly details: Readonly<Record<string, unknown>>;
+  /** Set where `code` alone says too little to a person. `message` is its English text. */
+  readonly why?: Message;
   readonly outcome: Outcome;
 
-  constructor(code: ErrorCode, message: string, { details = {}, cause, outcome }: RepriseErrorOptions = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    { details = {}, why, cause, outcome }: RepriseErrorOptions = {},
+  ) {
     super(message, cause === undefined ? undefined : { cause });
     this.code = code;
     this.details = details;
+    if (why !== undefined) this.why = why;
     this.outcome = outcome ?? ERROR_TABLE[code].outcome;
   }
 

@@ -4,9 +4,10 @@ import { describe, expect, test } from 'vitest';
 
 /**
  * The rooms of src/ and their doors. This table is the law; docs/architecture.md explains it.
- * A room may always import itself and `errors`. `store` and `models` mean the port, `store/*` the backends.
+ * A folder may always import itself, `errors` and `messages`. `store` and `models` mean the port, `store/*` the backends.
  */
 const DOORS: Readonly<Record<string, readonly string[]>> = {
+  messages: [],
   keys: [],
   transcript: [],
   context: ['transcript'],
@@ -48,7 +49,7 @@ const DATABASES: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Rooms that depend on nothing but their arguments: no I/O, no clock, no randomness. */
-const PURE_ROOMS: ReadonlySet<string> = new Set(['keys', 'transcript', 'context']);
+const PURE_ROOMS: ReadonlySet<string> = new Set(['messages', 'keys', 'transcript', 'context']);
 const PURE_NODE_IMPORT = /^import \{ crc32 \} from 'node:zlib';$/m;
 /** Settings come from one file. The other one sees how npm started the process, to print commands that work. */
 const MAY_READ_ENVIRONMENT = new Set(['config/load.ts', 'cli/started-as.ts']);
@@ -66,7 +67,7 @@ function roomOf(file: string): string {
 
 function mayEnter(file: string, target: string): boolean {
   const room = roomOf(file);
-  if (target === room || target === 'errors') return true;
+  if (target === room || target === 'errors' || target === 'messages') return true;
   const [group] = room.split('/');
   const doors = [...(DOORS[room] ?? DOORS[`${group}/*`] ?? []), ...(EXTRA_DOORS[file] ?? [])];
   return doors.some(
@@ -112,7 +113,7 @@ function readSources(folder = 'src'): Sources {
 }
 
 const PAGE_PACKAGES =
-  /^(?:reprise\/client|preact(?:\/hooks)?|@preact\/signals|marked|highlight\.js\/lib\/.+)$/;
+  /^(?:reprise\/client|reprise\/messages|preact(?:\/hooks)?|@preact\/signals|marked|highlight\.js\/lib\/.+)$/;
 /** Every way from a text to markup or script that a page has. */
 const MARKUP = /innerHTML|outerHTML|insertAdjacentHTML|document\.write|srcdoc|new Function|\beval\(/;
 

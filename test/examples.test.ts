@@ -48,7 +48,7 @@ const EXAMPLES: Readonly<Record<string, (run: () => string) => void>> = {
       'false false',
       expect.stringMatching(/^done You said: "My name is Ada\."/),
       expect.stringMatching(/^done /),
-      'Queue: collect debounce:0.5s cap:20 drop:summarize.',
+      'Queue: collect debounce:0.5s cap:20 drop:summarize',
       expect.stringContaining('your name is Ada'),
       expect.stringMatching(/^ada 6 /),
       expect.stringMatching(/^bob 2 /),

@@ -55,7 +55,12 @@ const config: UserConfig = defineConfig({
   root: at('.'),
   // Relative, so that it works under whatever path a proxy gives it.
   base: './',
-  resolve: { alias: { 'reprise/client': at('../src/client/index.ts') } },
+  resolve: {
+    alias: {
+      'reprise/client': at('../src/client/index.ts'),
+      'reprise/messages': at('../src/messages/english.ts'),
+    },
+  },
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   plugins: [lighter, fileUrls],
   worker: { format: 'es' },

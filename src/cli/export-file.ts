@@ -1,8 +1,8 @@
 import { extname } from 'node:path';
-import { counted } from '../engine/commands/command-context.ts';
 import { writeFileSafely } from '../interop/export/file-writer.ts';
 import { type ExportFormat, type FormatOptions, renderSession } from '../interop/export/formats.ts';
 import { loadDocument, redactDocument, type SessionDocument } from '../interop/session-document.ts';
+import { counted } from '../messages/english-format.ts';
 import type { SessionRecord, Store } from '../store/store.ts';
 import { printPieces, say } from './print.ts';
 

@@ -1,4 +1,4 @@
-import { counted } from '../engine/commands/command-context.ts';
+import { counted } from '../messages/english-format.ts';
 
 /** For people: a restored backup runs nothing by itself. */
 export function heldText(count: number, command = 'reprise backup release'): string {

@@ -1,5 +1,4 @@
 import type { CompactionPreview } from '../engine/compactor.ts';
-import { fallbackNotice } from '../engine/events.ts';
 import { type RefOptions, resolveRef } from '../engine/ref.ts';
 import type { CompactionEvent, Session } from '../engine/session.ts';
 import type { StopResult } from '../engine/stop-session.ts';
@@ -10,6 +9,7 @@ import type { Entry } from '../transcript/entry.ts';
 import type { Backend, CompactOptions, FollowOptions, LastOptions } from './backend.ts';
 import type { HistoryRow, HistoryView, ViewOptions } from './history-view.ts';
 import { type Home, homeOf, openHomeWith } from './home.ts';
+import { fallbackText } from './model-flag.ts';
 import type { Engine } from './open-engine.ts';
 import type { Options } from './options.ts';
 import { escapeForTerminal, say } from './print.ts';
@@ -113,8 +113,8 @@ export class LocalBackend implements Backend {
     const session = await reprise.session({ id });
     const { name, fallbackFrom } = await session.model();
     if (fallbackFrom !== undefined) {
-      const { model: wanted, reason } = fallbackFrom;
-      say(escapeForTerminal(fallbackNotice({ wanted, model: name, reason })));
+      const { model: wanted, why } = fallbackFrom;
+      say(escapeForTerminal(fallbackText({ wanted, model: name, why })));
     }
     return session;
   }

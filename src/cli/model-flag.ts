@@ -1,4 +1,7 @@
 import type { LoadedConfig } from '../config/load.ts';
+import type { ModelFallbackEvent } from '../engine/events.ts';
+import { ENGLISH } from '../messages/english.ts';
+import { textOf } from '../messages/message.ts';
 import type { SessionRecord } from '../store/store.ts';
 
 /**
@@ -22,4 +25,9 @@ export class ModelFlag {
   open(sessionId: string): void {
     this.#opened.add(sessionId);
   }
+}
+
+/** Which model is missing, which one answers instead, and why. */
+export function fallbackText({ wanted, model, why }: Omit<ModelFallbackEvent, 'type' | 'reason'>): string {
+  return `The model of this session, ${wanted}, is not available here, so ${model} answers instead. ${textOf(ENGLISH, why, ' ')}`;
 }

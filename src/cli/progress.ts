@@ -1,4 +1,4 @@
-import { count } from '../engine/commands/command-context.ts';
+import { count } from '../messages/english-format.ts';
 
 const CELLS = 24;
 const REDRAW_MS = 100;

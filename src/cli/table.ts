@@ -1,4 +1,4 @@
-import { count } from '../engine/commands/command-context.ts';
+import { count } from '../messages/english-format.ts';
 import { escapeForTerminal, style } from './print.ts';
 
 export type Cell = string | number;

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { counted } from '../engine/commands/command-context.ts';
+import { counted } from '../messages/english-format.ts';
 import { escapeForTerminal, say } from './print.ts';
 import { shellWord } from './shell-word.ts';
 

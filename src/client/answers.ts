@@ -1,3 +1,4 @@
+import type { Message } from '../messages/message.ts';
 import type { Page } from '../protocol/page.ts';
 import type { SessionView } from '../protocol/sessions.ts';
 
@@ -41,12 +42,14 @@ export interface PinsAnswer {
 
 export interface CommandAnswer {
   readonly name: string;
+  /** `messages` in English. */
   readonly text: string;
-  /** Where to go on from now. */
+  readonly messages: readonly Message[];
+  /** The session to continue in. */
   readonly sessionId?: string;
   /** The ids of a printed list, in the order of its numbers. */
   readonly listed?: readonly string[];
-  /** It said something: `stream` tells the turn. */
+  /** A message was sent: `stream` streams its turn. */
   readonly inboxId?: string;
 }
 

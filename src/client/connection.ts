@@ -1,4 +1,5 @@
 import { ERROR_TABLE, type ErrorCode, RepriseError } from '../errors.ts';
+import { isMessage } from '../messages/message.ts';
 import { OWN_TYPE } from '../protocol/media-type.ts';
 import type { Problem } from '../protocol/problem.ts';
 
@@ -163,6 +164,7 @@ export async function problemError(response: Response): Promise<RepriseError> {
         status: response.status,
         ...(after > 0 && { retryAfter: after }),
       },
+      why: isMessage(problem?.why) ? problem.why : undefined,
       ...(problem?.outcome === 'unknown' && { outcome: 'unknown' }),
     },
   );

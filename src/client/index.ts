@@ -149,6 +149,27 @@ function agentOf({ sessionKey }: SessionFrame): string {
 }
 
 export { RepriseError } from '../errors.ts';
+export {
+  type CodedAnswer,
+  commandText,
+  failedMessage,
+  isMessage,
+  type Message,
+  type MessageCode,
+  type MessageTable,
+  sentence,
+  textOf,
+  whyOf,
+} from '../messages/message.ts';
+export type {
+  CacheBreak,
+  CommandGroup,
+  CommandMessages,
+  HelpTopic,
+  SessionFacts,
+} from '../messages/params-commands.ts';
+export type { ConversationMessages } from '../messages/params-conversations.ts';
+export type { RequestMessages } from '../messages/params-requests.ts';
 export type {
   ChatRequest,
   ChatStatus,

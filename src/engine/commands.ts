@@ -1,54 +1,29 @@
+import { messageText } from '../messages/english.ts';
+import { type Message, type MessageOf, message } from '../messages/message.ts';
+import type { CommandGroup, CommandName } from '../messages/params-commands.ts';
 import { closestName } from './closest-name.ts';
+
+export type { CommandName };
 
 /** Where a command is typed. A channel is foreign: whoever writes there is not the owner of the home. */
 export type Surface = 'repl' | 'web' | 'http' | 'channel';
-
-export type CommandName =
-  | 'new'
-  | 'sessions'
-  | 'switch'
-  | 'history'
-  | 'tree'
-  | 'fork'
-  | 'undo'
-  | 'redo'
-  | 'context'
-  | 'compact'
-  | 'explain'
-  | 'retry'
-  | 'edit'
-  | 'delete'
-  | 'rename'
-  | 'pin'
-  | 'unpin'
-  | 'repair'
-  | 'search'
-  | 'model'
-  | 'queue'
-  | 'stop'
-  | 'status'
-  | 'export'
-  | 'help'
-  | 'quit';
 
 /** With arguments these change what a conversation costs or how it behaves: on a channel only the owner may do that. */
 export type SenderCommand = Extract<CommandName, 'model' | 'queue'>;
 export const SENDER_COMMANDS: readonly SenderCommand[] = ['model', 'queue'];
 
-type CommandGroup = 'conversation' | 'sessions' | 'context' | 'settings' | 'other';
-
 export interface CommandRow {
   readonly name: CommandName;
   readonly aliases: readonly string[];
-  /** As people read it: `[optional]`, `<needed>`; empty: none. */
+  /** `[optional]`, `<needed>`; empty: none. */
   readonly args: string;
   readonly help: string;
   readonly group: CommandGroup;
   /** `owner`: shows or touches other sessions than the one it is typed in, so no channel has it. */
   readonly scope: 'session' | 'owner';
   readonly surfaces: readonly Surface[];
-  /** When it is refused, where that is not plain: `/help <command>` and the documents say it. */
-  readonly refused?: string;
+  /** When it is refused, as `/help <command>` and the documents explain it. */
+  readonly refused?: 'help.noteLast' | 'help.ownerOnly';
   /** On a channel `receive` looks for it first: what follows it there is the first message of the new session. */
   readonly trigger?: true;
   /** The answer is what was asked for, not a word about it: on a command line it goes to stdout. */
@@ -81,11 +56,11 @@ type Rest = Partial<Omit<CommandRow, 'name' | 'group' | 'help' | 'surfaces'>>;
 
 const row =
   (scope: CommandRow['scope'], surfaces: readonly Surface[]) =>
-  (group: CommandGroup, name: CommandName, help: string, rest: Rest = {}): CommandRow => ({
+  (group: CommandGroup, name: CommandName, rest: Rest = {}): CommandRow => ({
     name,
     aliases: [],
     args: '',
-    help,
+    help: messageText(message('help.about', { about: name })),
     group,
     scope,
     surfaces,
@@ -96,80 +71,35 @@ const own = row('session', EVERYWHERE);
 const owner = row('owner', OWNER);
 const typed = row('session', INTERACTIVE);
 
-/** What is said again takes back what followed the message: a result that was told once would be lost with it (I-35). */
-const NO_MESSAGE_LAST =
-  'Refused, with the reason, where something else came last: the result of a child or another note (say it in a new message), or a compaction or reset (/undo takes it back first).';
-
-const OWNER_CHANGES =
-  'On a channel every sender can look, but only the owner can change it, unless `session.senderCommands` names the command.';
-
 /** Every command of every surface. Help, docs, completion and parsing come from here and from nowhere else. */
 export const COMMANDS: readonly CommandRow[] = [
-  own('conversation', 'new', 'begin a new session; the old one is kept', {
-    aliases: ['reset', 'clear'],
-    args: '[label]',
-    trigger: true,
-  }),
-  own('conversation', 'history', 'the last messages, with the positions other commands take', {
-    args: '[count]',
-    data: true,
-  }),
-  own('conversation', 'tree', 'all branches; * marks the one you are on', { data: true }),
-  own('conversation', 'undo', 'take back the last turn, compaction or reset', { args: '[anyway]' }),
-  own('conversation', 'redo', 'bring back what /undo took'),
-  typed('conversation', 'retry', 'ask the last message again; the old answer stays as a branch', {
-    refused: NO_MESSAGE_LAST,
-  }),
-  typed('conversation', 'edit', 'say the last message in other words', {
-    args: '<text>',
-    refused: NO_MESSAGE_LAST,
-  }),
-  own('conversation', 'stop', 'stop the turn, what waits and the children; what arrived is kept'),
-  owner('sessions', 'sessions', 'recent sessions; * marks the current one', {
-    aliases: ['list', 'ls'],
-    args: '[filter]',
-    data: true,
-  }),
-  owner(
-    'sessions',
-    'switch',
-    'continue in another session: a number of the printed list, an id, name or key, or the start of one',
-    {
-      aliases: ['resume'],
-      args: '<session>',
-    },
-  ),
-  owner('sessions', 'fork', 'continue in a copy of this session, up to a message', {
-    aliases: ['branch'],
-    args: '[#position]',
-  }),
-  owner('sessions', 'delete', 'move a session to the trash; asks first', { args: '[session]' }),
-  owner('sessions', 'search', 'find a text in all sessions', { args: '<text>', data: true }),
-  owner('sessions', 'repair', 'go on with what can be read of a damaged session', { args: '[session]' }),
-  row('owner', ['repl'])('sessions', 'export', 'write the session to a file; .md, .html and .json say how', {
-    args: '[file] [--redact]',
-  }),
-  own('context', 'context', 'how full the context is, and of what', {
-    aliases: ['tokens', 'cost'],
-    data: true,
-  }),
-  own('context', 'compact', 'sum up older messages, preview that, or take it back', {
-    args: '[focus] | --dry-run | undo',
-  }),
-  own('context', 'pin', 'keep a message word for word in every context; alone: what is pinned', {
-    args: '[#position | last]',
-  }),
-  own('context', 'unpin', 'let go of a pinned message', { args: '<#position | all>' }),
-  own('context', 'explain', 'what the model was sent in a turn, and why', { args: '[turn]', data: true }),
-  own('settings', 'rename', 'give this session a label', { args: '<label>' }),
-  own('settings', 'model', 'show or choose who answers', { args: '[name]', refused: OWNER_CHANGES }),
-  own('settings', 'queue', 'show or choose what happens to messages during a turn', {
-    args: '[mode] [debounce:2s] [cap:20] [drop:old]',
-    refused: OWNER_CHANGES,
-  }),
-  own('settings', 'status', 'this session at a glance', { data: true }),
-  own('other', 'help', 'this list, or one command of it', { args: '[command]', data: true }),
-  row('session', ['repl'])('other', 'quit', 'leave; everything is kept', { aliases: ['exit'] }),
+  own('conversation', 'new', { aliases: ['reset', 'clear'], args: '[label]', trigger: true }),
+  own('conversation', 'history', { args: '[count]', data: true }),
+  own('conversation', 'tree', { data: true }),
+  own('conversation', 'undo', { args: '[anyway]' }),
+  own('conversation', 'redo'),
+  // What follows the message leaves the branch: a result that is delivered once would be lost (I-35).
+  typed('conversation', 'retry', { refused: 'help.noteLast' }),
+  typed('conversation', 'edit', { args: '<text>', refused: 'help.noteLast' }),
+  own('conversation', 'stop'),
+  owner('sessions', 'sessions', { aliases: ['list', 'ls'], args: '[filter]', data: true }),
+  owner('sessions', 'switch', { aliases: ['resume'], args: '<session>' }),
+  owner('sessions', 'fork', { aliases: ['branch'], args: '[#position]' }),
+  owner('sessions', 'delete', { args: '[session]' }),
+  owner('sessions', 'search', { args: '<text>', data: true }),
+  owner('sessions', 'repair', { args: '[session]' }),
+  row('owner', ['repl'])('sessions', 'export', { args: '[file] [--redact]' }),
+  own('context', 'context', { aliases: ['tokens', 'cost'], data: true }),
+  own('context', 'compact', { args: '[focus] | --dry-run | undo' }),
+  own('context', 'pin', { args: '[#position | last]' }),
+  own('context', 'unpin', { args: '<#position | all>' }),
+  own('context', 'explain', { args: '[turn]', data: true }),
+  own('settings', 'rename', { args: '<label>' }),
+  own('settings', 'model', { args: '[name]', refused: 'help.ownerOnly' }),
+  own('settings', 'queue', { args: '[mode] [debounce:2s] [cap:20] [drop:old]', refused: 'help.ownerOnly' }),
+  own('settings', 'status', { data: true }),
+  own('other', 'help', { args: '[command]', data: true }),
+  row('session', ['repl'])('other', 'quit', { aliases: ['exit'] }),
 ];
 
 const BY_NAME: ReadonlyMap<string, CommandRow> = new Map(
@@ -217,31 +147,36 @@ function suggest(name: string, surface: Surface): CommandName | undefined {
 }
 
 /** @returns the answer to a sender who may not use this command with these arguments; undefined if the sender may. */
-export function senderRefusal({ name, args }: Command, allowed: readonly string[]): string | undefined {
+export function senderRefusal(
+  { name, args }: Command,
+  allowed: readonly string[],
+): MessageOf<'command.ownerOnly'> | undefined {
   const isRestricted = SENDER_COMMANDS.some((each) => each === name) && args !== '';
-  if (!isRestricted || allowed.includes(name)) return undefined;
-  return `Only the owner can change this with /${name}. The owner can allow it for every sender: session.senderCommands.`;
+  return isRestricted && !allowed.includes(name) ? message('command.ownerOnly', { name }) : undefined;
 }
 
-/** What a person is told; the text itself is neither sent to a model nor stored. */
-export function unknownCommandText({ unknown, suggestion }: UnknownCommand): string {
-  const ask = suggestion === undefined ? '/help lists what there is.' : `Did you mean /${suggestion}?`;
-  return `There is no command /${unknown}. ${ask} Two slashes begin a message with one.`;
+/** The answer to an unknown command. The text itself is neither stored nor sent to a model. */
+export function unknownCommand({ unknown: name, suggestion }: UnknownCommand): MessageOf<'command.unknown'> {
+  return message('command.unknown', { name, suggestion: suggestion ?? null });
 }
 
-/** One line for each command of a surface, in the order and groups of the table. */
-export function commandHelp(surface: Surface): string[] {
+export function unknownCommandText(command: UnknownCommand): string {
+  return messageText(unknownCommand(command));
+}
+
+/** A message for each command of a surface, in the order and groups of the table. */
+export function commandHelpMessages(surface: Surface): Message[] {
   const rows = COMMANDS.filter(({ surfaces }) => surfaces.includes(surface));
-  const usages = rows.map(commandUsage);
-  const width = Math.min(HELP_COLUMN, Math.max(...usages.map(({ length }) => length)));
-  return rows.flatMap(({ help, aliases, group }, i) => {
-    const also = aliases.length === 0 ? '' : ` (also ${aliases.map((name) => `/${name}`).join(', ')})`;
-    const line = `  ${(usages[i] ?? '').padEnd(width)}  ${help}${also}`;
-    return group === rows[i - 1]?.group ? [line] : [`${group}:`, line];
+  return rows.flatMap((row, i) => {
+    const { name: about, aliases, group } = row;
+    const line = message('help.command', { usage: commandUsage(row), about, aliases });
+    return group === rows[i - 1]?.group ? [line] : [message('help.group', { group }), line];
   });
 }
 
-const HELP_COLUMN = 36;
+export function commandHelp(surface: Surface): string[] {
+  return commandHelpMessages(surface).map(messageText);
+}
 
 export function commandUsage({ name, args }: CommandRow): string {
   return args === '' ? `/${name}` : `/${name} ${args}`;

@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../errors.ts';
+import type { Message } from '../messages/message.ts';
 import type { Usage } from '../transcript/entry.ts';
 import type { JsonObject } from '../transcript/json.ts';
 
@@ -12,7 +13,12 @@ export type TurnEvent =
   /** So many messages of the session are before this one. */
   | { readonly type: 'queued'; readonly position: number }
   /** The message was a command: this is its answer. */
-  | { readonly type: 'command'; readonly name: string; readonly text: string }
+  | {
+      readonly type: 'command';
+      readonly name: string;
+      readonly text: string;
+      readonly messages: readonly Message[];
+    }
   | {
       readonly type: 'turn_start';
       readonly turnId: string;
@@ -48,12 +54,9 @@ export interface ModelFallbackEvent {
   readonly type: 'model_fallback';
   readonly wanted: string;
   readonly model: string;
+  /** Why it cannot be used, in English and as a code. */
   readonly reason: string;
-}
-
-/** One line for a person who may wonder who answers. */
-export function fallbackNotice({ wanted, model, reason }: Omit<ModelFallbackEvent, 'type'>): string {
-  return `The model of this session, ${wanted}, is not available here (${reason}); ${model} answers instead.`;
+  readonly why: Message;
 }
 
 /** The context did not fit and something was done about it. */
@@ -93,6 +96,8 @@ export interface ErrorEvent {
   readonly type: 'error';
   readonly code: ErrorCode;
   readonly message: string;
+  /** The cause as a code; unset for an error of a model or tool that names none. */
+  readonly why?: Message;
   readonly details: JsonObject;
 }
 

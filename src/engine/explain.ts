@@ -1,6 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { roleOf, startsTurn } from '../compaction/safe-cut.ts';
 import { RepriseError } from '../errors.ts';
+import { messageText } from '../messages/english.ts';
+import { failure } from '../messages/failure.ts';
+import { message } from '../messages/message.ts';
+import type { CacheBreak } from '../messages/params-commands.ts';
 import type { ModelRequest } from '../models/model.ts';
 import type { Inbox, InboxItem, InboxState } from '../store/store.ts';
 import { customData, type Entry } from '../transcript/entry.ts';
@@ -21,8 +25,9 @@ export interface ExplainedCall extends CallManifest {
   readonly verified: boolean;
   /** Whether the request before it is the beginning of this one, so that a prompt cache could serve it. */
   readonly extendsPrevious: boolean;
-  /** What broke the prefix, where it is broken. */
+  /** Why it is not, in English and as a code. */
   readonly cacheBreak?: string;
+  readonly cacheBreakCode?: CacheBreak;
 }
 
 /** A message that a turn answers, and where it came from. */
@@ -67,7 +72,9 @@ export async function explainTurn(
   const at = turnId === undefined ? turns.length - 1 : turns.findIndex((data) => data['turnId'] === turnId);
   const data = turns[at];
   if (data === undefined)
-    throw new RepriseError('NOT_FOUND', turnId === undefined ? 'no turn yet' : `no turn ${turnId}`);
+    throw turnId === undefined
+      ? failure('NOT_FOUND', 'turn.none')
+      : failure('NOT_FOUND', 'turn.missing', { turn: turnId, turns: turns.length });
   const last = manifests(turns[at - 1]).at(-1);
   let before = last === undefined ? undefined : { ...last, leaf: storedLeaf(all, last, turns[at - 1]) };
   const calls = manifests(data).map((made): ExplainedCall => {
@@ -195,18 +202,24 @@ function prefixReport(
   current: CallManifest,
   frame: RequestFrame,
   { messages }: ModelRequest,
-): Pick<ExplainedCall, 'extendsPrevious' | 'cacheBreak'> {
-  if (previous === undefined) return { extendsPrevious: false, cacheBreak: 'the first request' };
+): Pick<ExplainedCall, 'extendsPrevious' | 'cacheBreak' | 'cacheBreakCode'> {
+  if (previous === undefined) return broken('firstRequest');
   const earlier = rebuild(all, previous, frame).messages;
   const isPrefix = earlier.every((message, i) => JSON.stringify(message) === JSON.stringify(messages[i]));
   if (isPrefix) return { extendsPrevious: true };
-  if (previous.compaction !== current.compaction)
-    return { extendsPrevious: false, cacheBreak: 'a compaction' };
-  if (previous.edits !== current.edits)
-    return { extendsPrevious: false, cacheBreak: 'shortened tool results' };
-  if (previous.strict !== current.strict) return { extendsPrevious: false, cacheBreak: 'a stricter request' };
-  if (previous.model !== current.model) return { extendsPrevious: false, cacheBreak: 'another model' };
+  if (previous.compaction !== current.compaction) return broken('compaction');
+  if (previous.edits !== current.edits) return broken('toolResults');
+  if (previous.strict !== current.strict) return broken('stricter');
+  if (previous.model !== current.model) return broken('model');
   if (current.historyTurns !== undefined && previous.firstEntry !== current.firstEntry)
-    return { extendsPrevious: false, cacheBreak: 'the limit of history turns' };
-  return { extendsPrevious: false, cacheBreak: 'another branch' };
+    return broken('historyTurns');
+  return broken('branch');
+}
+
+function broken(cause: CacheBreak): Pick<ExplainedCall, 'extendsPrevious' | 'cacheBreak' | 'cacheBreakCode'> {
+  return {
+    extendsPrevious: false,
+    cacheBreak: messageText(message('cacheBreak', { cause })),
+    cacheBreakCode: cause,
+  };
 }

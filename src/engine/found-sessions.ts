@@ -1,7 +1,7 @@
+import { type Message, message } from '../messages/message.ts';
 import { noneIfGone } from '../store/nobody.ts';
 import type { SearchHit, SearchResult, SessionRecord, Store } from '../store/store.ts';
 import { type MessagePositions, messagePositions } from '../transcript/message-position.ts';
-import { count } from './commands/command-context.ts';
 import { readHistory } from './read-history.ts';
 
 /** Counting reads a history, and a search may find something in many. */
@@ -43,11 +43,11 @@ export async function withPositions(
 }
 
 /** @returns why a search may have missed hits, or `undefined` if it is complete. */
-export function searchGap({ reason, index }: Pick<SearchResult, 'reason' | 'index'>): string | undefined {
+export function searchGap({ reason, index }: Pick<SearchResult, 'reason' | 'index'>): Message | undefined {
   if (reason === undefined) return undefined;
   if (index !== undefined && index.done < index.total)
-    return `Results are incomplete: ${count(index.done)} of ${count(index.total)} transcript lines are indexed.`;
+    return message('search.indexing', { done: index.done, total: index.total });
   return reason === 'indexing'
-    ? 'Results are incomplete: the search index is still being built.'
-    : 'Results are incomplete: the search reached its time limit.';
+    ? message('search.indexing', { done: null, total: null })
+    : message('search.timeLimit');
 }

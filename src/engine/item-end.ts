@@ -1,3 +1,4 @@
+import { isMessage } from '../messages/message.ts';
 import type { InboxItem, Store } from '../store/store.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
 import type { DoneEvent, ErrorEvent } from './events.ts';
@@ -25,11 +26,12 @@ export function endOf({ state, detail = {} }: InboxItem): TurnEndEvent {
   if (state === 'done') {
     return { type: 'done', ...(detail as unknown as Omit<DoneEvent, 'type'>) };
   }
-  const { code, message, details, reason } = detail as JsonObject;
+  const { code, message, why, details, reason } = detail as JsonObject;
   return {
     type: 'error',
     code: (typeof code === 'string' ? code : 'ABORTED') as ErrorEvent['code'],
     message: typeof message === 'string' ? message : `the message was ${state}`,
+    ...(isMessage(why) && { why }),
     details: isObject(details) ? details : { ...(reason !== undefined && { reason }), state },
   };
 }

@@ -1,6 +1,8 @@
 import { RepriseError } from '../errors.ts';
 import { isOwnChannel } from '../keys/resolve.ts';
 import { agentOfKey } from '../keys/session-key.ts';
+import { messagesText } from '../messages/english.ts';
+import { type Message, message } from '../messages/message.ts';
 import type { Inbound, InboxReceipt, Reset, SessionRecord } from '../store/store.ts';
 import type { JsonObject } from '../transcript/json.ts';
 import type { Agents } from './agents.ts';
@@ -22,6 +24,13 @@ import { FORGOTTEN_ON_RESET, groupActivationOf } from './session-settings.ts';
 import { NO_USAGE } from './totals.ts';
 import type { Workspaces } from './workspaces.ts';
 
+/** A command that was answered at once: `messages`, and their English text. */
+export interface AnsweredCommand {
+  readonly name: string;
+  readonly text: string;
+  readonly messages: readonly Message[];
+}
+
 /** What a channel learns at once: the message is durable, or was a command and this is its answer. */
 export interface Received {
   readonly inboxId: string;
@@ -29,7 +38,7 @@ export interface Received {
   readonly sessionKey: string;
   /** False: this very message was accepted before. */
   readonly fresh: boolean;
-  readonly command?: { readonly name: string; readonly text: string };
+  readonly command?: AnsweredCommand;
   /** Set when nothing will run for it, and why. */
   readonly ignored?: string;
 }
@@ -49,7 +58,7 @@ export interface ReceiverOptions {
   readonly runCommand: (
     command: Command | UnknownCommand,
     sessionId: string,
-  ) => Promise<{ readonly name: string; readonly text: string }>;
+  ) => Promise<Omit<AnsweredCommand, 'text'>>;
   /** What ids of new sessions of an agent look like. */
   readonly idForm: (agentId: string) => Profile['sessionId'];
 }
@@ -235,16 +244,18 @@ export class Receiver {
     // Done with the row itself, in one transaction.
     const isReset = draft.reset !== undefined;
     const refusal = isReset ? undefined : refusalOf(command, message, route);
-    const { name, text } = isReset
-      ? { name: 'new', text: NEW_SESSION }
+    const { name, messages } = isReset
+      ? { name: 'new', messages: [NEW_SESSION] }
       : (refusal ?? (await runCommand(command, sessionId)));
+    const text = messagesText(messages);
     const end = { turnId: '', text, usage: NO_USAGE, tokenEstimate: 0 };
-    await store.inbox.settle(inboxId, 'done', { ...end, command: name });
+    const detail = { ...end, command: name, messages };
+    await store.inbox.settle(inboxId, 'done', detail);
     const line = replyLine(await store.inbox.get(inboxId), text);
     if (line !== undefined) await store.convlog.append([line]);
-    hub.publish({ sessionId, inboxId, event: { type: 'command', name, text } });
+    hub.publish({ sessionId, inboxId, event: { type: 'command', name, text, messages } });
     hub.publish({ sessionId, inboxId, event: { type: 'done', ...end } });
-    return { ...received(receipt), command: { name, text } };
+    return { ...received(receipt), command: { name, text, messages } };
   }
 
   /** Kept, so that its sender can ask what became of it, and never run. */
@@ -258,10 +269,11 @@ export class Receiver {
 
   async #told(receipt: InboxReceipt): Promise<Received> {
     const { detail = {} } = await this.#options.context.store.inbox.get(receipt.inboxId);
-    const { command, text, reason } = detail as JsonObject;
+    const { reason } = detail as JsonObject;
+    const command = commandIn(detail);
     return {
       ...received(receipt),
-      ...(typeof command === 'string' && { command: { name: command, text: String(text) } }),
+      ...(command !== undefined && { command }),
       ...(typeof reason === 'string' && reason.startsWith('own ') && { ignored: reason }),
     };
   }
@@ -297,10 +309,18 @@ function refusalOf(
   command: Command | UnknownCommand,
   { channel }: InboundMessage,
   { options }: Route,
-): { readonly name: string; readonly text: string } | undefined {
+): Omit<AnsweredCommand, 'text'> | undefined {
   if ('unknown' in command || isOwnChannel(channel, options)) return undefined;
-  const text = senderRefusal(command, options.senderCommands ?? []);
-  return text === undefined ? undefined : { name: command.name, text };
+  const refusal = senderRefusal(command, options.senderCommands ?? []);
+  return refusal === undefined ? undefined : { name: command.name, messages: [refusal] };
+}
+
+/** The answer to a command in the row of its message; undefined for a message that was no command. */
+export function commandIn({ command, text, messages }: JsonObject): AnsweredCommand | undefined {
+  if (typeof command !== 'string') return undefined;
+  // Rows of versions before messages had codes hold only the text.
+  const coded = Array.isArray(messages) ? (messages as unknown as readonly Message[]) : [];
+  return { name: command, text: String(text), messages: coded };
 }
 
 function received({ inboxId, sessionId, sessionKey, fresh }: InboxReceipt): Received {
@@ -331,6 +351,6 @@ function placeSettings(message: InboundMessage): JsonObject {
   };
 }
 
-/** Words of a command stand in no transcript, so not here either. */
+/** The reason of a reset by command; the text of the command is not stored. */
 const ASKED = 'asked for';
-const NEW_SESSION = 'A new session begins; the old one is kept. /undo brings it back.';
+const NEW_SESSION = message('session.newOnChannel');

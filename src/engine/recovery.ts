@@ -1,4 +1,5 @@
 import { RepriseError } from '../errors.ts';
+import { isMessage } from '../messages/message.ts';
 import type { NewEntry, Store, StoredEntry } from '../store/store.ts';
 import { answeredCall, callsOf, contentText } from '../transcript/content.ts';
 import { customData, type Entry } from '../transcript/entry.ts';
@@ -7,6 +8,7 @@ import type { ErrorEvent } from './events.ts';
 import { newestFirst } from './read-history.ts';
 import type { Tool } from './tools/tool.ts';
 import type { TurnEnd } from './turn.ts';
+import { storedError } from './turn-outcome.ts';
 
 /** What became of a turn whose runner died. The transcript decides, nothing else is asked. */
 export type Recovery =
@@ -57,9 +59,12 @@ export function endOf({ status, data, text }: Extract<Recovery, { kind: 'ended' 
     const { turnId, usage } = data as { turnId: string; usage: TurnEnd['usage'] };
     return { turnId, text, usage, tokenEstimate: usage.totalTokens };
   }
-  const { code, message } = (data['error'] ?? {}) as { code?: string; message?: string };
+  const { code, message, why } = (data['error'] ?? {}) as { code?: string; message?: string; why?: unknown };
   const known = (code ?? 'ABORTED') as ErrorEvent['code'];
-  throw new RepriseError(known, message ?? `the turn ended as ${status}`, { details: { reason: status } });
+  throw new RepriseError(known, message ?? `the turn ended as ${status}`, {
+    why: isMessage(why) ? why : undefined,
+    details: { reason: status },
+  });
 }
 
 /** Why a turn that was cut off so often is not taken up again; undefined: it is. */
@@ -80,8 +85,8 @@ export function whyNot({ kind }: Recovery, attempts: number): RepriseError | und
 }
 
 /** How it ended, in its transcript: whoever finds the row untold reads it there. */
-export function endEntry(inboxId: string, { code, message, details }: RepriseError): NewEntry {
-  const data = { inboxId, status: details['reason'], error: { code, message } };
+export function endEntry(inboxId: string, error: RepriseError): NewEntry {
+  const data = { inboxId, status: error.details['reason'], error: storedError(error) };
   return { type: 'custom', customType: 'reprise.turn', data };
 }
 

@@ -1,5 +1,6 @@
 import { RepriseError } from '../errors.ts';
 import { isSessionId } from '../keys/ids.ts';
+import { failure } from '../messages/failure.ts';
 import { CursorChain } from '../store/cursor-chain.ts';
 import { noneIfGone } from '../store/nobody.ts';
 import type { SessionPage, SessionRecord, Store } from '../store/store.ts';
@@ -127,40 +128,24 @@ export function isListNumber(ref: string): boolean {
 export function listedSession(listed: readonly string[] | undefined, ref: string): string {
   const id = listed?.[Number(ref) - 1];
   if (id !== undefined) return id;
-  const has = listed === undefined ? 'no list was printed here yet' : `the last list has ${listed.length}`;
-  throw new RepriseError('SESSION_NOT_FOUND', `no session ${ref}: ${has}`, {
-    details: { ref, next: '/sessions prints a list with numbers. A name or an id works too.' },
-  });
+  const params = { ref, listed: listed?.length ?? null };
+  throw failure('SESSION_NOT_FOUND', 'session.notInList', params, { details: { ref } });
 }
 
 function notARef(ref: string): RepriseError {
-  return new RepriseError('INVALID_INPUT', `"${ref}" is no session: list numbers work only in the chat`, {
-    details: { ref, next: 'Name it by id or name ("reprise ls" prints both), or by @last or @-2.' },
-  });
+  return failure('INVALID_INPUT', 'session.listNumber', { ref }, { details: { ref } });
 }
 
 function only(ref: string, candidates: readonly SessionRecord[]): SessionRecord {
   const [first, ...others] = candidates;
   if (first !== undefined && others.length === 0) return first;
   const shown = candidates.slice(0, SHOWN).map(({ id, label, title }) => `  ${id}  ${label ?? title}`);
-  const left = candidates.length - SHOWN;
-  const more = left > 0 ? [`  … ${left} more`] : [];
-  throw new RepriseError('AMBIGUOUS_REF', `"${ref}" fits ${candidates.length} sessions`, {
-    details: {
-      candidates: candidates.map(({ id }) => id),
-      next: `Say more of one of these:\n${[...shown, ...more].join('\n')}`,
-    },
-  });
+  const params = { ref, sessions: candidates.length, shown };
+  const ids = candidates.map(({ id }) => id);
+  throw failure('AMBIGUOUS_REF', 'session.ambiguous', params, { details: { candidates: ids } });
 }
 
 function notFound(ref: string, status: RefOptions['status']): RepriseError {
   const isTrash = status === 'deleted';
-  return new RepriseError('SESSION_NOT_FOUND', `no session "${ref}"${isTrash ? ' in the trash' : ''}`, {
-    details: {
-      ref,
-      next: isTrash
-        ? '"reprise ls --deleted" lists what is there.'
-        : '"reprise ls" and /sessions list what is there.',
-    },
-  });
+  return failure('SESSION_NOT_FOUND', 'session.missing', { ref, isTrash }, { details: { ref } });
 }

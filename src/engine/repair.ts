@@ -1,4 +1,5 @@
 import { RepriseError } from '../errors.ts';
+import { type MessageOf, message } from '../messages/message.ts';
 import { copyHistory } from '../store/copy-history.ts';
 import type { SessionRecord, Store } from '../store/store.ts';
 import { parseTranscript, type Transcript } from '../transcript/reader.ts';
@@ -57,9 +58,8 @@ function unlessNoted(error: unknown): void {
   if (!(error instanceof RepriseError) || error.code !== 'KEY_REUSED') throw error;
 }
 
-export function repairedText({ repaired, from, entries, damagedAt }: Repaired): string {
-  const why = damagedAt === null ? 'damaged' : `damaged at byte ${damagedAt}`;
-  return `${from} (${why}) goes on as ${repaired} with ${entries} ${entries === 1 ? 'entry' : 'entries'}; the old one is kept`;
+export function repairedMessage({ repaired: id, ...rest }: Repaired): MessageOf<'session.repaired'> {
+  return message('session.repaired', { id, ...rest });
 }
 
 /** What can still be read; of a transcript that is gone, nothing. */

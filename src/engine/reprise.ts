@@ -3,6 +3,7 @@
 import type { CutStrategy } from '../compaction/cut-strategies.ts';
 import { RepriseError } from '../errors.ts';
 import { agentOfKey, normalizeSessionKey } from '../keys/session-key.ts';
+import type { Message } from '../messages/message.ts';
 import type { Model } from '../models/model.ts';
 import type {
   InboxState,
@@ -22,7 +23,7 @@ import {
 } from './agents.ts';
 import { checkOptions } from './check-options.ts';
 import { type Clock, clockFrom } from './clock.ts';
-import { type Command, type UnknownCommand, unknownCommandText } from './commands.ts';
+import { type Command, type UnknownCommand, unknownCommand } from './commands.ts';
 import { type ConvlogView, convlogView } from './convlog.ts';
 import { EngineContext } from './engine-context.ts';
 import type { DoneEvent, ErrorEvent, SessionEvent } from './events.ts';
@@ -40,7 +41,7 @@ import {
   profileResolver,
 } from './profiles.ts';
 import { type PurgeReport, type PurgeSessionOptions, purgeSession } from './purge-session.ts';
-import { type Received, type ReceiveOptions, Receiver } from './receive.ts';
+import { type AnsweredCommand, type Received, type ReceiveOptions, Receiver } from './receive.ts';
 import { runCommand } from './run-command.ts';
 import { type MaintenanceOptions, type MaintenanceReport, runMaintenance } from './run-maintenance.ts';
 import { Runners } from './runners.ts';
@@ -106,7 +107,7 @@ export interface InboxStatus {
   readonly sessionId: string;
   readonly turnId?: string;
   readonly reply?: { readonly text: string; readonly usageLine?: string };
-  readonly error?: { readonly code: string; readonly message: string };
+  readonly error?: { readonly code: string; readonly message: string; readonly why?: Message };
   /** The message it was answered together with. */
   readonly mergedInto?: string;
 }
@@ -306,7 +307,8 @@ export class Reprise implements AsyncDisposable {
     if (isOpen(item)) return { status, sessionId, ...merged };
     const end = endOf(item);
     if (end.type === 'done') return { status, sessionId, turnId: end.turnId, reply: replyOf(end), ...merged };
-    return { status, sessionId, error: { code: end.code, message: end.message }, ...merged };
+    const { type: _, details: __, ...error } = end;
+    return { status, sessionId, error, ...merged };
   }
 
   /**
@@ -404,8 +406,8 @@ export class Reprise implements AsyncDisposable {
   async #runCommand(
     command: Command | UnknownCommand,
     sessionId: string,
-  ): Promise<{ readonly name: string; readonly text: string }> {
-    if ('unknown' in command) return { name: command.unknown, text: unknownCommandText(command) };
+  ): Promise<Omit<AnsweredCommand, 'text'>> {
+    if ('unknown' in command) return { name: command.unknown, messages: [unknownCommand(command)] };
     const record = await this.store.get(sessionId);
     const session = new Session(this.#context, this.#runners.hold(sessionId), record);
     const { modelByName } = this.#options;

@@ -1,10 +1,8 @@
 import { RepriseError } from '../errors.ts';
-import type {
-  CommandAnswer,
-  CommandContext,
-  CommandHandler,
-  CommandResult,
-} from './commands/command-context.ts';
+import { messagesText } from '../messages/english.ts';
+import { failure } from '../messages/failure.ts';
+import { message, whyOf } from '../messages/message.ts';
+import type { CommandContext, CommandHandler, CommandResult } from './commands/command-context.ts';
 import { compact } from './commands/compact.ts';
 import { showContext } from './commands/context.ts';
 import { help, history, showTree } from './commands/look.ts';
@@ -49,40 +47,30 @@ const HANDLERS: Readonly<Record<CommandName, CommandHandler>> = {
   status,
   export: exportTranscript,
   help,
-  quit: async () => ({ text: 'Everything is kept.', quit: true }),
+  quit: async () => ({ messages: [message('chat.quit')], quit: true }),
 };
 
 /**
- * Runs a command on the session it was typed in. What cannot be done is an answer too, with its code: a person reads
- * it. Nothing of a command is stored but what it does.
+ * Runs a command on the session it was typed in. A failure is an answer too, with its code: a person reads it. A
+ * command is not stored; only what it does is.
  */
 export async function runCommand({ name, args }: Command, context: CommandContext): Promise<CommandResult> {
   try {
     const row = findCommand(name);
     const elsewhere = row === undefined ? undefined : notHere(row, context.surface);
     if (elsewhere !== undefined) throw elsewhere;
-    return { name, ...(await HANDLERS[name](args, context)) };
+    const answer = await HANDLERS[name](args, context);
+    return { name, ...answer, text: messagesText(answer.messages) };
   } catch (error) {
     if (!(error instanceof RepriseError)) throw error;
-    return { name, code: error.code, ...failureText(error) };
+    const messages = [whyOf(error)];
+    return { name, code: error.code, error, messages, text: messagesText(messages) };
   }
 }
 
 function notHere({ name, scope, surfaces }: CommandRow, surface: Surface): RepriseError | undefined {
   if (surfaces.includes(surface)) return undefined;
   const isTyped = surfaces.every((one) => one === 'repl');
-  const whose = isTyped
-    ? 'a chat in a terminal'
-    : scope === 'owner'
-      ? 'the owner of these sessions'
-      : 'elsewhere';
-  return new RepriseError('FORBIDDEN', `/${name} is for ${whose}, not for here`, {
-    details: { next: '/help lists what works here.' },
-  });
-}
-
-function failureText({ message, details }: RepriseError): CommandAnswer {
-  const { next } = details;
-  const first = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
-  return { text: typeof next === 'string' ? `${first}\n${next}` : first };
+  const place = isTyped ? 'terminal' : scope === 'owner' ? 'owner' : 'other';
+  return failure('FORBIDDEN', 'command.notHere', { name, place });
 }

@@ -1,5 +1,6 @@
 import { RepriseError } from '../errors.ts';
 import { resolveThreadParentSessionKey } from '../keys/predicates.ts';
+import { whyOf } from '../messages/message.ts';
 import type { InboxItem, Lease, SessionRecord } from '../store/store.ts';
 import { replyLine } from './channel-log.ts';
 import { deliver } from './deliver.ts';
@@ -194,13 +195,14 @@ async function ask(
     tools: frame.toolsByName,
     maxSteps: options.maxSteps,
     onUsage: (estimated, usage) => context.learnUsage(frame.model, estimated, usage),
-    useOtherModel: async ({ message }) => {
+    useOtherModel: async (error) => {
       if (frame.inUse.from !== 'session') return false;
       const wanted = frame.inUse.name;
       const other = await runner.frame(withoutModel(record), turn.signal);
       if (other.inUse.name === wanted) return false;
       frame = other;
-      reportFallback(turn, { model: wanted, reason: message }, frame.inUse.name);
+      const fallbackFrom = { model: wanted, reason: error.message, why: whyOf(error) };
+      reportFallback(turn, fallbackFrom, frame.inUse.name);
       return true;
     },
     atBoundary: async () => {
@@ -225,10 +227,10 @@ async function ask(
 
 function reportFallback(
   turn: RunningTurn,
-  { model: wanted, reason }: NonNullable<ModelInUse['fallbackFrom']>,
+  { model: wanted, ...cause }: NonNullable<ModelInUse['fallbackFrom']>,
   answering: string,
 ): void {
-  turn.emit({ type: 'model_fallback', wanted, model: answering, reason });
+  turn.emit({ type: 'model_fallback', wanted, model: answering, ...cause });
 }
 
 /** As if the session had never named a model. */

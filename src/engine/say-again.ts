@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { roleOf, startsTurn } from '../compaction/safe-cut.ts';
-import { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
 import { loadBlobs } from '../store/load-blobs.ts';
 import type { Inbound, InboxReceipt, NewEntry, SessionRecord, Store } from '../store/store.ts';
 import { hydrateBlobs } from '../transcript/blobs.ts';
@@ -113,7 +113,7 @@ async function messageToSay(
   }
   const said = all.find(({ id }) => id === before);
   if (said === undefined || roleOf(said) !== 'user')
-    throw new RepriseError('NOT_FOUND', `no message ${before} was said here`, { details: { entry: before } });
+    throw failure('NOT_FOUND', 'entry.missing', { entry: before }, { details: { entry: before } });
   // A note that stood before it still does.
   const { entry: stepBack, isHere } = branchMove(all, before, 'before');
   return { input: inputOf(await hydrated(said)), stepBack, isHere };
@@ -135,17 +135,10 @@ function lastMessage(all: readonly Entry[]): LastMessage {
   const path = pathEntries(all);
   const at = path.findLastIndex((entry) => roleOf(entry) === 'user');
   const said = path[at];
-  if (step === undefined || said === undefined)
-    throw new RepriseError('NOT_FOUND', 'nothing was said here yet');
-  if (step.kind !== 'turn')
-    throw new RepriseError('LEAF_MOVED', `the last step is a ${step.kind}, not a message`, {
-      details: { next: '/undo takes it back first.' },
-    });
+  if (step === undefined || said === undefined) throw failure('NOT_FOUND', 'session.empty');
+  if (step.kind !== 'turn') throw failure('LEAF_MOVED', 'retry.afterStep', { what: step.kind });
   const last = path.findLast(startsTurn);
-  if (last !== said)
-    throw new RepriseError('LEAF_MOVED', `what came last is a note (${kindOf(last)}), not a message`, {
-      details: { next: 'Say it in a new message; /undo takes the note and what followed it back.' },
-    });
+  if (last !== said) throw failure('LEAF_MOVED', 'retry.afterNote', { note: kindOf(last) });
   const before = path[at - 1];
   const own = before !== undefined && isContextNote(before) ? before : undefined;
   return { said, own, stepBack: leafBefore(path, own === undefined ? at : at - 1) };

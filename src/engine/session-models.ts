@@ -1,4 +1,6 @@
 import { RepriseError } from '../errors.ts';
+import { causeText } from '../messages/english.ts';
+import { failedMessage, type Message, message, whyOf } from '../messages/message.ts';
 import type { Model } from '../models/model.ts';
 import type { SessionRecord } from '../store/store.ts';
 import { type Agents, agentOptions } from './agents.ts';
@@ -22,7 +24,9 @@ export interface ModelInUse {
   /** Set if the session names a model that cannot be used here, so that `model` answers instead. */
   readonly fallbackFrom?: {
     readonly model: string;
+    /** Why, in English and as a code. */
     readonly reason: string;
+    readonly why: Message;
   };
 }
 
@@ -36,7 +40,7 @@ const LOAD_MS = 30_000;
 export class SessionModels {
   readonly #options: SessionModelsOptions;
   /** Why models could not be loaded, by name. */
-  readonly #reasons: Map<string, string> = new Map();
+  readonly #reasons: Map<string, Message> = new Map();
   readonly #chosenInThisRun: Set<string> = new Set();
 
   constructor(options: SessionModelsOptions) {
@@ -58,10 +62,13 @@ export class SessionModels {
       model: answering,
       name: nameOf(answering),
       from: own === undefined ? 'all' : 'agent',
-      ...(chosen !== undefined && {
-        fallbackFrom: { model: chosen, reason: this.#reasons.get(chosen) ?? 'it is not configured' },
-      }),
+      ...(chosen !== undefined && { fallbackFrom: this.#fallbackFrom(chosen) }),
     };
+  }
+
+  #fallbackFrom(model: string): NonNullable<ModelInUse['fallbackFrom']> {
+    const why = this.#reasons.get(model) ?? message('model.notConfigured', { model });
+    return { model, reason: causeText(why), why };
   }
 
   /** Call it when a caller changes the model of a session; null or undefined gives the choice back to this run. */
@@ -108,16 +115,22 @@ export class SessionModels {
     // The name may come from another system, or its key is missing: that must not fail the turn.
     const loading = (async () => loadModel(name))().then(
       () => this.#reasons.delete(name),
-      (error: unknown) => this.#reasons.set(name, error instanceof Error ? error.message : String(error)),
+      (error: unknown) => this.#reasons.set(name, loadFailure(error)),
     );
     const enough = AbortSignal.any([over.signal, ...(signal === undefined ? [] : [signal])]);
     await Promise.race([loading, pause(clock, LOAD_MS, enough)]);
     over.abort();
     const found = modelByName?.(name);
     if (found === undefined && !this.#reasons.has(name))
-      this.#reasons.set(name, `it did not load within ${LOAD_MS / 1000} seconds`);
+      this.#reasons.set(name, message('model.slow', { model: name, seconds: LOAD_MS / 1000 }));
     return found;
   }
+}
+
+function loadFailure(error: unknown): Message {
+  if (error instanceof RepriseError) return whyOf(error);
+  const text = error instanceof Error ? error.message : String(error);
+  return failedMessage({ code: 'MODEL_FAILED', message: text, details: {} });
 }
 
 function nameOf({ provider, id }: Model): string {

@@ -1,6 +1,6 @@
 import { PIN_KINDS, type Pin, pinsInForce } from '../compaction/pins.ts';
 import { estimateTextTokens } from '../context/estimate.ts';
-import { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
 import type { Store } from '../store/store.ts';
 import { contentText } from '../transcript/content.ts';
 import type { Entry } from '../transcript/entry.ts';
@@ -38,12 +38,10 @@ export class SessionPins {
     if (told !== undefined) return told;
     const entry = all.find(({ id }) => id === entryId);
     if (entry === undefined)
-      throw new RepriseError('NOT_FOUND', `no entry ${entryId} in this session`, {
-        details: { entry: entryId },
-      });
+      throw failure('NOT_FOUND', 'entry.missing', { entry: entryId }, { details: { entry: entryId } });
     const { message, content } = entry;
     const text = contentText(isObject(message) ? message['content'] : content);
-    if (text === '') throw new RepriseError('INVALID_INPUT', `entry ${entryId} has no text to pin`);
+    if (text === '') throw failure('INVALID_INPUT', 'entry.noText', { entry: entryId });
     const others = (await this.list()).filter((pin) => pin.entryId !== entryId);
     await this.#assertRoom([...others, { entryId, text }]);
     return this.#write([{ entryId, text }], keyed);
@@ -60,15 +58,14 @@ export class SessionPins {
   async #assertRoom(pins: readonly Pin[]): Promise<void> {
     const budget = await this.#options.budget();
     const tokens = pins.reduce((sum, pin) => sum + estimateTextTokens(pin.text), 0);
-    if (tokens <= budget * MAX_PIN_SHARE) return;
-    throw new RepriseError('LIMIT_EXCEEDED', `pins would take ${tokens} of ${budget} tokens`, {
-      details: {
-        limit: 'pins',
-        tokens,
-        max: Math.floor(budget * MAX_PIN_SHARE),
-        next: 'Unpin something first.',
-      },
-    });
+    const max = Math.floor(budget * MAX_PIN_SHARE);
+    if (tokens <= max) return;
+    throw failure(
+      'LIMIT_EXCEEDED',
+      'pins.tooLarge',
+      { tokens, max },
+      { details: { limit: 'pins', tokens, max } },
+    );
   }
 
   async #write(pins: readonly Pin[], { idempotencyKey }: Keyed): Promise<readonly Pin[]> {

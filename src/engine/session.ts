@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Pin } from '../compaction/pins.ts';
 import { contextBudget } from '../context/budget.ts';
 import { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
 import { loadBlobs } from '../store/load-blobs.ts';
 import type {
   ChangeOptions,
@@ -364,13 +365,7 @@ export class Session {
     const { tokens: window } = this.#context.window(frame.model, record);
     const { budget } = contextBudget(window, frame.maxOutputTokens);
     if (tokens <= budget) return;
-    throw new RepriseError('CONTEXT_OVERFLOW', `what comes back has ${tokens} tokens; ${budget} fit`, {
-      details: {
-        tokens,
-        budget,
-        next: 'Fork before it, use a larger window, or undo anyway: the next turn compacts anew.',
-      },
-    });
+    throw failure('CONTEXT_OVERFLOW', 'undo.tooLarge', { tokens, budget }, { details: { tokens, budget } });
   }
 }
 

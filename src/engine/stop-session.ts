@@ -85,12 +85,3 @@ export async function stopTask(
   }
   return 1 + below;
 }
-
-/** What was stopped, in a line for a person. */
-export function stopText({ stopped, cancelled, children }: StopResult): string {
-  const done = stopped ? ['Stopped; what arrived is kept.'] : [];
-  if (children > 0) done.push(`${children} ${children === 1 ? 'child' : 'children'} stopped.`);
-  if (done.length === 0) done.push('Nothing is running.');
-  if (cancelled > 0) done.push(`${cancelled} waiting, now cancelled.`);
-  return done.join(' ');
-}

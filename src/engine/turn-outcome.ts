@@ -1,4 +1,5 @@
 import { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
 import type { AppendOptions, InboxItem, InboxState } from '../store/store.ts';
 import type { JsonObject } from '../transcript/json.ts';
 import type { ErrorEvent } from './events.ts';
@@ -17,17 +18,23 @@ export function settlementOf(
 ): { readonly inboxId: string; readonly state: InboxState; readonly detail: JsonObject } {
   if ('end' in outcome)
     return { inboxId, state: 'done', detail: { ...outcome.end } as unknown as JsonObject };
-  const { code, message, details } = errorEvent(outcome.error);
-  return { inboxId, state: stateFor(outcome.error), detail: { code, message, details } };
+  const { type: _, ...detail } = errorEvent(outcome.error);
+  return { inboxId, state: stateFor(outcome.error), detail };
 }
 
-export function errorEvent({ code, message, details }: RepriseError): ErrorEvent {
-  return { type: 'error', code, message, details: JSON.parse(JSON.stringify(details)) as JsonObject };
+export function errorEvent(error: RepriseError): ErrorEvent {
+  const details = JSON.parse(JSON.stringify(error.details)) as JsonObject;
+  return { type: 'error', ...storedError(error), details };
+}
+
+/** An error as a transcript stores it. Its English `message` stays for readers that do not know the code in `why`. */
+export function storedError({ code, message, why }: RepriseError): Omit<ErrorEvent, 'type' | 'details'> {
+  return { code, message, ...(why !== undefined && { why }) };
 }
 
 export function unexpected(error: unknown): RepriseError {
-  const message = error instanceof Error ? error.message : String(error);
-  return new RepriseError('MODEL_FAILED', `the turn failed: ${message}`, { cause: error });
+  const problem = error instanceof Error ? error.message : String(error);
+  return failure('MODEL_FAILED', 'turn.unexpected', { problem }, { cause: error });
 }
 
 /** That there was no room to write: what failed, or why its failure could not be written down. */

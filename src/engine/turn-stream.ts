@@ -90,7 +90,10 @@ async function follow(
     });
     const end = await Promise.race([here, elsewhere, whenClosed(closed, poll.signal, receipt)]);
     if (!events.hasEnded) events.push(end);
-    if (end.type === 'error') throw new RepriseError(end.code, end.message, { details: end.details });
+    if (end.type === 'error') {
+      const { code, message, why, details } = end;
+      throw new RepriseError(code, message, { why, details });
+    }
     const { turnId, text, usage } = end;
     return { turnId, text, usage };
   } catch (error) {

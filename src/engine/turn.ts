@@ -15,7 +15,7 @@ import type { ToolCall } from './tools/run-tool.ts';
 import type { Tool } from './tools/tool.ts';
 import { addUsage, NO_USAGE } from './totals.ts';
 import { type ContextView, makeView, type RequestFrame } from './turn-context.ts';
-import { isFenced, type TurnEnding, type TurnOutcome, unexpected } from './turn-outcome.ts';
+import { isFenced, storedError, type TurnEnding, type TurnOutcome, unexpected } from './turn-outcome.ts';
 import type { TurnStore } from './turn-store.ts';
 
 export interface TurnOptions {
@@ -227,6 +227,7 @@ export class Turn {
       // The first failure is what people should see; that it could not be written down either stands beside it.
       return new RepriseError(error.code, error.message, {
         cause: failed,
+        why: error.why,
         details: { ...error.details, unsaved: failed instanceof Error ? failed.message : String(failed) },
       });
     }
@@ -236,7 +237,7 @@ export class Turn {
   #turnEntry(status: 'done' | 'aborted' | 'error', error?: RepriseError): NewEntry {
     const { turnId, inboxId } = this.#options;
     const merged = this.#options.merged();
-    const failure = error === undefined ? {} : { error: { code: error.code, message: error.message } };
+    const failure = error === undefined ? {} : { error: storedError(error) };
     const rows = { inboxId, ...(merged.length > 0 && { merged }) };
     const data = { turnId, ...rows, status, ...failure, calls: this.#calls, usage: this.#usage };
     return { type: 'custom', customType: 'reprise.turn', data };

@@ -1,7 +1,7 @@
 import { pinsInForce } from '../compaction/pins.ts';
 import { startsTurn } from '../compaction/safe-cut.ts';
 import { compactionStack, redoCompaction, undoCompaction } from '../compaction/undo.ts';
-import { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
 import type { NewEntry } from '../store/store.ts';
 import { customData, type Entry, isSideEntry } from '../transcript/entry.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
@@ -84,7 +84,7 @@ export function branchMove(
   const at = tree.find(entryId);
   const target = at === undefined ? undefined : all[at];
   if (at === undefined || target === undefined || isSideEntry(target))
-    throw new RepriseError('NOT_FOUND', `no entry ${entryId} to go on from`, { details: { entry: entryId } });
+    throw failure('NOT_FOUND', 'entry.missing', { entry: entryId }, { details: { entry: entryId } });
   const to =
     place === 'end' ? lastStoodBelow(tree, at) : place === 'before' ? (tree.parents[at] ?? ROOT) : at;
   const left = all[tree.leaf]?.id;

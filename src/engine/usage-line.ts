@@ -1,5 +1,5 @@
+import { count } from '../messages/english-format.ts';
 import type { Usage } from '../transcript/entry.ts';
-import { count } from './commands/command-context.ts';
 
 /** How much of what a turn used its reply tells. `on` is `tokens`. */
 export type ResponseUsage = 'off' | 'on' | 'tokens' | 'full';

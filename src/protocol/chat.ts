@@ -1,8 +1,11 @@
 import { z } from 'zod';
 import type { InboundMessage } from '../engine/inbound.ts';
 import type { InboxStatus } from '../engine/reprise.ts';
+import type { Message } from '../messages/message.ts';
 import { redactText } from '../transcript/redact.ts';
 import { maybe } from './maybe.ts';
+import { messageSchema } from './message.ts';
+import { maskedWhy } from './problem.ts';
 
 type Image = NonNullable<InboundMessage['images']>[number];
 
@@ -144,7 +147,7 @@ const inboxFields = {
   status: inboxState,
   turnId: maybe(z.string()),
   reply: maybe(z.object({ text: z.string() })),
-  error: maybe(z.object({ code: z.string(), message: z.string() })),
+  error: maybe(z.object({ code: z.string(), message: z.string(), why: maybe(messageSchema) })),
   mergedInto: maybe(z.string()),
 };
 
@@ -155,8 +158,15 @@ export function inboxAnswer(inboxId: string, { error, ...status }: InboxStatus):
   return {
     inboxId,
     ...status,
-    ...(error !== undefined && { error: { ...error, message: redactText(error.message) } }),
+    ...(error !== undefined && { error: masked(error) }),
   };
+}
+
+type Failure = NonNullable<InboxStatus['error']>;
+
+function masked({ code, message, why: cause }: Failure): Failure {
+  const why = maskedWhy(cause);
+  return { code, message: redactText(message), ...(why !== undefined && { why }) };
 }
 
 /** A message that was taken in; with `wait` also what became of it meanwhile. */
@@ -164,7 +174,11 @@ export interface InboundAnswer extends InboxAnswer {
   readonly sessionKey: string;
   /** False: this very message was accepted before. */
   readonly fresh: boolean;
-  readonly command?: { readonly name: string; readonly text: string };
+  readonly command?: {
+    readonly name: string;
+    readonly text: string;
+    readonly messages?: readonly Message[];
+  };
   readonly ignored?: string;
 }
 
@@ -172,6 +186,6 @@ export const inboundAnswerSchema: z.ZodType<InboundAnswer> = z.object({
   ...inboxFields,
   sessionKey: z.string(),
   fresh: z.boolean(),
-  command: maybe(z.object({ name: z.string(), text: z.string() })),
+  command: maybe(z.object({ name: z.string(), text: z.string(), messages: maybe(z.array(messageSchema)) })),
   ignored: maybe(z.string()),
 });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { CommandRow } from '../engine/commands.ts';
 import { sessionIdSchema } from './ids.ts';
+import { messageSchema } from './message.ts';
 import { pageShape } from './page.ts';
 
 export interface CommandBody {
@@ -17,11 +18,12 @@ export const commandBody: z.ZodType<CommandBody> = z.strictObject({
   confirm: z.boolean().optional().meta({ description: 'Yes to what the command would ask.' }),
 });
 
-/** Plain text for a person. */
+/** The answer to a command. */
 export const commandAnswer: z.ZodType = z.object({
   name: z.string(),
-  text: z.string(),
-  sessionId: sessionIdSchema.optional().meta({ description: 'Where to go on from now.' }),
+  text: z.string().meta({ description: '`messages` in English.' }),
+  messages: z.array(messageSchema),
+  sessionId: sessionIdSchema.optional().meta({ description: 'The session to continue in.' }),
   listed: z
     .array(sessionIdSchema)
     .optional()
@@ -29,7 +31,7 @@ export const commandAnswer: z.ZodType = z.object({
   inboxId: z
     .string()
     .optional()
-    .meta({ description: 'It said something: GET …/chat/stream tells the turn.' }),
+    .meta({ description: 'A message was sent: GET …/chat/stream streams its turn.' }),
 });
 
 export type CommandView = Pick<CommandRow, 'name' | 'aliases' | 'args' | 'help' | 'group'> & {

@@ -1,9 +1,12 @@
 import { z } from 'zod';
 import type { DoneEvent, ErrorEvent, ModelFallbackEvent, TurnEvent } from '../engine/events.ts';
+import type { Message } from '../messages/message.ts';
 import type { Usage } from '../transcript/entry.ts';
 import type { JsonObject } from '../transcript/json.ts';
 import { redactJson, redactText } from '../transcript/redact.ts';
 import { maybe } from './maybe.ts';
+import { messageSchema } from './message.ts';
+import { maskedWhy } from './problem.ts';
 
 /** What a stream tells, by `type`; a message's stream ends with exactly one `done` or `error`. */
 export type StreamEvent =
@@ -11,7 +14,12 @@ export type StreamEvent =
   | { readonly type: 'queued'; readonly position: number }
   | { readonly type: 'turn_start'; readonly turnId: string; readonly model: string }
   | ModelFallbackEvent
-  | { readonly type: 'command'; readonly name: string; readonly text: string }
+  | {
+      readonly type: 'command';
+      readonly name: string;
+      readonly text: string;
+      readonly messages?: readonly Message[];
+    }
   /** The turn was cut off, or its running events are gone: whoever has more than this text of its answer drops it. */
   | { readonly type: 'interrupted'; readonly turnId: string; readonly text: string }
   | { readonly type: 'text_delta'; readonly text: string }
@@ -96,6 +104,8 @@ export interface ErrorFrame {
   readonly sessionId: string;
   readonly code: string;
   readonly error: string;
+  /** The cause as a code; `error` is its English text. */
+  readonly why?: Message;
   readonly details?: JsonObject;
 }
 
@@ -119,7 +129,7 @@ export function toStreamEvent(event: TurnEvent, sessionId: string): StreamEvent 
     case 'turn_start':
       return { type: 'turn_start', turnId: event.turnId, model: event.model };
     case 'model_fallback':
-      return { ...event, reason: redactText(event.reason) };
+      return { ...event, reason: redactText(event.reason), why: maskedWhy(event.why) };
     case 'tool_result': {
       const { id: toolCallId, name, text, isError, durationMs } = event;
       return { type: 'tool_result', toolCallId, name, text, isError, durationMs };
@@ -158,9 +168,14 @@ export function toStreamEvent(event: TurnEvent, sessionId: string): StreamEvent 
 export function terminalFrame(event: DoneEvent | ErrorEvent, sessionId: string): DoneFrame | ErrorFrame {
   if (event.type === 'error') {
     const { code, message, details } = event;
-    // A provider may repeat the key it refuses (T87).
-    const told = { error: redactText(message), details: redactJson(details) as JsonObject };
-    return { type: 'error', sessionId, code, ...told };
+    const why = maskedWhy(event.why);
+    return {
+      ...{ type: 'error', sessionId, code },
+      // A provider may repeat the key it refuses (T87).
+      error: redactText(message),
+      ...(why !== undefined && { why }),
+      details: redactJson(details) as JsonObject,
+    };
   }
   const { turnId, text, usage, tokenEstimate } = event;
   return { type: 'done', sessionId, turnId, text, usage: tokenUsage(usage), tokenEstimate };
@@ -226,8 +241,19 @@ export const streamEventSchema: z.ZodType<StreamEvent> = z.discriminatedUnion('t
   }),
   z.object({ ...type('queued'), position: count }),
   z.object({ ...type('turn_start'), turnId: z.string(), model: z.string() }),
-  z.object({ ...type('model_fallback'), wanted: z.string(), model: z.string(), reason: z.string() }),
-  z.object({ ...type('command'), name: z.string(), text: z.string() }),
+  z.object({
+    ...type('model_fallback'),
+    wanted: z.string(),
+    model: z.string(),
+    reason: z.string(),
+    why: messageSchema,
+  }),
+  z.object({
+    ...type('command'),
+    name: z.string(),
+    text: z.string(),
+    messages: maybe(z.array(messageSchema)),
+  }),
   z.object({ ...type('interrupted'), turnId: z.string(), text: z.string() }),
   z.object({ ...type('text_delta'), text: z.string() }),
   z.object({ ...type('thinking_delta'), text: z.string() }),
@@ -273,6 +299,7 @@ export const streamEventSchema: z.ZodType<StreamEvent> = z.discriminatedUnion('t
     sessionId: z.string(),
     code: z.string(),
     error: z.string(),
+    why: maybe(messageSchema),
     details: maybe(object),
   }),
   z.object({ ...type('idle'), sessionId: z.string() }),

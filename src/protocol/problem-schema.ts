@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { maybe } from './maybe.ts';
+import { messageSchema } from './message.ts';
 import type { Problem } from './problem.ts';
 
 export const problemSchema: z.ZodType<Problem> = z
@@ -12,6 +14,9 @@ export const problemSchema: z.ZodType<Problem> = z
     error: z.string(),
     retryable: z.boolean(),
     outcome: z.enum(['none', 'unknown']),
+    why: maybe(messageSchema).meta({
+      description: 'The cause as a code, for a text in another language; `detail` is its English text.',
+    }),
     details: z.looseObject({
       next: z.string().meta({ description: 'What to do.' }),
       general: z.literal(true).optional().meta({

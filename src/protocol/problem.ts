@@ -1,4 +1,5 @@
 import { ERROR_TABLE, RepriseError } from '../errors.ts';
+import type { Message } from '../messages/message.ts';
 import { redactJson, redactText } from '../transcript/redact.ts';
 import { REQUEST_STEP } from './next-step.ts';
 
@@ -14,6 +15,8 @@ export interface Problem {
   readonly retryable: boolean;
   /** What a failed write left behind; `unknown`: try again with the same Idempotency-Key, or look. */
   readonly outcome: 'none' | 'unknown';
+  /** The cause as a code. Unset where `code` is all that is known of it. */
+  readonly why?: Message | undefined;
   readonly details: ProblemDetails;
 }
 
@@ -35,6 +38,7 @@ export function problemOf(error: RepriseError, path: string): Problem {
   const status = statusOf(error);
   // Whoever failed below may have repeated a secret (T87).
   const message = redactText(error.message);
+  const why = maskedWhy(error.why);
   return {
     type: `urn:reprise:error:${code}`,
     title: ERROR_TABLE[code].meaning,
@@ -46,7 +50,8 @@ export function problemOf(error: RepriseError, path: string): Problem {
     error: message,
     retryable: retryable || status === 503,
     outcome: error.outcome,
-    details: { ...toldDetails(details), ...nextStep(error) },
+    ...(why !== undefined && { why }),
+    details: { ...maskedJson(details), ...nextStep(error) },
   };
 }
 
@@ -56,12 +61,17 @@ function statusOf({ code, httpStatus }: RepriseError): number {
   return httpStatus ?? 400;
 }
 
-function toldDetails(details: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+/** A provider may repeat the key it refuses (T87). */
+export function maskedWhy<M extends Message | undefined>(why: M): M {
+  return why && ({ code: why.code, params: maskedJson(why.params) } as M);
+}
+
+function maskedJson(value: object): Readonly<Record<string, unknown>> {
   try {
-    const text = JSON.stringify(details);
+    const text = JSON.stringify(value);
     if (text.length <= MAX_DETAILS_CHARS) return redactJson(JSON.parse(text)) as Record<string, unknown>;
   } catch {
-    // A cycle or a bigint in it: the code and the sentence say enough.
+    // A cycle or a bigint: `code` and `detail` are enough.
   }
   return {};
 }

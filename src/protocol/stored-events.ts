@@ -1,8 +1,10 @@
+import { isMessage } from '../messages/message.ts';
 import { contentText } from '../transcript/content.ts';
 import type { Entry, SessionHeader, Usage } from '../transcript/entry.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
 import { redactText } from '../transcript/redact.ts';
 import { type DoneFrame, type ErrorFrame, type StreamEvent, tokenUsage } from './events.ts';
+import { maskedWhy } from './problem.ts';
 
 /** What a stored entry tells a stream, always the same for the same entry. */
 export interface ToldEntry {
@@ -85,13 +87,15 @@ export function endOfTurn(line: Line, sessionId: string): StoredEnd | undefined 
   const { inboxId, turnId, status, error, usage, calls } = data;
   const names = { inboxId: String(inboxId), turnId: typeof turnId === 'string' ? turnId : '' };
   if (status !== 'done') {
-    const { code, message } = isObject(error) ? error : {};
+    const { code, message, why } = isObject(error) ? error : {};
+    const cause = isMessage(why) ? maskedWhy(why) : undefined;
     const text = typeof message === 'string' ? message : `the turn ended as ${String(status)}`;
     const frame = {
       type: 'error',
       sessionId,
       code: typeof code === 'string' ? code : 'ABORTED',
       error: redactText(text),
+      ...(cause !== undefined && { why: cause }),
     } as const;
     return { ...names, frame };
   }

@@ -2,6 +2,7 @@ import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ZodError } from 'zod';
 import { type ErrorCode, RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
 import { asRepriseError, PROBLEM_TYPE, problemOf } from '../protocol/problem.ts';
 import { methodsOf } from './access.ts';
 import type { ServerContext, ServerEnv } from './context.ts';
@@ -9,6 +10,7 @@ import type { ServerContext, ServerEnv } from './context.ts';
 type Ctx = Context<ServerEnv>;
 
 const MAX_ISSUES = 10;
+const MAX_SHOWN_PATH = 200;
 const ID_FIELDS: ReadonlySet<string> = new Set(['agentId', 'sessionId']);
 const RETRY_SECONDS = 1;
 /** A client that is refused holds no connection that others need. */
@@ -55,13 +57,15 @@ function fromHono(error: HTTPException): RepriseError {
 export function answerNotFound(c: Ctx): never {
   const { method, path } = c.req;
   const allowed = methodsOf(path);
-  const next = 'GET /openapi.json lists what there is; /docs shows it.';
-  if (allowed.length === 0)
-    throw new RepriseError('NOT_FOUND', `nothing is at ${path.slice(0, 200)}`, { details: { next } });
+  const shown = path.slice(0, MAX_SHOWN_PATH);
+  if (allowed.length === 0) throw failure('NOT_FOUND', 'request.noRoute', { path: shown });
   const allow = [...new Set(allowed)].join(', ');
-  throw new RepriseError('METHOD_NOT_ALLOWED', `${path.slice(0, 200)} has no ${method.slice(0, 20)}`, {
-    details: { allow, next: `Use ${allow}.` },
-  });
+  throw failure(
+    'METHOD_NOT_ALLOWED',
+    'request.noMethod',
+    { method: method.slice(0, 20), path: shown, allow },
+    { details: { allow } },
+  );
 }
 
 /** What a schema says about an input, as one error. Ids have their own code, as everywhere. */

@@ -1,4 +1,4 @@
-import { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
 import type { Entry } from './entry.ts';
 import { isObject } from './json.ts';
 import { buildTree, pathTo, ROOT } from './tree.ts';
@@ -63,9 +63,5 @@ export function entryAt(entries: readonly Entry[], position: number, leaf?: stri
   const id = positions.idAt(position);
   const entry = entries.find((one) => one.id === id);
   if (entry !== undefined) return entry;
-  const { count } = positions;
-  const has = count === 0 ? 'no messages yet' : count === 1 ? 'one message, #1' : `messages #1 to #${count}`;
-  throw new RepriseError('NOT_FOUND', `no message #${position}: the current branch has ${has}`, {
-    details: { next: '/history and "reprise show" print the position of each message.' },
-  });
+  throw failure('NOT_FOUND', 'message.missing', { position, messages: positions.count });
 }

@@ -115,17 +115,17 @@ describe('for everybody', () => {
       .getByText('此轮失败：模型服务拒绝了密钥，或账户余额不足：no such key')
       .waitFor();
     await page.getByRole('textbox', { name: '消息' }).fill('/und');
-    await page.getByRole('option', { name: '/undo' }).getByText('撤销上一轮、总结或重置').waitFor();
+    await page.getByRole('option', { name: '/undo' }).getByText('撤销上一轮、压缩或重置').waitFor();
     await say('/rename 星期五');
     await page.getByText('此会话现名“星期五”。').waitFor();
     await say('/queue nonsense');
-    await page.getByText(/^输入有误：/).waitFor();
+    await page.getByText(/^\/queue 不认识“nonsense”/).waitFor();
     // Another language is chosen for good.
     await page.getByRole('button', { name: '更多', exact: true }).click();
     await page.getByRole('menuitem', { name: '主题和语言' }).click();
     await page.getByLabel('语言', { exact: true }).selectOption('en');
     await page.reload();
-    await page.locator('.mark').getByText('The turn failed: no such key').waitFor();
+    await page.locator('.mark').getByText('The turn failed. No such key.').waitFor();
     expect(opened.complaints).toEqual([]);
   });
 });
@@ -163,14 +163,14 @@ test('behind a proxy under another path the page and its API work', async () => 
   }
 });
 
-test('the page is one script of at most 80 KB, and only the highlighter and Chinese are loaded apart', () => {
+test('the page is one script of at most 80 KB, and only the highlighter and the texts of the server are loaded apart', () => {
   const folder = 'dist/web/assets';
   const size = (name: string): number => gzipSync(readFileSync(`${folder}/${name}`), { level: 9 }).length;
   const names = readdirSync(folder);
   const scripts = names.filter((name) => name.endsWith('.js'));
   const main = scripts.find((name) => plainName(name) === 'index') ?? '';
   // One script, so that no view is missing after an offline moment; that is worth more than the 35 KB of a split one.
-  expect(scripts.map(plainName).sort()).toEqual(['chinese', 'highlight-worker', 'index']);
+  expect(scripts.map(plainName).sort()).toEqual(['chinese', 'english', 'highlight-worker', 'index']);
   expect(readFileSync(`${folder}/${main}`, 'utf8')).not.toMatch(/import\s*[("'`]?\s*["'`]\.\//);
   expect(size(main)).toBeLessThan(80 * 1024);
   expect(names.filter((name) => name.endsWith('.css')).map(size)[0]).toBeLessThan(10 * 1024);

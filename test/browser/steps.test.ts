@@ -96,7 +96,7 @@ describe('everything can be seen and taken back', () => {
     const { page } = opened;
     await page.goto(`${at.url}/#/s/main/s`);
     const line = page.locator('.mark');
-    await line.getByText('The turn failed: it broke', { exact: true }).waitFor();
+    await line.getByText('The turn failed. Unexpected error: it broke.', { exact: true }).waitFor();
     await line.getByRole('button', { name: 'Try again' }).click();
     await answers(page).getByText('this time').waitFor();
     await expect.poll(() => page.locator('.said').allTextContents()).toEqual(['try it']);
@@ -127,7 +127,7 @@ describe('everything can be seen and taken back', () => {
     await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     const again = page.locator('.mark').getByRole('button', { name: 'Try again' });
-    const told = page.locator('.mark').getByText('The turn failed: it broke');
+    const told = page.locator('.mark').getByText('The turn failed. It broke.');
     // All that is loaded ends with a turn that failed; the session does not.
     await page.goto(`${at.url}/#/s/main/long/2`);
     await told.first().waitFor();

@@ -48,7 +48,7 @@ test('undo takes the last turn back and redo brings it again', { timeout }, () =
   expect(run('show', 'my name is').stdout).not.toContain('your name is Ada');
   expect(JSON.parse(run('redo', 'my name is', '--json').stdout)).toEqual({ redone: 'turn' });
   run('undo', 'my name is');
-  expect(run('redo', 'my name is').stderr).toContain('Brought back the last turn of "my name is Ada" (');
+  expect(run('redo', 'my name is').stderr).toContain('"my name is Ada" (');
   expect(run('show', 'my name is').stdout).toContain('your name is Ada');
   expect(run('stop', 'my name is').stderr).toContain('Nothing is running');
 });
@@ -66,7 +66,7 @@ test('compact shows what it would do, does it, and undo takes it back', { timeou
   }
   const before = run('show', 'trip-1', '--json', '--format', 'openai').stdout.length;
   expect(run('compact', 'trip-1', '--dry-run').stdout).toMatch(
-    /^Would compact \d+ entries .* and keep \d+ .*, from #\d+ on\.$/m,
+    /^Would compact \d+ entries .* and leave \d+ .* as they are, starting with #\d+\.$/m,
   );
   expect(run('show', 'trip-1', '--json', '--format', 'openai').stdout).toHaveLength(before);
   const { compaction } = JSON.parse(run('compact', 'trip-1', '--focus', 'words', '--json').stdout) as {
@@ -75,7 +75,7 @@ test('compact shows what it would do, does it, and undo takes it back', { timeou
   expect(compaction.tokensAfter).toBeLessThan(compaction.tokensBefore / 2);
   expect(run('undo', 'trip-1').stderr).toContain('the last compaction');
   expect(run('show', 'trip-1', '--json', '--format', 'openai').stdout).toHaveLength(before);
-  expect(run('compact', 'trip-2').stderr).toContain('Nothing to gain');
+  expect(run('compact', 'trip-2').stderr).toContain('Nothing to compact yet');
 });
 
 describe('the trash', () => {

@@ -61,7 +61,7 @@ describe('commands in the chat', () => {
     ]);
     expect(status).toBe(0);
     expect(stdout.match(/your name is Ada/g)).toHaveLength(1);
-    expect(stderr).toContain('A new session, "my-project"');
+    expect(stderr).toContain('Started a new session, "my-project"');
     expect(stderr).toMatch(/Now in "my-project": 2 messages/);
     expect(await called('my-project')).toMatchObject({ messageCount: 4, sessionKey: KEY, active: true });
     expect(await called('experiments')).toMatchObject({ messageCount: 2, active: false });
@@ -71,7 +71,7 @@ describe('commands in the chat', () => {
 
   test('S5 an ambiguous name lists the sessions it fits and moves nowhere', async () => {
     const { stderr } = chat(['/new my-project', '/new my-plan', '/switch my-p', 'where am I?']);
-    expect(stderr).toContain('"my-p" fits 2 sessions. (AMBIGUOUS_REF)\n');
+    expect(stderr).toContain('"my-p" matches 2 sessions. (AMBIGUOUS_REF)\n');
     const [project, plan] = [await called('my-project'), await called('my-plan')];
     expect(stderr).toContain(`${project?.id}  my-project`);
     expect(stderr).toContain(`${plan?.id}  my-plan`);
@@ -100,7 +100,7 @@ describe('commands in the chat', () => {
     );
     expect(status).toBe(0);
     expect(stdout).toBe('');
-    expect(stderr).toContain('There is no command /contxt. Did you mean /context?');
+    expect(stderr).toContain('There is no command /contxt.\nDid you mean /context?');
     expect(stderr).toContain('There is no command /usr/bin/env.');
     expect(stderr).not.toContain('on purpose');
     expect((await sessions()).map(({ messageCount }) => messageCount)).toEqual([0]);
@@ -147,8 +147,8 @@ describe('commands in the chat', () => {
     const { stdout } = chat(['/new one', '/new two', '/switch one', '/sessions', '/history', '/status']);
     expect(stdout).toMatch(/^ +\d\* one$/m);
     expect(stdout).toMatch(/^ +\d {2}two$/m);
-    expect(stdout).toContain('Nothing was said here yet.');
-    expect(stdout).toContain('queue: steer');
+    expect(stdout).toContain('No messages yet.');
+    expect(stdout).toContain('Queue: steer');
     expect(stdout).not.toContain('Now in');
   });
 
@@ -169,7 +169,7 @@ describe('commands in the chat', () => {
   test('/model is kept with the session; one that is unknown changes nothing', async () => {
     const { stderr } = chat(['/model nonsense', '/model offline:error', 'hello']);
     expect(stderr).toContain('(MODEL_UNKNOWN)');
-    expect(stderr).toContain('Model: offline:error, chosen for this session.');
+    expect(stderr).toContain('Model: offline:error, chosen for this session');
     expect(stderr).toContain('on purpose');
     const next = chat(['hello', '/model default', 'hello']);
     expect(next.stderr).toContain('The model of this session is offline:error.');
@@ -222,7 +222,7 @@ describe('commands in the chat', () => {
     writeFileSync(file, bytes, 'latin1');
     const { stdout, stderr } = chat(['/repair', 'what is my name?', '/history 20']);
     expect(stderr).toMatch(
-      new RegExp(`${damaged?.id} \\(damaged at byte \\d+\\) goes on as \\S+ with \\d+ entries`),
+      new RegExp(`readable entries of ${damaged?.id} \\(damaged at byte \\d+\\) to the new session`),
     );
     expect(stdout).toContain('your name is Ada');
     expect(stdout).not.toContain('house is GREEN');

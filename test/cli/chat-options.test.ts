@@ -193,7 +193,7 @@ describe('who answers', { timeout: 180_000 }, () => {
     expect(chat.stdout).toContain('You said: "hi"');
     const all = chat.stdout + chat.stderr;
     expect(all).toContain('has stored the model nowhere:at-all; --model is used instead');
-    expect(all).toMatch(/Model: offline, chosen for this run with --model/);
+    expect(all).toMatch(/Model: offline, chosen with --model/);
     expect(all).toMatch(/Model: offline:error, chosen for this session/);
     expect(chat.stderr).toMatch(/\(MODEL_/);
   });
@@ -206,7 +206,7 @@ describe('who answers', { timeout: 180_000 }, () => {
   }
   const IMPORTED = { providerOverride: 'mock', modelOverride: 'mock-1' };
   const NOTICE =
-    'The model of this session, mock:mock-1, is not available here (no provider is known for the model "mock:mock-1"); offline answers instead.';
+    'The model of this session, mock:mock-1, is not available here, so offline answers instead. No provider is known for the model "mock:mock-1". Use offline, offline:slow|error|overflow|orphan-tool, anthropic:<id>, openai:<id>, openai-compatible:<id>, ollama:<id> or llamacpp:<id>.';
 
   test('a stored model that is not available is one line of notice, and another answers: -p, --json, chat', async () => {
     await storeSession('old', 'agent:main:main', IMPORTED);
@@ -218,13 +218,11 @@ describe('who answers', { timeout: 180_000 }, () => {
     expect(JSON.parse(json.stdout)).toMatchObject({ model: 'offline', fallback: { wanted: 'mock:mock-1' } });
     const chat = await reprise([], { input: 'hello\nhello again\n/model\n/model default\n/model' });
     expect(chat.status).toBe(0);
-    expect(chat.stderr.split('\n').filter((text) => text.startsWith('The model of'))).toEqual([
-      `${NOTICE} /model <name> chooses another.`,
-    ]);
+    expect(chat.stderr.split('\n').filter((text) => text.startsWith('The model of'))).toEqual([NOTICE]);
     expect(chat.stderr).toMatch(
-      /^Model: offline, by the configuration \(instead of mock:mock-1: no provider/m,
+      /^Model: offline, configured for all agents \(this session names mock:mock-1, which is not available here\)\nNo provider/m,
     );
-    expect(chat.stderr).toMatch(/^Model: offline, by the configuration\.$/m);
+    expect(chat.stderr).toMatch(/^Model: offline, configured for all agents$/m);
   });
 
   test('--model wins in the session of a subagent too, when the user opens it', async () => {
@@ -242,7 +240,7 @@ describe('who answers', { timeout: 180_000 }, () => {
     const env = { REPRISE_URL: server.url, REPRISE_TOKEN_FILE: server.tokenFile };
     expect((await reprise(['-s', 'old', '-p', 'hello'], { env })).stdout).toMatch(/^You said: "hello"/);
     const chat = await reprise(['-s', 'old'], { input: '/model\n/model offline:error\nhello\n/model', env });
-    expect(chat.stderr).toMatch(/^Model: offline, chosen for this run with --model/m);
+    expect(chat.stderr).toMatch(/^Model: offline, chosen with --model/m);
     expect(chat.stderr).toContain('(MODEL_FAILED)');
     expect(chat.stderr).toMatch(/^Model: offline:error, chosen for this session/m);
   });

@@ -65,7 +65,7 @@ describe('the chat', () => {
     const { stdout } = chat(['hello', '/context']);
     expect(stdout).toMatch(/^Context usage: ~\d[\d,]* \/ 200,000 tokens$/m);
     expect(stdout).toMatch(/^\[-{30}\] 0\.\d%$/m);
-    expect(stdout).toMatch(/^system 0, tools \d+, summary 0, history 0, newest \d+, kept free 8,192$/m);
+    expect(stdout).toMatch(/^system 0, tools \d+, summary 0, history 0, newest \d+, reserved 8,192$/m);
   });
 
   test('/undo takes the last turn back, /redo brings it again, and neither goes too far', () => {
@@ -82,22 +82,22 @@ describe('the chat', () => {
     expect(stdout).not.toContain('your name is Ada');
     const told = stderr.split('\n').filter((line) => /last turn|Nothing/.test(line));
     expect(told).toEqual([
-      'Took back the last turn.',
-      'Took back the last turn.',
-      'Brought back the last turn.',
-      'Took back the last turn.',
+      'Undid the last turn.',
+      'Undid the last turn.',
+      'Redid the last turn.',
+      'Undid the last turn.',
       'Nothing to undo.',
-      'Brought back the last turn.',
+      'Redid the last turn.',
     ]);
   });
 
   test('/compact summarises, or says that there is nothing to gain', () => {
-    expect(chat(['hello', '/compact']).stderr).toContain('Nothing to gain');
+    expect(chat(['hello', '/compact']).stderr).toContain('Nothing to compact yet');
     const filler = 'because of the weather in the north '.repeat(400);
     const lines = Array.from({ length: 12 }, (_, i) => `note ${i}: ${filler}`);
     const { stderr } = chat([...lines, '/compact the weather', '/undo']);
-    expect(stderr).toMatch(/Compacted: ~\d+ -> ~\d+ tokens\./);
-    expect(stderr).toContain('Took back the last compaction.');
+    expect(stderr).toMatch(/Compacted: ~[\d,]+ -> ~[\d,]+ tokens\./);
+    expect(stderr).toContain('Undid the last compaction.');
   });
 
   test('an unknown command is told, never sent; two slashes begin a message with one', async () => {

@@ -6,7 +6,7 @@ import { verify } from '../../src/cli/commands/home.ts';
 import { print } from '../../src/cli/print.ts';
 import { Progress } from '../../src/cli/progress.ts';
 import { openStore } from '../../src/config/open.ts';
-import { byteCount } from '../../src/engine/commands/command-context.ts';
+import { byteCount } from '../../src/messages/english-format.ts';
 import { Screen } from '../support/screen.ts';
 
 /** What both streams sent to one terminal, and how it looks. */

@@ -79,7 +79,7 @@ describe('ls', () => {
     expect(run('ls').stdout).not.toMatch(/^ *\d+[* ] /m);
     expect(run('rm', '2', '--yes')).toMatchObject({
       status: 2,
-      stderr: expect.stringMatching(/"2" is no session: list numbers work only in the chat.*\n.*reprise ls/),
+      stderr: expect.stringMatching(/"2" is not a session: list numbers work only in a chat.*\n.*reprise ls/),
     });
   });
 

@@ -161,7 +161,7 @@ test('a chat goes on where it stopped, with commands, and one question begins a 
   expect(answer['text']).toMatch(/^Nothing in the messages/);
   expect(run(['-p', 'what is my name?', '-s', 'agent:main:main'], '').stdout).toContain('Ada');
   expect(run(['undo', 'agent:main:main', '--json']).stdout).toBe('{"undone":"turn"}\n');
-  expect(run(['compact', 'shed', '--dry-run']).stdout).toContain('Nothing to gain');
+  expect(run(['compact', 'shed', '--dry-run']).stdout).toContain('Nothing to compact yet');
   expect(run(['stop', 'shed']).stderr).toContain('Nothing is running');
 });
 
@@ -255,7 +255,7 @@ test('what is said again is answered here, and what began with a slash reaches t
   expect(stdout.match(/your boat is the Argo/g)).toHaveLength(2);
   expect(stdout).toContain('"my boat is the Argo"');
   expect(stdout).toContain('"/slash"');
-  expect(stderr).toMatch(/Said anew[\s\S]*Once more/);
+  expect(stderr).toMatch(/Sent the new text[\s\S]*Asking again/);
   expect(run(['-p', '/what is this?'], '').stdout).toContain('/what is this?');
 });
 
@@ -271,7 +271,7 @@ test.skipIf(!hasTerminals())(
     });
     await terminal.prompt();
     terminal.type('/help\r');
-    await terminal.until(/\/retry .*ask the last message again/);
+    await terminal.until(/\/retry .*ask the model again/);
     terminal.type('/context\r');
     await terminal.until(/nothing was said here yet/);
     terminal.type('\u001b[200~first\nsecond\u001b[201~\r');

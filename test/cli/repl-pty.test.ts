@@ -383,14 +383,14 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', () => {
     await line(terminal, 'my name is Ada');
     await line(terminal, '/new my-plan');
     await line(terminal, '/switch my-p');
-    expect(terminal.seen).toContain('"my-p" fits 2 sessions. (AMBIGUOUS_REF)');
+    expect(terminal.seen).toContain('"my-p" matches 2 sessions. (AMBIGUOUS_REF)');
     await line(terminal, '/switch my-pr');
     await line(terminal, 'what is my name?');
     expect(terminal.seen).toContain('your name is Ada');
     await line(terminal, '/sessions');
     expect(terminal.seen).toMatch(/^ +\d\* my-project$/m);
     await line(terminal, '/contxt');
-    expect(terminal.seen).toContain('There is no command /contxt. Did you mean /context?');
+    expect(terminal.seen).toContain('There is no command /contxt.\nDid you mean /context?');
     terminal.type(`/delete${ENTER}`);
     await terminal.until(/to the trash\? \[y\/N\]$/m);
     terminal.type(CTRL_C);

@@ -80,7 +80,7 @@ describe('what a person typed', () => {
     expect(parseCommand('/session', { surface: 'repl' })).toMatchObject({ suggestion: 'sessions' });
     expect(parseCommand('/session', { surface: 'channel' })).toEqual({ unknown: 'session' });
     expect(unknownCommandText({ unknown: 'contxt', suggestion: 'context' })).toContain(
-      'There is no command /contxt. Did you mean /context?',
+      'There is no command /contxt.\nDid you mean /context?',
     );
   });
 

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { contextBar } from '../../src/engine/commands/context.ts';
+import { contextMessages } from '../../src/engine/commands/context.ts';
 import { PROFILES } from '../../src/engine/profiles.ts';
 import { makeView } from '../../src/engine/turn-context.ts';
+import { messagesText } from '../../src/messages/english.ts';
 import { createScriptedModel } from '../../src/models/scripted/scripted-model.ts';
 import { openEngine, say } from '../support/engine.ts';
 import { EntryList } from '../support/entries.ts';
@@ -65,10 +66,10 @@ test.each(['native', 'claw0'] as const)('what /context prints adds up under prof
   });
   for (let i = 0; i < 4; i++) await say(at.session, `question ${i}: ${'why '.repeat(60)}`);
   const report = await at.session.context();
-  const [head = '', , parts = ''] = contextBar(report).split('\n');
+  const [head = '', , parts = ''] = messagesText(contextMessages(report)).split('\n');
   const total = Number(/~([\d,]+) /.exec(head)?.[1]?.replaceAll(',', ''));
   const named = [...parts.matchAll(/(\w[\w ]*?) ([\d,]+)(?:, |$)/g)].filter(
-    ([, name]) => name !== 'kept free',
+    ([, name]) => name !== 'reserved',
   );
   const sum = named.reduce((all, [, , n = '']) => all + Number(n.replaceAll(',', '')), 0);
   expect([sum, named.length >= 5]).toEqual([total, true]);

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { contextBar } from '../../src/engine/commands/context.ts';
+import { contextMessages } from '../../src/engine/commands/context.ts';
 import { historyTurnsFor } from '../../src/engine/history-turns.ts';
 import type { Tool } from '../../src/engine/tools/tool.ts';
 import { limitHistoryTurns } from '../../src/index.ts';
+import { messagesText } from '../../src/messages/english.ts';
 import { usageOf } from '../../src/models/usage.ts';
 import { openEngine, say, scripted } from '../support/engine.ts';
 import { linesOf, messagesOf } from '../support/profile-home.ts';
@@ -30,9 +31,11 @@ describe('limitHistoryTurns: only the last turns are sent', () => {
     expect(await messagesOf(at.session)).toHaveLength(8);
     const report = await at.session.context();
     expect(report).toMatchObject({ historyTurns: 2, unsentMessages: 2 });
-    expect(contextBar(report)).toContain('history limit: the last 2 turns are sent, 2 older messages not');
+    expect(messagesText(contextMessages(report))).toContain(
+      'History limit: the last 2 turns are sent, 2 older messages not',
+    );
     const { calls } = await at.session.explain();
-    expect(calls).toMatchObject([{ verified: true, cacheBreak: 'the limit of history turns' }]);
+    expect(calls).toMatchObject([{ verified: true, cacheBreakCode: 'historyTurns' }]);
   });
 
   test('the setting of a session wins, and a higher one sends older turns again', async () => {

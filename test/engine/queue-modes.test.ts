@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { explanationText } from '../../src/engine/commands/report.ts';
+import { explanationMessages } from '../../src/engine/commands/report.ts';
 import type { TurnEvent } from '../../src/engine/events.ts';
 import type { InboundMessage } from '../../src/engine/inbound.ts';
 import type { Reprise, RepriseOptions } from '../../src/engine/reprise.ts';
 import type { Tool } from '../../src/engine/tools/tool.ts';
 import type { Entry, JsonObject, NewEntry } from '../../src/index.ts';
+import { messagesText } from '../../src/messages/english.ts';
 import { openMemoryStore } from '../../src/store/memory/open.ts';
 import { gate, openChannels, telegram, until } from '../support/channels.ts';
 import { scripted } from '../support/engine.ts';
@@ -109,7 +110,7 @@ describe('explain', () => {
           sender: { id: senders[i]?.toLowerCase(), name: senders[i] },
         })),
       );
-      const text = explanationText(explained).split('\n');
+      const text = messagesText(explanationMessages(explained)).split('\n');
       expect(text[0]).toMatch(/ for 3 messages\.$/);
       expect(text.slice(1, 4)).toEqual(
         ids.map((id, i) => {
@@ -315,7 +316,10 @@ test('/stop ends the turn that runs, keeps what arrived, and cancels what waits'
   await until(() => model.requests.length === 1);
   const b = await at.reprise.receive(telegram('b'));
   const stopped = await at.reprise.receive(telegram('/stop'));
-  expect(stopped.command).toMatchObject({ name: 'stop', text: expect.stringContaining('1 waiting') });
+  expect(stopped.command).toMatchObject({
+    name: 'stop',
+    text: expect.stringContaining('1 queued message cancelled'),
+  });
   await at.reprise.idle();
   expect((await at.reprise.inbox(a.inboxId)).status).toBe('cancelled');
   expect((await at.reprise.inbox(b.inboxId)).status).toBe('cancelled');

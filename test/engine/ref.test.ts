@@ -41,8 +41,8 @@ describe('a ref', () => {
       details: { candidates: ['oldest-2', 'oldest-1'] },
     });
     await expect(resolveRef(store, 'filler')).rejects.toMatchObject({
-      message: `"filler" fits ${MANY} sessions`,
-      details: { next: expect.stringContaining(`… ${MANY - 8} more`) },
+      message: `"filler" matches ${MANY} sessions`,
+      details: { next: expect.stringContaining('… 1,042 more') },
     });
     await expect(resolveRef(store, 'trip')).rejects.toMatchObject({ code: 'AMBIGUOUS_REF' });
   });
@@ -58,7 +58,7 @@ describe('a ref', () => {
     for (const number of ['2', '1', String(MANY)])
       await expect(resolveRef(store, number)).rejects.toMatchObject({
         code: 'INVALID_INPUT',
-        message: `"${number}" is no session: list numbers work only in the chat`,
+        message: `"${number}" is not a session: list numbers work only in a chat`,
         details: { next: expect.stringContaining('reprise ls') },
       });
     await store.patch('2nd', { label: '2' });

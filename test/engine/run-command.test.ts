@@ -47,7 +47,7 @@ describe('a command', () => {
     expect((await run(at, '/help /ls')).text).toBe(
       '/sessions [filter]: recent sessions; * marks the current one (also /list, /ls)',
     );
-    expect((await run(at, '/help retry')).text).toMatch(/^\/retry: [^\n]+\nRefused, .*result of a child/);
+    expect((await run(at, '/help retry')).text).toMatch(/^\/retry: [^\n]+\nRefused .*subagent result/);
     expect(await run(at, '/help sessions', { surface: 'channel' })).toMatchObject({ code: 'INVALID_INPUT' });
   });
 });
@@ -64,40 +64,40 @@ describe('/context', () => {
     expect(bar).toBe(
       `[${'#'.repeat(cells)}${'-'.repeat(30 - cells)}] ${((tokens / 40_000) * 100).toFixed(1)}%`,
     );
-    expect(split).toMatch(/^system 0, tools 0, summary 0, history [\d,]+, newest [\d,]+, kept free [\d,]+$/);
-    expect(used).toMatch(/^used so far: [\d,]+ tokens in 4 turns$/);
+    expect(split).toMatch(/^system 0, tools 0, summary 0, history [\d,]+, newest [\d,]+, reserved [\d,]+$/);
+    expect(used).toMatch(/^Used so far: [\d,]+ tokens in 4 turns$/);
   });
 });
 
 describe('/compact', () => {
   test('--dry-run says what it would do and does nothing', async () => {
     await using at = await openEngine(createOfflineModel({ contextWindow: 40_000 }));
-    expect((await run(at, '/compact --dry-run')).text).toBe('Nothing to gain by it yet.');
+    expect((await run(at, '/compact --dry-run')).text).toBe('Nothing to compact yet.');
     await talk(at.session, 6);
     const before = (await at.session.record()).lastSeq;
     expect((await run(at, '/compact --dry-run')).text).toMatch(
       /^Would compact \d+ entries \(~[\d,]+ tokens\)/,
     );
     expect((await at.session.record()).lastSeq).toBe(before);
-    expect((await run(at, '/compact')).text).toMatch(/^Compacted: ~\d+ -> ~\d+ tokens\.$/);
+    expect((await run(at, '/compact')).text).toMatch(/^Compacted: ~[\d,]+ -> ~[\d,]+ tokens\.$/);
   });
 
   test('undo brings the originals back and keeps every turn since, and redo takes that back', async () => {
     await using at = await openEngine(createOfflineModel({ contextWindow: 60_000 }));
-    expect((await run(at, '/compact undo')).text).toBe('No compaction is in force.');
+    expect((await run(at, '/compact undo')).text).toBe('There is no compaction to undo.');
     await talk(at.session, 10);
     const whole = (await at.session.context()).split.history;
     await run(at, '/compact');
     expect((await at.session.context()).split.summary).toBeGreaterThan(0);
     await say(at.session, 'said after it');
-    expect((await run(at, '/compact undo')).text).toContain('Took back the last compaction');
+    expect((await run(at, '/compact undo')).text).toContain('Undid the last compaction');
     const { split, messages } = await at.session.context();
     expect(split).toMatchObject({ summary: 0 });
     expect(split.history).toBeGreaterThan(whole);
     expect(messages).toBe(22);
     expect((await run(at, '/history 2')).text).toContain('said after it');
-    expect((await run(at, '/compact undo')).text).toBe('No compaction is in force.');
-    expect((await run(at, '/redo')).text).toBe('Brought back the last compaction.');
+    expect((await run(at, '/compact undo')).text).toBe('There is no compaction to undo.');
+    expect((await run(at, '/redo')).text).toBe('Redid the last compaction.');
     expect((await at.session.context()).split.summary).toBeGreaterThan(0);
   });
 
@@ -108,7 +108,7 @@ describe('/compact', () => {
     await say(at.session, 'short again');
     expect(await run(at, '/compact undo')).toMatchObject({ code: 'CONTEXT_OVERFLOW' });
     expect((await at.session.context()).split.summary).toBeGreaterThan(0);
-    expect((await run(at, '/compact undo anyway')).text).toContain('Took back');
+    expect((await run(at, '/compact undo anyway')).text).toContain('Undid');
   });
 });
 
@@ -117,8 +117,8 @@ describe('going back', () => {
     await using at = await openEngine(scripted(['Hi.']));
     expect((await run(at, '/undo')).text).toBe('Nothing to undo.');
     await say(at.session, 'hello');
-    expect((await run(at, '/undo')).text).toBe('Took back the last turn.');
-    expect((await run(at, '/redo')).text).toBe('Brought back the last turn.');
+    expect((await run(at, '/undo')).text).toBe('Undid the last turn.');
+    expect((await run(at, '/redo')).text).toBe('Redid the last turn.');
     expect((await run(at, '/redo')).text).toBe('Nothing to redo.');
   });
 
@@ -159,7 +159,7 @@ describe('going back', () => {
     const turn = at.session.send('tell me who you are, at length');
     for await (const event of turn) {
       if (event.type !== 'text_delta') continue;
-      expect((await run(at, '/stop')).text).toBe('Stopped; what arrived is kept.');
+      expect((await run(at, '/stop')).text).toBe('Stopped. The received text is saved.');
       break;
     }
     await expect(turn.result).rejects.toMatchObject({ code: 'ABORTED' });
@@ -169,13 +169,13 @@ describe('going back', () => {
 describe('looking', () => {
   test('/history shows the last messages with the positions other commands take', async () => {
     await using at = await openEngine(scripted(['One.', 'Two.', 'Three.']));
-    expect((await run(at, '/history')).text).toBe('Nothing was said here yet.');
+    expect((await run(at, '/history')).text).toBe('No messages yet.');
     for (const text of ['a', 'b\nb', 'c']) await say(at.session, text);
     const lines = (await run(at, '/history 4')).text.split('\n');
     expect(lines).toEqual(['#3 user: b b', '#4 assistant: Two.', '#5 user: c', '#6 assistant: Three.']);
     expect((await run(at, '/pin #3')).text).toContain('#3 b b');
     expect((await run(at, '/pin')).text).toContain('#3 b b');
-    expect((await run(at, '/unpin #3')).text).toContain('Nothing is pinned');
+    expect((await run(at, '/unpin #3')).text).toContain('No pinned messages');
     const missing = await run(at, '/pin #7');
     expect(missing).toMatchObject({ code: 'NOT_FOUND' });
     expect(missing.text).toContain('No message #7: the current branch has messages #1 to #6.');
@@ -207,10 +207,10 @@ describe('looking', () => {
     await say(at.session, 'a');
     await say(at.session, 'b');
     const last = (await run(at, '/explain')).text;
-    expect(last).toContain('proved: made again from the history it has the same hash');
-    expect(last).toContain('begins with the request before it');
+    expect(last).toContain('verified: the request rebuilt from the history has the same hash');
+    expect(last).toContain('starts with the previous request');
     const first = (await run(at, '/explain 1')).text;
-    expect(first).toContain('the prompt cache began anew: the first request');
+    expect(first).toContain('no prompt cache: this is the first request');
     const [, id = ''] = /^Turn (\S+):/.exec(last) ?? [];
     expect((await run(at, `/explain ${id.slice(0, 13)}`)).text).toBe(last);
     expect(await run(at, '/explain 3')).toMatchObject({ code: 'NOT_FOUND' });
@@ -223,11 +223,11 @@ describe('looking', () => {
     const { text } = await run(at, '/status');
     expect(text).toMatch(/^plan the garden\n/);
     expect(text).toContain(at.session.id);
-    expect(text).toContain('queue: collect debounce:0.5s cap:5 drop:summarize; idle, 0 waiting');
+    expect(text).toContain('Queue: collect debounce:0.5s cap:5 drop:summarize; idle, 0 queued');
     expect(text).toContain('Context usage: ~');
     const accepted = { sessionKey: at.session.key, sessionId: at.session.id, source: 'test' };
     await at.reprise.store.inbox.receive({ ...accepted, body: { text: 'later' } });
-    expect((await run(at, '/status')).text).toContain('idle, 1 waiting');
+    expect((await run(at, '/status')).text).toContain('idle, 1 queued');
     const rows = async () => [{ class: 'command', state: 'running' }, { state: 'running' }];
     const asking = async (pending: () => Promise<unknown[]>) => {
       const { store } = at.reprise;
@@ -246,16 +246,16 @@ describe('looking', () => {
     };
     expect(await asking(rows)).toContain('a turn is running');
     // The row of the command that asks is no turn.
-    expect(await asking(async () => (await rows()).slice(0, 1))).toContain('idle, 0 waiting');
+    expect(await asking(async () => (await rows()).slice(0, 1))).toContain('idle, 0 queued');
   });
 });
 
 describe('settings', () => {
   test('/queue shows and sets; what is not understood changes nothing', async () => {
     await using at = await openEngine(scripted([]));
-    expect((await run(at, '/queue')).text).toBe('Queue: steer debounce:0.5s cap:20 drop:summarize.');
+    expect((await run(at, '/queue')).text).toBe('Queue: steer debounce:0.5s cap:20 drop:summarize');
     expect((await run(at, '/queue Collect debounce:2s cap:25 drop:summarize')).text).toBe(
-      'Queue: collect debounce:2s cap:25 drop:summarize.',
+      'Queue: collect debounce:2s cap:25 drop:summarize',
     );
     expect((await at.session.record()).settings).toMatchObject({
       queueMode: 'collect',
@@ -271,7 +271,7 @@ describe('settings', () => {
       'cap:99999',
     ])
       expect(await run(at, `/queue ${wrong}`)).toMatchObject({ code: 'INVALID_INPUT' });
-    expect((await run(at, '/queue')).text).toBe('Queue: collect debounce:2s cap:25 drop:summarize.');
+    expect((await run(at, '/queue')).text).toBe('Queue: collect debounce:2s cap:25 drop:summarize');
     for (const mode of [
       'steer',
       'followup',
@@ -282,24 +282,24 @@ describe('settings', () => {
       'interrupt',
     ])
       expect((await run(at, `/queue ${mode}`)).text).toContain(`Queue: ${mode.replace('+', '-')} `);
-    expect((await run(at, '/queue default')).text).toBe('Queue: steer debounce:0.5s cap:20 drop:summarize.');
+    expect((await run(at, '/queue default')).text).toBe('Queue: steer debounce:0.5s cap:20 drop:summarize');
   });
 
   test('/model chooses who answers; an unknown one changes nothing', async () => {
     const other = scripted(['I am the other.']);
     const modelByName = (name: string) => (name === 'other' ? other : undefined);
     await using at = await openEngine(scripted(['I am the first.']), { modelByName });
-    expect((await run(at, '/model')).text).toBe('Model: scripted, by the configuration.');
+    expect((await run(at, '/model')).text).toBe('Model: scripted, configured for all agents');
     expect(await run(at, '/model other')).toMatchObject({ code: 'INVALID_INPUT' });
     expect(await run(at, '/model nobody', { modelByName })).toMatchObject({ code: 'MODEL_UNKNOWN' });
     expect((await at.session.record()).settings).not.toHaveProperty('model');
     expect((await run(at, '/model other', { modelByName })).text).toBe(
-      'Model: other, chosen for this session.',
+      'Model: other, chosen for this session',
     );
-    expect((await run(at, '/status')).text).toContain('model: other, chosen for this session\n');
+    expect((await run(at, '/status')).text).toContain('Model: other, chosen for this session\n');
     expect((await at.session.send('who are you?').result).text).toBe('I am the other.');
     await run(at, '/model default', { modelByName });
-    expect((await run(at, '/status')).text).toContain('model: scripted, by the configuration\n');
+    expect((await run(at, '/status')).text).toContain('Model: scripted, configured for all agents\n');
     expect((await at.session.send('who are you?').result).text).toBe('I am the first.');
   });
 });

@@ -84,7 +84,7 @@ describe('commands about sessions', () => {
     await run(at, '/new there');
     const marks = (await run(at, '/sessions')).text.match(/^ *\d+[* ] .*$/gm);
     expect(marks?.map((line) => line.trim().slice(1)).sort()).toEqual(['  there', '* here']);
-    expect((await run(at, '/sessions nowhere')).text).toBe('No session has "nowhere" in its name.');
+    expect((await run(at, '/sessions nowhere')).text).toBe('No session name contains "nowhere".');
   });
 
   test('/delete asks, and does nothing without a yes', async () => {
@@ -128,7 +128,7 @@ describe('commands about sessions', () => {
     // The same message has the same position in the session and in its fork.
     expect(found.match(/, #1; user/g)).toHaveLength(2);
     expect(found).toMatch(/--at '#1'$/m);
-    expect((await run(at, '/search unicorn')).text).toBe('Nothing holds "unicorn".');
+    expect((await run(at, '/search unicorn')).text).toBe('No message contains "unicorn".');
     expect(await run(at, '/fork nowhere')).toMatchObject({ code: 'NOT_FOUND' });
   });
 

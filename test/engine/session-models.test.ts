@@ -115,6 +115,7 @@ test('a turn says which model of its session cannot be used, why, and who answer
       wanted: 'mock:mock-1',
       model: 'scripted',
       reason: 'no model mock:mock-1',
+      why: { code: 'failed', params: { code: 'MODEL_FAILED', text: 'no model mock:mock-1', next: null } },
     },
     text: 'by the default',
   });

@@ -39,7 +39,7 @@ test('/stop ends the children of a session too, and none of them makes it speak 
   await spawned(at, session.id, ['a.', 'b.']);
   const asked = at.model.requests.length;
   const context = { reprise: at.reprise, session, surface: 'repl' } as const;
-  expect((await runCommand({ name: 'stop', args: '' }, context)).text).toBe('2 children stopped.');
+  expect((await runCommand({ name: 'stop', args: '' }, context)).text).toBe('2 subagents stopped.');
   await at.reprise.idle();
   await expect.poll(() => resultsIn(at.store)).toHaveLength(2);
   expect(at.model.requests).toHaveLength(asked);

@@ -128,6 +128,7 @@ function inShort(events: readonly TurnEvent[]): string {
 const UUID = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g;
 /** Measured, or taken from the clock of the store, which moves with each line however many there are. */
 const MASKED: ReadonlySet<string> = new Set([
+  'minutesAgo',
   'latencyMs',
   'durationMs',
   'timestamp',
@@ -175,9 +176,13 @@ class Names {
   #withNames(text: string): string {
     let named = text;
     for (const [id, name] of this.#names) named = named.replaceAll(id, name);
-    return named
-      .replace(UUID, (id) => this.name('id', id))
-      .replace(ENTRY_ID, (id) => ENTRY_NAMES.get(id) ?? id);
+    return (
+      named
+        // The store has its own clock.
+        .replace(/\d+ (?:min|h|days) ago/g, '<time> ago')
+        .replace(UUID, (id) => this.name('id', id))
+        .replace(ENTRY_ID, (id) => ENTRY_NAMES.get(id) ?? id)
+    );
   }
 }
 

@@ -337,7 +337,7 @@ describe('sessions over HTTP', () => {
     expect(await command('hello')).toMatchObject({ status: 400 });
     expect(await command('/quit')).toMatchObject({
       status: 403,
-      json: { error: expect.stringContaining('/quit is for a chat in a terminal') },
+      json: { error: expect.stringContaining('/quit works only in a terminal chat') },
     });
     expect((await command('/delete')).status).toBe(400);
     expect((await server.ask(path)).json.session).toMatchObject({ status: 'open' });

@@ -48,8 +48,13 @@ describe('a chat over HTTP', () => {
     expect(events.map(({ type }) => type)).toEqual([
       ...['session', 'turn_start', 'model_fallback', 'text_delta', 'usage', 'done'],
     ]);
-    expect(events[2]).toEqual({
-      ...{ type: 'model_fallback', wanted: 'mock-1', model: 'scripted', reason: 'it is not configured' },
+    expect(events[2]).toMatchObject({
+      ...{
+        type: 'model_fallback',
+        wanted: 'mock-1',
+        model: 'scripted',
+        reason: 'the model mock-1 is not configured',
+      },
     });
     for (const event of events) expect(streamEventSchema.safeParse(event).error).toBeUndefined();
   });

@@ -155,7 +155,7 @@ test('a stored model that is not available is reported once, with the model that
   }
   const shown = toasts.value.map(({ text }) => text).filter((text) => text.includes('mock-1'));
   expect(shown).toEqual([
-    'The model of this session, mock-1, is not available here; scripted answers instead.',
+    'The model of this session, mock-1, is not available here, so scripted answers instead. The model mock-1 is not configured.',
   ]);
   session.close();
 });

@@ -119,7 +119,7 @@ describe('a history as people see it', () => {
     const items = transcriptItems([
       row(1, 'user'),
       custom(2, 'reprise.turn', { status: 'interrupted' }),
-      custom(8, 'reprise.turn', { status: 'error', error: { message: 'the turn failed: it broke' } }),
+      custom(8, 'reprise.turn', { status: 'error', error: { message: 'it broke' } }),
       row(3, 'context_edit', { details: { targetId: 'x' } }),
       row(4, 'context_edit', { details: { targetId: 'y' } }),
       // Twice: the last of them is the one that can be redone.
@@ -130,7 +130,7 @@ describe('a history as people see it', () => {
     ]);
     expect(items.flatMap((item) => (item.type === 'mark' ? [item.mark] : []))).toMatchObject([
       { kind: 'turn', turn: { status: 'interrupted' }, isLast: false },
-      { kind: 'turn', turn: { status: 'error', error: 'it broke' }, isLast: true },
+      { kind: 'turn', turn: { status: 'error', error: { message: 'it broke' } }, isLast: true },
       { kind: 'shortened', count: 2 },
       { kind: 'leaf' },
       { kind: 'reset', next: 's2' },

@@ -1,3 +1,3 @@
-/** Everything Chinese, as one file of its own that only a Chinese page loads. */
-export { ZH } from './strings-zh.ts';
-export { noteInChinese } from './strings-zh-notes.ts';
+/** Everything Chinese, in a file that only a Chinese page loads. */
+export { CHINESE as MESSAGES } from './messages-zh.ts';
+export { ZH as WORDS } from './strings-zh.ts';

@@ -1,8 +1,6 @@
 import type { Words } from './strings.ts';
-import { ZH_TOLD } from './strings-zh-told.ts';
 
-export const ZH: Words & typeof ZH_TOLD = {
-  ...ZH_TOLD,
+export const ZH: Words = {
   newChat: '新对话',
   sessions: '会话',
   filter: '筛选会话',
@@ -45,13 +43,13 @@ export const ZH: Words & typeof ZH_TOLD = {
   interrupted: '回答在此中断',
   aborted: '已停止，收到的内容已保留',
   turnFailed: '此轮失败：{}',
+  modelFallback: '此处无法使用本会话的模型 {}；改由 {} 回答。',
   lost: '部分历史丢失：{}',
   wentBack: '此处撤销了一步',
   redo: '重做',
   undo: '撤销',
   reset: '此后开始了新会话',
   openNext: '打开',
-  modelFallback: '此处无法使用本会话的模型 {}；改由 {} 回答。',
   shortened: '上下文中被缩短的工具结果：{}',
   shortenedOne: '在上下文中被缩短',
   compactedLine: '{} 条消息 → 摘要',

@@ -1,5 +1,17 @@
 import { signal } from '@preact/signals';
+import {
+  type CodedAnswer,
+  commandText,
+  failedMessage,
+  type Message,
+  type MessageTable,
+  type RepriseError,
+  sentence,
+  textOf,
+  whyOf,
+} from 'reprise/client';
 import chineseUrl from './chinese.ts?file';
+import englishUrl from './english.ts?file';
 import { EN } from './strings-en.ts';
 
 export type Language = 'en' | 'zh';
@@ -10,15 +22,17 @@ const KEY = 'reprise.language';
 const RETRY_MS = 2000;
 
 export const language = signal<Language>('en');
-const words = signal<Readonly<Partial<Record<string, string>>>>(EN);
-let translate = (text: string): string => text;
+const words = signal<Words>(EN);
+/** Undefined until the file of the language is loaded: then the page shows the English of the server. */
+const messages = signal<MessageTable | undefined>(undefined);
 let chosen: Language = 'en';
 let failures = 0;
 
-/** The language chosen here before, or else the one the browser prefers. */
+/** The language chosen here before, or else the one the browser prefers. A Chinese page waits for its texts. */
 export async function loadLanguage(): Promise<void> {
   const wanted = localStorage.getItem(KEY) ?? navigator.language.toLowerCase().slice(0, 2);
   if (wanted === 'zh') await useLanguage('zh');
+  else void useLanguage('en');
 }
 
 export async function setLanguage(wanted: Language): Promise<void> {
@@ -26,45 +40,65 @@ export async function setLanguage(wanted: Language): Promise<void> {
   await useLanguage(wanted);
 }
 
-/** English is part of the page. If Chinese cannot be loaded, the page stays as it is and tries again. */
+/** English labels are part of the page. If a file cannot be loaded, the page stays as it is and tries again. */
 async function useLanguage(wanted: Language): Promise<void> {
   chosen = wanted;
-  if (wanted === 'en') return show('en', EN, (text) => text);
+  if (wanted === 'en') show('en', EN, undefined);
   try {
-    const { ZH, noteInChinese } = await loadChinese();
-    if (chosen === 'zh') show('zh', ZH, noteInChinese);
+    const { WORDS = EN, MESSAGES } = await load(wanted);
+    if (chosen === wanted) show(wanted, WORDS, MESSAGES);
   } catch {
     failures++;
     setTimeout(() => {
-      if (chosen === 'zh' && language.value !== 'zh') void useLanguage('zh');
+      if (chosen === wanted) void useLanguage(wanted);
     }, RETRY_MS);
   }
 }
 
-/** Another address after a failure: until a reload a browser does not load a module again whose address failed once. */
-async function loadChinese(): Promise<typeof import('./chinese.ts')> {
-  return import(/* @vite-ignore */ failures === 0 ? chineseUrl : `${chineseUrl}?${failures}`);
+interface LanguageFile {
+  readonly WORDS?: Words;
+  readonly MESSAGES: MessageTable;
 }
 
-function show(shown: Language, table: typeof words.value, translated: typeof translate): void {
+/** Another address after a failure: until a reload a browser does not load a module again whose address failed once. */
+async function load(wanted: Language): Promise<LanguageFile> {
+  const url = wanted === 'zh' ? chineseUrl : englishUrl;
+  return import(/* @vite-ignore */ failures === 0 ? url : `${url}?${failures}`);
+}
+
+function show(shown: Language, table: Words, texts: MessageTable | undefined): void {
   words.value = table;
-  translate = translated;
+  messages.value = texts;
   language.value = shown;
   document.documentElement.lang = shown;
 }
 
-/** The text of a command's answer in the language of the page, as far as the page knows it. */
-export function translateNote(text: string): string {
-  return translate(text);
+/** A message of the server; undefined while its code is unknown here, because the server is newer. */
+export function messageText(message: Message): string | undefined {
+  return messages.value && textOf(messages.value, message, ' ');
 }
 
-/** Text of the server that has a fixed name (a code): the page's own wording, or else the server's. */
-export function told(name: string, text: string): string {
-  return t(name as StringName, text) || text;
+/** The answer to a command, line by line. */
+export function answerText(answer: CodedAnswer): string {
+  return messages.value === undefined ? answer.text : commandText(messages.value, answer);
 }
+
+/** Why something failed, and what to do next. */
+export function errorText(error: Failure): string {
+  return messageText(whyOf(error)) ?? messageText(failedMessage(error)) ?? serverText(error);
+}
+
+/** As the server wrote it, while the texts of the page are not loaded. */
+function serverText(error: Failure): string {
+  const { text, next } = failedMessage(error).params;
+  return next === null ? sentence(text) : `${sentence(text)} ${next}`;
+}
+
+/** An error that was thrown here or reported by the server. */
+export type Failure = Pick<RepriseError, 'message' | 'why' | 'details'> & { readonly code: string };
 
 /** In the language of the page; views that call it are drawn again when that changes. */
 export function t(name: StringName, ...parts: readonly (string | number)[]): string {
   let i = 0;
-  return (words.value[name] ?? '').replace(/\{\}/g, () => String(parts[i++] ?? ''));
+  return words.value[name].replace(/\{\}/g, () => String(parts[i++] ?? ''));
 }

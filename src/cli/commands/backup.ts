@@ -1,8 +1,8 @@
-import { byteCount, counted } from '../../engine/commands/command-context.ts';
 import { checkBackup } from '../../interop/transfer/read-backup.ts';
 import { restoreBackup } from '../../interop/transfer/restore-backup.ts';
 import type { StoreDigest } from '../../interop/transfer/store-digest.ts';
 import { writeBackup } from '../../interop/transfer/write-backup.ts';
+import { byteCount, counted } from '../../messages/english-format.ts';
 import { cancelled, confirm } from '../ask.ts';
 import { heldText } from '../held-messages.ts';
 import { homeOf, openHome, openHomeToRead } from '../home.ts';

@@ -1,7 +1,8 @@
 import type { Command, Option } from 'commander';
-import { ago, sessionName } from '../../engine/commands/session-line.ts';
+import { minutesAgo, sessionName } from '../../engine/commands/session-line.ts';
 import { isListed } from '../../engine/ref.ts';
 import { RepriseError } from '../../errors.ts';
+import { ago } from '../../messages/english-format.ts';
 import type { SessionRecord } from '../../store/store.ts';
 import { homeOf, openHomeAsItIs } from '../home.ts';
 import { optionNamed } from '../options.ts';
@@ -102,7 +103,7 @@ async function refs({ command, values }: State): Promise<readonly Candidate[]> {
 function candidatesOf(record: SessionRecord, all: readonly SessionRecord[], now: Date): Candidate[] {
   const name = sessionName(record);
   const { id, label, title, messageCount, lastAt } = record;
-  const about = `${messageCount} messages, ${ago(lastAt, now)}`;
+  const about = `${messageCount} messages, ${ago(minutesAgo(lastAt, now))}`;
   const isRef = name === (label ?? title) && /^[^-@\d]/.test(name) && escapeForTerminal(name) === name;
   const isUnique = all.every((other) => other === record || sessionName(other) !== name);
   return [...(isRef && isUnique ? [{ value: name, about }] : []), { value: id, about: `${name}, ${about}` }];

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { filesOf, type LocalKind, STORE_FILES, storesIn, unusedIn } from '../../config/home-stores.ts';
-import { byteCount, count, counted } from '../../engine/commands/command-context.ts';
 import { RepriseError } from '../../errors.ts';
+import { byteCount, count, counted } from '../../messages/english-format.ts';
 import type {
   DatabaseServer,
   DiskSpace,

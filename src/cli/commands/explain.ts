@@ -1,4 +1,5 @@
-import { explanationText, turnNamed } from '../../engine/commands/report.ts';
+import { explanationMessages, turnNamed } from '../../engine/commands/report.ts';
+import { messagesText } from '../../messages/english.ts';
 import { openLocalBackend } from '../local-backend.ts';
 import type { Options } from '../options.ts';
 import { escapeForTerminal, print, printPage } from '../print.ts';
@@ -9,7 +10,7 @@ export async function explain(ref: string, turn: string | undefined, options: Op
   const session = await backend.session(await backend.find(ref));
   const explanation = await session.explain(await turnNamed(session, turn ?? ''));
   if (options['json'] !== true) {
-    print(escapeForTerminal(explanationText(explanation)));
+    print(escapeForTerminal(messagesText(explanationMessages(explanation))));
     return;
   }
   const { turnId, status, messages, calls } = explanation;

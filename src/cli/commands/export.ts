@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { AUDIT_SESSION_ID } from '../../engine/audit.ts';
-import { counted } from '../../engine/commands/command-context.ts';
 import { resolveRef } from '../../engine/ref.ts';
 import { RepriseError } from '../../errors.ts';
 import { type ExportedLayout, exportLayout, LAYOUT_NAMES } from '../../interop/export/export-layout.ts';
 import { prepareFolder } from '../../interop/export/file-writer.ts';
 import { EXPORT_FORMATS, type ExportFormat, isExportFormat } from '../../interop/export/formats.ts';
 import { leftOutText } from '../../interop/export/left-out.ts';
+import { counted } from '../../messages/english-format.ts';
 import type { SessionRecord, Store } from '../../store/store.ts';
 import { exportFile, formatByName, tellDamage } from '../export-file.ts';
 import { openHome } from '../home.ts';

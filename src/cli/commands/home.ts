@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { resolveRef } from '../../engine/ref.ts';
-import { isDamaged, repairedText, repairSession } from '../../engine/repair.ts';
+import { isDamaged, repairedMessage, repairSession } from '../../engine/repair.ts';
 import { RepriseError } from '../../errors.ts';
+import { messageText } from '../../messages/english.ts';
 import type { VerifyFinding, VerifyStatus } from '../../store/verify-report.ts';
 import { heldText } from '../held-messages.ts';
 import { homeOf, openHome, openHomeWith } from '../home.ts';
@@ -117,5 +118,5 @@ export async function repair(ref: string, options: Options): Promise<void> {
     return;
   }
   const result = await repairSession(store, record);
-  print(options['json'] === true ? jsonText(result) : repairedText(result));
+  print(options['json'] === true ? jsonText(result) : messageText(repairedMessage(result)));
 }

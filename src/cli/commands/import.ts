@@ -1,7 +1,6 @@
 import { storesIn } from '../../config/home-stores.ts';
 import { openStore } from '../../config/open.ts';
 import type { Config } from '../../config/schema.ts';
-import { counted } from '../../engine/commands/command-context.ts';
 import { keyOfRoute } from '../../engine/route.ts';
 import { openSource } from '../../interop/import/detect.ts';
 import type { PlanOptions, SessionPlan } from '../../interop/import/plan-session.ts';
@@ -10,6 +9,7 @@ import type { ImportSource } from '../../interop/import/source.ts';
 import { type BindingSubject, resolveBoundAgent } from '../../keys/bindings.ts';
 import { DEFAULT_AGENT_ID, parseAgentId } from '../../keys/ids.ts';
 import { agentOfKey, parseSessionKey, type SessionKeyParts } from '../../keys/session-key.ts';
+import { counted } from '../../messages/english-format.ts';
 import type { Store } from '../../store/store.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { confirm } from '../ask.ts';

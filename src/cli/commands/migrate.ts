@@ -1,7 +1,7 @@
-import { byteCount, counted } from '../../engine/commands/command-context.ts';
 import { RepriseError } from '../../errors.ts';
 import { assertAtRest, assertMayBegin, migrateStore } from '../../interop/transfer/migrate-store.ts';
 import { digestRecords, recordsOf, type StoreDigest } from '../../interop/transfer/store-digest.ts';
+import { byteCount, counted } from '../../messages/english-format.ts';
 import type { Store } from '../../store/store.ts';
 import type { TransferState } from '../../store/transfer.ts';
 import { type Home, homeOf } from '../home.ts';

@@ -1,9 +1,9 @@
-import { count, counted } from '../../engine/commands/command-context.ts';
-import { ago } from '../../engine/commands/session-line.ts';
+import { minutesAgo } from '../../engine/commands/session-line.ts';
 import { IMPORT_GRACE_DAYS, type MaintenanceItem, type MaintenancePlan } from '../../engine/maintenance.ts';
 import type { MaintenanceRules } from '../../engine/maintenance-rules.ts';
 import { type MaintenanceReport, runMaintenance } from '../../engine/run-maintenance.ts';
 import { RepriseError } from '../../errors.ts';
+import { ago, count, counted } from '../../messages/english-format.ts';
 import { confirm, isInteractive } from '../ask.ts';
 import { homeOf, openHomeWith } from '../home.ts';
 import { countOption, type Options, textOption } from '../options.ts';
@@ -65,7 +65,7 @@ function items(plan: MaintenancePlan): (MaintenanceItem & { readonly action: Act
 function showPlan(plan: MaintenancePlan): void {
   const now = new Date();
   for (const { action, title, sessionId, since, reason, bytes } of items(plan)) {
-    const facts = `${sessionId} · ${ago(since, now)} · by ${reason} · ${count(bytes)} bytes`;
+    const facts = `${sessionId} · ${ago(minutesAgo(since, now))} · by ${reason} · ${count(bytes)} bytes`;
     print(`${ACTIONS[action].padEnd(12)} ${escapeForTerminal(title || '(untitled)')}`);
     print(`             ${style('dim', escapeForTerminal(facts))}`);
   }

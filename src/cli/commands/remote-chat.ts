@@ -1,37 +1,39 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientSession, StreamEvent } from '../../client/index.ts';
-import { sessionName } from '../../engine/commands/session-line.ts';
+import { ownName, sessionName } from '../../engine/commands/session-line.ts';
 import { parseExport } from '../../engine/commands/sessions.ts';
 import {
   type Command,
-  commandHelp,
+  commandHelpMessages,
   commandUsage,
   findCommand,
   parseCommand,
   unknownCommandText,
 } from '../../engine/commands.ts';
-import { fallbackNotice } from '../../engine/events.ts';
 import { isListNumber, listedSession } from '../../engine/ref.ts';
 import type { TurnResult } from '../../engine/turn-stream.ts';
 import { ERROR_TABLE, type ErrorCode, RepriseError } from '../../errors.ts';
 import { writeFileSafely } from '../../interop/export/file-writer.ts';
 import { buildAgentMainSessionKey } from '../../keys/build.ts';
+import { ENGLISH, messagesText, messageText } from '../../messages/english.ts';
+import { commandText, type Message, message } from '../../messages/message.ts';
 import { engineUsage } from '../../protocol/events.ts';
 import { isInteractive } from '../ask.ts';
 import { formatByName, tellDamage } from '../export-file.ts';
+import { fallbackText } from '../model-flag.ts';
 import { type Options, textOption } from '../options.ts';
 import { pickSession } from '../pick.ts';
 import { escapeForTerminal, print, printJson, say, style } from '../print.ts';
 import { openRemoteBackend, type RemoteBackend } from '../remote-backend.ts';
 import { type Answerer, ChatLoop } from '../repl/chat-loop.ts';
 import { checkChoice, choiceOf, lastOwn } from '../repl/choose-session.ts';
+import { printAnswer } from '../repl/command-answer.ts';
 import { completions } from '../repl/completions.ts';
 import { sayFailure } from '../repl/failure.ts';
 import { InputHistory } from '../repl/input-history.ts';
 import { PipedLines } from '../repl/line-source.ts';
 import { checkOneShot, type OneShotResult, printResult, promptText } from '../repl/one-shot.ts';
 import { statusLine } from '../repl/status-line.ts';
-import { tellCommand } from '../repl/tell-command.ts';
 import { TerminalLines } from '../repl/terminal-lines.ts';
 
 /** Why an answer is left: `/stop` was typed, which also ends what waits and the children. An interrupt does not. */
@@ -199,7 +201,7 @@ class RemoteChat implements Answerer {
     const command = `/${name} ${args}`.trim();
     // These need no session: there may be none yet.
     const help = name === 'help' ? helpHere(args) : undefined;
-    if (help !== undefined) return tellCommand(name, help);
+    if (help !== undefined) return printAnswer(name, help);
     if (name === 'switch' && args !== '') return this.#switch(args);
     const sessionId = await this.#sessionId();
     const session = this.#backend.client.session(sessionId, { agentId: this.#agentId });
@@ -207,13 +209,13 @@ class RemoteChat implements Answerer {
     // The one that asks: a server cannot.
     const isAsked = name === 'delete';
     if (isAsked && !(await this.#confirm(`Move ${args === '' ? 'this session' : args} to the trash?`))) {
-      say('Nothing was deleted.');
+      say(messageText(message('delete.nothing')));
       return;
     }
     const answer = await session.command(command, { confirm: isAsked });
-    const { text, sessionId: next, inboxId } = answer;
+    const { sessionId: next, inboxId } = answer;
     this.#listed = answer.listed ?? this.#listed;
-    tellCommand(name, text);
+    printAnswer(name, commandText(ENGLISH, answer));
     if (next !== undefined) this.#target = { sessionId: next };
     if (inboxId === undefined) return;
     // What was said for the person is answered here.
@@ -223,8 +225,9 @@ class RemoteChat implements Answerer {
   async #switch(ref: string): Promise<void> {
     const record = await this.#backend.find(ref, { status: 'open' });
     this.#go(record);
-    const { id, messageCount } = record;
-    say(escapeForTerminal(`Now in "${sessionName(record)}": ${messageCount} messages (${id}).`));
+    const { id, messageCount: messages } = record;
+    const switched = message('session.switched', { name: ownName(record), id, messages });
+    say(escapeForTerminal(messageText(switched)));
   }
 
   async #arrive(sessionId: string): Promise<void> {
@@ -269,7 +272,7 @@ class RemoteChat implements Answerer {
         if (event.type === 'model_fallback') {
           ({ model } = event);
           fallback = { wanted: event.wanted, reason: event.reason };
-          this.#reportFallback(fallbackNotice(event));
+          this.#reportFallback(fallbackText(event));
         }
         if (event.type === 'session') {
           session = event;
@@ -309,15 +312,19 @@ interface Heard {
   readonly done: TurnResult & { readonly tokenEstimate: number };
 }
 
-const EXPORT_HELP = 'write the transcript to a file here; its name ends in .jsonl';
-
-/** The list, and what is done here and not by the server, which knows neither files nor a terminal; of all else it tells. */
+/** The list of commands, and the help of those that the server does not have: it has neither files nor a terminal. */
 function helpHere(args: string): string | undefined {
-  const asHere = (text: string): string => text.replace(findCommand('export')?.help ?? '', EXPORT_HELP);
-  if (args === '') return asHere(commandHelp('repl').join('\n'));
+  if (args === '') return messagesText(commandHelpMessages('repl').map(asRemote));
   const row = findCommand(args.replace(/^\//, ''));
   if (row === undefined || row.surfaces.includes('http')) return undefined;
-  return asHere(`${commandUsage(row)}: ${row.help}`);
+  const { name: about, aliases } = row;
+  return messageText(asRemote(message('help.one', { usage: commandUsage(row), about, aliases })));
+}
+
+function asRemote(line: Message): Message {
+  const isHelp = line.code === 'help.command' || line.code === 'help.one';
+  if (!isHelp || line.params.about !== 'export') return line;
+  return message(line.code, { ...line.params, about: 'remoteExport' });
 }
 
 /** Flags that say how a home is used: the server has its own, and acting on others would not be what was asked for. */
@@ -373,7 +380,7 @@ function show(event: StreamEvent): void {
     say(`(compacted: ~${event.tokensBefore} -> ~${event.tokensAfter} tokens)`);
 }
 
-function failure({ code, error, details }: Extract<StreamEvent, { type: 'error' }>): RepriseError {
+function failure({ code, error, why, details = {} }: Extract<StreamEvent, { type: 'error' }>): RepriseError {
   const known = Object.hasOwn(ERROR_TABLE, code) ? (code as ErrorCode) : 'MODEL_FAILED';
-  return new RepriseError(known, error, details === undefined ? {} : { details });
+  return new RepriseError(known, error, { why, details });
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { UsageOverview } from '../../client/index.ts';
-import { count, counted } from '../../engine/commands/command-context.ts';
 import type { UsageSum } from '../../engine/usage-counter.ts';
+import { count, counted } from '../../messages/english-format.ts';
 import type { Options } from '../options.ts';
 import { print, printPage, say, style } from '../print.ts';
 import { Progress } from '../progress.ts';

@@ -1,5 +1,6 @@
 import { type PositionedHit, searchGap } from '../../engine/found-sessions.ts';
 import { RepriseError } from '../../errors.ts';
+import { messageText } from '../../messages/english.ts';
 import type { SearchHit, SearchQuery } from '../../store/store.ts';
 import { openBackend } from '../backend.ts';
 import { countOption, type Options, textOption } from '../options.ts';
@@ -45,7 +46,7 @@ export async function search(text: string, options: Options): Promise<void> {
   const widen = isRemote
     ? 'Search again later, or narrow the search with --session or --agent.'
     : 'Give it more time: --seconds 60. "reprise doctor" reports how far the index is.';
-  if (gap !== undefined) say(`${gap} ${widen}`);
+  if (gap !== undefined) say(`${messageText(gap)} ${widen}`);
   if (next !== null) say(`there are more: --limit shows them, or --after ${next}`);
 }
 

@@ -1,7 +1,7 @@
-import { count } from '../../engine/commands/command-context.ts';
 import { UsageCounter, type UsageFact } from '../../engine/usage-counter.ts';
 import { added, NOTHING_USED } from '../../engine/usage-sums.ts';
 import { RepriseError } from '../../errors.ts';
+import { count } from '../../messages/english-format.ts';
 import type { SessionRecord, Store } from '../../store/store.ts';
 import type { Entry } from '../../transcript/entry.ts';
 import { openHome } from '../home.ts';

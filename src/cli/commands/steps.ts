@@ -1,9 +1,9 @@
 import { labelOf } from '../../engine/commands/command-context.ts';
 import { entryNamed } from '../../engine/commands/read-entries.ts';
 import { sessionName } from '../../engine/commands/session-line.ts';
-import { stopText } from '../../engine/stop-session.ts';
-import type { UndoResult } from '../../engine/take-step.ts';
 import { RepriseError } from '../../errors.ts';
+import { messageText } from '../../messages/english.ts';
+import { type Message, message } from '../../messages/message.ts';
 import type { SessionRecord } from '../../store/store.ts';
 import { openBackend } from '../backend.ts';
 import { openLocalBackend } from '../local-backend.ts';
@@ -19,9 +19,17 @@ function tell(options: Options, result: object, text: string): void {
 
 type Named = Pick<SessionRecord, 'id' | 'title' | 'label'>;
 
-/** Which session it was: `@last` means another one after each change. */
-function named(session: Named): string {
-  return `"${sessionName(session)}" (${session.id})`;
+interface Result {
+  /** Of a reset: the session that its key stands for now. */
+  readonly sessionId?: string;
+  readonly [name: string]: unknown;
+}
+
+/** Names the session, because `@last` stands for another one after each change. */
+function report(options: Options, session: Named, result: Result, done: Message): void {
+  const { sessionId } = result;
+  const now = sessionId === undefined ? '' : ` Its key now stands for ${sessionId}.`;
+  tell(options, result, `"${sessionName(session)}" (${session.id}): ${messageText(done)}${now}`);
 }
 
 /** `reprise rename <ref> <label>` */
@@ -53,14 +61,12 @@ export async function compact(ref: string, options: Options): Promise<void> {
   if (options['dryRun'] === true) {
     const plan = await backend.previewCompaction(session);
     if (options['json'] === true) printJson({ plan });
-    else if (plan === null) print('Nothing to gain by it yet.');
+    else if (plan === null) print(messageText(message('compact.nothing')));
     else {
-      const { coveredEntries, coveredTokens, keptEntries, keptTokens, firstKeptEntryId } = plan;
+      const { firstKeptEntryId, ...sizes } = plan;
       const { data } = await backend.history(session, { leaf: undefined, limit: 1, at: firstKeptEntryId });
       const from = data[0]?.position === undefined ? firstKeptEntryId : `#${data[0].position}`;
-      print(
-        `Would compact ${coveredEntries} entries (~${coveredTokens} tokens) and keep ${keptEntries} (~${keptTokens} tokens), from ${from} on.`,
-      );
+      print(messageText(message('compact.preview', { ...sizes, from })));
     }
     return;
   }
@@ -71,19 +77,19 @@ export async function compact(ref: string, options: Options): Promise<void> {
     signal: interrupted.signal,
     ...(focus !== undefined && { focus }),
   });
-  const text =
-    done === null
-      ? `Nothing to gain by it yet in ${named(session)}.`
-      : `Compacted ${named(session)}: ~${done.tokensBefore} -> ~${done.tokensAfter} tokens; ${asStarted(`"reprise undo ${session.id}"`)} undoes it.`;
-  tell(options, { compaction: done }, text);
+  if (done === null) return report(options, session, { compaction: null }, message('compact.nothing'));
+  const { tokensBefore, tokensAfter } = done;
+  report(options, session, { compaction: done }, message('compact.done', { tokensBefore, tokensAfter }));
+  if (options['json'] !== true) say(asStarted(`Undo it with "reprise undo ${session.id}".`));
 }
 
 /** `reprise undo <ref>` */
 export async function undo(ref: string, options: Options): Promise<void> {
   await using backend = await openBackend(options);
   const session = await backend.find(ref);
-  const result = await backend.undo(session, { anyway: options['anyway'] === true });
-  tellStep(options, session, result, 'Took back', 'undo');
+  const { undone, ...rest } = await backend.undo(session, { anyway: options['anyway'] === true });
+  const done = undone === null ? message('undo.nothing') : message('undo.done', { what: undone });
+  report(options, session, { undone, ...rest }, done);
 }
 
 /** `reprise redo <ref>` */
@@ -91,30 +97,18 @@ export async function redo(ref: string, options: Options): Promise<void> {
   await using backend = await openLocalBackend(options);
   const record = await backend.find(ref);
   const session = await backend.session(record);
-  tellStep(options, record, await session.redo(), 'Brought back', 'redo');
-}
-
-function tellStep(
-  options: Options,
-  session: Named,
-  { undone, sessionId }: UndoResult,
-  done: string,
-  verb: 'undo' | 'redo',
-): void {
-  const now = sessionId === undefined ? '' : ` Its key stands for ${sessionId} now.`;
-  const text = undone === null ? `Nothing to ${verb} in` : `${done} the last ${undone} of`;
-  const result = verb === 'undo' ? { undone } : { redone: undone };
-  tell(
-    options,
-    { ...result, ...(sessionId !== undefined && { sessionId }) },
-    `${text} ${named(session)}.${now}`,
-  );
+  const { undone: redone, ...rest } = await session.redo();
+  const done = redone === null ? message('redo.nothing') : message('redo.done', { what: redone });
+  report(options, record, { redone, ...rest }, done);
 }
 
 /** `reprise stop <ref>` */
 export async function stop(ref: string, options: Options): Promise<void> {
   await using backend = await openBackend(options);
   const session = await backend.find(ref);
-  const result = await backend.stop(session, { waiting: options['waiting'] === true });
-  tell(options, result, `${stopText(result)} (${named(session)})`);
+  const { stopped, cancelled, children } = await backend.stop(session, {
+    waiting: options['waiting'] === true,
+  });
+  const result = { stopped, cancelled, children };
+  report(options, session, result, message('stop.done', result));
 }

@@ -1,7 +1,7 @@
-import { counted } from '../../engine/commands/command-context.ts';
 import { sessionName } from '../../engine/commands/session-line.ts';
 import { copiesOf, type PurgeReport, purgeSession, type TextCopy } from '../../engine/purge-session.ts';
 import { resolveRef } from '../../engine/ref.ts';
+import { counted } from '../../messages/english-format.ts';
 import type { SessionRecord, Store } from '../../store/store.ts';
 import { cancelled, confirm } from '../ask.ts';
 import { homeOf, openHome } from '../home.ts';

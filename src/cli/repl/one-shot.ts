@@ -1,7 +1,8 @@
-import { fallbackNotice, type ModelFallbackEvent } from '../../engine/events.ts';
+import type { ModelFallbackEvent } from '../../engine/events.ts';
 import type { Session } from '../../engine/session.ts';
 import type { TurnResult } from '../../engine/turn-stream.ts';
 import { RepriseError } from '../../errors.ts';
+import { fallbackText } from '../model-flag.ts';
 import { NEXT_STEP } from '../next-step.ts';
 import type { Options } from '../options.ts';
 import { escapeForTerminal, print, printJson, say } from '../print.ts';
@@ -61,7 +62,7 @@ export async function oneShot(session: Session, text: string, options: OneShotOp
       const { wanted, reason } = event;
       ({ model } = event);
       fallback = { wanted, reason };
-      say(escapeForTerminal(fallbackNotice(event)));
+      say(escapeForTerminal(fallbackText(event)));
     }
     if (event.type !== 'text_delta' || options.json) continue;
     // A program gets the answer as it was given; a terminal must not act on it.
@@ -88,12 +89,12 @@ const NEVER_ASKED: ReadonlySet<string> = new Set(['MODEL_AUTH', 'MODEL_UNKNOWN']
 /** The hint of the error, and where the question is. A try that no model heard leaves no session. */
 async function withNext(error: unknown, { id }: Session, { discard }: OneShotOptions): Promise<unknown> {
   if (!(error instanceof RepriseError)) return error;
-  const { code, message, details, outcome } = error;
+  const { code, message, why, details, outcome } = error;
   const hint = typeof details['next'] === 'string' ? details['next'] : NEXT_STEP[code];
   const isLeft = discard === undefined || !NEVER_ASKED.has(code);
   if (!isLeft) await discard().catch(() => undefined); // then it stays; the error is what matters
   const next = isLeft ? `${hint}\nThe question is stored: reprise -s ${id} continues there.` : hint;
-  return new RepriseError(code, message, { details: { ...details, next }, outcome, cause: error });
+  return new RepriseError(code, message, { why, details: { ...details, next }, outcome, cause: error });
 }
 
 /** The prompt, and behind it what was piped in. */

@@ -1,7 +1,7 @@
 import { LOCAL_URLS } from '../../config/create-model.ts';
 import type { LoadedConfig } from '../../config/load.ts';
-import { counted } from '../../engine/commands/command-context.ts';
 import { sessionName } from '../../engine/commands/session-line.ts';
+import { counted } from '../../messages/english-format.ts';
 import type { SessionRecord } from '../../store/store.ts';
 import { isObject } from '../../transcript/json.ts';
 import { saidBy } from '../home.ts';

@@ -1,7 +1,7 @@
 import type { ModelBook } from '../../config/model-book.ts';
-import { type CommandResult, counted, oneLine } from '../../engine/commands/command-context.ts';
+import { type CommandResult, oneLine } from '../../engine/commands/command-context.ts';
 import { type Command, parseCommand, unknownCommandText } from '../../engine/commands.ts';
-import { fallbackNotice, type ModelFallbackEvent, type TurnEvent } from '../../engine/events.ts';
+import type { ModelFallbackEvent, TurnEvent } from '../../engine/events.ts';
 import { isRunning, isWaiting } from '../../engine/queue.ts';
 import type { Reprise } from '../../engine/reprise.ts';
 import { runCommand } from '../../engine/run-command.ts';
@@ -9,14 +9,14 @@ import type { Session } from '../../engine/session.ts';
 import { chosenModel } from '../../engine/session-models.ts';
 import type { TurnStream } from '../../engine/turn-stream.ts';
 import { RepriseError } from '../../errors.ts';
+import { counted } from '../../messages/english-format.ts';
 import type { InboxItem, Store } from '../../store/store.ts';
 import { exportFile, formatByName } from '../export-file.ts';
-import type { ModelFlag } from '../model-flag.ts';
+import { fallbackText, type ModelFlag } from '../model-flag.ts';
 import { escapeForTerminal, print, say, style } from '../print.ts';
-import { asStarted } from '../started-as.ts';
+import { printCommandResult } from './command-answer.ts';
 import { sayFailure } from './failure.ts';
 import { statusLine } from './status-line.ts';
-import { tellCommand } from './tell-command.ts';
 import { TurnView } from './turn-view.ts';
 
 export interface ReplOptions {
@@ -70,17 +70,17 @@ export class Repl {
     if (stored === undefined) return;
     const { name, from, fallbackFrom } = await session.model();
     if (fallbackFrom !== undefined)
-      this.#reportFallback({ wanted: stored, model: name, reason: fallbackFrom.reason });
+      this.#reportFallback({ wanted: stored, model: name, why: fallbackFrom.why });
     else if (from === 'session') say(`The model of this session is ${escapeForTerminal(name)}.`);
     else say(`This session has stored the model ${escapeForTerminal(stored)}; --model is used instead.`);
   }
 
   /** Once for each session and model. */
-  #reportFallback(fallback: Omit<ModelFallbackEvent, 'type'>): void {
+  #reportFallback(fallback: Omit<ModelFallbackEvent, 'type' | 'reason'>): void {
     const key = `${this.#here.id} ${fallback.wanted}`;
     if (this.#reportedFallbacks.has(key)) return;
     this.#reportedFallbacks.add(key);
-    this.#view.note(`${fallbackNotice(fallback)} /model <name> chooses another.`);
+    this.#view.note(fallbackText(fallback));
   }
 
   /** Runs what was queued here before: by a chat that was left, or by a process that died. */
@@ -174,7 +174,7 @@ export class Repl {
       modelByName: (name) => models.load(name),
     });
     if (result.code === 'ABORTED' && signal.aborted) say('(stopped)');
-    else tell(result);
+    else printCommandResult(result);
     const { sessionId, turn, save, quit } = result;
     this.#listed = result.listed ?? this.#listed;
     if (sessionId !== undefined && sessionId !== this.#here.id) {
@@ -282,12 +282,6 @@ function isOfThisChat(item: InboxItem): boolean {
 
 function isAborted(error: unknown): boolean {
   return error instanceof RepriseError && error.code === 'ABORTED';
-}
-
-/** The code stands with the cause, before the line that says what to do. */
-function tell({ name, text, code }: CommandResult): void {
-  const isDone = code === undefined;
-  tellCommand(name, isDone ? text : asStarted(text.replace(/$/m, ` (${code})`)), { isDone });
 }
 
 async function keep(store: Store, save: NonNullable<CommandResult['save']>): Promise<void> {

@@ -1,7 +1,9 @@
-import { type ErrorCode, RepriseError } from '../../errors.ts';
+import type { ErrorCode, RepriseError } from '../../errors.ts';
+import type { Message, MessageOf } from '../../messages/message.ts';
+import type { CommandName } from '../../messages/params-commands.ts';
 import type { Model } from '../../models/model.ts';
 import type { InboxItem, Store } from '../../store/store.ts';
-import type { CommandName, Surface } from '../commands.ts';
+import type { Surface } from '../commands.ts';
 import type { Keyed } from '../keyed-request.ts';
 import type { Session } from '../session.ts';
 import type { TurnStream } from '../turn-stream.ts';
@@ -19,8 +21,8 @@ export interface CommandContext {
   readonly session: Session;
   readonly surface: Surface;
   readonly signal?: AbortSignal;
-  /** Asks the person. Without it, what needs a confirmation is refused, with a way to do it. */
-  readonly confirm?: (question: string) => Promise<boolean>;
+  /** Asks the person, in English or by the code of the message. Without it a command that needs a confirmation is refused. */
+  readonly confirm?: (question: string, message: MessageOf<'delete.question'>) => Promise<boolean>;
   /** As the engine finds models by name. Without it no model can be chosen here. */
   readonly modelByName?: (name: string) => Model | undefined | Promise<Model | undefined>;
   /** Of a surface whose requests may be sent again, and where it says it: what is accepted for it is accepted once. */
@@ -31,8 +33,8 @@ export interface CommandContext {
 }
 
 export interface CommandAnswer {
-  /** Plain text for a person, without escapes or colours. It holds what people and models wrote. */
-  readonly text: string;
+  /** The answer for a person, one message or more. Parameters hold text that people and models wrote. */
+  readonly messages: readonly Message[];
   /** The session the surface stands in from now on. */
   readonly sessionId?: string;
   /** A message that was accepted for the person; the surface shows its turn. */
@@ -46,8 +48,11 @@ export interface CommandAnswer {
 
 export interface CommandResult extends CommandAnswer {
   readonly name: CommandName;
-  /** It was not done, and why; `text` says it in words. */
+  /** `messages` in English, without escapes or colors. */
+  readonly text: string;
+  /** Set if the command failed; `messages` is the cause. */
   readonly code?: ErrorCode;
+  readonly error?: RepriseError;
 }
 
 export type CommandHandler = (args: string, context: CommandContext) => Promise<CommandAnswer>;
@@ -63,30 +68,6 @@ export function keyOf({ request }: { readonly request?: CommandContext['request'
 export async function openTurns({ reprise, session }: CommandContext): Promise<readonly InboxItem[]> {
   const rows = await reprise.store.inbox.pending(session.id);
   return rows.filter((row) => row.class !== 'command');
-}
-
-export function refuse(message: string, next: string): RepriseError {
-  return new RepriseError('INVALID_INPUT', message, { details: { next } });
-}
-
-/** A whole number, "1,200". Without `Intl`, whose tables take longer to load than most commands take to answer. */
-export function count(n: number): string {
-  return String(Math.round(n)).replace(/\B(?=(?:\d{3})+$)/g, ',');
-}
-
-/** "999 bytes", "1.2 KB", "35 MB", in powers of 1,000. */
-export function byteCount(n: number): string {
-  if (n < 999.5) return counted(Math.round(n), 'byte');
-  const units = ['KB', 'MB', 'GB', 'TB'];
-  let size = n / 1000;
-  let unit = 0;
-  for (; size >= 999.5 && unit < units.length - 1; unit++) size /= 1000;
-  return `${size < 9.95 ? size.toFixed(1) : count(size)} ${units[unit]}`;
-}
-
-/** "1 session", "1,200 sessions". */
-export function counted(n: number, noun: string): string {
-  return `${count(n)} ${noun}${n === 1 ? '' : 's'}`;
 }
 
 /** One line of a longer text, whole characters only. */

@@ -1,7 +1,8 @@
 import { pinsInForce } from '../../compaction/pins.ts';
 import { undoCompaction } from '../../compaction/undo.ts';
 import { estimateEntryTokens } from '../../context/estimate-message.ts';
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
+import { message } from '../../messages/message.ts';
 import type { Entry } from '../../transcript/entry.ts';
 import { messageName, messagePositions } from '../../transcript/message-position.ts';
 import { pathEntries } from '../../transcript/tree.ts';
@@ -11,7 +12,6 @@ import {
   type CommandAnswer,
   type CommandContext,
   type CommandHandler,
-  count,
   keyOf,
   openTurns,
 } from './command-context.ts';
@@ -28,19 +28,17 @@ export const compact: CommandHandler = async (args, context) => {
     ...(args !== '' && { focus: args }),
     ...keyOf(context),
   });
-  if (done === null) return { text: 'Nothing to gain by it yet.' };
-  return { text: `Compacted: ~${done.tokensBefore} -> ~${done.tokensAfter} tokens.` };
+  if (done === null) return { messages: [message('compact.nothing')] };
+  const { tokensBefore, tokensAfter } = done;
+  return { messages: [message('compact.done', { tokensBefore, tokensAfter })] };
 };
 
 async function preview({ session }: CommandContext): Promise<CommandAnswer> {
   const plan = await session.previewCompaction();
-  if (plan === null) return { text: 'Nothing to gain by it yet.' };
-  const { coveredEntries, coveredTokens, keptEntries, keptTokens, firstKeptEntryId, splitsTurn } = plan;
+  if (plan === null) return { messages: [message('compact.nothing')] };
+  const { firstKeptEntryId, ...sizes } = plan;
   const from = messageName(messagePositions(await readEntries(session)), firstKeptEntryId);
-  const inside = splitsTurn ? ', inside a long turn' : '';
-  return {
-    text: `Would compact ${count(coveredEntries)} entries (~${count(coveredTokens)} tokens) and keep ${count(keptEntries)} (~${count(keptTokens)} tokens), from ${from} on${inside}.`,
-  };
+  return { messages: [message('compact.preview', { ...sizes, from })] };
 }
 
 /** The last compaction in force, with every turn since kept: `/undo` would take those turns first. */
@@ -49,8 +47,8 @@ async function takeBack(context: CommandContext, anyway: boolean): Promise<Comma
   const all = await readEntries(session);
   const key = keyOf(context);
   if (undoStep(all)?.kind === 'compaction' || isDone(all, key)) await session.undo({ anyway, ...key });
-  else if (!(await appendUndo(context, all, anyway))) return { text: 'No compaction is in force.' };
-  return { text: 'Took back the last compaction; every turn since is kept.' };
+  else if (!(await appendUndo(context, all, anyway))) return { messages: [message('compact.noneInForce')] };
+  return { messages: [message('compact.undone')] };
 }
 
 /** Sent again: what it took back the first time stands there, and is all it takes back. */
@@ -64,18 +62,12 @@ async function appendUndo(context: CommandContext, all: readonly Entry[], anyway
   const undone = undoCompaction(path);
   if (undone === undefined) return false;
   if ((await openTurns(context)).some(({ state }) => state === 'running'))
-    throw new RepriseError('SESSION_BUSY', 'a turn is running', { details: { next: 'Wait, or /stop it.' } });
+    throw failure('SESSION_BUSY', 'turn.running');
   const from = path.findIndex(({ id }) => id === undone.firstKeptEntryId);
   const { budget } = await session.context();
   const tokens = path.slice(Math.max(0, from)).reduce((sum, entry) => sum + estimateEntryTokens(entry), 0);
   if (tokens > budget && !anyway)
-    throw new RepriseError('CONTEXT_OVERFLOW', `what comes back has ~${tokens} tokens; ${budget} fit`, {
-      details: {
-        tokens,
-        budget,
-        next: '/fork before it, or "/compact undo anyway": the next turn compacts anew.',
-      },
-    });
+    throw failure('CONTEXT_OVERFLOW', 'undo.tooLarge', { tokens, budget }, { details: { tokens, budget } });
   const { details, ...rest } = undone;
   const entry = { type: 'compaction', ...rest, details: { ...details, pins: pinsInForce(all) } };
   // A turn that began meanwhile has moved the leaf, so this is refused; one that begins later sees it.

@@ -1,4 +1,6 @@
 import { roleOf } from '../../compaction/safe-cut.ts';
+import { failure } from '../../messages/failure.ts';
+import { type Message, message } from '../../messages/message.ts';
 import { contentText } from '../../transcript/content.ts';
 import type { Entry } from '../../transcript/entry.ts';
 import { isObject } from '../../transcript/json.ts';
@@ -10,56 +12,52 @@ import {
   positionsOf,
 } from '../../transcript/message-position.ts';
 import { buildTree, pathEntries, pathTo, ROOT } from '../../transcript/tree.ts';
-import { commandHelp, commandUsage, findCommand } from '../commands.ts';
-import { type CommandHandler, oneLine, refuse } from './command-context.ts';
+import { commandHelpMessages, commandUsage, findCommand } from '../commands.ts';
+import { type CommandHandler, oneLine } from './command-context.ts';
 import { readEntries } from './read-entries.ts';
 
 const SHOWN_MESSAGES = 10;
 const SHOWN_CHARS = 400;
+const SUMMARY_CHARS = 80;
 const TREE_CHARS = 70;
 const MAX_TREE_LINES = 200;
 
 export const help: CommandHandler = async (args, { surface }) => {
-  if (args === '') {
-    const others = 'Everything else is a message; // begins one with a slash.';
-    return { text: [...commandHelp(surface), others].join('\n') };
-  }
+  if (args === '') return { messages: [...commandHelpMessages(surface), message('help.escape')] };
   const row = findCommand(args.replace(/^\//, ''));
   if (row === undefined || !row.surfaces.includes(surface))
-    throw refuse(`there is no command "${args}" here`, '/help lists what there is.');
-  const also = row.aliases.map((name) => `/${name}`).join(', ');
-  const refused = row.refused === undefined ? '' : `\n${row.refused}`;
-  return { text: `${commandUsage(row)}: ${row.help}${also === '' ? '' : ` (also ${also})`}${refused}` };
+    throw failure('INVALID_INPUT', 'command.unknownHere', { name: args });
+  const { name: about, aliases, refused } = row;
+  const command = message('help.one', { usage: commandUsage(row), about, aliases });
+  return { messages: refused === undefined ? [command] : [command, message(refused)] };
 };
 
 export const history: CommandHandler = async (args, { session }) => {
   const wanted = args === '' ? SHOWN_MESSAGES : Number(args);
   if (!Number.isSafeInteger(wanted) || wanted < 1)
-    throw refuse(`/history wants a whole number above 0, not "${args}"`, 'Write: /history 20');
+    throw failure('INVALID_INPUT', 'history.badCount', { value: args });
   const path = pathEntries(await readEntries(session));
   const positions = positionsOf(messageIds(path));
   const shown = path.filter(({ type }) => type === 'message').at(-wanted);
   const from = shown === undefined ? 0 : path.indexOf(shown);
-  const lines = path.slice(from).flatMap((entry) => historyLine(entry, positions));
-  return { text: lines.length === 0 ? 'Nothing was said here yet.' : lines.join('\n') };
+  const messages = path.slice(from).flatMap((entry) => historyMessages(entry, positions));
+  return { messages: messages.length === 0 ? [message('history.empty')] : messages };
 };
 
-function historyLine(entry: Entry, positions: MessagePositions): string[] {
-  const { id, message, summary } = entry;
-  if (entry.type === 'compaction')
-    return [
-      `-- the messages above are compacted; the model is sent this summary: ${oneLine(String(summary), 80)}`,
-    ];
-  if (entry.type !== 'message' || !isObject(message)) return [];
-  const calls = Array.isArray(message['content']) ? message['content'].flatMap(callName) : [];
-  const text = oneLine(contentText(message['content']), SHOWN_CHARS);
-  const said = [text, ...calls].filter((part) => part !== '').join(' ');
-  const position = positions.of(id);
-  return [`${position === undefined ? '  ' : `#${position} `}${roleOf(entry) ?? 'unknown'}: ${said}`];
+function historyMessages(entry: Entry, positions: MessagePositions): Message[] {
+  const { id, type, message: stored, summary } = entry;
+  if (type === 'compaction')
+    return [message('history.compaction', { summary: oneLine(String(summary), SUMMARY_CHARS) })];
+  if (type !== 'message' || !isObject(stored)) return [];
+  const { content } = stored;
+  const calls = Array.isArray(content) ? content.flatMap(callName) : [];
+  const text = oneLine(contentText(content), SHOWN_CHARS);
+  const role = roleOf(entry) ?? 'unknown';
+  return [message('history.message', { position: positions.of(id) ?? null, role, text, calls })];
 }
 
 function callName(block: unknown): string[] {
-  return isObject(block) && block['type'] === 'toolCall' ? [`(calls ${String(block['name'])})`] : [];
+  return isObject(block) && block['type'] === 'toolCall' ? [String(block['name'])] : [];
 }
 
 /** One line for each thing the user said; deeper where the conversation forked. */
@@ -80,22 +78,22 @@ export const showTree: CommandHandler = async (_args, { session }) => {
     if (siblings === undefined) children.set(above, [at]);
     else siblings.push(at);
   }
-  const lines: string[] = [];
+  const messages: Message[] = [];
   const waiting = (children.get(ROOT) ?? []).map((at) => ({ at, depth: 0 })).reverse();
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     const { at, depth } = next;
     const entry = entries[at];
     if (entry === undefined) continue;
-    const { id, message } = entry;
-    const text = oneLine(contentText(isObject(message) ? message['content'] : ''), TREE_CHARS);
-    lines.push(`${current.has(at) ? '*' : ' '} ${'  '.repeat(depth)}${messageName(positions, id)} ${text}`);
+    const { id, message: stored } = entry;
+    const text = oneLine(contentText(isObject(stored) ? stored['content'] : ''), TREE_CHARS);
+    const name = messageName(positions, id);
+    messages.push(message('tree.message', { isCurrent: current.has(at), depth, name, text }));
     const below = children.get(at) ?? [];
     const deeper = below.length > 1 ? depth + 1 : depth;
     for (const child of [...below].reverse()) waiting.push({ at: child, depth: deeper });
   }
-  if (lines.length === 0) return { text: 'Nothing was said here yet.' };
-  const left = lines.length - MAX_TREE_LINES;
-  return {
-    text: [...(left > 0 ? [`… ${left} older lines`] : []), ...lines.slice(-MAX_TREE_LINES)].join('\n'),
-  };
+  if (messages.length === 0) return { messages: [message('history.empty')] };
+  const older = messages.length - MAX_TREE_LINES;
+  const shown = messages.slice(-MAX_TREE_LINES);
+  return { messages: older > 0 ? [message('tree.older', { messages: older }), ...shown] : shown };
 };

@@ -1,4 +1,4 @@
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import { contentText } from '../../transcript/content.ts';
 import { type Entry, isSideEntry } from '../../transcript/entry.ts';
 import { isObject } from '../../transcript/json.ts';
@@ -48,7 +48,7 @@ export async function entryNamed(session: Session, name: string): Promise<string
     const path = await readLast(session, PAGE);
     const said = path.findLast(({ message }) => isObject(message) && contentText(message['content']) !== '');
     if (said !== undefined) return said.id;
-    throw new RepriseError('NOT_FOUND', 'nothing was said here yet');
+    throw failure('NOT_FOUND', 'session.empty');
   }
   const entries = await readEntries(session);
   const position = parsePosition(name);
@@ -60,9 +60,7 @@ export async function entryNamed(session: Session, name: string): Promise<string
   }
   const [only, ...others] = fits;
   if (only !== undefined && others.length === 0) return only;
-  const problem =
-    only === undefined ? `no entry "${name}" in this session` : `"${name}" fits several entries`;
-  throw new RepriseError(only === undefined ? 'NOT_FOUND' : 'AMBIGUOUS_REF', problem, {
-    details: { next: 'Name a message by its position, such as #3: /history and "reprise show" print them.' },
-  });
+  throw only === undefined
+    ? failure('NOT_FOUND', 'entry.missing', { entry: name })
+    : failure('AMBIGUOUS_REF', 'entry.ambiguous', { entry: name, entries: fits.size });
 }

@@ -1,27 +1,37 @@
+import { factsText, named } from '../../messages/english-commands.ts';
+import type { SessionFacts } from '../../messages/params-commands.ts';
 import type { SessionRecord } from '../../store/store.ts';
-import { counted } from './command-context.ts';
 
-/** What people call a session: the label somebody gave it, else the title it got from its first words. One line. */
-export function sessionName({
-  label,
-  title,
-}: {
+interface Named {
   readonly label?: string | undefined;
   readonly title: string;
-}): string {
-  return (label ?? title).replace(/\s+/g, ' ').trim() || '(untitled)';
+}
+
+/** The label that a person gave a session, or the title made of its first words; one line. Empty: it has neither. */
+export function ownName({ label, title }: Named): string {
+  return (label ?? title).replace(/\s+/g, ' ').trim();
+}
+
+/** As `ownName`, with words for a session that has no name. */
+export function sessionName(session: Named): string {
+  return named(ownName(session));
+}
+
+export function factsOf(record: SessionRecord, now: Date): SessionFacts {
+  const { id, sessionKey, messageCount: messages, lastAt, corruptAt } = record;
+  return {
+    id,
+    sessionKey,
+    messages,
+    minutesAgo: minutesAgo(lastAt, now),
+    isDamaged: corruptAt !== undefined,
+  };
 }
 
 export function sessionFacts(record: SessionRecord, now: Date): string {
-  const { id, sessionKey, messageCount, lastAt, corruptAt } = record;
-  const damaged = corruptAt === undefined ? '' : ' · damaged';
-  return `${id} · ${sessionKey} · ${counted(messageCount, 'message')} · ${ago(lastAt, now)}${damaged}`;
+  return factsText(factsOf(record, now));
 }
 
-export function ago(time: string, now: Date): string {
-  const minutes = Math.max(0, Math.round((now.getTime() - Date.parse(time)) / 60_000));
-  if (minutes < 1) return 'just now';
-  if (minutes < 60) return `${minutes} min ago`;
-  if (minutes < 48 * 60) return `${Math.round(minutes / 60)} h ago`;
-  return `${Math.round(minutes / 1440)} days ago`;
+export function minutesAgo(time: string, now: Date): number {
+  return Math.max(0, Math.round((now.getTime() - Date.parse(time)) / 60_000));
 }

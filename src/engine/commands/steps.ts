@@ -1,52 +1,43 @@
-import { stopText } from '../stop-session.ts';
-import type { UndoResult } from '../take-step.ts';
-import {
-  type CommandAnswer,
-  type CommandContext,
-  type CommandHandler,
-  keyOf,
-  refuse,
-} from './command-context.ts';
+import { failure } from '../../messages/failure.ts';
+import { message } from '../../messages/message.ts';
+import { type CommandAnswer, type CommandContext, type CommandHandler, keyOf } from './command-context.ts';
 
-export const undo: CommandHandler = async (args, context) =>
-  stepped(await context.session.undo({ anyway: args.toLowerCase() === 'anyway', ...keyOf(context) }), {
-    done: 'Took back',
-    verb: 'undo',
-  });
+/** `sessionId`: an undone reset leaves this session for the one before it. */
+export const undo: CommandHandler = async (args, context) => {
+  const isAnyway = args.toLowerCase() === 'anyway';
+  const { undone, sessionId } = await context.session.undo({ anyway: isAnyway, ...keyOf(context) });
+  const done = undone === null ? message('undo.nothing') : message('undo.done', { what: undone });
+  return { messages: [done], ...(sessionId !== undefined && { sessionId }) };
+};
 
-export const redo: CommandHandler = async (_args, context) =>
-  stepped(await context.session.redo(keyOf(context)), { done: 'Brought back', verb: 'redo' });
+export const redo: CommandHandler = async (_args, context) => {
+  const { undone, sessionId } = await context.session.redo(keyOf(context));
+  const done = undone === null ? message('redo.nothing') : message('redo.done', { what: undone });
+  return { messages: [done], ...(sessionId !== undefined && { sessionId }) };
+};
 
-/** A reset that is taken back leaves this session; where its key went is told by the step, whoever has it by now. */
-function stepped(
-  { undone, sessionId }: UndoResult,
-  { done, verb }: { readonly done: string; readonly verb: string },
-): CommandAnswer {
-  if (undone === null) return { text: `Nothing to ${verb}.` };
-  return { text: `${done} the last ${undone}.`, ...(sessionId !== undefined && { sessionId }) };
-}
+/** Stops queued messages and the tasks of subagents as well: a person who stops an agent expects silence. */
+export const stop: CommandHandler = async (_args, { session }) => {
+  const { stopped, cancelled, children } = await session.stop({ waiting: true });
+  return { messages: [message('stop.done', { stopped, cancelled, children })] };
+};
 
-/** Whoever says stop wants silence: what waits is not answered either, and no child comes back with a result. */
-export const stop: CommandHandler = async (_args, { session }) => ({
-  text: stopText(await session.stop({ waiting: true })),
-});
+/** The same message on a new branch. */
+export const retry: CommandHandler = async (_args, context) => again(context, 'retry.started');
 
-/** Same message, new branch. */
-export const retry: CommandHandler = async (_args, context) =>
-  again(context, 'Once more; the old answer stays as a branch (/tree).');
-
-/** Other words, same images and notes. */
+/** A new text with the images and notes of the old message. */
 export const edit: CommandHandler = async (args, context) => {
-  if (args === '') throw refuse('/edit wants the new text', 'Write: /edit <text>');
-  return again(context, 'Said anew; what was there stays as a branch (/tree).', args);
+  if (args === '')
+    throw failure('INVALID_INPUT', 'command.needsArgument', { name: 'edit', usage: '/edit <text>' });
+  return again(context, 'edit.started', args);
 };
 
 async function again(
   { session, request, signal }: CommandContext,
-  done: string,
+  started: 'retry.started' | 'edit.started',
   text?: string,
 ): Promise<CommandAnswer> {
   const turn = session.sendAgain({ ...request, text, signal });
   await turn.accepted;
-  return { text: done, turn };
+  return { messages: [message(started)], turn };
 }

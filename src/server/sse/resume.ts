@@ -1,4 +1,5 @@
 import type { DoneEvent, ErrorEvent } from '../../engine/events.ts';
+import { commandIn } from '../../engine/receive.ts';
 import type { Reprise } from '../../engine/reprise.ts';
 import { isTerminalFrame, type StreamEvent, terminalFrame } from '../../protocol/events.ts';
 import { GAP_MS, type Need } from './ear.ts';
@@ -313,8 +314,9 @@ export class EventStream {
     const { lastSeq } = await reprise.store.get(sessionId);
     const { class: kind, detail = {} } = await reprise.store.inbox.get(inboxId);
     const events: StreamEvent[] = [];
-    if (kind === 'command' && ended.type === 'done')
-      events.push({ type: 'command', name: String(detail['command']), text: ended.text });
+    const command = commandIn(detail);
+    if (kind === 'command' && ended.type === 'done' && command !== undefined)
+      events.push({ type: 'command', ...command });
     else if (ended.type === 'done' && !isOurs) {
       const { turnId, text } = ended;
       if (after !== undefined && isLive(after)) events.push({ type: 'interrupted', turnId, text: '' });

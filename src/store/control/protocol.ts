@@ -1,4 +1,5 @@
 import type { ErrorCode, Outcome } from '../../errors.ts';
+import type { Message } from '../../messages/message.ts';
 
 /** What the main thread and the storage threads say to each other. */
 export interface ThreadOptions {
@@ -39,6 +40,7 @@ export interface ThreadRequest {
 export interface ThreadError {
   readonly code: ErrorCode;
   readonly message: string;
+  readonly why?: Message;
   readonly details: Readonly<Record<string, unknown>>;
   readonly outcome: Outcome;
 }

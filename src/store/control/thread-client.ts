@@ -223,6 +223,6 @@ function died(role: ThreadOptions['role'], cause: unknown): RepriseError {
   });
 }
 
-function revive({ code, message, details, outcome }: ThreadError): RepriseError {
-  return new RepriseError(code, message, { details, outcome });
+function revive({ code, message, ...rest }: ThreadError): RepriseError {
+  return new RepriseError(code, message, rest);
 }

@@ -48,7 +48,8 @@ export function park(answer: () => void, gate: Int32Array): void {
   Atomics.wait(gate, 0, 0);
 }
 
-export function describe({ code, message, details, outcome }: RepriseError): ThreadError {
-  // Details may hold anything; only what JSON can say crosses threads.
-  return { code, message, details: JSON.parse(JSON.stringify(details)) as ThreadError['details'], outcome };
+export function describe({ code, message, why, details, outcome }: RepriseError): ThreadError {
+  // Details may hold anything; only JSON crosses threads.
+  const plain = JSON.parse(JSON.stringify({ why, details })) as Pick<ThreadError, 'why' | 'details'>;
+  return { code, message, ...plain, outcome };
 }

@@ -86,8 +86,8 @@ export class Connections implements Sql, AsyncDisposable {
   error(error: unknown, outcome?: Outcome): RepriseError {
     const known = pgError(error, outcome);
     if (known.code !== 'CONNECT_FAILED' || !this.#wasReached) return known;
-    const { message, details, cause, outcome: left } = known;
-    return new RepriseError('STORE_FAILED', message, { details, cause, outcome: left });
+    const { message, why, details, cause, outcome: left } = known;
+    return new RepriseError('STORE_FAILED', message, { why, details, cause, outcome: left });
   }
 
   /** For one transaction. Who takes a client gives it back by `release`, with true if it must not be used again. */

@@ -1,12 +1,12 @@
 import type { JSX } from 'preact';
 import { dialog } from '../stores/dialogs.ts';
+import { AnswerDialog } from './answer-dialog.tsx';
 import { CompactDialog } from './compact-dialog.tsx';
 import { ExplainDialog } from './explain-dialog.tsx';
 import { KeysDialog } from './keys-dialog.tsx';
 import { RenameDialog } from './rename-dialog.tsx';
 import { SearchDialog } from './search-dialog.tsx';
 import { SettingsDialog } from './settings-dialog.tsx';
-import { ToldDialog } from './told-dialog.tsx';
 import { TreeDialog } from './tree-dialog.tsx';
 
 export function Dialogs(): JSX.Element | null {
@@ -19,8 +19,8 @@ export function Dialogs(): JSX.Element | null {
       return <KeysDialog />;
     case 'settings':
       return <SettingsDialog />;
-    case 'told':
-      return <ToldDialog title={open.title} text={open.text} />;
+    case 'answer':
+      return <AnswerDialog title={open.title} answer={open.answer} />;
     case 'rename':
       return <RenameDialog conversation={open.conversation} />;
     case 'compact':

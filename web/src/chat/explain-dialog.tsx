@@ -1,11 +1,11 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
-import type { ExplainAnswer } from 'reprise/client';
+import type { CacheBreak, ExplainAnswer } from 'reprise/client';
 import { duration, shortCount } from '../format.ts';
 import { attempt } from '../stores/api.ts';
 import type { Conversation } from '../stores/conversation.ts';
-import { t, told } from '../strings.ts';
+import { messageText, t } from '../strings.ts';
 import { Dialog } from '../ui/dialog.tsx';
 import { partName } from './part-name.ts';
 
@@ -60,7 +60,8 @@ function Call({
   readonly call: ExplainAnswer['calls'][number];
   readonly number: number;
 }): JSX.Element {
-  const { model, messages, latencyMs, split, verified, cacheBreak, request, edits, compaction } = call;
+  const { model, messages, latencyMs, split, verified, request, edits, compaction } = call;
+  const cacheBreak = cacheBreakText(call);
   const parts = Object.entries((split ?? {}) as Readonly<Record<string, number>>).filter(
     ([, part]) => part > 0,
   );
@@ -78,7 +79,7 @@ function Call({
         {compaction != null && ` · ${t('summary')}`}
         {Number(edits) > 0 && ` · ${t('shortened', Number(edits))}`}
       </p>
-      {typeof cacheBreak === 'string' && <p class="hint">{t('cacheBreak', told(cacheBreak, cacheBreak))}</p>}
+      {cacheBreak !== undefined && <p class="hint">{t('cacheBreak', cacheBreak)}</p>}
       <dl class="split">
         {parts.map(([name, part]) => (
           <div key={name}>
@@ -96,6 +97,13 @@ function Call({
       </details>
     </section>
   );
+}
+
+/** Why the request could not reuse the prompt cache. */
+function cacheBreakText({ cacheBreak, cacheBreakCode }: ExplainAnswer['calls'][number]): string | undefined {
+  if (typeof cacheBreak !== 'string') return undefined;
+  const cause = cacheBreakCode as CacheBreak;
+  return messageText({ code: 'cacheBreak', params: { cause } }) ?? cacheBreak;
 }
 
 /** As the provider counted it; what we took it for beforehand only where nobody did. */

@@ -3,7 +3,7 @@ import { modelName, shortCount } from '../format.ts';
 import { Markdown } from '../markdown/markdown.tsx';
 import type { Conversation } from '../stores/conversation.ts';
 import type { LiveNote, LivePart } from '../stores/live-turn.ts';
-import { t, told } from '../strings.ts';
+import { answerText, errorText, t } from '../strings.ts';
 import { Thinking } from './thinking.tsx';
 import { ToolRow } from './tool-row.tsx';
 
@@ -22,7 +22,7 @@ export function Live({ conversation }: { readonly conversation: Conversation }):
       {parts.map((part, i) => (
         <Part key={i} part={part} isLast={i === parts.length - 1} />
       ))}
-      {turn?.error !== undefined && <p class="ended wrong">{told(turn.error.code, turn.error.text)}</p>}
+      {turn?.error !== undefined && <p class="ended wrong">{errorText(turn.error)}</p>}
       {isQuiet && turn?.error === undefined && (
         <p class="working" role="presentation">
           <i />
@@ -58,6 +58,6 @@ function noteText(note: LiveNote): string {
     case 'retry':
       return t('retrying', note.attempt, note.reason);
     case 'command':
-      return note.text;
+      return answerText(note.answer);
   }
 }

@@ -3,7 +3,7 @@ import type { Conversation } from '../stores/conversation.ts';
 import { dialog } from '../stores/dialogs.ts';
 import { go } from '../stores/route.ts';
 import type { Mark } from '../stores/transcript-items.ts';
-import { t, told } from '../strings.ts';
+import { errorText, t } from '../strings.ts';
 import { redoStep, sayLastAgain } from './steps.ts';
 
 export interface MarkLineProps {
@@ -70,8 +70,7 @@ function markText(mark: Mark): string {
       return t('lost', mark.text);
     case 'turn':
       if (mark.turn.status === 'aborted') return t('aborted');
-      return mark.turn.status === 'error'
-        ? t('turnFailed', told(mark.turn.code ?? '', mark.turn.error ?? ''))
-        : t('interrupted');
+      if (mark.turn.status !== 'error') return t('interrupted');
+      return t('turnFailed', mark.turn.error === undefined ? '' : errorText(mark.turn.error)).trim();
   }
 }

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import type { CommandView } from 'reprise/client';
-import { told } from '../strings.ts';
+import { messageText } from '../strings.ts';
 
 export interface SlashMenuProps {
   readonly offers: readonly CommandView[];
@@ -24,7 +24,7 @@ export function SlashMenu({ offers, chosen, onPick }: SlashMenuProps): JSX.Eleme
           onClick={() => onPick(name)}
         >
           <b>/{name}</b> <code>{args}</code>
-          <span>{told(`/${name}`, help)}</span>
+          <span>{messageText({ code: 'help.about', params: { about: name } }) ?? help}</span>
         </div>
       ))}
     </div>

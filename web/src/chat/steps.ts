@@ -8,7 +8,7 @@ import { putSession } from '../stores/sessions.ts';
 import { dismiss, say, type Toast } from '../stores/toasts.ts';
 import type { ForkPlace } from '../stores/transcript-items.ts';
 import { whoSaid } from '../stores/who-said.ts';
-import { t, translateNote } from '../strings.ts';
+import { answerText, t } from '../strings.ts';
 
 /** What a person does to a session beside talking, each with its way back. */
 
@@ -222,19 +222,11 @@ export async function runCommand(conversation: Conversation, line: string): Prom
   }
   // For as long as it waits or runs: what is said in other words, or said again.
   const said = /^\/edit\s+(.*)/is.exec(line)?.[1] ?? lastSaid(conversation);
-  const answer = await attempt(async () => {
-    try {
-      const { text, ...rest } = await conversation.remote.command(line, { confirm: true });
-      return { ...rest, text: translateNote(text) };
-    } catch (error) {
-      if (!(error instanceof RepriseError)) throw error;
-      // Cause and next step are in its sentence; what stands beside it is for programs.
-      throw new RepriseError(error.code, translateNote(error.message));
-    }
-  });
+  const answer = await attempt(() => conversation.remote.command(line, { confirm: true }));
   if (answer === undefined) return false;
-  const { text, sessionId, inboxId } = answer;
-  if (text.includes('\n')) dialog.value = { kind: 'told', title: line, text };
+  const { sessionId, inboxId } = answer;
+  const text = answerText(answer);
+  if (text.includes('\n')) dialog.value = { kind: 'answer', title: line, answer };
   else if (text !== '') say(text);
   if (sessionId !== undefined && sessionId !== conversation.id)
     go({ view: 'session', agentId: conversation.agentId, sessionId });

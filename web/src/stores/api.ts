@@ -1,6 +1,6 @@
 import { computed, type ReadonlySignal, signal } from '@preact/signals';
 import { type Client, createClient, RepriseError } from 'reprise/client';
-import { t, told } from '../strings.ts';
+import { errorText, t } from '../strings.ts';
 import { refuseToken, token } from './auth.ts';
 import { say } from './toasts.ts';
 
@@ -55,11 +55,9 @@ export function failureText(error: unknown): string | undefined {
   if (isAbort(error)) return undefined;
   if (!(error instanceof RepriseError)) return String(error);
   if (error.code === 'UNAUTHORIZED') return undefined;
-  // What this page asks for and the server has not: they are of different versions.
-  if (/^nothing is at/.test(error.message)) return t('otherVersion');
-  // What is said of any error of its kind is for whoever writes requests.
-  const { next, general } = error.details;
-  return told(error.code, next && !general ? `${error.message}. ${next}` : error.message);
+  // The page asked for a route that this server does not have: they have different versions.
+  if (error.why?.code === 'request.noRoute') return t('otherVersion');
+  return errorText(error);
 }
 
 /** Does something a person asked for, and tells them where it did not work. */

@@ -5,8 +5,9 @@ import {
   type ContextAnswer,
   RepriseError,
   type StreamEvent,
+  sentence,
 } from 'reprise/client';
-import { t, told } from '../strings.ts';
+import { errorText, messageText, t } from '../strings.ts';
 import { client, failureText, isAbort } from './api.ts';
 import { dialog } from './dialogs.ts';
 import { type Edit, loadDraft, moveDraftToNew, saveUnsent, takeBackUnsent } from './drafts.ts';
@@ -323,10 +324,10 @@ export class Conversation {
   }
 
   /** Once for each model: every turn of the session has the same fallback. */
-  #reportFallback({ wanted, model }: Extract<StreamEvent, { type: 'model_fallback' }>): void {
+  #reportFallback({ wanted, model, reason, why }: Extract<StreamEvent, { type: 'model_fallback' }>): void {
     if (wanted === this.#reportedFallback) return;
     this.#reportedFallback = wanted;
-    say(t('modelFallback', wanted, model));
+    say(`${t('modelFallback', wanted, model)} ${messageText(why) ?? sentence(reason)}`);
   }
 
   /** With its turn: what waited before it is answered where it was said. Once: a stream that goes on after a break begins anew. */
@@ -373,7 +374,7 @@ export class Conversation {
     );
     if (wasLeader && command?.type === 'note' && command.note.kind === 'command') {
       const title = this.#pending.value.find((one) => one.key === key)?.text ?? '/';
-      dialog.value = { kind: 'told', title, text: command.note.text };
+      dialog.value = { kind: 'answer', title, answer: command.note.answer };
     }
     const failure = wasLeader ? this.#live.value?.error : undefined;
     const failedTurn = this.#live.value?.turnId ?? '';
@@ -396,7 +397,7 @@ export class Conversation {
     // Usually the line of the turn in the transcript says it, with a button to try again.
     const isInSight = !this.history.hasNewer.value && this.history.hasTurn(failedTurn);
     if (failure !== undefined && failure.code !== 'ABORTED' && !isInSight)
-      say(told(failure.code, failure.text), { kind: 'error' });
+      say(errorText(failure), { kind: 'error' });
     if (this.#state.value === 'ready') void this.refreshFacts();
   }
 

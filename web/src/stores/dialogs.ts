@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals';
+import type { CodedAnswer } from 'reprise/client';
 import type { Conversation } from './conversation.ts';
 
 /** What is open in front of the page; one at a time. */
@@ -7,8 +8,8 @@ export type DialogState =
   | { readonly kind: 'search'; readonly text?: string }
   | { readonly kind: 'compact' | 'tree' | 'rename'; readonly conversation: Conversation }
   | { readonly kind: 'explain'; readonly conversation: Conversation; readonly turnId: string }
-  /** What a command answered, where it is more than a line. */
-  | { readonly kind: 'told'; readonly title: string; readonly text: string };
+  /** The answer to a command, if it is longer than a line. */
+  | { readonly kind: 'answer'; readonly title: string; readonly answer: CodedAnswer };
 
 export const dialog = signal<DialogState | undefined>(undefined);
 

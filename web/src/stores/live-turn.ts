@@ -1,4 +1,5 @@
-import type { StreamEvent, TokenUsage } from 'reprise/client';
+import type { CodedAnswer, StreamEvent, TokenUsage } from 'reprise/client';
+import type { Failure } from '../strings.ts';
 
 /** A piece of an answer while it comes. */
 export type LivePart =
@@ -34,14 +35,14 @@ export type LiveNote =
       readonly reason?: string | undefined;
     }
   | { readonly kind: 'retry'; readonly attempt: number; readonly reason: string }
-  | { readonly kind: 'command'; readonly text: string };
+  | { readonly kind: 'command'; readonly answer: CodedAnswer };
 
 export interface LiveTurn {
   readonly turnId: string;
   readonly model: string;
   readonly parts: readonly LivePart[];
   readonly usage?: TokenUsage;
-  readonly error?: { readonly code: string; readonly text: string };
+  readonly error?: Failure;
 }
 
 export const NEW_TURN: LiveTurn = { turnId: '', model: '', parts: [] };
@@ -96,9 +97,11 @@ export function hearEvent(turn: LiveTurn, event: StreamEvent): LiveTurn {
       return add({ ...turn, parts }, { type: 'note', note });
     }
     case 'command':
-      return add(turn, { type: 'note', note: { kind: 'command', text: event.text } });
-    case 'error':
-      return { ...withoutRetry(turn), error: { code: event.code, text: event.error } };
+      return add(turn, { type: 'note', note: { kind: 'command', answer: event } });
+    case 'error': {
+      const { code, error: message, why, details = {} } = event;
+      return { ...withoutRetry(turn), error: { code, message, details, ...(why !== undefined && { why }) } };
+    }
     default:
       return turn;
   }

@@ -1,4 +1,5 @@
-import type { HistoryRow, TokenUsage } from 'reprise/client';
+import { type HistoryRow, isMessage, type TokenUsage } from 'reprise/client';
+import type { Failure } from '../strings.ts';
 
 /** What the transcript shows, one after the other. `key` is stable while pages come and go. */
 export type Item =
@@ -45,8 +46,7 @@ export interface AnswerItem {
 export interface TurnEnd {
   readonly turnId: string;
   readonly status: string;
-  readonly error?: string;
-  readonly code?: string;
+  readonly error?: Failure;
 }
 
 /** Originals a summary stands for. Closed they are one line. */
@@ -199,14 +199,12 @@ function markOf(row: HistoryRow, { items, isLast }: Seen): Item | undefined {
 
 function turnEnd(data: Readonly<Record<string, unknown>>): TurnEnd {
   const { turnId, status, error } = data;
-  const { message, code } = isRecord(error) ? error : {};
+  const { message, code, why } = isRecord(error) ? error : {};
   return {
     turnId: typeof turnId === 'string' ? turnId : '',
     status: String(status),
-    // It is shown behind the same words.
     ...(typeof message === 'string' && {
-      error: message.replace(/^the turn failed: /, ''),
-      code: String(code),
+      error: { code: String(code), message, details: {}, ...(isMessage(why) && { why }) },
     }),
   };
 }

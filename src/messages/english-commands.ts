@@ -1,0 +1,285 @@
+import { ago, count, counted } from './english-format.ts';
+import type { MessageTable } from './message.ts';
+import type {
+  CacheBreak,
+  CommandGroup,
+  CommandMessages,
+  CommandName,
+  HelpTopic,
+  SessionFacts,
+} from './params-commands.ts';
+
+const HELP: Readonly<Record<HelpTopic, string>> = {
+  new: 'start a new session; the current one stays in the list',
+  history: 'the last messages, with the positions that other commands take',
+  tree: 'all branches; * marks the current one',
+  undo: 'undo the last turn, compaction or reset',
+  redo: 'redo what /undo reversed',
+  retry: 'ask the model again; the old answer stays as a branch',
+  edit: 'replace your last message; the old one stays as a branch',
+  stop: 'stop the turn, queued messages and subagents; received text is saved',
+  sessions: 'recent sessions; * marks the current one',
+  switch:
+    'continue in another session: its number in the last list, its id, name or key, or the start of one',
+  fork: 'continue in a copy of this session, up to a message',
+  delete: 'move a session to the trash, after a confirmation',
+  search: 'search all sessions for a text',
+  repair: 'continue with the readable part of a damaged session',
+  export: 'write the session to a file; .md, .html or .json selects the format',
+  remoteExport: 'write the transcript to a local file with a name that ends in .jsonl',
+  context: 'how full the context is, by part',
+  compact: 'summarize older messages, preview that, or undo it',
+  pin: 'send a message word for word in every context; without a message: list pinned messages',
+  unpin: 'unpin a message',
+  explain: 'what the model was sent in a turn, and why',
+  rename: 'give this session a label',
+  model: 'show or choose the model',
+  queue: 'show or choose what happens to messages during a turn',
+  status: 'this session at a glance',
+  help: 'this list, or one of its commands',
+  quit: 'leave; the session is saved',
+};
+
+const GROUPS: Readonly<Record<CommandGroup, string>> = {
+  conversation: 'conversation',
+  sessions: 'sessions',
+  context: 'context',
+  settings: 'settings',
+  other: 'other',
+};
+
+const HELP_COLUMN = 36;
+
+const PLACES = { terminal: 'in a terminal chat', owner: 'for the owner of the sessions', other: 'elsewhere' };
+
+const NEEDS: Partial<Readonly<Record<CommandName, string>>> = {
+  switch: 'a session',
+  search: 'a text',
+  rename: 'a label',
+  edit: 'the new text',
+  unpin: 'a message',
+};
+
+const CHOSEN_BY = {
+  run: 'chosen with --model',
+  session: 'chosen for this session',
+  agent: 'configured for this agent',
+  all: 'configured for all agents',
+};
+
+const CACHE_BREAKS: Readonly<Record<CacheBreak, string>> = {
+  firstRequest: 'this is the first request',
+  compaction: 'older messages were compacted',
+  toolResults: 'tool results were shortened',
+  stricter: 'the request was sent again by stricter rules',
+  model: 'another model was chosen',
+  historyTurns: 'the limit of history turns left out older messages',
+  branch: 'the conversation continued on another branch',
+};
+
+export const ENGLISH_COMMANDS: Pick<MessageTable, keyof CommandMessages> = {
+  text: ({ text }) => text,
+  failed: ({ text, next }) => (next === null ? [text] : [text, next]),
+
+  'help.group': ({ group }) => `${GROUPS[group]}:`,
+  'help.command': ({ usage, about, aliases }) =>
+    `  ${usage.padEnd(HELP_COLUMN)}  ${HELP[about]}${also(aliases)}`,
+  'help.one': ({ usage, about, aliases }) => `${usage}: ${HELP[about]}${also(aliases)}`,
+  'help.about': ({ about }) => HELP[about],
+  'help.escape': () => 'Any other text is a message. // starts a message with one slash.',
+  'help.noteLast': () =>
+    'Refused if the last entry is not a message: after a subagent result or another note, send a new message; after a compaction or reset, /undo it first.',
+  'help.ownerOnly': () =>
+    'On a channel every sender can see it, but only the owner can change it, unless `session.senderCommands` names the command.',
+  'command.unknown': ({ name, suggestion }) => [
+    `there is no command /${name}`,
+    `${suggestion === null ? '/help lists all commands.' : `Did you mean /${suggestion}?`} To send a message that starts with a slash, type two slashes.`,
+  ],
+  'command.notOne': () => [
+    'a command starts with one slash',
+    'Messages go to POST /api/agents/{agentId}/chat.',
+  ],
+  'command.unknownHere': ({ name }) => [`there is no command "${name}" here`, '/help lists all commands.'],
+  'command.notHere': ({ name, place }) => [
+    `/${name} works only ${PLACES[place]}`,
+    '/help lists the commands that work here.',
+  ],
+  'command.ownerOnly': ({ name }) =>
+    `Only the owner can change this with /${name}. The owner can allow it for every sender: session.senderCommands.`,
+  'command.needsArgument': ({ name, usage }) => [
+    `/${name} needs ${NEEDS[name as CommandName] ?? 'an argument'}`,
+    `Write: ${usage}`,
+  ],
+
+  'session.new': ({ label }) =>
+    `Started a new session${label === '' ? '' : `, "${label}"`}. The previous one is unchanged.`,
+  'session.newOnChannel': () => 'Started a new session. The previous one is unchanged; /undo returns to it.',
+  'session.here': (session) => `Already in ${inList(session)}.`,
+  'session.switched': (session) => `Now in ${inList(session)}.`,
+  'session.forked': ({ id }) => `Now in a copy of the session, ${id}. The original is unchanged.`,
+  'session.renamed': ({ label }) => `Renamed this session to "${label}".`,
+  'session.notDamaged': ({ name }) => `"${named(name)}" is not damaged.`,
+  'session.repaired': ({ id, from, entries, damagedAt }) =>
+    `Copied ${entries === 1 ? '1 readable entry' : `${count(entries)} readable entries`} of ${from} (damaged${damagedAt === null ? '' : ` at byte ${damagedAt}`}) to the new session ${id}. The damaged session is unchanged.`,
+  'sessions.none': () => 'No sessions.',
+  'sessions.noMatch': ({ filter }) => `No session name contains "${filter}".`,
+  'sessions.row': ({ number, isCurrent, name, facts }) =>
+    `${String(number).padStart(3)}${isCurrent ? '*' : ' '} ${named(name)}\n     ${factsText(facts)}`,
+  'sessions.more': ({ sessions }) => `… ${count(sessions)} more`,
+  'delete.question': ({ isCurrent, ...session }) =>
+    `Move ${isCurrent ? 'the current session ' : ''}${inSentence(session)} to the trash?`,
+  'delete.done': (session) => `Moved ${inSentence(session)} to the trash.`,
+  'delete.nothing': () => 'Nothing was deleted.',
+  'delete.needsConfirmation': (session) => [
+    `deleting ${inSentence(session)} needs a confirmation that cannot be asked for here`,
+    'Nothing was deleted.',
+  ],
+  'export.session': ({ name, messages }) => `"${named(name)}", ${counted(messages, 'message')}.`,
+  'chat.quit': () => 'The session is saved.',
+
+  'search.hit': ({ name, id, position, line, role, at, snippet }) =>
+    `${named(name)} (${id}, ${position === null ? `line ${line}` : `#${position}`}; ${role}, ${at})\n     ${snippet}`,
+  'search.none': ({ text }) => `No message contains "${text}".`,
+  'search.show': ({ command }) => `Show it in its session: ${command}`,
+  'search.more': ({ max }) => `There are more than ${max} matches; "reprise search" lists them.`,
+  'search.indexing': ({ done, total }) =>
+    done === null || total === null
+      ? 'Results are incomplete: the search index is still being built.'
+      : `Results are incomplete: ${count(done)} of ${count(total)} transcript lines are indexed.`,
+  'search.timeLimit': () => 'Results are incomplete: the search reached its time limit.',
+
+  'history.empty': () => 'No messages yet.',
+  'history.message': ({ position, role, text, calls }) => {
+    const parts = [text, ...calls.map((name) => `(calls ${name})`)];
+    return `${position === null ? '  ' : `#${position} `}${role}: ${parts.filter((part) => part !== '').join(' ')}`;
+  },
+  'history.compaction': ({ summary }) =>
+    `-- the messages above are compacted; the model is sent this summary: ${summary}`,
+  'history.badCount': ({ value }) => [
+    `/history takes a whole number above 0, not "${value}"`,
+    'Write: /history 20',
+  ],
+  'tree.message': ({ isCurrent, depth, name, text }) =>
+    `${isCurrent ? '*' : ' '} ${'  '.repeat(depth)}${name} ${text}`,
+  'tree.older': ({ messages }) => `… ${counted(messages, 'older message')}`,
+
+  'undo.done': ({ what }) => `Undid the last ${what}.`,
+  'undo.nothing': () => 'Nothing to undo.',
+  'redo.done': ({ what }) => `Redid the last ${what}.`,
+  'redo.nothing': () => 'Nothing to redo.',
+  'retry.started': () => 'Asking again. The old answer stays as a branch (/tree).',
+  'edit.started': () => 'Sent the new text. The old message stays as a branch (/tree).',
+  'stop.done': ({ stopped, cancelled, children }) => {
+    const parts = stopped ? ['Stopped. The received text is saved.'] : [];
+    if (children > 0) parts.push(`${counted(children, 'subagent')} stopped.`);
+    if (parts.length === 0) parts.push('Nothing is running.');
+    if (cancelled > 0) parts.push(`${counted(cancelled, 'queued message')} cancelled.`);
+    return parts.join(' ');
+  },
+
+  'compact.nothing': () => 'Nothing to compact yet.',
+  'compact.done': ({ tokensBefore, tokensAfter }) =>
+    `Compacted: ~${count(tokensBefore)} -> ~${count(tokensAfter)} tokens.`,
+  'compact.preview': ({ coveredEntries, coveredTokens, keptEntries, keptTokens, from, splitsTurn }) =>
+    `Would compact ${count(coveredEntries)} entries (~${count(coveredTokens)} tokens) and leave ${count(keptEntries)} (~${count(keptTokens)} tokens) as they are, starting with ${from}${splitsTurn ? ', inside a long turn' : ''}.`,
+  'compact.noneInForce': () => 'There is no compaction to undo.',
+  'compact.undone': () => 'Undid the last compaction. All later turns stay.',
+
+  'context.usage': ({ tokens, window, isPart }) =>
+    `Context usage: ${isPart ? 'more than ' : '~'}${count(tokens)} / ${count(window)} tokens`,
+  'context.parts': ({ split }) => parts(split),
+  'context.historyTurns': ({ turns, unsentMessages }) =>
+    `History limit: the last ${counted(turns, 'turn')} are sent, ${counted(unsentMessages, 'older message')} not`,
+  'context.totals': ({ turns, tokens, cost }) =>
+    `Used so far: ${counted(tokens, 'token')} in ${counted(turns, 'turn')}${cost === null ? '' : `, cost ${cost.toFixed(4)}`}`,
+
+  'explain.turn': ({ turnId, status, requests, messages }) =>
+    `Turn ${turnId}: ${status}, ${counted(requests, 'request')} for ${counted(messages, 'message')}.`,
+  'explain.message': ({ inboxId, state, position, sender, channel, dropped }) => {
+    const name = position === null ? 'a message' : `#${position}`;
+    const from = `${sender === null ? '' : ` from ${sender}`}${channel === null ? '' : ` on ${channel}`}`;
+    const lists =
+      dropped.length === 0
+        ? ''
+        : `; lists ${counted(dropped.length, 'dropped message')}: ${dropped.join(', ')}`;
+    return `   ${name}${from}: inbox ${inboxId}${state === null ? '' : `, ${state}`}${lists}`;
+  },
+  'explain.call': ({ number, model, messages, tokens, usage, latencyMs }) => {
+    const reported =
+      usage === null
+        ? ''
+        : `, reported ${count(usage.input)} in (${count(usage.cached)} cached) and ${count(usage.output)} out`;
+    return `${number}. ${model}, ${counted(messages, 'message')}, ~${count(tokens)} tokens${reported}, ${count(latencyMs)} ms`;
+  },
+  'explain.parts': ({ split }) => `   ${parts(split)}`,
+  'explain.verified': () => '   verified: the request rebuilt from the history has the same hash',
+  'explain.unverified': () =>
+    '   not verified: the prompt, the tools, the model or stored lines have changed since',
+  'explain.summary': ({ entryId }) => `   the summary ${entryId} replaced older messages`,
+  'explain.shortened': ({ results }) => `   ${counted(results, 'tool result')} shortened`,
+  'explain.cached': () => '   starts with the previous request, so a prompt cache could serve that part',
+  'explain.cacheBreak': ({ cause }) => `   no prompt cache: ${CACHE_BREAKS[cause]}`,
+  cacheBreak: ({ cause }) => CACHE_BREAKS[cause],
+
+  'status.session': ({ name, facts }) => `${named(name)}\n${factsText(facts)}`,
+  'status.queue': ({ isRunning, waiting, ...queue }) =>
+    `Queue: ${queueText(queue)}; ${isRunning ? 'a turn is running' : 'idle'}, ${count(waiting)} queued`,
+  'status.turns': ({ turns, pins }) => `Turns: ${count(turns)}; pinned: ${count(pins)}`,
+  'status.damaged': ({ offset }) => `Damaged at byte ${offset}; /repair continues with the readable part.`,
+  'model.current': ({ name, from, unavailable }) =>
+    `Model: ${name}, ${CHOSEN_BY[from]}${unavailable === null ? '' : ` (this session names ${unavailable}, which is not available here)`}`,
+  'model.noChoice': () => ['no other model can be chosen here', 'The configuration sets the model.'],
+  'model.unknown': ({ model }) => [`no model "${model}"`, 'The model was not changed.'],
+  'queue.current': (queue) => `Queue: ${queueText(queue)}`,
+  'queue.badWord': ({ word, modes, drops }) => [
+    `/queue does not know "${word}"; nothing was changed`,
+    `Modes: ${modes.join(', ')}. Also debounce:2s, cap:25, drop:${drops.join('|')}, default.`,
+  ],
+  'pins.none': () => 'No pinned messages. /history shows the positions that /pin takes, such as #3.',
+  'pins.list': () => 'Pinned:',
+  'pins.notPinned': ({ name }) => [`"${name}" is not pinned`, '/pin lists pinned messages.'],
+  'pins.ambiguous': ({ name, pins }) => [
+    `"${name}" matches ${pins} pinned messages`,
+    'Name one by its position, such as #3. /pin lists pinned messages.',
+  ],
+};
+
+/** A session may have no name yet. */
+export function named(name: string): string {
+  return name === '' ? '(untitled)' : name;
+}
+
+interface Named {
+  readonly name: string;
+  readonly id: string;
+  readonly messages: number;
+}
+
+function inSentence({ name, id, messages }: Named): string {
+  return `"${named(name)}" (${id}, ${counted(messages, 'message')})`;
+}
+
+function inList({ name, id, messages }: Named): string {
+  return `"${named(name)}": ${counted(messages, 'message')} (${id})`;
+}
+
+/** "id · key · 3 messages · 5 min ago" */
+export function factsText({ id, sessionKey, messages, minutesAgo, isDamaged }: SessionFacts): string {
+  return `${id} · ${sessionKey} · ${counted(messages, 'message')} · ${ago(minutesAgo)}${isDamaged ? ' · damaged' : ''}`;
+}
+
+function also(aliases: readonly string[]): string {
+  return aliases.length === 0 ? '' : ` (also ${aliases.map((name) => `/${name}`).join(', ')})`;
+}
+
+const PARTS: Readonly<Record<string, string>> = { reserve: 'reserved' };
+
+function parts(split: Readonly<Record<string, number>>): string {
+  return Object.entries(split)
+    .map(([part, tokens]) => `${PARTS[part] ?? part} ${count(tokens)}`)
+    .join(', ');
+}
+
+function queueText({ mode, debounceMs, cap, drop }: Omit<CommandMessages['queue.current'], never>): string {
+  return `${mode} debounce:${debounceMs / 1000}s cap:${cap} drop:${drop}`;
+}

@@ -1,0 +1,22 @@
+import { ENGLISH_COMMANDS } from './english-commands.ts';
+import { ENGLISH_CONVERSATIONS } from './english-conversations.ts';
+import { ENGLISH_REQUESTS } from './english-requests.ts';
+import { type Message, type MessageTable, textOf, translate } from './message.ts';
+
+/** The one table of English texts: of the command line, of logs, of `message` fields in HTTP answers, and of the page. */
+export const ENGLISH: MessageTable = { ...ENGLISH_COMMANDS, ...ENGLISH_CONVERSATIONS, ...ENGLISH_REQUESTS };
+
+/** The text of a message; of a failure, what failed in one line and what to do next in another. */
+export function messageText(message: Message): string {
+  return textOf(ENGLISH, message) ?? '';
+}
+
+/** As `messageText`, without the next step: a phrase for the middle of a sentence. */
+export function causeText(message: Message): string {
+  const text = translate(ENGLISH, message) ?? '';
+  return typeof text === 'string' ? text : text[0];
+}
+
+export function messagesText(messages: readonly Message[]): string {
+  return messages.map(messageText).join('\n');
+}
