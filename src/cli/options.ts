@@ -11,7 +11,7 @@ const GLOBALS = {
   store: ['--store <kind>', 'the kind of store, if the home holds several: jsonl, sqlite or postgres'],
   url: ['--url <address>', 'use the sessions of this server, instead of REPRISE_URL'],
   tokenFile: ['--token-file <file>', 'a file with the server token, instead of REPRISE_TOKEN_FILE'],
-  model: ['--model <name>', 'the model for this run; it wins over models that sessions have stored'],
+  model: ['--model <name>', 'the model for this run; overrides the model of the session'],
   json: ['--json', 'print JSON instead of text'],
 } as const;
 

@@ -9,8 +9,10 @@ export function registerCare(program: Command): void {
   program.commandsGroup('Maintenance:');
   const verify = program
     .command('verify')
-    .summary('check every byte; exit code 0 clean, 1 quarantined, 6 damaged')
-    .description('check every byte of one session or of all; exit code 0 clean, 1 quarantined, 6 damaged')
+    .summary('check every byte; exit code 0 clean, 1 parts were set aside, 6 damaged')
+    .description(
+      'check every byte of one session or of all; exit code 0 clean, 1 damaged parts were set aside, 6 damage found',
+    )
     .argument('[ref]')
     .action(async (ref: string | undefined, options: Options) => {
       process.exitCode = await (await home()).verify(ref, options);

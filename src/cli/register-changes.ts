@@ -1,7 +1,10 @@
 import type { Command } from 'commander';
 import { ANYWHERE, addExamples, addGlobals, LOCAL, type Options } from './options.ts';
 
-const REF = ['<ref>', 'id, title, label or key, a unique prefix of one, @last or @-2'] as const;
+const REF = [
+  '<ref>',
+  'id, key, title, label or a unique prefix; @last is the last used, @-2 the one before it',
+] as const;
 const YES = ['-y, --yes', 'do not ask'] as const;
 
 const steps = (): Promise<typeof import('./commands/steps.ts')> => import('./commands/steps.ts');

@@ -3,10 +3,10 @@ import type { Command } from 'commander';
 /** Options of the chat, besides those that all commands share. */
 export function addChatOptions(command: Command): Command {
   return command
-    .option('-c, --continue', 'continue the last session (the default for a chat; -p starts a new one)')
-    .option('-r, --resume [text]', 'pick a session; with a text, from those with the text in their name')
+    .option('-c, --continue', 'continue the last session (default; with -p the default is a new session)')
+    .option('-r, --resume [text]', 'pick a session; text filters by name')
     .option('-s, --session <ref>', 'open a session by id, title, label, key, @last or @-2')
-    .option('--new [label]', 'start a new session; the old one is kept')
+    .option('--new [label]', 'start a new session')
     .option('-p, --prompt [text]', 'ask one question and print the answer; piped input is added to it')
     .option('--stream', 'with -p --json: print the events as JSON lines')
     .option('--ephemeral', 'store nothing')

@@ -14,7 +14,7 @@ const FLAGS: readonly (readonly [flags: string, about: string])[] = [
   ['--host <address>', 'the address on which the server listens'],
   ['--port <number>', 'the port on which the server listens'],
   ['--token-file <file>', 'a file with the server token'],
-  ['--log-level <level>', 'the lowest level that is logged'],
+  ['--log-level <level>', 'the minimum log level'],
   ['--log-format <format>', 'the format of log lines: json or pretty'],
 ];
 
@@ -30,6 +30,8 @@ export function registerConfig(program: Command): void {
   addExamples(command, ['reprise config', 'REPRISE_PORT=8080 reprise config --json', 'reprise config trust']);
   command
     .command('trust')
-    .description('trust reprise.config.json of this folder until it changes')
+    .description(
+      'allow reprise.config.json of this folder to set protected settings; repeat after each change',
+    )
     .action(async () => (await config()).trustConfig());
 }

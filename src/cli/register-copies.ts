@@ -13,7 +13,7 @@ export function registerCopies(program: Command): void {
     )
     .requiredOption(
       '--to <store>',
-      'jsonl, sqlite or postgres, with a folder: sqlite:/srv/reprise, or postgres://user@host/database',
+      'the target: sqlite or jsonl (in the same home), sqlite:<folder>, or postgres://user@host/database',
     )
     .option('--from <store>', 'the source; default: the configured store')
     .option('--dry-run', 'read everything and show what would be copied')
@@ -33,7 +33,7 @@ export function registerCopies(program: Command): void {
     .description(
       'write everything into one file, while other processes write; the file can be read without Reprise',
     )
-    .argument('<file>', 'the new file; it must not exist')
+    .argument('<file>', 'the file to write; an existing file needs --force')
     .option('--force', 'replace an existing file')
     .option('--redact', 'mask keys, tokens and passwords; the file restores like any other')
     .action(async (file: string, options: Options) => {
