@@ -29,7 +29,7 @@ function rootHelp(program: Command, helper: Help): string {
     '',
     ...lines,
     ...fold('Global options: ', flags),
-    '"reprise <command> --help" shows the options of a command. docs/cli.md describes all of them.',
+    '"reprise <command> --help" shows the options of a command; docs/cli.md has all.',
     '',
   ].join('\n');
 }

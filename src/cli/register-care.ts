@@ -9,7 +9,7 @@ export function registerCare(program: Command): void {
   program.commandsGroup('Maintenance:');
   const verify = program
     .command('verify')
-    .summary('check every byte; exit code 0 clean, 1 parts were set aside, 6 damaged')
+    .summary('check every byte; exit code 0 clean, 1 set aside, 6 damaged')
     .description(
       'check every byte of one session or of all; exit code 0 clean, 1 damaged parts were set aside, 6 damage found',
     )

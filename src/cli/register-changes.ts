@@ -41,6 +41,7 @@ export function registerChanges(program: Command): void {
 
   const compact = program
     .command('compact')
+    .summary('summarize older messages; the originals are kept')
     .description('replace older messages in the context by a summary; the originals are kept')
     .argument(...REF)
     .option('--dry-run', 'show what would be compacted, and change nothing')
