@@ -103,7 +103,8 @@ export async function openHomeAsItIs({ path, origin, kind, config }: Home): Prom
   }
   const { kind: _, url: __, ...rest } = config.store;
   const readOnly = await isOnlyRead({ path, kind });
-  return openFittingStore({ ...rest, kind, home: path, signals: true, readOnly });
+  const onWarning = (warning: string): void => say(escapeForTerminal(warning));
+  return openFittingStore({ ...rest, kind, home: path, signals: true, readOnly, onWarning });
 }
 
 const told: Set<string> = new Set();

@@ -31,7 +31,9 @@ export async function openConfigured(config: Config, options: OpenConfiguredOpti
   for (const [agentId, { model: own, ...agent }] of Object.entries(agents))
     resolved[agentId] = { ...agent, ...(own !== undefined && { model: await models.load(own) }) };
   const { maintenance: _, ...sessionOptions } = session;
-  const opened = options.store ?? (await openConfiguredStore(config, { signals }));
+  const opened =
+    options.store ??
+    (await openConfiguredStore(config, { signals, ...(onWarning !== undefined && { onWarning }) }));
   try {
     return await openReprise({
       home,

@@ -5,6 +5,7 @@ import { RepriseError } from '../errors.ts';
 import type { Model } from '../models/model.ts';
 import type { Store } from '../store/store.ts';
 import { type AiSdkLanguageModel, type CreateModelOptions, createModel } from './create-model.ts';
+import { editedIndexWarnings, emitWarning } from './edited-indexes.ts';
 import { ignoredInstructions } from './ignored-instructions.ts';
 import { ModelBook } from './model-book.ts';
 import { type OpenStoreOptions, openFittingStore, type StoreKind } from './open.ts';
@@ -76,8 +77,11 @@ export async function openReprise(options: OpenRepriseOptions = {}): Promise<Rep
           ...(home !== undefined && { home }),
           ...(url !== undefined && { url }),
           ...(durability !== undefined && { durability }),
+          onWarning,
         });
-  if (home !== undefined) for (const warning of ignoredInstructions(home, resolved)) onWarning(warning);
+  if (home !== undefined)
+    for (const warning of [...ignoredInstructions(home, resolved), ...editedIndexWarnings(home)])
+      onWarning(warning);
   return new Reprise({
     ...rest,
     ...named,
@@ -86,10 +90,6 @@ export async function openReprise(options: OpenRepriseOptions = {}): Promise<Rep
     agents: resolved,
     ...(home !== undefined && { home }),
   });
-}
-
-function emitWarning(warning: string): void {
-  process.emitWarning(warning, 'RepriseWarning');
 }
 
 /** A key or an address belongs to one provider and is never used for another. */

@@ -1,6 +1,7 @@
 import { RepriseError } from '../errors.ts';
 import type { SessionIndex } from '../store/session-index.ts';
 import type { Store } from '../store/store.ts';
+import { editedIndexText, emitWarning } from './edited-indexes.ts';
 import { assertKindFits, kindIn, type LocalKind } from './home-stores.ts';
 
 export type StoreKind = LocalKind | 'memory' | 'postgres';
@@ -35,10 +36,13 @@ export interface OpenStoreOptions {
   readonly search?: 'index' | 'scan';
   /** Nothing is written, not even what a store puts in order by itself; every write is `STORE_READ_ONLY`. */
   readonly readOnly?: boolean;
+  /** Receives what the owner has to do about the home, one text each. Unset: `process.emitWarning`. */
+  readonly onWarning?: (warning: string) => void;
 }
 
 /** The only place that names concrete stores. Backends are loaded when asked for. */
-export async function openStore({ kind, ...options }: OpenStoreOptions = {}): Promise<Store> {
+export async function openStore(given: OpenStoreOptions = {}): Promise<Store> {
+  const { kind, onWarning = emitWarning, ...options } = given;
   checkNode();
   switch (kind ?? kindIn(homeOf(options))) {
     case 'memory':
@@ -46,7 +50,11 @@ export async function openStore({ kind, ...options }: OpenStoreOptions = {}): Pr
     case 'sqlite':
       return (await import('../store/sqlite/open.ts')).openSqliteStore({ ...options, home: homeOf(options) });
     case 'jsonl':
-      return (await import('../store/jsonl/open.ts')).openJsonlStore({ ...options, home: homeOf(options) });
+      return (await import('../store/jsonl/open.ts')).openJsonlStore({
+        ...options,
+        home: homeOf(options),
+        onEdited: (file) => onWarning(editedIndexText(file)),
+      });
     case 'postgres':
       return (await import('../store/postgres/open.ts')).openPostgresStore({
         ...options,

@@ -284,6 +284,32 @@ describe('a home from the command line', () => {
     expect([status, stdout + stderr]).toEqual([6, expect.stringContaining('second')]);
   });
 
+  test('doctor shows an edited sessions.json, before and after it is moved aside, and how to read it', {
+    timeout,
+  }, () => {
+    using copied = copyHome();
+    const { run, place } = copied;
+    const file = join(place, 'agents/main/sessions/sessions.json');
+    expect(run('doctor').stdout).not.toContain('sessions.json');
+    const edited = readFileSync(file, 'utf8').replace('Fix the bike', 'Fix the car');
+    writeFileSync(file, edited);
+    expect(run('doctor')).toMatchObject({
+      status: 1,
+      stdout: expect.stringContaining(`look sessions.json: ${file} has changes that Reprise did not make`),
+    });
+    const { stderr } = run('rename', 'second', 'Plan the journey');
+    const aside = join(place, 'agents/main/sessions.json.edited.1');
+    const command = ['import', aside];
+    expect(stderr).toContain(`reprise import '${aside}'`);
+    expect(readFileSync(aside, 'utf8')).toBe(edited);
+    expect(run('doctor').stdout).toMatch(
+      new RegExp(`look sessions.json: ${aside} has changes.*\n.*reprise import '${aside}'`),
+    );
+    expect(run(...command, '--yes').status).toBe(0);
+    rmSync(aside);
+    expect(run('doctor').stdout).not.toContain('sessions.json');
+  });
+
   test('a place without a home is an error, not an empty list', () => {
     const { status, stderr } = spawnSync(process.execPath, [COMMAND, 'ls', '--home', join(home, 'nowhere')], {
       encoding: 'utf8',

@@ -41,7 +41,7 @@ function writeAndSync(home: string, touch: () => void): void {
   };
   const follower = new Follower(context, files);
   const path = join(home, 'control.db');
-  const erasure = new Erasure({ db, path, home, files, logFiles: undefined });
+  const erasure = new Erasure({ db, path, files, logFiles: undefined, sessionsJson: undefined });
   const writer = new Writer(context, { follower, erasure }, () => undefined);
   let isDone = false;
   writer.submit({

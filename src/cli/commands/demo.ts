@@ -10,6 +10,7 @@ import type { Session } from '../../engine/session.ts';
 import { conversationFolder } from '../../engine/workspaces.ts';
 import { RepriseError } from '../../errors.ts';
 import { createScriptedModel, type ScriptedModel } from '../../models/scripted/scripted-model.ts';
+import { resolveSessionTranscriptPath } from '../../store/home-paths.ts';
 import { type Options, textOption } from '../options.ts';
 import { escapeForTerminal, print, say, style } from '../print.ts';
 import { shellWord } from '../shell-word.ts';
@@ -165,7 +166,7 @@ async function recipes(shown: Demo): Promise<string> {
 
 /** Flips one bit in the middle of a transcript, as a failing disk does, and repairs the session. */
 async function damageAndRepair(home: string, id: string): Promise<void> {
-  const file = join(home, 'agents', 'main', 'sessions', `${id}.jsonl`);
+  const file = resolveSessionTranscriptPath({ home, sessionId: id });
   const bytes = readFileSync(file);
   const at = bytes.indexOf('batter');
   bytes[at] = (bytes[at] ?? 0) ^ 1;

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile, stat, statfs } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
+import { findEditedIndexes, importCommand } from '../../config/edited-indexes.ts';
 import { filesOf, type LocalKind, STORE_FILES, storesIn, unusedIn } from '../../config/home-stores.ts';
 import { RepriseError } from '../../errors.ts';
 import { byteCount, count, counted } from '../../messages/english-format.ts';
@@ -49,7 +50,7 @@ export async function doctor(options: Options): Promise<number> {
     });
   } else {
     checks.push(await homeCheck(path, origin), await quarantineCheck(path), identityCheck());
-    checks.push(...unusedStoreChecks(home));
+    checks.push(...unusedStoreChecks(home), ...editedIndexChecks(path));
     if (kind !== 'postgres' && isToOpen(path, kind))
       checks.push(...(await checksOfStore(home, rebuildSearch)));
     else checks.push(...missingIndexChecks(path, kind), spaceCheck(await freeOn(path)));
@@ -99,6 +100,20 @@ function unusedStoreChecks({ path, kind, isKindSaid }: Home): Check[] {
      and then: reprise import DIR ${at}
      To use it instead, set "store":{"kind":"${other}"} in the config file. docs/backup.md has more.`;
   return [{ name: 'stores', ok: false, detail, next }];
+}
+
+function editedIndexChecks(path: string): Check[] {
+  return findEditedIndexes(path).map((file) => {
+    const isMoved = basename(file) !== 'sessions.json';
+    const detail = `${file} has changes that Reprise did not make`;
+    const then = isMoved ? 'Then remove the file.' : 'The next change of a session moves the file aside.';
+    return {
+      name: 'sessions.json',
+      ok: false,
+      detail,
+      next: `To read them: ${importCommand(file)}. ${then}`,
+    };
+  });
 }
 
 async function freeOn(path: string): Promise<DiskSpace> {

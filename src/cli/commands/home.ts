@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { resolveRef } from '../../engine/ref.ts';
 import { isDamaged, repairedMessage, repairSession } from '../../engine/repair.ts';
 import { RepriseError } from '../../errors.ts';
 import { messageText } from '../../messages/english.ts';
+import { resolveSessionTranscriptPath } from '../../store/home-paths.ts';
 import type { VerifyFinding, VerifyStatus } from '../../store/verify-report.ts';
 import { heldText } from '../held-messages.ts';
 import { homeOf, openHome, openHomeWith } from '../home.ts';
@@ -99,7 +99,7 @@ export async function path(ref: string | undefined, options: Options): Promise<v
   }
   await using store = (await openHomeWith(found)).store;
   const { id, agentId } = await resolveRef(store, ref);
-  const file = join(home, 'agents', agentId, 'sessions', `${id}.jsonl`);
+  const file = resolveSessionTranscriptPath({ home, agentId, sessionId: id });
   if (!existsSync(file))
     throw new RepriseError('NOT_FOUND', `session ${id} has no transcript file`, {
       details: { next: 'Of a session in the trash or in a database, "reprise show" prints it.' },

@@ -10,7 +10,7 @@ import type { Logger, ServerConfig } from '../../server/context.ts';
 import type { Served } from '../../server/serve.ts';
 import { ModelFlag } from '../model-flag.ts';
 import { withProfile } from '../options.ts';
-import { print, printJson, say } from '../print.ts';
+import { escapeForTerminal, print, printJson, say } from '../print.ts';
 import { packageVersion } from '../version.ts';
 
 /** Beyond what requests and turns may take to end: the process ends then, whatever runs. */
@@ -34,7 +34,8 @@ export async function serveHome(options: Readonly<Record<string, unknown>>): Pro
     throw error;
   });
   // The storage threads start while this one loads the server.
-  const opening = openConfiguredStore(config, { signals: true });
+  let onWarning = (warning: string): void => say(escapeForTerminal(warning));
+  const opening = openConfiguredStore(config, { signals: true, onWarning: (warning) => onWarning(warning) });
   opening.catch(() => undefined); // told below
   let engine: Reprise | undefined;
   let served: Served;
@@ -44,11 +45,12 @@ export async function serveHome(options: Readonly<Record<string, unknown>>): Pro
     // At a terminal a person reads the log, unless it was said how it is written.
     const isRead = process.stderr.isTTY === true && origins.get('log.format')?.source === 'default';
     logger = createLogger(isRead ? { ...config.log, format: 'pretty' } : config.log);
+    onWarning = (warning) => logger.warn({}, warning);
     const reprise = await openConfigured(config, {
       store: await opening,
       models,
       modelWins: (record) => modelFlag.wins(record),
-      onWarning: (warning) => logger.warn({}, warning),
+      onWarning,
     });
     engine = reprise;
     served = await serve({

@@ -4,13 +4,12 @@ import type { RebuildProgress } from '../store.ts';
 import { Adoption } from './adoption.ts';
 import type { ConvlogCatchUp } from './convlog-catch-up.ts';
 import type { Database } from './database.ts';
-import { agentsIn, type Folder, listFolder, type Owner } from './folders.ts';
+import { agentsIn, type Folder, listFolder, type Owner, removeHalves } from './folders.ts';
 import type { Follower } from './follower.ts';
 import { isSurveyed, markSurveyed } from './identity.ts';
 import type { Need } from './needs.ts';
 import { findIgnoringCase } from './session-row.ts';
 import { activeSession } from './sessions.ts';
-import { removeHalves } from './sessions-json.ts';
 import { dropIfReplaced, takeHeader } from './survey.ts';
 import { standingAt, type TranscriptFiles } from './transcript-files.ts';
 

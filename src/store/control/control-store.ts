@@ -78,6 +78,8 @@ export interface ControlStoreOptions extends Omit<ThreadOptions, 'role' | 'engin
   readonly supports: StoreSupports;
   /** Whether Ctrl-Z waits for the transaction in progress. */
   readonly signals?: boolean;
+  /** A `sessions.json` with changes of something else was moved to this path. */
+  readonly onEdited?: (file: string) => void;
 }
 
 interface ControlStoreParts {
@@ -154,13 +156,19 @@ export class ControlStore implements Store {
     };
   }
 
-  static async open({ supports, signals = false, ...options }: ControlStoreOptions): Promise<ControlStore> {
+  static async open({
+    supports,
+    signals = false,
+    onEdited,
+    ...options
+  }: ControlStoreOptions): Promise<ControlStore> {
     const inMemory = options.path === ':memory:';
     const shared = { ...options, engineId: randomUUID() };
     let store: ControlStore | undefined;
     let rebuilding = true;
     const onEvent = (event: ThreadEvent): void => {
       if (event.event === 'rebuilt') rebuilding = false;
+      else if (event.event === 'edited') onEdited?.(event.file);
       store?.handle(event);
     };
     const writer = new ThreadClient({

@@ -7,7 +7,8 @@ import type { ConvlogFiles } from './convlog-files.ts';
 import type { Database } from './database.ts';
 import { meta, setMeta } from './identity.ts';
 import { searchPath } from './search-state.ts';
-import { writeSessionsJson } from './sessions-json.ts';
+import type { SessionsJson } from './sessions-json.ts';
+import { asideIn } from './sessions-json-file.ts';
 import { syncFolder, type TranscriptFiles } from './transcript-files.ts';
 
 /** A purge that was committed and whose text may still be in files. */
@@ -21,9 +22,9 @@ export interface PendingErasure {
 export interface ErasureOptions {
   readonly db: Database;
   readonly path: string;
-  readonly home: string | undefined;
   readonly files: TranscriptFiles | undefined;
   readonly logFiles: ConvlogFiles | undefined;
+  readonly sessionsJson: SessionsJson | undefined;
 }
 
 export interface Erased extends PurgeReceipt {
@@ -72,15 +73,14 @@ export class Erasure {
 
   run(): void {
     this.#isPending = true;
-    const { db, home, files, path } = this.#options;
+    const { db, files, path, sessionsJson } = this.#options;
     const pending = pendingIn(db);
     for (const { agentId, id } of pending) {
       files?.remove(agentId, id);
       removeSetAside(dirname(path), id);
     }
     db.transaction(() => this.#eraseLogs());
-    const agents = pending.map(({ agentId }) => agentId).filter((id) => hasIndex(home, id));
-    if (home !== undefined) db.snapshot(() => writeSessionsJson(db, home, agents));
+    sessionsJson?.erase();
     if (path !== ':memory:') db.scrub();
     db.transaction(() => db.run('DELETE FROM meta WHERE name = ?', PENDING), { lazy: true });
     this.#isPending = false;
@@ -104,10 +104,6 @@ export class Erasure {
   }
 }
 
-function hasIndex(home: string | undefined, agentId: string): boolean {
-  return home !== undefined && existsSync(join(home, 'agents', agentId, 'sessions', 'sessions.json'));
-}
-
 /** Parts of its transcript that were set aside: cut, torn or not readable. */
 function removeSetAside(home: string, id: string): void {
   const folder = join(home, 'quarantine');
@@ -117,13 +113,17 @@ function removeSetAside(home: string, id: string): void {
 }
 
 /**
- * Files that were set aside whole, a damaged database or a cut channel log, and name the session: they have data of
- * others too, so they are removed only on request.
+ * Files that were set aside whole and name the session: a damaged database, a cut channel log, an edited sessions.json.
+ * They have data of other sessions too, so they are removed only on request.
  */
 function setAsideWith(home: string, id: string): string[] {
   const folder = join(home, 'quarantine');
   const beside = namesIn(home).filter((name) => /^(control|store)\.db\.\d{4}-/.test(name));
-  return [...namesIn(folder).map((name) => join(folder, name)), ...beside.map((name) => join(home, name))]
+  return [
+    ...namesIn(folder).map((name) => join(folder, name)),
+    ...beside.map((name) => join(home, name)),
+    ...asideIn(home),
+  ]
     .filter((path) => holds(path, Buffer.from(id)))
     .sort();
 }

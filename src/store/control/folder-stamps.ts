@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { join } from 'node:path';
+import { resolveSessionTranscriptsDir } from '../home-paths.ts';
 import type { Database } from './database.ts';
 import { agentsIn, isStranger, listFolder } from './folders.ts';
 import { meta, setMeta } from './identity.ts';
@@ -74,7 +74,7 @@ function settledTime(home: string, agentId: string): string {
 
 /** The inode too: a folder that was put in its place may be as old. */
 function changeOf(home: string, agentId: string): string {
-  const path = join(home, 'agents', agentId, 'sessions');
+  const path = resolveSessionTranscriptsDir({ home, agentId });
   const stat = statSync(path, { throwIfNoEntry: false, bigint: true });
   return stat === undefined ? 'none' : `${stat.ino}:${stat.mtimeNs}:${stat.ctimeNs}`;
 }

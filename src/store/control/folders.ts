@@ -1,8 +1,9 @@
-import { readdirSync, type Stats } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, rmSync, type Stats } from 'node:fs';
+import { basename, join } from 'node:path';
 import { isSessionId, parseAgentId } from '../../keys/ids.ts';
+import { isGone } from '../common/holder.ts';
+import { resolveSessionTranscriptsDir } from '../home-paths.ts';
 import type { Database } from './database.ts';
-import { isHalf } from './sessions-json.ts';
 
 /** What the folders of a home hold, learnt by names alone; files are opened only when the index does not know them. */
 
@@ -35,7 +36,7 @@ export function listFolder(db: Database, home: string, agentId: string): Folder 
       .map(({ id }) => id.toLowerCase()),
   );
   const folder: Folder = { agentId, unknown: [], known: [], halves: [] };
-  const path = join(home, 'agents', agentId, 'sessions');
+  const path = resolveSessionTranscriptsDir({ home, agentId });
   for (const name of entriesIn(path, false)) {
     if (isHalf(name)) folder.halves.push(join(path, name));
     const id = name.slice(0, -EXTENSION.length);
@@ -53,6 +54,26 @@ export function unknownIn(db: Database, home: string, agentId: string): Owner[] 
 export function isStranger(db: Database, { id, agentId }: Owner, { size, mtimeMs }: Stats): boolean {
   const known = 'SELECT 1 FROM strangers WHERE agent_id = ? AND id = ? AND size = ? AND changed_ms = ?';
   return db.row(known, agentId, id, size, mtimeMs) !== undefined;
+}
+
+const HALF = /^sessions\.json\.(\d+)(?:-\d+)?\.tmp$/;
+
+/** Whether a file of this name is sessions.json on its way to be written. */
+export function isHalf(name: string): boolean {
+  return HALF.test(name);
+}
+
+/** Removes what a process that was killed has left half-written. */
+export function removeHalves(paths: readonly string[]): void {
+  for (const path of paths) {
+    const pid = Number(HALF.exec(basename(path))?.[1]);
+    if (!isGone(pid)) continue;
+    try {
+      rmSync(path, { force: true });
+    } catch {
+      // No permission, or a failing disk: the file does no harm, and the next open tries again.
+    }
+  }
 }
 
 function entriesIn(path: string, folders: boolean): string[] {

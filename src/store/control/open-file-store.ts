@@ -13,6 +13,8 @@ export interface FileStoreOptions {
   readonly sessionCacheTtlMs?: number;
   readonly search?: 'index' | 'scan';
   readonly readOnly?: boolean;
+  /** A `sessions.json` with changes of something else was moved to this path. */
+  readonly onEdited?: (file: string) => void;
 }
 
 interface FileLayout {

@@ -60,5 +60,7 @@ export type ThreadEvent =
   /** Null: another process has committed something. */
   | { readonly event: 'changed'; readonly sessions: readonly string[] | null }
   | { readonly event: 'lost'; readonly session: string; readonly epoch: number }
+  /** Something else had changed a `sessions.json`; that file is kept under this name. */
+  | { readonly event: 'edited'; readonly file: string }
   /** Why the index for searches does not come forward; unset: it does. */
   | { readonly event: 'index-problem'; readonly problem?: string | undefined };

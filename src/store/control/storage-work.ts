@@ -30,7 +30,7 @@ import { Reader } from './reader.ts';
 import { Rebuild } from './rebuild.ts';
 import { RowCache } from './row-cache.ts';
 import type { HomeView } from './scan.ts';
-import { writeSessionsJson } from './sessions-json.ts';
+import { SessionsJson } from './sessions-json.ts';
 import { inspectStranger } from './survey.ts';
 import { closePort, describe, park } from './thread-talk.ts';
 import { standingAt, TranscriptFiles } from './transcript-files.ts';
@@ -58,6 +58,7 @@ export function storageWork(port: MessagePort, options: ThreadOptions): void {
   const source = files === undefined ? journalSource(db) : fileSource(db, files);
   const blobs = files === undefined ? blobRows(db) : new BlobFiles(files);
   let follower: Follower | undefined;
+  let sessionsJson: SessionsJson | undefined;
   const view: HomeView | undefined =
     home === undefined || files === undefined
       ? undefined
@@ -95,7 +96,10 @@ export function storageWork(port: MessagePort, options: ThreadOptions): void {
     if (!db.tend()) return false;
     try {
       const current = db.dataVersion();
-      if (current !== version) tell({ event: 'changed', sessions: null });
+      if (current !== version) {
+        tell({ event: 'changed', sessions: null });
+        sessionsJson?.noteOthers();
+      }
       version = current;
     } catch {
       // A connection that is being made anew cannot be asked; the next poll asks again.
@@ -136,13 +140,21 @@ export function storageWork(port: MessagePort, options: ThreadOptions): void {
   const logFiles = home === undefined ? undefined : new ConvlogFiles(home);
   const logs = logFiles === undefined ? undefined : new ConvlogFollower(db, logFiles);
   let replies: ThreadReply[] = [];
-  const erasure = new Erasure({ db, path, home, files, logFiles });
+  if (home !== undefined)
+    sessionsJson = new SessionsJson({
+      ...{ db, home },
+      isReady: () => rebuild.isOver,
+      onEdited: (file) => tell({ event: 'edited', file }),
+    });
+  const erasure = new Erasure({ db, path, files, logFiles, sessionsJson });
   // Before anything is read back from files that a purge was about to remove.
   erasure.tend();
   const writer = new Writer(context, { follower, erasure }, (sessions) => {
     if (replies.length > 0) port.postMessage(replies);
     replies = [];
-    if (sessions.length > 0) tell({ event: 'changed', sessions });
+    if (sessions.length === 0) return;
+    tell({ event: 'changed', sessions });
+    sessionsJson?.noteChange();
   });
   const { leases: held = [] } = options;
   // An answer that died with the thread before may have been a lease: nobody knows he has it.
@@ -217,11 +229,10 @@ export function storageWork(port: MessagePort, options: ThreadOptions): void {
       sweep();
       logs?.close();
       files?.close();
-      // Of half the sessions it would hide the others.
       if (home !== undefined && files !== undefined && isComplete && db.tend()) {
-        writeIndex(db, home);
+        sessionsJson?.close();
         rememberFolders(db, { home, files });
-      }
+      } else sessionsJson?.stop();
       writer.forgetCommits();
       letGoOfLeases(db, self);
       db.close();
@@ -255,16 +266,7 @@ function letGoOfLeases(db: Database, self: Holder): void {
   }
 }
 
-/** A convenience for people; that it cannot be written is no reason to fail on closing. */
-function writeIndex(db: Database, home: string): void {
-  try {
-    db.snapshot(() => writeSessionsJson(db, home));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
-  }
-}
-
-/** A convenience too: without it the next list reads the names of all files. */
+/** A convenience: without it the next list reads the names of all files. */
 function rememberFolders(db: Database, place: Parameters<typeof stampFolders>[1]): void {
   try {
     stampFolders(db, place);

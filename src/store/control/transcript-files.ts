@@ -17,6 +17,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { resolveSessionTranscriptPath, resolveSessionTranscriptsDir } from '../home-paths.ts';
 
 const { O_RDWR, O_RDONLY, O_APPEND, O_CREAT, O_NOFOLLOW, O_EXCL, O_WRONLY, O_NONBLOCK } = constants;
 const MAX_OPEN = 256;
@@ -46,12 +47,12 @@ export class TranscriptFiles {
   }
 
   path(agentId: string, sessionId: string): string {
-    return join(this.#home, 'agents', agentId, 'sessions', `${sessionId}.jsonl`);
+    return resolveSessionTranscriptPath({ home: this.#home, agentId, sessionId });
   }
 
   /** Where the large parts of its lines stand. */
   blobFolder(agentId: string, sessionId: string): string {
-    return join(this.#home, 'agents', agentId, 'sessions', `${sessionId}.blobs`);
+    return join(resolveSessionTranscriptsDir({ home: this.#home, agentId }), `${sessionId}.blobs`);
   }
 
   /**

@@ -1,0 +1,24 @@
+import { asideIn } from '../store/control/sessions-json-file.ts';
+
+export { findEditedIndexes } from '../store/control/sessions-json-file.ts';
+
+/** What the owner of a home can do about a `sessions.json` that something else has changed. */
+export function editedIndexText(file: string): string {
+  return (
+    `${file} is a sessions.json with changes that Reprise did not make. Reprise writes that file and never reads it. ` +
+    `To read the changes: ${importCommand(file)}. Then remove the file.`
+  );
+}
+
+export function importCommand(file: string): string {
+  return `reprise import '${file.replaceAll("'", "'\\''")}'`;
+}
+
+/** One text for each file that was moved aside and is still there. */
+export function editedIndexWarnings(home: string): string[] {
+  return asideIn(home).map(editedIndexText);
+}
+
+export function emitWarning(warning: string): void {
+  process.emitWarning(warning, 'RepriseWarning');
+}
