@@ -1,6 +1,7 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { openStore } from '../../src/config/open.ts';
 import type { SessionRecord, Store } from '../../src/index.ts';
 import { openSource } from '../../src/interop/import/detect.ts';
 import { freshFolder, freshStore, importFrom } from '../support/interop-home.ts';
@@ -216,8 +217,48 @@ describe('an index with faults keeps no session back, and the report names each 
   });
 });
 
+describe('the sessions.json of a home of Reprise', () => {
+  async function homeWithTwo(): Promise<string> {
+    const home = freshFolder();
+    await using store = await openStore({ kind: 'jsonl', home });
+    for (const id of ['first', 'second']) {
+      await store.create({ id, key: 'agent:main:main' });
+      await store.append(id, [{ type: 'message', message: { role: 'user', content: `the ${id} one` } }]);
+      await store.activate('agent:main:main', id);
+    }
+    return home;
+  }
+
+  test('gives back every session of a key, and the one that the key stands for', async () => {
+    const copied = freshFolder();
+    cpSync(join(await homeWithTwo(), 'agents'), join(copied, 'agents'), { recursive: true });
+    const store = await freshStore();
+    const { problems, sessions } = await importFrom(store, copied);
+    expect([problems, sessions.flatMap(({ notes }) => notes)]).toEqual([[], []]);
+    expect(await imported(store)).toEqual([
+      'first agent:main:main the first one',
+      'second agent:main:main the second one',
+    ]);
+    expect((await store.active('agent:main:main'))?.id).toBe('second');
+  });
+
+  test('is read by its path when an edit of it was moved aside, with the transcripts it names', async () => {
+    const home = await homeWithTwo();
+    const aside = join(home, 'agents', 'main', 'sessions.json.edited.1');
+    const entry = { sessionId: 'first', sessionFile: 'first.jsonl', label: 'mine' };
+    writeFileSync(aside, JSON.stringify({ 'agent:main:main': entry }));
+    const store = await freshStore();
+    expect((await importFrom(store, aside)).problems).toEqual([]);
+    expect(await imported(store)).toEqual(['first agent:main:main mine']);
+    // In the home itself the session is known again.
+    await using own = await openStore({ kind: 'jsonl', home });
+    const { sessions } = await importFrom(own, aside);
+    expect(sessions.map(({ id, messages }) => [id, messages])).toEqual([['first', 1]]);
+    expect((await own.list()).sessions).toHaveLength(2);
+  });
+});
+
 test('a folder inside a home of Reprise is refused with the command that exports it', async () => {
-  const { openStore } = await import('../../src/config/open.ts');
   const home = freshFolder();
   {
     await using store = await openStore({ kind: 'jsonl', home });

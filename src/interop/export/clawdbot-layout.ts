@@ -1,3 +1,4 @@
+import { inactiveIndexKey } from '../../keys/index-key.ts';
 import { parseSessionKey } from '../../keys/session-key.ts';
 import type { SessionDocument } from '../session-document.ts';
 import { safeName } from './file-writer.ts';
@@ -18,17 +19,17 @@ const OWN_SETTINGS: ReadonlySet<string> = new Set([
   'contextTokens',
 ]);
 
-/** v3 transcripts with all branches, and for each agent the index of the sessions that keys stand for. */
+/** v3 transcripts with all branches, and for each agent an index of its sessions by key. */
 export const writeClawdbot: Layout = async (input) => {
   const { documents, out } = input;
   const byAgent = new Map<string, [string, unknown][]>();
   for await (const document of documents) {
-    const { agentId, key, active } = document;
+    const { id, agentId, key, active } = document;
     const name = transcriptName(document);
     await out.write(['agents', agentId, 'sessions', name], renderSession(document, 'v3'));
     const index = byAgent.get(agentId) ?? [];
     byAgent.set(agentId, index);
-    if (active) index.push([key, sessionEntry(document, name)]);
+    index.push([active ? key : inactiveIndexKey(key, id), sessionEntry(document, name)]);
   }
   for (const [agentId, index] of byAgent)
     await out.write(['agents', agentId, 'sessions', 'sessions.json'], jsonFile(Object.fromEntries(index)));

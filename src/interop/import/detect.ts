@@ -1,7 +1,7 @@
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { RepriseError } from '../../errors.ts';
 import { JSON_MARK } from '../export/formats.ts';
-import { findSessionFolders, readSessionFolders, sessionFolder } from './folder-sources.ts';
+import { findSessionFolders, folderOfIndex, readSessionFolders, sessionFolder } from './folder-sources.ts';
 import type { ImportSource } from './source.ts';
 import { firstBytes, hasFile, listFolder, realPath } from './source-files.ts';
 import { readJsonExport, readTranscriptFile } from './transcript-file.ts';
@@ -57,6 +57,8 @@ async function openFile(path: string): Promise<ImportSource & Partial<AsyncDispo
     if (await isInHome(dirname(path))) throw isHome(dirname(path));
     return openZeroclaw(path);
   }
+  const folder = await folderOfIndex(path);
+  if (folder !== undefined) return readSessionFolders([folder], basename(path));
   const document = await readJsonExport(path, JSON_MARK);
   const read = document ?? (await readTranscriptFile(path));
   if (!read.entries.some(({ type }) => type === 'message' || type === 'compaction'))

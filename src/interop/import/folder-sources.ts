@@ -9,7 +9,7 @@ import { readTranscriptFile } from './transcript-file.ts';
 /** One folder of transcripts, and what lies around it. */
 export interface SessionFolder {
   readonly path: string;
-  /** The folder whose `sessions.json` describes the transcripts. */
+  /** The file that describes the transcripts. */
   readonly index: string | undefined;
   readonly agentId: string | undefined;
   /** Channel logs that belong to the folder the user named. */
@@ -18,6 +18,7 @@ export interface SessionFolder {
 
 /** Some systems keep the index beside the folder of transcripts, and call that folder by one of these names. */
 const NAMES_WITH_INDEX_ABOVE: ReadonlySet<string> = new Set(['sessions', 'transcripts']);
+const INDEX = 'sessions.json';
 const TOPIC = /-topic-[^/]*$/;
 
 /**
@@ -34,8 +35,7 @@ export async function findSessionFolders(named: string): Promise<readonly Sessio
   }
   const { files, folders } = await listFolder(named);
   if (folders.includes('sessions')) return [await agentFolder(named)];
-  if (files.some((name) => name.endsWith('.jsonl') || name === 'sessions.json'))
-    return [await sessionFolder(named)];
+  if (files.some((name) => name.endsWith('.jsonl') || name === INDEX)) return [await sessionFolder(named)];
   return findAgents(named);
 }
 
@@ -61,16 +61,28 @@ export async function sessionFolder(path: string): Promise<SessionFolder> {
   const candidates = NAMES_WITH_INDEX_ABOVE.has(basename(path)) ? [path, dirname(path)] : [path];
   let index: string | undefined;
   for (const candidate of candidates)
-    if (index === undefined && (await hasFile(join(candidate, 'sessions.json')))) index = candidate;
+    if (index === undefined && (await hasFile(join(candidate, INDEX)))) index = join(candidate, INDEX);
   const agent = dirname(path);
   const isAgents = basename(path) === 'sessions' && basename(dirname(agent)) === 'agents';
   return { path, index, agentId: isAgents ? normalizeAgentId(basename(agent)) : undefined };
 }
 
-/** `only`: the one transcript that the user named. */
+/**
+ * The transcripts that an index file describes, which lie beside it or in a folder beside it.
+ * @returns undefined for a file that is not called `sessions.json` or `sessions.json.<anything>`.
+ */
+export async function folderOfIndex(file: string): Promise<SessionFolder | undefined> {
+  if (basename(file) !== INDEX && !basename(file).startsWith(`${INDEX}.`)) return undefined;
+  const folder = dirname(file);
+  const { folders } = await listFolder(folder);
+  const below = folders.find((name) => NAMES_WITH_INDEX_ABOVE.has(name));
+  return { ...(await sessionFolder(join(folder, below ?? ''))), index: file };
+}
+
+/** `named`: the one transcript that the user named, or the index, which then decides which transcripts are read. */
 export async function readSessionFolders(
   folders: readonly SessionFolder[],
-  only?: string,
+  named?: string,
 ): Promise<ImportSource> {
   const sessions: FoundSession[] = [];
   const convlogs: ImportSource['convlogs'][number][] = [];
@@ -78,9 +90,12 @@ export async function readSessionFolders(
   const kinds = new Set<string>();
   for (const folder of folders) {
     const { files, others } = await listFolder(folder.path);
-    const names = files.filter((name) => (only === undefined ? name.endsWith('.jsonl') : name === only));
-    const index = await readIndex(folder, names, problems);
-    if (only === undefined) {
+    const isTranscript = named?.endsWith('.jsonl') === true;
+    const present = files.filter((name) => (isTranscript ? name === named : name.endsWith('.jsonl')));
+    const index = await readIndex(folder, present, problems);
+    const names =
+      named === undefined || isTranscript ? present : present.filter((name) => index.byFile.has(name));
+    if (!isTranscript) {
       problems.push(...index.problems);
       for (const name of others)
         problems.push(`${join(folder.path, name)} is a link or no file, and was not opened`);
@@ -110,13 +125,12 @@ function foundTranscript({ path, agentId }: SessionFolder, name: string, index: 
 }
 
 async function readIndex(
-  { index: folder }: SessionFolder,
+  { index: path }: SessionFolder,
   names: readonly string[],
   problems: string[],
 ): Promise<SourceIndex> {
   const none: SourceIndex = { form: undefined, byFile: new Map(), problems: [] };
-  if (folder === undefined) return none;
-  const path = join(folder, 'sessions.json');
+  if (path === undefined) return none;
   const index = await readJson(path);
   if (typeof index !== 'string') return readSourceIndex(index, new Set(names));
   problems.push(`${path}: ${index}; transcripts are imported without it`);

@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
 import { RepriseError } from '../../errors.ts';
+import { parseIndexKey } from '../../keys/index-key.ts';
 import { isoTime } from '../../transcript/dialects/time.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { type FoundSession, textIn } from './source.ts';
@@ -79,7 +80,7 @@ function readEntry(name: string, meta: JsonObject, isNested: boolean): IndexEntr
     const fields = some(unknown.map(quote));
     const notes =
       unknown.length === 0 ? [] : [`unknown fields of its index entry are not imported: ${fields}`];
-    const described = { id, key: name, settings, notes, active: true, indexedAt: timeIn(updatedAt) };
+    const described = { id, ...parseIndexKey(name, id ?? ''), settings, notes, indexedAt: timeIn(updatedAt) };
     return { form: 'OpenClaw', name, files: openClawFiles(name, id, meta), described };
   }
   if (!CLAW0_FIELDS.some((field) => field in meta)) return undefined;

@@ -20,7 +20,7 @@ const CHOICES: ReadonlySet<string> = new Set([
  * `contextTokens` are the model of that run and its window. As settings they would choose a model and cap the window.
  */
 const STATISTICS: ReadonlySet<string> = new Set([
-  ...['sessionId', 'updatedAt', 'sessionFile', 'createdAt', 'title', 'messageCount', 'tokenEstimate'],
+  ...['sessionId', 'updatedAt', 'sessionFile', 'createdAt', 'title', 'messageCount', 'tokenEstimate', 'seal'],
   ...['model', 'modelProvider', 'contextTokens', 'systemSent', 'abortedLastRun', 'compactionCount'],
   ...['inputTokens', 'outputTokens', 'totalTokens', 'totalTokensFresh', 'cacheRead', 'cacheWrite'],
   ...['memoryFlushAt', 'memoryFlushCompactionCount', 'authProfileOverrideCompactionCount'],
