@@ -234,6 +234,14 @@ export type {
   ConvlogSender,
   StoredConvlogLine,
 } from './store/convlog.ts';
+export {
+  type AgentPathInput,
+  resolveDefaultSessionStorePath,
+  resolveSessionFilePath,
+  resolveSessionTranscriptPath,
+  resolveSessionTranscriptsDir,
+  type SessionPathInput,
+} from './store/home-paths.ts';
 export { loadBlobs } from './store/load-blobs.ts';
 export type { Note, NoteListOptions, NotePage, Notes } from './store/notes.ts';
 export type { PurgeOptions, PurgeReceipt } from './store/purge.ts';
