@@ -33,6 +33,7 @@ function copyOf(value: unknown): unknown {
 /** This is no thread. */
 export const parentPort = null;
 export const workerData = undefined;
+export const threadId = 0;
 
 export class Worker extends Port {
   constructor(_file: URL | string, options: { readonly workerData: ThreadOptions }) {
