@@ -45,7 +45,7 @@ export async function flushMemory(
   const prompt = `Write down, as a short list, the facts, decisions and preferences of this transcript that will matter in later conversations. Answer NONE if there are none.\n\n<transcript>\n${transcript}\n</transcript>`;
   // Marked before it is tried: a model that fails must not be asked again at every step of the same cycle.
   const at = now();
-  await store.patch(record.id, { memoryFlushAt: at.toISOString(), memoryFlushCompactionCount: count });
+  await store.patch(record.id, { memoryFlushAt: at.getTime(), memoryFlushCompactionCount: count });
   try {
     const notes = (await summarise({ system: SYSTEM, prompt, maxTokens: MAX_TOKENS }, { signal })).trim();
     if (notes === '' || NOTHING.test(notes)) return false;

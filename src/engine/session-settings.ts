@@ -59,7 +59,7 @@ export interface SessionSettings {
   /** Only so many turns are sent to the model. */
   readonly historyTurns?: number;
   readonly compactionCount?: number;
-  /** ISO, or Unix ms. */
+  /** Unix ms; earlier versions wrote an ISO time. */
   readonly memoryFlushAt?: string | number;
   readonly memoryFlushCompactionCount?: number;
 

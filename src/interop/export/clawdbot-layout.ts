@@ -15,6 +15,7 @@ const OWN_SETTINGS: ReadonlySet<string> = new Set([
   'depth',
   'forkedFrom',
   'toolPolicy',
+  'historyTurns',
   // A cap on the window here. There it is the size of the context.
   'contextTokens',
 ]);
@@ -49,8 +50,11 @@ function sessionEntry(
   const known = Object.entries(settings).filter(
     ([name]) => !OWN_SETTINGS.has(name) && !name.startsWith('x-'),
   );
+  const { memoryFlushAt } = settings;
   return {
     ...Object.fromEntries(known),
+    // Earlier versions stored an ISO time, and a setting still accepts one.
+    ...(typeof memoryFlushAt === 'string' && { memoryFlushAt: Date.parse(memoryFlushAt) }),
     ...(tokenEstimate > 0 && { contextTokens: tokenEstimate }),
     sessionId: id,
     updatedAt: Date.parse(lastAt),

@@ -2,10 +2,18 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { estimateEntryTokens } from '../../../src/index.ts';
+import type { Model } from '../../../src/models/model.ts';
 import { createScriptedModel } from '../../../src/models/scripted/scripted-model.ts';
 import { entriesOf, overflow, say, scripted } from '../../support/engine.ts';
 import { freshStore, importFrom, writeLayout } from '../../support/interop-home.ts';
-import { compactionsOf, linesOf, messagesOf, prose, tempHome } from '../../support/profile-home.ts';
+import {
+  compactionsOf,
+  type HomeOptions,
+  linesOf,
+  messagesOf,
+  prose,
+  tempHome,
+} from '../../support/profile-home.ts';
 
 const profile = 'clawdbot';
 
@@ -104,6 +112,52 @@ describe('clawdbot', () => {
     // This answer reports no usage: the counts are unknown then, not those of an earlier turn.
     await at.session.send('once more').result;
     expect(await settings()).toEqual({ systemSent: true, abortedLastRun: false });
+  });
+
+  test('an exported SessionEntry has its own fields and types only', async () => {
+    await using home = await tempHome('jsonl');
+    await using at = await home.open(scripted(['hello']), { profile });
+    await at.session.patch({
+      ...{ historyTurns: 3, profile, systemPrompt: 'Be brief.', contextTokens: 50_000, 'x-own': 1 },
+      ...{ memoryFlushAt: '2026-01-02T03:04:05.000Z', memoryFlushCompactionCount: 0, thinkingLevel: 'low' },
+    });
+    await at.session.send('hi').result;
+    const folder = await writeLayout(at.reprise.store, 'clawdbot');
+    const index = await readFile(join(folder, 'agents/main/sessions/sessions.json'), 'utf8');
+    expect(JSON.parse(index)).toEqual({
+      'agent:main:main': {
+        ...{ sessionId: at.session.id, sessionFile: `${at.session.id}.jsonl` },
+        ...{ systemSent: true, abortedLastRun: false, thinkingLevel: 'low', memoryFlushCompactionCount: 0 },
+        memoryFlushAt: Date.parse('2026-01-02T03:04:05.000Z'),
+        updatedAt: expect.any(Number),
+      },
+    });
+  });
+
+  test("the window is the learned one, the model's or 200,000 tokens, and the lowest limit applies", async () => {
+    await using home = await tempHome('jsonl');
+    const window = async (options: HomeOptions, model: Model = createScriptedModel([])) => {
+      await using at = await home.open(model, { profile, ...options });
+      const { tokens, source } = (await at.session.context()).window;
+      return [source, tokens];
+    };
+    const model = scripted([], 100_000);
+    expect(await window({})).toEqual(['default', 200_000]);
+    expect(await window({}, model)).toEqual(['model', 100_000]);
+    // `contextTokens` is an upper limit: it replaces no larger window, and a larger limit changes nothing.
+    expect(await window({ agents: { defaults: { contextTokens: 300_000 } } })).toEqual(['default', 200_000]);
+    const agents = { defaults: { contextTokens: 90_000 } };
+    expect(await window({ agents }, model)).toEqual(['option', 90_000]);
+    const own = { ...agents, main: { contextTokens: 80_000 } };
+    expect(await window({ agents: own }, model)).toEqual(['option', 80_000]);
+    expect(await window({ agents: own, contextTokens: 70_000 }, model)).toEqual(['option', 70_000]);
+    {
+      await using at = await home.open(scripted([overflow(60_000, 61_000)], 100_000), { profile });
+      await at.session.patch({ contextTokens: 65_000 });
+      expect((await at.session.context()).window).toMatchObject({ source: 'option', tokens: 65_000 });
+      await expect(at.session.send(prose(1000)).result).rejects.toThrow('too long');
+      expect((await at.session.context()).window).toMatchObject({ source: 'learned', tokens: 60_000 });
+    }
   });
 
   test('after a compaction /context, the record and the exported SessionEntry have its tokensAfter', async () => {
