@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { COMMAND } from './support/bundled-command.ts';
 import { cliEnv } from './support/cli-env.ts';
+import { ServeProcess } from './support/serve-process.ts';
 
 interface Block {
   readonly page: string;
@@ -58,7 +59,11 @@ function readerOf(page: string): { readonly cwd: string; readonly env: NodeJS.Pr
   };
 }
 
-const shellPages = PAGES.filter((page) => ALL.some((each) => each.page === page && isRun(each, 'sh')));
+/** Its examples are requests to a running server. */
+const HTTP_PAGE = 'docs/http.md';
+const shellPages = PAGES.filter(
+  (page) => page !== HTTP_PAGE && ALL.some((each) => each.page === page && isRun(each, 'sh')),
+);
 
 function isRun({ language, reason }: Block, expected: string): boolean {
   return language === expected && reason === undefined;
@@ -74,6 +79,28 @@ test.each(shellPages)('the commands of %s work in the order of the page', { time
     });
     expect(status, `${page}:${line}\n${stdout}\n${stderr}`).toBe(0);
   }
+});
+
+test('the requests of docs/http.md work in the order of the page', { timeout: 180_000 }, async () => {
+  const { cwd, env } = readerOf(HTTP_PAGE);
+  const home = join(cwd, '.reprise');
+  // The examples read the token file of the home, so the server must create one.
+  await using server = await ServeProcess.start({
+    home,
+    args: ['--model', 'offline'],
+    env: { REPRISE_TOKEN: undefined },
+  });
+  const blocks = ALL.filter((each) => each.page === HTTP_PAGE && isRun(each, 'sh'));
+  // One script: later blocks use variables of earlier ones.
+  const script = blocks.map(({ line, code }) => `echo "line ${line}" >&2\n${code}`).join('\n');
+  const { status, stdout, stderr } = spawnSync(
+    'bash',
+    ['-e', '-o', 'pipefail', '-c', script.replaceAll('http://127.0.0.1:4747', server.url)],
+    { cwd, env, encoding: 'utf8', input: '' },
+  );
+  expect(status, `${stdout}\n${stderr}`).toBe(0);
+  expect(stdout).toContain('"type":"done"');
+  expect(stdout).toContain('"title":"Tomatoes"');
 });
 
 const programs = ALL.filter((each) => isRun(each, 'ts'));
