@@ -241,7 +241,12 @@ export const SETTINGS: readonly Setting[] = [
   },
   { path: 'session.sendPolicy', otherwise: 'allow', about: 'Where replies may be sent.' },
   { path: 'session.threads', free: true, about: 'Whether a thread starts with the history of its parent.' },
-  { path: 'session.maintenance', otherwise: 'nothing is removed', about: 'What `reprise prune` may remove.' },
+  {
+    path: 'session.maintenance',
+    otherwise: 'nothing is removed',
+    about:
+      'What `reprise prune` and `serve` may remove; `ttl` and `archiveAfter` apply to the current session of a key too.',
+  },
   {
     path: 'lanes.turns',
     fallback: DEFAULT_LANE_LIMITS.turns,

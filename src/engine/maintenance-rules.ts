@@ -5,13 +5,16 @@ export type Duration = number | string;
 
 /** What may go by itself. Nothing is set by default, and then nothing goes. */
 export interface MaintenanceRules {
-  /** Sessions nobody spoke in for so long go to the trash. */
+  /**
+   * Sessions without messages for this long go to the trash, also the current session of a key: the next message of that
+   * sender starts a new one.
+   */
   readonly ttl?: Duration;
-  /** Above so many the oldest go to the trash. */
+  /** Above this number the oldest go to the trash. Current sessions of keys stay. */
   readonly maxSessions?: number;
-  /** Of all transcripts that are not in the trash. */
+  /** The oldest go to the trash while all transcripts outside it are larger. Current sessions of keys stay. */
   readonly maxBytes?: number;
-  /** Sessions nobody spoke in for so long are archived: kept, and out of the way. */
+  /** Sessions without messages for this long are archived, also the current session of a key, as with `ttl`. */
   readonly archiveAfter?: Duration;
   /** How long the trash keeps what is in it; 30 days. Nothing is purged unless this or a rule that deletes is set. */
   readonly grace?: Duration;

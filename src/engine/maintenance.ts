@@ -72,8 +72,13 @@ export async function planMaintenance(
     throw new RepriseError('STORE_BUSY', 'not all sessions are known yet, so none can be called the oldest', {
       details: { ...rebuilding },
     });
-  const open = await survey(store, { status: 'open', limit, busy: await busySessions(store), now });
-  const trash = await survey(store, { status: 'deleted', limit, busy: new Set(), now });
+  // The session of a key is the one its sender uses, so only the two rules about idle time apply to it.
+  const isDue = (record: SessionRecord): boolean =>
+    !record.active ||
+    isIdle(record, limits.ttl, now) ||
+    (!isArchived(record) && isIdle(record, limits.archiveAfter, now));
+  const open = await survey(store, { status: 'open', limit, busy: await busySessions(store), isDue, now });
+  const trash = await survey(store, { status: 'deleted', limit, busy: new Set(), isDue, now });
   const goes = await chooseDeletions(store, limits, { open, trash, total, now });
   const isGoing = new Set(goes.map(({ sessionId }) => sessionId));
   const archive = open.inTheWay
@@ -119,11 +124,13 @@ async function survey(
     status,
     limit,
     busy,
+    isDue,
     now,
   }: {
     readonly status: 'open' | 'deleted';
     readonly limit: number;
     readonly busy: ReadonlySet<string>;
+    readonly isDue: (record: SessionRecord) => boolean;
     readonly now: Date;
   },
 ): Promise<Survey> {
@@ -142,13 +149,13 @@ async function survey(
       }
       count++;
       // A damaged one is for people to look at: what can be repaired must not go by itself.
-      if (record.active || busy.has(record.id) || record.corruptAt !== undefined) continue;
+      if (busy.has(record.id) || record.corruptAt !== undefined || !isDue(record)) continue;
       if (status === 'open' && isRecentImport(record, now)) {
         recentImports++;
         continue;
       }
       oldest.push(record);
-      if (record.settings['archived'] !== true) inTheWay.push(record);
+      if (!isArchived(record)) inTheWay.push(record);
     }
     isCut ||= oldest.length > limit;
     oldest = oldest.slice(-limit);
@@ -190,12 +197,16 @@ async function chooseDeletions(
   }
   const reasonFor = (record: SessionRecord): MaintenanceReason | undefined => {
     if (isIdle(record, ttl, now)) return 'ttl';
+    if (record.active) return undefined;
     if (count > maxSessions) return 'maxSessions';
     return bytes > maxBytes ? 'maxBytes' : undefined;
   };
   for (const record of open.oldest) {
     const reason = reasonFor(record);
-    if (reason === undefined) break;
+    if (reason === undefined) {
+      if (record.active) continue;
+      break;
+    }
     const { transcript, blobs } = await measureSession(store, record.id);
     items.push(itemOf(record, reason, transcript + blobs));
     count--;
@@ -204,11 +215,23 @@ async function chooseDeletions(
   return items;
 }
 
-/** To be archived is no sign of life, though it is a line. */
-function idleSince({ lastAt, lastSeq, settings }: SessionRecord): Date {
-  const { idleSince: mark } = settings;
-  const isInForce = isObject(mark) && mark['seq'] === lastSeq && typeof mark['at'] === 'string';
-  return new Date(isInForce ? String(mark['at']) : lastAt);
+/** Archiving writes a line, which does not count as activity. */
+function idleSince(record: SessionRecord): Date {
+  return new Date(idleMark(record) ?? record.lastAt);
+}
+
+/** Since when a session was idle when `archiveAfter` archived it; undefined after any later line. */
+function idleMark({ lastSeq, settings: { idleSince: mark } }: SessionRecord): string | undefined {
+  return isObject(mark) && mark['seq'] === lastSeq && typeof mark['at'] === 'string' ? mark['at'] : undefined;
+}
+
+function isArchived({ settings }: SessionRecord): boolean {
+  return settings['archived'] === true;
+}
+
+/** Whether `archiveAfter` archived a session, and nothing was written to it since. */
+export function isRetired(record: SessionRecord): boolean {
+  return isArchived(record) && idleMark(record) !== undefined;
 }
 
 function isRecentImport({ settings: { importedFrom } }: SessionRecord, now: Date): boolean {

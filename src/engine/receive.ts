@@ -14,6 +14,7 @@ import { parseResetTrigger, resetReason } from './freshness.ts';
 import { bodyOf, type InboundMessage, isShared, originOf, withTicket } from './inbound.ts';
 import { type Keyed, requestKey } from './keyed-request.ts';
 import { lastSpokenAt } from './last-spoken.ts';
+import { isRetired } from './maintenance.ts';
 import { ownOutput } from './own-output.ts';
 import type { Profile } from './profiles.ts';
 import { type Route, routeMessage } from './route.ts';
@@ -165,6 +166,7 @@ export class Receiver {
     const { record, sessionKey, sessionId, options: rules } = route;
     // Whoever names a session means that one.
     if (record === undefined || sessionId !== undefined) return undefined;
+    if (isRetired(record)) return { ...resetBy('archived'), from: record.id };
     const reasonAt = (lastActiveAt: Date): string | undefined =>
       resetReason({ rules, sessionKey, channel: message.channel, lastActiveAt, now });
     // Where not even the oldest session would be too old, nothing is read.

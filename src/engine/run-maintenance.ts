@@ -77,8 +77,8 @@ export async function runMaintenance(
 }
 
 /**
- * Undefined: it is not what it was. A message that is accepted between this look and the delete is told that its session
- * was deleted, like any other; no store can be asked to do both at once.
+ * @returns undefined if the session changed since it was planned. A message that is accepted between this check and the
+ * delete is cancelled, and its sender receives an event that says so; no store can check and delete in one step.
  */
 async function asPlanned(
   store: Store,
@@ -86,7 +86,7 @@ async function asPlanned(
   status: SessionRecord['status'],
 ): Promise<SessionRecord | undefined> {
   const record = await store.get(sessionId);
-  if (record.status !== status || record.active || record.lastSeq !== lastSeq) return undefined;
+  if (record.status !== status || record.lastSeq !== lastSeq) return undefined;
   if (status === 'deleted') return record;
   const [pending, leases] = await Promise.all([store.inbox.pending(sessionId), store.leases()]);
   const isHeld = leases.some((lease) => lease.alive && lease.sessionId === sessionId);

@@ -50,9 +50,9 @@ test('prune names sessions that were just imported and leaves them alone', { tim
   const { stdout, stderr, status } = run(['prune', '--ttl', '1d', '--yes']);
   expect(status).toBe(0);
   expect(stdout).toContain('0 to the trash, 0 for good, 0 archived');
-  expect(stderr).toContain('1 session imported less than 30 days ago: no rule touches it yet');
+  expect(stderr).toContain('5 sessions imported less than 30 days ago: no rule touches them yet');
   expect(JSON.parse(run(['prune', '--ttl', '1d', '--json']).stdout)).toMatchObject({
     data: [],
-    recentImports: 1,
+    recentImports: 5,
   });
 });

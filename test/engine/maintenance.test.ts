@@ -146,10 +146,35 @@ describe('retention', () => {
     expect(ids((await planMaintenance(store, { maxBytes: bytes - one }, later(0))).delete)).toEqual([]);
   });
 
-  test('never goes: the session of a key, one with a message under way, one in somebody’s hands, a damaged one', async () => {
+  test('ttl and archiveAfter apply to the current session of a key too, maxSessions and maxBytes do not', async () => {
+    await using store = await openMemory();
+    await sessions(store, 4);
+    for (const id of ['s0', 's1', 's2']) await store.activate(`agent:main:session:${id}`, id);
+    const counts = { maxSessions: 0, maxBytes: 0 };
+    expect(ids((await planMaintenance(store, counts, later(DAY))).delete)).toEqual(['s3']);
+    // Sessions of keys do not take the place of others in a plan that is limited.
+    expect(ids((await planMaintenance(store, counts, later(DAY), { limit: 1 })).delete)).toEqual(['s3']);
+
+    expect(
+      await runMaintenance(store, { archiveAfter: '10d' }, { now: () => later(11 * DAY) }),
+    ).toMatchObject({ archived: 4, deleted: 0 });
+    expect(await store.active('agent:main:session:s0')).toMatchObject({
+      id: 's0',
+      settings: { archived: true },
+    });
+    await store.append('s1', [say('still here')]);
+    const { lastAt } = await store.get('s1');
+    const at = new Date(Date.parse(lastAt) + 20 * DAY);
+    await store.append('s2', [say('here too')]);
+    const rules: MaintenanceRules = { ttl: at.getTime() - Date.parse(lastAt) - 1 };
+    expect(await runMaintenance(store, rules, { now: () => at })).toMatchObject({ deleted: 3, spared: 0 });
+    expect(await named(store)).toEqual(['s2']);
+    expect(await store.active('agent:main:session:s0')).toBeUndefined();
+  });
+
+  test('never goes: one with a message under way, one in somebody’s hands, a damaged one', async () => {
     await using store = await openMemory();
     await sessions(store, 5);
-    await store.activate('agent:main:session:s0', 's0');
     const message = { sessionKey: 'agent:main:session:s1', source: 'test', body: { text: 'x' } };
     await store.inbox.receive({ ...message, sessionId: 's1' });
     const lease = await store.lease('s2');
@@ -163,7 +188,7 @@ describe('retention', () => {
     });
     const rules: MaintenanceRules = { ttl: 1, maxSessions: 0, maxBytes: 0, archiveAfter: 1 };
     const { deleted, archived } = await runMaintenance(damaged, rules, { now: () => later(DAY) });
-    expect([deleted, archived, await named(store)]).toEqual([1, 0, ['s0', 's1', 's2', 's3']]);
+    expect([deleted, archived, await named(store)]).toEqual([2, 0, ['s1', 's2', 's3']]);
     await lease.release();
     expect(ids((await planMaintenance(damaged, rules, later(DAY))).delete)).toEqual(['s2']);
   });

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { runMaintenance } from '../../src/engine/run-maintenance.ts';
 import type { Tool } from '../../src/engine/tools/tool.ts';
 import { openChannels, telegram } from '../support/channels.ts';
 import { entriesOf, openEngine, say, scripted } from '../support/engine.ts';
@@ -90,14 +91,56 @@ test('retention is asked for by rules, says what would go first, and keeps what 
   const session = { maintenance: { ttl: '30d' }, queue: { debounceMs: 0 } } as const;
   await using at = await openChannels(scripted(['1', '2']), { clock: () => hand.now, session, run: false });
   const old = await at.reprise.receive(telegram('a'));
-  await at.reprise.receive(telegram('/new'));
+  const next = await at.reprise.receive(telegram('/new'));
   await at.reprise.store.inbox.settle(old.inboxId, 'cancelled');
   hand.now = new Date(Date.now() + 60 * 86_400_000);
   const { plan } = await at.reprise.maintain({ dryRun: true });
-  expect(plan.delete.map(({ sessionId }) => sessionId)).toEqual([old.sessionId]);
+  expect(plan.delete.map(({ sessionId }) => sessionId).sort()).toEqual([old.sessionId, next.sessionId]);
   expect((await at.reprise.store.get(old.sessionId)).status).toBe('open');
-  expect(await at.reprise.maintain()).toMatchObject({ deleted: 1, purged: 0 });
+  expect(await at.reprise.maintain()).toMatchObject({ deleted: 2, purged: 0 });
   expect((await at.reprise.store.get(old.sessionId)).status).toBe('deleted');
+});
+
+test('after ttl or archiveAfter took the session of a key, the next message of its sender starts a new one', async () => {
+  const hand = { now: new Date() };
+  const pass = (days: number): void => {
+    hand.now = new Date(hand.now.getTime() + days * 86_400_000);
+  };
+  const session = { maintenance: { archiveAfter: '30d' }, queue: { debounceMs: 0 } } as const;
+  const model = scripted(['1', '2', '3', '4', '5', '6']);
+  await using at = await openChannels(model, { clock: () => hand.now, session });
+  const hear = async (text: string, more = {}): Promise<string> => {
+    const { sessionId } = await at.reprise.receive(telegram(text, more));
+    await at.reprise.idle();
+    return sessionId;
+  };
+  const first = await hear('the word is xyzzy');
+  await at.reprise.store.patch(first, { responseUsage: 'off' });
+  pass(31);
+  expect(await at.reprise.maintain()).toMatchObject({ archived: 1, deleted: 0 });
+  // A message that names the session continues it.
+  expect(await hear('still there?', { sessionId: first })).toBe(first);
+  expect((await at.reprise.store.get(first)).settings).not.toHaveProperty('archived');
+  expect(await hear('and here?')).toBe(first);
+
+  pass(62); // transcripts have the store's time
+  expect(await at.reprise.maintain()).toMatchObject({ archived: 1 });
+  const second = await hear('which word?');
+  expect(second).not.toBe(first);
+  expect(JSON.stringify(model.requests.at(-1))).not.toContain('xyzzy');
+  const { settings, parentId } = await at.reprise.store.get(second);
+  expect({ ...settings, parentId }).toMatchObject({ responseUsage: 'off', parentId: first });
+  expect(settings).not.toHaveProperty('archived');
+  await at.reprise.receive(telegram('/undo'));
+  await at.reprise.receive(telegram('/undo'));
+  expect(await hear('back again')).toBe(first);
+
+  pass(31);
+  const plan = { ttl: '30d' } as const;
+  const report = await runMaintenance(at.reprise.store, plan, { now: () => hand.now });
+  expect(report.plan.delete.map(({ sessionId }) => sessionId)).toContain(first);
+  expect((await at.reprise.store.get(first)).status).toBe('deleted');
+  expect([first, second]).not.toContain(await hear('anyone?'));
 });
 
 test('the window of an agent is a cap for its sessions only', async () => {
