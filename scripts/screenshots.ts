@@ -54,7 +54,7 @@ const PICTURES: readonly Picture[] = [
     name: 'web-chats',
     look: WIDE,
     show: async (page) => {
-      await page.getByRole('link', { name: 'Chats' }).click();
+      await page.getByRole('link', { name: 'All chats' }).click();
       await page.getByRole('tab', { name: 'Sessions' }).click();
       await page.locator('.admin-table tbody tr').first().waitFor();
     },
@@ -72,7 +72,7 @@ const PICTURES: readonly Picture[] = [
     name: 'web-phone-dark',
     look: PHONE,
     show: async (page) => {
-      await page.getByRole('button', { name: 'Sessions list' }).tap();
+      await page.getByRole('button', { name: 'Show sessions' }).tap();
       await openSession(page, 'Orders counted twice');
       await page.locator('details.tool summary').first().tap();
     },

@@ -40,7 +40,7 @@ test('all channels are listed, found by channel, member and words, sorted, and r
   await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
   const { page, complaints } = opened;
   await page.clock.install();
-  await page.getByRole('link', { name: 'Chats' }).click();
+  await page.getByRole('link', { name: 'All chats' }).click();
   const names = page.locator('.admin-table tbody td:first-child');
   await expect.poll(() => names.allTextContents()).toEqual(['telegram 43', 'telegram 42']);
   // What is said meanwhile comes by itself.
@@ -52,9 +52,9 @@ test('all channels are listed, found by channel, member and words, sorted, and r
   await page.getByLabel('Member').fill('bo');
   await expect.poll(() => names.allTextContents()).toEqual(['telegram 43']);
   await page.getByLabel('Member').fill('');
-  await page.getByLabel('Words that were said').fill('mondays');
-  await page.getByText('Nothing fits these filters').waitFor();
-  await page.getByLabel('Words that were said').fill('sundays');
+  await page.getByLabel('Message text').fill('mondays');
+  await page.getByText('Nothing matches these filters').waitFor();
+  await page.getByLabel('Message text').fill('sundays');
   await expect.poll(() => names.allTextContents()).toEqual(['telegram 42']);
   // How long ago it was goes on while it is shown.
   await page.clock.fastForward('02:00:10');
@@ -123,7 +123,7 @@ test('a channel opens at the line that was looked for, wherever it is, and is re
   await row.click();
   await expect.poll(() => isInSight(line(300))).toBe(true);
   await page.keyboard.press('Escape');
-  await page.getByLabel('Words that were said').fill('UMBRELLA');
+  await page.getByLabel('Message text').fill('UMBRELLA');
   await row.click();
   const found = box.locator('[aria-current=true]');
   await expect.poll(() => found.textContent()).toContain('In the umbrella stand');
@@ -136,7 +136,7 @@ test('a channel opens at the line that was looked for, wherever it is, and is re
   ]);
   expect(await complaintsOf(page)).toEqual([]);
   // By keyboard, up to the first line: what was read stays where it was, and the keys go on.
-  const older = drawer.getByRole('button', { name: 'Show older ones' });
+  const older = drawer.getByRole('button', { name: 'Show older' });
   await older.focus();
   const topOf = async (n: number): Promise<number> => (await line(n).boundingBox())?.y ?? Number.NaN;
   const before = await topOf(51);
@@ -144,11 +144,11 @@ test('a channel opens at the line that was looked for, wherever it is, and is re
   await older.waitFor({ state: 'detached' });
   await line(1).waitFor();
   expect(Math.abs((await topOf(51)) - before)).toBeLessThan(2);
-  await drawer.getByRole('button', { name: 'Show newer ones' }).click();
+  await drawer.getByRole('button', { name: 'Show newer' }).click();
   await line(250).waitFor();
-  await drawer.getByRole('button', { name: 'Show newer ones' }).click();
+  await drawer.getByRole('button', { name: 'Show newer' }).click();
   await line(300).waitFor();
-  await drawer.getByRole('button', { name: 'Show newer ones' }).waitFor({ state: 'detached' });
+  await drawer.getByRole('button', { name: 'Show newer' }).waitFor({ state: 'detached' });
   await page.keyboard.press('Escape');
   await drawer.waitFor({ state: 'detached' });
   expect(complaints).toEqual([]);
@@ -227,30 +227,30 @@ test('sessions are sorted by tokens, renamed, and deleted after a question; stat
   await drawer.getByRole('heading', { name: 'the small one' }).waitFor();
   await names.getByRole('button', { name: 'the big one' }).click();
   await drawer.getByText('a long answer').first().waitFor();
-  await drawer.locator('.answer').getByRole('button', { name: 'Actions for this message' }).click();
-  const explain = page.getByRole('menuitem', { name: 'What the model saw' });
+  await drawer.locator('.answer').getByRole('button', { name: 'Message actions' }).click();
+  const explain = page.getByRole('menuitem', { name: 'What the model received' });
   await explain.waitFor();
-  expect(await page.getByRole('menuitem', { name: 'Answer again' }).count()).toBe(0);
+  expect(await page.getByRole('menuitem', { name: 'Regenerate' }).count()).toBe(0);
   await explain.click();
-  await page.getByRole('dialog').getByText('Call 1').waitFor();
+  await page.getByRole('dialog').getByText('Model call 1').waitFor();
   const { entries } = await at.reprise.store.read('big', { limit: 10 });
   const [row = ''] = entries.flatMap(({ entry }) => entry.seal?.k ?? []);
   await page.getByRole('dialog').getByRole('listitem').filter({ hasText: row }).getByText('#1').waitFor();
   await page.keyboard.press('Escape');
-  await drawer.getByRole('button', { name: 'Actions for this session' }).click();
+  await drawer.getByRole('button', { name: 'Session actions' }).click();
   await page.getByRole('menuitem', { name: 'Rename' }).click();
   await drawer.getByLabel('Title').fill('Renamed');
   await page.keyboard.press('Enter');
   await drawer.getByRole('heading', { name: 'Renamed' }).waitFor();
-  await drawer.getByRole('button', { name: 'Actions for this session' }).click();
+  await drawer.getByRole('button', { name: 'Session actions' }).click();
   const [download] = await Promise.all([
     page.waitForEvent('download'),
     page.getByRole('menuitem', { name: 'Export' }).click(),
   ]);
   expect(download.suggestedFilename()).toBe('big.jsonl');
-  await drawer.getByRole('button', { name: 'Actions for this session' }).click();
+  await drawer.getByRole('button', { name: 'Session actions' }).click();
   await page.getByRole('menuitem', { name: 'Move to trash' }).click();
-  await drawer.getByText('Really move “Renamed” to the trash?').waitFor();
+  await drawer.getByText('Move “Renamed” to the trash?').waitFor();
   expect((await at.reprise.store.get('big')).status).toBe('open');
   await drawer.getByRole('button', { name: 'Move to trash' }).click();
   await expect.poll(() => names.allTextContents()).toEqual(['the small one']);

@@ -18,7 +18,7 @@ async function talk(at: OpenedServer, ...texts: readonly string[]): Promise<void
 
 async function choose(page: Page, where: Locator, name: string): Promise<void> {
   await where.hover();
-  await where.getByRole('button', { name: /^Actions/ }).click();
+  await where.getByRole('button', { name: /actions$/ }).click();
   await page.getByRole('menuitem', { name }).click();
 }
 
@@ -56,7 +56,7 @@ describe('I-76 where a conversation branches', () => {
     await page.goto(`${at.url}/#/s/main/s`);
     await answers(page).getByText('one').waitFor();
     expect(await switcher(page).count()).toBe(0);
-    await choose(page, page.locator('.answer'), 'Answer again');
+    await choose(page, page.locator('.answer'), 'Regenerate');
     await answers(page).getByText('two').waitFor();
     await expect.poll(() => switcher(page).textContent()).toBe('‹2/2›');
     await sayInstead(page, 0, 'tell me more');
@@ -69,11 +69,11 @@ describe('I-76 where a conversation branches', () => {
     // With keys alone: the button stays under them while there is a branch before.
     const focused = (): Promise<string | null> =>
       page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? null);
-    const before = group.getByRole('button', { name: 'Branch before' });
+    const before = group.getByRole('button', { name: 'Previous branch' });
     await expect.poll(() => before.isEnabled()).toBe(true); // not before its turn is over
     await before.focus();
     for (const [answer, next] of [
-      ['two', 'Branch before'],
+      ['two', 'Previous branch'],
       ['one', 'Next branch'],
     ] as const) {
       await page.keyboard.press('Enter');
@@ -114,7 +114,7 @@ describe('I-76 where a conversation branches', () => {
     await expect.poll(() => said(page).allTextContents()).toEqual(['look closer']);
     const asked = JSON.stringify(model.requests.at(-1));
     for (const { data } of images) expect(asked.includes(data)).toBe(true);
-    await switcher(page).getByRole('button', { name: 'Branch before' }).click();
+    await switcher(page).getByRole('button', { name: 'Previous branch' }).click();
     await expect.poll(() => said(page).allTextContents()).toEqual(['look', 'go on']);
   });
 
@@ -160,7 +160,7 @@ describe('I-76 where a conversation branches', () => {
     await session.branch(leaf ?? '');
     await expect.poll(() => switcher(page).textContent()).toBe('‹2/3›');
     expect(await answers(page).allTextContents()).toEqual(['two']);
-    await switcher(page).getByRole('button', { name: 'Branch before' }).click();
+    await switcher(page).getByRole('button', { name: 'Previous branch' }).click();
     await expect.poll(() => answers(page).allTextContents()).toEqual(['one']);
     // Something else is done and taken back elsewhere before the button is pressed.
     await session.undo();
@@ -189,7 +189,7 @@ describe('I-76 where a conversation branches', () => {
       });
     await sayInstead(page, 0, 'tell me more');
     await page.getByRole('link', { name: 'New chat', exact: true }).click();
-    await page.getByText('Say something to begin').waitFor();
+    await page.getByText('Start a conversation').waitFor();
     held.resolve();
     await page.goto(`${at.url}/#/s/main/s`);
     await answers(page).getByText('three').waitFor();
@@ -213,7 +213,7 @@ describe('I-76 where a conversation branches', () => {
     expect(await field.inputValue()).toBe('tell me more');
     expect(await said(page).allTextContents()).toEqual(['tell me']);
     // It still stands for that message, however often the page is loaded and with whatever words.
-    await page.getByText('Editing: what was there stays as a branch').waitFor();
+    await page.getByText('Editing. The current version stays as a branch.').waitFor();
     await field.fill('tell me everything');
     await page.reload();
     await answers(page).getByText('one').waitFor();
@@ -229,7 +229,7 @@ describe('I-76 where a conversation branches', () => {
       return values;
     });
     await page.goBack();
-    await page.getByText('Editing: what was there stays as a branch').waitFor();
+    await page.getByText('Editing. The current version stays as a branch.').waitFor();
     expect(await field.inputValue()).toBe('tell me all');
     // From its first moment: nobody types into a field that is filled behind them.
     expect((await drawn.jsonValue()).find((value) => value !== undefined)).toBe('tell me all');
@@ -260,7 +260,7 @@ describe('I-76 where a conversation branches', () => {
     await page.reload();
     await page.unroute('**/chat');
     await answers(page).getByText('two').waitFor();
-    await page.getByText('Editing: what was there stays as a branch').waitFor();
+    await page.getByText('Editing. The current version stays as a branch.').waitFor();
     const field = page.getByLabel('Message', { exact: true });
     // Other words, and the same again: still the ones that were sent.
     for (const text of ['tell me more!', 'tell me more']) await field.fill(text);
@@ -286,7 +286,7 @@ describe('I-76 where a conversation branches', () => {
     await said(page).getByText('entry 0', { exact: true }).waitFor();
     await sayInstead(page, 0, 'another beginning');
     await answers(page).getByText('short').waitFor();
-    await switcher(page).getByRole('button', { name: 'Branch before' }).click();
+    await switcher(page).getByRole('button', { name: 'Previous branch' }).click();
     await said(page).getByText('entry 0', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Jump to latest' }).click();
     await answers(page).getByText('entry 399').waitFor();

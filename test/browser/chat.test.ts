@@ -61,7 +61,7 @@ describe('a chat in the browser', () => {
     // Stopped between words: the model hears of it with its next one.
     model.allow(1);
     await page.locator('.answer:not(.live)').getByText('word2').waitFor();
-    await page.getByText('what arrived is kept').waitFor();
+    await page.getByText('The received text is saved').waitFor();
     expect(await page.locator('.said').textContent()).toBe('two\nlines');
     await field(page).fill('half a thought');
     await page.getByRole('link', { name: 'New chat', exact: true }).click();
@@ -81,9 +81,9 @@ describe('a chat in the browser', () => {
     await page.locator('.live').waitFor();
     await say(page, 'two');
     await say(page, 'three');
-    await page.getByText('2 waiting').waitFor();
-    await page.getByRole('button', { name: 'Cancel waiting messages' }).click();
-    await page.getByText('2 waiting').waitFor({ state: 'detached' });
+    await page.getByText('2 queued').waitFor();
+    await page.getByRole('button', { name: 'Cancel queued messages' }).click();
+    await page.getByText('2 queued').waitFor({ state: 'detached' });
     open();
     await page.locator('.answer:not(.live)').getByText('first answer').waitFor();
     await expect.poll(() => page.locator('.message.user').count()).toBe(1);
@@ -98,11 +98,11 @@ describe('a chat in the browser', () => {
     model.allow(1);
     await page.locator('.live').getByText('one').waitFor();
     await say(page, 'second');
-    await page.getByText('1 waiting').waitFor();
+    await page.getByText('1 queued').waitFor();
     await stop(page);
     // The one that ends the first answer, and the first word of the second.
     model.allow(2);
-    await page.getByText('what arrived is kept').waitFor();
+    await page.getByText('The received text is saved').waitFor();
     await page.locator('.live').getByText('one').waitFor();
     expect(await page.locator('.said').allTextContents()).toEqual(['first', 'second']);
     model.allow(10);
@@ -263,7 +263,7 @@ describe('a chat in the browser', () => {
     await page.emulateMedia({ media: 'print' });
     expect(await isWhole()).toBe(true);
     await page.emulateMedia({ media: 'screen' });
-    await page.getByRole('button', { name: 'Show all of it' }).click();
+    await page.getByRole('button', { name: 'Show all' }).click();
     expect(await isWhole()).toBe(true);
   });
 
@@ -286,7 +286,7 @@ describe('a chat in the browser', () => {
       await open.waitFor({ state: 'hidden' });
     };
     await page.getByRole('button', { name: 'More', exact: true }).click();
-    await closes(page.getByRole('menuitem', { name: 'Keyboard' }));
+    await closes(page.getByRole('menuitem', { name: 'Keyboard shortcuts' }));
     await page.getByRole('button', { name: 'Search all sessions' }).click();
     await closes(page.getByRole('dialog'));
     await page.locator('.facets > summary').click();
@@ -301,7 +301,7 @@ describe('a chat in the browser', () => {
     expect(await page.locator('.live').count()).toBe(1);
     await page.keyboard.press('Escape');
     await expect.poll(() => stops.length).toBe(1);
-    await page.getByText('Stopped here; what arrived is kept').waitFor();
+    await page.getByText('Stopped. The received text is saved.').waitFor();
   });
 
   test('a request that is retried shows one line, then one error with a way to try again, under the same model name', async () => {
@@ -332,7 +332,7 @@ describe('a chat in the browser', () => {
     await live.getByText('half').waitFor();
     expect(await live.locator('.note').count()).toBe(0);
     second.open();
-    await page.locator('.mark').getByRole('button', { name: 'Try again' }).waitFor();
+    await page.locator('.mark').getByRole('button', { name: 'Retry' }).waitFor();
     expect(await page.getByText('the provider is down').count()).toBe(1);
     expect(await page.locator('.answer:not(.live) header b').textContent()).toBe(name);
   });
@@ -367,7 +367,7 @@ describe('a chat in the browser', () => {
     const third = page.locator('.message', { hasText: 'question 3' });
     await third.scrollIntoViewIfNeeded();
     expect(await third.locator('.position').textContent()).toBe('#5');
-    await third.getByRole('button', { name: 'Actions for this message' }).click();
+    await third.getByRole('button', { name: 'Message actions' }).click();
     await page.getByRole('menuitem', { name: 'Edit' }).click();
     await expect.poll(() => field(page).inputValue()).toBe('question 3');
     await page.locator('.messages').press('Home');

@@ -190,7 +190,7 @@ describe('T82 what happens while nobody looks, or somewhere else', () => {
     const long = 'word '.repeat(4000);
     await say(page, long);
     const refused = page.locator('.message.failed');
-    await refused.getByRole('button', { name: 'Try again' }).waitFor();
+    await refused.getByRole('button', { name: 'Retry' }).waitFor();
     expect(await refused.textContent()).toMatch(/10,?000|limit|large/i);
     expect(await refused.locator('.said').textContent()).toBe(long);
     expect((await at.reprise.sessions({ limit: 10 })).sessions).toHaveLength(0);
@@ -208,7 +208,7 @@ describe('T82 what happens while nobody looks, or somewhere else', () => {
     await answers(page).getByText('one').waitFor();
     expect(await field.inputValue()).toBe('');
     await field.press('ArrowUp');
-    await page.getByText('Editing: what was there').waitFor();
+    await page.getByText('Editing. The current version stays').waitFor();
     expect(await field.inputValue()).toBe('in short');
     await say(page, 'in brief');
     await answers(page).getByText('two').waitFor();

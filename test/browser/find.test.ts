@@ -23,12 +23,12 @@ describe('what is looked for', () => {
     await page.getByRole('button', { name: 'Search all sessions' }).click();
     await page.locator('.search-field').fill('needle');
     const hits = page.locator('.hits [role=option]');
-    await page.getByText('50 found').waitFor();
+    await page.getByText('Results: 50').waitFor();
     expect(await hits.count()).toBe(50);
-    await page.getByRole('button', { name: 'Show older ones' }).click();
-    await page.getByText('70 found').waitFor();
+    await page.getByRole('button', { name: 'Show older' }).click();
+    await page.getByText('Results: 70').waitFor();
     expect(await hits.last().textContent()).toContain('needle 0');
-    await page.getByRole('button', { name: 'Show older ones' }).waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Show older' }).waitFor({ state: 'detached' });
   });
 
   test('a search that had no time to look through everything goes on by itself until it has', async () => {
@@ -54,10 +54,10 @@ describe('what is looked for', () => {
     });
     await page.getByRole('button', { name: 'Search all sessions' }).click();
     await page.locator('.search-field').fill('needle');
-    await page.getByText('Not everything could be looked through yet.').waitFor();
+    await page.getByText('Not all messages have been searched yet.').waitFor();
     isRead.resolve();
     await page.locator('.hits mark').getByText('needle').waitFor();
-    await page.getByText('Not everything could be looked through yet.').waitFor({ state: 'detached' });
+    await page.getByText('Not all messages have been searched yet.').waitFor({ state: 'detached' });
     expect(asked).toBeGreaterThanOrEqual(2);
   });
 
@@ -88,7 +88,7 @@ describe('what is looked for', () => {
     await field.fill('needle');
     const answer = async (nth: number): Promise<void> => {
       gates[nth]?.resolve();
-      await page.getByText(`${30 + nth} found`).waitFor();
+      await page.getByText(`Results: ${30 + nth}`).waitFor();
     };
     await answer(1);
     await field.press('ArrowDown');
@@ -108,9 +108,9 @@ describe('what is looked for', () => {
       await answer(nth);
     }
     await page.clock.fastForward(60_000);
-    await page.getByText('Not everything could be looked through yet.').waitFor();
+    await page.getByText('Not all messages have been searched yet.').waitFor();
     await field.fill('haystack');
-    await page.getByText('1 found').waitFor();
+    await page.getByText('Results: 1').waitFor();
     expect(asked).toBe(6);
   });
 
@@ -130,8 +130,8 @@ describe('what is looked for', () => {
     expect(await page.locator('.session').getByText('Will it rain').count()).toBe(0);
     // In the field that knows names only; it leads to the one that knows words.
     await page.getByLabel('Filter sessions').fill('rain friday');
-    await page.getByText('Nothing fits these filters').waitFor();
-    await page.getByRole('button', { name: 'Search what was said' }).click();
+    await page.getByText('Nothing matches these filters').waitFor();
+    await page.getByRole('button', { name: 'Search all messages' }).click();
 
     const hits = page.locator('.hits [role=option]');
     await expect.poll(() => hits.locator('b').allTextContents()).toEqual(['Will it rain on Friday?']);
@@ -141,7 +141,7 @@ describe('what is looked for', () => {
       .locator('.search-field')
       .dispatchEvent('keydown', { key: 'Enter', isComposing: true, bubbles: true });
     await page.locator('.search-field').fill('rain');
-    await page.getByText('50 found').waitFor();
+    await page.getByText('Results: 50').waitFor();
     // Older hits of a question that is not asked any more come too late.
     const held = Promise.withResolvers<void>();
     const isOlder = (url: URL): boolean => url.searchParams.has('after');
@@ -150,7 +150,7 @@ describe('what is looked for', () => {
       await asked.continue();
     });
     const late = page.waitForResponse((answer) => isOlder(new URL(answer.url())));
-    await page.getByRole('button', { name: 'Show older ones' }).click();
+    await page.getByRole('button', { name: 'Show older' }).click();
     await page.locator('.search-field').fill('sun');
     await expect.poll(() => hits.first().textContent()).toContain('sun');
     held.resolve();
@@ -172,15 +172,15 @@ describe('what is looked for', () => {
     await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
     for (const [hash, told] of [
-      ['#/s/main/nobody', 'There is no such session'],
-      ['#/s/nobody/s', 'There is no such session'],
-      ['#/s/main/..%2F..%2Fetc', 'This session cannot be shown'],
+      ['#/s/main/nobody', 'Session not found'],
+      ['#/s/nobody/s', 'Session not found'],
+      ['#/s/main/..%2F..%2Fetc', "Can't show this session"],
     ] as const) {
       await page.goto(`${at.url}/${hash}`);
       await page.getByRole('heading', { name: told }).waitFor();
       expect(await page.locator('[aria-busy=true]').count()).toBe(0);
       await page.getByRole('main').getByRole('link', { name: 'New chat' }).click();
-      await page.getByText('Say something to begin').waitFor();
+      await page.getByText('Start a conversation').waitFor();
     }
     // Nothing was said by it.
     await page.getByLabel('Message', { exact: true }).fill('/nonsense');
@@ -189,7 +189,7 @@ describe('what is looked for', () => {
     await answer.getByText('There is no command /nonsense').waitFor();
     await page.keyboard.press('Escape');
     await answer.waitFor({ state: 'detached' });
-    await page.getByText('Say something to begin').waitFor();
+    await page.getByText('Start a conversation').waitFor();
     await page.getByLabel('Message', { exact: true }).fill('hi');
     await page.keyboard.press('Enter');
     await page.locator('.answer:not(.live)').getByText('hello').waitFor();

@@ -90,7 +90,7 @@ test('no text and no code keeps the page from answering a click', async () => {
     }, `#/s/main/s${i}`);
     await page.getByRole('heading', { level: 1, name: `s${i}`, exact: true }).waitFor();
     await page.locator('.answer .markdown').waitFor({ state: 'attached' });
-    await page.getByRole('button', { name: 'Actions for this session' }).click();
+    await page.getByRole('button', { name: 'Session actions' }).click();
     await page.getByRole('menuitem', { name: 'Rename' }).waitFor();
     await page.keyboard.press('Escape');
     waits[name] = await longestTask(cdp);

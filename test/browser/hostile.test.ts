@@ -145,10 +145,10 @@ test('I-70 T79 nothing that was said, named or answered runs, loads or becomes m
   // Coloured, searched, in the tree, and failing: every place that shows text.
   await page.locator('figure.code span[class^=hl-]').first().waitFor();
   await page.keyboard.press('Control+k');
-  await page.getByPlaceholder('Words that were said').fill('onerror');
+  await page.getByPlaceholder('Search messages in all sessions').fill('onerror');
   await page.locator('.hits mark').first().waitFor();
   await page.keyboard.press('Escape');
-  await page.getByRole('button', { name: 'Actions for this session' }).click();
+  await page.getByRole('button', { name: 'Session actions' }).click();
   await page.getByRole('menuitem', { name: 'Tree' }).click();
   await page.locator('.branches button').first().waitFor();
   await page.keyboard.press('Escape');
@@ -190,7 +190,7 @@ test('I-70 T79 nothing that was said, named or answered runs, loads or becomes m
   expect(await page.locator('.tool summary b').textContent()).toBe(ATTACK);
   await page.locator('.pictures img').first().waitFor({ state: 'attached' });
   await page.locator('.fold').getByRole('button', { name: 'Summary' }).click();
-  await page.getByRole('button', { name: 'Actions for this session' }).click();
+  await page.getByRole('button', { name: 'Session actions' }).click();
   await page.getByRole('menuitem', { name: 'Tree' }).click();
   await page.locator('.branches button').nth(2).waitFor();
   expect(await taken(page)).toEqual(NOTHING);

@@ -52,17 +52,17 @@ describe('for everybody', () => {
     await page.keyboard.press('Enter');
     await page.locator('.answer:not(.live)').waitFor();
     await expect.poll(focused).toBe('Message');
-    for (let i = 0; i < 20 && (await focused()) !== 'Actions for this message'; i++)
+    for (let i = 0; i < 20 && (await focused()) !== 'Message actions'; i++)
       await page.keyboard.press('Shift+Tab');
-    expect(await focused()).toBe('Actions for this message');
+    expect(await focused()).toBe('Message actions');
     await page.keyboard.press('Enter');
     await page.getByRole('menu').waitFor();
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Escape');
     await page.getByRole('menu').waitFor({ state: 'hidden' });
-    expect(await focused()).toBe('Actions for this message');
+    expect(await focused()).toBe('Message actions');
     await page.keyboard.press('?');
-    await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await page.keyboard.press('Control+k');
@@ -72,7 +72,7 @@ describe('for everybody', () => {
     await page.keyboard.press('Enter');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await page.keyboard.press('Alt+n');
-    await page.getByText('Say something to begin').waitFor();
+    await page.getByText('Start a conversation').waitFor();
   });
 
   test('an answer is told once to who cannot see it, when it has ended', async () => {
@@ -93,7 +93,7 @@ describe('for everybody', () => {
     const options = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
     await using opened = await openPage(`${at.url}/#token=${TOKEN}`, options);
     const { page } = opened;
-    await page.getByRole('button', { name: 'Sessions list' }).tap();
+    await page.getByRole('button', { name: 'Show sessions' }).tap();
     await page.locator('.session').tap();
     await page.locator('.answer').waitFor();
     await expect.poll(() => page.locator('.session').isVisible()).toBe(false);
@@ -103,7 +103,7 @@ describe('for everybody', () => {
     await using at = await openServer(scripted([new RepriseError('MODEL_AUTH', 'no such key')]));
     await using opened = await openPage(`${at.url}/#token=${TOKEN}`, { locale: 'zh-CN' });
     const { page } = opened;
-    await page.getByText('说点什么开始吧').waitFor();
+    await page.getByText('开始对话').waitFor();
     expect(await page.getAttribute('html', 'lang')).toBe('zh');
     const say = async (text: string): Promise<void> => {
       await page.getByRole('textbox', { name: '消息' }).fill(text);
@@ -122,7 +122,7 @@ describe('for everybody', () => {
     await page.getByText(/^\/queue 不认识“nonsense”/).waitFor();
     // Another language is chosen for good.
     await page.getByRole('button', { name: '更多', exact: true }).click();
-    await page.getByRole('menuitem', { name: '主题和语言' }).click();
+    await page.getByRole('menuitem', { name: '设置' }).click();
     await page.getByLabel('语言', { exact: true }).selectOption('en');
     await page.reload();
     await page.locator('.mark').getByText('The turn failed. No such key.').waitFor();

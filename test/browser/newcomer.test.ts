@@ -39,10 +39,10 @@ describe('somebody who never saw the page', () => {
     await page.locator('.answer').getByText('answer 15').waitFor();
     await bar(page).click();
     const panel = page.locator('.popped');
-    await panel.getByText('What the model is sent').waitFor();
+    await panel.getByText('Context sent to the model').waitFor();
     const { split } = await session.context();
     const parts = await panel.locator('dt').allTextContents();
-    expect(parts).toEqual(['Summary of older messages', 'Earlier messages', 'Last message and after']);
+    expect(parts).toEqual(['Summary of older messages', 'Earlier messages', 'Latest message and reply']);
     expect(Object.values(split).filter((tokens) => tokens > 0)).toHaveLength(parts.length);
     expect(await complaintsOf(page)).toEqual([]);
     // By keyboard: the focus goes where it led to, and is not lost with what goes.
@@ -53,7 +53,7 @@ describe('somebody who never saw the page', () => {
     await rule.getByText(/^\d+ messages → summary$/).waitFor();
     await panel.waitFor({ state: 'detached' });
     await expect.poll(focused).toBe('fold');
-    await rule.getByRole('button', { name: 'Originals' }).click();
+    await rule.getByRole('button', { name: 'Original messages' }).click();
     await page.locator('.said').getByText('question 0 about').waitFor();
     await rule.getByRole('button', { name: 'Undo' }).press('Enter');
     await rule.waitFor({ state: 'detached' });
@@ -80,7 +80,7 @@ describe('somebody who never saw the page', () => {
     ]);
     await page
       .locator('.chat-head')
-      .getByRole('button', { name: /^Actions/ })
+      .getByRole('button', { name: /actions$/ })
       .click();
     const [download] = await Promise.all([
       page.waitForEvent('download'),
@@ -165,14 +165,14 @@ describe('somebody who never saw the page', () => {
       await asked.continue();
     });
     await page.goto(`${at.url}/#/s/main/s`);
-    await page.getByText('Loading …').waitFor();
+    await page.getByText('Loading…').waitFor();
     open();
     await page.locator('.answer').getByText('hello').waitFor();
-    expect(await page.getByText('Loading …').count()).toBe(0);
+    expect(await page.getByText('Loading…').count()).toBe(0);
     // A proxy answers in its place, with a page of its own.
-    const told = page.getByText('The server does not answer; it is tried again.');
+    const told = page.getByText("Can't reach the server. Retrying…");
     await page.route('**/api/**', (asked) => asked.fulfill({ contentType: 'text/html', body: '<p>Log in' }));
-    await page.getByRole('link', { name: 'Chats' }).click();
+    await page.getByRole('link', { name: 'All chats' }).click();
     await told.waitFor();
     await page.unroute('**/api/**');
     await told.waitFor({ state: 'detached' });
@@ -180,6 +180,6 @@ describe('somebody who never saw the page', () => {
     // A server that has not what this page asks for.
     await page.route('**/api/stats', (asked) => asked.continue({ url: `${at.url}/api/not-here` }));
     await page.getByRole('link', { name: 'Statistics' }).click();
-    await page.getByText('The server is of another version than this page. Reload the page.').waitFor();
+    await page.getByText('The page and the server have different versions. Reload the page.').waitFor();
   });
 });

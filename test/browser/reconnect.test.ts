@@ -38,14 +38,14 @@ describe('I-71 whatever happens to the server', () => {
     await page.getByText('No sessions yet').waitFor();
     await context.setOffline(true);
     await page.getByRole('link', { name: 'Statistics' }).click();
-    const told = 'The server does not answer; it is tried again.';
+    const told = "Can't reach the server. Retrying…";
     await page.locator('main > .banner').getByText(told).waitFor();
     await page.getByRole('button', { name: 'Search all sessions' }).click();
     await page.locator('.search-field').fill('anything');
     await page.getByRole('dialog').getByText(told).waitFor();
     await page.keyboard.press('Escape');
     await context.setOffline(false);
-    await page.getByText('No model was asked anything').waitFor();
+    await page.getByText('No model calls').waitFor();
     await expect.poll(() => page.locator('.banner').count()).toBe(0);
   });
 
@@ -127,7 +127,7 @@ describe('the token', () => {
     const { page, context } = opened;
     await page.getByLabel('Token').fill('wrong');
     await page.keyboard.press('Enter');
-    await page.getByRole('alert').getByText('not the one').waitFor();
+    await page.getByRole('alert').getByText('Wrong token').waitFor();
     await page.getByLabel('Token').fill(TOKEN);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByLabel('Message', { exact: true }).waitFor();

@@ -18,13 +18,13 @@ async function talk(at: OpenedServer, texts: readonly string[], sessionId = 's')
 
 async function choose(page: Page, where: Locator, name: string): Promise<void> {
   await where.hover();
-  await where.getByRole('button', { name: /^Actions/ }).click();
+  await where.getByRole('button', { name: /actions$/ }).click();
   await page.getByRole('menuitem', { name }).click();
 }
 
 const head = (page: Page): Locator => page.locator('.chat-head');
 
-describe('everything can be seen and taken back', () => {
+describe('everything can be seen and undone', () => {
   test('a summary is previewed, opens to what it says, what it lost and the originals, and is undone', async () => {
     const long = 'Long words about many things. '.repeat(80);
     const model = scripted(
@@ -40,10 +40,10 @@ describe('everything can be seen and taken back', () => {
     const { page, complaints } = opened;
     await page.goto(`${at.url}/#/s/main/s`);
     await answers(page).getByText('answer 15').waitFor();
-    await choose(page, head(page), 'Sum up');
-    await page.getByText(/would be summed up: \d+ \(.* tokens\)/).waitFor();
-    await page.getByRole('button', { name: 'Sum up now' }).click();
-    await page.getByText(/It can be taken back/).waitFor();
+    await choose(page, head(page), 'Compact');
+    await page.getByText(/to summarize: \d+ \(.* tokens\)/).waitFor();
+    await page.getByRole('button', { name: 'Compact now' }).click();
+    await page.getByText(/^Compacted: /).waitFor();
     await page.locator('.messages').press('Home');
     const rule = page.locator('.fold');
     await rule.getByText(/^\d+ messages → summary$/).waitFor();
@@ -51,13 +51,13 @@ describe('everything can be seen and taken back', () => {
     expect(await page.locator('.messages').getByText('question 0 about').count()).toBe(0);
     await rule.getByRole('button', { name: 'Summary' }).click();
     await rule.getByText('A SUMMARY of it').waitFor();
-    await rule.getByRole('button', { name: 'Kept facts' }).click();
+    await rule.getByRole('button', { name: 'Exact facts' }).click();
     // What the model left out stands behind what it wrote.
-    const kept = (await rule.getByText('exact facts are in the summary').textContent()) ?? '';
+    const kept = (await rule.getByText('The summary contains').textContent()) ?? '';
     const [found, total] = (kept.match(/\d+/g) ?? []).map(Number);
     expect(found).toBeGreaterThanOrEqual(16);
-    expect(await rule.getByText(/^Only in the originals: /).count()).toBe(found === total ? 0 : 1);
-    await rule.getByRole('button', { name: 'Originals' }).click();
+    expect(await rule.getByText(/^Only in the original messages: /).count()).toBe(found === total ? 0 : 1);
+    await rule.getByRole('button', { name: 'Original messages' }).click();
     await page.locator('.said').getByText('question 0 about').waitFor();
     await rule.getByRole('button', { name: 'Undo' }).click();
     await page.locator('.fold').waitFor({ state: 'detached' });
@@ -84,7 +84,7 @@ describe('everything can be seen and taken back', () => {
     const line = page.locator('.fold .what');
     // Of the newest hundred entries ten are kept and one is the summary.
     await expect.poll(() => line.textContent()).toBe('89+ messages → summary80k tokens');
-    await page.locator('.fold').getByRole('button', { name: 'Originals' }).click();
+    await page.locator('.fold').getByRole('button', { name: 'Original messages' }).click();
     await page.locator('.messages').press('Home');
     await expect.poll(() => line.textContent()).toBe('140 messages → summary80k tokens');
   });
@@ -97,7 +97,7 @@ describe('everything can be seen and taken back', () => {
     await page.goto(`${at.url}/#/s/main/s`);
     const line = page.locator('.mark');
     await line.getByText('The turn failed. Unexpected error: it broke.', { exact: true }).waitFor();
-    await line.getByRole('button', { name: 'Try again' }).click();
+    await line.getByRole('button', { name: 'Retry' }).click();
     await answers(page).getByText('this time').waitFor();
     await expect.poll(() => page.locator('.said').allTextContents()).toEqual(['try it']);
   });
@@ -126,7 +126,7 @@ describe('everything can be seen and taken back', () => {
     await using at = await openServer(scripted([]), { store: await openStore(place) });
     await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
-    const again = page.locator('.mark').getByRole('button', { name: 'Try again' });
+    const again = page.locator('.mark').getByRole('button', { name: 'Retry' });
     const told = page.locator('.mark').getByText('The turn failed. It broke.');
     // All that is loaded ends with a turn that failed; the session does not.
     await page.goto(`${at.url}/#/s/main/long/2`);
@@ -142,7 +142,7 @@ describe('everything can be seen and taken back', () => {
     await told.waitFor();
     expect(await again.count()).toBe(0);
     // What can be read goes on in a session of its own.
-    await page.getByRole('button', { name: 'Go on with what can be read' }).click();
+    await page.getByRole('button', { name: 'Continue with the readable part' }).click();
     await page.waitForURL((url) => !url.hash.includes('/bad'));
     await page.locator('.message.user').getByText('readable', { exact: true }).waitFor();
     await page.getByText('This session is damaged').waitFor({ state: 'detached' });
@@ -156,7 +156,7 @@ describe('everything can be seen and taken back', () => {
     const { page } = opened;
     await page.goto(`${at.url}/#/s/main/s`);
     await answers(page).getByText('first answer').waitFor();
-    await choose(page, page.locator('.answer').last(), 'Answer again');
+    await choose(page, page.locator('.answer').last(), 'Regenerate');
     await expect.poll(() => answers(page).allTextContents()).toEqual(['second answer']);
     await choose(page, head(page), 'Tree');
     const lines = page.locator('.branches button');
@@ -165,8 +165,8 @@ describe('everything can be seen and taken back', () => {
     await expect.poll(() => answers(page).allTextContents()).toEqual(['first answer']);
     await page.locator('.toast').getByRole('button', { name: 'Undo' }).click();
     await expect.poll(() => answers(page).allTextContents()).toEqual(['second answer']);
-    await choose(page, page.locator('.answer').last(), 'What the model saw');
-    await page.getByRole('dialog').getByText('exactly what was sent').waitFor();
+    await choose(page, page.locator('.answer').last(), 'What the model received');
+    await page.getByRole('dialog').getByText('verified: same hash as the request sent').waitFor();
   });
 
   test('a session is renamed, copied, pinned, deleted and brought back', async () => {
@@ -182,8 +182,8 @@ describe('everything can be seen and taken back', () => {
     await page.getByLabel('Title').fill('The plan');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'The plan' }).waitFor();
-    await choose(page, page.locator('.answer').first(), 'Copy up to here');
-    await page.getByText('Goes on from another session').waitFor();
+    await choose(page, page.locator('.answer').first(), 'Fork from here');
+    await page.getByText('Continued from another session').waitFor();
     await expect.poll(() => answers(page).allTextContents()).toEqual(['an answer']);
     await page.goBack();
     await answers(page).getByText('another').waitFor();
@@ -238,7 +238,7 @@ describe('however much there is', () => {
     });
     await box.press('Home');
     const first = page.locator('.row', { hasText: `entry ${MANY - 100} hay` });
-    await first.getByRole('button', { name: 'Actions for this message' }).focus();
+    await first.getByRole('button', { name: 'Message actions' }).focus();
     open();
     await expect.poll(() => box.evaluate(({ scrollTop }) => scrollTop)).toBeGreaterThan(1000);
     const isHere = (row: Element): boolean => row.contains(document.activeElement);
@@ -253,7 +253,7 @@ describe('however much there is', () => {
     await page.getByRole('button', { name: 'Jump to latest' }).click();
     await page.getByText(`entry ${MANY - 1} hay`).waitFor();
     await page.keyboard.press('Control+k');
-    await page.getByPlaceholder('Words that were said').fill('needle');
+    await page.getByPlaceholder('Search messages in all sessions').fill('needle');
     await page.locator('.hits mark').waitFor();
     const flashed = await rememberFlashes(page);
     await page.keyboard.press('Enter');

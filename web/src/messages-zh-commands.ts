@@ -14,9 +14,9 @@ const HELP: Readonly<Record<HelpTopic, string>> = {
   tree: '所有分支，* 为当前分支',
   undo: '撤销上一轮、压缩或重置',
   redo: '恢复 /undo 撤销的内容',
-  retry: '重新回答，旧回答保留为分支',
+  retry: '重新生成回答，旧回答保留为分支',
   edit: '改写上一条消息，原消息保留为分支',
-  stop: '停止当前轮次、等待的消息和子智能体，已收到的内容保留',
+  stop: '停止当前轮次、排队的消息和子智能体，已收到的内容会保存',
   sessions: '最近的会话，* 为当前会话',
   switch: '转到另一个会话：列表中的编号，或 ID、名称、键的开头',
   fork: '在此会话的副本中继续，可指定到某条消息',
@@ -61,7 +61,7 @@ const STATUS: Readonly<Record<string, string>> = {
   done: '完成',
   aborted: '已停止',
   error: '失败',
-  accepted: '等待中',
+  accepted: '排队中',
   running: '进行中',
   merged: '已合并',
   failed: '失败',
@@ -168,13 +168,13 @@ export const CHINESE_COMMANDS: Pick<MessageTable, keyof CommandMessages> = {
   'undo.nothing': () => '没有可撤销的内容。',
   'redo.done': ({ what }) => `已恢复上一次：${STEPS[what]}。`,
   'redo.nothing': () => '没有可恢复的内容。',
-  'retry.started': () => '重新回答，旧回答保留为分支（/tree）。',
+  'retry.started': () => '正在重新生成，旧回答保留为分支（/tree）。',
   'edit.started': () => '已发送新内容，原消息保留为分支（/tree）。',
   'stop.done': ({ stopped, cancelled, children }) => {
-    const parts = stopped ? ['已停止，收到的内容保留。'] : [];
+    const parts = stopped ? ['已停止，收到的内容已保存。'] : [];
     if (children > 0) parts.push(`已停止 ${children} 个子智能体。`);
     if (parts.length === 0) parts.push('没有正在进行的回答。');
-    if (cancelled > 0) parts.push(`已取消 ${cancelled} 条等待的消息。`);
+    if (cancelled > 0) parts.push(`已取消 ${cancelled} 条排队的消息。`);
     return parts.join('');
   },
 
@@ -217,7 +217,7 @@ export const CHINESE_COMMANDS: Pick<MessageTable, keyof CommandMessages> = {
 
   'status.session': ({ name, facts }) => `${named(name)}\n${factsText(facts)}`,
   'status.queue': ({ isRunning, waiting, ...queue }) =>
-    `队列：${queueText(queue)}；${isRunning ? '正在回答' : '空闲'}，${waiting} 条等待`,
+    `队列：${queueText(queue)}；${isRunning ? '正在回答' : '空闲'}，${waiting} 条排队`,
   'status.turns': ({ turns, pins }) => `轮次：${turns}；已固定：${pins}`,
   'status.damaged': ({ offset }) => `在第 ${offset} 字节处损坏；/repair 用可读部分继续`,
   'model.current': ({ name, from, unavailable }) =>
