@@ -169,7 +169,11 @@ export type {
   SessionFacts,
 } from '../messages/params-commands.ts';
 export type { ConversationMessages } from '../messages/params-conversations.ts';
+export type { KeyMessages, KeyPart } from '../messages/params-keys.ts';
+export type { ModelMessages, ProviderAnswer } from '../messages/params-models.ts';
 export type { RequestMessages } from '../messages/params-requests.ts';
+export type { Expected, JsonProblem, SettingMessages } from '../messages/params-settings.ts';
+export type { TurnMessages } from '../messages/params-turns.ts';
 export type {
   ChatRequest,
   ChatStatus,

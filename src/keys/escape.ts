@@ -1,4 +1,5 @@
-import { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
+import { quoted } from '../messages/quoted.ts';
 
 /**
  * Escaping of opaque ids inside a session key.
@@ -24,12 +25,10 @@ export function escapeKeyPart(id: string): string {
 }
 
 export function unescapeKeyPart(part: string): string {
-  return part.replace(ESCAPE, (whole: string, ascii?: string, unit?: string) => {
+  return part.replace(ESCAPE, (_whole: string, ascii?: string, unit?: string) => {
     const hex = ascii ?? unit;
     if (hex === undefined) {
-      throw new RepriseError('INVALID_KEY', `"${whole}" at the start of an escape is not %XX or %uXXXX`, {
-        details: { part },
-      });
+      throw failure('INVALID_KEY', 'key.badEscape', { part: quoted(part) }, { details: { part } });
     }
     return String.fromCharCode(Number.parseInt(hex, 16));
   });

@@ -1,4 +1,4 @@
-import { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
 import { type BoundAgentOptions, resolveBoundAgent } from './bindings.ts';
 import { buildAgentMainSessionKey, buildAgentPeerSessionKey, type DmScope, type PeerKind } from './build.ts';
 import { parseAgentId } from './ids.ts';
@@ -58,7 +58,7 @@ function resolveBase(input: RouteInput, rules: RoutingRules & { readonly agentId
   const main = { agentId, ...(mainKey !== undefined && { mainKey }) };
   if (peerKind !== 'direct') {
     if (channel === undefined || peer === undefined) {
-      throw new RepriseError('INVALID_INPUT', `a ${peerKind} message needs "channel" and "peer"`);
+      throw failure('INVALID_INPUT', 'route.needsPeer', { peerKind, channel: channel ?? null });
     }
     return buildAgentPeerSessionKey({ ...main, channel, peerKind, peerId: peer });
   }
@@ -66,7 +66,7 @@ function resolveBase(input: RouteInput, rules: RoutingRules & { readonly agentId
   const dmScope = rules.dmScope ?? (own ? 'main' : 'per-channel-peer');
   if (dmScope === 'main' || channel === undefined) return buildAgentMainSessionKey(main);
   if (peer === undefined) {
-    throw new RepriseError('INVALID_INPUT', `a direct message on "${channel}" needs "peer"`);
+    throw failure('INVALID_INPUT', 'route.needsPeer', { peerKind, channel });
   }
   return buildAgentPeerSessionKey({
     ...main,

@@ -1,4 +1,7 @@
 import { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
+import type { KeyPart } from '../messages/params-keys.ts';
+import { quoted } from '../messages/quoted.ts';
 import { escapeKeyPart, escapeUnit, unescapeKeyPart } from './escape.ts';
 import { parseAgentId } from './ids.ts';
 
@@ -50,9 +53,8 @@ export function formatSessionKey(parts: SessionKeyParts): string {
   for (const { marker, id } of parts.threads ?? []) rest.push(marker, part(id, 'thread id'));
   const key = `agent:${parseAgentId(parts.agentId)}:${rest.join(':')}`;
   if (key.length > MAX_KEY_LENGTH) {
-    throw new RepriseError('LIMIT_EXCEEDED', `a session key is at most ${MAX_KEY_LENGTH} characters long`, {
-      details: { limit: 'key', max: MAX_KEY_LENGTH, length: key.length },
-    });
+    const params = { length: key.length, max: MAX_KEY_LENGTH };
+    throw failure('LIMIT_EXCEEDED', 'key.tooLong', params, { details: { limit: 'key', ...params } });
   }
   return key;
 }
@@ -64,7 +66,7 @@ function formatBase(parts: Exclude<SessionKeyParts, { kind: 'global' }>): string
     case 'direct': {
       if (parts.channel === undefined) {
         if (parts.account === undefined) return ['direct', part(parts.peer, 'peer')];
-        throw invalid('an account needs its channel', parts.account);
+        throw failure('INVALID_KEY', 'key.accountAlone', { account: quoted(parts.account) });
       }
       const route = [name(parts.channel, 'channel')];
       if (parts.account !== undefined) route.push(part(parts.account, 'account'));
@@ -85,7 +87,10 @@ function formatBase(parts: Exclude<SessionKeyParts, { kind: 'global' }>): string
     case 'other': {
       const rest = parts.parts.map((p) => part(p, 'key part'));
       if (parseRest(rest, parts.agentId).kind !== 'other') {
-        throw invalid('these parts read back as a known form; build that form instead', rest.join(':'));
+        throw new RepriseError(
+          'INVALID_KEY',
+          `use the key form that "${rest.join(':')}" belongs to, not "other"`,
+        );
       }
       return rest;
     }
@@ -99,26 +104,24 @@ function formatBase(parts: Exclude<SessionKeyParts, { kind: 'global' }>): string
  */
 export function parseSessionKey(key: string): SessionKeyParts {
   if (key.length > MAX_KEY_LENGTH)
-    throw invalid(`longer than ${MAX_KEY_LENGTH} characters`, key.slice(0, 80));
+    throw failure('INVALID_KEY', 'key.tooLong', { length: key.length, max: MAX_KEY_LENGTH });
   if (key === GLOBAL_KEY) return { kind: 'global' };
   const segments = key.split(':');
   const [first, second, third] = segments;
   if (first !== 'agent') {
     if (segments.length !== 3 || first === undefined || second === undefined || third === undefined) {
-      throw invalid('expected agent:<agentId>:<rest>, <agent>:<channel>:<peer> or "global"', key);
+      throw invalid(key);
     }
     const short = { channel: unescapeKeyPart(second), peer: unescapeKeyPart(third) };
     const parts: SessionKeyParts = { kind: 'direct', agentId: parseAgentId(first), ...short };
     formatSessionKey(parts); // refuses empty parts
     return parts;
   }
-  if (second === undefined || third === undefined) throw invalid('expected agent:<agentId>:<rest>', key);
+  if (second === undefined || third === undefined) throw invalid(key);
   const parts = parseRest(segments.slice(2), parseAgentId(second));
   const canonical = formatSessionKey(parts);
   if (canonical !== key) {
-    throw new RepriseError('INVALID_KEY', `not in canonical form, write it as ${canonical}`, {
-      details: { key, canonical },
-    });
+    throw failure('INVALID_KEY', 'key.otherSpelling', { canonical }, { details: { key, canonical } });
   }
   return parts;
 }
@@ -172,16 +175,16 @@ function isThreadMarker(part: string | undefined): part is ThreadMarker {
   return part === 'thread' || part === 'topic';
 }
 
-function part(id: string, what: string): string {
-  if (id === '') throw invalid(`the ${what} is empty`, id);
+function part(id: string, what: KeyPart): string {
+  if (id === '') throw failure('INVALID_KEY', 'key.emptyPart', { part: what });
   return escapeKeyPart(id);
 }
 
 /** A name that stands where the grammar has literals: one called like a literal is escaped, not confused with it. */
-function name(id: string, what: string): string {
+function name(id: string, what: KeyPart): string {
   return LITERALS.has(id) ? escapeUnit(id) + id.slice(1) : part(id, what);
 }
 
-function invalid(why: string, key: string): RepriseError {
-  return new RepriseError('INVALID_KEY', `not a session key: ${why}`, { details: { key } });
+function invalid(key: string): RepriseError {
+  return failure('INVALID_KEY', 'key.badForm', { key: quoted(key) }, { details: { key } });
 }

@@ -1,10 +1,22 @@
 import { ENGLISH_COMMANDS } from './english-commands.ts';
 import { ENGLISH_CONVERSATIONS } from './english-conversations.ts';
+import { ENGLISH_KEYS } from './english-keys.ts';
+import { ENGLISH_MODELS } from './english-models.ts';
 import { ENGLISH_REQUESTS } from './english-requests.ts';
+import { ENGLISH_SETTINGS } from './english-settings.ts';
+import { ENGLISH_TURNS } from './english-turns.ts';
 import { type Message, type MessageTable, textOf, translate } from './message.ts';
 
 /** The one table of English texts: of the command line, of logs, of `message` fields in HTTP answers, and of the page. */
-export const ENGLISH: MessageTable = { ...ENGLISH_COMMANDS, ...ENGLISH_CONVERSATIONS, ...ENGLISH_REQUESTS };
+export const ENGLISH: MessageTable = {
+  ...ENGLISH_COMMANDS,
+  ...ENGLISH_CONVERSATIONS,
+  ...ENGLISH_KEYS,
+  ...ENGLISH_MODELS,
+  ...ENGLISH_REQUESTS,
+  ...ENGLISH_SETTINGS,
+  ...ENGLISH_TURNS,
+};
 
 /** The text of a message; of a failure, what failed in one line and what to do next in another. */
 export function messageText(message: Message): string {

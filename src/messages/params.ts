@@ -1,9 +1,20 @@
 import type { CommandMessages } from './params-commands.ts';
 import type { ConversationMessages } from './params-conversations.ts';
+import type { KeyMessages } from './params-keys.ts';
+import type { ModelMessages } from './params-models.ts';
 import type { RequestMessages } from './params-requests.ts';
+import type { SettingMessages } from './params-settings.ts';
+import type { TurnMessages } from './params-turns.ts';
 
 /** Every code with the parameters of its text. A new parameter is optional: clients of other versions do not send it. */
-export interface MessageParams extends CommandMessages, ConversationMessages, RequestMessages {}
+export interface MessageParams
+  extends CommandMessages,
+    ConversationMessages,
+    KeyMessages,
+    ModelMessages,
+    RequestMessages,
+    SettingMessages,
+    TurnMessages {}
 
 /** A code without parameters. */
 export type None = Readonly<Record<never, never>>;

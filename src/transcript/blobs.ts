@@ -1,4 +1,5 @@
-import { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
+import { quoted } from '../messages/quoted.ts';
 import type { TextBlock } from './entry.ts';
 import { isObject, type JsonObject } from './json.ts';
 
@@ -96,8 +97,7 @@ export function isBlobReference(block: JsonObject): block is JsonObject & BlobRe
 /** The 64 hex digits of a name, which alone may become a file name (I-12). */
 export function blobHash(name: string): string {
   const [, hash] = /^(?:sha256:)?([0-9a-f]{64})$/.exec(name) ?? [];
-  if (hash === undefined)
-    throw new RepriseError('INVALID_INPUT', 'the name of a blob is sha256: and 64 hex digits');
+  if (hash === undefined) throw failure('INVALID_INPUT', 'blob.badName', { name: quoted(name) });
   return hash;
 }
 

@@ -1,4 +1,5 @@
 import { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
 import { DEFAULT_RECORD_LIMITS, type RecordLimits } from './limits.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -122,10 +123,12 @@ function pushProperties(value: object, into: unknown[]): void {
 }
 
 function notStorable(what: string): RepriseError {
-  return new RepriseError('INVALID_INPUT', `cannot be stored as JSON without loss: ${what}`);
+  return new RepriseError('INVALID_INPUT', `${what} cannot be stored as JSON without loss`);
 }
 
 export function tooLarge(limit: 'depth' | 'record', max: number): RepriseError {
-  const what = limit === 'depth' ? `nested deeper than ${max} levels` : `larger than ${max} bytes`;
-  return new RepriseError('LIMIT_EXCEEDED', `the record is ${what}`, { details: { limit, max } });
+  const options = { details: { limit, max } };
+  return limit === 'depth'
+    ? failure('LIMIT_EXCEEDED', 'record.tooDeep', { max }, options)
+    : failure('LIMIT_EXCEEDED', 'record.tooLarge', { maxBytes: max }, options);
 }

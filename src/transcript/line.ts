@@ -64,7 +64,7 @@ export function encodeLine(
   limits: RecordLimits = DEFAULT_RECORD_LIMITS,
 ): string {
   if (!isObject(record) || typeof record['type'] !== 'string') {
-    throw new RepriseError('INVALID_INPUT', 'a record is an object with a "type"');
+    throw new RepriseError('INVALID_INPUT', 'a record must be an object with a "type"');
   }
   assertStorable(record, limits);
   return encodeStorable(record, seal, limits);

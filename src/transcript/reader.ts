@@ -1,4 +1,5 @@
-import { RepriseError } from '../errors.ts';
+import type { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
 import type { Dialect } from './dialects/canonical.ts';
 import { createEntryCollector } from './dialects/collect.ts';
 import type { Entry, SessionHeader } from './entry.ts';
@@ -57,8 +58,8 @@ export function parseTranscript(content: string | Uint8Array, options: ReaderOpt
 }
 
 function notASession(lines: number, issues: IssueLog): RepriseError {
-  const why = lines === 0 ? 'it is empty' : `none of its ${lines} lines is a record of a known dialect`;
-  return new RepriseError('INVALID_INPUT', `not a session file: ${why}`, {
-    details: { lines, issues: Object.fromEntries(issues.counts) },
-  });
+  const details = { lines, issues: Object.fromEntries(issues.counts) };
+  return lines === 0
+    ? failure('INVALID_INPUT', 'file.empty', {}, { details })
+    : failure('INVALID_INPUT', 'file.notSession', { lines }, { details });
 }

@@ -1,4 +1,4 @@
-import { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
 import type { Entry } from './entry.ts';
 import type { IssueLog } from './issues.ts';
 import { isObject, type JsonObject } from './json.ts';
@@ -68,7 +68,7 @@ function leafPosition(tree: EntryTree, leaf: string | null | undefined): number 
   if (leaf === null) return ROOT;
   const position = tree.find(leaf);
   if (position === undefined) {
-    throw new RepriseError('NOT_FOUND', `no entry ${leaf} in this session`, { details: { entry: leaf } });
+    throw failure('NOT_FOUND', 'entry.missing', { entry: leaf }, { details: { entry: leaf } });
   }
   return position;
 }

@@ -1,4 +1,4 @@
-import { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
 import { type Entry, isSideEntry } from './entry.ts';
 import type { IssueLog } from './issues.ts';
 
@@ -53,7 +53,7 @@ export function pathEntries(entries: readonly Entry[], leaf?: string): Entry[] {
   const tree = buildTree(entries);
   const end = leaf === undefined ? tree.leaf : tree.find(leaf);
   if (end === undefined)
-    throw new RepriseError('NOT_FOUND', `no entry ${leaf} in this session`, { details: { entry: leaf } });
+    throw failure('NOT_FOUND', 'entry.missing', { entry: String(leaf) }, { details: { entry: leaf } });
   return pathTo(tree, end).flatMap((position) => entries[position] ?? []);
 }
 
