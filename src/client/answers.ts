@@ -160,6 +160,8 @@ export interface Conversation {
 export interface ConversationList extends Page<Conversation> {
   readonly cursor: string | null;
   readonly complete: boolean;
+  /** How many match on all pages; null with `q`. */
+  readonly total: number | null;
 }
 
 export interface ConversationLine {

@@ -17,7 +17,7 @@ export interface ConversationsQuery {
 const filters = {
   ...limitShape(50, 500),
   cursor: cursorSchema.optional(),
-  channelType: name.optional().meta({ description: 'telegram, web, …' }),
+  channelType: name.optional().meta({ description: 'telegram, web, …, in upper or lower case.' }),
   member: name.optional().meta({ description: 'The id or name of somebody who spoke.' }),
   q: z.string().min(1).max(500).optional().meta({ description: 'A text somebody said.' }),
   sort: z.enum(['time', 'messages']).optional(),
@@ -48,6 +48,10 @@ export const conversationList: z.ZodType = z.object({
   ...pageShape(chat),
   cursor: z.string().nullable(),
   complete: z.boolean().meta({ description: 'False: the time was over; the next page looks on.' }),
+  total: z
+    .int()
+    .nullable()
+    .meta({ description: 'How many chats match on all pages. Null with q, which would read every line.' }),
 });
 
 export interface ConversationParams {

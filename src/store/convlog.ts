@@ -59,6 +59,7 @@ export interface ConvlogQuery {
   readonly limit?: number;
   readonly cursor?: string;
   readonly agentId?: string;
+  /** ASCII letters match in either case. */
   readonly channelType?: string;
   /** The id of a sender, or the name, ignoring case. */
   readonly member?: string;
@@ -68,6 +69,8 @@ export interface ConvlogQuery {
   readonly sort?: 'time' | 'messages';
   /** How long to look for a text at most, in milliseconds; by default 1000. */
   readonly budgetMs?: number;
+  /** Count the chats of all pages too. Not with `text`: that would read every line. */
+  readonly withTotal?: boolean;
 }
 
 export interface ConvlogPage {
@@ -76,6 +79,8 @@ export interface ConvlogPage {
   readonly cursor: string | null;
   /** False: the time was over before the page was full; the next page looks on from there. */
   readonly complete: boolean;
+  /** With `withTotal`: how many chats match, on all pages. */
+  readonly total?: number;
 }
 
 export interface ConvlogRange {

@@ -100,6 +100,40 @@ test('all channels are listed, found by channel, member and words, sorted, and r
   expect(complaints).toEqual([]);
 });
 
+test.each([
+  ['en-GB', 'Agent', 'All', 'Channel'],
+  ['zh-CN', '智能体', '全部', '渠道'],
+])('channels can be filtered by agent: %s', async (locale, agent, all, channel) => {
+  await using at = await openServer(scripted([]));
+  const lines = [
+    ['main', 'telegram', '42'],
+    ['xiuliu', 'telegram', '43'],
+    ['xiuliu', 'web', '44'],
+  ].map(([agentId = '', channelType = '', channelId = '']) => ({
+    ...{ agentId, channelType, channelId },
+    ...{ role: 'user' as const, content: 'hello' },
+  }));
+  await at.reprise.store.convlog.append(lines);
+  await using opened = await openPage(`${at.url}/#token=${TOKEN}`, { locale });
+  const { page, complaints } = opened;
+  await page.goto(`${at.url}/#/chats`);
+  const names = page.locator('.admin-table tbody td:first-child button');
+  await expect.poll(() => names.count()).toBe(3);
+  const choice = page.locator('.admin-filters').getByLabel(agent);
+  expect(await choice.locator('option').allTextContents()).toEqual([all, 'main', 'xiuliu']);
+  await choice.selectOption('xiuliu');
+  await expect.poll(async () => (await names.allTextContents()).sort()).toEqual(['telegram 43', 'web 44']);
+  await page.locator('.admin-filters').getByLabel(channel).fill('Web');
+  await expect.poll(() => names.allTextContents()).toEqual(['web 44']);
+  await choice.selectOption('');
+  await page.locator('.admin-filters').getByLabel(channel).fill('TELEGRAM');
+  await expect
+    .poll(async () => (await names.allTextContents()).sort())
+    .toEqual(['telegram 42', 'telegram 43']);
+  expect(await complaintsOf(page)).toEqual([]);
+  expect(complaints).toEqual([]);
+});
+
 test('a channel opens at the line that was looked for, wherever it is, and is read on from there both ways', async () => {
   await using at = await openServer(scripted([]));
   const { store } = at.reprise;

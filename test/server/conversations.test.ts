@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { OWN_TYPE } from '../../src/protocol/media-type.ts';
 import type { ConvlogLine } from '../../src/store/convlog.ts';
 import { startServer } from '../support/http.ts';
 
@@ -34,6 +35,8 @@ test('what was said on the channels can be listed, filtered and read in pages', 
   for (const [query, count] of [
     ['agentId=main', 2],
     ['channelType=web', 1],
+    ['channelType=Web', 1],
+    ['channelType=TELEGRAM', 2],
     ['q=THERE', 1],
     ['member=ada', 2],
     ['q=nothing', 0],
@@ -63,10 +66,34 @@ test('what was said on the channels can be listed, filtered and read in pages', 
   expect((await server.ask(`${path}?after=1&before=2`)).status).toBe(400);
 });
 
+test('the list of chats counts all that match, in one shape under every profile and header', async () => {
+  await using server = await startServer({}, { profile: 'zyhive' });
+  const { convlog } = server.reprise.store;
+  await convlog.append(Array.from({ length: 7 }, (_, i) => line(`c${i}`, 'hello')));
+  await convlog.append([line('w', 'hello there', { channelType: 'web' })]);
+  for (const headers of [{}, { accept: OWN_TYPE }]) {
+    for (const [query, total] of [
+      ['', 8],
+      ['limit=3', 8],
+      ['limit=3&channelType=Telegram', 7],
+      ['member=nobody', 0],
+      ['q=there', null],
+    ] as const) {
+      const { json } = await server.ask(`/api/conversations?${query}`, { headers });
+      expect(json, query).toMatchObject({ data: expect.any(Array), total });
+    }
+    const { json } = await server.ask('/api/agents/main/conversations?limit=1', { headers });
+    expect(json).toMatchObject({ total: 8, hasMore: true });
+  }
+});
+
 test('a chat of two channels with one id is asked back for its channel', async () => {
   await using server = await startServer();
   await server.reprise.store.convlog.append([line('1', 'a'), line('1', 'b', { channelType: 'web' })]);
   const path = '/api/agents/main/conversations/1';
   expect(await server.ask(path)).toMatchObject({ status: 409, json: { code: 'AMBIGUOUS_REF' } });
   expect((await server.ask(`${path}?channelType=web`)).json.data).toMatchObject([{ content: 'b' }]);
+  await server.reprise.store.convlog.append([line('1', 'c', { channelType: 'Web' })]);
+  expect((await server.ask(`${path}?channelType=Web`)).json.data).toMatchObject([{ content: 'c' }]);
+  expect((await server.ask(`${path}?channelType=WEB`)).status).toBe(409);
 });

@@ -75,15 +75,16 @@ export class PlainConvlog implements port.Convlog {
       .filter(({ lines }) => member === undefined || lines.some((line) => isBy(line, member)))
       .map(({ i, lines }) => ({ i, chat: summary(lines) }))
       .filter(({ chat }) => agentId === undefined || chat.agentId === agentId)
-      .filter(({ chat }) => channelType === undefined || chat.channelType === channelType)
+      .filter(({ chat }) => channelType === undefined || isSameType(chat.channelType, channelType))
       .map(({ i, chat }) => ({ chat, place: place(sort === 'time' ? chat.lastAt : chat.messages, i) }))
-      .sort((a, b) => (a.place < b.place ? 1 : -1))
-      .filter(({ place: at }) => cursor === undefined || at < parse(cursor));
-    const page = chats.slice(0, limit);
+      .sort((a, b) => (a.place < b.place ? 1 : -1));
+    const rest = chats.filter(({ place: at }) => cursor === undefined || at < parse(cursor));
+    const page = rest.slice(0, limit);
     return {
       chats: page.map(({ chat }) => chat),
-      cursor: chats.length > limit ? (page.at(-1)?.place ?? null) : null,
+      cursor: rest.length > limit ? (page.at(-1)?.place ?? null) : null,
       complete: true,
+      ...(query.withTotal === true && { total: chats.length }),
     };
   }
 
@@ -122,6 +123,8 @@ function summary(lines: readonly port.StoredConvlogLine[]): port.ConvlogChat {
     members: [...new Set(speakers)].flatMap((id) => members.get(id) ?? []),
   };
 }
+
+const isSameType = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase();
 
 const nameOf = ({ agentId, channelType, channelId }: port.ConvlogChatRef): string =>
   JSON.stringify([agentId, channelType, channelId]);

@@ -73,9 +73,11 @@ async function listChats(convlog: Convlog, query: ConversationsQuery): Promise<o
     ...(member !== undefined && { member }),
     ...(q !== undefined && { text: q }),
     ...(sort !== undefined && { sort }),
+    ...(q === undefined && { withTotal: true }),
   });
   const data = page.chats.map((chat) => ({ id: chat.channelId, ...chat }));
-  return { ...pageOf(data, page.cursor !== null), cursor: page.cursor, complete: page.complete };
+  const { cursor: next, complete, total = null } = page;
+  return { ...pageOf(data, next !== null), cursor: next, complete, total };
 }
 
 /** By its id alone, where no other channel of the agent has the same. */
@@ -96,7 +98,8 @@ async function findChat(
     found.push(...page.chats.filter((chat) => chat.channelId === channelId));
     cursor = page.cursor;
   } while (cursor !== null);
-  const [first, second] = found;
+  const exact = found.filter((chat) => chat.channelType === channelType);
+  const [first, second] = exact.length > 0 ? exact : found;
   if (first === undefined)
     throw new RepriseError('NOT_FOUND', `agent ${agentId} has no such chat`, {
       details: { channelId, next: `GET /api/agents/${agentId}/conversations lists them.` },

@@ -67,10 +67,35 @@ export interface ChatsFound {
   readonly chats: readonly ChatState[];
   readonly cursor: string | null;
   readonly complete: boolean;
+  readonly total?: number;
+}
+
+export function* findChats(query: ConvlogQuery): Asking<ChatsFound> {
+  const found = yield* findPage(query);
+  if (query.withTotal !== true) return found;
+  if (query.text !== undefined && query.text !== '')
+    throw new RepriseError('INVALID_INPUT', 'chats that hold a text are not counted; leave out withTotal');
+  return { ...found, total: yield* countChats(query) };
+}
+
+function placeOf({ last_at, messages, chat }: ChatState, sort: ConvlogQuery['sort']): Place {
+  return { by: sort === 'messages' ? messages : last_at, chat };
+}
+
+/** In steps, so that other work of the store runs between them. */
+function* countChats({ sort = 'time' }: ConvlogQuery): Asking<number> {
+  let total = 0;
+  for (let place: Place = START; ; ) {
+    const { rows, isEnd } = yield* askChats(place, CHATS_PER_STEP);
+    total += rows.filter(({ hit }) => hit).length;
+    const last = rows.at(-1);
+    if (isEnd || last === undefined) return total;
+    place = placeOf(last, sort);
+  }
 }
 
 /** In the order of an index. A chat that is spoken in meanwhile moves to the front, where the next first page shows it. */
-export function* findChats(query: ConvlogQuery): Asking<ChatsFound> {
+function* findPage(query: ConvlogQuery): Asking<ChatsFound> {
   const { limit = PAGE, text = '', sort = 'time', cursor } = query;
   if (sort !== 'time' && sort !== 'messages')
     throw new RepriseError('INVALID_INPUT', 'chats are sorted by time or messages');
@@ -96,7 +121,7 @@ export function* findChats(query: ConvlogQuery): Asking<ChatsFound> {
         if (held && chats.length === size) return answer(place);
         if (held) chats.push(row);
       }
-      place = { by: sort === 'time' ? row.last_at : row.messages, chat: row.chat };
+      place = placeOf(row, sort);
       if (performance.now() > deadline) return answer(place, false);
     }
     if (isEnd) return answer(null);

@@ -70,7 +70,7 @@ function chatsAfter(
     terms.push(term);
     values.push(...asked);
   };
-  if (channelType !== undefined) ask(hit, 'channel_type = ?', escapeKeyPart(channelType));
+  if (channelType !== undefined) ask(hit, 'channel_type = ? COLLATE NOCASE', escapeKeyPart(channelType));
   if (member !== undefined) {
     const name = escapeKeyPart(member);
     const of = 'SELECT 1 FROM convlog_members AS m WHERE m.chat = c.chat';

@@ -84,10 +84,11 @@ async function chatsAfter(
   const value = (asked: unknown): string => `$${values.push(asked)}`;
   const where: string[] = ['messages > 0'];
   const hit: string[] = ['true'];
-  if (channelType !== undefined) hit.push(`channel_type = ${value(escapeKeyPart(channelType))}`);
+  // Case of ASCII, as in the other stores: what else would depend on the locale of the database.
+  if (channelType !== undefined)
+    hit.push(`lower(channel_type) = lower(${value(escapeKeyPart(channelType))} COLLATE "C")`);
   if (member !== undefined) {
     const name = value(escapeKeyPart(member));
-    // Case of ASCII, as in the other stores: what else would depend on the locale of the database.
     hit.push(`EXISTS (SELECT 1 FROM reprise.convlog_members AS m WHERE m.chat = c.chat
       AND (m.sender_id = ${name} OR lower(m.sender_name) = lower(${name} COLLATE "C")))`);
   }

@@ -92,7 +92,9 @@ export const convlogListCases: readonly StoreCase[] = [
         [{ agentId: 'main' }, 'abc'],
         [{ agentId: 'other' }, 'd'],
         [{ channelType: 'telegram' }, 'abd'],
+        [{ channelType: 'TeleGram' }, 'abd'],
         [{ channelType: 'telegram', agentId: 'main' }, 'ab'],
+        [{ channelType: 'Telegram', agentId: 'main', sort: 'messages' }, 'ab'],
         [{ member: 'u1' }, 'ac'],
         [{ member: 'bob' }, 'b'],
         [{ member: 'u1', channelType: 'web' }, 'c'],
@@ -113,6 +115,40 @@ export const convlogListCases: readonly StoreCase[] = [
           JSON.stringify(query),
         );
       }
+    },
+  },
+  {
+    name: 'chats that match are counted on every page, whatever its size',
+    promise: 'P9: one sees how many there are',
+    area: 'convlog',
+    async run({ store }) {
+      assert.equal((await store.convlog.list({ withTotal: true })).total, 0);
+      const lines = range(1, 12).map((i): ConvlogLine => {
+        const names = {
+          agentId: i % 3 === 0 ? 'other' : 'main',
+          channelType: 'telegram',
+          channelId: `c${i}`,
+        };
+        return { ...names, role: 'user', content: 'hello', sender: i % 2 === 0 ? ANN : BOB };
+      });
+      await store.convlog.append(lines);
+      const cases: readonly (readonly [ConvlogQuery, number])[] = [
+        [{}, 12],
+        [{ sort: 'messages' }, 12],
+        [{ agentId: 'other' }, 4],
+        [{ agentId: 'other', sort: 'messages' }, 4],
+        [{ member: 'u1' }, 6],
+        [{ member: 'u1', agentId: 'main', channelType: 'TELEGRAM' }, 4],
+        [{ channelType: 'web' }, 0],
+      ];
+      for (const [query, expected] of cases) {
+        const first = await store.convlog.list({ ...query, limit: 2, withTotal: true });
+        assert.equal(first.total, expected, JSON.stringify(query));
+        if (first.cursor === null) continue;
+        const next = await store.convlog.list({ ...query, limit: 1, cursor: first.cursor, withTotal: true });
+        assert.equal(next.total, expected, JSON.stringify(query));
+      }
+      await refused(store.convlog.list({ text: 'hello', withTotal: true }), 'INVALID_INPUT');
     },
   },
   {

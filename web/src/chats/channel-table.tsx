@@ -1,7 +1,15 @@
 import type { JSX } from 'preact';
 import type { Conversation as Channel } from 'reprise/client';
+import { Choice } from '../chat/facet-fields.tsx';
 import { t } from '../strings.ts';
-import { type ChannelFilter, channelCursor, channelFilter, channels, moreChannels } from './channels.ts';
+import {
+  type ChannelFilter,
+  channelAgents,
+  channelCursor,
+  channelFilter,
+  channels,
+  moreChannels,
+} from './channels.ts';
 import { Field } from './field.tsx';
 import { NoChannels } from './no-channels.tsx';
 import { SortHead } from './sort-head.tsx';
@@ -19,6 +27,12 @@ export function ChannelTable({ onOpen }: { readonly onOpen: (channel: Channel) =
   return (
     <>
       <div class="admin-filters">
+        <Choice
+          label={t('agent')}
+          value={filter.agentId}
+          options={channelAgents.value}
+          onChange={(agentId) => change({ agentId })}
+        />
         <Field
           label={t('channel')}
           value={filter.channelType}

@@ -1,17 +1,18 @@
-import { effect, type ReadonlySignal, signal, untracked } from '@preact/signals';
+import { computed, effect, type ReadonlySignal, signal, untracked } from '@preact/signals';
 import type { Conversation as Channel } from 'reprise/client';
 import { attempt, client, isAbort } from '../stores/api.ts';
-import { looked } from '../stores/sessions.ts';
+import { agents, looked } from '../stores/sessions.ts';
 
 /** What was said on the channels, and what is looked for in it. */
 export interface ChannelFilter {
+  readonly agentId: string;
   readonly channelType: string;
   readonly member: string;
   readonly q: string;
   readonly sort: 'time' | 'messages';
 }
 
-const NO_FILTER: ChannelFilter = { channelType: '', member: '', q: '', sort: 'time' };
+const NO_FILTER: ChannelFilter = { agentId: '', channelType: '', member: '', q: '', sort: 'time' };
 export const channelFilter = signal<ChannelFilter>(NO_FILTER);
 
 const list = signal<readonly Channel[] | undefined>(undefined);
@@ -20,20 +21,30 @@ const cursor = signal<string | null>(null);
 export const channels: ReadonlySignal<readonly Channel[] | undefined> = list;
 export const channelCursor: ReadonlySignal<string | null> = cursor;
 
+/** Agents of the server, and those that only have channel logs: an import may bring agents that are not configured. */
+export const channelAgents: ReadonlySignal<readonly string[]> = computed(() => {
+  const { agentId } = channelFilter.value;
+  const ofLogs = list.value?.map((channel) => channel.agentId) ?? [];
+  const ids = new Set([...agents.value.map(({ id }) => id), ...ofLogs, agentId]);
+  return [...ids].filter((id) => id !== '').sort();
+});
+
 const TYPING_MS = 150;
 const PAGE = 100;
 
 function query(): {
   limit: number;
+  agentId?: string;
   channelType?: string;
   member?: string;
   q?: string;
   sort: 'time' | 'messages';
 } {
-  const { channelType, member, q, sort } = channelFilter.value;
+  const { agentId, channelType, member, q, sort } = channelFilter.value;
   return {
     limit: PAGE,
     sort,
+    ...(agentId !== '' && { agentId }),
     ...(channelType !== '' && { channelType }),
     ...(member !== '' && { member }),
     ...(q !== '' && { q }),

@@ -10,8 +10,8 @@ const hearCommand = (): string => `curl ${new URL('api/inbound', location.href).
 
 /** Nothing fits, nothing was found so far, or nothing is there yet: each leads on. */
 export function NoChannels(): JSX.Element {
-  const { channelType, member, q } = channelFilter.value;
-  if (channelType + member + q === '')
+  const { agentId, channelType, member, q } = channelFilter.value;
+  if (agentId + channelType + member + q === '')
     return (
       <div class="empty">
         <p>{t('nothingHere')}</p>
