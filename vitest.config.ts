@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
-import { bundledPrograms } from './test/support/bundled-programs.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
+import { bundledPrograms } from './test/support/processes/bundled-programs.ts';
 
 const config: ViteUserConfig = defineConfig({
   // Node runs all of it as it is; lowered, `using` would need a helper module.
@@ -20,14 +20,14 @@ const config: ViteUserConfig = defineConfig({
       { name: 'long', description: 'Not part of `npm test`; `npm run test:rest` runs it.' },
       { name: 'scaled', description: 'Short in `npm test`; `npm run test:rest` runs it in full.' },
     ],
-    exclude: ['test/interop/**', 'test/browser-newer/**'],
+    exclude: ['test/clients/**', 'test/browser-newer/**'],
     // For what hangs, not for a machine that has much else to do: the budgets of the suites say what is too slow.
     testTimeout: 180_000,
     // The first that needs a database waits for its server.
     hookTimeout: 180_000,
     // Starts nothing until a test asks for it.
-    globalSetup: 'test/support/postgres-setup.ts',
-    setupFiles: 'test/support/use-kept-threads.ts',
+    globalSetup: 'test/support/postgres/postgres-setup.ts',
+    setupFiles: 'test/support/store/use-kept-threads.ts',
     sequence: { sequencer: LongestFirst },
     // Polls are waits, not measurements.
     expect: { poll: { timeout: 60_000 } },

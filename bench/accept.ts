@@ -1,7 +1,7 @@
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { openReprise } from '../src/config/open-reprise.ts';
-import type { InboundMessage } from '../src/engine/inbound.ts';
+import type { InboundMessage } from '../src/engine/intake/inbound.ts';
 import type { Reprise } from '../src/engine/reprise.ts';
 import type { Model } from '../src/models/model.ts';
 import { createOfflineModel } from '../src/models/offline/offline-model.ts';

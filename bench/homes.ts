@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type OpenStoreOptions, openStore, type StoreKind } from '../src/config/open.ts';
 import { entryIdForSeq } from '../src/index.ts';
-import type { Store } from '../src/store/store.ts';
+import type { Store } from '../src/store/port/store.ts';
 import {
   type SealedSession,
   takenIn,
   transcriptPath,
   writeSealedSession,
-} from '../test/support/sealed-home.ts';
+} from '../test/support/store/sealed-home.ts';
 import type { Slices } from './measure.ts';
 import { nextTurn } from './payload.ts';
 import { type ByteRange, lastLines, readAndParse } from './raw.ts';

@@ -1,5 +1,5 @@
 import { encodeLine, entryIdForSeq, type JsonObject } from '../src/index.ts';
-import type { NewEntry } from '../src/store/store.ts';
+import type { NewEntry } from '../src/store/port/store.ts';
 
 /** Of a message as JSON, which is what a payload byte is counted by. */
 export const MESSAGE_BYTES = 1024;

@@ -1,4 +1,4 @@
-import type { Store } from '../src/store/store.ts';
+import type { Store } from '../src/store/port/store.ts';
 import {
   boundContext,
   createSession,

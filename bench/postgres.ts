@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { openStore } from '../src/config/open.ts';
-import type { Store } from '../src/store/store.ts';
-import { startPostgres } from '../test/support/postgres-server.ts';
+import type { Store } from '../src/store/port/store.ts';
+import { startPostgres } from '../test/support/postgres/postgres-server.ts';
 import { createSession, type Scale, SESSION, sessionId } from './homes.ts';
 import { compareSlices, latency, rate, type Task } from './measure.ts';
 import { nextTurn, transcriptBytes } from './payload.ts';

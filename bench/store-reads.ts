@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ListQuery } from '../src/store/store.ts';
+import type { ListQuery } from '../src/store/port/store.ts';
 import {
   boundContext,
   type Home,

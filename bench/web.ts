@@ -6,7 +6,7 @@ import { createOfflineModel } from '../src/models/offline/offline-model.ts';
 import { serve } from '../src/server/serve.ts';
 import { openBrowser } from '../test/browser/support/browser.ts';
 import { findChromium } from '../test/browser/support/chromium.ts';
-import { type SealedSession, takenIn, writeSealedSession } from '../test/support/sealed-home.ts';
+import { type SealedSession, takenIn, writeSealedSession } from '../test/support/store/sealed-home.ts';
 import type { Scale } from './homes.ts';
 import { makeRow, median, type Task } from './measure.ts';
 

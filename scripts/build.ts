@@ -9,16 +9,16 @@ rmSync('dist', { recursive: true, force: true });
 runSteps([{ name: 'build', command: ['tsc', '-p', 'tsconfig.build.json'], budgetSeconds: 30 }]);
 
 // The crash kit compiles its C sources where it runs.
-for (const file of readdirSync('src', { recursive: true, encoding: 'utf8' })) {
-  if (file.endsWith('.c')) copyFileSync(join('src', file), join('dist', file));
+for (const file of readdirSync('testing', { recursive: true, encoding: 'utf8' })) {
+  if (file.endsWith('.c')) copyFileSync(join('testing', file), join('dist/testing', file));
 }
 
 for (const thread of ['thread', 'search-thread'])
   for (const extension of ['js', 'd.ts'])
-    rmSync(join('dist/store/control', `${thread}.${extension}`), { force: true });
-await bundleThreads('dist/store/control');
+    rmSync(join('dist/src/store/sqlite/threads', `${thread}.${extension}`), { force: true });
+await bundleThreads('dist/src/store/sqlite/threads');
 
 // Nobody imports the command: it is run, from files made for starting.
-rmSync(join('dist', 'cli'), { recursive: true });
+rmSync(join('dist/src', 'cli'), { recursive: true });
 await bundleCommand(join('dist', 'command'));
 await buildWeb();

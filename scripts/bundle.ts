@@ -20,7 +20,8 @@ const NOTHING = '\0nothing';
 // Each group is one file: the modules that match, and everything they import. A module that several groups reach goes to
 // the one with the highest priority.
 /** Start-up, and `ls`, which has to be fast. */
-const FIRST = /src\/(?:cli\/(?:main|local-lister|commands\/ls)|store\/(?:jsonl|sqlite)\/open-index)\.ts$/;
+const FIRST =
+  /src\/(?:cli\/(?:main|backend\/local-lister|commands\/ls)|store\/(?:jsonl|sqlite)\/open-index)\.ts$/;
 /** Opening a store. */
 const STORE = /src\/(?:cli\/commands\/serve|store\/jsonl\/open)\.ts$/;
 const MODEL = /src\/models\/offline\/offline-model\.ts$/;
@@ -51,7 +52,7 @@ export async function bundleCommand(outDir: string): Promise<void> {
 /** Each thread in one file that imports nothing but Node: bundlers of programs that use the library may copy it anywhere. */
 export async function bundleThreads(outDir: string, bundled: Set<string> = new Set()): Promise<void> {
   for (const thread of ['thread', 'search-thread'])
-    await bundle(outDir, { [thread]: `src/store/control/${thread}.ts` }, bundled, undefined, 'cjs');
+    await bundle(outDir, { [thread]: `src/store/sqlite/threads/${thread}.ts` }, bundled, undefined, 'cjs');
 }
 
 type Groups = readonly { readonly name: string; readonly test: RegExp; readonly priority: number }[];

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import type { Argument, Command, Option } from 'commander';
 import { createProgram } from '../src/cli/main.ts';
 import { examplesOf } from '../src/cli/options.ts';
-import { COMMANDS, commandUsage } from '../src/engine/commands.ts';
+import { COMMANDS, commandUsage } from '../src/engine/commands/commands.ts';
 import { ERROR_TABLE } from '../src/errors.ts';
 import { messageText } from '../src/messages/english.ts';
 import { message } from '../src/messages/message.ts';

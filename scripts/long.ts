@@ -15,17 +15,21 @@ const OFTEN = { REPRISE_CRASH_ROUNDS: '50', REPRISE_CRASH_SEEDS: '20', REPRISE_P
 
 const PARTS: Readonly<Record<string, Part>> = {
   crash: { files: ['test/crash'], env: OFTEN, minutes: 90 },
-  postgres: { files: ['test/postgres'], env: { ...OFTEN, REPRISE_POOLER_CASES: 'all' }, minutes: 60 },
+  postgres: { files: ['test/store/postgres'], env: { ...OFTEN, REPRISE_POOLER_CASES: 'all' }, minutes: 60 },
   simulation: { files: ['test/simulation'], env: { REPRISE_SIM_SEEDS: '10000' }, minutes: 30 },
   properties: {
     files: ['keys', 'transcript', 'context', 'compaction', 'config'].map((room) => `test/${room}`),
     env: { REPRISE_PROPERTY_RUNS: '20000' },
     minutes: 20,
   },
-  turns: { files: ['test/engine/guard.test.ts'], env: { REPRISE_LONG_TURNS: '2000' }, minutes: 5 },
+  turns: { files: ['test/engine/window/guard.test.ts'], env: { REPRISE_LONG_TURNS: '2000' }, minutes: 5 },
   load: { files: ['test/server/load.test.ts'], env: { REPRISE_SOAK_SECONDS: '60' }, minutes: 5 },
   sizes: {
-    files: ['test/store/full-size.test.ts', 'test/transfer/full-size.test.ts', 'test/browser/steps.test.ts'],
+    files: [
+      'test/store/full-size.test.ts',
+      'test/interop/transfer/full-size.test.ts',
+      'test/browser/steps.test.ts',
+    ],
     env: { REPRISE_FULL_SIZE: '1' },
     minutes: 10,
   },

@@ -5,7 +5,7 @@ const DOORS: Readonly<Record<string, string>> = {
   reprise: '../src/index.ts',
   'reprise/client': '../src/client/index.ts',
   'reprise/messages': '../src/messages/english.ts',
-  'reprise/testing': '../src/testing/index.ts',
+  'reprise/testing': '../testing/index.ts',
 };
 
 registerHooks({

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { openMemoryStore } from '../src/store/memory/open.ts';
 import { runSimulation } from '../test/simulation/run-simulation.ts';
-import { soakServer } from '../test/support/server-soak.ts';
+import { soakServer } from '../test/support/server/server-soak.ts';
 
 const option = { type: 'string' } as const;
 const { values } = parseArgs({

@@ -18,7 +18,9 @@ const run = (file: string, args: readonly string[], cwd = folder): string =>
 const [{ filename = '', files = [] } = {}] = JSON.parse(
   run('npm', ['pack', '--json', '--silent', '--pack-destination', folder], root).replace(/^[^[]*/, ''),
 ) as { filename?: string; files?: { path: string }[] }[];
-const stray = files.map(({ path }) => path).filter((path) => /^(src|test|scripts|bench)\//.test(path));
+const stray = files
+  .map(({ path }) => path)
+  .filter((path) => /^(src|testing|test|scripts|bench)\//.test(path));
 if (stray.length > 0) throw new Error(`the package holds ${stray.join(', ')}`);
 const broken = brokenLinks(
   root,
@@ -91,7 +93,7 @@ const alone = mkdtempSync(join(tmpdir(), 'reprise-alone-'));
 process.on('exit', () => rmSync(alone, { recursive: true, force: true }));
 cpSync(join(folder, 'esm/app.mjs'), join(alone, 'app.mjs'));
 for (const thread of ['thread.cjs', 'search-thread.cjs'])
-  cpSync(join(folder, 'node_modules/reprise/dist/store/control', thread), join(alone, thread));
+  cpSync(join(folder, 'node_modules/reprise/dist/src/store/sqlite/threads', thread), join(alone, thread));
 expect(
   'a bundle without node_modules',
   run(process.execPath, ['app.mjs', 'home', 'hi'], alone),

@@ -87,8 +87,37 @@ export {
   type WindowGuardInput,
   type WindowSource,
 } from './context/window.ts';
-export type { AgentOptions, Agents } from './engine/agents.ts';
-export type { ApiMessage } from './engine/api-messages.ts';
+export type { ConvlogView } from './engine/admin/convlog.ts';
+export type { ExplainedCall, Explanation } from './engine/admin/explain.ts';
+export {
+  type MaintenanceItem,
+  type MaintenancePlan,
+  type MaintenanceReason,
+  planMaintenance,
+} from './engine/admin/maintenance.ts';
+export type { Duration, MaintenanceRules } from './engine/admin/maintenance-rules.ts';
+export {
+  type MaintenanceOptions,
+  type MaintenanceReport,
+  runMaintenance,
+} from './engine/admin/run-maintenance.ts';
+export type { SessionTotals } from './engine/admin/totals.ts';
+export type { UsageQuery } from './engine/admin/usage-book.ts';
+export type { UsageSum } from './engine/admin/usage-counter.ts';
+export type { UsageOverview } from './engine/admin/usage-sums.ts';
+export type { AgentOptions, Agents } from './engine/agents/agents.ts';
+export {
+  type CompactionTrigger,
+  isProfileName,
+  PROFILES,
+  type Profile,
+  type ProfileName,
+} from './engine/agents/profiles.ts';
+export type { ModelInUse } from './engine/agents/session-models.ts';
+export type { SpawnRequest, SpawnResult } from './engine/agents/spawn-request.ts';
+export type { Cleanup, RunStatus } from './engine/agents/subagent-run.ts';
+export type { SubagentRun } from './engine/agents/subagents.ts';
+export type { SessionReachName } from './engine/agents/tool-policy.ts';
 export type { Clock, TimerHandle } from './engine/clock.ts';
 export type { CommandContext, CommandHost, CommandResult } from './engine/commands/command-context.ts';
 export {
@@ -102,46 +131,19 @@ export {
   type Surface,
   type UnknownCommand,
   unknownCommandText,
-} from './engine/commands.ts';
-export type { CompactionPreview } from './engine/compactor.ts';
-export type { ContextReport } from './engine/context-report.ts';
-export type { ConvlogView } from './engine/convlog.ts';
+} from './engine/commands/commands.ts';
+export { runCommand } from './engine/commands/run-command.ts';
 export type { DoneEvent, ErrorEvent, GuardEvent, SessionEvent, TurnEvent } from './engine/events.ts';
-export type { ExplainedCall, Explanation } from './engine/explain.ts';
-export type { ResetPolicy, ResetRules } from './engine/freshness.ts';
-export {
-  type GuardModelCallOptions,
-  type GuardStep,
-  guardModelCall,
-} from './engine/guard-model-call.ts';
-export type { InboundMessage, Sender, UserInput } from './engine/inbound.ts';
-export type { LaneLimits } from './engine/lanes.ts';
-export {
-  type MaintenanceItem,
-  type MaintenancePlan,
-  type MaintenanceReason,
-  planMaintenance,
-} from './engine/maintenance.ts';
-export type { Duration, MaintenanceRules } from './engine/maintenance-rules.ts';
-export type { CallManifest } from './engine/manifest.ts';
-export {
-  type CompactionTrigger,
-  isProfileName,
-  PROFILES,
-  type Profile,
-  type ProfileName,
-} from './engine/profiles.ts';
-export type { PurgeReport, PurgeSessionOptions, TextCopy } from './engine/purge-session.ts';
-export type { QueueMode } from './engine/queue.ts';
-export type { Received } from './engine/receive.ts';
+export type { PurgeReport, PurgeSessionOptions, TextCopy } from './engine/history/purge-session.ts';
+export type { UndoResult } from './engine/history/take-step.ts';
+export type { ResetPolicy, ResetRules } from './engine/intake/freshness.ts';
+export type { InboundMessage, Sender, UserInput } from './engine/intake/inbound.ts';
+export type { Received } from './engine/intake/receive.ts';
+export type { ChatType, SendAction, SendPolicy, SendRule } from './engine/intake/send-policy.ts';
 export { type InboxStatus, Reprise, type RepriseOptions } from './engine/reprise.ts';
-export { runCommand } from './engine/run-command.ts';
-export {
-  type MaintenanceOptions,
-  type MaintenanceReport,
-  runMaintenance,
-} from './engine/run-maintenance.ts';
-export type { ChatType, SendAction, SendPolicy, SendRule } from './engine/send-policy.ts';
+export type { LaneLimits } from './engine/schedule/lanes.ts';
+export type { QueueMode } from './engine/schedule/queue.ts';
+export type { StopOptions, StopResult } from './engine/schedule/stop-session.ts';
 export type {
   CompactionEvent,
   CompactRequest,
@@ -149,23 +151,21 @@ export type {
   SendOptions,
   Session,
 } from './engine/session.ts';
-export type { ModelInUse } from './engine/session-models.ts';
 export type { SessionOptions } from './engine/session-options.ts';
 export type { QueueSettings, SessionSettings } from './engine/session-settings.ts';
-export type { SpawnRequest, SpawnResult } from './engine/spawn-request.ts';
-export type { StopOptions, StopResult } from './engine/stop-session.ts';
-export type { Cleanup, RunStatus } from './engine/subagent-run.ts';
-export type { SubagentRun } from './engine/subagents.ts';
-export type { UndoResult } from './engine/take-step.ts';
-export type { SessionReachName } from './engine/tool-policy.ts';
 export { createFileTools } from './engine/tools/file-tools.ts';
 export type { Tool, ToolContext, ToolOutput } from './engine/tools/tool.ts';
-export type { SessionTotals } from './engine/totals.ts';
-export type { TokenSplit } from './engine/turn-context.ts';
-export type { TurnResult, TurnStream } from './engine/turn-stream.ts';
-export type { UsageQuery } from './engine/usage-book.ts';
-export type { UsageSum } from './engine/usage-counter.ts';
-export type { UsageOverview } from './engine/usage-sums.ts';
+export type { CallManifest } from './engine/turn/manifest.ts';
+export type { TokenSplit } from './engine/turn/turn-context.ts';
+export type { TurnResult, TurnStream } from './engine/turn/turn-stream.ts';
+export type { ApiMessage } from './engine/window/api-messages.ts';
+export type { CompactionPreview } from './engine/window/compactor.ts';
+export type { ContextReport } from './engine/window/context-report.ts';
+export {
+  type GuardModelCallOptions,
+  type GuardStep,
+  guardModelCall,
+} from './engine/window/guard-model-call.ts';
 export {
   ERROR_TABLE,
   type ErrorCode,
@@ -221,6 +221,7 @@ export type {
 } from './models/model.ts';
 export { type CallFailure, findContextOverflow } from './models/model-error.ts';
 export { isSilentOverflow, type OverflowNumbers } from './models/overflow.ts';
+export { loadBlobs } from './store/copy/load-blobs.ts';
 export type {
   Convlog,
   ConvlogChat,
@@ -233,7 +234,7 @@ export type {
   ConvlogRole,
   ConvlogSender,
   StoredConvlogLine,
-} from './store/convlog.ts';
+} from './store/port/convlog.ts';
 export {
   type AgentPathInput,
   resolveDefaultSessionStorePath,
@@ -241,10 +242,9 @@ export {
   resolveSessionTranscriptPath,
   resolveSessionTranscriptsDir,
   type SessionPathInput,
-} from './store/home-paths.ts';
-export { loadBlobs } from './store/load-blobs.ts';
-export type { Note, NoteListOptions, NotePage, Notes } from './store/notes.ts';
-export type { PurgeOptions, PurgeReceipt } from './store/purge.ts';
+} from './store/port/home-paths.ts';
+export type { Note, NoteListOptions, NotePage, Notes } from './store/port/notes.ts';
+export type { PurgeOptions, PurgeReceipt } from './store/port/purge.ts';
 export type {
   ActivateOptions,
   AppendOptions,
@@ -300,7 +300,7 @@ export type {
   TakeOptions,
   TranscriptProblem,
   WatchOptions,
-} from './store/store.ts';
+} from './store/port/store.ts';
 export type {
   BlobRecord,
   ConvlogRecord,
@@ -317,31 +317,15 @@ export type {
   TransferPage,
   TransferRecord,
   TransferState,
-} from './store/transfer.ts';
-export type { VerifyFinding, VerifyOptions, VerifyReport, VerifyStatus } from './store/verify-report.ts';
+} from './store/port/transfer.ts';
+export type { VerifyFinding, VerifyOptions, VerifyReport, VerifyStatus } from './store/port/verify-report.ts';
 export {
   type BlobReference,
   blobNames,
   extractBlobs,
   hydrateBlobs,
 } from './transcript/blobs.ts';
-export {
-  type CarrierLine,
-  type CarrierName,
-  SUMMARY_CARRIERS,
-  type SummaryCarrier,
-} from './transcript/carrier.ts';
 export { contentText } from './transcript/content.ts';
-export type {
-  AssistantPart,
-  CallPart,
-  ProjectedMessage,
-  ProjectionNotes,
-  ResultPart,
-  TextPart,
-  ThinkingPart,
-  UserPart,
-} from './transcript/conversation.ts';
 export type { Dialect } from './transcript/dialects/canonical.ts';
 export {
   type AssistantMessage,
@@ -363,12 +347,10 @@ export {
   type UserMessage,
 } from './transcript/entry.ts';
 export { entryIdForSeq } from './transcript/entry-id.ts';
-export type { ImagePart } from './transcript/image-budget.ts';
 export { type Issue, type IssueKind, IssueLog } from './transcript/issues.ts';
 export type { JsonObject } from './transcript/json.ts';
 export { DEFAULT_RECORD_LIMITS, type RecordLimits } from './transcript/limits.ts';
 export { type BadLine, type DecodedLine, decodeLine, encodeLine } from './transcript/line.ts';
-export { type Projection, type ProjectOptions, project } from './transcript/project.ts';
 export {
   createTranscriptReader,
   parseTranscript,
@@ -376,22 +358,40 @@ export {
   type Transcript,
   type TranscriptReader,
 } from './transcript/reader.ts';
+export type { ReaderOptions } from './transcript/records.ts';
+export {
+  type CarrierLine,
+  type CarrierName,
+  SUMMARY_CARRIERS,
+  type SummaryCarrier,
+} from './transcript/render/carrier.ts';
+export type {
+  AssistantPart,
+  CallPart,
+  ProjectedMessage,
+  ProjectionNotes,
+  ResultPart,
+  TextPart,
+  ThinkingPart,
+  UserPart,
+} from './transcript/render/conversation.ts';
+export type { ImagePart } from './transcript/render/image-budget.ts';
+export { type Projection, type ProjectOptions, project } from './transcript/render/project.ts';
 export {
   type HistoryFormat,
   type HistoryFormats,
   type RebuildOptions,
   rebuildHistory,
-} from './transcript/rebuild-history.ts';
-export type { ReaderOptions } from './transcript/records.ts';
+} from './transcript/render/rebuild-history.ts';
 export type {
   AiSdkAssistantPart,
   AiSdkMessage,
   AiSdkProviderOptions,
   AiSdkToolResult,
   AiSdkUserPart,
-} from './transcript/render-ai-sdk.ts';
-export type { AnthropicBlock, AnthropicMessage } from './transcript/render-anthropic.ts';
-export type { OpenAiMessage, OpenAiPart, OpenAiToolCall } from './transcript/render-openai.ts';
-export { type Selection, type SelectOptions, selectContext } from './transcript/select.ts';
-export type { ProviderFamily, Target } from './transcript/target.ts';
+} from './transcript/render/render-ai-sdk.ts';
+export type { AnthropicBlock, AnthropicMessage } from './transcript/render/render-anthropic.ts';
+export type { OpenAiMessage, OpenAiPart, OpenAiToolCall } from './transcript/render/render-openai.ts';
+export { type Selection, type SelectOptions, selectContext } from './transcript/render/select.ts';
+export type { ProviderFamily, Target } from './transcript/render/target.ts';
 export { buildTree, type EntryTree, pathTo } from './transcript/tree.ts';

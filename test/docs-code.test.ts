@@ -4,9 +4,9 @@ import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { COMMAND } from './support/bundled-command.ts';
-import { cliEnv } from './support/cli-env.ts';
-import { ServeProcess } from './support/serve-process.ts';
+import { COMMAND } from './support/processes/bundled-command.ts';
+import { cliEnv } from './support/processes/cli-env.ts';
+import { ServeProcess } from './support/server/serve-process.ts';
 
 interface Block {
   readonly page: string;

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { brokenLinks } from '../scripts/broken-links.ts';
 import * as reprise from '../src/index.ts';
-import * as testing from '../src/testing/index.ts';
-import { COMMAND } from './support/bundled-command.ts';
-import { cliEnv } from './support/cli-env.ts';
+import * as testing from '../testing/index.ts';
+import { COMMAND } from './support/processes/bundled-command.ts';
+import { cliEnv } from './support/processes/cli-env.ts';
 
 const read = (file: string): string => readFileSync(file, 'utf8');
 const EXPORTED = new Set([
@@ -29,7 +29,7 @@ function commandExists(command: string): boolean {
 
 /** Every text file we write ourselves. */
 function ownFiles(): string[] {
-  const folders = ['.ci', 'bench', 'bin', 'docs', 'examples', 'scripts', 'src', 'test'];
+  const folders = ['.ci', 'bench', 'bin', 'docs', 'examples', 'scripts', 'src', 'test', 'testing'];
   const nested = folders.flatMap((folder) =>
     readdirSync(folder, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile() && !entry.parentPath.includes('node_modules'))
@@ -128,14 +128,16 @@ describe('docs/acceptance.md', () => {
       expect(files, id).not.toEqual([]);
       for (const file of files) {
         expect(existsSync(file), `${id}: ${file}`).toBe(true);
-        expect(file, id).toMatch(/^(test|src\/testing)\//);
+        expect(file, id).toMatch(/^(test|testing)\//);
         expect(cites(read(file)), `${file} cites ${id}`).toContain(id);
       }
     }
   });
 
   test('defines every id that is cited', () => {
-    const sources = ownFiles().filter((file) => /^(src|test|scripts|bench|docs)\/.*\.(ts|md)$/.test(file));
+    const sources = ownFiles().filter((file) =>
+      /^(src|testing|test|scripts|bench|docs)\/.*\.(ts|md)$/.test(file),
+    );
     for (const file of sources.filter((file) => file !== 'test/docs.test.ts'))
       for (const id of cites(read(file))) expect(listed, `${file} cites ${id}`).toContain(id);
   });

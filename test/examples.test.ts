@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { runExample } from './support/run-example.ts';
+import { runExample } from './support/processes/run-example.ts';
 
 let home = '';
 beforeAll(() => {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { errorsPage } from '../scripts/errors-doc.ts';
 import * as reprise from '../src/index.ts';
-import * as testing from '../src/testing/index.ts';
+import * as testing from '../testing/index.ts';
 
 describe('the public API', () => {
   test('is these names, and a change to them is a decision', () => {

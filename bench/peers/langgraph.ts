@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import { parseArgs } from 'node:util';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/port/store.ts';
 import { createSession, Homes, scratchFolder, sessionId } from '../homes.ts';
 import { type Arm, compareSlices, latency, markdown, type Row } from '../measure.ts';
 import { nextTurn } from '../payload.ts';

@@ -3,8 +3,8 @@ import { writeFileSafely } from '../interop/export/file-writer.ts';
 import { type ExportFormat, type FormatOptions, renderSession } from '../interop/export/formats.ts';
 import { loadDocument, redactDocument, type SessionDocument } from '../interop/session-document.ts';
 import { counted } from '../messages/english-format.ts';
-import type { SessionRecord, Store } from '../store/store.ts';
-import { printPieces, say } from './print.ts';
+import type { SessionRecord, Store } from '../store/port/store.ts';
+import { printPieces, say } from './terminal/print.ts';
 
 export interface ExportFileOptions extends FormatOptions {
   readonly format: ExportFormat;

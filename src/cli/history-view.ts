@@ -3,11 +3,11 @@ import type { Entry, SessionHeader } from '../transcript/entry.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
 import { messagePositions } from '../transcript/message-position.ts';
 import type { Transcript } from '../transcript/reader.ts';
-import { selectContext } from '../transcript/select.ts';
+import { selectContext } from '../transcript/render/select.ts';
 import { TURN_STATISTICS } from '../transcript/settings.ts';
 import { type ShownEntry, shownEntry } from '../transcript/shown-entry.ts';
 import { buildTree, pathTo } from '../transcript/tree.ts';
-import { escapeForTerminal, style } from './print.ts';
+import { escapeForTerminal, style } from './terminal/print.ts';
 
 /** One row of a history, for people and for `--json`. */
 export interface HistoryRow extends ShownEntry {

@@ -10,14 +10,14 @@ import {
   optionNamed,
   textOption,
 } from './options.ts';
-import { escapeForTerminal, printError, say } from './print.ts';
-import { registerCare } from './register-care.ts';
-import { registerChanges } from './register-changes.ts';
-import { addChatOptions } from './register-chat.ts';
-import { registerConfig } from './register-config.ts';
-import { registerCopies } from './register-copies.ts';
-import { registerExport, registerImport } from './register-interop.ts';
-import { registerReads } from './register-reads.ts';
+import { registerCare } from './register/register-care.ts';
+import { registerChanges } from './register/register-changes.ts';
+import { addChatOptions } from './register/register-chat.ts';
+import { registerConfig } from './register/register-config.ts';
+import { registerCopies } from './register/register-copies.ts';
+import { registerExport, registerImport } from './register/register-interop.ts';
+import { registerReads } from './register/register-reads.ts';
+import { escapeForTerminal, printError, say } from './terminal/print.ts';
 import { packageVersion } from './version.ts';
 
 const USAGE_EXIT = 2;
@@ -132,8 +132,8 @@ function registerChat(program: Command): void {
   const chat = program.command('chat').description('talk to an agent; what "reprise" alone does');
   addChatOptions(addGlobals(chat, ['model', 'json', ...ANYWHERE])).action(async (options: Options) =>
     textOption(options['url']) === undefined
-      ? (await import('./commands/chat.ts')).chat(options)
-      : (await import('./commands/remote-chat.ts')).remoteChat(options),
+      ? (await import('./repl/chat.ts')).chat(options)
+      : (await import('./repl/remote-chat.ts')).remoteChat(options),
   );
   addExamples(chat, [
     'reprise                       the last session, where it stopped',

@@ -2,7 +2,7 @@ import type { LoadedConfig } from '../config/load.ts';
 import type { ModelFallbackEvent } from '../engine/events.ts';
 import { ENGLISH } from '../messages/english.ts';
 import { textOf } from '../messages/message.ts';
-import type { SessionRecord } from '../store/store.ts';
+import type { SessionRecord } from '../store/port/store.ts';
 
 /**
  * `--model` decides for this run, whatever a session has stored: an imported or forgotten choice must not send the

@@ -1,5 +1,5 @@
 import type { Entry } from '../transcript/entry.ts';
-import type { Selection } from '../transcript/select.ts';
+import type { Selection } from '../transcript/render/select.ts';
 import { type CutStrategy, DEFAULT_CUT, type WantedCut, wantedCut } from './cut-strategies.ts';
 import { findCutPlaces, safeCut, startsTurn } from './safe-cut.ts';
 

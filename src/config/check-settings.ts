@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { checkAgents } from '../engine/check-agents.ts';
+import { parseMaintenanceRules } from '../engine/admin/maintenance-rules.ts';
+import { checkAgents } from '../engine/agents/check-agents.ts';
 import { closestName } from '../engine/closest-name.ts';
-import { parseMaintenanceRules } from '../engine/maintenance-rules.ts';
 import { checkSessionOptions } from '../engine/session-options.ts';
 import { RepriseError } from '../errors.ts';
 import { parseAgentId } from '../keys/ids.ts';

@@ -1,6 +1,6 @@
-import { asideIn } from '../store/control/sessions-json-file.ts';
+import { asideIn } from '../store/sqlite/sessions-json-file.ts';
 
-export { findEditedIndexes } from '../store/control/sessions-json-file.ts';
+export { findEditedIndexes } from '../store/sqlite/sessions-json-file.ts';
 
 /** What the owner of a home can do about a `sessions.json` that something else has changed. */
 export function editedIndexText(file: string): string {

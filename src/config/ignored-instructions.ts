@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Agents, agentOptions } from '../engine/agents.ts';
-import { instructionsFile } from '../engine/workspaces.ts';
+import { type Agents, agentOptions } from '../engine/agents/agents.ts';
+import { instructionsFile } from '../engine/agents/workspaces.ts';
 
 /**
  * Finds AGENT.md files in shared workspaces. Up to version 0.1 such a file was part of the system prompt, although file

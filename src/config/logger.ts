@@ -1,6 +1,6 @@
 import { format } from 'node:util';
 import { type Logger, pino } from 'pino';
-import { redactJson, redactText } from '../transcript/redact.ts';
+import { redactJson, redactText } from '../transcript/redact/redact.ts';
 import type { Config } from './schema.ts';
 
 export type { Logger };

@@ -1,4 +1,4 @@
-import { redactText } from '../transcript/redact.ts';
+import { redactText } from '../transcript/redact/redact.ts';
 import { settingAt } from './settings.ts';
 
 const MASK = '********';

@@ -1,4 +1,4 @@
-import type { Store } from '../store/store.ts';
+import type { Store } from '../store/port/store.ts';
 import { type OpenStoreOptions, openFittingStore } from './open.ts';
 import type { Config } from './schema.ts';
 

@@ -1,6 +1,6 @@
 import type { Reprise } from '../engine/reprise.ts';
 import type { Model } from '../models/model.ts';
-import type { SessionRecord, Store } from '../store/store.ts';
+import type { SessionRecord, Store } from '../store/port/store.ts';
 import type { ModelBook } from './model-book.ts';
 import { modelBookFor } from './model-book-for.ts';
 import { openConfiguredStore } from './open-configured-store.ts';

@@ -1,9 +1,9 @@
-import type { AgentOptions } from '../engine/agents.ts';
+import type { AgentOptions } from '../engine/agents/agents.ts';
 import { checkOptions } from '../engine/check-options.ts';
 import { Reprise, type RepriseOptions } from '../engine/reprise.ts';
 import { RepriseError } from '../errors.ts';
 import type { Model } from '../models/model.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../store/port/store.ts';
 import { type AiSdkLanguageModel, type CreateModelOptions, createModel } from './create-model.ts';
 import { editedIndexWarnings, emitWarning } from './edited-indexes.ts';
 import { ignoredInstructions } from './ignored-instructions.ts';

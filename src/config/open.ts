@@ -1,6 +1,6 @@
 import { RepriseError } from '../errors.ts';
-import type { SessionIndex } from '../store/session-index.ts';
-import type { Store } from '../store/store.ts';
+import type { SessionIndex } from '../store/port/session-index.ts';
+import type { Store } from '../store/port/store.ts';
 import { editedIndexText, emitWarning } from './edited-indexes.ts';
 import { assertKindFits, kindIn, type LocalKind } from './home-stores.ts';
 

@@ -3,7 +3,7 @@
  * starts have nothing to check and the schema library takes longer to load than Node takes to start. A test compares both.
  */
 
-import { DEFAULT_LANE_LIMITS } from '../engine/lanes.ts';
+import { DEFAULT_LANE_LIMITS } from '../engine/schedule/lanes.ts';
 
 export interface Setting {
   /** `*` means any agent, or any of `PROVIDERS`. */

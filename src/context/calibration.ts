@@ -1,6 +1,6 @@
 import type { Entry } from '../transcript/entry.ts';
 import { isObject } from '../transcript/json.ts';
-import type { Selection } from '../transcript/select.ts';
+import type { Selection } from '../transcript/render/select.ts';
 import { estimateEntryTokens } from './estimate-message.ts';
 import { beginsTurn } from './turn-start.ts';
 

@@ -1,4 +1,4 @@
-import type { ProjectedMessage } from '../transcript/conversation.ts';
+import type { ProjectedMessage } from '../transcript/render/conversation.ts';
 
 /**
  * Tokens by the rule of thumb of many small agents: characters through four, rounded down for each text, and nothing

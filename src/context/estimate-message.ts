@@ -1,7 +1,7 @@
 import type { Entry } from '../transcript/entry.ts';
-import { imageSize } from '../transcript/image-size.ts';
 import { inspectJson, isObject, type JsonObject } from '../transcript/json.ts';
 import { DEFAULT_RECORD_LIMITS } from '../transcript/limits.ts';
+import { imageSize } from '../transcript/render/image-size.ts';
 import { estimateTextTokens } from './estimate.ts';
 
 /**

@@ -1,9 +1,9 @@
 import { isObject } from '../transcript/json.ts';
-import type { AgentOptions } from './agents.ts';
-import { checkAgents } from './check-agents.ts';
+import type { AgentOptions } from './agents/agents.ts';
+import { checkAgents } from './agents/check-agents.ts';
 import { checkNames, configFault } from './check-config.ts';
-import type { LaneLimits } from './lanes.ts';
 import type { RepriseOptions } from './reprise.ts';
+import type { LaneLimits } from './schedule/lanes.ts';
 import { checkSessionOptions, type SessionOptions } from './session-options.ts';
 
 /** Every name of an interface; the compiler reports one that is missing. */

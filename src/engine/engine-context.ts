@@ -8,18 +8,18 @@ import {
 } from '../context/window.ts';
 import { RepriseError } from '../errors.ts';
 import type { Model } from '../models/model.ts';
-import type { Inbound, InboxItem, SessionRecord, Store } from '../store/store.ts';
+import type { Inbound, InboxItem, SessionRecord, Store } from '../store/port/store.ts';
 import type { Usage } from '../transcript/entry.ts';
+import type { ProfileFor } from './agents/profiles.ts';
+import type { ModelInUse } from './agents/session-models.ts';
 import type { Clock } from './clock.ts';
 import type { Hub } from './hub.ts';
-import { InboxNews } from './inbox-news.ts';
-import type { Lanes } from './lanes.ts';
-import type { ProfileFor } from './profiles.ts';
-import type { ModelInUse } from './session-models.ts';
+import { InboxNews } from './schedule/inbox-news.ts';
+import type { Lanes } from './schedule/lanes.ts';
 import type { SessionOptions } from './session-options.ts';
 import type { QueueSettings } from './session-settings.ts';
 import type { Tool } from './tools/tool.ts';
-import type { TurnOutcome } from './turn-outcome.ts';
+import type { TurnOutcome } from './turn/turn-outcome.ts';
 
 export interface EngineOptions {
   readonly store: Store;

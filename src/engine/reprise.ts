@@ -12,7 +12,11 @@ import type {
   SessionPage,
   SessionRecord,
   Store,
-} from '../store/store.ts';
+} from '../store/port/store.ts';
+import { type ConvlogView, convlogView } from './admin/convlog.ts';
+import { type MaintenanceOptions, type MaintenanceReport, runMaintenance } from './admin/run-maintenance.ts';
+import { UsageBook, type UsageQuery } from './admin/usage-book.ts';
+import type { UsageOverview } from './admin/usage-sums.ts';
 import {
   type AgentInfo,
   type Agents,
@@ -20,44 +24,40 @@ import {
   agentOptions,
   agentTools,
   storedSystemPrompt,
-} from './agents.ts';
-import { checkOptions } from './check-options.ts';
-import { type Clock, clockFrom } from './clock.ts';
-import { type Command, type UnknownCommand, unknownCommand } from './commands.ts';
-import { type ConvlogView, convlogView } from './convlog.ts';
-import { EngineContext } from './engine-context.ts';
-import type { DoneEvent, ErrorEvent, SessionEvent } from './events.ts';
-import { historyTurnsFor } from './history-turns.ts';
-import { Hub } from './hub.ts';
-import type { InboundMessage } from './inbound.ts';
-import { answeredBy, endOf, isOpen } from './item-end.ts';
-import type { Keyed } from './keyed-request.ts';
-import { type LaneLimits, Lanes } from './lanes.ts';
+} from './agents/agents.ts';
 import {
   type CompactionTrigger,
   type Profile,
   type ProfileFor,
   type ProfileName,
   profileResolver,
-} from './profiles.ts';
-import { type PurgeReport, type PurgeSessionOptions, purgeSession } from './purge-session.ts';
-import { type AnsweredCommand, type Received, type ReceiveOptions, Receiver } from './receive.ts';
-import { runCommand } from './run-command.ts';
-import { type MaintenanceOptions, type MaintenanceReport, runMaintenance } from './run-maintenance.ts';
-import { Runners } from './runners.ts';
+} from './agents/profiles.ts';
+import { SessionModels } from './agents/session-models.ts';
+import type { SpawnRequest, SpawnResult } from './agents/spawn-request.ts';
+import { type SubagentRun, Subagents } from './agents/subagents.ts';
+import { policyOf } from './agents/tool-policy.ts';
+import { Workspaces } from './agents/workspaces.ts';
+import { checkOptions } from './check-options.ts';
+import { type Clock, clockFrom } from './clock.ts';
+import { type Command, type UnknownCommand, unknownCommand } from './commands/commands.ts';
+import { runCommand } from './commands/run-command.ts';
+import { EngineContext } from './engine-context.ts';
+import type { DoneEvent, ErrorEvent, SessionEvent } from './events.ts';
+import { type PurgeReport, type PurgeSessionOptions, purgeSession } from './history/purge-session.ts';
+import { Hub } from './hub.ts';
+import type { InboundMessage } from './intake/inbound.ts';
+import type { Keyed } from './intake/keyed-request.ts';
+import { type AnsweredCommand, type Received, type ReceiveOptions, Receiver } from './intake/receive.ts';
+import { withNewId } from './intake/session-ids.ts';
+import { answeredBy, endOf, isOpen } from './schedule/item-end.ts';
+import { type LaneLimits, Lanes } from './schedule/lanes.ts';
+import { Runners } from './schedule/runners.ts';
 import { Session } from './session.ts';
-import { withNewId } from './session-ids.ts';
-import { SessionModels } from './session-models.ts';
 import { queueFor, type SessionOptions, sessionOptionsOf } from './session-options.ts';
-import type { SpawnRequest, SpawnResult } from './spawn-request.ts';
-import { type SubagentRun, Subagents } from './subagents.ts';
-import { policyOf } from './tool-policy.ts';
 import { createSessionTools } from './tools/session-tools.ts';
 import type { Tool } from './tools/tool.ts';
-import { awaitEnd, startTurn, type TurnStream } from './turn-stream.ts';
-import { UsageBook, type UsageQuery } from './usage-book.ts';
-import type { UsageOverview } from './usage-sums.ts';
-import { Workspaces } from './workspaces.ts';
+import { awaitEnd, startTurn, type TurnStream } from './turn/turn-stream.ts';
+import { historyTurnsFor } from './window/history-turns.ts';
 
 export interface RepriseOptions {
   readonly store: Store;

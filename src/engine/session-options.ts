@@ -1,13 +1,13 @@
 import type { RoutingRules } from '../keys/resolve.ts';
-import type { SessionRecord } from '../store/store.ts';
-import { type Agents, agentOptions } from './agents.ts';
+import type { SessionRecord } from '../store/port/store.ts';
+import { type MaintenanceRules, parseMaintenanceRules } from './admin/maintenance-rules.ts';
+import { type Agents, agentOptions } from './agents/agents.ts';
 import { checkOneOf } from './check-config.ts';
-import { SENDER_COMMANDS, type SenderCommand } from './commands.ts';
-import { checkResetRules, type ResetRules } from './freshness.ts';
-import { checkHistoryTurns, type HistoryTurnRules } from './history-turns.ts';
-import { type MaintenanceRules, parseMaintenanceRules } from './maintenance-rules.ts';
-import { checkSendPolicy, type SendPolicy } from './send-policy.ts';
+import { SENDER_COMMANDS, type SenderCommand } from './commands/commands.ts';
+import { checkResetRules, type ResetRules } from './intake/freshness.ts';
+import { checkSendPolicy, type SendPolicy } from './intake/send-policy.ts';
 import { type QueueSettings, queueSettings } from './session-settings.ts';
+import { checkHistoryTurns, type HistoryTurnRules } from './window/history-turns.ts';
 
 /** How conversations are found, begun, queued and kept; for all agents, or for one. */
 export interface SessionOptions extends RoutingRules, ResetRules, HistoryTurnRules {

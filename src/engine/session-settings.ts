@@ -1,6 +1,6 @@
 import type { ThinkingLevel } from '../models/model.ts';
 import type { JsonObject } from '../transcript/json.ts';
-import type { ResponseUsage } from './usage-line.ts';
+import type { ResponseUsage } from './turn/usage-line.ts';
 
 export type SettledQueueMode = 'steer' | 'followup' | 'queue' | 'collect' | 'steer-backlog' | 'interrupt';
 export type QueueDrop = 'old' | 'new' | 'summarize';

@@ -3,7 +3,7 @@ import type { Pin } from '../compaction/pins.ts';
 import { contextBudget } from '../context/budget.ts';
 import { RepriseError } from '../errors.ts';
 import { failure } from '../messages/failure.ts';
-import { loadBlobs } from '../store/load-blobs.ts';
+import { loadBlobs } from '../store/copy/load-blobs.ts';
 import type {
   ChangeOptions,
   EntryPage,
@@ -12,12 +12,32 @@ import type {
   ReadRange,
   SessionRecord,
   StoredEntry,
-} from '../store/store.ts';
+} from '../store/port/store.ts';
 import { hydrateBlobs } from '../transcript/blobs.ts';
 import type { Entry } from '../transcript/entry.ts';
 import type { JsonObject } from '../transcript/json.ts';
 import { pathEntries } from '../transcript/tree.ts';
+import { type Explanation, explainTurn } from './admin/explain.ts';
+import { type SessionTotals, totalsOf } from './admin/totals.ts';
+import type { ModelInUse } from './agents/session-models.ts';
 import { checkOneOf } from './check-config.ts';
+import type { EngineContext } from './engine-context.ts';
+import type { GuardEvent } from './events.ts';
+import { forkSession } from './history/fork-session.ts';
+import { readHistory } from './history/read-history.ts';
+import { type SayAgainOptions, sayAgain } from './history/say-again.ts';
+import { type StepRequest, takeStep, type UndoResult } from './history/take-step.ts';
+import { type BranchPlace, branchStep, type EntryStep, redoStep, undoStep } from './history/undo.ts';
+import { bodyOf, type UserInput, withTicket } from './intake/inbound.ts';
+import { earlierKey, findRequested, type Keyed, requestKey } from './intake/keyed-request.ts';
+import type { QueueMode } from './schedule/queue.ts';
+import type { SessionFrame, SessionRunner } from './schedule/session-runner.ts';
+import { type StopOptions, type StopResult, stopSession } from './schedule/stop-session.ts';
+import { QUEUE_MODES, type QueueSettings } from './session-settings.ts';
+import { parseSettingsPatch } from './settings-patch.ts';
+import { newestContext } from './turn/newest-context.ts';
+import { type ContextView, makeView, viewContext } from './turn/turn-context.ts';
+import { startTurn, type TurnStream } from './turn/turn-stream.ts';
 import {
   type CompactionPreview,
   commitCompaction,
@@ -25,31 +45,11 @@ import {
   planFor,
   prepareCompaction,
   previewOf,
-} from './compactor.ts';
-import { type ContextReport, reportContext } from './context-report.ts';
-import type { EngineContext } from './engine-context.ts';
-import type { GuardEvent } from './events.ts';
-import { type Explanation, explainTurn } from './explain.ts';
-import { forkSession } from './fork-session.ts';
-import { compactionLimits } from './guard.ts';
-import { bodyOf, type UserInput, withTicket } from './inbound.ts';
-import { earlierKey, findRequested, type Keyed, requestKey } from './keyed-request.ts';
-import { newestContext } from './newest-context.ts';
-import type { QueueMode } from './queue.ts';
-import { readHistory } from './read-history.ts';
-import { type SayAgainOptions, sayAgain } from './say-again.ts';
-import type { ModelInUse } from './session-models.ts';
-import { SessionPins } from './session-pins.ts';
-import type { SessionFrame, SessionRunner } from './session-runner.ts';
-import { QUEUE_MODES, type QueueSettings } from './session-settings.ts';
-import { parseSettingsPatch } from './settings-patch.ts';
-import { standingOf } from './standing.ts';
-import { type StopOptions, type StopResult, stopSession } from './stop-session.ts';
-import { type StepRequest, takeStep, type UndoResult } from './take-step.ts';
-import { type SessionTotals, totalsOf } from './totals.ts';
-import { type ContextView, makeView, viewContext } from './turn-context.ts';
-import { startTurn, type TurnStream } from './turn-stream.ts';
-import { type BranchPlace, branchStep, type EntryStep, redoStep, undoStep } from './undo.ts';
+} from './window/compactor.ts';
+import { type ContextReport, reportContext } from './window/context-report.ts';
+import { compactionLimits } from './window/guard.ts';
+import { SessionPins } from './window/session-pins.ts';
+import { standingOf } from './window/standing.ts';
 
 export interface SendOptions {
   readonly idempotencyKey?: string;

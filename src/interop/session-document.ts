@@ -1,12 +1,12 @@
 import { RepriseError } from '../errors.ts';
-import { exportParts } from '../store/export-parts.ts';
-import { loadBlobs } from '../store/load-blobs.ts';
-import type { SessionRecord, Store } from '../store/store.ts';
+import { exportParts } from '../store/copy/export-parts.ts';
+import { loadBlobs } from '../store/copy/load-blobs.ts';
+import type { SessionRecord, Store } from '../store/port/store.ts';
 import { blobNames, hydrateBlobs } from '../transcript/blobs.ts';
 import { type Entry, entryTime, type SessionHeader } from '../transcript/entry.ts';
 import type { JsonObject } from '../transcript/json.ts';
 import { readTranscript, type Transcript } from '../transcript/reader.ts';
-import { redactEntry } from '../transcript/redact.ts';
+import { redactEntry } from '../transcript/redact/redact.ts';
 
 /** One session as exports see it: whole, with everything that is kept beside its lines put back. */
 export interface SessionDocument {

@@ -1,8 +1,8 @@
 import type { ErrorCode } from '../errors.ts';
-import type { ProjectedMessage } from '../transcript/conversation.ts';
 import type { AssistantMessage, StopReason, Usage } from '../transcript/entry.ts';
 import type { JsonObject } from '../transcript/json.ts';
-import type { Target } from '../transcript/target.ts';
+import type { ProjectedMessage } from '../transcript/render/conversation.ts';
+import type { Target } from '../transcript/render/target.ts';
 
 /**
  * The port to language models. A model sees what the request says and nothing else, answers as a stream, and

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { InboundMessage } from '../engine/inbound.ts';
+import type { InboundMessage } from '../engine/intake/inbound.ts';
 import type { InboxStatus } from '../engine/reprise.ts';
 import type { Message } from '../messages/message.ts';
-import { redactText } from '../transcript/redact.ts';
+import { redactText } from '../transcript/redact/redact.ts';
 import { maybe } from './maybe.ts';
 import { messageSchema } from './message.ts';
 import { maskedWhy } from './problem.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { CommandRow } from '../engine/commands.ts';
+import type { CommandRow } from '../engine/commands/commands.ts';
 import { sessionIdSchema } from './ids.ts';
 import { messageSchema } from './message.ts';
 import { pageShape } from './page.ts';

@@ -3,7 +3,7 @@ import type { DoneEvent, ErrorEvent, ModelFallbackEvent, TurnEvent } from '../en
 import type { Message } from '../messages/message.ts';
 import type { Usage } from '../transcript/entry.ts';
 import type { JsonObject } from '../transcript/json.ts';
-import { redactJson, redactText } from '../transcript/redact.ts';
+import { redactJson, redactText } from '../transcript/redact/redact.ts';
 import { maybe } from './maybe.ts';
 import { messageSchema } from './message.ts';
 import { maskedWhy } from './problem.ts';

@@ -1,6 +1,6 @@
 import { ERROR_TABLE, RepriseError } from '../errors.ts';
 import type { Message } from '../messages/message.ts';
-import { redactJson, redactText } from '../transcript/redact.ts';
+import { redactJson, redactText } from '../transcript/redact/redact.ts';
 import { REQUEST_STEP } from './next-step.ts';
 
 /** RFC 9457, with what programs need: `code` is stable, `error` is the same sentence as `detail`. */

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { type Entry, isSideEntry, type Usage } from '../transcript/entry.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
-import { redactJson, redactText } from '../transcript/redact.ts';
-import { selectContext } from '../transcript/select.ts';
+import { redactJson, redactText } from '../transcript/redact/redact.ts';
+import { selectContext } from '../transcript/render/select.ts';
 import { shownEntry } from '../transcript/shown-entry.ts';
 import { pathEntries } from '../transcript/tree.ts';
 import { type TokenUsage, tokenUsage, tokenUsageSchema } from './events.ts';

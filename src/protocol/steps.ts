@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { CompactionPreview } from '../engine/compactor.ts';
-import type { ExplainedMessage } from '../engine/explain.ts';
-import type { BranchPlace } from '../engine/undo.ts';
+import type { ExplainedMessage } from '../engine/admin/explain.ts';
+import type { BranchPlace } from '../engine/history/undo.ts';
+import type { CompactionPreview } from '../engine/window/compactor.ts';
 import { inboxState } from './chat.ts';
 import { maybe } from './maybe.ts';
 import { sessionSchema } from './sessions.ts';

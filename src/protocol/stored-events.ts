@@ -2,7 +2,7 @@ import { isMessage } from '../messages/message.ts';
 import { contentText } from '../transcript/content.ts';
 import type { Entry, SessionHeader, Usage } from '../transcript/entry.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
-import { redactText } from '../transcript/redact.ts';
+import { redactText } from '../transcript/redact/redact.ts';
 import { type DoneFrame, type ErrorFrame, type StreamEvent, tokenUsage } from './events.ts';
 import { maskedWhy } from './problem.ts';
 

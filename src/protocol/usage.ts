@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { UsageSum } from '../engine/usage-counter.ts';
-import type { UsageOverview } from '../engine/usage-sums.ts';
+import type { UsageSum } from '../engine/admin/usage-counter.ts';
+import type { UsageOverview } from '../engine/admin/usage-sums.ts';
 import { agentIdSchema } from './ids.ts';
 
 export type { UsageOverview };

@@ -3,9 +3,9 @@ import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { CommandContext } from '../engine/commands/command-context.ts';
 import type { Reprise } from '../engine/reprise.ts';
 import type { Idempotency } from './idempotency.ts';
-import type { ServerLimits } from './limits.ts';
 import type { Metrics } from './metrics.ts';
-import type { ServerToken } from './server-token.ts';
+import type { ServerLimits } from './security/limits.ts';
+import type { ServerToken } from './security/server-token.ts';
 import type { StreamPlaces } from './sse/stream-places.ts';
 
 /** What comes without a channel was written by the owner. */

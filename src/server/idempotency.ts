@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { MiddlewareHandler } from 'hono';
 import { RepriseError } from '../errors.ts';
-import { routeOf } from './access.ts';
 import type { ServerEnv } from './context.ts';
+import { routeOf } from './security/access.ts';
 
 /** Kept in memory: what a restart forgets, and why that is enough, is decision 0031. */
 const MAX_RECORDS = 10_000;

@@ -1,8 +1,8 @@
 import { getRequestListener } from '@hono/node-server';
 import { RepriseError } from '../errors.ts';
 import { PROBLEM_TYPE, problemOf } from '../protocol/problem.ts';
-import { type BindOptions, type Bound, bind } from './bind.ts';
 import type { ServerApp } from './context.ts';
+import { type BindOptions, type Bound, bind } from './security/bind.ts';
 
 export interface ListenOptions extends BindOptions {
   readonly app: ServerApp;

@@ -1,4 +1,4 @@
-import { entriesIn, readHistory } from '../engine/read-history.ts';
+import { entriesIn, readHistory } from '../engine/history/read-history.ts';
 import type { Reprise } from '../engine/reprise.ts';
 import { branchOf, type MessagePositions, messageIds, positionsOf } from '../protocol/records.ts';
 import type { SessionRecord } from './find-session.ts';

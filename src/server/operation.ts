@@ -3,8 +3,8 @@ import type { Context } from 'hono';
 import { z } from 'zod';
 import { acceptsOwnType, OWN_TYPE } from '../protocol/media-type.ts';
 import { problemSchema } from '../protocol/problem-schema.ts';
-import { isForAnyone } from './access.ts';
 import type { ServerApp, ServerEnv } from './context.ts';
+import { isForAnyone } from './security/access.ts';
 
 export interface OperationInput<P, Q, B> {
   readonly params: P;

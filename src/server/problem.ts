@@ -4,8 +4,8 @@ import type { ZodError } from 'zod';
 import { type ErrorCode, RepriseError } from '../errors.ts';
 import { failure } from '../messages/failure.ts';
 import { asRepriseError, PROBLEM_TYPE, problemOf } from '../protocol/problem.ts';
-import { methodsOf } from './access.ts';
 import type { ServerContext, ServerEnv } from './context.ts';
+import { methodsOf } from './security/access.ts';
 
 type Ctx = Context<ServerEnv>;
 

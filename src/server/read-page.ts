@@ -1,4 +1,4 @@
-import { readHistory } from '../engine/read-history.ts';
+import { readHistory } from '../engine/history/read-history.ts';
 import type { Reprise } from '../engine/reprise.ts';
 import { RepriseError } from '../errors.ts';
 import { pageOf } from '../protocol/page.ts';

@@ -1,6 +1,6 @@
 import type { Context } from 'hono';
-import { parseCommand, unknownCommand } from '../engine/commands.ts';
-import { runCommand } from '../engine/run-command.ts';
+import { parseCommand, unknownCommand } from '../engine/commands/commands.ts';
+import { runCommand } from '../engine/commands/run-command.ts';
 import { failure, failureOf } from '../messages/failure.ts';
 import type { CommandBody } from '../protocol/commands.ts';
 import { OWN_CHANNEL, type ServerContext, type ServerEnv } from './context.ts';

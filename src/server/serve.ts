@@ -1,15 +1,15 @@
 import type { Reprise } from '../engine/reprise.ts';
 import { RepriseError } from '../errors.ts';
 import { createApp, createContext } from './app.ts';
-import { applyLimits, type Bound, placeOf } from './bind.ts';
 import type { Logger, ModelByName, ServerConfig } from './context.ts';
-import { isLoopback } from './guards.ts';
-import { resolveLimits } from './limits.ts';
 import { answerWith, listen } from './listen.ts';
 import { Metrics } from './metrics.ts';
+import { applyLimits, type Bound, placeOf } from './security/bind.ts';
+import { isLoopback } from './security/guards.ts';
+import { resolveLimits } from './security/limits.ts';
+import { ServerToken, type TokenOrigin } from './security/server-token.ts';
+import { loadTokenFile, parseToken, tokenFileIn } from './security/token-file.ts';
 import { recordServer } from './server-record.ts';
-import { ServerToken, type TokenOrigin } from './server-token.ts';
-import { loadTokenFile, parseToken, tokenFileIn } from './token-file.ts';
 
 export interface ServeOptions {
   readonly reprise: Reprise;

@@ -2,8 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import type { Locator, Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { scripted } from '../support/engine.ts';
-import { type OpenedServer, openServer, TOKEN } from '../support/server.ts';
+import { scripted } from '../support/engine/engine.ts';
+import { type OpenedServer, openServer, TOKEN } from '../support/server/server.ts';
 import { complaintsOf } from './support/axe.ts';
 import { openPage } from './support/browser.ts';
 

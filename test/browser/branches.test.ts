@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { crc32, deflateSync } from 'node:zlib';
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
-import { scripted } from '../support/engine.ts';
-import { type OpenedServer, openServer, TOKEN } from '../support/server.ts';
+import { scripted } from '../support/engine/engine.ts';
+import { type OpenedServer, openServer, TOKEN } from '../support/server/server.ts';
 import { complaintsOf } from './support/axe.ts';
 import { openPage } from './support/browser.ts';
 

@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest';
 import type { Tool } from '../../src/engine/tools/tool.ts';
 import { RepriseError } from '../../src/errors.ts';
 import type { Model } from '../../src/models/model.ts';
-import { scripted } from '../support/engine.ts';
-import { pacedModel } from '../support/paced-model.ts';
-import { gate, openServer, TOKEN } from '../support/server.ts';
+import { scripted } from '../support/engine/engine.ts';
+import { pacedModel } from '../support/engine/paced-model.ts';
+import { gate, openServer, TOKEN } from '../support/server/server.ts';
 import { openPage } from './support/browser.ts';
 
 const field = (page: Page): Locator => page.getByLabel('Message', { exact: true });

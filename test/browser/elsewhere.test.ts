@@ -3,9 +3,9 @@ import type { Locator, Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import type { Tool } from '../../src/engine/tools/tool.ts';
 import type { ScriptedStep } from '../../src/models/scripted/scripted-model.ts';
-import { scripted } from '../support/engine.ts';
-import { pacedModel } from '../support/paced-model.ts';
-import { gate, type OpenedServer, openServer, TOKEN } from '../support/server.ts';
+import { scripted } from '../support/engine/engine.ts';
+import { pacedModel } from '../support/engine/paced-model.ts';
+import { gate, type OpenedServer, openServer, TOKEN } from '../support/server/server.ts';
 import { type OpenedPage, openPage } from './support/browser.ts';
 import { rememberFlashes } from './support/flashes.ts';
 

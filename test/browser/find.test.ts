@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { scripted } from '../support/engine.ts';
-import { openServer, TOKEN } from '../support/server.ts';
+import { scripted } from '../support/engine/engine.ts';
+import { openServer, TOKEN } from '../support/server/server.ts';
 import { complaintsOf } from './support/axe.ts';
 import { openPage } from './support/browser.ts';
 import { rememberFlashes } from './support/flashes.ts';

@@ -1,7 +1,7 @@
 import type { CDPSession } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { scripted } from '../support/engine.ts';
-import { openServer, TOKEN } from '../support/server.ts';
+import { scripted } from '../support/engine/engine.ts';
+import { openServer, TOKEN } from '../support/server/server.ts';
 import { openPage } from './support/browser.ts';
 
 const LONG = 100_000;

@@ -9,7 +9,7 @@ import type { Tool } from '../../src/engine/tools/tool.ts';
 import { renderSession } from '../../src/interop/export/formats.ts';
 import { loadDocument } from '../../src/interop/session-document.ts';
 import { createScriptedModel } from '../../src/models/scripted/scripted-model.ts';
-import { openServer, TOKEN } from '../support/server.ts';
+import { openServer, TOKEN } from '../support/server/server.ts';
 import { openPage } from './support/browser.ts';
 
 const ATTACK =

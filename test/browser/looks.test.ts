@@ -3,8 +3,8 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { RepriseError } from '../../src/errors.ts';
 import { createOfflineModel } from '../../src/models/offline/offline-model.ts';
-import { scripted } from '../support/engine.ts';
-import { openServer, TOKEN } from '../support/server.ts';
+import { scripted } from '../support/engine/engine.ts';
+import { openServer, TOKEN } from '../support/server/server.ts';
 import { complaintsOf } from './support/axe.ts';
 import { openPage } from './support/browser.ts';
 

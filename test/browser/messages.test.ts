@@ -3,8 +3,8 @@ import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { scripted } from '../support/engine.ts';
-import { openServer, TOKEN } from '../support/server.ts';
+import { scripted } from '../support/engine/engine.ts';
+import { openServer, TOKEN } from '../support/server/server.ts';
 import { openPage } from './support/browser.ts';
 
 /** Every field of an answer that holds English for a person; content and labels of people stay. */

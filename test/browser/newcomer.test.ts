@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
-import { scripted } from '../support/engine.ts';
-import { gate, type OpenedServer, openServer, TOKEN } from '../support/server.ts';
+import { scripted } from '../support/engine/engine.ts';
+import { gate, type OpenedServer, openServer, TOKEN } from '../support/server/server.ts';
 import { complaintsOf } from './support/axe.ts';
 import { openPage } from './support/browser.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { scripted } from '../support/engine.ts';
-import { freePort } from '../support/free-port.ts';
-import { openServer, TOKEN } from '../support/server.ts';
-import { killServer, ServerHome } from '../support/server-process.ts';
+import { scripted } from '../support/engine/engine.ts';
+import { freePort } from '../support/server/free-port.ts';
+import { openServer, TOKEN } from '../support/server/server.ts';
+import { killServer, ServerHome } from '../support/server/server-process.ts';
 import { openPage } from './support/browser.ts';
 
 describe('I-71 whatever happens to the server', () => {

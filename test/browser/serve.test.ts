@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { cliEnv } from '../support/cli-env.ts';
-import { Terminal } from '../support/terminal.ts';
+import { cliEnv } from '../support/processes/cli-env.ts';
+import { Terminal } from '../support/processes/terminal.ts';
 import { openPage } from './support/browser.ts';
 
 test('`reprise serve` at a terminal prints a link; it opens the page signed in, and the offline model answers', async () => {

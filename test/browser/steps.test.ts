@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
-import { scripted } from '../support/engine.ts';
-import { gate, type OpenedServer, openServer, TOKEN } from '../support/server.ts';
+import { scripted } from '../support/engine/engine.ts';
+import { gate, type OpenedServer, openServer, TOKEN } from '../support/server/server.ts';
 import { openPage } from './support/browser.ts';
 import { rememberFlashes } from './support/flashes.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createOfflineModel } from '../../src/models/offline/offline-model.ts';
-import { openServer, TOKEN } from '../support/server.ts';
-import { ZyhiveFrontEnd } from '../support/zyhive-front-end.ts';
+import { openServer, TOKEN } from '../support/server/server.ts';
+import { ZyhiveFrontEnd } from '../support/server/zyhive-front-end.ts';
 import { openPage } from './support/browser.ts';
 
 test('the page works at a server with profile zyhive, beside a front end of ZyHive', async () => {

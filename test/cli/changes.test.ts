@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import { openReprise } from '../../src/config/open-reprise.ts';
-import { conversationFolder } from '../../src/engine/workspaces.ts';
-import { COMMAND } from '../support/bundled-command.ts';
-import { ENVIRONMENT, type Ran, reprise } from '../support/command-line.ts';
-import { filesHolding } from '../support/home-bytes.ts';
-import { hasTerminals, Terminal } from '../support/terminal.ts';
+import { conversationFolder } from '../../src/engine/agents/workspaces.ts';
+import { COMMAND } from '../support/processes/bundled-command.ts';
+import { ENVIRONMENT, type Ran, reprise } from '../support/processes/command-line.ts';
+import { hasTerminals, Terminal } from '../support/processes/terminal.ts';
+import { filesHolding } from '../support/store/home-bytes.ts';
 
 /** Each command is a process of its own, and machines can be busy. */
 const timeout = 180_000;

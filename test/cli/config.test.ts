@@ -3,10 +3,10 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
-import { registerConfig } from '../../src/cli/register-config.ts';
+import { registerConfig } from '../../src/cli/register/register-config.ts';
 import { SETTINGS } from '../../src/config/settings.ts';
-import { COMMAND } from '../support/bundled-command.ts';
-import { ConfigHome } from '../support/config-home.ts';
+import { COMMAND } from '../support/processes/bundled-command.ts';
+import { ConfigHome } from '../support/processes/config-home.ts';
 
 interface Ran {
   readonly status: number | null;

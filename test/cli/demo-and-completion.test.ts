@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cliPage } from '../../scripts/cli-doc.ts';
 import { openStore } from '../../src/config/open.ts';
-import { COMMAND } from '../support/bundled-command.ts';
-import { ENVIRONMENT, type Ran, reprise } from '../support/command-line.ts';
+import { COMMAND } from '../support/processes/bundled-command.ts';
+import { ENVIRONMENT, type Ran, reprise } from '../support/processes/command-line.ts';
 
 const timeout = 180_000;
 const LABELS = [

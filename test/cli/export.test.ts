@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
-import { COMMAND } from '../support/bundled-command.ts';
+import { COMMAND } from '../support/processes/bundled-command.ts';
 
 let folder = '';
 let home = '';

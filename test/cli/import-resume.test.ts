@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
-import { type Ran, reprise } from '../support/command-line.ts';
-import { classicHome, claw0Home, openClawHome } from '../support/source-homes.ts';
+import { type Ran, reprise } from '../support/processes/command-line.ts';
+import { classicHome, claw0Home, openClawHome } from '../support/store/source-homes.ts';
 
 let folder = '';
 beforeEach(() => {

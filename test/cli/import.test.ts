@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createClient } from '../../src/client/index.ts';
-import { type Ran, type RunOptions, runBeside, startServer } from '../support/command-line.ts';
+import { type Ran, type RunOptions, runBeside, startServer } from '../support/processes/command-line.ts';
 
 let folder = '';
 beforeEach(() => {

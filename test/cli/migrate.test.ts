@@ -14,9 +14,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
-import { runBeside } from '../support/command-line.ts';
-import { freshDatabase } from '../support/postgres.ts';
-import { operate } from '../support/random-store.ts';
+import { freshDatabase } from '../support/postgres/postgres.ts';
+import { runBeside } from '../support/processes/command-line.ts';
+import { operate } from '../support/store/random-store.ts';
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'reprise-cli-migrate-')));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { printError } from '../../src/cli/print.ts';
 import { sayFailure } from '../../src/cli/repl/failure.ts';
+import { printError } from '../../src/cli/terminal/print.ts';
 import { ERROR_TABLE, type ErrorCode, RepriseError } from '../../src/errors.ts';
 
 afterEach(() => {

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { verify } from '../../src/cli/commands/home.ts';
-import { print } from '../../src/cli/print.ts';
-import { Progress } from '../../src/cli/progress.ts';
+import { print } from '../../src/cli/terminal/print.ts';
+import { Progress } from '../../src/cli/terminal/progress.ts';
 import { openStore } from '../../src/config/open.ts';
 import { byteCount } from '../../src/messages/english-format.ts';
-import { Screen } from '../support/screen.ts';
+import { Screen } from '../support/processes/screen.ts';
 
 /** What both streams sent to one terminal, and how it looks. */
 let raw = '';

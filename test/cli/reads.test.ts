@@ -8,7 +8,7 @@ import { createProgram } from '../../src/cli/main.ts';
 import { examplesOf } from '../../src/cli/options.ts';
 import { openStore } from '../../src/config/open.ts';
 import { openReprise } from '../../src/config/open-reprise.ts';
-import { type Ran, reprise, start } from '../support/command-line.ts';
+import { type Ran, reprise, start } from '../support/processes/command-line.ts';
 
 interface Page {
   readonly data: readonly Record<string, unknown>[];

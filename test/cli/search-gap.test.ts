@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { LocalBackend } from '../../src/cli/backend/local-backend.ts';
 import { search } from '../../src/cli/commands/search.ts';
-import { LocalBackend } from '../../src/cli/local-backend.ts';
 import { openStore } from '../../src/config/open.ts';
-import { reprise } from '../support/command-line.ts';
-import { takenIn, writeSealedSession } from '../support/sealed-home.ts';
+import { reprise } from '../support/processes/command-line.ts';
+import { takenIn, writeSealedSession } from '../support/store/sealed-home.ts';
 
 const timeout = 60_000;
 /** More lines than doctor accepts without an index. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { exampleTranscripts } from '../../scripts/make-examples.ts';
-import { COMMAND } from '../support/bundled-command.ts';
+import { COMMAND } from '../support/processes/bundled-command.ts';
 
 let folder = '';
 beforeAll(() => {

@@ -6,8 +6,8 @@ import { expect, test } from 'vitest';
 import { createProgram } from '../../src/cli/main.ts';
 import { asStarted } from '../../src/cli/started-as.ts';
 import { openStore } from '../../src/config/open.ts';
-import { reprise } from '../support/command-line.ts';
-import { writeSealedSession } from '../support/sealed-home.ts';
+import { reprise } from '../support/processes/command-line.ts';
+import { writeSealedSession } from '../support/store/sealed-home.ts';
 
 test('a command is the same whether it is made alone or with all others', () => {
   const all = createProgram().commands;

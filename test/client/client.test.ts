@@ -2,10 +2,10 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { createClient, type StreamEvent } from '../../src/client/index.ts';
-import { scripted } from '../support/engine.ts';
-import { freePort } from '../support/free-port.ts';
-import { pacedModel } from '../support/paced-model.ts';
-import { gate, openServer, TOKEN, textOf } from '../support/server.ts';
+import { scripted } from '../support/engine/engine.ts';
+import { pacedModel } from '../support/engine/paced-model.ts';
+import { freePort } from '../support/server/free-port.ts';
+import { gate, openServer, TOKEN, textOf } from '../support/server/server.ts';
 
 const QUICK = { token: TOKEN, backoffMs: 1, retries: 5 };
 

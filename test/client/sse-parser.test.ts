@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type SseMessage, SseParser } from '../../src/client/sse-parser.ts';
 import { RepriseError } from '../../src/errors.ts';
-import { cpuTimer } from '../support/time-spent.ts';
+import { cpuTimer } from '../support/engine/time-spent.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 

@@ -4,9 +4,9 @@ import { type CutStrategy, wantedCut } from '../../src/compaction/cut-strategies
 import { planCompaction } from '../../src/compaction/plan.ts';
 import { findCutPlaces, safeCut, startsTurn } from '../../src/compaction/safe-cut.ts';
 import type { Entry } from '../../src/index.ts';
-import { selectContext } from '../../src/transcript/select.ts';
-import { call, EntryList } from '../support/entries.ts';
-import { REQUEST_KINDS, request } from '../support/requests.ts';
+import { selectContext } from '../../src/transcript/render/select.ts';
+import { call, EntryList } from '../support/engine/entries.ts';
+import { REQUEST_KINDS, request } from '../support/engine/requests.ts';
 
 fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
 

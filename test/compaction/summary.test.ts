@@ -13,9 +13,9 @@ import {
   summarizeWithFallback,
 } from '../../src/compaction/summarize.ts';
 import type { Entry } from '../../src/index.ts';
-import { selectContext } from '../../src/transcript/select.ts';
-import { call, EntryList } from '../support/entries.ts';
-import { cpuTimer } from '../support/time-spent.ts';
+import { selectContext } from '../../src/transcript/render/select.ts';
+import { call, EntryList } from '../support/engine/entries.ts';
+import { cpuTimer } from '../support/engine/time-spent.ts';
 
 fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
 

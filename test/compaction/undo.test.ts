@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { compactionStack, mayCommit, redoCompaction, undoCompaction } from '../../src/compaction/undo.ts';
-import { selectContext } from '../../src/transcript/select.ts';
-import { EntryList } from '../support/entries.ts';
+import { selectContext } from '../../src/transcript/render/select.ts';
+import { EntryList } from '../support/engine/entries.ts';
 
 function talk(list: EntryList, from: number, to: number): string[] {
   return Array.from({ length: to - from }, (_, i) => list.user(`message ${from + i}`));

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
 import { openStore, type StoreKind } from '../../src/config/open.ts';
 import { openReprise } from '../../src/config/open-reprise.ts';
-import { ConfigHome } from '../support/config-home.ts';
+import { ConfigHome } from '../support/processes/config-home.ts';
 
 async function put(home: string, ...kinds: readonly StoreKind[]): Promise<string> {
   for (const kind of kinds) {

@@ -5,8 +5,8 @@ import { loadConfig } from '../../src/config/load.ts';
 import { modelBookFor } from '../../src/config/model-book-for.ts';
 import { openConfigured } from '../../src/config/open-configured.ts';
 import type { Config } from '../../src/config/schema.ts';
-import { openOpenAiServer } from '../../src/testing/wire/openai-server.ts';
-import { ConfigHome } from '../support/config-home.ts';
+import { openOpenAiServer } from '../../testing/wire/openai-server.ts';
+import { ConfigHome } from '../support/processes/config-home.ts';
 
 async function configOf(home: ConfigHome, env: NodeJS.ProcessEnv = {}): Promise<Config> {
   return (await loadConfig({ env: { ...home.env, REPRISE_HOME: 'home', ...env }, cwd: home.cwd })).config;

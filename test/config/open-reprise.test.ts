@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type OpenRepriseOptions, openReprise } from '../../src/config/open-reprise.ts';
-import { scripted } from '../support/engine.ts';
+import { scripted } from '../support/engine/engine.ts';
 
 describe('the model of a session', () => {
   test('patch selects it, by the name of `models` or of a provider', async () => {

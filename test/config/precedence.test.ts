@@ -3,8 +3,8 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ConfigHome } from '../support/config-home.ts';
-import { treeOf, valueAt } from '../support/config-samples.ts';
+import { ConfigHome } from '../support/processes/config-home.ts';
+import { treeOf, valueAt } from '../support/processes/config-samples.ts';
 
 fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
 

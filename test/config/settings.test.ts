@@ -5,8 +5,8 @@ import { z } from 'zod';
 import { configPage } from '../../scripts/config-doc.ts';
 import { typesAt } from '../../src/config/allowed.ts';
 import { envName, envPaths, SETTINGS, settingAt } from '../../src/config/settings.ts';
-import { ConfigHome } from '../support/config-home.ts';
-import { SAMPLES, treeOf, valueAt } from '../support/config-samples.ts';
+import { ConfigHome } from '../support/processes/config-home.ts';
+import { SAMPLES, treeOf, valueAt } from '../support/processes/config-samples.ts';
 
 const ROWS = SETTINGS.map(({ path }) => path);
 const samples = Object.entries(SAMPLES);

@@ -5,8 +5,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseJson } from '../../src/config/parse-json.ts';
 import { RepriseError } from '../../src/errors.ts';
-import { ConfigHome } from '../support/config-home.ts';
-import { cpuTimer } from '../support/time-spent.ts';
+import { cpuTimer } from '../support/engine/time-spent.ts';
+import { ConfigHome } from '../support/processes/config-home.ts';
 
 fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
 

@@ -11,8 +11,8 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
 import { settingAt } from '../../src/config/settings.ts';
-import { ConfigHome } from '../support/config-home.ts';
-import { SAMPLES, treeOf, valueAt } from '../support/config-samples.ts';
+import { ConfigHome } from '../support/processes/config-home.ts';
+import { SAMPLES, treeOf, valueAt } from '../support/processes/config-samples.ts';
 
 /** What an untrusted folder may change: how conversations go, never which model answers, what tools touch, or what is stored or logged. */
 const HARMLESS: readonly string[] = [

@@ -11,7 +11,7 @@ import {
   SAFETY_MARGIN,
   selectContext,
 } from '../../src/index.ts';
-import { EntryList } from '../support/entries.ts';
+import { EntryList } from '../support/engine/entries.ts';
 
 function learn(reports: readonly number[], from?: Calibration): Calibration | undefined {
   return reports.reduce<Calibration | undefined>(

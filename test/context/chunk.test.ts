@@ -7,7 +7,7 @@ import {
   pruneHistoryForContextShare,
   splitMessagesByTokenShare,
 } from '../../src/index.ts';
-import { EntryList } from '../support/entries.ts';
+import { EntryList } from '../support/engine/entries.ts';
 
 interface Turn {
   readonly role: 'user' | 'assistant' | 'tool';

@@ -9,8 +9,8 @@ import {
   estimateToolTokens,
   project,
 } from '../../src/index.ts';
-import { EntryList } from '../support/entries.ts';
-import { jpegBase64, pngBase64 } from '../support/images.ts';
+import { EntryList } from '../support/engine/entries.ts';
+import { jpegBase64, pngBase64 } from '../support/engine/images.ts';
 
 const TEXT = 'The quick brown fox jumps over the lazy dog and runs away from the house.';
 const CALL = { id: 'c1', name: 'read_file', arguments: { path: 'src/main.ts', limit: 200 } };

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { ConversationFleet } from '../support/conversation-fleet.ts';
+import { ConversationFleet } from '../support/processes/conversation-fleet.ts';
 
 const FIRST = Number(process.env['REPRISE_CRASH_SEED'] ?? 1);
 const SEEDS = Number(process.env['REPRISE_CRASH_SEEDS'] ?? 5);

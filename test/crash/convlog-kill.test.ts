@@ -2,11 +2,11 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { encodeLogLine } from '../../src/store/common/convlog-line.ts';
-import { startDriver } from '../../src/testing/crash/driver-process.ts';
-import { createRandom } from '../../src/testing/crash/random.ts';
-import { say, texts, until, useConvlogHome } from '../support/convlog-home.ts';
-import { replay } from '../support/replay.ts';
+import { encodeLogLine } from '../../src/store/rules/convlog-line.ts';
+import { startDriver } from '../../testing/crash/driver-process.ts';
+import { createRandom } from '../../testing/crash/random.ts';
+import { replay } from '../support/engine/replay.ts';
+import { say, texts, until, useConvlogHome } from '../support/store/convlog-home.ts';
 
 const ROUNDS = Number(process.env['REPRISE_CRASH_ROUNDS'] ?? 4);
 const LONG_MS = 60_000 + ROUNDS * 20_000;

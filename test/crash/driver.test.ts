@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type DriverProcess, startDriver } from '../../src/testing/crash/driver-process.ts';
+import { type DriverProcess, startDriver } from '../../testing/crash/driver-process.ts';
 
 let home = '';
 beforeEach(() => {
@@ -20,7 +20,7 @@ function drive(
   lines: readonly string[],
   ...args: readonly string[]
 ): { status: number | null; out: unknown[] } {
-  const { status, stdout } = spawnSync(process.execPath, ['src/testing/driver.ts', ...args], {
+  const { status, stdout } = spawnSync(process.execPath, ['testing/driver.ts', ...args], {
     input: lines.join('\n'),
     encoding: 'utf8',
   });

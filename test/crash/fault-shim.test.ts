@@ -4,22 +4,22 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type Answer, type DriverOptions, startDriver } from '../../src/testing/crash/driver-process.ts';
+import { type Answer, type DriverOptions, startDriver } from '../../testing/crash/driver-process.ts';
 import {
   ALL_WRITES,
   type FaultPlan,
   faultEnv,
   faultShimSupport,
   readFaultLog,
-} from '../../src/testing/crash/fault-shim.ts';
-import { appendCommand, createHistory, type History } from '../../src/testing/crash/history.ts';
-import { assertClean, judgeHistory, readSession } from '../../src/testing/crash/judge.ts';
-import { retryUnknown } from '../../src/testing/crash/load.ts';
+} from '../../testing/crash/fault-shim.ts';
+import { appendCommand, createHistory, type History } from '../../testing/crash/history.ts';
+import { assertClean, judgeHistory, readSession } from '../../testing/crash/judge.ts';
+import { retryUnknown } from '../../testing/crash/load.ts';
 
 const { supported, reason } = faultShimSupport();
 const title = supported ? 'the fault shim' : `the fault shim (skipped: ${reason})`;
-const toy = fileURLToPath(new URL('../support/toy-driver.ts', import.meta.url));
-const toySqlite = fileURLToPath(new URL('../support/toy-driver-sqlite.ts', import.meta.url));
+const toy = fileURLToPath(new URL('../support/processes/toy-driver.ts', import.meta.url));
+const toySqlite = fileURLToPath(new URL('../support/processes/toy-driver-sqlite.ts', import.meta.url));
 
 let home = '';
 let log = '';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Attempt, createHistory, type History, textOf } from '../../src/testing/crash/history.ts';
-import { assertClean, judgeHistory, type SeenEntry } from '../../src/testing/crash/judge.ts';
+import { type Attempt, createHistory, type History, textOf } from '../../testing/crash/history.ts';
+import { assertClean, judgeHistory, type SeenEntry } from '../../testing/crash/judge.ts';
 
 fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
 

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openReprise } from '../../src/config/open-reprise.ts';
-import { startDriver } from '../../src/testing/crash/driver-process.ts';
-import { bundledProgram } from '../support/bundled-program.ts';
-import { scripted } from '../support/engine.ts';
+import { startDriver } from '../../testing/crash/driver-process.ts';
+import { scripted } from '../support/engine/engine.ts';
+import { bundledProgram } from '../support/processes/bundled-program.ts';
 
 const script = bundledProgram('conversation-driver');
 const TEXTS = ['one', 'two', 'three', 'four', 'five'];

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { startDriver } from '../../src/testing/crash/driver-process.ts';
-import { assertClean } from '../../src/testing/crash/judge.ts';
-import { type CrashReport, crashRounds } from '../../src/testing/crash/nemesis.ts';
+import { startDriver } from '../../testing/crash/driver-process.ts';
+import { assertClean } from '../../testing/crash/judge.ts';
+import { type CrashReport, crashRounds } from '../../testing/crash/nemesis.ts';
 
-const script = fileURLToPath(new URL('../support/toy-driver.ts', import.meta.url));
+const script = fileURLToPath(new URL('../support/processes/toy-driver.ts', import.meta.url));
 const ROUNDS = Number(process.env['REPRISE_CRASH_ROUNDS'] ?? 2);
 
 let home = '';

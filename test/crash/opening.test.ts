@@ -8,17 +8,12 @@ import { type LocalKind, STORE_FILES } from '../../src/config/home-stores.ts';
 import { openStore } from '../../src/config/open.ts';
 import type { Store } from '../../src/index.ts';
 import { writeBackup } from '../../src/interop/transfer/write-backup.ts';
-import { identityOf } from '../../src/store/control/database.ts';
-import {
-  type FaultPlan,
-  faultEnv,
-  faultShimSupport,
-  readFaultLog,
-} from '../../src/testing/crash/fault-shim.ts';
-import { openPowerCutDisk, powerCutSupport } from '../../src/testing/crash/power-cut.ts';
-import { bundledProgram } from '../support/bundled-program.ts';
-import { downgradeSchema } from '../support/old-schema.ts';
-import { copyInto, MESSAGE } from '../support/opening-copies.ts';
+import { identityOf } from '../../src/store/sqlite/database.ts';
+import { type FaultPlan, faultEnv, faultShimSupport, readFaultLog } from '../../testing/crash/fault-shim.ts';
+import { openPowerCutDisk, powerCutSupport } from '../../testing/crash/power-cut.ts';
+import { bundledProgram } from '../support/processes/bundled-program.ts';
+import { copyInto, MESSAGE } from '../support/processes/opening-copies.ts';
+import { downgradeSchema } from '../support/store/old-schema.ts';
 
 const FULL = process.env['REPRISE_CRASH_ROUNDS'] !== undefined;
 const KINDS = ['jsonl', 'sqlite'] as const;

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { assertClean } from '../../src/testing/crash/judge.ts';
-import { powerCutSupport } from '../../src/testing/crash/power-cut.ts';
-import { powerCutRounds } from '../../src/testing/crash/power-cut-rounds.ts';
+import { assertClean } from '../../testing/crash/judge.ts';
+import { powerCutSupport } from '../../testing/crash/power-cut.ts';
+import { powerCutRounds } from '../../testing/crash/power-cut-rounds.ts';
 
-const script = fileURLToPath(new URL('../support/toy-driver.ts', import.meta.url));
+const script = fileURLToPath(new URL('../support/processes/toy-driver.ts', import.meta.url));
 const ROUNDS = Number(process.env['REPRISE_CRASH_ROUNDS'] ?? 1);
 
 for (const fileSystem of ['ext4', 'xfs'] as const) {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type Client, createClient } from '../../src/client/index.ts';
-import { TOKEN } from '../support/server.ts';
-import { killServer, type RunningServer, ServerHome } from '../support/server-process.ts';
+import { TOKEN } from '../support/server/server.ts';
+import { killServer, type RunningServer, ServerHome } from '../support/server/server-process.ts';
 
 const clientOf = ({ url }: RunningServer, retries: number): Client =>
   createClient({ url, token: TOKEN, retries, backoffMs: 50 });

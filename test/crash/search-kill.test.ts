@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
-import { startDriver } from '../../src/testing/crash/driver-process.ts';
-import { createRandom } from '../../src/testing/crash/random.ts';
-import type { PlainSearchable } from '../support/plain-search.ts';
-import { takenIn } from '../support/sealed-home.ts';
+import { startDriver } from '../../testing/crash/driver-process.ts';
+import { createRandom } from '../../testing/crash/random.ts';
+import type { PlainSearchable } from '../support/plain-store/plain-search.ts';
+import { takenIn } from '../support/store/sealed-home.ts';
 import {
   expectSame,
   makeSearchedHome,
@@ -15,7 +15,7 @@ import {
   QUERIES,
   readEverything,
   removeHome,
-} from '../support/searched-home.ts';
+} from '../support/store/searched-home.ts';
 
 const ROUNDS = Number(process.env['REPRISE_CRASH_ROUNDS'] ?? 4);
 const [SESSIONS, MESSAGES] = [12, 300];

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type Client, createClient, type StreamEvent } from '../../src/client/index.ts';
-import { TOKEN, textOf } from '../support/server.ts';
-import { killServer, type RunningServer, ServerHome } from '../support/server-process.ts';
+import { TOKEN, textOf } from '../support/server/server.ts';
+import { killServer, type RunningServer, ServerHome } from '../support/server/server-process.ts';
 
 const PATIENCE_MS = 60_000;
 

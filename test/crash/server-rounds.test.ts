@@ -1,6 +1,6 @@
 // @module-tag long
 import { test } from 'vitest';
-import { serverRounds, serverStop } from '../support/server-rounds.ts';
+import { serverRounds, serverStop } from '../support/server/server-rounds.ts';
 
 const ROUNDS = Number(process.env['REPRISE_CRASH_ROUNDS'] ?? 2);
 const SEED = Number(process.env['REPRISE_CRASH_SEED'] ?? 22);

@@ -2,14 +2,14 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { startDriver } from '../../src/testing/crash/driver-process.ts';
+import { startDriver } from '../../testing/crash/driver-process.ts';
 import {
   type FaultCall,
   type FaultPlan,
   faultShimSupport,
   readFaultLog,
-} from '../../src/testing/crash/fault-shim.ts';
-import { must, TestHome, until } from '../support/store-faults.ts';
+} from '../../testing/crash/fault-shim.ts';
+import { must, TestHome, until } from '../support/store/store-faults.ts';
 
 const { supported, reason } = faultShimSupport();
 const title = supported

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
-import { type DriverProcess, startDriver } from '../../src/testing/crash/driver-process.ts';
-import { bundledProgram } from '../support/bundled-program.ts';
-import { resultsIn } from '../support/family.ts';
+import { type DriverProcess, startDriver } from '../../testing/crash/driver-process.ts';
+import { resultsIn } from '../support/engine/family.ts';
+import { bundledProgram } from '../support/processes/bundled-program.ts';
 
 const script = bundledProgram('turn-driver');
 const session = 'agent:main:main';

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
-import { SUMMARY_NOTES } from '../../src/engine/compactor.ts';
+import { SUMMARY_NOTES } from '../../src/engine/window/compactor.ts';
 import type { Entry, Store } from '../../src/index.ts';
-import { type DriverProcess, startDriver } from '../../src/testing/crash/driver-process.ts';
-import { bundledProgram } from '../support/bundled-program.ts';
-import { type FreshDatabase, freshDatabase } from '../support/postgres.ts';
-import { notes, readAll } from '../support/turn-judge.ts';
+import { type DriverProcess, startDriver } from '../../testing/crash/driver-process.ts';
+import { notes, readAll } from '../support/engine/turn-judge.ts';
+import { type FreshDatabase, freshDatabase } from '../support/postgres/postgres.ts';
+import { bundledProgram } from '../support/processes/bundled-program.ts';
 
 const script = bundledProgram('turn-driver');
 const session = 'agent:main:main';

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import { type Entry, project } from '../../src/index.ts';
-import { type Answer, type DriverProcess, startDriver } from '../../src/testing/crash/driver-process.ts';
-import { bundledProgram } from '../support/bundled-program.ts';
-import { REQUEST_KINDS, request } from '../support/requests.ts';
-import { judgeTurns, messageOf, notes, readAll, type SentMessage } from '../support/turn-judge.ts';
+import { type Answer, type DriverProcess, startDriver } from '../../testing/crash/driver-process.ts';
+import { REQUEST_KINDS, request } from '../support/engine/requests.ts';
+import { judgeTurns, messageOf, notes, readAll, type SentMessage } from '../support/engine/turn-judge.ts';
+import { bundledProgram } from '../support/processes/bundled-program.ts';
 
 const script = bundledProgram('turn-driver');
 const session = 'agent:main:main';

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Answer, type DriverProcess, startDriver } from '../../src/testing/crash/driver-process.ts';
-import { createRandom, type Random } from '../../src/testing/crash/random.ts';
-import { bundledProgram } from '../support/bundled-program.ts';
-import { type JudgedHome, judgeTurns, notes, type SentMessage } from '../support/turn-judge.ts';
+import { type Answer, type DriverProcess, startDriver } from '../../testing/crash/driver-process.ts';
+import { createRandom, type Random } from '../../testing/crash/random.ts';
+import { type JudgedHome, judgeTurns, notes, type SentMessage } from '../support/engine/turn-judge.ts';
+import { bundledProgram } from '../support/processes/bundled-program.ts';
 
 const ROUNDS = Number(process.env['REPRISE_CRASH_ROUNDS'] ?? 3);
 const SEED = Number(process.env['REPRISE_CRASH_SEED'] ?? 7);

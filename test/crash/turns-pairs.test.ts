@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
-import { type Answer, type DriverProcess, startDriver } from '../../src/testing/crash/driver-process.ts';
-import { bundledProgram } from '../support/bundled-program.ts';
-import { messageOf, notes, readAll } from '../support/turn-judge.ts';
+import { type Answer, type DriverProcess, startDriver } from '../../testing/crash/driver-process.ts';
+import { messageOf, notes, readAll } from '../support/engine/turn-judge.ts';
+import { bundledProgram } from '../support/processes/bundled-program.ts';
 
 const script = bundledProgram('turn-driver');
 const session = 'agent:main:main';

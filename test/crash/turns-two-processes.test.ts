@@ -7,10 +7,10 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openReprise } from '../../src/config/open-reprise.ts';
 import type { Reprise } from '../../src/engine/reprise.ts';
 import type { Session } from '../../src/engine/session.ts';
-import { type Answer, type DriverProcess, startDriver } from '../../src/testing/crash/driver-process.ts';
-import { bundledProgram } from '../support/bundled-program.ts';
-import { judgeTurns, notes, type SentMessage } from '../support/turn-judge.ts';
-import { createPlannedModel, plannedTools } from '../support/turn-model.ts';
+import { type Answer, type DriverProcess, startDriver } from '../../testing/crash/driver-process.ts';
+import { judgeTurns, notes, type SentMessage } from '../support/engine/turn-judge.ts';
+import { createPlannedModel, plannedTools } from '../support/engine/turn-model.ts';
+import { bundledProgram } from '../support/processes/bundled-program.ts';
 
 const script = bundledProgram('turn-driver');
 const session = 'agent:main:main';

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openReprise } from '../../src/config/open-reprise.ts';
 import type { InboundMessage, ProfileName } from '../../src/index.ts';
-import { COMMAND } from '../support/bundled-command.ts';
-import { ENVIRONMENT, type Ran, reprise } from '../support/command-line.ts';
+import { COMMAND } from '../support/processes/bundled-command.ts';
+import { ENVIRONMENT, type Ran, reprise } from '../support/processes/command-line.ts';
 
 /** One day of a person who brings the data of another system: a source folder, a home, and the real command line. */
 export class Day implements Disposable {

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { startServer } from '../support/command-line.ts';
+import { startServer } from '../support/processes/command-line.ts';
 import { count, Day } from './day.ts';
 import { NEWEST, writeClassic, writeClaw0, writeOpenClaw, writeZeroclaw, writeZyhive } from './homes.ts';
 

@@ -10,7 +10,7 @@ import {
   verboseLevelOf,
 } from '../../src/engine/session-settings.ts';
 import { parseSettingsPatch } from '../../src/engine/settings-patch.ts';
-import { openEngine, scripted } from '../support/engine.ts';
+import { openEngine, scripted } from '../support/engine/engine.ts';
 
 /** Every field another system stores for a session that a caller may set. */
 const ALL: SessionSettings = {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { StoreKind } from '../../src/index.ts';
-import { freshDatabase } from '../support/postgres.ts';
+import { freshDatabase } from '../support/postgres/postgres.ts';
 import { record } from './record.ts';
 import { contextScenarios } from './scenarios/context.ts';
 import { failureScenarios } from './scenarios/failures.ts';
@@ -17,14 +17,17 @@ import { fixIds, type Place, World } from './world.ts';
 const FOLDER = join(import.meta.dirname, 'recorded');
 const isWriting = process.env['REPRISE_GOLDEN'] === 'write';
 
-const scenarios = [
-  ...queueScenarios,
-  ...toolScenarios,
-  ...failureScenarios,
-  ...contextScenarios,
-  ...historyScenarios,
-  ...profileScenarios,
-].map((make) => ({ name: make().name, make }));
+const SCENARIOS = {
+  queue: queueScenarios,
+  tools: toolScenarios,
+  failures: failureScenarios,
+  context: contextScenarios,
+  history: historyScenarios,
+  profiles: profileScenarios,
+};
+const scenarios = Object.entries(SCENARIOS).flatMap(([topic, made]) =>
+  made.map((make) => ({ name: make().name, file: `${topic}/${make().name}.jsonl`, make })),
+);
 
 const folder = mkdtempSync(join(tmpdir(), 'reprise-golden-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -44,29 +47,30 @@ async function play({ options, script, play: run }: Scenario, place: Place): Pro
   }
 }
 
-function compare(name: string, text: string): void {
-  expect(text, 'A golden file differs: see test/golden/README.md').toBe(readFileSync(fileOf(name), 'utf8'));
-}
-
-function fileOf(name: string): string {
-  return join(FOLDER, `${name}.jsonl`);
+function compare(file: string, text: string): void {
+  expect(text, 'A golden file differs: see test/golden/README.md').toBe(
+    readFileSync(join(FOLDER, file), 'utf8'),
+  );
 }
 
 describe.each(['jsonl', 'sqlite', 'memory'] as const)('every scenario on %s', (kind: StoreKind) => {
-  test.each(scenarios)('$name', async ({ name, make }) => {
+  test.each(scenarios)('$name', async ({ file, make }) => {
     const text = await play(make(), { kind, home: mkdtempSync(join(folder, `${kind}-`)) });
-    if (isWriting && kind === 'jsonl') writeFileSync(fileOf(name), text);
-    compare(name, text);
+    if (isWriting && kind === 'jsonl') writeFileSync(join(FOLDER, file), text);
+    compare(file, text);
   });
 });
 
 describe('every scenario on postgres', { tags: 'long' }, () => {
-  test.each(scenarios)('$name', async ({ name, make }) => {
+  test.each(scenarios)('$name', async ({ file, make }) => {
     await using database = await freshDatabase();
-    compare(name, await play(make(), { kind: 'postgres', url: database.url }));
+    compare(file, await play(make(), { kind: 'postgres', url: database.url }));
   });
 });
 
 test('every golden file belongs to a scenario', () => {
-  expect(readdirSync(FOLDER).sort()).toEqual(scenarios.map(({ name }) => `${name}.jsonl`).sort());
+  const files = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.jsonl'),
+  );
+  expect(files.sort()).toEqual(scenarios.map(({ file }) => file).sort());
 });

@@ -18,8 +18,8 @@ import {
   type TurnStream,
   type UserInput,
 } from '../../src/index.ts';
-import { createScriptedModel, type ScriptedModel, type ScriptedStep } from '../../src/testing/index.ts';
-import { HandClock } from '../support/hand-clock.ts';
+import { createScriptedModel, type ScriptedModel, type ScriptedStep } from '../../testing/index.ts';
+import { HandClock } from '../support/engine/hand-clock.ts';
 
 /** All that a scenario needs to open the same kind of store again. */
 export interface Place {

@@ -7,10 +7,10 @@ import {
   validateLocalTemplate,
   type WireAnswer,
   type WireServer,
-} from '../../src/testing/index.ts';
-import { EntryList } from '../support/entries.ts';
-import { pngBase64 } from '../support/images.ts';
-import { asking, READ_FILE, requestFor, run } from '../support/models.ts';
+} from '../../testing/index.ts';
+import { EntryList } from '../support/engine/entries.ts';
+import { pngBase64 } from '../support/engine/images.ts';
+import { asking, READ_FILE, requestFor, run } from '../support/engine/models.ts';
 
 const SIGNATURE = 'EqQBCkYIBxgCKkBß+/=\u2028"\\😀';
 const REDACTED = 'EmwKAhgBEgy3va3pzix/LafPsn4aDFIT2Xlxh0L5L8rLVyIw==';

@@ -11,8 +11,8 @@ import {
   type WireFailure,
   type WireReply,
   type WireServer,
-} from '../../src/testing/index.ts';
-import { asking, run } from '../support/models.ts';
+} from '../../testing/index.ts';
+import { asking, run } from '../support/engine/models.ts';
 
 const ANSWER: WireAnswer = { blocks: [{ type: 'text', text: 'at last' }] };
 const NOW = Date.parse('2025-01-01T00:00:00Z');

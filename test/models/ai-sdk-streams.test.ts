@@ -9,11 +9,11 @@ import {
   type WireDelivery,
   type WireServer,
   type WireStep,
-} from '../../src/testing/index.ts';
-import { anthropicEvents } from '../../src/testing/wire/anthropic-stream.ts';
-import { openAiEvents } from '../../src/testing/wire/openai-stream.ts';
-import { EntryList } from '../support/entries.ts';
-import { asking, READ_FILE, requestFor, run } from '../support/models.ts';
+} from '../../testing/index.ts';
+import { anthropicEvents } from '../../testing/wire/anthropic-stream.ts';
+import { openAiEvents } from '../../testing/wire/openai-stream.ts';
+import { EntryList } from '../support/engine/entries.ts';
+import { asking, READ_FILE, requestFor, run } from '../support/engine/models.ts';
 
 const ANSWER: WireAnswer = {
   blocks: [

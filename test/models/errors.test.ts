@@ -4,7 +4,7 @@ import { readFailure } from '../../src/models/ai-sdk/read-failure.ts';
 import { modelError, type ProviderFailure } from '../../src/models/model-error.ts';
 import { readOverflow } from '../../src/models/overflow.ts';
 import { readRetryAfter } from '../../src/models/retry-after.ts';
-import { cpuTimer } from '../support/time-spent.ts';
+import { cpuTimer } from '../support/engine/time-spent.ts';
 
 const NOW = Date.parse('2025-01-01T00:00:00Z');
 const MODEL = { provider: 'p', id: 'm' };

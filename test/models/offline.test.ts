@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { estimateTextTokens } from '../../src/context/estimate.ts';
 import { createModel, type ModelRequest, type ProjectedMessage, project } from '../../src/index.ts';
 import { createOfflineModel } from '../../src/models/offline/offline-model.ts';
-import { EntryList } from '../support/entries.ts';
-import { asking, assistant, READ_FILE, requestFor, run, textOf, user } from '../support/models.ts';
-import { cpuTimer } from '../support/time-spent.ts';
+import { EntryList } from '../support/engine/entries.ts';
+import { asking, assistant, READ_FILE, requestFor, run, textOf, user } from '../support/engine/models.ts';
+import { cpuTimer } from '../support/engine/time-spent.ts';
 
 const model = createOfflineModel();
 const LIST = { name: 'list_directory', inputSchema: { type: 'object', properties: { path: {} } } };

@@ -2,8 +2,8 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { createModel, type Model } from '../../src/index.ts';
-import { openAnthropicServer, openOpenAiServer } from '../../src/testing/index.ts';
-import { asking, run, textOf } from '../support/models.ts';
+import { openAnthropicServer, openOpenAiServer } from '../../testing/index.ts';
+import { asking, run, textOf } from '../support/engine/models.ts';
 
 const KEY = 'a-key-of-this-provider';
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { type ModelRequest, RepriseError, rebuildHistory } from '../../src/index.ts';
-import { createScriptedModel, validateAnthropicMessages } from '../../src/testing/index.ts';
-import { call, EntryList } from '../support/entries.ts';
-import { asking, READ_FILE, requestFor, run, textOf } from '../support/models.ts';
+import { createScriptedModel, validateAnthropicMessages } from '../../testing/index.ts';
+import { call, EntryList } from '../support/engine/entries.ts';
+import { asking, READ_FILE, requestFor, run, textOf } from '../support/engine/models.ts';
 
 describe('a scripted model', () => {
   test('plays its steps in order and remembers what it was asked', async () => {

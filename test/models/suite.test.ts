@@ -9,8 +9,8 @@ import {
   runModelCase,
   type WireReply,
   type WireRequest,
-} from '../../src/testing/index.ts';
-import { asking, READ_FILE } from '../support/models.ts';
+} from '../../testing/index.ts';
+import { asking, READ_FILE } from '../support/engine/models.ts';
 
 const ASK = asking('good morning to you');
 const ASK_FOR_TOOL = { ...asking('read the file a.txt'), tools: [READ_FILE] };

@@ -9,11 +9,11 @@ import {
   validateMistral,
   type WireAnswer,
   type WireServer,
-} from '../../src/testing/index.ts';
-import { call, EntryList } from '../support/entries.ts';
-import { histories, historyBytes } from '../support/histories.ts';
-import { pngBase64 } from '../support/images.ts';
-import { READ_FILE, requestFor, run } from '../support/models.ts';
+} from '../../testing/index.ts';
+import { call, EntryList } from '../support/engine/entries.ts';
+import { histories, historyBytes } from '../support/engine/histories.ts';
+import { pngBase64 } from '../support/engine/images.ts';
+import { READ_FILE, requestFor, run } from '../support/engine/models.ts';
 
 const RUNS = Number(process.env['REPRISE_HISTORY_RUNS'] ?? process.env['REPRISE_PROPERTY_RUNS'] ?? 40);
 const SEED = Number(process.env['REPRISE_PROPERTY_SEED'] ?? 20250101);

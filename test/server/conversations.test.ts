@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { OWN_TYPE } from '../../src/protocol/media-type.ts';
-import type { ConvlogLine } from '../../src/store/convlog.ts';
-import { startServer } from '../support/http.ts';
+import type { ConvlogLine } from '../../src/store/port/convlog.ts';
+import { startServer } from '../support/server/http.ts';
 
 const line = (channelId: string, content: string, rest: Partial<ConvlogLine> = {}): ConvlogLine => ({
   agentId: 'main',

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { openJsonlStore } from '../../src/store/jsonl/open.ts';
-import { startServer } from '../support/http.ts';
+import { startServer } from '../support/server/http.ts';
 
 test('who looks at a damaged session for the first time is told that it is, and gets what is left', async () => {
   const home = await mkdtemp(join(tmpdir(), 'reprise-damaged-'));

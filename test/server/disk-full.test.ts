@@ -3,11 +3,11 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openJsonlStore } from '../../src/store/jsonl/open.ts';
-import { createHistory, textOf } from '../../src/testing/crash/history.ts';
-import { judgeHistory } from '../../src/testing/crash/judge.ts';
-import { ask, startServer, talk } from '../support/http.ts';
-import { ServeProcess } from '../support/serve-process.ts';
-import { cannotMount, mountTmpfs, TestHome, transcriptLines } from '../support/store-faults.ts';
+import { createHistory, textOf } from '../../testing/crash/history.ts';
+import { judgeHistory } from '../../testing/crash/judge.ts';
+import { ask, startServer, talk } from '../support/server/http.ts';
+import { ServeProcess } from '../support/server/serve-process.ts';
+import { cannotMount, mountTmpfs, TestHome, transcriptLines } from '../support/store/store-faults.ts';
 
 const why = cannotMount();
 const skipped = why === undefined ? '' : `: ${why}`;

@@ -8,10 +8,10 @@ import { createClient } from '../../src/client/index.ts';
 import { openStore } from '../../src/config/open.ts';
 import { RepriseError } from '../../src/errors.ts';
 import { type NewEntry, parseTranscript, type Store } from '../../src/index.ts';
-import { wholeParts } from '../../src/store/whole-parts.ts';
-import { startServer, TOKEN } from '../support/http.ts';
-import { pngBase64 } from '../support/images.ts';
-import { freshFolder, freshStore, importFrom } from '../support/interop-home.ts';
+import { wholeParts } from '../../src/store/copy/whole-parts.ts';
+import { pngBase64 } from '../support/engine/images.ts';
+import { startServer, TOKEN } from '../support/server/http.ts';
+import { freshFolder, freshStore, importFrom } from '../support/store/interop-home.ts';
 
 const PATH = '/api/agents/main/sessions/s/export';
 const image = (width: number): string => pngBase64(width, 1, 100_000);

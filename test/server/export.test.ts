@@ -4,7 +4,7 @@ import { RepriseError } from '../../src/errors.ts';
 import type { Store } from '../../src/index.ts';
 import { openDownload } from '../../src/server/download.ts';
 import { openMemoryStore } from '../../src/store/memory/open.ts';
-import { startServer } from '../support/http.ts';
+import { startServer } from '../support/server/http.ts';
 
 const PATH = '/api/agents/main/sessions/s/export';
 const LINES = 8;

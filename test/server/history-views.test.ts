@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { createClient } from '../../src/client/index.ts';
 import type { Tool } from '../../src/engine/tools/tool.ts';
-import { scripted } from '../support/engine.ts';
-import { gate, type OpenedServer, openServer, TOKEN } from '../support/server.ts';
+import { scripted } from '../support/engine/engine.ts';
+import { gate, type OpenedServer, openServer, TOKEN } from '../support/server/server.ts';
 
 const echo: Tool = {
   name: 'echo',

@@ -5,7 +5,7 @@ import { createOfflineModel } from '../../src/models/offline/offline-model.ts';
 import { Idempotency } from '../../src/server/idempotency.ts';
 import { serve } from '../../src/server/serve.ts';
 import { openMemoryStore } from '../../src/store/memory/open.ts';
-import { ask, startServer, TOKEN, talk } from '../support/http.ts';
+import { ask, startServer, TOKEN, talk } from '../support/server/http.ts';
 
 describe('a mutation with an Idempotency-Key', () => {
   test('is done once, and a retry hears the same answer (T59)', async () => {

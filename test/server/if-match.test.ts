@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
-import { type Answer, startServer, talk } from '../support/http.ts';
+import { type Answer, startServer, talk } from '../support/server/http.ts';
 
 const ROUNDS = 15;
 

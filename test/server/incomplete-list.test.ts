@@ -5,8 +5,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
 import { createOfflineModel } from '../../src/models/offline/offline-model.ts';
 import { openJsonlStore } from '../../src/store/jsonl/open.ts';
-import { runBeside } from '../support/command-line.ts';
-import { openServer, TOKEN } from '../support/server.ts';
+import { runBeside } from '../support/processes/command-line.ts';
+import { openServer, TOKEN } from '../support/server/server.ts';
 
 test('a list is marked as incomplete while the index is being rebuilt, and not afterwards', async () => {
   const home = await mkdtemp(join(tmpdir(), 'reprise-incomplete-'));

@@ -1,6 +1,6 @@
 // @module-tag long
 import { expect, test } from 'vitest';
-import { soakServer } from '../support/server-soak.ts';
+import { soakServer } from '../support/server/server-soak.ts';
 
 const SECONDS = Number(process.env['REPRISE_SOAK_SECONDS'] ?? 3);
 

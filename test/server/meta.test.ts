@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { RepriseError } from '../../src/errors.ts';
-import { ROUTES } from '../../src/server/access.ts';
 import { createApp, createContext } from '../../src/server/app.ts';
-import { ServerToken } from '../../src/server/server-token.ts';
+import { ROUTES } from '../../src/server/security/access.ts';
+import { ServerToken } from '../../src/server/security/server-token.ts';
 import { openMemoryStore } from '../../src/store/memory/open.ts';
-import { startServer, TOKEN, talk } from '../support/http.ts';
+import { startServer, TOKEN, talk } from '../support/server/http.ts';
 
 describe('the API', () => {
   test('has exactly one row about access for every route, and no row without a route', async () => {

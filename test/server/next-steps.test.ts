@@ -1,9 +1,9 @@
 import { describe, expect, test, vi } from 'vitest';
-import { printError } from '../../src/cli/print.ts';
+import { printError } from '../../src/cli/terminal/print.ts';
 import { createClient } from '../../src/client/index.ts';
 import { ERROR_TABLE, type ErrorCode, RepriseError } from '../../src/errors.ts';
 import { problemOf } from '../../src/protocol/problem.ts';
-import { raw, startServer, TOKEN } from '../support/http.ts';
+import { raw, startServer, TOKEN } from '../support/server/http.ts';
 
 const CODES = Object.keys(ERROR_TABLE) as ErrorCode[];
 

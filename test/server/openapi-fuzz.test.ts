@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { openMemoryStore } from '../../src/store/memory/open.ts';
-import { type Ask, startServer, type TestServer, talk } from '../support/http.ts';
-import { type Known, ODD, type OpenApiOperation, operationsOf, valid } from '../support/openapi.ts';
+import { type Ask, startServer, type TestServer, talk } from '../support/server/http.ts';
+import { type Known, ODD, type OpenApiOperation, operationsOf, valid } from '../support/server/openapi.ts';
 
 const RUNS = Number(process.env['REPRISE_PROPERTY_RUNS'] ?? 25);
 const SEED = Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7);
@@ -120,7 +120,7 @@ test.each(['native', 'zyhive'] as const)(
     const { inboxId } = await server.reprise.receive({ channel: 'web', peer: 'ada', text: 'hello' });
     const seen = new Map<string, Set<number>>();
     for (const operation of operations) {
-      // It does not end; test/server/follow.test.ts.
+      // It does not end; test/server/sse/follow.test.ts.
       if (operation.id.startsWith('followSession')) continue;
       await mend(server, sessionId);
       const [first = ''] = sessionId;

@@ -3,9 +3,9 @@ import { request } from 'node:http';
 import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { createClient } from '../../src/client/index.ts';
-import { pacedModel } from '../support/paced-model.ts';
-import { cannotProxy, RealProxy } from '../support/real-proxy.ts';
-import { openServer, TOKEN, textOf } from '../support/server.ts';
+import { pacedModel } from '../support/engine/paced-model.ts';
+import { cannotProxy, RealProxy } from '../support/server/real-proxy.ts';
+import { openServer, TOKEN, textOf } from '../support/server/server.ts';
 
 /** As if the name led to this machine. Each request is sent as given, with the name people use. */
 const byName =

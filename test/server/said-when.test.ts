@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { startServer } from '../support/http.ts';
-import { freshFolder, freshStore, importFrom } from '../support/interop-home.ts';
+import { startServer } from '../support/server/http.ts';
+import { freshFolder, freshStore, importFrom } from '../support/store/interop-home.ts';
 
 const TIMES = ['2024-02-01T08:00:00.000Z', '2024-02-01T08:05:00.000Z'];
 

@@ -5,8 +5,8 @@ import type { Store } from '../../src/index.ts';
 import type { ScriptedModel } from '../../src/models/scripted/scripted-model.ts';
 import { serve } from '../../src/server/serve.ts';
 import { openMemoryStore } from '../../src/store/memory/open.ts';
-import { scripted } from '../support/engine.ts';
-import { type Answer, ask, TOKEN } from '../support/http.ts';
+import { scripted } from '../support/engine/engine.ts';
+import { type Answer, ask, TOKEN } from '../support/server/http.ts';
 
 const QUIET = { info: () => undefined, warn: () => undefined, error: () => undefined };
 const PATH = '/api/agents/main/sessions/s';

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { historyPageSchema } from '../../src/protocol/records.ts';
 import { openMemoryStore } from '../../src/store/memory/open.ts';
-import { startServer, talk } from '../support/http.ts';
+import { startServer, talk } from '../support/server/http.ts';
 
 const HI = ['one', 'two', 'three', 'four', 'five'];
 

@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
 import { RepriseError, type Store } from '../../src/index.ts';
 import { openMemoryStore } from '../../src/store/memory/open.ts';
-import { scripted } from '../support/engine.ts';
-import { type Answer, startServer, type TestServer } from '../support/http.ts';
+import { scripted } from '../support/engine/engine.ts';
+import { type Answer, startServer, type TestServer } from '../support/server/http.ts';
 
 const MAIN = 'agent:main:main';
 

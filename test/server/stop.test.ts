@@ -8,10 +8,10 @@ import { createInterface } from 'node:readline';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openReprise } from '../../src/config/open-reprise.ts';
 import { openMemoryStore } from '../../src/store/memory/open.ts';
-import { COMMAND } from '../support/bundled-command.ts';
-import { exitOf } from '../support/exit-of.ts';
-import { type Answer, ask, startServer, TOKEN } from '../support/http.ts';
-import { openPacedProvider, type PacedProvider } from '../support/paced-provider.ts';
+import { COMMAND } from '../support/processes/bundled-command.ts';
+import { exitOf } from '../support/processes/exit-of.ts';
+import { type Answer, ask, startServer, TOKEN } from '../support/server/http.ts';
+import { openPacedProvider, type PacedProvider } from '../support/server/paced-provider.ts';
 
 interface Running {
   readonly child: ChildProcess;

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createClient } from '../../src/client/index.ts';
-import { reprise } from '../support/command-line.ts';
-import { TOKEN } from '../support/http.ts';
-import { ServeProcess } from '../support/serve-process.ts';
-import { ZyhiveFrontEnd } from '../support/zyhive-front-end.ts';
+import { reprise } from '../support/processes/command-line.ts';
+import { TOKEN } from '../support/server/http.ts';
+import { ServeProcess } from '../support/server/serve-process.ts';
+import { ZyhiveFrontEnd } from '../support/server/zyhive-front-end.ts';
 
 const args = ['--profile', 'zyhive'];
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { Tool } from '../../src/engine/tools/tool.ts';
 import { zyhiveEventSchema, zyhiveHistorySchema, zyhiveListSchema } from '../../src/protocol/zyhive.ts';
 import type { JsonObject } from '../../src/transcript/json.ts';
-import { scripted } from '../support/engine.ts';
-import { type Answer, startServer, type TestServer, talk } from '../support/http.ts';
+import { scripted } from '../support/engine/engine.ts';
+import { type Answer, startServer, type TestServer, talk } from '../support/server/http.ts';
 
 const AT = 1_708_300_000_000;
 const CHAT = '/api/agents/main/chat';

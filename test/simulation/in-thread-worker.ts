@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
-import type { ThreadOptions } from '../../src/store/control/protocol.ts';
-import type { ThreadWork } from '../../src/store/control/thread-talk.ts';
+import type { ThreadOptions } from '../../src/store/sqlite/threads/protocol.ts';
+import type { ThreadWork } from '../../src/store/sqlite/threads/thread-talk.ts';
 
 /**
  * Stands in for `node:worker_threads` where a simulation asks a store a million short questions: the storage thread's
@@ -56,7 +56,7 @@ export class Worker extends Port {
 
 /** Asked for when it is needed: it asks for this module itself. */
 async function begin(...[port, options]: Parameters<ThreadWork>): Promise<void> {
-  const { serve } = await import('../../src/store/control/thread-talk.ts');
-  const { storageWork } = await import('../../src/store/control/storage-work.ts');
+  const { serve } = await import('../../src/store/sqlite/threads/thread-talk.ts');
+  const { storageWork } = await import('../../src/store/sqlite/threads/storage-work.ts');
   serve(port, options, storageWork);
 }

@@ -1,7 +1,7 @@
 import type { Entry } from '../../src/index.ts';
 import { contentText } from '../../src/transcript/content.ts';
-import { REQUEST_KINDS, request } from '../support/requests.ts';
-import { messageOf } from '../support/turn-judge.ts';
+import { REQUEST_KINDS, request } from '../support/engine/requests.ts';
+import { messageOf } from '../support/engine/turn-judge.ts';
 import type { Judged } from './judge.ts';
 import { answeredIn, hear } from './spoken.ts';
 

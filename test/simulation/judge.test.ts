@@ -1,7 +1,7 @@
 // @module-tag long
 import { expect, test } from 'vitest';
-import { startThreadsBy } from '../../src/store/control/start-thread.ts';
 import { openMemoryStore } from '../../src/store/memory/open.ts';
+import { startThreadsBy } from '../../src/store/sqlite/threads/start-thread.ts';
 import { BROKEN } from './broken.ts';
 import { Worker as InThreadWorker } from './in-thread-worker.ts';
 import { runSimulation } from './run-simulation.ts';

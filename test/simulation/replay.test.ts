@@ -11,7 +11,7 @@ async function simulate(
 ): Promise<SimulationReport> {
   vi.resetModules();
   if (inThread) {
-    const { startThreadsBy } = await import('../../src/store/control/start-thread.ts');
+    const { startThreadsBy } = await import('../../src/store/sqlite/threads/start-thread.ts');
     startThreadsBy((file, workerData) => new InThreadWorker(file, { workerData }));
   }
   const { openMemoryStore } = await import('../../src/store/memory/open.ts');

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createRandom, type Random } from '../../src/testing/crash/random.ts';
+import { createRandom, type Random } from '../../testing/crash/random.ts';
 
 /** Whose event it is: those of the dead never come, those of the paused wait. */
 export interface Owner {

@@ -1,7 +1,7 @@
 import type { Tool } from '../../src/engine/tools/tool.ts';
 import { Answer, type Model, type ModelEvent, type ModelRequest, RepriseError } from '../../src/index.ts';
-import type { Random } from '../../src/testing/crash/random.ts';
-import { complaintsOf } from '../support/engine.ts';
+import type { Random } from '../../testing/crash/random.ts';
+import { complaintsOf } from '../support/engine/engine.ts';
 import type { SeenRequest, ToolRun } from './judge.ts';
 import { ANSWERED, readRequest } from './spoken.ts';
 

@@ -1,5 +1,5 @@
 import type { Agents } from '../../src/index.ts';
-import type { Random } from '../../src/testing/crash/random.ts';
+import type { Random } from '../../testing/crash/random.ts';
 import { say } from './spoken.ts';
 
 /** Somebody, or a group or a thread of people, on one channel and with one agent. */

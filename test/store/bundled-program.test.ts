@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { build } from 'vite';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { BUNDLED } from '../support/bundled-command.ts';
+import { BUNDLED } from '../support/processes/bundled-command.ts';
 
 let folder = '';
 beforeAll(async () => {
@@ -48,7 +48,7 @@ test('a program in one file finds the threads beside it or in the installed pack
   );
 
   const installed = join(folder, 'node_modules/reprise');
-  const threads = join(installed, 'dist/store/control');
+  const threads = join(installed, 'dist/src/store/sqlite/threads');
   mkdirSync(threads, { recursive: true });
   cpSync('package.json', join(installed, 'package.json'));
   for (const file of ['thread.cjs', 'search-thread.cjs']) cpSync(join(BUNDLED, file), join(threads, file));

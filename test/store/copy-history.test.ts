@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import { parseTranscript, rebuildHistory } from '../../src/index.ts';
-import { copyHistory } from '../../src/store/copy-history.ts';
-import { call, EntryList } from '../support/entries.ts';
+import { copyHistory } from '../../src/store/copy/copy-history.ts';
+import { call, EntryList } from '../support/engine/entries.ts';
 
 test('a copy says what the original said: branches, labels, compactions and edits included', async () => {
   const list = new EntryList();

@@ -14,9 +14,9 @@ import {
   type Store,
   type Tool,
 } from '../../src/index.ts';
-import { createScriptedModel, type ScriptedModel } from '../../src/testing/index.ts';
+import { createScriptedModel, type ScriptedModel } from '../../testing/index.ts';
 import expected from '../fixtures/homes-2026-11/expected.json' with { type: 'json' };
-import { type FreshDatabase, freshDatabase } from '../support/postgres.ts';
+import { type FreshDatabase, freshDatabase } from '../support/postgres/postgres.ts';
 
 const FIXTURES = join(import.meta.dirname, '../fixtures/homes-2026-11');
 const KINDS = ['jsonl', 'sqlite', 'postgres'] as const;

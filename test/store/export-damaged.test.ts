@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadDocument } from '../../src/interop/session-document.ts';
-import { exportParts } from '../../src/store/export-parts.ts';
+import { exportParts } from '../../src/store/copy/export-parts.ts';
 import { openJsonlStore } from '../../src/store/jsonl/open.ts';
-import type { Store } from '../../src/store/store.ts';
-import { until } from '../support/store-faults.ts';
+import type { Store } from '../../src/store/port/store.ts';
+import { until } from '../support/store/store-faults.ts';
 
 const MESSAGES = 6;
 

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
 import type { RepriseError } from '../../src/errors.ts';
-import type { Store } from '../../src/store/store.ts';
-import { cannotMount, mountTmpfs, TestHome, until } from '../support/store-faults.ts';
+import type { Store } from '../../src/store/port/store.ts';
+import { cannotMount, mountTmpfs, TestHome, until } from '../support/store/store-faults.ts';
 
 const KEY = 'agent:main:main';
 const MiB = 1024 * 1024;

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
-import type { Store } from '../../src/store/store.ts';
-import { takenIn, writeSealedSession } from '../support/sealed-home.ts';
-import { cpuTimer, shortest } from '../support/time-spent.ts';
+import type { Store } from '../../src/store/port/store.ts';
+import { cpuTimer, shortest } from '../support/engine/time-spent.ts';
+import { takenIn, writeSealedSession } from '../support/store/sealed-home.ts';
 
 /**
  * REPRISE_FULL_SIZE=1 takes the sizes and the times as promised, which takes minutes and a quiet machine. Without

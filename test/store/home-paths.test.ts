@@ -7,7 +7,7 @@ import {
   resolveSessionTranscriptPath,
   resolveSessionTranscriptsDir,
 } from '../../src/index.ts';
-import { JsonlHome } from '../support/jsonl-home.ts';
+import { JsonlHome } from '../support/store/jsonl-home.ts';
 
 test('the paths of a home lead to the files that a store writes there', async () => {
   await using home = new JsonlHome();

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
-import type { Inbound, Store } from '../../src/store/store.ts';
-import { startDriver } from '../../src/testing/crash/driver-process.ts';
+import type { Inbound, Store } from '../../src/store/port/store.ts';
+import { startDriver } from '../../testing/crash/driver-process.ts';
 
 const homes: string[] = [];
 const newHome = (): string => {

@@ -1,4 +1,4 @@
 import { describe } from 'vitest';
-import { testStore } from '../support/test-store.ts';
+import { testStore } from '../support/store/test-store.ts';
 
 describe('the memory store', () => testStore('memory'));

@@ -5,9 +5,9 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { openStore, type StoreKind } from '../../src/config/open.ts';
 import { type Entry, entryIdForSeq, RepriseError } from '../../src/index.ts';
-import type { Lease, NewEntry, Store } from '../../src/store/store.ts';
-import type { StoreUnderTest } from '../../src/testing/index.ts';
-import { openPlain } from '../support/plain-store.ts';
+import type { Lease, NewEntry, Store } from '../../src/store/port/store.ts';
+import type { StoreUnderTest } from '../../testing/index.ts';
+import { openPlain } from '../support/plain-store/plain-store.ts';
 
 /**
  * Random sequences of operations on a store and on the simplest thing that keeps the same promises. Whatever the

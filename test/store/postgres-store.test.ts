@@ -1,5 +1,5 @@
 import { describe } from 'vitest';
-import { storeCases } from '../../src/testing/store-suite/index.ts';
-import { testPostgresStore } from '../support/postgres-suite.ts';
+import { storeCases } from '../../testing/store-suite/index.ts';
+import { testPostgresStore } from '../support/postgres/postgres-suite.ts';
 
 describe('the postgres store', () => testPostgresStore(storeCases));

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
-import type { ConvlogChatRef } from '../../src/store/convlog.ts';
-import type { NewEntry, Store } from '../../src/store/store.ts';
-import { filesHolding } from '../support/home-bytes.ts';
-import { until } from '../support/store-faults.ts';
+import type { ConvlogChatRef } from '../../src/store/port/convlog.ts';
+import type { NewEntry, Store } from '../../src/store/port/store.ts';
+import { filesHolding } from '../support/store/home-bytes.ts';
+import { until } from '../support/store/store-faults.ts';
 
 const KEY = 'agent:main:direct:telegram:ann';
 const CHAT: ConvlogChatRef = { agentId: 'main', channelType: 'telegram', channelId: '42' };

@@ -1,17 +1,17 @@
 import { AssertionError } from 'node:assert';
 import { afterAll, describe, expect, test } from 'vitest';
 import { RepriseError } from '../../src/index.ts';
-import { runStoreCase, storeCases } from '../../src/testing/store-suite/index.ts';
-import { brokenInboxes } from '../support/broken-inboxes.ts';
-import { brokenLists } from '../support/broken-lists.ts';
-import { brokenLives } from '../support/broken-lives.ts';
-import { brokenLogs } from '../support/broken-logs.ts';
-import { brokenNoteStores } from '../support/broken-notes.ts';
-import { brokenReads } from '../support/broken-reads.ts';
-import { brokenSearches } from '../support/broken-searches.ts';
-import { brokenTransfers } from '../support/broken-transfers.ts';
-import { brokenWrites } from '../support/broken-writes.ts';
-import { openPlain } from '../support/plain-store.ts';
+import { runStoreCase, storeCases } from '../../testing/store-suite/index.ts';
+import { brokenInboxes } from '../support/broken-stores/broken-inboxes.ts';
+import { brokenLists } from '../support/broken-stores/broken-lists.ts';
+import { brokenLives } from '../support/broken-stores/broken-lives.ts';
+import { brokenLogs } from '../support/broken-stores/broken-logs.ts';
+import { brokenNoteStores } from '../support/broken-stores/broken-notes.ts';
+import { brokenReads } from '../support/broken-stores/broken-reads.ts';
+import { brokenSearches } from '../support/broken-stores/broken-searches.ts';
+import { brokenTransfers } from '../support/broken-stores/broken-transfers.ts';
+import { brokenWrites } from '../support/broken-stores/broken-writes.ts';
+import { openPlain } from '../support/plain-store/plain-store.ts';
 
 describe('a store that keeps every promise passes', () => {
   for (const storeCase of storeCases) test(storeCase.name, () => runStoreCase(storeCase, () => openPlain()));

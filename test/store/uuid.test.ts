@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openReprise } from '../../src/config/open-reprise.ts';
-import { uuidv7 } from '../../src/store/common/uuid.ts';
+import { uuidv7 } from '../../src/store/shared/uuid.ts';
 
 test('a clock before 1970 still accepts messages and makes ids', async () => {
   const clock = vi.spyOn(Date, 'now').mockReturnValue(-86_400_000);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openStore } from '../../src/config/open.ts';
 import { openSource } from '../../src/interop/import/detect.ts';
-import { openControl } from '../../src/store/control/control-file.ts';
+import { openControl } from '../../src/store/sqlite/control-file.ts';
 
 /** Good files on disk that are read by programs which did not write them, to be opened with other bytes in them. */
 export interface FuzzFiles extends Disposable {

@@ -7,8 +7,8 @@ import {
   RepriseError,
   rebuildHistory,
 } from '../../src/index.ts';
+import { cpuTimer } from './engine/time-spent.ts';
 import { makeFuzzFiles } from './fuzz-files.ts';
-import { cpuTimer } from './time-spent.ts';
 
 /**
  * T68: mutates good input and feeds it to everything that reads bytes from outside. Only typed errors may come

@@ -11,8 +11,8 @@ import {
   validateMistral,
   validateOpenAiChat,
   validateOpenAiResponses,
-} from '../../src/testing/index.ts';
-import { exceedsJsonBytes } from '../../src/testing/providers/json.ts';
+} from '../../testing/index.ts';
+import { exceedsJsonBytes } from '../../testing/providers/json.ts';
 
 fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
 

@@ -11,7 +11,7 @@ import {
   rebuildHistory,
 } from '../../src/index.ts';
 import { blobHash, isBlobReference, releaseBlobs } from '../../src/transcript/blobs.ts';
-import { pngBase64 } from '../support/images.ts';
+import { pngBase64 } from '../support/engine/images.ts';
 
 const LIMIT = 64 * 1024;
 const RUNS = Number(process.env['REPRISE_PROPERTY_RUNS'] ?? 200);

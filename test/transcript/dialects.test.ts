@@ -8,7 +8,7 @@ import {
   rebuildHistory,
   selectContext,
 } from '../../src/index.ts';
-import { validateAnthropicMessages } from '../../src/testing/index.ts';
+import { validateAnthropicMessages } from '../../testing/index.ts';
 
 function lines(...records: readonly JsonObject[]): string {
   return records.map((record) => `${JSON.stringify(record)}\n`).join('');

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { type JsonObject, project, rebuildHistory, SUMMARY_CARRIERS } from '../../src/index.ts';
-import { validateAnthropicMessages } from '../../src/testing/index.ts';
-import { call, EntryList } from '../support/entries.ts';
-import { gifBase64, jpegBase64, pngBase64, webpBase64 } from '../support/images.ts';
-import { REQUEST_KINDS, request } from '../support/requests.ts';
+import { validateAnthropicMessages } from '../../testing/index.ts';
+import { call, EntryList } from '../support/engine/entries.ts';
+import { gifBase64, jpegBase64, pngBase64, webpBase64 } from '../support/engine/images.ts';
+import { REQUEST_KINDS, request } from '../support/engine/requests.ts';
 
 function history(build: (list: EntryList) => void): EntryList {
   const list = new EntryList();

@@ -2,10 +2,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Entry, parseTranscript, RepriseError, rebuildHistory } from '../../src/index.ts';
-import { EntryList } from '../support/entries.ts';
-import { deepFreeze } from '../support/freeze.ts';
-import { CLASSES, histories, historyBytes, steps } from '../support/histories.ts';
-import { MODEL, promptOf, REQUEST_KINDS, request } from '../support/requests.ts';
+import { EntryList } from '../support/engine/entries.ts';
+import { deepFreeze } from '../support/engine/freeze.ts';
+import { CLASSES, histories, historyBytes, steps } from '../support/engine/histories.ts';
+import { MODEL, promptOf, REQUEST_KINDS, request } from '../support/engine/requests.ts';
 
 const RUNS = Number(process.env['REPRISE_HISTORY_RUNS'] ?? process.env['REPRISE_PROPERTY_RUNS'] ?? 150);
 const SEED = Number(process.env['REPRISE_PROPERTY_SEED'] ?? 20250101);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { redactJson, redactText } from '../../src/transcript/redact.ts';
-import { cpuTimer } from '../support/time-spent.ts';
+import { redactJson, redactText } from '../../src/transcript/redact/redact.ts';
+import { cpuTimer } from '../support/engine/time-spent.ts';
 
 fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
 

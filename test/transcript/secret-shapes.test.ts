@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { redactText } from '../../src/transcript/redact.ts';
-import { cpuTimer } from '../support/time-spent.ts';
+import { redactText } from '../../src/transcript/redact/redact.ts';
+import { cpuTimer } from '../support/engine/time-spent.ts';
 
 /*
  * Secrets are put together at run time from a seed, so that no scanner of repositories takes this file for a leak.

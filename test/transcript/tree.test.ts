@@ -9,7 +9,7 @@ import {
   RepriseError,
   selectContext,
 } from '../../src/index.ts';
-import { EntryList } from '../support/entries.ts';
+import { EntryList } from '../support/engine/entries.ts';
 
 fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
 

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test, vi } from 'vitest';
-import { loadToken, refuseToken, setToken, signOut, token } from '../../web/src/stores/auth.ts';
+import { loadToken, refuseToken, setToken, signOut, token } from '../../web/src/api/auth.ts';
 import { Kept } from './support/kept.ts';
 
 const KEY = 'reprise.token';

@@ -1,8 +1,8 @@
 import { createClient } from 'reprise/client';
 import { expect, test } from 'vitest';
-import { channelLines } from '../../web/src/chats/channel-lines.ts';
-import { scripted } from '../support/engine.ts';
-import { openServer, TOKEN } from '../support/server.ts';
+import { channelLines } from '../../web/src/admin/channels/channel-lines.ts';
+import { scripted } from '../support/engine/engine.ts';
+import { openServer, TOKEN } from '../support/server/server.ts';
 
 test('an exported channel has every line once, in order, however many there are, and no line of another', async () => {
   await using at = await openServer(scripted([]));

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { Conversation } from '../../web/src/stores/conversation.ts';
-import { toasts } from '../../web/src/stores/toasts.ts';
-import { scripted } from '../support/engine.ts';
-import { pacedModel } from '../support/paced-model.ts';
-import { gate, openServer } from '../support/server.ts';
+import { Conversation } from '../../web/src/conversation/conversation.ts';
+import { toasts } from '../../web/src/shell/toasts.ts';
+import { scripted } from '../support/engine/engine.ts';
+import { pacedModel } from '../support/engine/paced-model.ts';
+import { gate, openServer } from '../support/server/server.ts';
 import { inTab, standOn } from './support/stand-on.ts';
 
 inTab();

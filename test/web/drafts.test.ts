@@ -1,5 +1,5 @@
 import { beforeEach, expect, test, vi } from 'vitest';
-import { loadDraft, loadEdit, takeBackUnsent } from '../../web/src/stores/drafts.ts';
+import { loadDraft, loadEdit, takeBackUnsent } from '../../web/src/conversation/drafts.ts';
 import { Kept } from './support/kept.ts';
 
 let tab: Kept;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { RepriseError } from '../../src/errors.ts';
 import { failure } from '../../src/messages/failure.ts';
 import { problemOf } from '../../src/protocol/problem.ts';
-import { failureText } from '../../web/src/stores/api.ts';
+import { failureText } from '../../web/src/api/api.ts';
 import { inTab } from './support/stand-on.ts';
 
 inTab();

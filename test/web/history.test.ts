@@ -1,8 +1,8 @@
 import { createClient } from 'reprise/client';
 import { expect, test } from 'vitest';
-import { HistoryWindow } from '../../web/src/stores/history.ts';
-import { scripted } from '../support/engine.ts';
-import { gate, type OpenedServer, openServer, TOKEN } from '../support/server.ts';
+import { HistoryWindow } from '../../web/src/conversation/history.ts';
+import { scripted } from '../support/engine/engine.ts';
+import { gate, type OpenedServer, openServer, TOKEN } from '../support/server/server.ts';
 
 const said = (text: string) => ({ type: 'message', message: { role: 'user', content: text } });
 const many = (count: number) => Array.from({ length: count }, (_, i) => said(`word ${i}`));

@@ -7,7 +7,7 @@ import { lexText } from '../../web/src/markdown/lexer.ts';
 import { block } from '../../web/src/markdown/nodes.tsx';
 import { safeLink } from '../../web/src/markdown/safe-link.ts';
 import { splitBlocks } from '../../web/src/markdown/split-blocks.ts';
-import { cpuTimer } from '../support/time-spent.ts';
+import { cpuTimer } from '../support/engine/time-spent.ts';
 
 fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
 

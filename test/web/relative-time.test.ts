@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
-import { relativeTime } from '../../web/src/chats/relative-time.ts';
-import { language } from '../../web/src/strings.ts';
+import { relativeTime } from '../../web/src/admin/channels/relative-time.ts';
+import { language } from '../../web/src/i18n/strings.ts';
 
 afterEach(() => {
   language.value = 'en';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { runCommand } from '../../web/src/chat/steps.ts';
-import { Conversation } from '../../web/src/stores/conversation.ts';
-import { pacedModel } from '../support/paced-model.ts';
-import { openServer } from '../support/server.ts';
+import { Conversation } from '../../web/src/conversation/conversation.ts';
+import { runCommand } from '../../web/src/conversation/steps.ts';
+import { pacedModel } from '../support/engine/paced-model.ts';
+import { openServer } from '../support/server/server.ts';
 import { inTab, standOn } from './support/stand-on.ts';
 
 inTab();

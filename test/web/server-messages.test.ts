@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { COMMANDS, parseCommand, unknownCommand } from '../../src/engine/commands.ts';
-import { runCommand } from '../../src/engine/run-command.ts';
+import { COMMANDS, parseCommand, unknownCommand } from '../../src/engine/commands/commands.ts';
+import { runCommand } from '../../src/engine/commands/run-command.ts';
 import { ERROR_TABLE, type ErrorCode, RepriseError } from '../../src/errors.ts';
 import { ENGLISH, messagesText } from '../../src/messages/english.ts';
 import { failedMessage, type Message, type MessageTable, textOf } from '../../src/messages/message.ts';
-import { CHINESE } from '../../web/src/messages-zh.ts';
-import { openEngine, scripted } from '../support/engine.ts';
+import { CHINESE } from '../../web/src/i18n/messages-zh.ts';
+import { openEngine, scripted } from '../support/engine/engine.ts';
 import { SAMPLES } from '../support/message-samples.ts';
 
 const OFFERED = COMMANDS.filter(({ surfaces }) => surfaces.includes('web'));

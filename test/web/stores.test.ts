@@ -1,18 +1,18 @@
 import type { HistoryRow, SessionView, StreamEvent } from 'reprise/client';
 import { describe, expect, test } from 'vitest';
 import { formatSessionKey } from '../../src/keys/session-key.ts';
-import { branches } from '../../web/src/chat/branches.ts';
-import { briefInput } from '../../web/src/chat/brief-input.ts';
-import { contextParts } from '../../web/src/chat/context-parts.ts';
-import { duration, shortCount } from '../../web/src/format.ts';
-import { isCommand, matchingCommands } from '../../web/src/stores/commands.ts';
-import { hearEvent, liveText, NEW_TURN } from '../../web/src/stores/live-turn.ts';
-import { behindPage, matchesText, mergeSessions } from '../../web/src/stores/merge-sessions.ts';
-import { formatRoute, parseRoute, type Route } from '../../web/src/stores/route.ts';
-import { channelOf, isJob, nameOf } from '../../web/src/stores/session-keys.ts';
-import { transcriptItems } from '../../web/src/stores/transcript-items.ts';
-import { TurnEar } from '../../web/src/stores/turn-ear.ts';
-import { whoSaid } from '../../web/src/stores/who-said.ts';
+import { TurnEar } from '../../web/src/api/turn-ear.ts';
+import { isCommand, matchingCommands } from '../../web/src/conversation/commands.ts';
+import { contextParts } from '../../web/src/conversation/context-parts.ts';
+import { hearEvent, liveText, NEW_TURN } from '../../web/src/conversation/live-turn.ts';
+import { channelOf, isJob, nameOf } from '../../web/src/conversation/session-keys.ts';
+import { transcriptItems } from '../../web/src/conversation/transcript-items.ts';
+import { whoSaid } from '../../web/src/conversation/who-said.ts';
+import { duration, shortCount } from '../../web/src/i18n/format.ts';
+import { formatRoute, parseRoute, type Route } from '../../web/src/shell/route.ts';
+import { behindPage, matchesText, mergeSessions } from '../../web/src/sidebar/merge-sessions.ts';
+import { branches } from '../../web/src/transcript/branches.ts';
+import { briefInput } from '../../web/src/transcript/brief-input.ts';
 import { layOut, rangeIn, rowAt } from '../../web/src/ui/virtual-range.ts';
 
 const row = (seq: number, role: string, more: Partial<HistoryRow> = {}): HistoryRow => ({

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
-import { Shell } from './shell.tsx';
-import { SignIn } from './sign-in.tsx';
-import { token } from './stores/auth.ts';
+import { token } from './api/auth.ts';
+import { Shell } from './shell/shell.tsx';
+import { SignIn } from './shell/sign-in.tsx';
 import { Toasts } from './ui/toasts.tsx';
 
 export function App(): JSX.Element {

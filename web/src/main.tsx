@@ -1,13 +1,13 @@
 import { render } from 'preact';
+import { probe } from './api/api.ts';
+import { loadToken, shareToken } from './api/auth.ts';
 import { App } from './app.tsx';
-import { probe } from './stores/api.ts';
-import { loadToken, shareToken } from './stores/auth.ts';
-import { keepOpen } from './stores/open-conversations.ts';
-import { startRouting } from './stores/route.ts';
-import { keepListing } from './stores/sessions.ts';
-import { loadTheme } from './stores/theme.ts';
-import { say } from './stores/toasts.ts';
-import { loadLanguage, t } from './strings.ts';
+import { keepOpen } from './conversation/open-conversations.ts';
+import { loadLanguage, t } from './i18n/strings.ts';
+import { startRouting } from './shell/route.ts';
+import { loadTheme } from './shell/theme.ts';
+import { say } from './shell/toasts.ts';
+import { keepListing } from './sidebar/sessions.ts';
 
 // First of all: the token does not stay where people copy addresses from.
 const readLink = (): void =>

@@ -1,12 +1,12 @@
 import type { Command, Option } from 'commander';
+import { isListed } from '../../engine/admin/ref.ts';
 import { minutesAgo, sessionName } from '../../engine/commands/session-line.ts';
-import { isListed } from '../../engine/ref.ts';
 import { RepriseError } from '../../errors.ts';
 import { ago } from '../../messages/english-format.ts';
-import type { SessionRecord } from '../../store/store.ts';
-import { homeOf, openHomeAsItIs } from '../home.ts';
+import type { SessionRecord } from '../../store/port/store.ts';
+import { homeOf, openHomeAsItIs } from '../backend/home.ts';
 import { optionNamed } from '../options.ts';
-import { escapeForTerminal, print } from '../print.ts';
+import { escapeForTerminal, print } from '../terminal/print.ts';
 
 /** As many as a menu of completions can hold. */
 const OFFERED = 200;

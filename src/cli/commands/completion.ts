@@ -1,5 +1,5 @@
 import { RepriseError } from '../../errors.ts';
-import { print } from '../print.ts';
+import { print } from '../terminal/print.ts';
 
 /*
  * The scripts know nothing: each asks `reprise __complete` with the words so far, which prints one candidate a line,

@@ -3,7 +3,7 @@ import { maskedValue } from '../../config/mask.ts';
 import { SETTINGS } from '../../config/settings.ts';
 import { rememberTrust } from '../../config/trust.ts';
 import { RepriseError } from '../../errors.ts';
-import { escapeForTerminal, print, printJson, say, style } from '../print.ts';
+import { escapeForTerminal, print, printJson, say, style } from '../terminal/print.ts';
 
 type Options = Readonly<Record<string, unknown>>;
 

@@ -12,12 +12,12 @@ import type {
   SearchIndexStats,
   SearchProgress,
   TranscriptProblem,
-} from '../../store/store.ts';
+} from '../../store/port/store.ts';
 import { isObject } from '../../transcript/json.ts';
-import { type Home, homeOf, openHomeAsItIs, saidBy } from '../home.ts';
+import { type Home, homeOf, openHomeAsItIs, saidBy } from '../backend/home.ts';
 import type { Options } from '../options.ts';
-import { escapeForTerminal, print, printJson, style } from '../print.ts';
-import { shellWord } from '../shell-word.ts';
+import { escapeForTerminal, print, printJson, style } from '../terminal/print.ts';
+import { shellWord } from '../terminal/shell-word.ts';
 
 interface Check {
   readonly name: string;

@@ -1,8 +1,8 @@
 import { explanationMessages, turnNamed } from '../../engine/commands/report.ts';
 import { messagesText } from '../../messages/english.ts';
-import { openLocalBackend } from '../local-backend.ts';
+import { openLocalBackend } from '../backend/local-backend.ts';
 import type { Options } from '../options.ts';
-import { escapeForTerminal, print, printPage } from '../print.ts';
+import { escapeForTerminal, print, printPage } from '../terminal/print.ts';
 
 /** `reprise explain <ref> [turn]` */
 export async function explain(ref: string, turn: string | undefined, options: Options): Promise<void> {

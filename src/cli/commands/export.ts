@@ -1,18 +1,18 @@
 import { join } from 'node:path';
-import { AUDIT_SESSION_ID } from '../../engine/audit.ts';
-import { resolveRef } from '../../engine/ref.ts';
+import { AUDIT_SESSION_ID } from '../../engine/admin/audit.ts';
+import { resolveRef } from '../../engine/admin/ref.ts';
 import { RepriseError } from '../../errors.ts';
 import { type ExportedLayout, exportLayout, LAYOUT_NAMES } from '../../interop/export/export-layout.ts';
 import { prepareFolder } from '../../interop/export/file-writer.ts';
 import { EXPORT_FORMATS, type ExportFormat, isExportFormat } from '../../interop/export/formats.ts';
 import { leftOutText } from '../../interop/export/left-out.ts';
 import { counted } from '../../messages/english-format.ts';
-import type { SessionRecord, Store } from '../../store/store.ts';
+import type { SessionRecord, Store } from '../../store/port/store.ts';
+import { openHome } from '../backend/home.ts';
 import { exportFile, formatByName, tellDamage } from '../export-file.ts';
-import { openHome } from '../home.ts';
 import type { Options } from '../options.ts';
-import { escapeForTerminal, printJson, say } from '../print.ts';
-import { Progress } from '../progress.ts';
+import { escapeForTerminal, printJson, say } from '../terminal/print.ts';
+import { Progress } from '../terminal/progress.ts';
 
 interface ExportOptions extends Options {
   readonly all?: unknown;

@@ -1,15 +1,15 @@
 import { existsSync } from 'node:fs';
-import { resolveRef } from '../../engine/ref.ts';
-import { isDamaged, repairedMessage, repairSession } from '../../engine/repair.ts';
+import { resolveRef } from '../../engine/admin/ref.ts';
+import { isDamaged, repairedMessage, repairSession } from '../../engine/history/repair.ts';
 import { RepriseError } from '../../errors.ts';
 import { messageText } from '../../messages/english.ts';
-import { resolveSessionTranscriptPath } from '../../store/home-paths.ts';
-import type { VerifyFinding, VerifyStatus } from '../../store/verify-report.ts';
+import { resolveSessionTranscriptPath } from '../../store/port/home-paths.ts';
+import type { VerifyFinding, VerifyStatus } from '../../store/port/verify-report.ts';
+import { homeOf, openHome, openHomeWith } from '../backend/home.ts';
 import { heldText } from '../held-messages.ts';
-import { homeOf, openHome, openHomeWith } from '../home.ts';
 import type { Options } from '../options.ts';
-import { escapeForTerminal, jsonText, print, printPage, say } from '../print.ts';
-import { Progress } from '../progress.ts';
+import { escapeForTerminal, jsonText, print, printPage, say } from '../terminal/print.ts';
+import { Progress } from '../terminal/progress.ts';
 
 const VERIFY_EXIT: Readonly<Record<VerifyStatus, number>> = { clean: 0, quarantined: 1, corrupt: 6 };
 

@@ -1,7 +1,7 @@
 import { storesIn } from '../../config/home-stores.ts';
 import { openStore } from '../../config/open.ts';
 import type { Config } from '../../config/schema.ts';
-import { keyOfRoute } from '../../engine/route.ts';
+import { keyOfRoute } from '../../engine/intake/route.ts';
 import { openSource } from '../../interop/import/detect.ts';
 import type { PlanOptions, SessionPlan } from '../../interop/import/plan-session.ts';
 import { type ImportReport, runImport } from '../../interop/import/run-import.ts';
@@ -10,13 +10,13 @@ import { type BindingSubject, resolveBoundAgent } from '../../keys/bindings.ts';
 import { DEFAULT_AGENT_ID, parseAgentId } from '../../keys/ids.ts';
 import { agentOfKey, parseSessionKey, type SessionKeyParts } from '../../keys/session-key.ts';
 import { counted } from '../../messages/english-format.ts';
-import type { Store } from '../../store/store.ts';
+import type { Store } from '../../store/port/store.ts';
 import type { JsonObject } from '../../transcript/json.ts';
-import { confirm } from '../ask.ts';
-import { type Home, homeOf, openHomeWith } from '../home.ts';
+import { type Home, homeOf, openHomeWith } from '../backend/home.ts';
 import type { Options } from '../options.ts';
-import { escapeForTerminal, print, printJson, say } from '../print.ts';
-import { Progress } from '../progress.ts';
+import { confirm } from '../terminal/ask.ts';
+import { escapeForTerminal, print, printJson, say } from '../terminal/print.ts';
+import { Progress } from '../terminal/progress.ts';
 
 interface ImportCommandOptions extends Options {
   readonly dryRun?: unknown;

@@ -1,12 +1,12 @@
+import { isListed } from '../../engine/admin/ref.ts';
 import { sessionFacts, sessionName } from '../../engine/commands/session-line.ts';
-import { isListed } from '../../engine/ref.ts';
 import { RepriseError } from '../../errors.ts';
-import { CursorChain } from '../../store/cursor-chain.ts';
-import type { ListQuery, ListSort, SessionPage, SessionRecord } from '../../store/store.ts';
-import { type Lister, openLister } from '../backend.ts';
+import { CursorChain } from '../../store/port/cursor-chain.ts';
+import type { ListQuery, ListSort, SessionPage, SessionRecord } from '../../store/port/store.ts';
+import { type Lister, openLister } from '../backend/backend.ts';
 import { countOption, type Options, textOption } from '../options.ts';
-import { escapeForTerminal, print, printPage, say, style } from '../print.ts';
 import { asStarted } from '../started-as.ts';
+import { escapeForTerminal, print, printPage, say, style } from '../terminal/print.ts';
 
 const PAGE = 1000;
 

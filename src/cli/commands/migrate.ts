@@ -2,14 +2,21 @@ import { RepriseError } from '../../errors.ts';
 import { assertAtRest, assertMayBegin, migrateStore } from '../../interop/transfer/migrate-store.ts';
 import { digestRecords, recordsOf, type StoreDigest } from '../../interop/transfer/store-digest.ts';
 import { byteCount, counted } from '../../messages/english-format.ts';
-import type { Store } from '../../store/store.ts';
-import type { TransferState } from '../../store/transfer.ts';
-import { type Home, homeOf } from '../home.ts';
+import type { Store } from '../../store/port/store.ts';
+import type { TransferState } from '../../store/port/transfer.ts';
+import { type Home, homeOf } from '../backend/home.ts';
+import {
+  openIfThere,
+  openPlace,
+  parsePlace,
+  placeOf,
+  type StorePlace,
+  switchLines,
+} from '../backend/store-place.ts';
+import { tellWorkspaces, workspacesIn } from '../backend/workspaces.ts';
 import { type Options, textOption } from '../options.ts';
-import { escapeForTerminal, print, printJson, say } from '../print.ts';
-import { Progress } from '../progress.ts';
-import { openIfThere, openPlace, parsePlace, placeOf, type StorePlace, switchLines } from '../store-place.ts';
-import { tellWorkspaces, workspacesIn } from '../workspaces.ts';
+import { escapeForTerminal, print, printJson, say } from '../terminal/print.ts';
+import { Progress } from '../terminal/progress.ts';
 
 /** As `verify` answers: something is not what it should be. */
 const DAMAGED_EXIT = 6;

@@ -1,13 +1,17 @@
+import {
+  IMPORT_GRACE_DAYS,
+  type MaintenanceItem,
+  type MaintenancePlan,
+} from '../../engine/admin/maintenance.ts';
+import type { MaintenanceRules } from '../../engine/admin/maintenance-rules.ts';
+import { type MaintenanceReport, runMaintenance } from '../../engine/admin/run-maintenance.ts';
 import { minutesAgo } from '../../engine/commands/session-line.ts';
-import { IMPORT_GRACE_DAYS, type MaintenanceItem, type MaintenancePlan } from '../../engine/maintenance.ts';
-import type { MaintenanceRules } from '../../engine/maintenance-rules.ts';
-import { type MaintenanceReport, runMaintenance } from '../../engine/run-maintenance.ts';
 import { RepriseError } from '../../errors.ts';
 import { ago, count, counted } from '../../messages/english-format.ts';
-import { confirm, isInteractive } from '../ask.ts';
-import { homeOf, openHomeWith } from '../home.ts';
+import { homeOf, openHomeWith } from '../backend/home.ts';
 import { countOption, type Options, textOption } from '../options.ts';
-import { escapeForTerminal, print, printPage, say, style } from '../print.ts';
+import { confirm, isInteractive } from '../terminal/ask.ts';
+import { escapeForTerminal, print, printPage, say, style } from '../terminal/print.ts';
 
 const ACTIONS = { purge: 'for good', delete: 'to the trash', archive: 'archived' } as const;
 type Action = keyof typeof ACTIONS;

@@ -1,11 +1,11 @@
-import { type PositionedHit, searchGap } from '../../engine/found-sessions.ts';
+import { type PositionedHit, searchGap } from '../../engine/admin/found-sessions.ts';
 import { RepriseError } from '../../errors.ts';
 import { messageText } from '../../messages/english.ts';
-import type { SearchHit, SearchQuery } from '../../store/store.ts';
-import { openBackend } from '../backend.ts';
+import type { SearchHit, SearchQuery } from '../../store/port/store.ts';
+import { openBackend } from '../backend/backend.ts';
 import { countOption, type Options, textOption } from '../options.ts';
-import { escapeForTerminal, print, printPage, say, style } from '../print.ts';
 import { asStarted } from '../started-as.ts';
+import { escapeForTerminal, print, printPage, say, style } from '../terminal/print.ts';
 
 /** `reprise search <text>` */
 export async function search(text: string, options: Options): Promise<void> {

@@ -5,12 +5,12 @@ import { modelBookFor } from '../../config/model-book-for.ts';
 import { openConfiguredStore } from '../../config/open-configured-store.ts';
 import type { Config } from '../../config/schema.ts';
 import type { Reprise } from '../../engine/reprise.ts';
-import { type Bound, bind, placeOf } from '../../server/bind.ts';
 import type { Logger, ServerConfig } from '../../server/context.ts';
+import { type Bound, bind, placeOf } from '../../server/security/bind.ts';
 import type { Served } from '../../server/serve.ts';
 import { ModelFlag } from '../model-flag.ts';
 import { withProfile } from '../options.ts';
-import { escapeForTerminal, print, printJson, say } from '../print.ts';
+import { escapeForTerminal, print, printJson, say } from '../terminal/print.ts';
 import { packageVersion } from '../version.ts';
 
 /** Beyond what requests and turns may take to end: the process ends then, whatever runs. */

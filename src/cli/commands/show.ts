@@ -2,11 +2,11 @@ import { createReadStream, existsSync } from 'node:fs';
 import { RepriseError } from '../../errors.ts';
 import { entryAt, parsePosition } from '../../transcript/message-position.ts';
 import { parseTranscript, readTranscript, type Transcript } from '../../transcript/reader.ts';
-import { type HistoryFormat, rebuildHistory } from '../../transcript/rebuild-history.ts';
+import { type HistoryFormat, rebuildHistory } from '../../transcript/render/rebuild-history.ts';
+import { openLocalBackend } from '../backend/local-backend.ts';
 import { historyView, renderView, type ViewOptions } from '../history-view.ts';
-import { openLocalBackend } from '../local-backend.ts';
 import { countOption, type Options, textOption } from '../options.ts';
-import { escapeForTerminal, print, printJson, say } from '../print.ts';
+import { escapeForTerminal, print, printJson, say } from '../terminal/print.ts';
 
 const FORMATS: readonly HistoryFormat[] = ['anthropic', 'openai', 'ai-sdk'];
 /** As `verify` answers: damage in the middle of a sealed file. */
@@ -52,7 +52,7 @@ async function showRemote(
     throw new RepriseError('INVALID_INPUT', 'that works on a home, not through a server', {
       details: { next: 'Name a session, without --format.' },
     });
-  const { openBackend } = await import('../backend.ts');
+  const { openBackend } = await import('../backend/backend.ts');
   await using backend = await openBackend(options);
   const history = await backend.history(await backend.find(target), view);
   if (options['json'] === true) printJson(history, 2);
@@ -69,7 +69,9 @@ async function open(target: string | undefined, options: Options): Promise<Trans
   await using backend = await openLocalBackend(options);
   const { store } = backend;
   const { id } =
-    target === undefined ? await (await import('../pick.ts')).pickSession(store) : await backend.find(target);
+    target === undefined
+      ? await (await import('../terminal/pick.ts')).pickSession(store)
+      : await backend.find(target);
   return parseTranscript(await store.exportSession(id), { sessionId: id });
 }
 

@@ -4,12 +4,12 @@ import { sessionName } from '../../engine/commands/session-line.ts';
 import { RepriseError } from '../../errors.ts';
 import { messageText } from '../../messages/english.ts';
 import { type Message, message } from '../../messages/message.ts';
-import type { SessionRecord } from '../../store/store.ts';
-import { openBackend } from '../backend.ts';
-import { openLocalBackend } from '../local-backend.ts';
+import type { SessionRecord } from '../../store/port/store.ts';
+import { openBackend } from '../backend/backend.ts';
+import { openLocalBackend } from '../backend/local-backend.ts';
 import { type Options, textOption } from '../options.ts';
-import { escapeForTerminal, jsonText, print, printJson, say } from '../print.ts';
 import { asStarted } from '../started-as.ts';
+import { escapeForTerminal, jsonText, print, printJson, say } from '../terminal/print.ts';
 
 /** What was done: for programs as JSON, for people as a word about it. */
 function tell(options: Options, result: object, text: string): void {

@@ -1,7 +1,7 @@
-import { openBackend } from '../backend.ts';
+import { openBackend } from '../backend/backend.ts';
 import { type HistoryRow, renderRow } from '../history-view.ts';
 import { countOption, type Options } from '../options.ts';
-import { print, printJson, say } from '../print.ts';
+import { print, printJson, say } from '../terminal/print.ts';
 
 const INTERRUPTED = 130;
 const KEEP_ALIVE_MS = 60_000;

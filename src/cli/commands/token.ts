@@ -1,7 +1,7 @@
 import { loadConfig } from '../../config/load.ts';
 import { RepriseError } from '../../errors.ts';
-import { revokeTokenFile, rotateTokenFile, tokenFileIn } from '../../server/token-file.ts';
-import { escapeForTerminal, printJson, say } from '../print.ts';
+import { revokeTokenFile, rotateTokenFile, tokenFileIn } from '../../server/security/token-file.ts';
+import { escapeForTerminal, printJson, say } from '../terminal/print.ts';
 
 type Options = Readonly<Record<string, unknown>>;
 

@@ -1,19 +1,24 @@
+import { resolveRef } from '../../engine/admin/ref.ts';
 import { sessionName } from '../../engine/commands/session-line.ts';
-import { copiesOf, type PurgeReport, purgeSession, type TextCopy } from '../../engine/purge-session.ts';
-import { resolveRef } from '../../engine/ref.ts';
+import {
+  copiesOf,
+  type PurgeReport,
+  purgeSession,
+  type TextCopy,
+} from '../../engine/history/purge-session.ts';
 import { counted } from '../../messages/english-format.ts';
-import type { SessionRecord, Store } from '../../store/store.ts';
-import { cancelled, confirm } from '../ask.ts';
-import { homeOf, openHome } from '../home.ts';
+import type { SessionRecord, Store } from '../../store/port/store.ts';
+import { homeOf, openHome } from '../backend/home.ts';
 import type { Options } from '../options.ts';
-import { escapeForTerminal, printPage, say } from '../print.ts';
+import { cancelled, confirm } from '../terminal/ask.ts';
+import { escapeForTerminal, printPage, say } from '../terminal/print.ts';
 
 /** `reprise rm [ref...]`: a tombstone; `restore` brings it back. */
 export async function rm(refs: readonly string[], options: Options): Promise<void> {
   await using store = await openHome(options);
   const chosen =
     refs.length === 0
-      ? [await (await import('../pick.ts')).pickSession(store)]
+      ? [await (await import('../terminal/pick.ts')).pickSession(store)]
       : await resolveAll(store, refs, 'open');
   if (!(await confirm(`Move ${listed(chosen)} to the trash?`, options))) throw cancelled();
   const gone: SessionRecord[] = [];

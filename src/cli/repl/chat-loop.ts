@@ -1,5 +1,5 @@
 import { oneLine } from '../../engine/commands/command-context.ts';
-import { escapeForTerminal, say } from '../print.ts';
+import { escapeForTerminal, say } from '../terminal/print.ts';
 import type { LineSource } from './line-source.ts';
 
 /** Answers lines, from a home or through a server. */

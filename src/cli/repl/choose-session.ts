@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
+import { isListed, resolveRef } from '../../engine/admin/ref.ts';
 import { closestName } from '../../engine/closest-name.ts';
-import { isListed, resolveRef } from '../../engine/ref.ts';
 import type { Reprise } from '../../engine/reprise.ts';
 import type { Session } from '../../engine/session.ts';
 import { RepriseError } from '../../errors.ts';
 import { buildAgentMainSessionKey } from '../../keys/build.ts';
 import { parseAgentId } from '../../keys/ids.ts';
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
-import type { SessionRecord, Store } from '../../store/store.ts';
+import type { SessionRecord, Store } from '../../store/port/store.ts';
 import { type Options, textOption } from '../options.ts';
 
 /** Which session a chat is about, as it is said on a command line. */

@@ -1,8 +1,8 @@
 import type { CommandResult } from '../../engine/commands/command-context.ts';
-import { type CommandName, findCommand } from '../../engine/commands.ts';
+import { type CommandName, findCommand } from '../../engine/commands/commands.ts';
 import { sentence } from '../../messages/message.ts';
-import { escapeForTerminal, print, say } from '../print.ts';
 import { asStarted } from '../started-as.ts';
+import { escapeForTerminal, print, say } from '../terminal/print.ts';
 import { wrapFor } from './wrap-text.ts';
 
 /** Their answers are our own words, which may be broken anywhere. */

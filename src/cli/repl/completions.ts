@@ -1,7 +1,7 @@
+import { COMMANDS, findCommand } from '../../engine/commands/commands.ts';
 import { sessionName } from '../../engine/commands/session-line.ts';
-import { COMMANDS, findCommand } from '../../engine/commands.ts';
-import type { SessionRecord, Store } from '../../store/store.ts';
-import { escapeForTerminal } from '../print.ts';
+import type { SessionRecord, Store } from '../../store/port/store.ts';
+import { escapeForTerminal } from '../terminal/print.ts';
 
 const MAX_SESSIONS = 1000;
 

@@ -1,6 +1,6 @@
 import { ERROR_TABLE, type ErrorCode } from '../../errors.ts';
 import { NEXT_STEP } from '../next-step.ts';
-import { printError } from '../print.ts';
+import { printError } from '../terminal/print.ts';
 
 const NEXT: Partial<Record<ErrorCode, string>> = {
   UNAUTHORIZED: NEXT_STEP.UNAUTHORIZED,

@@ -1,7 +1,7 @@
 import { closeSync, constants, openSync, readFileSync, renameSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { INPUT_HISTORY_FILE } from '../../engine/purge-session.ts';
-import { say } from '../print.ts';
+import { INPUT_HISTORY_FILE } from '../../engine/history/purge-session.ts';
+import { say } from '../terminal/print.ts';
 
 const MAX_ENTRIES = 1000;
 const MAX_CHARS = 4000;

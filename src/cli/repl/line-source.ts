@@ -1,5 +1,5 @@
 import { createInterface, type Interface } from 'node:readline';
-import { escapeForTerminal, say } from '../print.ts';
+import { escapeForTerminal, say } from '../terminal/print.ts';
 
 /** Where the lines of a chat come from: a person at a terminal, or a pipe. */
 export interface LineSource {

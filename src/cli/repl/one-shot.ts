@@ -1,11 +1,11 @@
 import type { ModelFallbackEvent } from '../../engine/events.ts';
 import type { Session } from '../../engine/session.ts';
-import type { TurnResult } from '../../engine/turn-stream.ts';
+import type { TurnResult } from '../../engine/turn/turn-stream.ts';
 import { RepriseError } from '../../errors.ts';
 import { fallbackText } from '../model-flag.ts';
 import { NEXT_STEP } from '../next-step.ts';
 import type { Options } from '../options.ts';
-import { escapeForTerminal, print, printJson, say } from '../print.ts';
+import { escapeForTerminal, print, printJson, say } from '../terminal/print.ts';
 
 export interface OneShotOptions {
   /** One object instead of the answer, or with `stream` a line for each event. */

@@ -2,9 +2,9 @@ import { LOCAL_URLS } from '../../config/create-model.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import { sessionName } from '../../engine/commands/session-line.ts';
 import { counted } from '../../messages/english-format.ts';
-import type { SessionRecord } from '../../store/store.ts';
+import type { SessionRecord } from '../../store/port/store.ts';
 import { isObject } from '../../transcript/json.ts';
-import { saidBy } from '../home.ts';
+import { saidBy } from '../backend/home.ts';
 
 const OFFLINE = 'offline answers: a small program, without network and without understanding.';
 const KEYS = 'For a model set ANTHROPIC_API_KEY or OPENAI_API_KEY.';

@@ -1,5 +1,5 @@
 import type { DoneEvent } from '../../engine/events.ts';
-import { usageLine } from '../../engine/usage-line.ts';
+import { usageLine } from '../../engine/turn/usage-line.ts';
 
 /** A session here, or one that a server has. */
 interface Measured {

@@ -1,7 +1,7 @@
 import { createInterface, emitKeypressEvents, type Interface, type Key } from 'node:readline';
 import { PassThrough } from 'node:stream';
 import type { ReadStream, WriteStream } from 'node:tty';
-import { escapeForTerminal } from '../print.ts';
+import { escapeForTerminal } from '../terminal/print.ts';
 import type { Completions } from './completions.ts';
 import { Curtain } from './curtain.ts';
 import { HistorySearch } from './history-search.ts';

@@ -1,4 +1,4 @@
-import { escapeForTerminal } from '../print.ts';
+import { escapeForTerminal } from '../terminal/print.ts';
 
 type Format = 'bold' | 'dim';
 

@@ -2,7 +2,7 @@ import { oneLine } from '../../engine/commands/command-context.ts';
 import type { TurnEvent } from '../../engine/events.ts';
 import { count, counted } from '../../messages/english-format.ts';
 import type { JsonObject } from '../../transcript/json.ts';
-import { escapeForTerminal, style } from '../print.ts';
+import { escapeForTerminal, style } from '../terminal/print.ts';
 import { Tint } from './tint.ts';
 
 export interface TurnViewOptions {

@@ -2,11 +2,11 @@ import type { ErrorCode, RepriseError } from '../../errors.ts';
 import type { Message, MessageOf } from '../../messages/message.ts';
 import type { CommandName } from '../../messages/params-commands.ts';
 import type { Model } from '../../models/model.ts';
-import type { InboxItem, Store } from '../../store/store.ts';
-import type { Surface } from '../commands.ts';
-import type { Keyed } from '../keyed-request.ts';
+import type { InboxItem, Store } from '../../store/port/store.ts';
+import type { Keyed } from '../intake/keyed-request.ts';
 import type { Session } from '../session.ts';
-import type { TurnStream } from '../turn-stream.ts';
+import type { TurnStream } from '../turn/turn-stream.ts';
+import type { Surface } from './commands.ts';
 
 /** What commands need of an engine; a `Reprise` is one. */
 export interface CommandHost {

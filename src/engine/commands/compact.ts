@@ -6,8 +6,8 @@ import { message } from '../../messages/message.ts';
 import type { Entry } from '../../transcript/entry.ts';
 import { messageName, messagePositions } from '../../transcript/message-position.ts';
 import { pathEntries } from '../../transcript/tree.ts';
-import { type Keyed, requestKey } from '../keyed-request.ts';
-import { undoStep } from '../undo.ts';
+import { undoStep } from '../history/undo.ts';
+import { type Keyed, requestKey } from '../intake/keyed-request.ts';
 import {
   type CommandAnswer,
   type CommandContext,

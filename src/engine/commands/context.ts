@@ -1,5 +1,5 @@
 import { type Message, message } from '../../messages/message.ts';
-import type { ContextReport } from '../context-report.ts';
+import type { ContextReport } from '../window/context-report.ts';
 import type { CommandHandler } from './command-context.ts';
 
 const BAR_CELLS = 30;

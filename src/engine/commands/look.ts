@@ -12,8 +12,8 @@ import {
   positionsOf,
 } from '../../transcript/message-position.ts';
 import { buildTree, pathEntries, pathTo, ROOT } from '../../transcript/tree.ts';
-import { commandHelpMessages, commandUsage, findCommand } from '../commands.ts';
 import { type CommandHandler, oneLine } from './command-context.ts';
+import { commandHelpMessages, commandUsage, findCommand } from './commands.ts';
 import { readEntries } from './read-entries.ts';
 
 const SHOWN_MESSAGES = 10;

@@ -3,7 +3,7 @@ import { contentText } from '../../transcript/content.ts';
 import { type Entry, isSideEntry } from '../../transcript/entry.ts';
 import { isObject } from '../../transcript/json.ts';
 import { entryAt, parsePosition } from '../../transcript/message-position.ts';
-import { readHistory } from '../read-history.ts';
+import { readHistory } from '../history/read-history.ts';
 import type { Session } from '../session.ts';
 
 const PAGE = 1000;

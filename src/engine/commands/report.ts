@@ -1,7 +1,7 @@
 import { failure } from '../../messages/failure.ts';
 import { type Message, message } from '../../messages/message.ts';
 import { customData } from '../../transcript/entry.ts';
-import type { ExplainedCall, ExplainedMessage, Explanation } from '../explain.ts';
+import type { ExplainedCall, ExplainedMessage, Explanation } from '../admin/explain.ts';
 import type { Session } from '../session.ts';
 import { type CommandHandler, oneLine, openTurns } from './command-context.ts';
 import { contextMessages } from './context.ts';

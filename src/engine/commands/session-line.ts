@@ -1,6 +1,6 @@
 import { factsText, named } from '../../messages/english-commands.ts';
 import type { SessionFacts } from '../../messages/params-commands.ts';
-import type { SessionRecord } from '../../store/store.ts';
+import type { SessionRecord } from '../../store/port/store.ts';
 
 interface Named {
   readonly label?: string | undefined;

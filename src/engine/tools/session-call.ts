@@ -1,6 +1,6 @@
-import type { SessionRecord } from '../../store/store.ts';
+import type { SessionRecord } from '../../store/port/store.ts';
 import type { JsonObject } from '../../transcript/json.ts';
-import type { SessionReach } from '../session-reach.ts';
+import type { SessionReach } from '../agents/session-reach.ts';
 import type { ToolContext } from './tool.ts';
 
 /** Who calls a session tool, and whom it may touch. */

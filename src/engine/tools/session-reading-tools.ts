@@ -1,11 +1,11 @@
 import { RepriseError } from '../../errors.ts';
-import type { SessionRecord, Store, StoredEntry } from '../../store/store.ts';
+import type { SessionRecord, Store, StoredEntry } from '../../store/port/store.ts';
 import { contentText } from '../../transcript/content.ts';
 import type { Entry } from '../../transcript/entry.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
+import { foundSessions } from '../admin/found-sessions.ts';
+import type { SessionName, SessionReach } from '../agents/session-reach.ts';
 import { oneLine } from '../commands/command-context.ts';
-import { foundSessions } from '../found-sessions.ts';
-import type { SessionName, SessionReach } from '../session-reach.ts';
 import { inputSchema, type ReadCall, SESSION_NAME } from './session-call.ts';
 import type { Tool } from './tool.ts';
 

@@ -1,7 +1,7 @@
 import { RepriseError } from '../../errors.ts';
-import type { ConvlogChat, StoredConvlogLine } from '../../store/convlog.ts';
-import type { SessionRecord, Store } from '../../store/store.ts';
-import { redactEntry } from '../../transcript/redact.ts';
+import type { ConvlogChat, StoredConvlogLine } from '../../store/port/convlog.ts';
+import type { SessionRecord, Store } from '../../store/port/store.ts';
+import { redactEntry } from '../../transcript/redact/redact.ts';
 import { loadDocument, redactDocument, type SessionDocument } from '../session-document.ts';
 import { writeClaw0, writeClaw0Classic } from './claw0-layout.ts';
 import { writeClawdbot } from './clawdbot-layout.ts';

@@ -1,4 +1,4 @@
-import type { AnthropicBlock, AnthropicMessage } from '../../transcript/render-anthropic.ts';
+import type { AnthropicBlock, AnthropicMessage } from '../../transcript/render/render-anthropic.ts';
 import type { TimedMessage } from './seed-messages.ts';
 
 export interface FlatForm {

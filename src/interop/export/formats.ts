@@ -1,5 +1,5 @@
 import type { Entry } from '../../transcript/entry.ts';
-import { type HistoryFormat, rebuildHistory } from '../../transcript/rebuild-history.ts';
+import { type HistoryFormat, rebuildHistory } from '../../transcript/render/rebuild-history.ts';
 import { pathEntries } from '../../transcript/tree.ts';
 import type { SessionDocument } from '../session-document.ts';
 import { toHtml } from './html.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { StoredConvlogLine } from '../../store/convlog.ts';
+import type { StoredConvlogLine } from '../../store/port/convlog.ts';
 import type { SessionDocument } from '../session-document.ts';
 import { replaceFile, writeFileSafely } from './file-writer.ts';
 import type { LeftOutCounter } from './left-out.ts';

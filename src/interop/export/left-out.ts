@@ -1,6 +1,6 @@
 import { customData, type Entry } from '../../transcript/entry.ts';
 import { isObject } from '../../transcript/json.ts';
-import type { AnthropicMessage } from '../../transcript/render-anthropic.ts';
+import type { AnthropicMessage } from '../../transcript/render/render-anthropic.ts';
 import { TURN_STATISTICS } from '../../transcript/settings.ts';
 import { pathEntries } from '../../transcript/tree.ts';
 import type { SessionDocument } from '../session-document.ts';

@@ -1,9 +1,9 @@
-import { type CarrierName, carrySummary, SUMMARY_CARRIERS } from '../../transcript/carrier.ts';
 import { type Entry, entryTime } from '../../transcript/entry.ts';
 import { isObject } from '../../transcript/json.ts';
-import { rebuildHistory } from '../../transcript/rebuild-history.ts';
-import type { AnthropicMessage } from '../../transcript/render-anthropic.ts';
-import { selectContext } from '../../transcript/select.ts';
+import { type CarrierName, carrySummary, SUMMARY_CARRIERS } from '../../transcript/render/carrier.ts';
+import { rebuildHistory } from '../../transcript/render/rebuild-history.ts';
+import type { AnthropicMessage } from '../../transcript/render/render-anthropic.ts';
+import { selectContext } from '../../transcript/render/select.ts';
 import { buildTree, type EntryTree, pathEntries, pathTo } from '../../transcript/tree.ts';
 
 export interface TimedMessage {

@@ -1,6 +1,6 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { carrySummary, SUMMARY_CARRIERS } from '../../transcript/carrier.ts';
-import type { AnthropicMessage } from '../../transcript/render-anthropic.ts';
+import { carrySummary, SUMMARY_CARRIERS } from '../../transcript/render/carrier.ts';
+import type { AnthropicMessage } from '../../transcript/render/render-anthropic.ts';
 import type { SessionDocument } from '../session-document.ts';
 import { type Layout, skipConvlogs } from './layout.ts';
 import { leftOutOf } from './left-out.ts';

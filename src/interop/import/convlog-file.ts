@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import type { ConvlogLine, ConvlogRole, ConvlogSender } from '../../store/convlog.ts';
+import type { ConvlogLine, ConvlogRole, ConvlogSender } from '../../store/port/convlog.ts';
 import { isoTime } from '../../transcript/dialects/time.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { DEFAULT_RECORD_LIMITS } from '../../transcript/limits.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { RepriseError } from '../../errors.ts';
 import { DEFAULT_AGENT_ID, isSessionId } from '../../keys/ids.ts';
 import { agentOfKey } from '../../keys/session-key.ts';
-import type { NewEntry, Store } from '../../store/store.ts';
+import type { NewEntry, Store } from '../../store/port/store.ts';
 import { blobNames } from '../../transcript/blobs.ts';
 import { type Entry, entryTime } from '../../transcript/entry.ts';
 import { assertStorable, isObject, type JsonObject } from '../../transcript/json.ts';

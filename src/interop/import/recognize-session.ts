@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { RepriseError } from '../../errors.ts';
-import { loadBlobs } from '../../store/load-blobs.ts';
-import type { SessionRecord, Store } from '../../store/store.ts';
+import { loadBlobs } from '../../store/copy/load-blobs.ts';
+import type { SessionRecord, Store } from '../../store/port/store.ts';
 import { hydrateBlobs } from '../../transcript/blobs.ts';
 import { type Entry, entryTime } from '../../transcript/entry.ts';
 import { isObject } from '../../transcript/json.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { RepriseError } from '../../errors.ts';
-import type { ConvlogChatRef, ConvlogLine } from '../../store/convlog.ts';
-import { copyHistory } from '../../store/copy-history.ts';
-import type { NewEntry, Store } from '../../store/store.ts';
+import { copyHistory } from '../../store/copy/copy-history.ts';
+import type { ConvlogChatRef, ConvlogLine } from '../../store/port/convlog.ts';
+import type { NewEntry, Store } from '../../store/port/store.ts';
 import { extractBlobs } from '../../transcript/blobs.ts';
 import type { Entry } from '../../transcript/entry.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';

@@ -1,7 +1,7 @@
 import { RepriseError } from '../../errors.ts';
 import { type RouteInput, resolveSessionKey } from '../../keys/resolve.ts';
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
-import type { Store } from '../../store/store.ts';
+import type { Store } from '../../store/port/store.ts';
 import type { FoundSession } from './source.ts';
 
 export interface KeyOptions {

@@ -1,4 +1,4 @@
-import type { NewEntry } from '../../store/store.ts';
+import type { NewEntry } from '../../store/port/store.ts';
 import { customData, type Entry } from '../../transcript/entry.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { patchSettings } from '../../transcript/settings.ts';

@@ -1,5 +1,5 @@
 import type { RouteInput } from '../../keys/resolve.ts';
-import type { ConvlogLine } from '../../store/convlog.ts';
+import type { ConvlogLine } from '../../store/port/convlog.ts';
 import type { Entry, SessionHeader } from '../../transcript/entry.ts';
 import type { IssueLog } from '../../transcript/issues.ts';
 import type { JsonObject } from '../../transcript/json.ts';

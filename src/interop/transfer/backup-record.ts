@@ -1,5 +1,5 @@
 import { RepriseError } from '../../errors.ts';
-import type { BlobRecord, LinesRecord, TransferRecord } from '../../store/transfer.ts';
+import type { BlobRecord, LinesRecord, TransferRecord } from '../../store/port/transfer.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { isRecordKind, wrongField } from './record-fields.ts';
 

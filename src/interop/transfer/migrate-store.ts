@@ -1,6 +1,6 @@
 import { RepriseError } from '../../errors.ts';
-import type { Store } from '../../store/store.ts';
-import type { TransferState } from '../../store/transfer.ts';
+import type { Store } from '../../store/port/store.ts';
+import type { TransferState } from '../../store/port/transfer.ts';
 import { differences, digestRecords, recordsOf, type StoreDigest } from './store-digest.ts';
 
 export interface MigrateOptions {

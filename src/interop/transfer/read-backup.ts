@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { RepriseError } from '../../errors.ts';
-import type { InboxItem } from '../../store/store.ts';
-import type { TransferRecord } from '../../store/transfer.ts';
+import type { InboxItem } from '../../store/port/store.ts';
+import type { TransferRecord } from '../../store/port/transfer.ts';
 import { decodeLine } from '../../transcript/line.ts';
 import { createLineSplitter } from '../../transcript/split-lines.ts';
 import { type BackupEnd, type BackupHeader, damaged, parseHeader, parseRecord } from './backup-record.ts';

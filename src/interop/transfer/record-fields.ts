@@ -1,8 +1,8 @@
 import { isSessionId, parseAgentId } from '../../keys/ids.ts';
 import { parseSessionKey } from '../../keys/session-key.ts';
-import type { ConvlogRole, StoredConvlogLine } from '../../store/convlog.ts';
-import type { InboxClass, InboxItem, InboxState } from '../../store/store.ts';
-import type { TransferRecord } from '../../store/transfer.ts';
+import type { ConvlogRole, StoredConvlogLine } from '../../store/port/convlog.ts';
+import type { InboxClass, InboxItem, InboxState } from '../../store/port/store.ts';
+import type { TransferRecord } from '../../store/port/transfer.ts';
 import { isObject } from '../../transcript/json.ts';
 
 /*

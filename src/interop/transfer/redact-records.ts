@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { LinesRecord, TransferRecord } from '../../store/transfer.ts';
+import type { LinesRecord, TransferRecord } from '../../store/port/transfer.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { decodeLine, encodeStorable } from '../../transcript/line.ts';
-import { redactEntry, redactText } from '../../transcript/redact.ts';
+import { redactEntry, redactText } from '../../transcript/redact/redact.ts';
 
 const LF = 10;
 const BLOB_NAME = /^sha256:([0-9a-f]{64})$/;

@@ -1,5 +1,5 @@
-import type { Store } from '../../store/store.ts';
-import type { TransferRecord } from '../../store/transfer.ts';
+import type { Store } from '../../store/port/store.ts';
+import type { TransferRecord } from '../../store/port/transfer.ts';
 import { assertMayBegin } from './migrate-store.ts';
 import { type CheckedBackup, checkBackup, readBackup } from './read-backup.ts';
 import { differences, digestRecords, recordsOf } from './store-digest.ts';

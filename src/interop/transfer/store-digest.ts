@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
-import { normalKeyText } from '../../store/key-text.ts';
-import type { Store } from '../../store/store.ts';
+import { normalKeyText } from '../../store/port/key-text.ts';
+import type { Store } from '../../store/port/store.ts';
 import type {
   ConvlogRecord,
   DamageRecord,
@@ -8,7 +8,7 @@ import type {
   ItemRecord,
   SessionCopy,
   TransferRecord,
-} from '../../store/transfer.ts';
+} from '../../store/port/transfer.ts';
 
 /** Many things of one kind: how many, and a sum of their hashes that does not depend on their order. */
 export interface Tally {

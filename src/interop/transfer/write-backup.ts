@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import type { Store } from '../../store/store.ts';
-import type { TransferRecord } from '../../store/transfer.ts';
+import type { Store } from '../../store/port/store.ts';
+import type { TransferRecord } from '../../store/port/transfer.ts';
 import { replaceFile } from '../export/file-writer.ts';
 import {
   BACKUP_VERSION,

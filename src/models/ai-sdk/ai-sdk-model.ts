@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LanguageModelV4, LanguageModelV4CallOptions, SharedV4ProviderOptions } from '@ai-sdk/provider';
 import { RepriseError } from '../../errors.ts';
-import type { ProviderFamily } from '../../transcript/target.ts';
+import type { ProviderFamily } from '../../transcript/render/target.ts';
 import type { Model, ModelEvent, ModelRequest, ModelStreamOptions } from '../model.ts';
 import { abortedError, modelError } from '../model-error.ts';
 import { identify } from './identify.ts';

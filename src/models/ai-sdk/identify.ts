@@ -1,4 +1,4 @@
-import type { ProviderFamily } from '../../transcript/target.ts';
+import type { ProviderFamily } from '../../transcript/render/target.ts';
 
 export interface KnownProvider {
   readonly provider: string;

@@ -5,9 +5,14 @@ import type {
   LanguageModelV4Prompt,
   SharedV4ProviderOptions,
 } from '@ai-sdk/provider';
-import type { AssistantPart, ProjectedMessage, ResultPart, UserPart } from '../../transcript/conversation.ts';
-import type { ImagePart } from '../../transcript/image-budget.ts';
-import { FAMILY_RULES, type ProviderFamily } from '../../transcript/target.ts';
+import type {
+  AssistantPart,
+  ProjectedMessage,
+  ResultPart,
+  UserPart,
+} from '../../transcript/render/conversation.ts';
+import type { ImagePart } from '../../transcript/render/image-budget.ts';
+import { FAMILY_RULES, type ProviderFamily } from '../../transcript/render/target.ts';
 import type { ModelRequest } from '../model.ts';
 
 type MessageOf<Role> = Extract<LanguageModelV4Message, { role: Role }>;

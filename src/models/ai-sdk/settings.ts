@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../transcript/json.ts';
-import type { ProviderFamily } from '../../transcript/target.ts';
+import type { ProviderFamily } from '../../transcript/render/target.ts';
 import type { ModelCost } from '../model.ts';
 import type { RetryPolicy } from './retry.ts';
 

@@ -1,5 +1,5 @@
 import { estimateTextTokens } from '../../context/estimate.ts';
-import type { ProjectedMessage } from '../../transcript/conversation.ts';
+import type { ProjectedMessage } from '../../transcript/render/conversation.ts';
 import { statedFacts } from './memory.ts';
 import { speakerOf, spokenText } from './spoken.ts';
 

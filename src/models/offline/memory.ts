@@ -1,4 +1,4 @@
-import type { ProjectedMessage } from '../../transcript/conversation.ts';
+import type { ProjectedMessage } from '../../transcript/render/conversation.ts';
 import { speakerOf, spokenText } from './spoken.ts';
 
 const RECALL = /\bwhat did I (?:just )?(?:say|tell you|ask)(?:\s+(first|last))?(?:\s+about\s+(.+?))?\s*\?*$/i;

@@ -1,4 +1,4 @@
-import type { ProjectedMessage, ResultPart } from '../../transcript/conversation.ts';
+import type { ProjectedMessage, ResultPart } from '../../transcript/render/conversation.ts';
 import type { ModelRequest } from '../model.ts';
 import { digest } from './digest.ts';
 import { recall } from './memory.ts';

@@ -1,4 +1,4 @@
-import type { ProjectedMessage } from '../../transcript/conversation.ts';
+import type { ProjectedMessage } from '../../transcript/render/conversation.ts';
 
 /** The words of a message, of whoever said it. */
 export function spokenText(message: ProjectedMessage): string {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { ProjectedMessage } from '../../transcript/conversation.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
+import type { ProjectedMessage } from '../../transcript/render/conversation.ts';
 import type { ModelTool, ToolCallEvent } from '../model.ts';
 
 export interface OfflineReply {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { RepriseError } from '../../errors.ts';
 import type { StopReason, Usage } from '../../transcript/entry.ts';
 import type { JsonObject } from '../../transcript/json.ts';
-import type { ProviderFamily } from '../../transcript/target.ts';
+import type { ProviderFamily } from '../../transcript/render/target.ts';
 import { Answer } from '../answer.ts';
 import type { Model, ModelEvent, ModelRequest, ModelStreamOptions } from '../model.ts';
 import { abortedError, modelError } from '../model-error.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { InboundMessage } from '../../engine/inbound.ts';
-import { keyedId } from '../../engine/keyed-id.ts';
+import type { InboundMessage } from '../../engine/intake/inbound.ts';
+import { keyedId } from '../../engine/intake/keyed-id.ts';
 import { RepriseError } from '../../errors.ts';
 import { formatSessionKey } from '../../keys/session-key.ts';
 import {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isOpen } from '../../engine/item-end.ts';
+import { isOpen } from '../../engine/schedule/item-end.ts';
 import { RepriseError } from '../../errors.ts';
 import {
   type InboundAnswer,

@@ -1,4 +1,4 @@
-import { COMMANDS } from '../../engine/commands.ts';
+import { COMMANDS } from '../../engine/commands/commands.ts';
 import { RepriseError } from '../../errors.ts';
 import { commandList } from '../../protocol/commands.ts';
 import { agentList, healthAnswer, readyAnswer, statsAnswer } from '../../protocol/meta.ts';

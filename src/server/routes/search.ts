@@ -1,4 +1,4 @@
-import { foundSessions, withPositions } from '../../engine/found-sessions.ts';
+import { foundSessions, withPositions } from '../../engine/admin/found-sessions.ts';
 import { searchAnswer, searchQuery } from '../../protocol/meta.ts';
 import { pageOf } from '../../protocol/page.ts';
 import type { ServerApp, ServerContext } from '../context.ts';

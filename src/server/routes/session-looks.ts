@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { turnNamed } from '../../engine/commands/report.ts';
-import { readHistory, wholeParts } from '../../engine/read-history.ts';
+import { readHistory, wholeParts } from '../../engine/history/read-history.ts';
 import { followEventSchema } from '../../protocol/follow.ts';
 import { agentIdSchema, type SessionParams, sessionIdSchema, sessionParams } from '../../protocol/ids.ts';
 import { pageOf } from '../../protocol/page.ts';
@@ -15,11 +15,11 @@ import {
   totalsAnswer,
 } from '../../protocol/steps.ts';
 import { treeNodes, treeQuery, treeSchema } from '../../protocol/tree.ts';
-import { SESSION_PATHS } from '../access.ts';
 import type { ServerApp, ServerContext } from '../context.ts';
 import { openDownload } from '../download.ts';
 import { findRecord, findSession, type Session } from '../find-session.ts';
 import { addOperation } from '../operation.ts';
+import { SESSION_PATHS } from '../security/access.ts';
 import { openFollow } from '../sse/open-stream.ts';
 
 const explainParams: z.ZodType<ExplainParams> = z.object({

@@ -1,6 +1,6 @@
 import type { Context } from 'hono';
-import { keyedId } from '../../engine/keyed-id.ts';
-import type { Keyed } from '../../engine/keyed-request.ts';
+import { keyedId } from '../../engine/intake/keyed-id.ts';
+import type { Keyed } from '../../engine/intake/keyed-request.ts';
 import { type CommandBody, commandAnswer, commandBody } from '../../protocol/commands.ts';
 import { type SessionParams, sessionParams } from '../../protocol/ids.ts';
 import { sessionAnswerSchema, sessionView } from '../../protocol/sessions.ts';
@@ -16,11 +16,11 @@ import {
   undoAnswer,
   undoBody,
 } from '../../protocol/steps.ts';
-import { SESSION_PATHS } from '../access.ts';
 import type { ServerApp, ServerContext, ServerEnv } from '../context.ts';
 import { findSession, type Session } from '../find-session.ts';
 import { addOperation, type Operation } from '../operation.ts';
 import { runHttpCommand } from '../run-command.ts';
+import { SESSION_PATHS } from '../security/access.ts';
 
 type Answer = Operation<unknown, unknown, unknown>['answer'];
 

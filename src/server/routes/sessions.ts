@@ -9,12 +9,12 @@ import {
   zyhiveSession,
   zyhiveSessionSchema,
 } from '../../protocol/zyhive.ts';
-import { SESSION_PATHS } from '../access.ts';
 import type { ServerApp, ServerContext } from '../context.ts';
 import { type Condition, etagOf, ifMatching, matches } from '../etag.ts';
 import { findRecord, findSession, type SessionRecord } from '../find-session.ts';
 import { addOperation, type OperationInput } from '../operation.ts';
 import { readPage } from '../read-page.ts';
+import { SESSION_PATHS } from '../security/access.ts';
 import { answersAsZyhive, readZyhiveHistory } from '../zyhive.ts';
 
 const tag = 'sessions';

@@ -1,5 +1,5 @@
 import type { DoneEvent, ErrorEvent } from '../../engine/events.ts';
-import { commandIn } from '../../engine/receive.ts';
+import { commandIn } from '../../engine/intake/receive.ts';
 import type { Reprise } from '../../engine/reprise.ts';
 import { isTerminalFrame, type StreamEvent, terminalFrame } from '../../protocol/events.ts';
 import { GAP_MS, type Need } from './ear.ts';

@@ -1,5 +1,5 @@
-import { ControlStore } from '../control/control-store.ts';
-import type { Store } from '../store.ts';
+import type { Store } from '../port/store.ts';
+import { ControlStore } from '../sqlite/control-store.ts';
 
 export interface MemoryStoreOptions {
   readonly now?: string;

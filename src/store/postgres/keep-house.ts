@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { transferState } from './copies.ts';
+import type { StoreContext } from './connection/transaction.ts';
+import { transferState } from './copy/copies.ts';
 import { bringUpListed } from './listed.ts';
 import { dropOldBodies } from './old-bodies.ts';
-import type { StoreContext } from './transaction.ts';
 
 /** Not at once: many commands live for less than a second. */
 const FIRST_MS = 60_000;

@@ -1,13 +1,13 @@
 import type { Entry } from '../../transcript/entry.ts';
 import { decodeLine } from '../../transcript/line.ts';
-import { checkLimit } from '../common/check-input.ts';
-import { isOf } from '../common/entry-kinds.ts';
-import { freezeEntries } from '../common/freeze.ts';
-import { DEFAULT_CACHE_TTL_MS, TailCache, type WarmTail } from '../common/tail-cache.ts';
-import type { EntryPage, ReadRange, StoredEntry, TailOptions } from '../store.ts';
-import type { Sql } from './connections.ts';
+import type { EntryPage, ReadRange, StoredEntry, TailOptions } from '../port/store.ts';
+import { checkLimit } from '../rules/check-input.ts';
+import { isOf } from '../rules/entry-kinds.ts';
+import { freezeEntries } from '../shared/freeze.ts';
+import { DEFAULT_CACHE_TTL_MS, TailCache, type WarmTail } from '../shared/tail-cache.ts';
+import type { Sql } from './connection/connections.ts';
+import { type ServerTimeline, TIMELINE } from './connection/server-timeline.ts';
 import { getSession, refuseUnknown, SESSION_COLUMNS, type SessionRow } from './rows.ts';
-import { type ServerTimeline, TIMELINE } from './server-timeline.ts';
 
 const PAGE = 200;
 /** Of one answer of the server: the rest of a page is asked for, so that nobody holds hundreds of megabytes twice. */

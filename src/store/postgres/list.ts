@@ -1,3 +1,4 @@
+import type { ListQuery, SessionPage, SessionStatus } from '../port/store.ts';
 import {
   formatCursor,
   type ListOrder,
@@ -5,10 +6,9 @@ import {
   pageSize,
   parseCursor,
   statusesOf,
-} from '../common/list-cursor.ts';
-import { recentOf, recordOf } from '../common/session-state.ts';
-import type { ListQuery, SessionPage, SessionStatus } from '../store.ts';
-import type { Sql } from './connections.ts';
+} from '../rules/list-cursor.ts';
+import { recentOf, recordOf } from '../rules/session-state.ts';
+import type { Sql } from './connection/connections.ts';
 import { SESSION_COLUMNS, type SessionRow } from './rows.ts';
 import { shortNameOf } from './short-name.ts';
 import { plainText } from './text.ts';

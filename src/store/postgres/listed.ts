@@ -1,4 +1,4 @@
-import type { Sql } from './connections.ts';
+import type { Sql } from './connection/connections.ts';
 
 const ROWS_AT_ONCE = 500;
 

@@ -1,4 +1,4 @@
-import { LOOK_BYTES } from '../common/look-bytes.ts';
+import { LOOK_BYTES } from '../shared/look-bytes.ts';
 
 export interface BoundedLines {
   readonly columns: string;

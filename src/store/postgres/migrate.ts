@@ -1,8 +1,8 @@
 import { RepriseError } from '../../errors.ts';
-import type { Connections } from './connections.ts';
-import { sqlState } from './pg-error.ts';
+import type { Connections } from './connection/connections.ts';
+import { sqlState } from './connection/pg-error.ts';
+import { type StoreContext, transaction } from './connection/transaction.ts';
 import { MIGRATIONS, OLDEST_READER } from './schema.ts';
-import { type StoreContext, transaction } from './transaction.ts';
 
 /** Any number will do, as long as all nodes take the same one: "reprise" in ASCII. */
 const LOCK = 0x7265_7072_6973;

@@ -1,9 +1,9 @@
 import { parseSessionId } from '../../keys/ids.ts';
-import { checkNoteName, checkNotes } from '../common/check-input.ts';
-import { pageSize } from '../common/list-cursor.ts';
-import { NOTES_PER_PAGE, type NoteRow, notePage, toNote } from '../common/note-page.ts';
-import type { Notes } from '../notes.ts';
-import { type StoreContext, transaction } from './transaction.ts';
+import type { Notes } from '../port/notes.ts';
+import { checkNoteName, checkNotes } from '../rules/check-input.ts';
+import { pageSize } from '../rules/list-cursor.ts';
+import { NOTES_PER_PAGE, type NoteRow, notePage, toNote } from '../rules/note-page.ts';
+import { type StoreContext, transaction } from './connection/transaction.ts';
 
 const COLUMNS = 'session_id, seq, value';
 

@@ -1,4 +1,4 @@
-import type { Sql } from './connections.ts';
+import type { Sql } from './connection/connections.ts';
 
 const KEPT_MS = 30 * 24 * 60 * 60 * 1000;
 const ROWS_AT_ONCE = 500;

@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { RepriseError } from '../../errors.ts';
-import { createClock } from '../common/clock.ts';
-import type { Store } from '../store.ts';
-import { Connections } from './connections.ts';
-import { currentNode } from './holder.ts';
+import type { Store } from '../port/store.ts';
+import { createClock } from '../shared/clock.ts';
+import { Connections } from './connection/connections.ts';
+import { ServerClock } from './connection/server-clock.ts';
+import { ServerTimeline } from './connection/server-timeline.ts';
+import type { News } from './connection/transaction.ts';
+import { Wakes } from './connection/wakes.ts';
 import { assertCurrent, migrate } from './migrate.ts';
 import { PostgresStore } from './postgres-store.ts';
-import { SearchIndexer } from './search-indexer.ts';
-import { ServerClock } from './server-clock.ts';
-import { ServerTimeline } from './server-timeline.ts';
+import { SearchIndexer } from './search/search-indexer.ts';
 import { type PostgresOptions, parsePostgresUrl } from './settings.ts';
-import type { News } from './transaction.ts';
-import { Wakes } from './wakes.ts';
+import { currentNode } from './write/holder.ts';
 
 export interface PostgresStoreOptions extends PostgresOptions {
   readonly now?: string;

@@ -1,17 +1,4 @@
 import { escapeKeyPart } from '../../keys/escape.ts';
-import { checkChat, checkLog } from '../common/check-input.ts';
-import { type ChatState, type LineRow, namesOf } from '../common/convlog-line.ts';
-import { CHATS_PER_STEP, chatOf, MEMBER_ROWS, type MemberRow, type Place } from '../common/convlog-page.ts';
-import {
-  type Asking,
-  assertSpokenIn,
-  type ChatSeen,
-  findChats,
-  type LinesAsked,
-  parseRange,
-  type RowsFound,
-  readLines,
-} from '../common/convlog-search.ts';
 import type {
   Convlog,
   ConvlogChat,
@@ -21,11 +8,24 @@ import type {
   ConvlogPage,
   ConvlogQuery,
   ConvlogRange,
-} from '../convlog.ts';
-import type { Sql } from './connections.ts';
-import { CHAT_COLUMNS, findChat, writeLog } from './convlog-rows.ts';
+} from '../port/convlog.ts';
+import { checkChat, checkLog } from '../rules/check-input.ts';
+import { type ChatState, type LineRow, namesOf } from '../rules/convlog-line.ts';
+import { CHATS_PER_STEP, chatOf, MEMBER_ROWS, type MemberRow, type Place } from '../rules/convlog-page.ts';
+import {
+  type Asking,
+  assertSpokenIn,
+  type ChatSeen,
+  findChats,
+  type LinesAsked,
+  parseRange,
+  type RowsFound,
+  readLines,
+} from '../rules/convlog-search.ts';
+import type { Sql } from './connection/connections.ts';
+import { type StoreContext, transaction } from './connection/transaction.ts';
 import { boundedLines } from './long-lines.ts';
-import { type StoreContext, transaction } from './transaction.ts';
+import { CHAT_COLUMNS, findChat, writeLog } from './write/convlog-rows.ts';
 
 /** The convlog on PostgreSQL. Whatever is looked for, a statement reads a bounded number of chats or lines. */
 export class PostgresConvlog implements Convlog {

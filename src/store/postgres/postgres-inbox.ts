@@ -1,8 +1,5 @@
 import { normalizeSessionKey } from '../../keys/session-key.ts';
 import type { JsonObject } from '../../transcript/json.ts';
-import { checkObject } from '../common/check-input.ts';
-import { receiveRequest } from '../common/inbound.ts';
-import type { Sleepers } from '../common/sleepers.ts';
 import type {
   Inbound,
   InboundKey,
@@ -14,11 +11,14 @@ import type {
   PendingQuery,
   RecountOptions,
   TakeOptions,
-} from '../store.ts';
-import { knownItem, receive, recountItem, settleRows, takeItem } from './inbox.ts';
-import { currentXid, forgetForeignXids, InboxChanges, type Xid } from './inbox-changes.ts';
-import { getItem, pendingItems } from './inbox-rows.ts';
-import { type StoreContext, transaction } from './transaction.ts';
+} from '../port/store.ts';
+import { checkObject } from '../rules/check-input.ts';
+import { receiveRequest } from '../rules/inbound.ts';
+import type { Sleepers } from '../shared/sleepers.ts';
+import { currentXid, forgetForeignXids, InboxChanges, type Xid } from './connection/inbox-changes.ts';
+import { type StoreContext, transaction } from './connection/transaction.ts';
+import { knownItem, receive, recountItem, settleRows, takeItem } from './write/inbox.ts';
+import { getItem, pendingItems } from './write/inbox-rows.ts';
 
 export interface PostgresInboxOptions {
   readonly context: StoreContext;

@@ -5,24 +5,10 @@ import { parseNewSessionId, parseSessionId } from '../../keys/ids.ts';
 import { normalizeSessionKey } from '../../keys/session-key.ts';
 import { blobHash } from '../../transcript/blobs.ts';
 import type { JsonObject } from '../../transcript/json.ts';
-import {
-  checkAppendOptions,
-  checkEntries,
-  checkKey,
-  checkLog,
-  checkPatch,
-  checkSessionInit,
-} from '../common/check-input.ts';
-import { receiveRequest } from '../common/inbound.ts';
-import { storeClosed } from '../common/refusals.ts';
-import { recordOf } from '../common/session-state.ts';
-import { sha256 } from '../common/sha256.ts';
-import { acquireInTime, StoreLease } from '../common/store-lease.ts';
-import { uuidv7 } from '../common/uuid.ts';
-import type { Convlog } from '../convlog.ts';
-import type { LinePart, LineRange } from '../line-part.ts';
-import type { Notes } from '../notes.ts';
-import type { PurgeOptions, PurgeReceipt } from '../purge.ts';
+import type { Convlog } from '../port/convlog.ts';
+import type { LinePart, LineRange } from '../port/line-part.ts';
+import type { Notes } from '../port/notes.ts';
+import type { PurgeOptions, PurgeReceipt } from '../port/purge.ts';
 import type {
   ActivateOptions,
   AppendOptions,
@@ -51,28 +37,41 @@ import type {
   StoreSupports,
   TailOptions,
   WatchOptions,
-} from '../store.ts';
-import type { Transfer } from '../transfer.ts';
-import type { VerifyOptions, VerifyReport } from '../verify-report.ts';
-import { activeSession, canonicalKey } from './active.ts';
-import { AppendWriter } from './append-writer.ts';
-import { transferState } from './copies.ts';
-import { heldItems, releaseHeld } from './inbox-rows.ts';
+} from '../port/store.ts';
+import type { Transfer } from '../port/transfer.ts';
+import type { VerifyOptions, VerifyReport } from '../port/verify-report.ts';
+import {
+  checkAppendOptions,
+  checkEntries,
+  checkKey,
+  checkLog,
+  checkPatch,
+  checkSessionInit,
+} from '../rules/check-input.ts';
+import { receiveRequest } from '../rules/inbound.ts';
+import { storeClosed } from '../rules/refusals.ts';
+import { recordOf } from '../rules/session-state.ts';
+import { sha256 } from '../shared/sha256.ts';
+import { acquireInTime, StoreLease } from '../shared/store-lease.ts';
+import { uuidv7 } from '../shared/uuid.ts';
+import { LiveRelay } from './connection/live-relay.ts';
+import type { ServerClock } from './connection/server-clock.ts';
+import { type StoreContext, transaction } from './connection/transaction.ts';
+import type { Tx } from './connection/tx.ts';
+import type { Wakes } from './connection/wakes.ts';
+import { transferState } from './copy/copies.ts';
+import { readTransfer } from './copy/transfer-read.ts';
+import { finishTransfer, writeTransfer } from './copy/transfer-write.ts';
 import { keepHouse } from './keep-house.ts';
-import { LeaseKeeper } from './lease-keeper.ts';
-import { LeaseRefusals } from './lease-refusals.ts';
-import { acquireLease, listLeases, releaseLease, renewLease } from './leases.ts';
 import { LineReader } from './lines.ts';
 import { listSessions } from './list.ts';
-import { LiveRelay } from './live-relay.ts';
 import { postgresNotes } from './notes.ts';
 import { PostgresConvlog } from './postgres-convlog.ts';
 import { PostgresInbox } from './postgres-inbox.ts';
 import { getSession, lockSession, type SessionRow } from './rows.ts';
 import { countAll, exportLines, exportSession, verifySessions } from './scan.ts';
-import { searchSessions } from './search.ts';
-import type { SearchIndexer } from './search-indexer.ts';
-import type { ServerClock } from './server-clock.ts';
+import { searchSessions } from './search/search.ts';
+import type { SearchIndexer } from './search/search-indexer.ts';
 import {
   activateSession,
   deleteSession,
@@ -81,11 +80,12 @@ import {
   purgeSession,
   restoreSession,
 } from './sessions.ts';
-import { type StoreContext, transaction } from './transaction.ts';
-import { readTransfer } from './transfer-read.ts';
-import { finishTransfer, writeTransfer } from './transfer-write.ts';
-import type { Tx } from './tx.ts';
-import type { Wakes } from './wakes.ts';
+import { activeSession, canonicalKey } from './write/active.ts';
+import { AppendWriter } from './write/append-writer.ts';
+import { heldItems, releaseHeld } from './write/inbox-rows.ts';
+import { LeaseKeeper } from './write/lease-keeper.ts';
+import { LeaseRefusals } from './write/lease-refusals.ts';
+import { acquireLease, listLeases, releaseLease, renewLease } from './write/leases.ts';
 
 export interface PostgresStoreParts {
   readonly context: StoreContext;

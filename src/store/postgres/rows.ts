@@ -1,9 +1,9 @@
-import { unknownSession } from '../common/refusals.ts';
-import { recentOf, type SessionState } from '../common/session-state.ts';
-import type { Sql } from './connections.ts';
+import { unknownSession } from '../rules/refusals.ts';
+import { recentOf, type SessionState } from '../rules/session-state.ts';
+import type { Sql } from './connection/connections.ts';
+import type { Tx } from './connection/tx.ts';
 import { type SessionRef, sessionRef } from './session-ref.ts';
 import { plainText } from './text.ts';
-import type { Tx } from './tx.ts';
 
 /** A row of `sessions`. */
 export interface SessionRow extends SessionState {

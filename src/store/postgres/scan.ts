@@ -1,14 +1,14 @@
 import { blobHash } from '../../transcript/blobs.ts';
-import { examineSession, finding } from '../common/examine.ts';
-import { verdict } from '../common/verdict.ts';
-import type { LinePart, LineRange } from '../line-part.ts';
-import type { StoreStats } from '../store.ts';
-import type { VerifyFinding, VerifyOptions, VerifyReport } from '../verify-report.ts';
-import type { Connections, Sql } from './connections.ts';
+import type { LinePart, LineRange } from '../port/line-part.ts';
+import type { StoreStats } from '../port/store.ts';
+import type { VerifyFinding, VerifyOptions, VerifyReport } from '../port/verify-report.ts';
+import { examineSession, finding } from '../rules/examine.ts';
+import { verdict } from '../rules/verdict.ts';
+import type { Connections, Sql } from './connection/connections.ts';
+import { serverFacts } from './connection/server-facts.ts';
 import { linesOf } from './lines.ts';
 import { SOME_LINES } from './long-lines.ts';
 import { findSession, getSession, type SessionRow } from './rows.ts';
-import { serverFacts } from './server-facts.ts';
 
 const SESSIONS_PER_LOOK = 500;
 

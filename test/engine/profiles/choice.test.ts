@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { openReprise, PROFILES, type ProfileName, SUMMARY_CARRIERS } from '../../../src/index.ts';
-import { say, scripted } from '../../support/engine.ts';
-import { compactionsOf, linesOf, prose, tempHome } from '../../support/profile-home.ts';
+import { say, scripted } from '../../support/engine/engine.ts';
+import { compactionsOf, linesOf, prose, tempHome } from '../../support/engine/profile-home.ts';
 
 const windowOf = (name: ProfileName): number => PROFILES[name].window ?? 200_000;
 

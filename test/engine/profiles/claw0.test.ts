@@ -2,8 +2,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Tool } from '../../../src/engine/tools/tool.ts';
-import { overflow, say, scripted } from '../../support/engine.ts';
-import { compactionsOf, linesOf, messagesOf, tempHome } from '../../support/profile-home.ts';
+import { overflow, say, scripted } from '../../support/engine/engine.ts';
+import { compactionsOf, linesOf, messagesOf, tempHome } from '../../support/engine/profile-home.ts';
 
 const readFileTool: Tool = {
   name: 'read_file',

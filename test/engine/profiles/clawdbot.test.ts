@@ -4,8 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { estimateEntryTokens } from '../../../src/index.ts';
 import type { Model } from '../../../src/models/model.ts';
 import { createScriptedModel } from '../../../src/models/scripted/scripted-model.ts';
-import { entriesOf, overflow, say, scripted } from '../../support/engine.ts';
-import { freshStore, importFrom, writeLayout } from '../../support/interop-home.ts';
+import { entriesOf, overflow, say, scripted } from '../../support/engine/engine.ts';
 import {
   compactionsOf,
   type HomeOptions,
@@ -13,7 +12,8 @@ import {
   messagesOf,
   prose,
   tempHome,
-} from '../../support/profile-home.ts';
+} from '../../support/engine/profile-home.ts';
+import { freshStore, importFrom, writeLayout } from '../../support/store/interop-home.ts';
 
 const profile = 'clawdbot';
 

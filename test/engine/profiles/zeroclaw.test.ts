@@ -4,8 +4,8 @@ import type { Tool } from '../../../src/engine/tools/tool.ts';
 import { openReprise, PROFILES, RepriseError, type Store } from '../../../src/index.ts';
 import type { ModelRequest } from '../../../src/models/model.ts';
 import type { ScriptedStep } from '../../../src/models/scripted/scripted-model.ts';
-import { entriesOf, KEY, say, scripted } from '../../support/engine.ts';
-import { compactionsOf, linesOf, messagesOf, prose, tempHome } from '../../support/profile-home.ts';
+import { entriesOf, KEY, say, scripted } from '../../support/engine/engine.ts';
+import { compactionsOf, linesOf, messagesOf, prose, tempHome } from '../../support/engine/profile-home.ts';
 
 const profile = 'zeroclaw';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createOfflineModel } from '../../../src/models/offline/offline-model.ts';
-import { say, scripted } from '../../support/engine.ts';
-import { compactionsOf, linesOf, messagesOf, prose, tempHome } from '../../support/profile-home.ts';
+import { say, scripted } from '../../support/engine/engine.ts';
+import { compactionsOf, linesOf, messagesOf, prose, tempHome } from '../../support/engine/profile-home.ts';
 
 const profile = 'zyhive';
 

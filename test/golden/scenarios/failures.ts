@@ -1,5 +1,5 @@
 import { RepriseError, type Tool } from '../../../src/index.ts';
-import type { ScriptedStep } from '../../../src/testing/index.ts';
+import type { ScriptedStep } from '../../../testing/index.ts';
 import { held } from '../world.ts';
 import type { Scenario } from './scenario.ts';
 import { UNSAFE, WEATHER } from './tools.ts';

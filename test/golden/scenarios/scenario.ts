@@ -1,4 +1,4 @@
-import type { ScriptedStep } from '../../../src/testing/index.ts';
+import type { ScriptedStep } from '../../../testing/index.ts';
 import type { World, WorldOptions } from '../world.ts';
 
 /** One short story of an engine. Its name is the name of its golden file. */

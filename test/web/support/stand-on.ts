@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, vi } from 'vitest';
-import { setToken, signOut } from '../../../web/src/stores/auth.ts';
-import { type OpenedServer, TOKEN } from '../../support/server.ts';
+import { setToken, signOut } from '../../../web/src/api/auth.ts';
+import { type OpenedServer, TOKEN } from '../../support/server/server.ts';
 import { Kept } from './kept.ts';
 
 type Ask = (asked: URL, send: () => Promise<Response>) => Promise<Response>;

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { t } from '../strings.ts';
+import { t } from '../i18n/strings.ts';
 import { copyText } from './copy-text.ts';
 import { Icon } from './icon.tsx';
 

@@ -1,8 +1,8 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import { connection } from '../stores/api.ts';
-import { closeDialog } from '../stores/dialogs.ts';
-import { t } from '../strings.ts';
+import { connection } from '../api/api.ts';
+import { t } from '../i18n/strings.ts';
+import { closeDialog } from '../shell/dialogs.ts';
 import { Icon } from './icon.tsx';
 
 export interface DialogProps {

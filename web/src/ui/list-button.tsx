@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
-import { isListOpen } from '../shell-state.ts';
-import { t } from '../strings.ts';
+import { t } from '../i18n/strings.ts';
+import { isListOpen } from '../shell/shell-state.ts';
 import { Icon } from './icon.tsx';
 
 /** Where the page is narrow, the list of sessions lies over it and is opened from every view. */

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
-import { dismiss, toasts } from '../stores/toasts.ts';
-import { t } from '../strings.ts';
+import { t } from '../i18n/strings.ts';
+import { dismiss, toasts } from '../shell/toasts.ts';
 import { Icon } from './icon.tsx';
 
 export function Toasts(): JSX.Element {

@@ -1,0 +1,135 @@
+import { constants } from 'node:fs';
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type LocalKind, STORE_FILES, storesIn } from '../../config/home-stores.ts';
+import { loadConfig } from '../../config/load.ts';
+import { openFittingStore, openStore } from '../../config/open.ts';
+import type { Config } from '../../config/schema.ts';
+import { RepriseError } from '../../errors.ts';
+import type { Store } from '../../store/port/store.ts';
+import { ModelFlag } from '../model-flag.ts';
+import type { Options } from '../options.ts';
+import { escapeForTerminal, say } from '../terminal/print.ts';
+import { Progress } from '../terminal/progress.ts';
+import { shellWord } from '../terminal/shell-word.ts';
+
+export interface Home {
+  readonly path: string;
+  /** Who said so, for people who wonder. */
+  readonly origin: string;
+  /** Of a `postgres` store the home has only what is no session: workspaces, the token of a server. */
+  readonly kind: LocalKind | 'postgres';
+  /** Or it is the one the home holds. */
+  readonly isKindSaid: boolean;
+  readonly config: Config;
+  readonly modelFlag: ModelFlag;
+}
+
+/** Where sessions live, by flags, environment and files. */
+export async function homeOf(options: Options): Promise<Home> {
+  if (typeof options['url'] === 'string') throw notRemote(options['url']);
+  const { config, origins, warnings } = await loadConfig({ flags: options });
+  for (const warning of warnings) say(escapeForTerminal(warning));
+  const {
+    home: path,
+    store: { kind },
+  } = config;
+  if (kind === 'memory')
+    throw new RepriseError('INVALID_INPUT', 'a memory store has no home to look at', {
+      details: { next: 'Use --store jsonl, sqlite or postgres.' },
+    });
+  const origin = origins.get('home')?.name ?? 'default';
+  if (kind !== 'postgres') await assertAccessible(path, origin);
+  const modelFlag = new ModelFlag({ origins });
+  const isKindSaid = origins.get('store.kind')?.source !== 'default';
+  return { path, origin, kind, isKindSaid, config, modelFlag };
+}
+
+/** A home that may not be read looks like none: its files are not found. */
+async function assertAccessible(path: string, origin: string): Promise<void> {
+  try {
+    await access(path, constants.R_OK | constants.X_OK);
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (code !== 'EACCES' && code !== 'EPERM') return;
+    const message = `no permission to read the home ${path} (${saidBy(origin)}): ${code}`;
+    throw new RepriseError('FORBIDDEN', message, {
+      details: {
+        next: `See who owns it: ls -ld ${shellWord(path)}. Run this command as that user, or name another home with --home or REPRISE_HOME.`,
+      },
+      cause: error,
+    });
+  }
+}
+
+/** Where a setting comes from, as a remark. */
+export function saidBy(origin: string): string {
+  return origin === 'default' ? 'the default' : `from ${origin}`;
+}
+
+const POLL_MS = 100;
+
+/**
+ * Commands of a home never make one: a wrong path is an error, not an empty answer. While an index is made
+ * again they wait for it, because a list of half the sessions looks like a list of all.
+ */
+export async function openHome(options: Options): Promise<Store> {
+  return (await openHomeWith(await homeOf(options))).store;
+}
+
+/** Only to be read, where others may write meanwhile: what a home has left to do is done first, a database is left alone. */
+export async function openHomeToRead(home: Home): Promise<Store> {
+  if (home.kind === 'postgres') return openStore({ ...home.config.store, kind: home.kind, readOnly: true });
+  return (await openHomeWith(home)).store;
+}
+
+export async function openHomeWith(home: Home): Promise<{ readonly store: Store; readonly home: Home }> {
+  const store = await openHomeAsItIs(home);
+  using progress = new Progress('rebuilding the index, transcripts');
+  for (;;) {
+    const { rebuilding } = await store.stats();
+    if (rebuilding === undefined) return { store, home };
+    progress.show(rebuilding.done, rebuilding.total);
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
+
+export async function openHomeAsItIs({ path, origin, kind, config }: Home): Promise<Store> {
+  if (kind === 'postgres') return openStore({ ...config.store, kind });
+  if (storesIn(path).length === 0) {
+    throw new RepriseError('NOT_FOUND', `no Reprise home at ${path} (${saidBy(origin)})`, {
+      details: { next: 'Name another with --home, or set REPRISE_HOME; "reprise" alone makes one.' },
+    });
+  }
+  const { kind: _, url: __, ...rest } = config.store;
+  const readOnly = await isOnlyRead({ path, kind });
+  const onWarning = (warning: string): void => say(escapeForTerminal(warning));
+  return openFittingStore({ ...rest, kind, home: path, signals: true, readOnly, onWarning });
+}
+
+const told: Set<string> = new Set();
+
+/** Whoever may not write there may still look: people are told once, and what would write is refused. */
+export async function isOnlyRead({ path, kind }: Pick<Home, 'path' | 'kind'>): Promise<boolean> {
+  if (kind === 'postgres') return false;
+  const places = [path, join(path, STORE_FILES[kind])];
+  const areWritable = await Promise.all(places.map(isWritable));
+  if (areWritable.every(Boolean)) return false;
+  if (!told.has(path)) say(`read only: ${escapeForTerminal(path)} cannot be written`);
+  told.add(path);
+  return true;
+}
+
+/** What is not there is about to be made, where that is possible. */
+function isWritable(place: string): Promise<boolean> {
+  return access(place, constants.W_OK).then(
+    () => true,
+    ({ code }: NodeJS.ErrnoException) => code === 'ENOENT',
+  );
+}
+
+function notRemote(url: string): RepriseError {
+  return new RepriseError('INVALID_INPUT', `this command works on a home, not through ${url}`, {
+    details: { next: 'Run it where the home is, without --url and REPRISE_URL.' },
+  });
+}

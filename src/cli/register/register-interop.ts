@@ -1,0 +1,47 @@
+import type { Command } from 'commander';
+import { addExamples, addGlobals, LOCAL, type Options } from '../options.ts';
+
+export function registerExport(program: Command): void {
+  const command = program
+    .command('export')
+    .summary('write sessions to files, for people or other tools')
+    .description('write sessions to files: for people, for a model API, or for another tool')
+    .argument('[ref]', 'id, title, label or key, a unique prefix of one, @last or @-2')
+    .option('--all', 'every session; needs --out')
+    .option('--format <name>', 'v3 (default), markdown, html, anthropic, openai or json')
+    .option(
+      '--profile <tool>',
+      'the folders and files of claw0, claw0-classic, zeroclaw, clawdbot or zyhive; needs --out',
+    )
+    .option('--out <path>', 'a file, or a folder for several sessions; default: stdout')
+    .option('--redact', 'mask keys, tokens and passwords')
+    .option('--full', 'all messages, not only the current context')
+    .option('--seals', 'v3: keep the checksums of the lines')
+    .option('--force', 'replace existing files')
+    .action(async (ref: string | undefined, options: Options) =>
+      (await import('../commands/export.ts')).exportSessions(ref, options),
+    );
+  addGlobals(command, ['json', ...LOCAL]);
+  addExamples(command, [
+    'reprise export @last --format markdown',
+    'reprise export --all --out backup',
+    'reprise export --profile clawdbot --out ./openclaw',
+  ]);
+}
+
+export function registerImport(program: Command): void {
+  const command = program
+    .command('import')
+    .summary('import sessions of other tools; shows a plan first')
+    .description('import sessions of other tools, or exports of Reprise; shows a plan, then asks')
+    .argument('<path>', 'a transcript of any dialect, or the folder of claw0, ZeroClaw, OpenClaw or ZyHive')
+    .option('--dry-run', 'show what would be imported, and change nothing')
+    .option('--agent <id>', 'assign all sessions to one agent')
+    .option('--accept-settings', 'also apply system prompts, models, pins and other settings of the source')
+    .option('-y, --yes', 'do not ask')
+    .action(async (path: string, options: Options) => {
+      process.exitCode = await (await import('../commands/import.ts')).importSessions(path, options);
+    });
+  addGlobals(command, ['json', ...LOCAL]);
+  addExamples(command, ['reprise import chat.jsonl --dry-run', 'reprise import ~/.openclaw --yes']);
+}

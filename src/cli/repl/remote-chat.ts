@@ -1,0 +1,386 @@
+import { randomUUID } from 'node:crypto';
+import type { ClientSession, StreamEvent } from '../../client/index.ts';
+import { isListNumber, listedSession } from '../../engine/admin/ref.ts';
+import {
+  type Command,
+  commandHelpMessages,
+  commandUsage,
+  findCommand,
+  parseCommand,
+  unknownCommandText,
+} from '../../engine/commands/commands.ts';
+import { ownName, sessionName } from '../../engine/commands/session-line.ts';
+import { parseExport } from '../../engine/commands/sessions.ts';
+import type { TurnResult } from '../../engine/turn/turn-stream.ts';
+import { ERROR_TABLE, type ErrorCode, RepriseError } from '../../errors.ts';
+import { writeFileSafely } from '../../interop/export/file-writer.ts';
+import { buildAgentMainSessionKey } from '../../keys/build.ts';
+import { ENGLISH, messagesText, messageText } from '../../messages/english.ts';
+import { commandText, type Message, message } from '../../messages/message.ts';
+import { engineUsage } from '../../protocol/events.ts';
+import { openRemoteBackend, type RemoteBackend } from '../backend/remote-backend.ts';
+import { formatByName, tellDamage } from '../export-file.ts';
+import { fallbackText } from '../model-flag.ts';
+import { type Options, textOption } from '../options.ts';
+import { isInteractive } from '../terminal/ask.ts';
+import { pickSession } from '../terminal/pick.ts';
+import { escapeForTerminal, print, printJson, say, style } from '../terminal/print.ts';
+import { type Answerer, ChatLoop } from './chat-loop.ts';
+import { checkChoice, choiceOf, lastOwn } from './choose-session.ts';
+import { printAnswer } from './command-answer.ts';
+import { completions } from './completions.ts';
+import { sayFailure } from './failure.ts';
+import { InputHistory } from './input-history.ts';
+import { PipedLines } from './line-source.ts';
+import { checkOneShot, type OneShotResult, printResult, promptText } from './one-shot.ts';
+import { statusLine } from './status-line.ts';
+import { TerminalLines } from './terminal-lines.ts';
+
+/** Why an answer is left: `/stop` was typed, which also ends what waits and the children. An interrupt does not. */
+const EVERYTHING = Symbol('everything');
+
+/** Commands that take a number of the list that was printed last. */
+const TAKES_SESSION: ReadonlySet<string> = new Set(['switch', 'delete', 'repair']);
+
+/** Where the next message goes: a session, or a key whose session the server finds or makes. */
+type Target = { readonly sessionId: string } | { readonly sessionKey: string };
+
+/** `reprise chat --url …`: the same talk, with the sessions and the model on a server. */
+export async function remoteChat(options: Options): Promise<void> {
+  const url = textOption(options['url']) ?? '';
+  const isOneShot = options['prompt'] !== undefined;
+  checkChoice(choiceOf(options));
+  checkOneShot(options);
+  refuseFlags(options);
+  const text = isOneShot ? await promptText(textOption(options['prompt']), process.stdin) : '';
+  await using backend = await openRemoteBackend(url, options);
+  const chat = new RemoteChat(backend, options);
+  await chat.enter();
+  if (isOneShot) await chat.ask(text);
+  else await chat.talk(url);
+}
+
+class RemoteChat implements Answerer {
+  readonly #backend: RemoteBackend;
+  readonly #options: Options;
+  #agentId: string;
+  #target: Target;
+  #running: AbortController | undefined;
+  /** Its session is made with the first message, and named then. */
+  #isNew = false;
+  #label: string | undefined;
+  /** The sessions of the list that was printed last. */
+  #listed: readonly string[] | undefined;
+  #lastNotice = '';
+  #confirm: (question: string) => Promise<boolean> = async () => false;
+
+  constructor(backend: RemoteBackend, options: Options) {
+    this.#backend = backend;
+    this.#options = options;
+    this.#agentId = textOption(options['agent']) ?? 'main';
+    this.#target = { sessionKey: buildAgentMainSessionKey({ agentId: this.#agentId }) };
+  }
+
+  /** The same choice as at home: a chat goes on where the owner was last, a single question stands for itself. */
+  async enter(): Promise<void> {
+    const isOneShot = this.#options['prompt'] !== undefined;
+    const { agent, ref, pick, fresh, last } = choiceOf(this.#options);
+    const { lookup } = this.#backend;
+    if (ref !== undefined) return this.#go(await this.#backend.find(ref, { status: 'open' }));
+    if (pick !== undefined) return this.#go(await pickSession(lookup, textOption(pick)));
+    const record =
+      fresh !== undefined || (isOneShot && last !== true) ? undefined : await lastOwn(lookup, agent);
+    if (record !== undefined) this.#go(record);
+    else if (fresh !== undefined || isOneShot) {
+      this.#target = { sessionId: randomUUID() };
+      this.#isNew = true;
+      this.#label = textOption(fresh);
+    }
+    if (record !== undefined && !isOneShot)
+      say(`Restored: ${record.messageCount} messages of "${escapeForTerminal(sessionName(record))}".`);
+  }
+
+  /** One question, one answer on stdout. */
+  async ask(text: string): Promise<void> {
+    const stop = new AbortController();
+    this.#running = stop;
+    process.on('SIGINT', () => stop.abort());
+    const isJson = this.#options['json'] === true;
+    const isLines = isJson && this.#options['stream'] === true;
+    const { session, model, fallback, done } = await this.#hear(this.#send(text), (event) => {
+      if (isLines) printJson(event);
+      else if (!isJson) show(event);
+    });
+    if (isLines) return;
+    if (isJson) printResult({ ...session, model, fallback, ...done });
+    else print('');
+  }
+
+  async talk(url: string): Promise<void> {
+    say(`Everything said here is kept by ${escapeForTerminal(url)}.`);
+    say('/help lists commands, /quit ends; // begins a message with a slash');
+    const { stdin: input, stderr: output } = process;
+    const loop = new ChatLoop(this);
+    const source = isInteractive()
+      ? new TerminalLines({
+          input,
+          output,
+          // What is typed here is kept where it is said.
+          history: new InputHistory(undefined),
+          complete: (line) => completions(line, this.#backend.lookup),
+          onMeanwhile: (line) => this.#meanwhile(line),
+          onInterrupt: loop.interrupt,
+        })
+      : new PipedLines(input);
+    this.#confirm = (question) => source.confirm(question);
+    await loop.run(source);
+  }
+
+  /** While an answer streams /stop stops it; everything else waits for its turn. */
+  #meanwhile(line: string): boolean {
+    const parsed = parseCommand(line, { surface: 'repl' });
+    if (parsed === undefined || !('name' in parsed) || parsed.name !== 'stop') return false;
+    this.#running?.abort(EVERYTHING);
+    return true;
+  }
+
+  /** False: it was the last line. What goes wrong is told, and the chat goes on. */
+  async answer(line: string, running: AbortController): Promise<boolean> {
+    this.#running = running;
+    try {
+      if (line.trim() === '') return true;
+      const parsed = parseCommand(line, { surface: 'repl' });
+      if (parsed === undefined) await this.#say(line);
+      else if ('message' in parsed) await this.#say(parsed.message);
+      else if ('unknown' in parsed) say(escapeForTerminal(unknownCommandText(parsed)));
+      else if (parsed.name === 'quit') return false;
+      else await this.#command(parsed);
+    } catch (error) {
+      if (running.signal.aborted) say('(stopped; what arrived is kept)');
+      // A chat goes on: how it ends is not how one answer did.
+      else sayFailure(error);
+    } finally {
+      this.#running = undefined;
+    }
+    return true;
+  }
+
+  interrupt(running: AbortController): boolean {
+    if (running.signal.aborted) return false;
+    running.abort();
+    return true;
+  }
+
+  async #say(text: string): Promise<void> {
+    await this.#show(this.#send(text));
+  }
+
+  /** The cursor stands at the start of a line afterwards, however it ended. */
+  async #show(events: AsyncIterable<StreamEvent>): Promise<void> {
+    let heard: Heard | undefined;
+    try {
+      heard = await this.#hear(events, show);
+    } finally {
+      print('');
+    }
+    // A message that joined the turn before it has been answered with it.
+    if (heard.model === undefined || !isInteractive()) return;
+    const session = this.#backend.client.session(heard.session.sessionId, { agentId: this.#agentId });
+    say(style('dim', escapeForTerminal(await statusLine(session, heard.model, heard.done))));
+  }
+
+  /** As text it was typed, and as text it goes: the server would take a slash for a command of its own. */
+  #send(text: string): AsyncIterable<StreamEvent> {
+    const message = text.startsWith('/') ? `/${text}` : text;
+    return this.#backend.client.chat(this.#agentId, { message, ...this.#target });
+  }
+
+  async #command({ name, args: typed }: Command): Promise<void> {
+    const isNumber = TAKES_SESSION.has(name) && isListNumber(typed);
+    const args = isNumber ? listedSession(this.#listed, typed) : typed;
+    const command = `/${name} ${args}`.trim();
+    // These need no session: there may be none yet.
+    const help = name === 'help' ? helpHere(args) : undefined;
+    if (help !== undefined) return printAnswer(name, help);
+    if (name === 'switch' && args !== '') return this.#switch(args);
+    const sessionId = await this.#sessionId();
+    const session = this.#backend.client.session(sessionId, { agentId: this.#agentId });
+    if (name === 'export') return saveExport(session, args);
+    // The one that asks: a server cannot.
+    const isAsked = name === 'delete';
+    if (isAsked && !(await this.#confirm(`Move ${args === '' ? 'this session' : args} to the trash?`))) {
+      say(messageText(message('delete.nothing')));
+      return;
+    }
+    const answer = await session.command(command, { confirm: isAsked });
+    const { sessionId: next, inboxId } = answer;
+    this.#listed = answer.listed ?? this.#listed;
+    printAnswer(name, commandText(ENGLISH, answer));
+    if (next !== undefined) this.#target = { sessionId: next };
+    if (inboxId === undefined) return;
+    // What was said for the person is answered here.
+    await this.#show(session.stream({ inboxId }));
+  }
+
+  async #switch(ref: string): Promise<void> {
+    const record = await this.#backend.find(ref, { status: 'open' });
+    this.#go(record);
+    const { id, messageCount: messages } = record;
+    const switched = message('session.switched', { name: ownName(record), id, messages });
+    say(escapeForTerminal(messageText(switched)));
+  }
+
+  async #arrive(sessionId: string): Promise<void> {
+    const label = this.#label;
+    this.#target = { sessionId };
+    this.#isNew = false;
+    this.#label = undefined;
+    if (label === undefined) return;
+    const session = this.#backend.client.session(sessionId, { agentId: this.#agentId });
+    // The message is accepted: its answer is shown whatever the name becomes.
+    await session.patch({ label }).catch(sayFailure);
+  }
+
+  async #sessionId(): Promise<string> {
+    if ('sessionId' in this.#target && !this.#isNew) return this.#target.sessionId;
+    const key = 'sessionKey' in this.#target ? this.#target.sessionKey : undefined;
+    const record = key === undefined ? undefined : await this.#backend.lookup.active(key);
+    if (record !== undefined) return record.id;
+    throw new RepriseError('SESSION_NOT_FOUND', 'nothing was said here yet', {
+      details: { next: 'Say something first.' },
+    });
+  }
+
+  /** Leaving a stream does not stop the turn, so an interrupt says so to the server first. */
+  async #hear(events: AsyncIterable<StreamEvent>, take: (event: StreamEvent) => void): Promise<Heard> {
+    const { client } = this.#backend;
+    const stop = this.#running?.signal;
+    const halt = async (): Promise<void> => {
+      const waiting = stop?.reason === EVERYTHING;
+      if ('sessionId' in this.#target)
+        await client.session(this.#target.sessionId, { agentId: this.#agentId }).stop({ waiting });
+    };
+    const onAbort = (): void => void halt().catch(() => undefined); // it may have ended meanwhile
+    stop?.addEventListener('abort', onAbort, { once: true });
+    if (stop?.aborted === true) onAbort(); // while the server was asked
+    let session = { sessionId: '', sessionKey: '' };
+    let model: string | undefined;
+    let fallback: OneShotResult['fallback'];
+    try {
+      for await (const event of events) {
+        if (event.type === 'turn_start') model = event.model;
+        if (event.type === 'model_fallback') {
+          ({ model } = event);
+          fallback = { wanted: event.wanted, reason: event.reason };
+          this.#reportFallback(fallbackText(event));
+        }
+        if (event.type === 'session') {
+          session = event;
+          await this.#arrive(event.sessionId);
+          if (stop?.aborted === true) onAbort(); // before it was known what to stop
+        }
+        if (event.type === 'error') throw failure(event);
+        take(event);
+        if (event.type === 'done')
+          return { session, model, fallback, done: { ...event, usage: engineUsage(event.usage) } };
+      }
+    } finally {
+      stop?.removeEventListener('abort', onAbort);
+    }
+    throw new RepriseError('CONNECT_FAILED', 'the stream ended without an end');
+  }
+
+  /** Once in a row: every turn of the session has the same one. */
+  #reportFallback(notice: string): void {
+    if (notice !== this.#lastNotice) say(escapeForTerminal(notice));
+    this.#lastNotice = notice;
+  }
+
+  #go({ id, agentId }: { readonly id: string; readonly agentId: string }): void {
+    this.#agentId = agentId;
+    this.#target = { sessionId: id };
+    this.#isNew = false;
+    this.#label = undefined;
+  }
+}
+
+/** What an answer ended with, and whose it was. */
+interface Heard {
+  readonly session: { readonly sessionId: string; readonly sessionKey: string };
+  readonly model: string | undefined;
+  readonly fallback: OneShotResult['fallback'];
+  readonly done: TurnResult & { readonly tokenEstimate: number };
+}
+
+/** The list of commands, and the help of those that the server does not have: it has neither files nor a terminal. */
+function helpHere(args: string): string | undefined {
+  if (args === '') return messagesText(commandHelpMessages('repl').map(asRemote));
+  const row = findCommand(args.replace(/^\//, ''));
+  if (row === undefined || row.surfaces.includes('http')) return undefined;
+  const { name: about, aliases } = row;
+  return messageText(asRemote(message('help.one', { usage: commandUsage(row), about, aliases })));
+}
+
+function asRemote(line: Message): Message {
+  const isHelp = line.code === 'help.command' || line.code === 'help.one';
+  if (!isHelp || line.params.about !== 'export') return line;
+  return message(line.code, { ...line.params, about: 'remoteExport' });
+}
+
+/** Flags that say how a home is used: the server has its own, and acting on others would not be what was asked for. */
+const OF_A_HOME: Readonly<Record<string, string>> = {
+  ephemeral: 'a server keeps what it is told',
+  model: 'a server asks its own model',
+  profile: 'a server has its own profile',
+  store: 'a server has its own store',
+};
+
+function refuseFlags(options: Options): void {
+  for (const [name, why] of Object.entries(OF_A_HOME)) {
+    if (options[name] === undefined) continue;
+    const instead = name === 'model' ? ' /model in a chat chooses another of its models.' : '';
+    throw new RepriseError('INVALID_INPUT', `${why}: --${name} does nothing there`, {
+      details: { next: `Leave out --${name}, or --url.${instead}` },
+    });
+  }
+}
+
+async function saveExport(session: ClientSession, args: string): Promise<void> {
+  const { name, redact } = parseExport(args, session.id);
+  const format = formatByName(name);
+  if (format !== 'v3')
+    throw new RepriseError('INVALID_INPUT', `a server gives the transcript, not ${format}`, {
+      details: { next: 'Name a .jsonl file, or run "reprise export" where the home is.' },
+    });
+  await writeFileSafely(name, await exportWhole(session, redact));
+  say(`Written to ${escapeForTerminal(name)} as ${format}.`);
+}
+
+/** As on a home: what is lost is told, and keeps nobody from the rest. */
+async function exportWhole(session: ClientSession, redact: boolean): Promise<Uint8Array> {
+  try {
+    return await session.export({ redact });
+  } catch (error) {
+    const lostParts = error instanceof RepriseError ? error.details['lost'] : undefined;
+    if (typeof lostParts !== 'number') throw error;
+    const bytes = await session.export({ redact, lost: 'preview' });
+    tellDamage({ id: session.id, corruptAt: undefined, lostParts });
+    return bytes;
+  }
+}
+
+function show(event: StreamEvent): void {
+  if (event.type === 'text_delta') process.stdout.write(escapeForTerminal(event.text));
+  else if (event.type === 'tool_call') {
+    print('');
+    say(`(${escapeForTerminal(`${event.name} ${JSON.stringify(event.input)}`)})`);
+  } else if (event.type === 'queued') say(`(waiting behind ${event.position})`);
+  else if (event.type === 'interrupted') say('(the answer was cut off; this is what was kept)');
+  else if (event.type === 'compaction_end' && event.error === undefined)
+    say(`(compacted: ~${event.tokensBefore} -> ~${event.tokensAfter} tokens)`);
+}
+
+function failure({ code, error, why, details = {} }: Extract<StreamEvent, { type: 'error' }>): RepriseError {
+  const known = Object.hasOwn(ERROR_TABLE, code) ? (code as ErrorCode) : 'MODEL_FAILED';
+  return new RepriseError(known, error, { why, details });
+}

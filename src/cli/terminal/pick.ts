@@ -1,0 +1,43 @@
+import { isListed } from '../../engine/admin/ref.ts';
+import { sessionFacts, sessionName } from '../../engine/commands/session-line.ts';
+import { RepriseError } from '../../errors.ts';
+import type { SessionRecord, Store } from '../../store/port/store.ts';
+import { cancelled, isInteractive } from './ask.ts';
+import { escapeForTerminal } from './print.ts';
+
+/** As many as a person would look through; typing narrows them down. */
+const OFFERED = 500;
+const ROWS = 12;
+
+/** Lets a person choose. Without a query all recent ones are offered; a query that fits one needs no question. */
+export async function pickSession(store: Pick<Store, 'list'>, query?: string): Promise<SessionRecord> {
+  const text = query === undefined || query === '' ? {} : { text: query };
+  const { sessions } = await store.list({ limit: OFFERED, ...text });
+  const offered = sessions.filter(isListed);
+  const [first, ...others] = offered;
+  if (first === undefined) {
+    const what =
+      query === undefined || query === '' ? 'no sessions' : `no session has "${query}" in its name`;
+    throw new RepriseError('SESSION_NOT_FOUND', what, { details: { next: '"reprise" alone begins one.' } });
+  }
+  if (query !== undefined && query !== '' && others.length === 0) return first;
+  if (!isInteractive())
+    throw new RepriseError('INVALID_INPUT', 'which session? Nobody is there to choose one', {
+      details: { next: 'Name it: an id, a name, @last or a number of "reprise ls".' },
+    });
+  const { autocomplete, isCancel } = await import('@clack/prompts');
+  const now = new Date();
+  const chosen = await autocomplete({
+    message: 'Which session?',
+    options: offered.map((record) => ({
+      value: record.id,
+      label: escapeForTerminal(sessionName(record)),
+      hint: escapeForTerminal(sessionFacts(record, now)),
+    })),
+    maxItems: ROWS,
+    output: process.stderr,
+  });
+  const record = isCancel(chosen) ? undefined : offered.find(({ id }) => id === chosen);
+  if (record === undefined) throw cancelled();
+  return record;
+}

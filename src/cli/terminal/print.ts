@@ -1,0 +1,96 @@
+import { once } from 'node:events';
+import { styleText } from 'node:util';
+import { type ErrorCode, RepriseError } from '../../errors.ts';
+import { NEXT_STEP } from '../next-step.ts';
+import { asStarted } from '../started-as.ts';
+import { eraseProgress } from './progress.ts';
+
+/**
+ * What a terminal would act on is shown, not sent: controls but newline and tab, and bidi overrides.
+ * Titles, names and model text all pass through here.
+ */
+const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+export function escapeForTerminal(text: string): string {
+  return text.replace(UNSAFE, (c) => {
+    const code = c.charCodeAt(0);
+    return code < 0x100
+      ? `\\x${code.toString(16).padStart(2, '0')}`
+      : `\\u${code.toString(16).padStart(4, '0')}`;
+  });
+}
+
+type Style = Parameters<typeof styleText>[0];
+
+/** Colours follow NO_COLOR, FORCE_COLOR and whether stdout is a terminal. */
+export function style(format: Style, text: string): string {
+  return styleText(format, text, { stream: process.stdout });
+}
+
+/** stdout is data. */
+export function print(text: string): void {
+  eraseProgress();
+  process.stdout.write(`${text}\n`);
+}
+
+/**
+ * A value as JSON. Controls and bidi characters are escaped, so that no text in it acts on a terminal; the value that a
+ * program parses is the same (I-50).
+ */
+export function jsonText(value: unknown, indent?: number): string {
+  return JSON.stringify(value, null, indent).replace(
+    UNSAFE,
+    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+export function printJson(value: unknown, indent?: number): void {
+  print(jsonText(value, indent));
+}
+
+/** As fast as it is taken. On a terminal nothing that was said may act; a pipe gets the bytes. */
+export async function printPieces(pieces: Iterable<string>): Promise<void> {
+  const { stdout } = process;
+  eraseProgress();
+  for (const piece of pieces) {
+    if (stdout.write(stdout.isTTY ? escapeForTerminal(piece) : piece)) continue;
+    await once(stdout, 'drain');
+  }
+}
+
+/** What every read prints with `--json`. */
+export function printPage(
+  data: readonly unknown[],
+  {
+    hasMore = false,
+    lastId = null,
+    ...more
+  }: { readonly hasMore?: boolean; readonly lastId?: string | null; readonly [name: string]: unknown } = {},
+): void {
+  printJson({ data, hasMore, lastId, ...more }, 2);
+}
+
+/** stderr is talk. */
+export function say(text: string): void {
+  eraseProgress();
+  process.stderr.write(`${text}\n`);
+}
+
+/** One line of cause, one line of next step, and the exit code of the error's row. */
+export function printError(error: unknown, nextStep: (code: ErrorCode) => string = commandStep): number {
+  if (!(error instanceof RepriseError)) throw error;
+  const { code, details } = error;
+  // What a server says of a missing token, or of any error of a kind, is for whoever writes requests.
+  const isForPrograms = code === 'UNAUTHORIZED' || details['general'] === true;
+  const said = isForPrograms ? undefined : details['next'];
+  const next = typeof said === 'string' ? said : nextStep(code);
+  // Some causes end in their next step, for those who see the message alone; here it stands in its own line.
+  const cause = error.message.endsWith(` ${next}`) ? error.message.slice(0, -next.length - 1) : error.message;
+  say(`reprise: ${escapeForTerminal(cause)} (${code})`);
+  say(escapeForTerminal(asStarted(next)));
+  return error.exitCode;
+}
+
+function commandStep(code: ErrorCode): string {
+  return NEXT_STEP[code];
+}

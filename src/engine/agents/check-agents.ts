@@ -1,0 +1,67 @@
+import { realpathSync } from 'node:fs';
+import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { isObject } from '../../transcript/json.ts';
+import { checkNames, checkOneOf, configFault } from '../check-config.ts';
+import type { Agents } from './agents.ts';
+import { SESSION_REACHES } from './tool-policy.ts';
+
+/** Checks the options that decide what an agent may do: a typo there must not silently permit or forbid something. */
+export function checkAgents(agents: Agents, home?: string): void {
+  for (const [agentId, options = {}] of Object.entries(agents)) {
+    const field = (name: string): string => `agents.${agentId}.${name}`;
+    const { fileTools, workspace, sandbox, allowAgents, subagents, sessionTools, tools } = options;
+    if (fileTools !== undefined && typeof fileTools !== 'boolean')
+      throw configFault(field('fileTools'), fileTools, 'Use true or false.');
+    if (workspace !== undefined) checkWorkspace(field('workspace'), workspace, home);
+    else if (fileTools === true && home === undefined && agents.defaults?.workspace === undefined)
+      throw configFault(field('fileTools'), fileTools, 'It needs a home, or a workspace for this agent.');
+    if (sandbox !== undefined) checkOneOf(field('sandbox'), sandbox, ['off', 'session']);
+    if (allowAgents !== undefined && allowAgents !== '*') checkTexts(field('allowAgents'), allowAgents);
+    if (tools !== undefined) {
+      const { allow = [], deny = [] } = checkNames(field('tools'), tools, ['allow', 'deny']);
+      checkTexts(field('tools.allow'), allow);
+      checkTexts(field('tools.deny'), deny);
+    }
+    if (subagents !== undefined) {
+      const counts = checkNames(field('subagents'), subagents, ['maxDepth', 'maxChildren']);
+      for (const [name, value] of Object.entries(counts)) checkCount(field(`subagents.${name}`), value);
+    }
+    if (sessionTools === undefined || typeof sessionTools === 'boolean') continue;
+    const { scope } = checkNames(field('sessionTools'), sessionTools, ['scope']);
+    if (scope !== undefined) checkOneOf(field('sessionTools.scope'), scope, SESSION_REACHES);
+  }
+}
+
+/** Tools that write into a home could change AGENT.md, transcripts and the token of the server. */
+function checkWorkspace(field: string, workspace: unknown, home: string | undefined): void {
+  if (typeof workspace !== 'string' || workspace === '')
+    throw configFault(field, workspace, 'It is the path of a folder.');
+  if (home === undefined) return;
+  const fromHome = relative(realFolder(home), realFolder(workspace)).split(sep);
+  const containsHome = fromHome.every((name) => name === '..' || name === '');
+  const [first, , third] = fromHome;
+  if (!containsHome && (first !== 'agents' || third === 'workspace')) return;
+  const next = `File tools could change what the home ${home} holds. Name a folder outside of it.`;
+  throw configFault(field, workspace, next);
+}
+
+/** Without links, as far as it exists. */
+function realFolder(path: string): string {
+  const absolute = resolve(path);
+  try {
+    return realpathSync(absolute);
+  } catch {
+    const parent = dirname(absolute); // not there yet
+    return parent === absolute ? absolute : join(realFolder(parent), basename(absolute));
+  }
+}
+
+function checkTexts(field: string, value: unknown): void {
+  if (Array.isArray(value) && value.every((each) => typeof each === 'string')) return;
+  throw configFault(field, isObject(value) ? 'an object' : value, 'It is a list of names.');
+}
+
+function checkCount(field: string, value: unknown): void {
+  if (value === undefined || (Number.isSafeInteger(value) && (value as number) >= 0)) return;
+  throw configFault(field, value, 'It is a whole number, 0 or more.');
+}

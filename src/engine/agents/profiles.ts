@@ -1,0 +1,169 @@
+import type { CutStrategy } from '../../compaction/cut-strategies.ts';
+import { RepriseError } from '../../errors.ts';
+import type { SessionRecord } from '../../store/port/store.ts';
+import { SUMMARY_CARRIERS, type SummaryCarrier } from '../../transcript/render/carrier.ts';
+import type { Agents } from './agents.ts';
+import { agentOptions } from './agents.ts';
+
+/** From when on a history is compacted although the window would take more. */
+export type CompactionTrigger =
+  /** Only when the next request would not fit. */
+  | { readonly kind: 'budget' }
+  | { readonly kind: 'tokens'; readonly tokens: number }
+  /** Of the window. */
+  | { readonly kind: 'share'; readonly share: number };
+
+/**
+ * The ways of one system as data: the engine reads fields and never asks which profile it has. What a field leaves
+ * undefined is decided by the model and its window.
+ */
+export interface Profile {
+  /** A cap on the window. */
+  readonly window: number | undefined;
+  readonly trigger: CompactionTrigger;
+  /** Undefined: the newest tokens, as many as suit the window. */
+  readonly cut: CutStrategy | undefined;
+  readonly carrier: SummaryCarrier;
+  /** What the trigger and reports count with; that a request fits the window is always judged by `calibrated`. */
+  readonly estimator: 'calibrated' | 'chars4';
+  readonly maxOutputTokens: number | undefined;
+  readonly summaryTokens: number | undefined;
+  /** At most so many messages are kept by a compaction. */
+  readonly historyLimit: number | undefined;
+  /** `memory`: nothing outlives the process and nothing is compacted. */
+  readonly persist: 'session' | 'memory';
+  /** `none`: calls and their results are known during their turn only. */
+  readonly tools: 'full' | 'none';
+  /** `turn-end`: what was said and answered is written together; until then the inbox has what was said. */
+  readonly writes: 'immediate' | 'turn-end';
+  readonly sessionId: 'uuid' | 'hex12' | 'ses-ms';
+  /** How people of that system write keys. Every form is accepted under every profile. */
+  readonly keys: 'agent' | 'three-part';
+  /** What its files look like when a session is written out for it. */
+  readonly layout: 'reprise' | 'claw0' | 'claw0-classic' | 'zeroclaw' | 'clawdbot' | 'zyhive';
+}
+
+export type ProfileName = 'native' | 'claw0' | 'claw0-classic' | 'zeroclaw' | 'clawdbot' | 'zyhive';
+
+const NATIVE: Profile = {
+  window: undefined,
+  trigger: { kind: 'budget' },
+  cut: undefined,
+  carrier: SUMMARY_CARRIERS.user,
+  estimator: 'calibrated',
+  maxOutputTokens: undefined,
+  summaryTokens: undefined,
+  historyLimit: undefined,
+  persist: 'session',
+  tools: 'full',
+  writes: 'immediate',
+  sessionId: 'uuid',
+  keys: 'agent',
+  layout: 'reprise',
+};
+
+const CLAW0: Profile = {
+  ...NATIVE,
+  window: 180_000,
+  cut: { kind: 'fraction', compress: 0.5, keep: 0.2, minKeep: 4 },
+  carrier: SUMMARY_CARRIERS['user+assistant'],
+  estimator: 'chars4',
+  maxOutputTokens: 8096,
+  summaryTokens: 2048,
+  layout: 'claw0',
+};
+
+export const PROFILES: Readonly<Record<ProfileName, Profile>> = {
+  native: NATIVE,
+  claw0: CLAW0,
+  'claw0-classic': {
+    ...CLAW0,
+    window: undefined,
+    maxOutputTokens: 4096,
+    sessionId: 'hex12',
+    keys: 'three-part',
+    layout: 'claw0-classic',
+  },
+  zeroclaw: {
+    ...NATIVE,
+    trigger: { kind: 'tokens', tokens: 12_000 },
+    cut: { kind: 'last-user' },
+    carrier: SUMMARY_CARRIERS.assistant,
+    estimator: 'chars4',
+    historyLimit: 40,
+    tools: 'none',
+    writes: 'turn-end',
+    layout: 'zeroclaw',
+  },
+  clawdbot: { ...NATIVE, cut: { kind: 'history-share', share: 0.5 }, layout: 'clawdbot' },
+  zyhive: {
+    ...NATIVE,
+    trigger: { kind: 'tokens', tokens: 80_000 },
+    cut: { kind: 'keep-turns', turns: 20 },
+    carrier: SUMMARY_CARRIERS['system-prefix'],
+    estimator: 'chars4',
+    sessionId: 'ses-ms',
+    layout: 'zyhive',
+  },
+};
+
+/** What a configuration says about all profiles at once. */
+export interface ProfileSettings {
+  readonly profile?: ProfileName | undefined;
+  readonly agents?: Agents | undefined;
+  readonly cut?: CutStrategy | undefined;
+  readonly trigger?: CompactionTrigger | undefined;
+  readonly session?: { readonly enabled?: boolean; readonly historyLimit?: number } | undefined;
+}
+
+export type ProfileFor = (record: Pick<SessionRecord, 'agentId' | 'settings'>) => Profile;
+
+/**
+ * The profile of a session: its own setting, then its agent's, then the configuration's. A session may name one that
+ * this version does not know, and must still be answered; a configuration may not.
+ */
+export function profileResolver({ profile, agents = {}, ...said }: ProfileSettings): ProfileFor {
+  for (const name of [profile, ...Object.values(agents).map((agent) => agent?.profile)]) {
+    if (name !== undefined && !isProfileName(name)) {
+      throw new RepriseError('CONFIG_INVALID', `there is no profile "${String(name)}"`, {
+        details: { next: `Use one of: ${Object.keys(PROFILES).join(', ')}.` },
+      });
+    }
+  }
+  return ({ agentId, settings }) => {
+    const own = settings['profile'];
+    const name = isProfileName(own) ? own : (agentOptions(agents, agentId).profile ?? profile ?? 'native');
+    return adjust(PROFILES[name], said);
+  };
+}
+
+/** Numbers somebody wrote down win over those a name stands for. */
+function adjust(profile: Profile, { cut, trigger, session = {} }: ProfileSettings): Profile {
+  const { enabled = true, historyLimit } = session;
+  return {
+    ...profile,
+    ...(cut !== undefined && { cut }),
+    ...(trigger !== undefined && { trigger }),
+    ...(historyLimit !== undefined && { historyLimit }),
+    ...(!enabled && { persist: 'memory' as const }),
+  };
+}
+
+export function isProfileName(name: unknown): name is ProfileName {
+  return typeof name === 'string' && Object.hasOwn(PROFILES, name);
+}
+
+/** Above so many tokens a compaction is due; infinite where only the budget decides. */
+export function triggerTokens(trigger: CompactionTrigger, window: number): number {
+  switch (trigger.kind) {
+    case 'tokens':
+      return trigger.tokens;
+    case 'share':
+      return Math.floor(window * trigger.share);
+    case 'budget':
+      return Number.POSITIVE_INFINITY;
+    default:
+      trigger satisfies never;
+      throw new RepriseError('CONFIG_INVALID', 'no such trigger of a compaction');
+  }
+}

@@ -1,0 +1,84 @@
+import { RepriseError } from '../../errors.ts';
+import type { InboxItem, Store } from '../../store/port/store.ts';
+import { isObject, type JsonObject } from '../../transcript/json.ts';
+import { oneLine } from '../commands/command-context.ts';
+import { isRunning } from '../schedule/queue.ts';
+import { THINKING_LEVELS } from '../session-settings.ts';
+import type { Cleanup } from './subagent-run.ts';
+
+export interface SpawnRequest {
+  readonly task: string;
+  /** What people and the parent call it. */
+  readonly label?: string;
+  /** Unset: the parent's. */
+  readonly agentId?: string;
+  readonly model?: string;
+  readonly thinking?: string;
+  /** From now on; 0 or unset: as long as it takes. */
+  readonly runTimeoutSeconds?: number;
+  /** By default `keep`. */
+  readonly cleanup?: Cleanup;
+}
+
+export interface SpawnResult {
+  readonly status: 'accepted' | 'forbidden' | 'error';
+  readonly childSessionKey?: string;
+  readonly runId?: string;
+  /** Where a model was asked for. */
+  readonly modelApplied?: boolean;
+  readonly warning?: string;
+  readonly reason?: string;
+}
+
+const MAX_LABEL = 60;
+const MAX_TIMEOUT_SECONDS = 7 * 24 * 60 * 60;
+
+export function checkSpawnRequest({
+  task,
+  label,
+  model,
+  thinking,
+  runTimeoutSeconds = 0,
+  cleanup = 'keep',
+}: SpawnRequest): void {
+  const fault = (name: string, what: string): RepriseError =>
+    new RepriseError('INVALID_INPUT', `${name} is ${what}`, { details: { field: name } });
+  if (typeof task !== 'string') throw fault('task', 'a text');
+  for (const [name, value] of Object.entries({ label, model }))
+    if (value !== undefined && typeof value !== 'string') throw fault(name, 'a text');
+  if (thinking !== undefined && !(THINKING_LEVELS as readonly string[]).includes(thinking))
+    throw fault('thinking', `one of ${THINKING_LEVELS.join(', ')}`);
+  if (!(runTimeoutSeconds >= 0 && runTimeoutSeconds <= MAX_TIMEOUT_SECONDS))
+    throw fault('runTimeoutSeconds', `a number from 0 to ${MAX_TIMEOUT_SECONDS}`);
+  if (cleanup !== 'keep' && cleanup !== 'delete') throw fault('cleanup', 'delete or keep');
+}
+
+/** It stands in lists, in the parent's context and on terminals: one short line without anything that acts. */
+export function cleanLabel(label: string): string {
+  return oneLine(label.replace(/[\p{C}"[\]]+/gu, ' '), MAX_LABEL);
+}
+
+export function modelNote(
+  model: string | undefined,
+  isKnown: boolean,
+): Pick<SpawnResult, 'modelApplied' | 'warning'> {
+  if (model === undefined) return {};
+  if (isKnown) return { modelApplied: true };
+  return {
+    modelApplied: false,
+    warning: `the model ${oneLine(model, MAX_LABEL)} is not known: the default one is used`,
+  };
+}
+
+/** The message that the turn of a session answers right now. */
+export async function runningItem({ inbox }: Store, sessionId: string): Promise<InboxItem | undefined> {
+  return (await inbox.pending(sessionId)).find(isRunning);
+}
+
+/** Where the message came from that the parent answers right now: the channel and the chat, not who wrote it. */
+export async function requesterOf(store: Store, parentSessionId: string): Promise<JsonObject | undefined> {
+  const from = (await runningItem(store, parentSessionId))?.body['from'];
+  if (!isObject(from)) return undefined;
+  const { channel, account, guild, peer, peerKind, thread } = from;
+  return JSON.parse(JSON.stringify({ channel, account, guild, peer, peerKind, thread })) as JsonObject;
+}

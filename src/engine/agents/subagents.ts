@@ -1,0 +1,282 @@
+import { randomUUID } from 'node:crypto';
+import { RepriseError } from '../../errors.ts';
+import { parseAgentId } from '../../keys/ids.ts';
+import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
+import type { Model } from '../../models/model.ts';
+import type { Inbound, InboxItem, SessionRecord } from '../../store/port/store.ts';
+import type { JsonObject } from '../../transcript/json.ts';
+import { deliver } from '../deliver.ts';
+import type { EngineContext } from '../engine-context.ts';
+import { bodyOf, withTicket } from '../intake/inbound.ts';
+import { assertAgent } from '../intake/route.ts';
+import { isOpen } from '../schedule/item-end.ts';
+import { stopTask } from '../schedule/stop-session.ts';
+import type { TurnOutcome } from '../turn/turn-outcome.ts';
+import { type Agents, agentOptions } from './agents.ts';
+import {
+  checkSpawnRequest,
+  cleanLabel,
+  modelNote,
+  requesterOf,
+  runningItem,
+  type SpawnRequest,
+  type SpawnResult,
+} from './spawn-request.ts';
+import {
+  type Cleanup,
+  childGroup,
+  type RunFacts,
+  type RunStatus,
+  resultFor,
+  resultKey,
+  resultOf,
+  runOf,
+  SUBAGENT_SOURCE,
+  statusOf,
+} from './subagent-run.ts';
+import { childPolicy, depthOf, policyOf } from './tool-policy.ts';
+import type { Workspaces } from './workspaces.ts';
+
+export interface SubagentRun {
+  readonly runId: string;
+  readonly childSessionKey: string;
+  readonly childSessionId: string;
+  readonly inboxId: string;
+  readonly status: RunStatus;
+  readonly cleanup: Cleanup;
+  readonly label?: string;
+  /** Whether the parent has been told, and has dealt with it. */
+  readonly result: 'none' | 'waiting' | 'told';
+}
+
+export interface SubagentsOptions {
+  readonly context: EngineContext;
+  readonly agents: Agents;
+  readonly workspaces: Workspaces;
+  readonly findModel: (name: string, signal?: AbortSignal) => Promise<Model | undefined>;
+  /** Runs a session here: a child, or the parent that has been told. */
+  readonly run: (sessionId: string) => void;
+  readonly tellParent: (sessionId: string) => void;
+}
+
+type RunItem = Pick<InboxItem, 'inboxId' | 'sessionId' | 'sessionKey' | 'body'>;
+
+const DEFAULT_MAX_CHILDREN = 5;
+const PAGE = 200;
+
+const CHILD_PROMPT = `You are a subagent: another session gave you one task, which is your first message. Do that task and nothing else. Nobody can answer questions while you work. Your last answer is handed to that session as your result, so say in it all it needs to know.`;
+
+/**
+ * Children of sessions. A run is an accepted message of the child's own session, so it is as durable as any other; its
+ * result is a message for the parent, stored in the transaction that ends the child's turn (exactly once).
+ */
+export class Subagents {
+  readonly #options: SubagentsOptions;
+  /** Runs that were open at the last look. */
+  #open: Map<string, RunItem> = new Map();
+
+  constructor(options: SubagentsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * What keeps a child from being accepted is said in the answer, never thrown: a model is to read it. `turn` is the
+   * signal of the turn that asks for it, if one does.
+   */
+  async spawn(parent: SessionRecord, request: SpawnRequest, turn?: AbortSignal): Promise<SpawnResult> {
+    try {
+      return this.#forbids(parent, request) ?? (await this.#accept(parent, request, turn));
+    } catch (error) {
+      if (!(error instanceof RepriseError)) throw error;
+      const { code, message, details } = error;
+      const isFull = code === 'LIMIT_EXCEEDED' && details['limit'] === 'group';
+      if (!isFull) return { status: 'error', reason: message };
+      return { status: 'forbidden', reason: `at most ${details['max']} children of a session run at once` };
+    }
+  }
+
+  /** The children of a session, newest first, with what became of their tasks. */
+  async runs(parentSessionId: string): Promise<SubagentRun[]> {
+    const { store } = this.#options.context;
+    const runs: SubagentRun[] = [];
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const query = { kind: 'subagent', parentId: parentSessionId, status: 'any', limit: PAGE } as const;
+      const page = await store.list({ ...query, ...(cursor !== undefined && { cursor }) });
+      for (const child of page.sessions) {
+        const run = await this.#runOfChild(child);
+        if (run !== undefined) runs.push(run);
+      }
+      cursor = page.cursor;
+    }
+    return runs;
+  }
+
+  /** For the transaction that ends a turn. */
+  deliveries(lead: InboxItem, outcome: TurnOutcome): Inbound[] {
+    const result = resultFor(lead, outcome, this.#now());
+    return result === undefined ? [] : [result];
+  }
+
+  /** When a message has been dealt with: a child's task, or the result of one. */
+  async afterItem(item: InboxItem, { isRetry }: { readonly isRetry: boolean }): Promise<void> {
+    const run = runOf(item);
+    if (run !== undefined) this.#options.tellParent(run.parentSessionId);
+    const result = resultOf(item);
+    if (result === undefined) return;
+    if (result.cleanup === 'delete') await this.#remove(result.childSessionId);
+    // Results that had joined the turn before its process died are not known to this one.
+    if (isRetry) await this.#removeTold(item.sessionId);
+  }
+
+  /** With all open rows: a run that ended without a turn (cancelled while it waited, deleted) is reported too. */
+  async look(pending: readonly InboxItem[]): Promise<void> {
+    const { store } = this.#options.context;
+    const before = this.#open;
+    this.#open = new Map(pending.filter((item) => runOf(item)).map((item) => [item.inboxId, item]));
+    for (const [inboxId, item] of before) {
+      if (this.#open.has(inboxId)) continue;
+      const now = await store.inbox.get(inboxId);
+      if (isOpen(now)) this.#open.set(inboxId, item);
+      else if (now.state === 'cancelled') await this.#reportCancelled(item);
+    }
+  }
+
+  #now(): number {
+    return this.#options.context.options.clock.now().getTime();
+  }
+
+  #forbids(parent: SessionRecord, { agentId = parent.agentId }: SpawnRequest): SpawnResult | undefined {
+    const agent = agentOptions(this.#options.agents, parent.agentId);
+    const { maxDepth } = policyOf(agent, parent);
+    if (depthOf(parent) >= maxDepth)
+      return { status: 'forbidden', reason: `children may be nested ${maxDepth} deep, and this one is` };
+    const { allowAgents = [] } = agent;
+    const isAllowed =
+      agentId === parent.agentId || allowAgents.includes('*') || allowAgents.includes(agentId);
+    // Said of agents that do not exist as well: whoever may not use one need not learn which there are.
+    if (isAllowed) return undefined;
+    return { status: 'forbidden', reason: 'that agent is not among those this agent may use' };
+  }
+
+  async #accept(parent: SessionRecord, request: SpawnRequest, turn?: AbortSignal): Promise<SpawnResult> {
+    const { context, agents, run: wake, findModel } = this.#options;
+    const { task, agentId = parent.agentId, cleanup = 'keep', model } = request;
+    if (parent.status !== 'open') return { status: 'error', reason: 'the session is in the trash' };
+    await assertAgent({ store: context.store, agents }, parseAgentId(agentId));
+    checkSpawnRequest(request);
+    const runId = randomUUID();
+    const childSessionKey = formatSessionKey({ kind: 'subagent', agentId, id: runId });
+    const at = this.#now();
+    const label = request.label === undefined ? '' : cleanLabel(request.label);
+    const { runTimeoutSeconds = 0 } = request;
+    const isKnown = model !== undefined && (await findModel(model, turn)) !== undefined;
+    const origin = await requesterOf(context.store, parent.id);
+    const run: RunFacts = {
+      runId,
+      parentSessionId: parent.id,
+      parentKey: parent.sessionKey,
+      cleanup,
+      ...(runTimeoutSeconds > 0 && { timeoutAt: at + runTimeoutSeconds * 1000 }),
+      ...(label !== '' && { label }),
+      ...(origin !== undefined && { origin }),
+    };
+    const settings: JsonObject = {
+      spawnedBy: parent.sessionKey,
+      depth: depthOf(parent) + 1,
+      ...(label !== '' && { label }),
+      ...(isKnown && { model }),
+      ...(request.thinking !== undefined && { thinkingLevel: request.thinking }),
+      toolPolicy: childPolicy(this.#policy(parent), {
+        isSameAgent: agentId === parent.agentId,
+        owner: this.#options.workspaces.ownerOf(parent),
+      }),
+      systemPrompt: await this.#promptFor(agentId),
+    };
+    const body = withTicket({ ...bodyOf(task), run }, { mode: 'queue', debounceMs: 0, at });
+    const { maxChildren: max = DEFAULT_MAX_CHILDREN } = agentOptions(agents, parent.agentId).subagents ?? {};
+    turn?.throwIfAborted();
+    const receipt = await context.store.inbox.receive({
+      sessionKey: childSessionKey,
+      source: SUBAGENT_SOURCE,
+      idempotencyKey: runId,
+      create: { parentId: parent.id, settings },
+      group: { name: childGroup(parent.id), max },
+      body,
+    });
+    if (turn !== undefined) await this.#assertGoesOn(parent, { ...receipt, body }, turn);
+    this.#open.set(receipt.inboxId, { ...receipt, body });
+    wake(receipt.sessionId);
+    return { status: 'accepted', childSessionKey, runId, ...modelNote(model, isKnown) };
+  }
+
+  /**
+   * Whoever stops a session ends its turn first and then the children there are (`stopSession`). So a child that was too
+   * late to be seen there sees here that the turn has been stopped: by its signal, or by its row from another process.
+   */
+  async #assertGoesOn({ id }: SessionRecord, task: RunItem, turn: AbortSignal): Promise<void> {
+    const { store, options } = this.#options.context;
+    if (!turn.aborted && (await runningItem(store, id)) !== undefined) return;
+    await stopTask(store, task, options.clock.now());
+    throw new RepriseError('ABORTED', 'the turn was stopped before the child had begun');
+  }
+
+  #policy(record: SessionRecord): ReturnType<typeof policyOf> {
+    return policyOf(agentOptions(this.#options.agents, record.agentId), record);
+  }
+
+  async #promptFor(agentId: string): Promise<string> {
+    const own = await this.#options.workspaces.systemPromptFor(agentId);
+    return own === '' ? CHILD_PROMPT : `${own}\n\n${CHILD_PROMPT}`;
+  }
+
+  /** A run has the id its child's key ends in. Undefined: a child that was made by another program. */
+  async #runOfChild(child: SessionRecord): Promise<SubagentRun | undefined> {
+    const { inbox } = this.#options.context.store;
+    const { sessionKey, id: childSessionId, label, settings } = child;
+    const parts = parseSessionKey(sessionKey);
+    const runId = parts.kind === 'subagent' ? parts.id : '';
+    const item = await inbox.known({ sessionKey, source: SUBAGENT_SOURCE, idempotencyKey: runId });
+    const { spawnedBy } = settings;
+    if (item === undefined || typeof spawnedBy !== 'string') return undefined;
+    const told = await inbox.known({
+      sessionKey: spawnedBy,
+      source: SUBAGENT_SOURCE,
+      idempotencyKey: resultKey(runId),
+    });
+    return {
+      runId,
+      childSessionKey: sessionKey,
+      childSessionId,
+      inboxId: item.inboxId,
+      status: statusOf(item),
+      cleanup: runOf(item)?.cleanup ?? 'keep',
+      ...(label !== undefined && { label }),
+      result: told === undefined ? 'none' : isOpen(told) ? 'waiting' : 'told',
+    };
+  }
+
+  async #reportCancelled(item: RunItem): Promise<void> {
+    const message = 'the task was cancelled before it had ended';
+    const error = new RepriseError('ABORTED', message, { details: { reason: 'cancelled' } });
+    const result = resultFor(item, { error }, this.#now());
+    if (result === undefined) return;
+    // Its turn may have told the parent already: this is then the same message.
+    await deliver(this.#options.context.store, result);
+    this.#options.tellParent((runOf(item) as RunFacts).parentSessionId);
+  }
+
+  async #removeTold(parentSessionId: string): Promise<void> {
+    const runs = await this.runs(parentSessionId);
+    for (const { cleanup, result, childSessionId } of runs)
+      if (cleanup === 'delete' && result === 'told') await this.#remove(childSessionId);
+  }
+
+  /** Into the trash. A child that cannot be deleted now stays: its parent has what it said. */
+  async #remove(childSessionId: string): Promise<void> {
+    try {
+      await this.#options.context.store.delete(childSessionId);
+    } catch (error) {
+      if (!(error instanceof RepriseError)) throw error;
+    }
+  }
+}

@@ -1,0 +1,77 @@
+import { RepriseError } from '../../errors.ts';
+import { type MessageOf, message } from '../../messages/message.ts';
+import { copyHistory } from '../../store/copy/copy-history.ts';
+import type { SessionRecord, Store } from '../../store/port/store.ts';
+import { parseTranscript, type Transcript } from '../../transcript/reader.ts';
+
+export interface Repaired {
+  readonly repaired: string;
+  readonly from: string;
+  readonly entries: number;
+  /** Byte offset; null: it is not known where. */
+  readonly damagedAt: number | null;
+}
+
+/** A session that is not damaged is never repaired: the copy would take its key away from it. */
+export async function isDamaged(store: Store, { id, corruptAt }: SessionRecord): Promise<boolean> {
+  return corruptAt !== undefined || (await store.verify(id)).status === 'corrupt';
+}
+
+/**
+ * Everything that still verifies goes on in a new session; the damaged one stays as it is. With an id of the caller's a
+ * second try finds the first.
+ */
+export async function repairSession(
+  store: Store,
+  damaged: SessionRecord,
+  { id: named }: { readonly id?: string | undefined } = {},
+): Promise<Repaired> {
+  const { status, findings } = await store.verify(damaged.id);
+  // A copy of a session that goes on as it is would only take its key away from it: what was set aside stays aside.
+  if (damaged.corruptAt === undefined && status !== 'corrupt')
+    throw new RepriseError('INVALID_INPUT', `no damage was found in session ${damaged.id}`, {
+      details: { next: 'Nothing was changed; it goes on as it is.' },
+    });
+  const { entries, corruptAt, header } = await readable(store, damaged.id);
+  const gap = findings.find(({ kind }) => kind === 'corrupt' || kind === 'missing-lines');
+  const damagedAt = damaged.corruptAt ?? corruptAt ?? gap?.offset ?? null;
+  const cwd = header?.cwd;
+  const { id } = await store.create({
+    ...(named !== undefined && { id: named }),
+    key: damaged.sessionKey,
+    parentId: damaged.id,
+    ...(cwd !== undefined && { cwd }),
+  });
+  const copied = await copyHistory(store, id, entries, { blobsFrom: { store, id: damaged.id } });
+  const data = { from: damaged.id, entries: copied, damagedAt };
+  await store
+    .append(id, [{ type: 'custom', customType: 'reprise.repair', data }], { key: NOTED })
+    .catch(unlessNoted);
+  if (damaged.active) await store.activate(damaged.sessionKey, id);
+  return { repaired: id, from: damaged.id, entries: copied, damagedAt };
+}
+
+const NOTED = 'repair';
+
+/** The first try may have known another place of the damage. */
+function unlessNoted(error: unknown): void {
+  if (!(error instanceof RepriseError) || error.code !== 'KEY_REUSED') throw error;
+}
+
+export function repairedMessage({ repaired: id, ...rest }: Repaired): MessageOf<'session.repaired'> {
+  return message('session.repaired', { id, ...rest });
+}
+
+/** What can still be read; of a transcript that is gone, nothing. */
+async function readable(
+  store: Store,
+  id: string,
+): Promise<Partial<Transcript> & Pick<Transcript, 'entries'>> {
+  const bytes = await store.exportSession(id);
+  try {
+    return parseTranscript(bytes, { sessionId: id });
+  } catch (error) {
+    if (!(error instanceof RepriseError) || error.code !== 'INVALID_INPUT') throw error;
+    return { entries: [], corruptAt: 0 };
+  }
+}

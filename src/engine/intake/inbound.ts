@@ -1,0 +1,157 @@
+import { RepriseError } from '../../errors.ts';
+import type { PeerKind } from '../../keys/build.ts';
+import type { InboxItem, NewEntry } from '../../store/port/store.ts';
+import type { ImageBlock, TextBlock } from '../../transcript/entry.ts';
+import { isObject, type JsonObject } from '../../transcript/json.ts';
+import { type QueueMode, type QueueTicket, ticketOf } from '../schedule/queue.ts';
+
+/** What a person or a program says to a session. */
+export interface UserInput {
+  readonly text: string;
+  /** Base64 with its type, or a data URL. */
+  readonly images?: readonly (string | { readonly data: string; readonly mimeType: string })[];
+  /** More for the model to know in this turn; stored beside the message. */
+  readonly context?: string;
+}
+
+export interface Sender {
+  readonly id: string;
+  readonly name?: string;
+}
+
+/** A message as a channel delivers it. Where it belongs is found by its route, unless it names its session. */
+export interface InboundMessage extends UserInput {
+  /** telegram, discord, web, cli, …: also what makes message ids and keys of one source unique. */
+  readonly channel: string;
+  readonly agentId?: string;
+  readonly account?: string;
+  readonly guild?: string;
+  /** The chat: a person, a group or a channel, as `peerKind` says. */
+  readonly peer?: string;
+  readonly peerKind?: PeerKind;
+  readonly thread?: string;
+  /** Who wrote it; in a direct chat the peer, if unset. */
+  readonly sender?: Sender;
+  /** The channel's own id of the message: delivered twice, it is accepted once. */
+  readonly messageId?: string;
+  /** In a group: whether the agent was spoken to. */
+  readonly mentioned?: boolean;
+  /** Not said by anybody: told to the agent, without making the session younger. */
+  readonly system?: boolean;
+  readonly sessionKey?: string;
+  readonly sessionId?: string;
+  readonly idempotencyKey?: string;
+  /** For this message; unset: as the session or the configuration says. `reject`: SESSION_BUSY instead of waiting. */
+  readonly queue?: QueueMode | 'steer+backlog' | 'reject';
+}
+
+/** One message, image data included; what is longer belongs into a file. */
+const MAX_TEXT_CHARS = 1_000_000;
+const MAX_IMAGES = 20;
+const MAX_SENDER_CHARS = 60;
+
+const CONTEXT = 'context';
+const DATA_URL = /^data:([\w.+-]+\/[\w.+-]+);base64,(.*)$/s;
+
+/** The body of an accepted message: checked before it is durable, so that whatever is accepted can run. */
+export function bodyOf(input: string | UserInput): JsonObject {
+  const { text, images = [], context } = typeof input === 'string' ? { text: input } : input;
+  if (typeof text !== 'string' || (text.trim() === '' && images.length === 0))
+    throw new RepriseError('INVALID_INPUT', 'a message has text or an image');
+  atMost('text', text.length, MAX_TEXT_CHARS);
+  atMost('context', context?.length ?? 0, MAX_TEXT_CHARS);
+  atMost('images', images.length, MAX_IMAGES);
+  const blocks = images.map(readImage);
+  return {
+    text,
+    ...(blocks.length > 0 && { images: blocks }),
+    ...(context !== undefined && context !== '' && { context }),
+  };
+}
+
+function atMost(limit: string, length: number, max: number): void {
+  if (length <= max) return;
+  throw new RepriseError('LIMIT_EXCEEDED', `${limit} of a message: ${length} of at most ${max}`, {
+    details: { limit, max, length, next: 'Send it in parts, or put it into a file.' },
+  });
+}
+
+function readImage(image: string | { readonly data: string; readonly mimeType: string }): JsonObject {
+  if (typeof image !== 'string') return { data: image.data, mimeType: image.mimeType };
+  const [, mimeType, data] = DATA_URL.exec(image) ?? [];
+  if (mimeType !== undefined && data !== undefined) return { data, mimeType };
+  throw new RepriseError('INVALID_INPUT', 'an image is {data, mimeType} or a base64 data URL');
+}
+
+/** Where a message came from, as it is stored with it: that is where its answer belongs. */
+export function originOf(message: InboundMessage): JsonObject {
+  const { channel, account, guild, peer, peerKind, thread, messageId } = message;
+  const sender = message.sender ?? (peer === undefined || isShared(message) ? undefined : { id: peer });
+  const origin = { channel, account, guild, peer, peerKind, thread, sender, messageId };
+  return JSON.parse(JSON.stringify(origin)) as JsonObject; // leaves out what is undefined
+}
+
+export function isShared({ peerKind = 'direct' }: Pick<InboundMessage, 'peerKind'>): boolean {
+  return peerKind !== 'direct';
+}
+
+/** The same entries each time, so that a second try has the same body as the first. */
+export function entriesOf(item: InboxItem): NewEntry[] {
+  const { text, images, context, system } = item.body;
+  const said = typeof text === 'string' ? markSender(item, text) : '';
+  // Not a message of anybody: whoever reads the history, or asks when somebody spoke last, can tell.
+  if (system === true)
+    return [note(typeof item.body['kind'] === 'string' ? item.body['kind'] : 'system_event', said)];
+  const blocks: (TextBlock | ImageBlock)[] = [];
+  if (said !== '') blocks.push({ type: 'text', text: said });
+  if (Array.isArray(images)) {
+    for (const image of images) {
+      if (!isObject(image)) continue;
+      blocks.push({ type: 'image', data: String(image['data']), mimeType: String(image['mimeType']) });
+    }
+  }
+  const content = blocks.length === 1 && said !== '' ? said : blocks;
+  const user = { type: 'message', message: { role: 'user', content, timestamp: ticketOf(item).at } };
+  return typeof context === 'string' ? [note(CONTEXT, context), user] : [user];
+}
+
+/** What a message brought along for the model to know; of its own append, so it stands right before the message. */
+export function isContextNote({ type, customType }: { type: string; customType?: unknown }): boolean {
+  return type === 'custom_message' && customType === CONTEXT;
+}
+
+function note(customType: string, content: string): NewEntry {
+  return { type: 'custom_message', customType, content, display: false };
+}
+
+/** Told to the model in place of messages that were dropped at the cap, one line each. */
+export function droppedNote(dropped: readonly InboxItem[]): NewEntry {
+  const lines = dropped.map((item) => {
+    const { text } = item.body;
+    const line = typeof text === 'string' ? markSender(item, text).replace(/\s+/g, ' ').trim() : '';
+    return `- ${[...line].slice(0, 120).join('')}`;
+  });
+  const count = lines.length === 1 ? '1 message was' : `${lines.length} messages were`;
+  return note('dropped_messages', `[${count} dropped because too many waited]\n${lines.join('\n')}`);
+}
+
+/**
+ * Who said it, where several may have. The name is the sender's own choice, so it is cut to one short line that
+ * cannot close the mark.
+ */
+function markSender(item: InboxItem, text: string): string {
+  const { from } = item.body;
+  if (!isObject(from) || !isObject(from['sender'])) return text;
+  const isShared = from['peerKind'] !== undefined && from['peerKind'] !== 'direct';
+  if (!isShared && ticketOf(item).mode !== 'collect') return text;
+  const { name, id } = from['sender'];
+  const shown = String(typeof name === 'string' && name !== '' ? name : id).replace(
+    /[\p{C}\p{Z}[\]]+/gu,
+    ' ',
+  );
+  return `[${[...shown.trim()].slice(0, MAX_SENDER_CHARS).join('')}] ${text}`;
+}
+
+export function withTicket(body: JsonObject, ticket: QueueTicket): JsonObject {
+  return { ...body, queue: { ...ticket } };
+}

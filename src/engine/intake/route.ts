@@ -1,0 +1,114 @@
+import { RepriseError } from '../../errors.ts';
+import { resolveBoundAgent } from '../../keys/bindings.ts';
+import { isSessionId } from '../../keys/ids.ts';
+import { type RouteInput, resolveSessionKey } from '../../keys/resolve.ts';
+import { agentOfKey, formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
+import type { SessionRecord, Store } from '../../store/port/store.ts';
+import type { Agents } from '../agents/agents.ts';
+import { type SessionOptions, sessionOptionsOf } from '../session-options.ts';
+import type { InboundMessage } from './inbound.ts';
+
+/** The conversation a message belongs to. */
+export interface Route {
+  readonly sessionKey: string;
+  readonly agentId: string;
+  /** The session the key stands for now; undefined: the message makes one. */
+  readonly record?: SessionRecord;
+  /** This very session, whichever is active. */
+  readonly sessionId?: string;
+  /** Not there yet: it is made under this id. */
+  readonly newId?: string;
+  readonly options: SessionOptions;
+}
+
+export interface RouteContext {
+  readonly store: Store;
+  readonly agents: Agents;
+  readonly session: SessionOptions;
+}
+
+/** By the session it names, else by the key it names, else by where it came from. */
+export async function routeMessage(context: RouteContext, message: InboundMessage): Promise<Route> {
+  const { sessionId } = message;
+  return sessionId === undefined ? byKey(context, message) : byId(context, message, sessionId);
+}
+
+async function byId(context: RouteContext, message: InboundMessage, sessionId: string): Promise<Route> {
+  const { store, agents, session } = context;
+  if (!isSessionId(sessionId))
+    throw new RepriseError('INVALID_ID', 'not a session id', { details: { sessionId } });
+  const record = await store.get(sessionId).catch((error: unknown) => {
+    if (error instanceof RepriseError && error.code === 'SESSION_NOT_FOUND') return undefined;
+    throw error;
+  });
+  const given = message.sessionKey === undefined ? undefined : resolveSessionKey(message);
+  if (record === undefined) {
+    const agentId = given === undefined ? agentFor(context, message) : agentOfKey(given);
+    assertSameAgent(message, agentId);
+    const sessionKey = given ?? formatSessionKey({ kind: 'session', agentId, id: sessionId });
+    await assertAgent(context, agentId, sessionKey);
+    return { sessionKey, agentId, newId: sessionId, options: sessionOptionsOf(session, agents, agentId) };
+  }
+  const { sessionKey, agentId } = record;
+  if (given !== undefined && given !== sessionKey)
+    throw new RepriseError('INVALID_INPUT', `session ${sessionId} belongs to ${sessionKey}`, {
+      details: { sessionId, sessionKey },
+    });
+  assertSameAgent(message, agentId);
+  return { sessionKey, agentId, record, sessionId, options: sessionOptionsOf(session, agents, agentId) };
+}
+
+/** The key that a message from there has by these rules. */
+export function keyOfRoute(
+  from: RouteInput,
+  { session, agents }: Pick<RouteContext, 'session' | 'agents'>,
+): string {
+  const agentId = from.agentId ?? resolveBoundAgent(from, session);
+  return resolveSessionKey(from, sessionOptionsOf(session, agents, agentId));
+}
+
+async function byKey(context: RouteContext, message: InboundMessage): Promise<Route> {
+  const { store, agents, session } = context;
+  const options = sessionOptionsOf(session, agents, agentFor(context, message));
+  const sessionKey = resolveSessionKey(message, options);
+  const agentId = agentOfKey(sessionKey);
+  if (parseSessionKey(sessionKey).kind !== 'global') assertSameAgent(message, agentId);
+  const record = await store.active(sessionKey);
+  if (record === undefined) await assertAgent(context, agentId, sessionKey);
+  return { sessionKey, agentId, options, ...(record !== undefined && { record }) };
+}
+
+function agentFor({ session }: RouteContext, message: InboundMessage): string {
+  if (message.agentId !== undefined) return message.agentId;
+  if (message.sessionKey === undefined) return resolveBoundAgent(message, session);
+  return agentOfKey(message.sessionKey);
+}
+
+/**
+ * `main` always exists. Another agent exists if it is configured or has sessions: the agents of an import are usually not
+ * configured here. Every other name is more likely a typing error.
+ */
+export async function assertAgent(
+  { store, agents }: Pick<RouteContext, 'store' | 'agents'>,
+  agentId: string,
+  sessionKey?: string,
+): Promise<void> {
+  if (agentId === 'main' || (agentId !== 'defaults' && Object.hasOwn(agents, agentId))) return;
+  const { sessions } = await store.list({ agentId, limit: 1, status: 'open' });
+  if (sessions.length > 0) return;
+  const known = ['main', ...Object.keys(agents).filter((id) => id !== 'defaults' && id !== 'main')];
+  throw new RepriseError('NOT_FOUND', `there is no agent ${agentId}`, {
+    details: {
+      agentId,
+      ...(sessionKey !== undefined && { sessionKey }),
+      next: `These are configured: ${known.join(', ')}. To add it: "agents": { "${agentId}": {} }`,
+    },
+  });
+}
+
+function assertSameAgent({ agentId: asked }: InboundMessage, agentId: string): void {
+  if (asked === undefined || asked === agentId) return;
+  throw new RepriseError('INVALID_INPUT', `the session belongs to agent ${agentId}, not ${asked}`, {
+    details: { agentId },
+  });
+}

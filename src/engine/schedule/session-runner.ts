@@ -1,0 +1,292 @@
+import { RepriseError } from '../../errors.ts';
+import { isSubagentSessionKey } from '../../keys/predicates.ts';
+import type { Model } from '../../models/model.ts';
+import type { InboxItem, Lease, SessionRecord } from '../../store/port/store.ts';
+import type { Entry } from '../../transcript/entry.ts';
+import type { ModelInUse } from '../agents/session-models.ts';
+import type { EngineContext } from '../engine-context.ts';
+import type { TurnEvent } from '../events.ts';
+import { thinkingLevelOf } from '../session-settings.ts';
+import type { Tool } from '../tools/tool.ts';
+import { runItem } from '../turn/run-item.ts';
+import { RunningTurn } from '../turn/running-turn.ts';
+import type { RequestFrame } from '../turn/turn-context.ts';
+import type { TurnStore } from '../turn/turn-store.ts';
+import { BackgroundCompaction } from '../window/background-compaction.ts';
+import { ContextGuard } from '../window/guard.ts';
+import { flushMemory } from '../window/memory-flush.ts';
+import { standingOf } from '../window/standing.ts';
+import { SummaryBreaker } from '../window/summary-breaker.ts';
+import type { Slot } from './lanes.ts';
+import { isRunning, nextTurn, saidBefore } from './queue.ts';
+import { RoomWait } from './room-wait.ts';
+import { SessionLane } from './session-lane.ts';
+
+export interface SessionFrame extends RequestFrame {
+  readonly inUse: ModelInUse;
+  readonly toolsByName: ReadonlyMap<string, Tool>;
+}
+
+const DEFAULT_OUTPUT_TOKENS = 8192;
+
+/** Everything one session does in this process: one turn at a time, in the order its messages were accepted. */
+export class SessionRunner {
+  readonly sessionId: string;
+  readonly lane: SessionLane;
+  readonly breaker: SummaryBreaker = new SummaryBreaker();
+  readonly background: BackgroundCompaction;
+  readonly #context: EngineContext;
+  readonly #room: RoomWait;
+  #turn: RunningTurn | undefined;
+  #draining: Promise<void> | undefined;
+  #isAwake = false;
+  #isClosed = false;
+  #isHeld = false;
+  /** Set while messages wait for more from the same sender. */
+  #debounce: { readonly over: Promise<void>; readonly cancel: () => void } | undefined;
+
+  constructor(context: EngineContext, sessionId: string) {
+    this.#context = context;
+    this.sessionId = sessionId;
+    // Told by nobody: what is left undone waits in the inbox for the next look at it.
+    const onWaiting = (): void => void this.wake().catch(() => undefined);
+    this.lane = new SessionLane({ store: context.store, sessionId, onWaiting });
+    const onOver = (): void => (this.#isClosed ? undefined : onWaiting());
+    this.#room = new RoomWait({ clock: context.options.clock, onOver });
+    this.background = new BackgroundCompaction(context, this);
+  }
+
+  /** Runs queued messages unless another process does. Resolves when this process has nothing left to do for them. */
+  async wake(): Promise<void> {
+    // A drain that has nothing to await would end before it is assigned below, and the runner would stay busy.
+    if (this.#isHeld) return;
+    this.#isAwake = true;
+    this.#draining ??= this.#drainAll();
+    return this.#draining;
+  }
+
+  /** Resolves when nothing runs or is prepared here. */
+  async idle(): Promise<void> {
+    while (this.isBusy) {
+      await this.#draining?.catch(() => undefined); // told to whoever woke it
+      await this.#debounce?.over;
+      await this.lane.idle();
+      await this.background.idle();
+    }
+  }
+
+  get isBusy(): boolean {
+    const isWaiting = this.#draining !== undefined || this.#debounce !== undefined;
+    return isWaiting || this.lane.isBusy || this.background.isBusy;
+  }
+
+  /** Nothing runs, waits or is prepared here: nobody would miss this object. */
+  get isIdle(): boolean {
+    const isWaiting = this.#draining !== undefined || this.#debounce !== undefined || this.#room.hasMessage;
+    return !isWaiting && this.lane.isAtRest && !this.background.isBusy;
+  }
+
+  /** True: a turn of this process was told to stop; with an id only one that answers that message. */
+  stop(inboxId?: string): boolean {
+    const turn = this.#turn;
+    if (turn === undefined || (inboxId !== undefined && !turn.answers(inboxId))) return false;
+    turn.abort();
+    return true;
+  }
+
+  /** Something changed in the inbox of this session, here or in another process. */
+  async heed(): Promise<void> {
+    const turn = this.#turn;
+    if (turn !== undefined) turn.look(await this.#context.store.inbox.pending(this.sessionId));
+    else if (this.lane.isHeld || this.#room.hasMessage) await this.wake();
+  }
+
+  /** Starts no further turn. Queued messages stay in the inbox for the process that opens the store next. */
+  hold(): void {
+    this.#isHeld = true;
+    this.close();
+  }
+
+  /** Runs what is queued now, and waits for nothing: neither for more from the same sender nor for a full disk. */
+  close(): void {
+    this.#isClosed = true;
+    this.#debounce?.cancel();
+    this.#room.end();
+  }
+
+  /** What requests of this session are made of, by its settings as they are now; its model is loaded where it is not yet. */
+  async frame(record: SessionRecord, signal?: AbortSignal): Promise<SessionFrame> {
+    const { options } = this.#context;
+    await options.loadModelFor(record, signal);
+    const inUse = options.modelInUse(record);
+    const { model } = inUse;
+    const tools = options.toolsFor(record);
+    const window = this.#context.window(model, record).tokens;
+    const profile = options.profileFor(record);
+    return {
+      model,
+      inUse,
+      system: options.systemFor(record),
+      thinkingLevel: thinkingLevelOf(record.settings),
+      tools: tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
+      toolsByName: new Map(tools.map((tool) => [tool.name, tool])),
+      maxOutputTokens: Math.min(
+        profile.maxOutputTokens ?? Number.POSITIVE_INFINITY,
+        model.maxOutput ?? DEFAULT_OUTPUT_TOKENS,
+        Math.floor(window * 0.25),
+      ),
+      profile,
+      calibration: this.#context.calibration(model),
+      historyTurns: options.historyTurnsFor(record),
+    };
+  }
+
+  guard(
+    record: SessionRecord,
+    modelOf: () => Model,
+    lease: Lease,
+    store: TurnStore,
+    emit: (event: TurnEvent) => void,
+    signal: AbortSignal,
+  ): ContextGuard {
+    const { options } = this.#context;
+    return new ContextGuard({
+      store,
+      sessionId: this.sessionId,
+      lease,
+      emit,
+      window: () => this.#context.usableWindow(modelOf(), record),
+      learnWindow: (limit) => this.#context.learnWindow(modelOf(), limit),
+      summarise: () => this.breaker.summariser(modelOf(), options.summaryTimeoutMs),
+      onSummary: (method) => this.breaker.report(method),
+      standing: () => standingOf(this.#context.store, this.sessionId),
+      beforeCompaction: (covered, maxInputTokens) =>
+        this.#takeNotes(record, modelOf(), covered, maxInputTokens, signal),
+      signal,
+    });
+  }
+
+  async #takeNotes(
+    { id }: SessionRecord,
+    model: Model,
+    covered: readonly Entry[],
+    maxInputTokens: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { store, options } = this.#context;
+    const record = await store.get(id);
+    const workspace = options.memoryFor(record);
+    const summarise =
+      workspace === undefined ? undefined : this.breaker.summariser(model, options.summaryTimeoutMs);
+    if (workspace === undefined || summarise === undefined) return;
+    await flushMemory(record, covered, {
+      store,
+      workspace,
+      summarise,
+      maxInputTokens,
+      now: () => options.clock.now(),
+      signal,
+    });
+  }
+
+  async #drainAll(): Promise<void> {
+    try {
+      // Whoever calls while the last look at the inbox is under way is heard by another look.
+      while (this.#isAwake && !this.#isHeld) {
+        this.#isAwake = false;
+        await this.#runNext();
+      }
+    } catch (error) {
+      // Another process runs this session, took it over, or the store is closed: none of it is ours to answer.
+      const isExpected = error instanceof RepriseError && EXPECTED.has(error.code);
+      if (!isExpected) throw error;
+    } finally {
+      // In the same step as the last look: whoever calls from now on starts another one.
+      this.#draining = undefined;
+    }
+  }
+
+  /** One turn, and only then the next in line: other sessions have had theirs in between. */
+  async #runNext(): Promise<void> {
+    const { store, options } = this.#context;
+    const { clock, lanes } = options;
+    this.#debounce?.cancel();
+    const rows = await store.inbox.pending(this.sessionId);
+    this.#room.look(rows);
+    if (this.#room.isOn) return;
+    const next = nextTurn(rows, clock.now().getTime());
+    if (!rows.some(isRunning)) {
+      if (next === undefined) return this.lane.giveBack();
+      if (next.waitMs > 0) return this.#wait(next.waitMs);
+    }
+    const { sessionKey } = rows[0] as InboxItem;
+    using slot = await lanes.enter(isSubagentSessionKey(sessionKey) ? 'children' : 'turns');
+    await this.lane.run((lease) => this.#take(lease, slot), { waitMs: 0 });
+    this.#isAwake = true;
+  }
+
+  /** By the rows as they are now that the session is ours: somebody may have run some of them meanwhile. */
+  async #take(lease: Lease, slot: Slot): Promise<void> {
+    if (this.#isHeld) return;
+    const { store, options } = this.#context;
+    const { epoch } = lease;
+    const rows = await store.inbox.pending(this.sessionId);
+    // Whoever stands in this lane is the only runner, so a row that is running has lost its own.
+    const isOrphaned = rows.some(isRunning);
+    const next = isOrphaned ? undefined : nextTurn(rows, options.clock.now().getTime());
+    if (!isOrphaned && (next === undefined || next.waitMs > 0)) return;
+    const take = next === undefined ? { epoch, orphans: true } : { epoch, inboxId: next.lead.inboxId };
+    const lead = await store.inbox.take(this.sessionId, take);
+    if (lead === null) return;
+    const isRetry = rows.some((item) => item.inboxId === lead.inboxId && isRunning(item));
+    using turn = new RunningTurn(lead, {
+      hub: this.#context.hub,
+      clock: options.clock,
+      stuckAfterMs: options.stuckAfterMs,
+      slot,
+      epoch,
+      isRetry,
+      lost: lease.signal,
+    });
+    this.#turn = turn;
+    try {
+      const before = next === undefined ? saidBefore(rows, lead) : next.before;
+      await runItem(
+        { context: this.#context, runner: this, turn, lease, room: this.#room },
+        { before, after: next?.after ?? [] },
+      );
+    } finally {
+      this.#turn = undefined;
+    }
+  }
+
+  #wait(ms: number): void {
+    if (this.#isClosed) return;
+    const { clock } = this.#context.options;
+    const { promise: over, resolve } = Promise.withResolvers<void>();
+    const end = (): void => {
+      this.#debounce = undefined;
+      resolve();
+    };
+    const timer = clock.setTimeout(() => {
+      end();
+      void this.wake().catch(() => undefined); // what is left undone waits for the next look at it
+    }, ms);
+    const cancel = (): void => {
+      clock.clearTimeout(timer);
+      end();
+    };
+    this.#debounce = { over, cancel };
+  }
+}
+
+const EXPECTED: ReadonlySet<string> = new Set([
+  'LEASE_HELD',
+  'FENCED',
+  'SESSION_DELETED',
+  'SESSION_NOT_FOUND',
+  'GONE',
+  'STORE_FAILED',
+  'STORE_BUSY',
+  'STORE_FULL',
+]);

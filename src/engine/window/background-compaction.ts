@@ -1,0 +1,100 @@
+import { contextBudget } from '../../context/budget.ts';
+import { RepriseError } from '../../errors.ts';
+import type { Lease } from '../../store/port/store.ts';
+import { triggerTokens } from '../agents/profiles.ts';
+import type { EngineContext } from '../engine-context.ts';
+import type { GuardEvent } from '../events.ts';
+import type { SessionRunner } from '../schedule/session-runner.ts';
+import { viewContext } from '../turn/turn-context.ts';
+import { commitCompaction, type PreparedCompaction, prepareCompaction } from './compactor.ts';
+import { compactionLimits } from './guard.ts';
+import { standingOf } from './standing.ts';
+
+/** What a turn finds and what a look behind it finds differ by less than this: one is estimated before, one reported. */
+const WORTH_A_LOOK = 0.7;
+
+/**
+ * Summarises on a fixed snapshot while the conversation goes on. The result is appended between two calls of the
+ * model, or at once when nobody speaks; what landed meanwhile stays, because only the covered part is replaced.
+ */
+export class BackgroundCompaction {
+  readonly #context: EngineContext;
+  readonly #runner: SessionRunner;
+  #work: Promise<void> | undefined;
+  #ready: PreparedCompaction | undefined;
+
+  constructor(context: EngineContext, runner: SessionRunner) {
+    this.#context = context;
+    this.#runner = runner;
+  }
+
+  get isBusy(): boolean {
+    return this.#work !== undefined;
+  }
+
+  /** After a turn that left about so many tokens: starts when the context is nearly full and nothing is under way. */
+  consider(tokens: number): void {
+    const { backgroundAt } = this.#context.options;
+    if (backgroundAt === undefined || this.#work !== undefined || this.#ready !== undefined) return;
+    this.#work = this.#prepare(backgroundAt, tokens)
+      .catch((error: unknown) => {
+        // Nobody asked for it and nothing depends on it, least of all the end of this engine: the guard compacts when
+        // it must.
+        if (!(error instanceof RepriseError) && !this.#context.closing.signal.aborted) throw error;
+      })
+      .finally(() => {
+        this.#work = undefined;
+      });
+  }
+
+  /** Resolves when nothing is being prepared. */
+  async idle(): Promise<void> {
+    await this.#work;
+  }
+
+  /** At a boundary of a turn, or when nobody speaks. */
+  async commit(lease: Lease, emit: (event: GuardEvent) => void): Promise<void> {
+    const ready = this.#ready;
+    this.#ready = undefined;
+    if (ready === undefined) return;
+    const { store } = this.#context;
+    const { sessionId } = this.#runner;
+    const frame = await this.#runner.frame(await store.get(sessionId));
+    const event = await commitCompaction({ store, sessionId, lease }, ready, frame);
+    if (event !== undefined) emit(event);
+  }
+
+  async #prepare(at: number, tokens: number): Promise<void> {
+    const { store, hub, options, closing } = this.#context;
+    const { signal } = closing;
+    const { sessionId, breaker, lane } = this.#runner;
+    const record = await store.get(sessionId);
+    const frame = await this.#runner.frame(record);
+    const window = this.#context.usableWindow(frame.model, record);
+    const { budget } = contextBudget(window, frame.maxOutputTokens);
+    const trigger = triggerTokens(frame.profile.trigger, window);
+    // Far from it, by what the turn itself found: the context is not made once more to find the same.
+    const isFar = tokens < Math.min(budget * at, trigger) * WORTH_A_LOOK;
+    if (isFar && frame.profile.estimator !== 'chars4') return;
+    const view = await viewContext(store, sessionId, frame);
+    const isDue = view.counted > trigger;
+    if (!isDue && view.tokens < budget * at) return;
+    const summarise = breaker.summariser(frame.model, options.summaryTimeoutMs);
+    // A digest costs nothing, so there is no reason to make one before it is needed.
+    if (summarise === undefined) return;
+    const limits = compactionLimits(view, window, frame);
+    // Nobody waits for it, so it never takes a place that a message waits for.
+    using _slot = await options.lanes.enter('background', signal);
+    const standing = await standingOf(store, sessionId);
+    const asked = { reason: 'background', ...limits, summarise, standing, signal };
+    const prepared = await prepareCompaction(view, asked, { store, sessionId });
+    if (prepared === undefined) return;
+    breaker.report(prepared.draft.method);
+    if (prepared.draft.method === 'digest') return;
+    this.#ready = prepared;
+    if (lane.isBusy) return;
+    await lane.run(async (lease) => this.commit(lease, (event) => hub.publish({ sessionId, event })), {
+      waitMs: 0,
+    });
+  }
+}

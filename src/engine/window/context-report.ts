@@ -1,0 +1,42 @@
+import { contextBudget } from '../../context/budget.ts';
+import type { ContextWindowGuard } from '../../context/window.ts';
+import type { Entry } from '../../transcript/entry.ts';
+import type { NewestContext } from '../turn/newest-context.ts';
+import { fitSplit, type TokenSplit } from '../turn/turn-context.ts';
+
+export interface ContextReport {
+  /** As the session's profile counts them. The parts of `split` add up to it. */
+  readonly tokens: number;
+  readonly window: ContextWindowGuard;
+  readonly budget: number;
+  readonly reserve: number;
+  readonly split: TokenSplit;
+  readonly messages: number;
+  /** Only so many turns are sent, and so many stored messages are not. */
+  readonly historyTurns?: number;
+  readonly unsentMessages?: number;
+  /** The newest part alone is more than the window holds: so much of it was counted. */
+  readonly isPart?: true;
+}
+
+export function reportContext(
+  { view, isPart }: NewestContext,
+  window: ContextWindowGuard,
+  maxOutputTokens: number,
+): ContextReport {
+  const { budget, reserve } = contextBudget(window.tokens, maxOutputTokens);
+  const { counted: tokens, historyTurns, whole, selection } = view;
+  const overhead = tokens === view.tokens ? (view.split.overhead ?? 0) : 0;
+  const split = fitSplit(view.split, { total: tokens, overhead });
+  const messages = view.request.messages.length;
+  const unsentMessages = messagesIn(whole.entries) - messagesIn(selection.entries);
+  return {
+    ...{ tokens, window, budget, reserve, split, messages },
+    ...(historyTurns !== undefined && { historyTurns, unsentMessages }),
+    ...(isPart && { isPart }),
+  };
+}
+
+function messagesIn(entries: readonly Entry[]): number {
+  return entries.filter(({ type }) => type === 'message').length;
+}

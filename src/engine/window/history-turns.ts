@@ -1,0 +1,61 @@
+import { isSubagentSessionKey } from '../../keys/predicates.ts';
+import { parseSessionKey } from '../../keys/session-key.ts';
+import type { SessionRecord } from '../../store/port/store.ts';
+import { checkNames, configFault } from '../check-config.ts';
+import { ruleForChat } from '../intake/rule-for-chat.ts';
+
+/** How many turns of a conversation the model gets. Nothing is deleted: a higher limit sends older turns again. */
+export interface HistoryTurnRules {
+  /** Unset: as many as the context window holds. */
+  readonly historyTurns?: number;
+  /** Instead of `historyTurns`: in direct chats, in groups and channels, in threads of either. */
+  readonly historyTurnsByType?: {
+    readonly direct?: number;
+    readonly group?: number;
+    readonly thread?: number;
+  };
+  /** Instead of both, by the name of a channel. */
+  readonly historyTurnsByChannel?: Readonly<Record<string, number>>;
+  /** Instead of all, in the direct chat of a sender: `{ "telegram:12345": 50 }`. */
+  readonly historyTurnsBySender?: Readonly<Record<string, number>>;
+}
+
+/** By the setting of the session, else by its key. @returns `undefined` without a limit. */
+export function historyTurnsFor(
+  rules: HistoryTurnRules,
+  { sessionKey, settings }: Pick<SessionRecord, 'sessionKey' | 'settings'>,
+): number | undefined {
+  const { historyTurns: own } = settings;
+  if (typeof own === 'number' && own > 0) return own;
+  // A child's session is one task, and half of a task is none.
+  if (isSubagentSessionKey(sessionKey)) return undefined;
+  const {
+    historyTurns,
+    historyTurnsByType = {},
+    historyTurnsByChannel = {},
+    historyTurnsBySender = {},
+  } = rules;
+  const parts = parseSessionKey(sessionKey);
+  if (parts.kind === 'direct') {
+    const sender = `${parts.channel ?? ''}:${parts.peer}`;
+    if (Object.hasOwn(historyTurnsBySender, sender)) return historyTurnsBySender[sender];
+  }
+  const byChat = { all: historyTurns, byType: historyTurnsByType, byChannel: historyTurnsByChannel };
+  return ruleForChat(sessionKey, byChat);
+}
+
+/** CONFIG_INVALID for a limit that would send nothing. */
+export function checkHistoryTurns(rules: HistoryTurnRules): void {
+  const {
+    historyTurns,
+    historyTurnsByType = {},
+    historyTurnsByChannel = {},
+    historyTurnsBySender = {},
+  } = rules;
+  checkNames('historyTurnsByType', historyTurnsByType, ['direct', 'group', 'thread']);
+  const all = { historyTurns, ...historyTurnsByType, ...historyTurnsByChannel, ...historyTurnsBySender };
+  for (const [name, turns] of Object.entries(all)) {
+    if (turns === undefined || (Number.isSafeInteger(turns) && turns > 0)) continue;
+    throw configFault(`the history turns of ${name}`, turns, 'It is a whole number above 0.');
+  }
+}

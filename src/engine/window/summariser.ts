@@ -1,0 +1,43 @@
+import type { Summarise } from '../../compaction/summarize.ts';
+import { RepriseError } from '../../errors.ts';
+import type { Model, ModelRequest } from '../../models/model.ts';
+
+/** Asks a model for a summary in a request of its own: no tools, no cache, and an end even if the model has none. */
+export function createSummariser(model: Model, { timeoutMs }: { readonly timeoutMs: number }): Summarise {
+  return async ({ system, prompt, maxTokens }, { signal }) => {
+    const timeout = AbortSignal.timeout(timeoutMs);
+    const stop = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
+    const request: ModelRequest = {
+      system,
+      messages: [{ role: 'user', content: [{ type: 'text', text: prompt }] }],
+      maxOutputTokens: maxTokens,
+      cache: 'off',
+    };
+    // Rambling is cut off: what comes after so much would be thrown away anyway.
+    const limit = maxTokens * 40;
+    const answer = (async () => {
+      let text = '';
+      for await (const event of model.stream(request, { signal: stop })) {
+        if (event.type === 'text_delta') text += event.text;
+        if (text.length > limit) break;
+      }
+      return text;
+    })();
+    answer.catch(() => undefined); // told by the race below, or too late for anybody
+    return await Promise.race([answer, whenStopped(stop, timeout, timeoutMs)]);
+  };
+}
+
+/** For models that do not look at their signal. */
+function whenStopped(stop: AbortSignal, timeout: AbortSignal, timeoutMs: number): Promise<never> {
+  return new Promise((_, reject) => {
+    const fail = (): void =>
+      reject(
+        timeout.aborted
+          ? new RepriseError('MODEL_TIMEOUT', `no summary within ${timeoutMs} ms`)
+          : new RepriseError('ABORTED', 'the summary was stopped'),
+      );
+    if (stop.aborted) fail();
+    else stop.addEventListener('abort', fail, { once: true });
+  });
+}

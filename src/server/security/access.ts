@@ -1,0 +1,126 @@
+import { RepriseError } from '../../errors.ts';
+import type { Principal } from '../context.ts';
+
+/**
+ * The one place that decides who may use a route. Whatever is not in the table needs the owner's token before anything
+ * else is said about it, also that it does not exist.
+ */
+export type Who = 'anyone' | 'owner' | 'admin';
+
+export interface RouteRow {
+  readonly method: string;
+  /** As in the OpenAPI document. */
+  readonly pattern: string;
+  readonly who: Who;
+  /** The body may hold a message with images. */
+  readonly isMessage?: true;
+  /** Idempotency is the inbox row's, because what is answered is a stream or waits for a turn. */
+  readonly isStream?: true;
+}
+
+type Rest = Partial<Pick<RouteRow, 'isMessage' | 'isStream'>>;
+
+const rows = (who: Who, ...routes: readonly string[]): RouteRow[] => routes.map((route) => row(who, route));
+
+function row(who: Who, route: string, rest: Rest = {}): RouteRow {
+  const [method = '', pattern = ''] = route.split(' ');
+  return { method, pattern, who, ...rest };
+}
+
+const SESSION_ROUTES: readonly string[] = [
+  'GET ',
+  'PATCH ',
+  'DELETE ',
+  'POST /compact',
+  'POST /fork',
+  'POST /branch',
+  'POST /undo',
+  'POST /redo',
+  'POST /pin',
+  'POST /unpin',
+  'POST /restore',
+  'POST /purge',
+  'POST /command',
+  'GET /pins',
+  'GET /context',
+  'GET /tree',
+  'GET /totals',
+  'GET /export',
+  'GET /follow',
+  'GET /explain/{turnId}',
+  'GET /blobs/{blob}',
+];
+
+/** A session is found by its agent in two ways; both are the same route. */
+export const SESSION_PATHS: readonly string[] = [
+  '/api/agents/{agentId}/sessions/{sessionId}',
+  '/api/sessions/{agentId}/{sessionId}',
+];
+
+export const ROUTES: readonly RouteRow[] = [
+  // Liveness, and static files, which hold no data.
+  ...rows('anyone', 'GET /healthz', 'GET /', 'GET /assets/{file}'),
+  ...rows('anyone', 'GET /docs', 'GET /docs/docs.js', 'GET /docs/docs.css'),
+  ...rows('owner', 'GET /readyz', 'GET /metrics', 'GET /openapi.json'),
+  ...rows('owner', 'GET /api/agents', 'GET /api/commands', 'GET /api/stats', 'GET /api/search'),
+  ...rows('owner', 'GET /api/usage'),
+  ...rows('owner', 'GET /api/sessions', 'GET /api/agents/{agentId}/sessions'),
+  ...SESSION_PATHS.flatMap((path) =>
+    SESSION_ROUTES.map((route) => row('owner', route.replace(' ', ` ${path}`))),
+  ),
+  row('owner', 'POST /api/agents/{agentId}/chat', { isMessage: true, isStream: true }),
+  row('owner', 'GET /api/agents/{agentId}/chat/stream', { isStream: true }),
+  row('owner', 'GET /api/agents/{agentId}/chat/status'),
+  row('owner', 'POST /api/agents/{agentId}/chat/stop'),
+  row('owner', 'POST /api/inbound', { isMessage: true, isStream: true }),
+  row('owner', 'GET /api/inbox/{inboxId}'),
+  // What was said on all channels is for whoever looks after them.
+  ...rows(
+    'admin',
+    'GET /api/conversations',
+    'GET /api/agents/{agentId}/conversations',
+    'GET /api/agents/{agentId}/conversations/{channelId}',
+  ),
+];
+
+const MATCHERS = ROUTES.map((route) => ({
+  route,
+  matches: new RegExp(`^${route.pattern.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+')}$`),
+}));
+
+/** The row of a request; undefined: there is no such route. */
+export function routeOf(method: string, path: string): RouteRow | undefined {
+  // An answer to HEAD is one to GET without its body.
+  const wanted = method === 'HEAD' ? 'GET' : method;
+  return MATCHERS.find(({ route, matches }) => route.method === wanted && matches.test(path))?.route;
+}
+
+/** Whether a row of the table needs no token, by its pattern. */
+export function isForAnyone(method: string, pattern: string): boolean {
+  const row = ROUTES.find((route) => route.method === method.toUpperCase() && route.pattern === pattern);
+  return row?.who === 'anyone';
+}
+
+/** What a path can be asked with; empty: nothing is there. */
+export function methodsOf(path: string): string[] {
+  return MATCHERS.filter(({ matches }) => matches.test(path)).map(({ route }) => route.method);
+}
+
+/** Throws unless this principal may use the route. */
+export function decideAccess(route: RouteRow | undefined, principal: Principal | undefined): void {
+  const who = route?.who ?? 'owner';
+  if (who === 'anyone') return;
+  if (principal === undefined)
+    throw new RepriseError('UNAUTHORIZED', 'this needs a token', {
+      details: {
+        next: 'Send it in the header Authorization, behind "Bearer"; the server told at its start where it is.',
+      },
+    });
+  switch (principal.kind) {
+    // The owner looks after everything there is.
+    case 'owner':
+      return;
+    default:
+      principal.kind satisfies never;
+  }
+}

@@ -1,0 +1,118 @@
+import type { ServerResponse } from 'node:http';
+import { isIPv6 } from 'node:net';
+import type { MiddlewareHandler } from 'hono';
+import { RepriseError } from '../../errors.ts';
+import type { Principal, ServerEnv } from '../context.ts';
+import { decideAccess, routeOf } from './access.ts';
+import { trustConnection } from './connection-limit.ts';
+import type { ServerLimits } from './limits.ts';
+import type { ServerToken } from './server-token.ts';
+
+const SCHEME = 'Bearer ';
+const WINDOW_MS = 60_000;
+/** After its token is revoked, an answer that is still being sent has this long to end in order. */
+const CUT_MS = 2000;
+/** Addresses whose wrong tokens are counted; of more, the oldest is forgotten. */
+const MAX_ADDRESSES = 10_000;
+
+/** Checks the token once, and the table of routes once, for every request. */
+export function authenticate(token: ServerToken, limits: ServerLimits): MiddlewareHandler<ServerEnv> {
+  const wrongTokens = new RateLimit({
+    max: limits.badTokens,
+    what: 'wrong tokens',
+    next: 'Wait, and look whether the token is the one of this server.',
+  });
+  const strangers = new RateLimit({
+    max: limits.requestsPerMinute,
+    what: 'requests without a token',
+    next: 'Wait, or send the token.',
+  });
+  return async (c, next) => {
+    const header = c.req.header('authorization');
+    const given = header?.startsWith(SCHEME) === true ? header.slice(SCHEME.length) : undefined;
+    const until = given === undefined ? undefined : token.check(given);
+    const principal: Principal | undefined = until === undefined ? undefined : { kind: 'owner', until };
+    const route = routeOf(c.req.method, c.req.path);
+    if (until !== undefined) {
+      cutOnRevocation(c.env?.outgoing, until);
+      trustConnection(c.env?.incoming?.socket, until);
+    } else if (route?.who !== 'anyone') {
+      const client = clientOf(c.env?.incoming?.socket.remoteAddress);
+      // A missing token is not a guess. Pages and probes need no token and are not counted, so clients without a
+      // token cannot block them for other clients of the same proxy.
+      (given === undefined ? strangers : wrongTokens).count(client);
+    }
+    c.set('principal', principal);
+    decideAccess(route, principal);
+    return next();
+  };
+}
+
+/**
+ * Streams end by themselves when their token does. This ends the rest: downloads, and clients that do not read. An
+ * answer that has not begun is left alone, because its request was accepted while the token was valid.
+ */
+function cutOnRevocation(answer: ServerResponse | undefined, until: AbortSignal): void {
+  if (answer === undefined) return;
+  const cut = (): void => {
+    const timer = setTimeout(() => answer.headersSent && answer.destroy(), CUT_MS);
+    answer.once('close', () => clearTimeout(timer));
+  };
+  until.addEventListener('abort', cut, { once: true });
+  answer.once('close', () => until.removeEventListener('abort', cut));
+}
+
+/**
+ * Who is counted together: an IPv4 address in whichever spelling, or the network of an IPv6 one, because its owner
+ * has all the others in it.
+ */
+export function clientOf(address: string | undefined): string {
+  if (address === undefined) return 'unknown';
+  const [, mapped] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? [];
+  if (mapped !== undefined) return mapped;
+  return isIPv6(address) && address !== '::1' ? network(address) : address;
+}
+
+function network(address: string): string {
+  const [head = '', tail] = (address.split('%')[0] ?? '').split('::');
+  const groups = head.split(':').filter((group) => group !== '');
+  const behind = (tail ?? '').split(':').filter((group) => group !== '');
+  const zeros = tail === undefined ? 0 : 8 - groups.length - behind.length;
+  return [...groups, ...Array<string>(Math.max(0, zeros)).fill('0'), ...behind].slice(0, 4).join(':');
+}
+
+interface RateOptions {
+  /** In a minute, for each client. */
+  readonly max: number;
+  readonly what: string;
+  readonly next: string;
+}
+
+/** Counts by client and minute. Good tokens are never counted: nobody can lock the owner out. */
+class RateLimit {
+  readonly #options: RateOptions;
+  readonly #counts: Map<string, { count: number; until: number }> = new Map();
+
+  constructor(options: RateOptions) {
+    this.#options = options;
+  }
+
+  count(client: string): void {
+    const { max, what, next } = this.#options;
+    const at = Date.now();
+    let row = this.#counts.get(client);
+    if (row === undefined || row.until <= at) {
+      this.#counts.delete(client);
+      row = { count: 0, until: at + WINDOW_MS };
+      this.#counts.set(client, row);
+      const [oldest] = this.#counts.keys();
+      if (this.#counts.size > MAX_ADDRESSES && oldest !== undefined) this.#counts.delete(oldest);
+    }
+    row.count++;
+    if (row.count <= max) return;
+    const retryAfter = Math.ceil((row.until - at) / 1000);
+    throw new RepriseError('RATE_LIMITED', `too many ${what} from this address`, {
+      details: { retryAfter, next },
+    });
+  }
+}

@@ -1,0 +1,131 @@
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { RepriseError } from '../../errors.ts';
+import type { ServerConfig } from '../context.ts';
+import { answerBadClient } from './bad-client.ts';
+import { ConnectionLimit } from './connection-limit.ts';
+import { resolveLimits, type ServerLimits } from './limits.ts';
+
+const DEFAULT_HOST = '127.0.0.1';
+const DEFAULT_PORT = 4747;
+const CHECK_MS = 2000;
+const MAX_HEADERS = 100;
+const MAX_DISCARDED_BYTES = 16 * 1024 * 1024;
+const MAX_DISCARDING_MS = 3000;
+
+export interface BindOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly limits: ServerLimits;
+}
+
+/** Where and how a server listens, by its configuration. */
+export function placeOf({ host = DEFAULT_HOST, port = DEFAULT_PORT, limits }: ServerConfig): BindOptions {
+  return { host, port, limits: resolveLimits(limits) };
+}
+
+/** A socket that takes requests. They wait until there is somebody to answer them. */
+export interface Bound {
+  readonly url: string;
+  readonly server: Server;
+  readonly connections: ConnectionLimit;
+  /** Replaces the listener that answers from now on. */
+  answer(listener: RequestListener): void;
+}
+
+/**
+ * Listens with the limits that hold before there is a request. It needs nothing of the program that answers, so a server
+ * takes connections while it still loads: who comes early waits a moment instead of being refused.
+ */
+export async function bind({ host, port, limits }: BindOptions): Promise<Bound> {
+  const { promise: ready, resolve: answer } = Promise.withResolvers<RequestListener>();
+  let listener: RequestListener | undefined;
+  const connections = new ConnectionLimit(limits.connections);
+  const server = createServer(
+    {
+      maxHeaderSize: limits.headerBytes,
+      // By default it looks every 30 s, and a slow client stays as long.
+      connectionsCheckingInterval: Math.min(CHECK_MS, limits.headersTimeoutMs),
+      requireHostHeader: false,
+    },
+    (incoming, outgoing) => {
+      connections.touch(incoming.socket);
+      discardRest(incoming, outgoing);
+      if (listener === undefined) void ready.then((late) => late(incoming, outgoing));
+      else listener(incoming, outgoing);
+    },
+  );
+  server.maxHeadersCount = MAX_HEADERS;
+  applyLimits({ server, connections }, limits);
+  server.on('connection', (socket) => connections.add(socket));
+  server.on('clientError', answerBadClient);
+  server.on('connect', (_request, socket) => answerBadClient({ code: 'CONNECT' }, socket as Socket));
+  server.on('upgrade', (_request, socket) => answerBadClient({ code: 'UPGRADE' }, socket as Socket));
+  await new Promise<void>((resolve, reject) => {
+    // Not `once`: a server that cannot take one more connection (EMFILE) says it here too, and goes on with those it has.
+    server.on('error', (cause: NodeJS.ErrnoException) => reject(cannotListen(host, port, cause)));
+    server.listen({ host, port }, resolve);
+  });
+  const { port: bound } = server.address() as AddressInfo;
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
+    server,
+    connections,
+    answer: (given) => {
+      listener = given;
+      answer(given);
+    },
+  };
+}
+
+/** Those that can change while the server runs. */
+export function applyLimits(
+  { server, connections }: Pick<Bound, 'server' | 'connections'>,
+  limits: ServerLimits,
+): void {
+  server.headersTimeout = limits.headersTimeoutMs;
+  server.requestTimeout = limits.requestTimeoutMs;
+  server.keepAliveTimeout = limits.keepAliveMs;
+  connections.max = limits.connections;
+}
+
+/**
+ * A connection that is closed while its client still sends is reset, and the client may lose the answer. So the rest of a
+ * body that was not read is discarded, within limits.
+ */
+function discardRest(incoming: IncomingMessage, outgoing: ServerResponse): void {
+  outgoing.once('finish', () => {
+    if (incoming.complete) return;
+    const close = (): void => void incoming.socket.destroy();
+    const timer = setTimeout(close, MAX_DISCARDING_MS).unref();
+    let left = MAX_DISCARDED_BYTES;
+    incoming.on('data', (chunk: Buffer) => {
+      left -= chunk.length;
+      if (left < 0) close();
+    });
+    incoming.once('close', () => clearTimeout(timer));
+    incoming.resume();
+  });
+}
+
+function cannotListen(host: string, port: number, cause: NodeJS.ErrnoException): RepriseError {
+  const isTaken = cause.code === 'EADDRINUSE';
+  return new RepriseError(
+    'CONFIG_INVALID',
+    `cannot listen on ${host}:${port}: ${cause.code ?? cause.message}`,
+    {
+      details: {
+        next: isTaken
+          ? 'Another server has this port; name one with --port, or 0 for any.'
+          : 'Name another with --host.',
+      },
+      cause,
+    },
+  );
+}

@@ -1,0 +1,138 @@
+import { isIP } from 'node:net';
+import type { Context, MiddlewareHandler } from 'hono';
+import { RepriseError } from '../../errors.ts';
+import type { ServerConfig, ServerEnv } from '../context.ts';
+import { routeOf } from './access.ts';
+
+const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
+const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?$/i;
+const CONTROL = /[\u0000-\u001f\u007f]/;
+
+/** Refuses requests that a browser was tricked into, and targets that mean something else to others than to us. */
+export function guards(config: ServerConfig): MiddlewareHandler<ServerEnv> {
+  const answersFor = hostRule(config);
+  const origins = new Set(config.cors?.origins ?? []);
+  return async (c, next) => {
+    checkTarget(c);
+    const host = hostOf(c);
+    if (host === undefined || !answersFor(host))
+      throw new RepriseError(
+        'MISDIRECTED',
+        `this server does not answer for ${(host ?? 'no host').slice(0, 100)}`,
+        {
+          details: { next: 'Use its address, or add the name to server.allowedHosts.' },
+        },
+      );
+    checkOrigin(c, host, origins);
+    return next();
+  };
+}
+
+/** Only the form `/path?query`, every segment of which is one plain name: then no id can become a path. */
+function checkTarget(c: Context<ServerEnv>): void {
+  const target = c.env?.incoming?.url;
+  if (target === undefined) return;
+  if (!target.startsWith('/'))
+    throw new RepriseError('MISDIRECTED', 'a request names a path, not an address', {
+      details: { next: 'This is no proxy: send "GET /path".' },
+    });
+  const [path = ''] = target.split('?');
+  if (path === '/') return;
+  for (const segment of path.slice(1).split('/')) {
+    const name = decoded(segment);
+    if (
+      name === undefined ||
+      name === '' ||
+      name === '.' ||
+      name === '..' ||
+      CONTROL.test(name) ||
+      segment.includes('#')
+    )
+      throw new RepriseError('INVALID_ID', `not a part of a path: ${JSON.stringify(segment.slice(0, 80))}`, {
+        details: { next: 'Ids are 1 to 128 of A-Z a-z 0-9 . _ -, starting with a letter or digit.' },
+      });
+  }
+}
+
+function decoded(segment: string): string | undefined {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return undefined; // a broken escape
+  }
+}
+
+function hostOf(c: Context<ServerEnv>): string | undefined {
+  const raw = c.env?.incoming?.rawHeaders ?? [];
+  const given = raw.filter((_, i) => i % 2 === 0 && raw[i]?.toLowerCase() === 'host');
+  // Two hosts: proxies would not agree on which one it is.
+  if (given.length > 1) return undefined;
+  return c.req.header('host')?.toLowerCase();
+}
+
+/**
+ * By name, so that a page whose name was pointed at this machine is not answered. Addresses cannot be pointed
+ * anywhere: where the server listens beyond loopback they are all right.
+ */
+function hostRule({ host = '127.0.0.1', allowedHosts = [] }: ServerConfig): (given: string) => boolean {
+  const own = host.includes(':') ? `[${host.toLowerCase()}]` : host.toLowerCase();
+  const names = new Set([...LOOPBACK, own, ...allowedHosts.map((name) => name.toLowerCase())]);
+  const isOpen = !isLoopback(host);
+  return (given) => {
+    const [, name, port] = HOST.exec(given) ?? [];
+    if (name === undefined || Number(port ?? 0) > 65_535) return false;
+    return names.has(name) || names.has(given) || (isOpen && isIP(name.replace(/^\[|\]$/g, '')) !== 0);
+  };
+}
+
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
+}
+
+function checkOrigin(c: Context<ServerEnv>, host: string, origins: ReadonlySet<string>): void {
+  const origin = c.req.header('origin');
+  const site = c.req.header('sec-fetch-site');
+  const isOwn = origin === `http://${host}` || origin === `https://${host}`;
+  const isAllowed = origin !== undefined && origins.has(origin);
+  if (origin !== undefined && !isOwn && !isAllowed) throw foreign(`pages of ${origin.slice(0, 100)}`);
+  if (site === undefined || site === 'same-origin' || site === 'none' || isAllowed) return;
+  // A link on another page may lead to the static ones.
+  const isLink = c.req.header('sec-fetch-mode') === 'navigate' && c.req.method === 'GET';
+  if (isLink && routeOf('GET', c.req.path)?.who === 'anyone') return;
+  throw foreign('pages of other sites');
+}
+
+function foreign(who: string): RepriseError {
+  return new RepriseError('FORBIDDEN', `${who} may not call this server`, {
+    details: { next: 'Add the origin to server.cors.origins if it should.' },
+  });
+}
+
+/** Answers the question a browser asks before a page of another origin calls; there are none unless configured. */
+export function cors({ cors: configured }: ServerConfig): MiddlewareHandler<ServerEnv> {
+  const origins = new Set(configured?.origins ?? []);
+  return async (c, next) => {
+    const origin = c.req.header('origin');
+    if (origin === undefined || !origins.has(origin)) return next();
+    if (c.req.method === 'OPTIONS' && c.req.header('access-control-request-method') !== undefined) {
+      c.header('Access-Control-Allow-Methods', 'GET, POST, PATCH, DELETE');
+      c.header(
+        'Access-Control-Allow-Headers',
+        'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID',
+      );
+      c.header('Access-Control-Max-Age', '600');
+      c.status(204);
+      allowOrigin(c, origin);
+      return c.body(null);
+    }
+    await next();
+    allowOrigin(c, origin);
+    return undefined;
+  };
+}
+
+function allowOrigin(c: Context<ServerEnv>, origin: string): void {
+  c.header('Access-Control-Allow-Origin', origin);
+  c.header('Access-Control-Expose-Headers', 'ETag, Idempotency-Key, Retry-After, X-Request-Id');
+  c.header('Vary', 'Origin', { append: true });
+}

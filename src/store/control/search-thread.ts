@@ -1,4 +1,0 @@
-import { searchWork } from './search-work.ts';
-import { runAsThread } from './thread-talk.ts';
-
-runAsThread(searchWork);

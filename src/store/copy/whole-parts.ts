@@ -1,0 +1,152 @@
+import { RepriseError } from '../../errors.ts';
+import { blobNames, hydrateBlobs } from '../../transcript/blobs.ts';
+import type { SealInput } from '../../transcript/entry.ts';
+import type { JsonObject } from '../../transcript/json.ts';
+import { decodeLine, encodeStorable } from '../../transcript/line.ts';
+import { redactEntry, redactText } from '../../transcript/redact/redact.ts';
+import type { SessionRecord, Store } from '../port/store.ts';
+import { exportParts } from './export-parts.ts';
+import { loadBlobs } from './load-blobs.ts';
+
+type Source = Pick<Store, 'exportSession' | 'exportLines' | 'blob'>;
+type Exported = Pick<SessionRecord, 'id' | 'lastSeq' | 'corruptAt'>;
+
+export interface WholeOptions {
+  /** What becomes of large parts that are gone or damaged: nothing is given at all, or their previews stand for them. */
+  readonly lost?: 'refuse' | 'preview';
+  /** Mask secrets. Lines lose their seals: a seal covers the original words. */
+  readonly redact?: boolean;
+  /** Nobody waits for it any more: nothing else is read, and `ABORTED` is thrown. */
+  readonly signal?: AbortSignal;
+}
+
+const LF = 10;
+/** In every line that names a blob; whether it does is for its JSON to say. */
+const MARK = Buffer.from('sha256:');
+
+/**
+ * A session as one file that needs nothing beside it: the stored lines, byte for byte, but those whose large parts are
+ * kept elsewhere, which get them back and are sealed anew. One part and one such line are in memory (I-78). All is looked
+ * through before the first byte is given, because a refusal is heard and a file that breaks off is only short.
+ */
+export async function* wholeParts(
+  store: Source,
+  record: Exported,
+  { lost = 'refuse', redact = false, signal }: WholeOptions = {},
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const isStrict = lost === 'refuse';
+  if (isStrict) await refuseLost(store, record, signal);
+  for await (const part of exportParts(store, record))
+    for await (const lines of withBlobs(store, record, part, isStrict))
+      yield redact ? redactedLines(lines) : lines;
+}
+
+function redactedLines(bytes: Uint8Array): Uint8Array {
+  const lines: string[] = [];
+  for (let from = 0; from < bytes.length; ) {
+    const lf = bytes.indexOf(LF, from);
+    const to = lf === -1 ? bytes.length : lf;
+    lines.push(redactedLine(bytes.subarray(from, to)), lf === -1 ? '' : '\n');
+    from = to + 1;
+  }
+  return Buffer.from(lines.join(''));
+}
+
+function redactedLine(bytes: Uint8Array): string {
+  const line = decodeLine(bytes);
+  if (line.kind !== 'record') return redactText(Buffer.from(bytes).toString());
+  const { seal: _seal, ...record } = line.record;
+  return JSON.stringify(redactEntry(record));
+}
+
+/** A part with its blobs: what names none in one piece, each other line as a piece of its own. */
+async function* withBlobs(
+  store: Source,
+  { id }: Exported,
+  part: Uint8Array,
+  isStrict: boolean,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let given = 0;
+  for (const { from, to, record, seal, names } of namingLines(part)) {
+    const blobs = await loadBlobs(store, id, [record]);
+    // Gone since all were looked through.
+    if (isStrict && blobs.size < names.size) throw lostParts(id, [...names.difference(blobs)]);
+    if (blobs.size === 0) continue;
+    if (from > given) yield part.subarray(given, from);
+    yield Buffer.from(lineOf(hydrateBlobs([record], blobs)[0] ?? record, seal));
+    given = to;
+  }
+  if (given < part.length) yield given === 0 ? part : part.subarray(given);
+}
+
+async function refuseLost(store: Source, session: Exported, signal: AbortSignal | undefined): Promise<void> {
+  const seen = new Set<string>();
+  const lost: string[] = [];
+  for await (const part of exportParts(store, session)) {
+    assertAwaited(session, signal);
+    for (const { record, names } of namingLines(part)) {
+      if (names.isSubsetOf(seen)) continue;
+      const blobs = await loadBlobs(store, session.id, [record]);
+      for (const name of names.difference(seen)) {
+        seen.add(name);
+        if (!blobs.has(name)) lost.push(name);
+      }
+      assertAwaited(session, signal);
+    }
+  }
+  if (lost.length > 0) throw lostParts(session.id, lost);
+}
+
+function assertAwaited({ id }: Exported, signal: AbortSignal | undefined): void {
+  if (signal?.aborted === true)
+    throw new RepriseError('ABORTED', `nobody waits for the export of session ${id} any more`);
+}
+
+interface NamingLine {
+  /** Where it begins, and where the next one does. */
+  readonly from: number;
+  readonly to: number;
+  readonly record: JsonObject;
+  readonly seal: SealInput | undefined;
+  readonly names: ReadonlySet<string>;
+}
+
+/** The lines of some bytes that name blobs. One whose seal is broken is damage, and stays what it is. */
+function* namingLines({ buffer, byteOffset, length }: Uint8Array): Generator<NamingLine> {
+  const bytes = Buffer.from(buffer, byteOffset, length);
+  for (let at = bytes.indexOf(MARK); at !== -1; ) {
+    const from = bytes.lastIndexOf(LF, at) + 1;
+    const lf = bytes.indexOf(LF, at);
+    const to = lf === -1 ? length : lf + 1;
+    const line = decodeLine(bytes.subarray(from, lf === -1 ? length : lf));
+    if (line.kind === 'record' && line.seal !== 'broken') {
+      const { record, seal } = line;
+      const names = blobNames([record]);
+      if (names.size > 0) yield { from, to, record, seal, names };
+    }
+    at = bytes.indexOf(MARK, to);
+  }
+}
+
+/** As it would stand there had nothing been taken out. A line of another tool has no seal and gets none. */
+function lineOf(record: JsonObject, seal: SealInput | undefined): string {
+  return seal === undefined ? `${JSON.stringify(record)}\n` : encodeStorable(record, seal);
+}
+
+function lostParts(id: string, blobs: readonly string[]): RepriseError {
+  const [what, are] = blobs.length === 1 ? ['large part', 'is'] : ['large parts', 'are'];
+  return new RepriseError(
+    'STORE_CORRUPT',
+    `${blobs.length} ${what} of session ${id} ${are} gone or damaged`,
+    {
+      details: {
+        id,
+        lost: blobs.length,
+        blobs: blobs.slice(0, SHOWN),
+        next: 'Restore a backup, or take the rest along: with lost=preview their beginnings stand for them.',
+      },
+    },
+  );
+}
+
+const SHOWN = 20;

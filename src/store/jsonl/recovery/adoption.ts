@@ -1,0 +1,166 @@
+import { closeSync, constants } from 'node:fs';
+import { formatSessionKey } from '../../../keys/session-key.ts';
+import { EPOCH_JUMP } from '../../rules/epoch-jump.ts';
+import type { Database } from '../../sqlite/database.ts';
+import { findSession, type SessionRow, saveSession } from '../../sqlite/session-row.ts';
+import type { Owner } from '../folders.ts';
+import {
+  endLine,
+  openPlain,
+  readRange,
+  sizeOf,
+  syncData,
+  type TranscriptFiles,
+  truncate,
+} from '../transcript-files.ts';
+import {
+  type Adoption as Adopted,
+  type Adopter,
+  createAdopter,
+  leaveKeyIfDeleted,
+  setKey,
+  type UnfiledLine,
+} from './adopt.ts';
+
+const PIECE = 1024 * 1024;
+
+export interface AdoptionOptions {
+  readonly db: Database;
+  /** Unset for a store without transcripts. */
+  readonly files?: TranscriptFiles | undefined;
+  readonly durability: 'disk' | 'os';
+}
+
+interface Journalled {
+  readonly bytes: Uint8Array;
+}
+
+/**
+ * Takes one whole session into the index that is known by its header only: from its transcript, a piece in each
+ * transaction, and from what a salvaged journal has behind it. The row stays unread (`seq = 0`) until all of it is
+ * done, so a kill in between leaves nothing that would be believed, and two processes that do it make the same rows.
+ */
+export class Adoption {
+  readonly #db: Database;
+  readonly #files: TranscriptFiles | undefined;
+  readonly #durability: 'disk' | 'os';
+  readonly #owner: Owner;
+  #fd: number | undefined;
+  #at = 0;
+  #work: { readonly row: SessionRow; readonly adopter: Adopter } | undefined;
+
+  constructor(owner: Owner, { db, files, durability }: AdoptionOptions) {
+    this.#db = db;
+    this.#files = files;
+    this.#durability = durability;
+    this.#owner = owner;
+  }
+
+  /** One piece, inside a transaction. True when the session is ready to be used. */
+  step(): boolean {
+    const row = findSession(this.#db, this.#owner.id);
+    if (row === undefined || row.seq > 0) return true;
+    if (this.#work === undefined) {
+      const own = { ...row };
+      this.#fd = this.#open();
+      this.#work = { row: own, adopter: createAdopter(this.#db, own, { from: 0 }) };
+    }
+    const { adopter } = this.#work;
+    const size = this.#fd === undefined ? 0 : sizeOf(this.#fd);
+    if (this.#fd !== undefined && this.#at < size) {
+      const end = Math.min(this.#at + PIECE, size);
+      adopter.push(readRange(this.#fd, this.#at, end));
+      this.#at = end;
+      if (end < size) return false;
+    }
+    this.#finish(this.#work.row, adopter, size);
+    return true;
+  }
+
+  close(): void {
+    if (this.#fd !== undefined) closeSync(this.#fd);
+    this.#fd = undefined;
+  }
+
+  #open(): number | undefined {
+    if (this.#files === undefined) return undefined;
+    try {
+      const path = this.#files.path(this.#owner.agentId, this.#owner.id);
+      return openPlain(path, constants.O_RDWR | constants.O_APPEND);
+    } catch (error) {
+      // A session that was salvaged before its file was made.
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      throw error;
+    }
+  }
+
+  #finish(row: SessionRow, adopter: Adopter, size: number): void {
+    const salvaged = this.#db.rows<Journalled>(
+      'SELECT bytes FROM journal WHERE session_id = ? ORDER BY first_seq',
+      row.id,
+    );
+    for (const { bytes } of salvaged) adopter.pushJournal(bytes);
+    const adopted = adopter.finish();
+    if (row.seq === 0 && this.#fd === undefined) {
+      // Salvaged without a line, and no file was ever made.
+      this.#db.run('DELETE FROM sessions WHERE id = ?', row.id);
+      return;
+    }
+    // Without a valid header the file stays exactly as it is: a repair needs every byte.
+    const isHeadless = row.corrupt_at === 0 || row.seq === 0;
+    if (isHeadless) {
+      row.seq = Math.max(row.seq, 1);
+      row.q = Math.max(row.q, 1);
+      if (row.key === '')
+        setKey(
+          this.#db,
+          row,
+          formatSessionKey({ kind: 'session', agentId: this.#owner.agentId, id: row.id }),
+        );
+    }
+    const settled =
+      this.#fd === undefined ? 0 : isHeadless ? size : this.#settleFile(this.#fd, adopted, size);
+    const fileSeq = isHeadless ? row.seq : adopted.fileSeq;
+    row.epoch += EPOCH_JUMP;
+    saveSession(this.#db, row);
+    leaveKeyIfDeleted(this.#db, row);
+    this.#db.run(
+      'UPDATE sessions SET file_seq = ?, synced_seq = ?, file_size = ?, synced_size = ?, corrupt_at = ? WHERE id = ?',
+      fileSeq,
+      fileSeq,
+      settled,
+      settled,
+      isHeadless ? 0 : (adopted.corruptAt ?? null),
+      row.id,
+    );
+    if (salvaged.length > 0) this.#journal(row.id, adopted.unfiled);
+    // Left by a try that was killed, on a file that was longer then.
+    this.#db.run('DELETE FROM append_keys WHERE session_id = ? AND last_seq > ?', row.id, row.seq);
+    for (const table of ['marks', 'foreign_lines'])
+      this.#db.run(`DELETE FROM ${table} WHERE session_id = ? AND seq > ?`, row.id, row.seq);
+  }
+
+  /** What a torn append left goes to quarantine; what stands is made to stay. */
+  #settleFile(fd: number, { end }: Adopted, size: number): number {
+    if (end < size) {
+      this.#files?.quarantine(`${this.#owner.id}.jsonl@${end}`, readRange(fd, end, size));
+      truncate(fd, end);
+    }
+    endLine(fd);
+    if (this.#durability === 'disk') syncData(fd);
+    return sizeOf(fd);
+  }
+
+  /** Lines the file does not have yet wait for the follower under the numbers they have now. */
+  #journal(id: string, lines: readonly UnfiledLine[]): void {
+    this.#db.run('DELETE FROM journal WHERE session_id = ?', id);
+    for (let start = 0; start < lines.length; ) {
+      const first = lines[start]?.seq ?? 0;
+      let end = start + 1;
+      while (end < lines.length && lines[end]?.seq === first + end - start) end++;
+      const bytes = Buffer.concat(lines.slice(start, end).map((line) => line.bytes));
+      this.#db.run('INSERT INTO journal VALUES (?, ?, ?, ?)', id, first, first + end - start - 1, bytes);
+      start = end;
+    }
+  }
+}

@@ -1,0 +1,266 @@
+import { RepriseError } from '../../../errors.ts';
+import { agentOfKey } from '../../../keys/session-key.ts';
+import type { RebuildProgress } from '../../port/store.ts';
+import type { Database } from '../../sqlite/database.ts';
+import { isSurveyed, markSurveyed } from '../../sqlite/identity.ts';
+import { dropIfReplaced, takeHeader } from '../../sqlite/read/survey.ts';
+import { findIgnoringCase } from '../../sqlite/session-row.ts';
+import { activeSession } from '../../sqlite/write/sessions.ts';
+import type { ConvlogCatchUp } from '../channel-log/convlog-catch-up.ts';
+import { agentsIn, type Folder, listFolder, type Owner, removeHalves } from '../folders.ts';
+import type { Follower } from '../follower.ts';
+import { standingAt, type TranscriptFiles } from '../transcript-files.ts';
+import { Adoption } from './adoption.ts';
+import type { Need } from './needs.ts';
+
+export interface CatchUpOptions {
+  readonly db: Database;
+  /** All four unset for a store without transcripts. */
+  readonly home?: string | undefined;
+  readonly files?: TranscriptFiles | undefined;
+  readonly follower?: Follower | undefined;
+  readonly convlogs?: ConvlogCatchUp | undefined;
+  readonly durability: 'disk' | 'os';
+}
+
+const NEXT_UNREAD = 'SELECT id, agent_id FROM sessions WHERE seq = 0';
+
+/**
+ * The steps by which the index comes to agree with the transcripts: names of files, headers of those the index does
+ * not know, their lines, and the sizes of those it knows. Each looks under the lock whether it is still to be done, so
+ * several processes may take them at once, and one that is killed is gone on from.
+ */
+export class CatchUp {
+  readonly #options: CatchUpOptions;
+  readonly #db: Database;
+  /** Transcripts being read a piece at a time. */
+  readonly #adoptions: Map<string, Adoption> = new Map();
+  /** Transcripts the disk did not give us. Asked for again, they are tried again. */
+  readonly #failed: Map<string, RepriseError> = new Map();
+  #agents: string[] | undefined;
+  #folders: Map<string, Folder> = new Map();
+  /** Ids in lower case of files whose header was not read. */
+  #unknown: Map<string, Owner> = new Map();
+  #taken = 0;
+  #isTrusted = true;
+
+  constructor(options: CatchUpOptions) {
+    this.#options = options;
+    this.#db = options.db;
+  }
+
+  /** The disk kept something back. */
+  get hasFailed(): boolean {
+    return this.#failed.size > 0 || this.#options.convlogs?.hasFailed === true;
+  }
+
+  /** The names of all files are known. */
+  get isListed(): boolean {
+    return this.#options.home === undefined || this.#agents?.length === 0;
+  }
+
+  /** Unset while nothing has to be read again. */
+  progress(): RebuildProgress | undefined {
+    const unread = this.#db.row<{ n: number }>('SELECT count(*) AS n FROM sessions WHERE seq = 0')?.n ?? 0;
+    const { convlogs } = this.#options;
+    const left = this.#unknown.size + unread + (convlogs?.left() ?? 0);
+    const done = this.#taken + (convlogs?.taken ?? 0);
+    return left === 0 ? undefined : { done, total: done + left };
+  }
+
+  /** Names come first and cost one reading of each folder. True when all are known. */
+  list(until: number): boolean {
+    const { home } = this.#options;
+    if (home === undefined) return true;
+    if (this.#agents === undefined) {
+      this.#agents = agentsIn(home);
+      this.#isTrusted = isSurveyed(this.#db);
+    }
+    while (this.#agents.length > 0 && performance.now() < until) {
+      const agentId = this.#agents.pop() ?? '';
+      const folder = listFolder(this.#db, home, agentId);
+      this.#folders.set(agentId, folder);
+      removeHalves(folder.halves);
+      this.#options.convlogs?.list(agentId);
+      for (const id of folder.unknown) this.#unknown.set(id.toLowerCase(), { id, agentId });
+    }
+    return this.#agents.length === 0;
+  }
+
+  /** At the end of a transaction: files that were not as recorded are looked into. */
+  settle(isOver: boolean): void {
+    if (this.#options.follower?.hasWork === true) this.#options.follower.followAll();
+    if (isOver && !this.#isTrusted && !this.hasFailed) markSurveyed(this.#db);
+  }
+
+  /** One step towards what is needed. True when it is there; throws what keeps it from being there. */
+  advance({ id, andItsKey = false, key, keys = [], all = false, chats = [] }: Need): boolean {
+    const { convlogs } = this.#options;
+    if (convlogs !== undefined && !chats.every((chat) => convlogs.advance(chat))) return false;
+    if (id !== undefined && !this.#advanceSession(id, andItsKey)) return false;
+    if (key !== undefined && !this.#advanceKey(key)) return false;
+    for (const one of keys) if (!this.#advanceKey(one)) return false;
+    return !all || !this.advanceAll();
+  }
+
+  #advanceSession(id: string, andKey: boolean): boolean {
+    const row = findIgnoringCase(this.#db, id);
+    if (row === undefined) {
+      const owner = this.#unknown.get(id.toLowerCase());
+      if (owner === undefined) return true;
+      this.#takeHeader(owner, true);
+      return false;
+    }
+    if (row.seq === 0) {
+      this.#adopt({ id: row.id, agentId: row.agent_id }, true);
+      return false;
+    }
+    if (!this.#compare({ id: row.id, agentId: row.agent_id })) return false;
+    return !andKey || this.#advanceKey(row.key);
+  }
+
+  #advanceKey(key: string): boolean {
+    const agentId = agentOfKey(key);
+    const folder = this.#folders.get(agentId);
+    if (folder !== undefined) {
+      if (this.#nextHeader(folder)) return false;
+      if (!this.#isTrusted && (this.#nextSize(folder) || this.#retryHeader(key, agentId))) return false;
+    }
+    // One without a key in its header has it in its lines.
+    const row = this.#db.row<{ id: string; agent_id: string }>(
+      `${NEXT_UNREAD} AND (key = ? OR (key = '' AND agent_id = ?)) LIMIT 1`,
+      key,
+      agentId,
+    );
+    if (row === undefined) return true;
+    this.#adopt({ id: row.id, agentId: row.agent_id }, true);
+    return false;
+  }
+
+  /** False when nothing is left to do. */
+  advanceAll(): boolean {
+    for (const folder of this.#folders.values()) if (this.#nextHeader(folder)) return true;
+    const unread = this.#db
+      .rows<{ id: string; agent_id: string }>(`${NEXT_UNREAD} LIMIT ?`, this.#failed.size + 1)
+      .find(({ id }) => !this.#failed.has(id));
+    if (unread !== undefined) {
+      this.#adopt({ id: unread.id, agentId: unread.agent_id }, false);
+      return true;
+    }
+    for (const folder of this.#folders.values()) if (this.#nextSize(folder)) return true;
+    return this.#options.convlogs?.advanceAll() ?? false;
+  }
+
+  #nextHeader({ agentId, unknown }: Folder): boolean {
+    const id = unknown.pop();
+    if (id === undefined) return false;
+    if (this.#unknown.has(id.toLowerCase())) this.#takeHeader({ id, agentId }, false);
+    return true;
+  }
+
+  /**
+   * A header that cannot be read may belong to any key of its agent. So while the index is incomplete, a key without an
+   * active session waits for it, or its conversation would continue in a new, empty session.
+   * @returns whether a header was read that an earlier attempt could not read; throws if it still cannot be read.
+   */
+  #retryHeader(key: string, agentId: string): boolean {
+    const unread = [...this.#unknown.values()].find((owner) => owner.agentId === agentId);
+    if (unread === undefined || activeSession(this.#db, key) !== undefined) return false;
+    this.#takeHeader(unread, true);
+    return true;
+  }
+
+  #takeHeader(owner: Owner, isAsked: boolean): void {
+    const { files } = this.#options;
+    if (files === undefined) return;
+    try {
+      this.#db.attempt(() => takeHeader(this.#db, files, owner));
+      this.#unknown.delete(owner.id.toLowerCase());
+      this.#failed.delete(owner.id);
+    } catch (error) {
+      const failure = fromDisk(error, owner);
+      // One file the disk does not give is no reason to keep all others; who asks for it is told.
+      if (isAsked) throw failure;
+      this.#failed.set(owner.id, failure);
+    }
+  }
+
+  #nextSize({ agentId, known }: Folder): boolean {
+    const id = known.pop();
+    if (id === undefined) return false;
+    this.#compare({ id, agentId });
+    return true;
+  }
+
+  /**
+   * A file that is not as long as recorded is looked into by the follower, at the end of the slice.
+   * @returns false where a damaged transcript was replaced and has to be read again first.
+   */
+  #compare({ id, agentId }: Owner): boolean {
+    const { files, follower } = this.#options;
+    const row = this.#db.row<{ file_size: number; corrupt_at: number | null }>(
+      'SELECT file_size, corrupt_at FROM sessions WHERE id = ? AND seq > 0',
+      id,
+    );
+    if (row === undefined || files === undefined) return true;
+    if (row.corrupt_at === 0 && dropIfReplaced(this.#db, files, { id, agentId })) {
+      this.#takeHeader({ id, agentId }, false);
+      return false;
+    }
+    const found = standingAt(files.path(agentId, id));
+    const size = found.kind === 'file' ? found.size : 0;
+    if (size !== row.file_size) follower?.lookInto(id);
+    return true;
+  }
+
+  #adopt(owner: Owner, isAsked: boolean): void {
+    const { id } = owner;
+    const adoption = this.#adoptions.get(id) ?? new Adoption(owner, this.#options);
+    this.#adoptions.set(id, adoption);
+    try {
+      if (!this.#db.attempt(() => adoption.step())) return;
+      this.#taken++;
+      this.#failed.delete(id);
+      this.#options.follower?.lookInto(id);
+    } catch (error) {
+      const failure = fromDisk(error, owner);
+      this.#failed.set(id, failure);
+      if (isAsked) throw failure;
+    } finally {
+      if (this.#failed.has(id) || !this.#isUnread(id)) {
+        adoption.close();
+        this.#adoptions.delete(id);
+      }
+    }
+  }
+
+  #isUnread(id: string): boolean {
+    return this.#db.row('SELECT 1 FROM sessions WHERE id = ? AND seq = 0', id) !== undefined;
+  }
+
+  /** What we remember may not have happened, or may not be so any more. */
+  forget(): void {
+    for (const adoption of this.#adoptions.values()) adoption.close();
+    this.#adoptions.clear();
+    this.#failed.clear();
+    this.#agents = undefined;
+    this.#folders = new Map();
+    this.#unknown = new Map();
+    this.#options.convlogs?.forget();
+  }
+}
+
+/** A failure of the disk concerns one transcript; anything else is the store's. */
+function fromDisk(error: unknown, { id }: Owner): RepriseError {
+  const { syscall, code } = error as NodeJS.ErrnoException;
+  if (syscall === undefined) throw error;
+  return new RepriseError(
+    'STORE_FAILED',
+    `the transcript of session ${id} cannot be read: ${code ?? 'unknown'}`,
+    {
+      cause: error,
+      outcome: 'none',
+      details: { id, code },
+    },
+  );
+}

@@ -1,0 +1,195 @@
+import { RepriseError } from '../../../errors.ts';
+import { decodeLine } from '../../../transcript/line.ts';
+import type { NewEntry } from '../../port/store.ts';
+import { EPOCH_JUMP } from '../../rules/epoch-jump.ts';
+import type { Database } from '../../sqlite/database.ts';
+import { foreignSeqs, type SessionRow, saveSession, seqOfOwn } from '../../sqlite/session-row.ts';
+import { writeEntries } from '../../sqlite/write/append.ts';
+import { Batch, type BatchContext } from '../../sqlite/write/batch.ts';
+import { headerProblem } from '../file-header.ts';
+import {
+  changedMeanwhile,
+  endLine,
+  readRange,
+  sizeOf,
+  syncData,
+  type TranscriptFiles,
+  truncate,
+} from '../transcript-files.ts';
+import { adoptLines, createAdopter, leaveKeyIfDeleted } from './adopt.ts';
+
+const LF = 10;
+
+/**
+ * A transcript that was cut from outside, or replaced, is read again from its start and decides by its own rule what
+ * is history (I-4). What the journal still has is put back where it continues the file; what is lost is named in a
+ * `reprise.lost` entry, and the epoch jumps, so that lost lines that come back are not taken for newer ones.
+ * False: the file is damaged in the middle; the session is read-only from now on and nothing else was changed.
+ */
+export function healTranscript(
+  context: BatchContext,
+  files: TranscriptFiles,
+  row: SessionRow,
+  fd: number,
+): boolean {
+  const draft = { ...row };
+  try {
+    context.db.attempt(() => heal(context, files, draft, fd));
+  } catch (error) {
+    if (!(error instanceof DamagedInside)) throw error;
+    context.db.run('UPDATE sessions SET corrupt_at = ? WHERE id = ?', error.offset, row.id);
+    return false;
+  }
+  Object.assign(row, draft);
+  return true;
+}
+
+function heal(context: BatchContext, files: TranscriptFiles, row: SessionRow, fd: number): void {
+  const { db } = context;
+  const size = sizeOf(fd);
+  const before = { ...row };
+  const foreign = foreignSeqs(db, row);
+  const journal = db.rows<{ bytes: Uint8Array }>(
+    'SELECT bytes FROM journal WHERE session_id = ? ORDER BY first_seq',
+    row.id,
+  );
+  forgetLines(db, row);
+  const { end, corruptAt } = adoptLines(db, row, fd, 0, size);
+  if (corruptAt !== undefined) throw new DamagedInside(corruptAt);
+  const kept: string[] = [];
+  if (end < size) {
+    kept.push(files.quarantine(`${row.id}.jsonl@${end}`, readRange(fd, end, size)));
+    truncate(fd, end);
+  }
+  endLine(fd);
+  const settled = sizeOf(fd);
+  if (settled !== end && settled !== end + 1) throw changedMeanwhile();
+  syncData(fd);
+  const inFile = row.seq;
+  const rest = continuation(Buffer.concat(journal.map(({ bytes }) => bytes)), row.q);
+  const putBack = rest.continues ? rest.bytes : Buffer.alloc(0);
+  if (!rest.continues && rest.bytes.length > 0)
+    kept.push(files.quarantine(`${row.id}.jsonl@journal`, rest.bytes));
+  const adopter = createAdopter(db, row, { from: settled });
+  adopter.pushJournal(putBack);
+  adopter.finish();
+  leaveKeyIfDeleted(db, row);
+  if (putBack.length > 0)
+    db.run('INSERT INTO journal VALUES (?, ?, ?, ?)', row.id, inFile + 1, row.seq, putBack);
+  row.epoch = Math.max(row.epoch, before.epoch);
+  Object.assign(row, { file_seq: inFile, synced_seq: inFile, file_size: settled, synced_size: settled });
+  db.run(
+    'UPDATE sessions SET file_seq = ?, synced_seq = ?, file_size = ?, synced_size = ? WHERE id = ?',
+    inFile,
+    inFile,
+    settled,
+    settled,
+    row.id,
+  );
+  saveSession(db, row);
+  const firstLost = row.q < before.q ? seqOfOwn(row.q + 1, foreign) : row.seq + 1;
+  if (firstLost <= before.seq) tell(context, row, before, { firstLost, kept });
+}
+
+/** Everything in a row and around it that follows from its lines. */
+function forgetLines(db: Database, row: SessionRow): void {
+  for (const table of ['journal', 'append_keys', 'marks', 'foreign_lines', 'skipped_lines'])
+    db.run(`DELETE FROM ${table} WHERE session_id = ?`, row.id);
+  Object.assign(row, {
+    title: '',
+    label: null,
+    status: 'open',
+    last_at: row.created_at,
+    message_count: 0,
+    turn_count: 0,
+    token_estimate: 0,
+    settings: '{}',
+    seq: 0,
+    q: 0,
+    leaf: null,
+    epoch: 0,
+    context_seq: 1,
+    context_compaction: 0,
+  } satisfies Partial<SessionRow>);
+}
+
+/** Lines of the journal the file does not have; they continue it if the first of them has the next number. */
+function continuation(journal: Buffer, q: number): { bytes: Buffer; continues: boolean } {
+  for (let at = 0; at < journal.length; at = journal.indexOf(LF, at) + 1) {
+    const line = decodeLine(journal.subarray(at, journal.indexOf(LF, at)));
+    const number = line.kind === 'record' && typeof line.seal === 'object' ? line.seal.q : 0;
+    if (number > q) return { bytes: journal.subarray(at), continues: number === q + 1 };
+  }
+  return { bytes: Buffer.alloc(0), continues: true };
+}
+
+/** The loss stands in the transcript itself, so that it is seen by everybody and after every rebuild. */
+function tell(
+  context: BatchContext,
+  row: SessionRow,
+  before: SessionRow,
+  { firstLost, kept }: { readonly firstLost: number; readonly kept: readonly string[] },
+): void {
+  const { db } = context;
+  // What is remembered of the row is from before the loss.
+  context.rows.forget(row.id);
+  const batch = new Batch(context);
+  row.epoch += EPOCH_JUMP;
+  saveSession(db, row);
+  // A runner that built on lost lines is fenced, and told so by its next heartbeat.
+  db.run('DELETE FROM leases WHERE session_id = ?', row.id);
+  const active = db.row<{ counter: number }>(
+    'SELECT counter FROM active WHERE key = ? AND session_id = ?',
+    row.key,
+    row.id,
+  );
+  const data = {
+    firstSeq: firstLost,
+    lastSeq: before.seq,
+    reason: 'cut from outside',
+    ...(kept.length > 0 && { quarantine: kept }),
+  };
+  const entries: NewEntry[] = [custom('reprise.lost', data)];
+  // What the index alone still knows is said again: a loss must not bring back what was deleted.
+  if (before.status === 'deleted' && row.status !== 'deleted') entries.push(custom('reprise.deleted'));
+  if (active !== undefined)
+    entries.push(custom('reprise.activate', { key: row.key, counter: active.counter }));
+  const draft = batch.session(row.id);
+  writeEntries(batch, draft, entries);
+  batch.flush();
+  Object.assign(row, draft);
+}
+
+function custom(customType: string, data?: object): NewEntry {
+  return { type: 'custom', customType, ...(data !== undefined && { data }) };
+}
+
+/** Continuing a file without its header, or that of another session, would be starting again in silence. */
+export function assertHeader(files: TranscriptFiles, row: SessionRow, fd: number): void {
+  const problem = sizeOf(fd) === 0 ? 'is empty' : headerProblem(fd, row.id);
+  if (problem !== undefined) throw transcriptLost(files.path(row.agent_id, row.id), row, problem);
+}
+
+/** For a session whose settled lines are nowhere any more. It heals by itself when the file is put back. */
+export function transcriptLost(file: string, { id, file_seq }: SessionRow, what: string): RepriseError {
+  return new RepriseError('STORE_CORRUPT', `the transcript of session ${id} ${what}`, {
+    details: {
+      id,
+      offset: 0,
+      file,
+      lines: file_seq,
+      next: `Put ${file} back from a copy; or go on without it: reprise repair ${id}`,
+    },
+    outcome: 'none',
+  });
+}
+
+/** Thrown to undo what healing has begun: damage in the middle is nobody's to repair in place. */
+class DamagedInside extends Error {
+  readonly offset: number;
+
+  constructor(offset: number) {
+    super(`damaged at byte ${offset}`);
+    this.offset = offset;
+  }
+}

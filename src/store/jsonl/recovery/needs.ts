@@ -1,0 +1,73 @@
+import type { ConvlogChatRef } from '../../port/convlog.ts';
+
+/** What must have been read before somebody can be answered. Empty: the names of all files. */
+export interface Need {
+  readonly id?: string;
+  /** Also what the key of that session stands for. */
+  readonly andItsKey?: boolean;
+  readonly key?: string;
+  /** Also everything of these keys. */
+  readonly keys?: readonly string[];
+  readonly all?: boolean;
+  /** Chats whose convlog is written to or read. */
+  readonly chats?: readonly ConvlogChatRef[];
+}
+
+interface Arguments {
+  readonly id?: string;
+  readonly key?: string;
+  readonly sessionKey?: string;
+  readonly create?: { readonly id?: string };
+  readonly deliver?: readonly Arguments[];
+  readonly chat?: ConvlogChatRef;
+  readonly log?: ConvlogChatRef | readonly ConvlogChatRef[];
+}
+
+const session = ({ id }: Arguments): Need => (id === undefined ? {} : { id });
+const sessionAndItsKey = (args: Arguments): Need => ({ ...session(args), andItsKey: true });
+
+/**
+ * Whoever moves what a key stands for needs every session of that key; whoever makes a session also has to know that
+ * its id is free. Operations that are not named here concern rows that only the index has.
+ */
+const NEEDS: Readonly<Record<string, (args: Arguments) => Need>> = {
+  get: session,
+  tail: session,
+  read: session,
+  blob: session,
+  export: session,
+  lines: session,
+  append: ({ deliver = [], ...args }) => ({
+    ...session(args),
+    ...(deliver.length > 0 && { keys: deliver.flatMap(({ sessionKey = [] }) => sessionKey) }),
+  }),
+  patch: session,
+  // Lines of the channel log that were not read yet may be its own.
+  purge: () => ({ all: true }),
+  acquire: session,
+  take: session,
+  damaged: session,
+  activate: sessionAndItsKey,
+  delete: sessionAndItsKey,
+  restore: sessionAndItsKey,
+  active: ({ key }) => (key === undefined ? {} : { key }),
+  receive: ({ sessionKey, create }) => ({
+    ...(sessionKey !== undefined && { key: sessionKey }),
+    ...(create?.id !== undefined && { id: create.id }),
+  }),
+  create: ({ id, key }) => ({ ...(id !== undefined && { id }), ...(key !== undefined && { key }) }),
+  verify: ({ id }) => (id === undefined ? { all: true } : { id }),
+  records: () => ({ all: true }),
+  copied: () => ({ all: true }),
+  transfer: () => ({ all: true }),
+  progress: () => ({}),
+  log: () => ({}),
+  chat: ({ chat }) => (chat === undefined ? {} : { chats: [chat] }),
+};
+
+export function needsOf(op: string, args: unknown): Need | undefined {
+  const need = NEEDS[op]?.(args as Arguments);
+  const { log = [] } = (args ?? {}) as Arguments;
+  const chats = [log].flat();
+  return need === undefined || chats.length === 0 ? need : { ...need, chats };
+}

@@ -1,0 +1,266 @@
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { RepriseError } from '../../errors.ts';
+import { inactiveIndexKey } from '../../keys/index-key.ts';
+import { resolveDefaultSessionStorePath } from '../port/home-paths.ts';
+import type { Database } from '../sqlite/database.ts';
+import type { SessionRow } from '../sqlite/session-row.ts';
+import { IndexDraft, type IndexFile, lookAt, NO_FILE } from '../sqlite/sessions-json-file.ts';
+import { atOnce, StepRunner, type Steps } from '../sqlite/threads/steps.ts';
+import { agentsIn, isHalf } from './folders.ts';
+
+const ROWS_PER_STEP = 100;
+/** How long a change may wait. With up to this many sessions the files have it within a second. */
+const WRITE_WITHIN_MS = 500;
+const SMALL_HOME = 1000;
+/** In larger homes a pass is followed by so many times its own CPU time without one: 2 % of a core. */
+const REST_PER_PASS = 49;
+/** Another process writes its changes itself. This one checks later, in case that process was killed. */
+const CHECK_OTHERS_MS = 5000;
+const RETRY_MS = 5000;
+const MAX_TRIES = 5;
+
+type IndexRow = Pick<
+  SessionRow,
+  | 'id'
+  | 'agent_id'
+  | 'key'
+  | 'title'
+  | 'label'
+  | 'created_at'
+  | 'last_at'
+  | 'message_count'
+  | 'token_estimate'
+> & { readonly is_active: number; readonly is_taken: number };
+
+/**
+ * `is_taken`: the index key of an inactive session is the real key of another one. `+` keeps SQLite from using another
+ * index than that of the ids, which would sort all sessions again for each page.
+ */
+const OPEN_SESSIONS = `
+SELECT id, agent_id, sessions.key, title, label, created_at, last_at, message_count, token_estimate,
+  active.session_id IS sessions.id AS is_active,
+  EXISTS (SELECT 1 FROM active AS other WHERE other.key = sessions.key || ':session:' || sessions.id) AS is_taken
+FROM sessions LEFT JOIN active ON active.key = sessions.key
+WHERE id > ? AND +status = 'open' AND +seq > 0 ORDER BY id LIMIT ${ROWS_PER_STEP}`;
+
+export interface SessionsJsonOptions {
+  readonly db: Pick<Database, 'rows' | 'transaction'>;
+  readonly home: string;
+  /** False while the index is rebuilt: a list of half the sessions would look like a list of all. */
+  readonly isReady: () => boolean;
+  /** A file that something else had changed was moved to this path. */
+  readonly onEdited: (file: string) => void;
+}
+
+interface PassResult {
+  /** Another process or an editor replaced a file meanwhile. */
+  readonly isReplaced: boolean;
+  readonly failed: readonly IndexDraft[];
+}
+
+/**
+ * Keeps `sessions.json` of each agent up to date: a list of all open sessions for people and other tools, which Reprise
+ * never reads. A pass reads the sessions in steps, between the other work of the thread, and writes a temporary file.
+ * It takes the lock of the database only to rename that file, so that of several processes one replaces it at a time.
+ * A pass that began before another process replaced the file is discarded, so an older state never replaces a newer one.
+ */
+export class SessionsJson {
+  readonly #options: SessionsJsonOptions;
+  readonly #steps: StepRunner = new StepRunner();
+  /** The files as this process wrote or read them last, by path. */
+  readonly #known: Map<string, IndexFile | undefined> = new Map();
+  /** A change of this process is not in the files yet. */
+  #isBehind = false;
+  #isRunning = false;
+  #timer: NodeJS.Timeout | undefined;
+  #dueAt: number | undefined;
+  #restUntil = 0;
+
+  constructor(options: SessionsJsonOptions) {
+    this.#options = options;
+    this.noteOthers();
+  }
+
+  /** This process has committed something. */
+  noteChange(): void {
+    this.#isBehind = true;
+    this.#schedule(WRITE_WITHIN_MS);
+  }
+
+  /** Another process has. */
+  noteOthers(): void {
+    this.#schedule(CHECK_OTHERS_MS);
+  }
+
+  /** For a purge: removes what its sessions left in files and temporary files. Other processes write theirs again. */
+  erase(): void {
+    this.stop();
+    for (const agentId of agentsIn(this.#options.home)) {
+      const folder = dirname(this.#path(agentId));
+      const names = existsSync(folder) ? readdirSync(folder) : [];
+      for (const name of names.filter(isHalf)) rmSync(join(folder, name), { force: true });
+    }
+    for (const { file, failure } of this.#writeNow()) {
+      const isNone = file !== undefined && file.stamp === undefined;
+      if (!isNone) throw failure;
+    }
+  }
+
+  /** A convenience for people: that it cannot be written is no reason to fail on closing. */
+  close(): void {
+    this.stop();
+    try {
+      if (this.#isBehind) this.#writeNow();
+    } catch (error) {
+      if (!(error instanceof RepriseError)) throw error;
+    }
+  }
+
+  stop(): void {
+    if (this.#isRunning) this.#steps.stop();
+    clearTimeout(this.#timer);
+    this.#dueAt = undefined;
+  }
+
+  /** Synced, and without a pause. @returns what could not be written. */
+  #writeNow(): readonly IndexDraft[] {
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const { isReplaced, failed } = atOnce(this.#pass(true));
+      if (!isReplaced) return failed;
+    }
+    throw new RepriseError(
+      'STORE_BUSY',
+      `sessions.json was replaced ${MAX_TRIES} times while it was written`,
+    );
+  }
+
+  #schedule(delayMs: number): void {
+    const at = performance.now() + delayMs;
+    if (this.#dueAt !== undefined && this.#dueAt <= at) return;
+    this.#dueAt = at;
+    this.#arm();
+  }
+
+  #arm(): void {
+    if (this.#isRunning || this.#dueAt === undefined) return;
+    clearTimeout(this.#timer);
+    const wait = Math.max(this.#dueAt, this.#restUntil) - performance.now();
+    this.#timer = setTimeout(() => this.#run(), Math.max(0, wait));
+  }
+
+  #run(): void {
+    this.#dueAt = undefined;
+    if (!this.#options.isReady()) {
+      this.#schedule(WRITE_WITHIN_MS);
+      return;
+    }
+    this.#isRunning = true;
+    this.#isBehind = false;
+    const end = (retryMs?: number): void => {
+      this.#isRunning = false;
+      if (retryMs === undefined) this.#arm();
+      else {
+        this.#isBehind = true;
+        this.#schedule(retryMs);
+      }
+    };
+    this.#steps.run({
+      steps: this.#pass(false),
+      done: (result) => {
+        const { isReplaced, failed } = result as PassResult;
+        end(isReplaced ? WRITE_WITHIN_MS : failed.length > 0 ? RETRY_MS : undefined);
+      },
+      // Locked or failing: nothing of a session is lost, and it is tried again.
+      failed: () => end(RETRY_MS),
+    });
+  }
+
+  *#pass(sync: boolean): Steps<PassResult> {
+    const { db, home } = this.#options;
+    const drafts = new Map<string, IndexDraft>();
+    const begin = (agentId: string, look: (path: string) => IndexFile): IndexDraft => {
+      const path = this.#path(agentId);
+      const draft = new IndexDraft(path, () => look(path));
+      drafts.set(agentId, draft);
+      return draft;
+    };
+    let rows = 0;
+    let busyMs = 0;
+    let at = cpuMs();
+    try {
+      // Before the sessions are read, or a file that another process writes meanwhile would pass for an older one. Of
+      // agents without a session too: their file may name one that was deleted.
+      for (const agentId of agentsIn(home)) {
+        const { path, file } = begin(agentId, (each) => lookAt(each, this.#known.get(each)));
+        this.#known.set(path, file);
+      }
+      for (let after = ''; ; ) {
+        const page = db.rows<IndexRow>(OPEN_SESSIONS, after);
+        for (const row of page) {
+          const draft = drafts.get(row.agent_id) ?? begin(row.agent_id, () => NO_FILE);
+          draft.add(keyOf(row), entryOf(row));
+        }
+        rows += page.length;
+        if (page.length < ROWS_PER_STEP) break;
+        after = page.at(-1)?.id ?? after;
+        busyMs += cpuMs() - at;
+        yield;
+        at = cpuMs();
+      }
+      const changed = [...drafts.values()].filter((draft) => draft.finish(sync));
+      const isReplaced = changed.length > 0 && !this.#publish(changed);
+      if (sync) for (const draft of changed) draft.syncFolder();
+      return { isReplaced, failed: [...drafts.values()].filter(({ failure }) => failure !== undefined) };
+    } finally {
+      for (const draft of drafts.values()) draft.remove();
+      busyMs += cpuMs() - at;
+      this.#restUntil = rows > SMALL_HOME ? performance.now() + REST_PER_PASS * busyMs : 0;
+    }
+  }
+
+  /** Under the lock of the database, which keeps other processes out; nothing is written to it. */
+  #publish(drafts: readonly IndexDraft[]): boolean {
+    return this.#options.db.transaction(
+      () =>
+        drafts
+          .map((draft) => {
+            const isReplaced = draft.replace(this.#options.onEdited);
+            if (isReplaced) this.#known.set(draft.path, draft.file);
+            return isReplaced || draft.failure !== undefined;
+          })
+          .every(Boolean),
+      { lazy: true },
+    );
+  }
+
+  #path(agentId: string): string {
+    return resolveDefaultSessionStorePath({ home: this.#options.home, agentId });
+  }
+}
+
+/** CPU time of this thread. Deno and Bun do not report it: there it is the clock, which on a busy machine is more. */
+function cpuMs(): number {
+  if (typeof process.threadCpuUsage !== 'function') return performance.now();
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}
+
+function keyOf({ key, id, is_active, is_taken }: IndexRow): string {
+  if (is_active === 1) return key;
+  const other = inactiveIndexKey(key, id);
+  return is_taken === 1 ? inactiveIndexKey(other, id) : other;
+}
+
+function entryOf(row: IndexRow): Record<string, unknown> {
+  return {
+    sessionId: row.id,
+    sessionFile: `${row.id}.jsonl`,
+    updatedAt: Date.parse(row.last_at),
+    createdAt: Date.parse(row.created_at),
+    title: row.title,
+    ...(row.label !== null && { label: row.label }),
+    messageCount: row.message_count,
+    tokenEstimate: row.token_estimate,
+  };
+}

@@ -1,0 +1,122 @@
+import type { JsonObject } from '../../../transcript/json.ts';
+import type { InboxItem, LeaseInfo, ReleaseOptions } from '../../port/store.ts';
+import { assertOpen, type LiveLease, leaseHeld } from '../../rules/refusals.ts';
+import { parseHolder } from '../../shared/holder.ts';
+import type { Sql } from '../connection/connections.ts';
+import type { Tx } from '../connection/tx.ts';
+import { lockAll, lockSession, type SessionRow } from '../rows.ts';
+import { type SessionRef, sessionRef } from '../session-ref.ts';
+import { isDeadNeighbour, type NodeHolder } from './holder.ts';
+import { oldestAccepted } from './inbox-rows.ts';
+
+interface LeaseRow {
+  readonly session_id: string;
+  readonly epoch: number;
+  readonly holder: string;
+  /** By the server's clock. */
+  readonly is_over: boolean;
+}
+
+const COLUMNS = 'session_id, epoch, holder, expires_at <= clock_timestamp() AS is_over';
+/** Appends hold the row of a session for milliseconds, so every caller waits at least this long for it. */
+const MIN_LOCK_MS = 500;
+const EXPIRY = "clock_timestamp() + $4::bigint * interval '1 millisecond'";
+
+/** Who holds a session now. The answer stays true only under the lock of the session. */
+export async function liveLease(tx: Tx, sessionId: string): Promise<LiveLease | undefined> {
+  if (tx.sessions.get(sessionId)?.lease_epoch === 0) return undefined;
+  return seenLease(tx, tx.self, sessionId);
+}
+
+/** Who holds a session as far as one can see: without its lock that may be over by now. */
+export async function seenLease(
+  sql: Sql,
+  self: NodeHolder,
+  session: SessionRef,
+): Promise<LiveLease | undefined> {
+  const { is, value } = sessionRef(session, '$1');
+  const [row] = await sql.query<LeaseRow>(`SELECT ${COLUMNS} FROM reprise.leases WHERE session_id = ${is}`, [
+    value,
+  ]);
+  return row === undefined ? undefined : aliveIn(row, self);
+}
+
+/** Whether this epoch is that of the lease. Its time may be over: nobody loses it before somebody else takes it. */
+export function isHolder(row: SessionRow, epoch: number): boolean {
+  return row.epoch === epoch && row.lease_epoch === epoch;
+}
+
+function aliveIn(row: LeaseRow, self: NodeHolder): LiveLease | undefined {
+  const holder = parseHolder(row.holder);
+  const isOurs = holder.engineId === self.engineId;
+  // Ours as well: what we hold we renew, or let go before its time is over. A row that nobody here knows of is left of
+  // a grant whose answer was lost.
+  if (row.is_over || (!isOurs && isDeadNeighbour(holder, self))) return undefined;
+  return { epoch: row.epoch, holder };
+}
+
+/** Every grant has a higher epoch than anything that was ever written (P5). */
+export async function acquireLease(
+  tx: Tx,
+  { id, ttlMs, lockMs }: { readonly id: string; readonly ttlMs: number; readonly lockMs: number },
+): Promise<number> {
+  // A node that is frozen inside a transaction holds the row, so this caller limits how long it waits for it.
+  tx.run(`SET LOCAL lock_timeout = ${Math.ceil(Math.max(lockMs, MIN_LOCK_MS))}`);
+  const row = await lockSession(tx, id);
+  assertOpen(row);
+  const held = await liveLease(tx, id);
+  if (held !== undefined) throw leaseHeld(id, held);
+  row.epoch = Math.max(row.epoch, await tx.epochFloor()) + 1;
+  row.lease_epoch = row.epoch;
+  tx.touch(row);
+  tx.run(
+    `INSERT INTO reprise.leases (session_id, epoch, holder, ttl_ms, expires_at) VALUES ($1, $2, $3, $4, ${EXPIRY})
+     ON CONFLICT (session_id) DO UPDATE SET epoch = excluded.epoch, holder = excluded.holder,
+       ttl_ms = excluded.ttl_ms, expires_at = excluded.expires_at`,
+    [id, row.epoch, JSON.stringify(tx.self), ttlMs],
+  );
+  return row.epoch;
+}
+
+export interface LeaseRef {
+  readonly id: string;
+  readonly epoch: number;
+}
+
+/** False when the lease is no longer ours. One statement, without the session's lock: it never waits for a turn. */
+export async function renewLease(sql: Sql, self: NodeHolder, { id, epoch }: LeaseRef): Promise<boolean> {
+  const rows = await sql.query(
+    `UPDATE reprise.leases SET expires_at = clock_timestamp() + ttl_ms * interval '1 millisecond'
+     WHERE session_id = $1 AND epoch = $2 AND holder = $3 RETURNING 1 AS one`,
+    [id, epoch, JSON.stringify(self)],
+  );
+  return rows.length > 0;
+}
+
+/**
+ * Nobody may leave while a message waits, unless on purpose: whoever put it saw a holder and relies on it. Under the
+ * session's lock, which `receive` takes too, so that one of the two sees the other.
+ */
+export async function releaseLease(
+  tx: Tx,
+  { id, epoch, handOver = false }: LeaseRef & ReleaseOptions,
+): Promise<InboxItem | null> {
+  const [row] = await lockAll(tx, [id]);
+  if (row?.lease_epoch !== epoch) return null;
+  const waiting = handOver ? null : await oldestAccepted(tx, id);
+  if (waiting !== null) return waiting;
+  row.lease_epoch = 0;
+  tx.touch(row);
+  tx.run('DELETE FROM reprise.leases WHERE session_id = $1 AND epoch = $2', [id, epoch]);
+  return null;
+}
+
+export async function listLeases(sql: Sql, self: NodeHolder): Promise<LeaseInfo[]> {
+  const rows = await sql.query<LeaseRow>(`SELECT ${COLUMNS} FROM reprise.leases ORDER BY session_id`);
+  return rows.map((row) => ({
+    sessionId: row.session_id,
+    epoch: row.epoch,
+    holder: parseHolder(row.holder) as unknown as JsonObject,
+    alive: aliveIn(row, self) !== undefined,
+  }));
+}

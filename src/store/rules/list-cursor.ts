@@ -1,0 +1,71 @@
+import { RepriseError } from '../../errors.ts';
+import type { ListQuery, ListSort, SessionStatus } from '../port/store.ts';
+import type { SessionState } from './session-state.ts';
+
+/* What lists of sessions have in common, whatever database they are read from. */
+
+const MAX_PAGE = 1000;
+/** What a list is sorted by; sessions that are equal in it by their ids, ignoring case. */
+const COLUMNS = { time: 'last_at', messages: 'message_count', tokens: 'token_estimate' } as const;
+
+export type PlacedSession = Pick<SessionState, (typeof COLUMNS)[ListSort] | 'id'>;
+
+export interface ListOrder {
+  readonly sort: ListSort;
+  readonly column: (typeof COLUMNS)[ListSort];
+  readonly isAscending: boolean;
+  /** As SQL says it. */
+  readonly direction: 'ASC' | 'DESC';
+}
+
+export function orderOf({ sort = 'time', order = 'desc' }: ListQuery): ListOrder {
+  if (!Object.hasOwn(COLUMNS, sort))
+    throw refusal('sort', `sessions are not sorted by "${sort}"`, 'time, messages or tokens');
+  if (order !== 'asc' && order !== 'desc') throw refusal('order', `no order "${order}"`, 'asc or desc');
+  const isAscending = order === 'asc';
+  return { sort, column: COLUMNS[sort], isAscending, direction: isAscending ? 'ASC' : 'DESC' };
+}
+
+/** For sorting rows as the databases do. */
+export function compareIn({
+  column,
+  isAscending,
+}: ListOrder): (a: PlacedSession, b: PlacedSession) => number {
+  const compare = (a: PlacedSession, b: PlacedSession): number => {
+    if (a[column] !== b[column]) return a[column] < b[column] ? -1 : 1;
+    return a.id.toLowerCase() < b.id.toLowerCase() ? -1 : 1;
+  };
+  return isAscending ? compare : (a, b) => compare(b, a);
+}
+
+export function pageSize(limit = 50): number {
+  return Math.min(Math.max(1, Math.trunc(limit)), MAX_PAGE);
+}
+
+export function statusesOf({ status = 'open' }: ListQuery): readonly SessionStatus[] {
+  return status === 'any' ? ['open', 'deleted'] : [status];
+}
+
+/** A place, not a count, so that pages stay right while sessions come and go; of one way of sorting only. */
+export function formatCursor(row: PlacedSession, { sort, column }: ListOrder): string {
+  const place = sort === 'time' ? [row.last_at, row.id] : [row[column], row.id, sort];
+  return Buffer.from(JSON.stringify(place)).toString('base64url');
+}
+
+export function parseCursor(
+  cursor: string,
+  { sort }: ListOrder,
+): { readonly value: string | number; readonly id: string } {
+  try {
+    const [value, id, of = 'time'] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
+    const fits = sort === 'time' ? typeof value === 'string' : Number.isSafeInteger(value);
+    if (fits && typeof id === 'string' && of === sort) return { value: value as string | number, id };
+  } catch {
+    // Not one of ours; said below.
+  }
+  throw new RepriseError('INVALID_INPUT', 'not a cursor of this list', { details: { cursor } });
+}
+
+function refusal(field: string, message: string, allowed: string): RepriseError {
+  return new RepriseError('INVALID_INPUT', message, { details: { field, next: `Use ${allowed}.` } });
+}

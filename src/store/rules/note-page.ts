@@ -1,0 +1,24 @@
+import type { JsonObject } from '../../transcript/json.ts';
+import type { Note, NotePage } from '../port/notes.ts';
+
+/** A note as every database keeps it. */
+export interface NoteRow {
+  readonly session_id: string;
+  readonly seq: number;
+  readonly value: string;
+}
+
+export const NOTES_PER_PAGE = 1000;
+
+/** Of one row more than fits, where there is one. */
+export function notePage(rows: readonly NoteRow[], size: number): NotePage {
+  const page = rows.slice(0, size);
+  return {
+    notes: page.map(toNote),
+    next: rows.length > size ? (page.at(-1)?.session_id ?? null) : null,
+  };
+}
+
+export function toNote({ session_id: id, seq, value }: NoteRow): Note {
+  return { id, seq, value: JSON.parse(value) as JsonObject };
+}

@@ -1,0 +1,95 @@
+import { RepriseError } from '../../errors.ts';
+import type { SearchQuery } from '../port/store.ts';
+import { flatText, foldCase } from './search-text.ts';
+
+/** Longer ones are refused: nobody types them, and each word costs something. */
+const SEARCH_QUERY_CHARS = 16 * 1024;
+/** As long as a person would wait. */
+export const SEARCH_BUDGET_MS = 1000;
+export const SEARCH_LIMIT = 20;
+
+const SPACE = /\s/;
+
+/**
+ * What has to stand in a text, all of it, anywhere in it, in any order: folded, each once. Words are parted by white
+ * space. A quotation mark where a word would begin holds several together, up to one that stands at the end of a
+ * word; one without the other is a character like any. Nothing else means anything but itself.
+ */
+export function searchWords(text: string): string[] {
+  const words = new Set<string>();
+  let hasClosing = true;
+  for (let at = 0; at < text.length; ) {
+    if (SPACE.test(text[at] ?? '')) {
+      at++;
+      continue;
+    }
+    const close = hasClosing && text[at] === '"' ? closingQuote(text, at + 1) : undefined;
+    // Looked for once in vain, it is not looked for again: a text of quotation marks is no work.
+    if (close === -1) hasClosing = false;
+    const phrase = close === undefined || close === -1 ? '' : text.slice(at + 1, close).trim();
+    const end = phrase === '' ? wordEnd(text, at) : (close ?? 0) + 1;
+    words.add(foldCase(flatText(phrase === '' ? text.slice(at, end) : phrase)));
+    at = end;
+  }
+  return [...words];
+}
+
+function wordEnd(text: string, from: number): number {
+  let end = from;
+  while (end < text.length && !SPACE.test(text[end] ?? '')) end++;
+  return end;
+}
+
+/** The next one that stands at the end of a word; -1 if there is none. */
+function closingQuote(text: string, from: number): number {
+  for (let at = text.indexOf('"', from); at !== -1; at = text.indexOf('"', at + 1))
+    if (at + 1 === text.length || SPACE.test(text[at + 1] ?? '')) return at;
+  return -1;
+}
+
+/** Before anybody is bothered with it. */
+export function checkSearch({ text, limit, budgetMs, after }: SearchQuery): void {
+  if (typeof text !== 'string') throw new RepriseError('INVALID_INPUT', 'a search needs a text');
+  if (text.length > SEARCH_QUERY_CHARS)
+    throw new RepriseError(
+      'LIMIT_EXCEEDED',
+      `a search of ${text.length} characters; at most ${SEARCH_QUERY_CHARS} can be looked for`,
+      { details: { limit: 'query', max: SEARCH_QUERY_CHARS, next: 'Look for a part of it.' } },
+    );
+  if (limit !== undefined && !(Number.isSafeInteger(limit) && limit >= 1))
+    throw new RepriseError('INVALID_INPUT', `a search has at least one hit, not ${limit}`);
+  if (budgetMs !== undefined && !(budgetMs >= 0))
+    throw new RepriseError('INVALID_INPUT', `a budget is a number of milliseconds, not ${budgetMs}`);
+  if (after !== undefined) parseSearchCursor(after);
+}
+
+/** The place of a hit among all: newest first, and an order for what was said at the same moment. */
+export interface SearchPlace {
+  readonly at: number;
+  readonly id: string;
+  readonly seq: number;
+}
+
+/** Negative where the first comes before the second. */
+export function compareSearchPlaces(a: SearchPlace, b: SearchPlace): number {
+  if (a.at !== b.at) return b.at - a.at;
+  if (a.id !== b.id) return a.id < b.id ? 1 : -1;
+  return b.seq - a.seq;
+}
+
+export function formatSearchCursor({ at, id, seq }: SearchPlace): string {
+  return Buffer.from(JSON.stringify([at, id, seq])).toString('base64url');
+}
+
+export function parseSearchCursor(cursor: string): SearchPlace {
+  try {
+    const [at, id, seq] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
+    if (Number.isSafeInteger(at) && typeof id === 'string' && Number.isSafeInteger(seq))
+      return { at: at as number, id, seq: seq as number };
+  } catch {
+    // Not one of ours; said below.
+  }
+  throw new RepriseError('INVALID_INPUT', 'not a cursor of a search', {
+    details: { cursor: String(cursor).slice(0, 100) },
+  });
+}

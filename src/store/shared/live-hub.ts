@@ -1,0 +1,146 @@
+import { RepriseError } from '../../errors.ts';
+import { assertStorable, isObject, type JsonObject } from '../../transcript/json.ts';
+import { LIVE_EVENT_BYTES, type LiveEvent } from '../port/store.ts';
+
+/** What one slow listener may keep waiting; beyond it the oldest goes. */
+const MAX_WAITING_EVENTS = 1024;
+const MAX_WAITING_CHARS = 1024 * 1024;
+
+/** Hubs of the databases that are open in this process, so that every store on one home hears every other. */
+const hubs = new Map<string, LiveHub>();
+
+/** Tells running deltas to whoever listens in this process. Nothing is stored, and nobody waits for a listener. */
+export class LiveHub {
+  readonly #listeners: Map<string, Set<Listener>> = new Map();
+  readonly #path: string;
+  #stores = 0;
+
+  private constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** The hub of a database; one in memory has no other stores. */
+  static of(path: string): LiveHub {
+    const hub = hubs.get(path) ?? new LiveHub(path);
+    if (path !== ':memory:') hubs.set(path, hub);
+    hub.#stores++;
+    return hub;
+  }
+
+  leave(): void {
+    if (--this.#stores === 0) hubs.delete(this.#path);
+  }
+
+  /** Answers what was told, as JSON. */
+  publish(id: string, event: JsonObject): string {
+    if (!isObject(event)) throw new RepriseError('INVALID_INPUT', 'an event is an object');
+    assertStorable(event);
+    // Text, so that what a listener or the publisher does to its object concerns nobody else.
+    const text = JSON.stringify(event);
+    if (Buffer.byteLength(text) > LIVE_EVENT_BYTES) {
+      throw new RepriseError('LIMIT_EXCEEDED', `an event is at most ${LIVE_EVENT_BYTES} bytes`, {
+        details: { limit: 'event', max: LIVE_EVENT_BYTES },
+      });
+    }
+    this.tell(id, text);
+    return text;
+  }
+
+  /** What somebody else has published and checked; `missed`: so many were lost on the way, right before it. */
+  tell(id: string, text: string, missed = 0): void {
+    for (const listener of this.#listeners.get(id) ?? []) listener.hear(text, missed);
+  }
+
+  /** Somebody listens to these. */
+  get sessions(): readonly string[] {
+    return [...this.#listeners.keys()];
+  }
+
+  /** Listens from now on, whenever the loop over it begins. */
+  listen(id: string, signal: AbortSignal): AsyncIterableIterator<LiveEvent> {
+    const listeners = this.#listeners.get(id) ?? new Set();
+    const listener = new Listener(signal, () => {
+      listeners.delete(listener);
+      if (listeners.size === 0 && this.#listeners.get(id) === listeners) this.#listeners.delete(id);
+    });
+    if (listener.isOver) return listener;
+    this.#listeners.set(id, listeners.add(listener));
+    return listener;
+  }
+}
+
+interface Heard {
+  readonly text: string;
+  readonly missed: number;
+}
+
+class Listener implements AsyncIterableIterator<LiveEvent> {
+  readonly #signal: AbortSignal;
+  readonly #onEnd: () => void;
+  #waiting: Heard[] = [];
+  #chars = 0;
+  #missed = 0;
+  #wake: () => void = () => {};
+  isOver = false;
+
+  constructor(signal: AbortSignal, onEnd: () => void) {
+    this.#signal = signal;
+    this.#onEnd = onEnd;
+    if (signal.aborted) this.isOver = true;
+    else signal.addEventListener('abort', this.#end, { once: true });
+  }
+
+  hear(text: string, missed: number): void {
+    this.#waiting.push({ text, missed });
+    this.#chars += text.length;
+    while (this.#waiting.length > MAX_WAITING_EVENTS || this.#chars > MAX_WAITING_CHARS) {
+      const lost = this.#waiting.shift();
+      this.#chars -= lost?.text.length ?? 0;
+      this.#missed += 1 + (lost?.missed ?? 0);
+    }
+    this.#wakeUp();
+  }
+
+  async next(): Promise<IteratorResult<LiveEvent>> {
+    while (!this.isOver) {
+      const heard = this.#waiting.shift();
+      if (heard !== undefined) {
+        this.#chars -= heard.text.length;
+        const missed = this.#missed + heard.missed;
+        this.#missed = 0;
+        return { done: false, value: { event: JSON.parse(heard.text) as JsonObject, missed } };
+      }
+      await new Promise<void>((resolve) => {
+        const earlier = this.#wake;
+        this.#wake = () => {
+          earlier();
+          resolve();
+        };
+      });
+    }
+    return { done: true, value: undefined };
+  }
+
+  async return(): Promise<IteratorResult<LiveEvent>> {
+    this.#end();
+    return { done: true, value: undefined };
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  readonly #end = (): void => {
+    this.isOver = true;
+    this.#signal.removeEventListener('abort', this.#end);
+    this.#waiting = [];
+    this.#onEnd();
+    this.#wakeUp();
+  };
+
+  #wakeUp(): void {
+    const wake = this.#wake;
+    this.#wake = () => {};
+    wake();
+  }
+}

@@ -1,0 +1,83 @@
+import { RepriseError } from '../../errors.ts';
+import type { InboxItem, Lease, ReleaseOptions } from '../port/store.ts';
+
+export interface StoreLeaseOptions {
+  /** Tells the store that the holder lives; false: it is no longer ours. */
+  readonly beat: () => Promise<boolean>;
+  readonly release: (options: ReleaseOptions) => Promise<InboxItem | null>;
+  readonly sessionId: string;
+  readonly epoch: number;
+  readonly ttlMs: number;
+  /** It was released or lost: nobody has to keep it any more. */
+  readonly onOver: () => void;
+}
+
+const RETRY_MS = 50;
+
+/** Retries for up to `waitMs` while another holder has the session. `acquire` gets the time that is left. */
+export async function acquireInTime<T>(waitMs: number, acquire: (leftMs: number) => Promise<T>): Promise<T> {
+  const deadline = performance.now() + waitMs;
+  for (;;) {
+    try {
+      return await acquire(Math.max(0, deadline - performance.now()));
+    } catch (error) {
+      const isHeld = error instanceof RepriseError && error.code === 'LEASE_HELD';
+      if (!isHeld || performance.now() >= deadline) throw error;
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    }
+  }
+}
+
+/** The right to run turns. The store keeps its heart beating; losing it aborts the signal. */
+export class StoreLease implements Lease {
+  readonly sessionId: string;
+  readonly epoch: number;
+  readonly ttlMs: number;
+  readonly #beat: StoreLeaseOptions['beat'];
+  readonly #release: StoreLeaseOptions['release'];
+  readonly #controller: AbortController = new AbortController();
+  readonly #onOver: () => void;
+  #over = false;
+
+  constructor({ beat, release, sessionId, epoch, ttlMs, onOver }: StoreLeaseOptions) {
+    this.#beat = beat;
+    this.#release = release;
+    this.sessionId = sessionId;
+    this.epoch = epoch;
+    this.ttlMs = ttlMs;
+    this.#onOver = onOver;
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  async renew(): Promise<void> {
+    if (await this.#beat()) return;
+    this.lose();
+    throw new RepriseError('FENCED', `the lease of session ${this.sessionId} is lost`, {
+      details: { epoch: this.epoch },
+    });
+  }
+
+  async release({ handOver = false }: ReleaseOptions = {}): Promise<InboxItem | null> {
+    if (this.#over) return null;
+    const waiting = await this.#release({ handOver });
+    if (waiting === null) this.#end();
+    return waiting;
+  }
+
+  lose(): void {
+    this.#end();
+    this.#controller.abort(new RepriseError('FENCED', `the lease of session ${this.sessionId} is lost`));
+  }
+
+  #end(): void {
+    this.#over = true;
+    this.#onOver();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release();
+  }
+}

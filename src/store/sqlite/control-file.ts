@@ -1,0 +1,218 @@
+import { closeSync, existsSync, openSync, rmSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { RepriseError } from '../../errors.ts';
+import { reportLogDamage } from '../jsonl/log-damage.ts';
+import { noteName, salvagedName } from '../jsonl/recovery/beside.ts';
+import { replaceBySalvaged } from '../jsonl/recovery/salvage-file.ts';
+import { mayBeWritten, nap } from '../jsonl/side-files.ts';
+import { onlyRead } from '../rules/refusals.ts';
+import { BUSY_LIMIT_MS, Database } from './database.ts';
+import { keepPrivate } from './home.ts';
+import { isSurveyed, meta } from './identity.ts';
+import { hasOurColumns, prepareSchema } from './migrate.ts';
+import { SCHEMA_VERSION } from './schema.ts';
+import { damage, isDamage, storeError } from './store-error.ts';
+import type { ThreadOptions } from './threads/protocol.ts';
+
+export interface ControlFile {
+  readonly db: Database;
+  /** Set: it is only to be looked at, and this is the answer to every write. */
+  readonly refusal?: RepriseError;
+}
+
+export type ControlOptions = Pick<ThreadOptions, 'path' | 'home' | 'durability'>;
+
+const LOCK_WAIT_MS = 60_000;
+const SQLITE_ERROR = 1;
+const BUSY = 5;
+const CANNOT_OPEN = 14;
+
+/**
+ * Opens control.db for writing, whatever became of it: a missing one is made, an older one brought forward, a damaged
+ * one set aside and salvaged. None of this reads a transcript.
+ */
+export function openControl(options: ControlOptions): ControlFile {
+  const { path } = options;
+  if (path === ':memory:') {
+    const db = new Database(options);
+    prepareSchema(db, options);
+    return { db };
+  }
+  try {
+    if (!existsSync(salvagedName(path))) return openPatiently(options);
+  } catch (error) {
+    // Not there for a moment: another process may just be putting the new one in its place.
+    if (!isUnsound(error) && codeOf(error) !== CANNOT_OPEN) throw storeError(error, 'none', path);
+  }
+  alone(path, () => {
+    try {
+      // Somebody else may have been quicker.
+      openPatiently(options).db.close();
+      rmSync(salvagedName(path), { force: true });
+    } catch (error) {
+      if (!isUnsound(error)) throw storeError(error, 'none', path);
+      replaceBySalvaged(options, salvagedName(path));
+      rmSync(noteName(path), { force: true });
+    }
+  });
+  return openPatiently(options);
+}
+
+/** While another process makes the file SQLite says "busy" without waiting, because it fears a deadlock. */
+function openPatiently(options: ControlOptions): ControlFile {
+  const deadline = performance.now() + BUSY_LIMIT_MS;
+  for (;;) {
+    try {
+      return openSound(options);
+    } catch (error) {
+      if ((codeOf(error) ?? 0) % 256 !== BUSY || performance.now() > deadline) throw error;
+      nap();
+    }
+  }
+}
+
+/** Damaged, or with tables of which our questions make no sense: a changed byte in a name does that. */
+function isUnsound(error: unknown): boolean {
+  return isDamage(error) || codeOf(error) === SQLITE_ERROR;
+}
+
+/** SQLite's own, whether or not it was translated. */
+function codeOf(error: unknown): number | undefined {
+  const { cause = error } = error as { cause?: unknown };
+  return (cause as { errcode?: number }).errcode;
+}
+
+/** Somebody met damage: whoever opens next looks at every page before anybody relies on it. */
+export function noteDamage(path: string, error: unknown): void {
+  if (path === ':memory:' || !isDamage(error)) return;
+  try {
+    closeSync(openSync(noteName(path), 'a', 0o600));
+  } catch {
+    // A disk that takes no file; whoever meets the damage again tries again.
+  }
+}
+
+function openSound(options: ControlOptions): ControlFile {
+  const { path } = options;
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  const logSize = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  // SQLite would delete a log without its database, and what was acknowledged last may stand there only.
+  if (size === 0 && (logSize > 0 || existsSync(salvagedName(path)))) throw damage('the database is gone');
+  keepPrivate(path);
+  reportLogDamage(path);
+  const version = size === 0 ? 0 : versionOf(path);
+  if (version > SCHEMA_VERSION) return openNewer(options, version);
+  const db = new Database(options);
+  try {
+    prepareSchema(db, options);
+    if (existsSync(noteName(path))) {
+      assertWhole(db);
+      rmSync(noteName(path), { force: true });
+    }
+    return { db };
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** Before anything is changed: what a newer version wrote is not ours to touch. */
+function versionOf(path: string): number {
+  const db = new Database({ path, durability: 'os', readOnly: true, isFirst: true });
+  try {
+    if (db.row("SELECT 1 FROM sqlite_schema WHERE name = 'meta'") === undefined) return 0;
+    return Number(meta(db, 'schema'));
+  } finally {
+    db.close();
+  }
+}
+
+function assertWhole(db: Database): void {
+  const found = db.row<{ integrity_check: string }>('PRAGMA integrity_check(1)')?.integrity_check;
+  if (found !== 'ok') throw damage(found ?? 'nothing could be checked');
+}
+
+function openNewer({ path, durability }: ControlOptions, version: number): ControlFile {
+  const newer = new RepriseError(
+    'STORE_NEWER',
+    `control.db has schema ${version}, this version knows ${SCHEMA_VERSION}: it can be read, not written`,
+    { details: { schema: version, next: 'Use the newer Reprise that wrote it.' } },
+  );
+  const db = new Database({ path, durability, readOnly: true, isFirst: true });
+  try {
+    if (hasOurColumns(db)) return { db, refusal: newer };
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+  db.close();
+  throw new RepriseError(
+    'STORE_NEWER',
+    `control.db has schema ${version}, which this version cannot even read`,
+    newer,
+  );
+}
+
+/** For whoever must not change a byte of it: nothing is made, brought forward or salvaged. */
+export function openAsItIs({ path, home, durability }: ControlOptions): ControlFile {
+  if (!existsSync(path)) {
+    throw new RepriseError('NOT_FOUND', `there is no ${path}`, {
+      details: { next: 'Check the path; what was named is only read, never made.' },
+    });
+  }
+  const version = versionOf(path);
+  if (version > SCHEMA_VERSION) return openNewer({ path, durability }, version);
+  const db = new Database({ path, durability, readOnly: true, isFirst: true });
+  try {
+    if (version < SCHEMA_VERSION) throw unsettled(path, 'is of an older version');
+    if (home !== undefined) assertSettled(db, path);
+    return { db, refusal: mayBeWritten(path) ? onlyRead() : notWritable(path) };
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+function notWritable(path: string): RepriseError {
+  const folder = dirname(path);
+  return new RepriseError(
+    'STORE_READ_ONLY',
+    `${folder} cannot be written, so it was opened only to be read`,
+    {
+      details: { next: `Make ${folder} writable (mount, owner, mode, chattr), then try again.` },
+    },
+  );
+}
+
+/** What only a writer can put in order: lines its files do not have yet, files it has not read yet. */
+function assertSettled(db: Database, path: string): void {
+  const open = [
+    'SELECT 1 FROM journal LIMIT 1',
+    'SELECT 1 FROM sessions WHERE seq = 0 LIMIT 1',
+    'SELECT 1 FROM convlog_chats WHERE unread = 1 LIMIT 1',
+  ];
+  if (!isSurveyed(db) || open.some((sql) => db.row(sql) !== undefined))
+    throw unsettled(path, 'has work left that its last process did not end, or is being written');
+}
+
+function unsettled(path: string, why: string): RepriseError {
+  const next = mayBeWritten(path)
+    ? 'Run "reprise verify" on it once, which puts it in order, and try again.'
+    : `Make ${dirname(path)} writable, or copy it to where you may write: opened there once, it is put in order.`;
+  return new RepriseError('STORE_BUSY', `${path} ${why}`, { details: { next } });
+}
+
+/** One process at a time, by a lock of the OS: it dies with its process. */
+function alone(path: string, work: () => void): void {
+  const file = `${path}.salvage-lock`;
+  keepPrivate(file);
+  const lock = new DatabaseSync(file, { timeout: LOCK_WAIT_MS });
+  try {
+    lock.exec('BEGIN EXCLUSIVE');
+    work();
+  } finally {
+    // The empty file stays: removed, it would leave those who wait for it with a lock on nothing.
+    lock.close();
+  }
+}

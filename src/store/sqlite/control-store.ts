@@ -1,0 +1,495 @@
+/* Longer than files here should be: it is the port, method by method, and each is a line or two. */
+
+import { randomUUID } from 'node:crypto';
+import { parseNewSessionId, parseSessionId } from '../../keys/ids.ts';
+import { normalizeSessionKey } from '../../keys/session-key.ts';
+import { blobHash } from '../../transcript/blobs.ts';
+import type { JsonObject } from '../../transcript/json.ts';
+import type { Convlog, ConvlogLinePage, ConvlogPage } from '../port/convlog.ts';
+import type { LinePart, LineRange } from '../port/line-part.ts';
+import type { Note, NotePage, Notes } from '../port/notes.ts';
+import type { PurgeOptions, PurgeReceipt } from '../port/purge.ts';
+import type {
+  ActivateOptions,
+  AppendOptions,
+  AppendReceipt,
+  ChangeOptions,
+  EntryPage,
+  InboxItem,
+  Lease,
+  LeaseInfo,
+  LeaseOptions,
+  ListQuery,
+  LiveEvent,
+  LiveOptions,
+  NewEntry,
+  PatchOptions,
+  ReadRange,
+  RebuildProgress,
+  SearchIndexStats,
+  SearchQuery,
+  SearchResult,
+  SessionInit,
+  SessionPage,
+  SessionRecord,
+  StatsOptions,
+  Store,
+  StoredEntry,
+  StoreStats,
+  StoreSupports,
+  TailOptions,
+  WatchOptions,
+} from '../port/store.ts';
+import type { Transfer, TransferPage, TransferState } from '../port/transfer.ts';
+import type { VerifyFinding, VerifyOptions, VerifyReport } from '../port/verify-report.ts';
+import {
+  checkAppendOptions,
+  checkChat,
+  checkEntries,
+  checkKey,
+  checkLog,
+  checkNoteName,
+  checkNotes,
+  checkPatch,
+  checkSessionInit,
+} from '../rules/check-input.ts';
+import { receiveRequest } from '../rules/inbound.ts';
+import { storeClosed } from '../rules/refusals.ts';
+import { verdict } from '../rules/verdict.ts';
+import { checkSearch } from '../search/search-query.ts';
+import { LiveHub } from '../shared/live-hub.ts';
+import { Sleepers } from '../shared/sleepers.ts';
+import { acquireInTime, StoreLease } from '../shared/store-lease.ts';
+import { DEFAULT_CACHE_TTL_MS } from '../shared/tail-cache.ts';
+import { uuidv7 } from '../shared/uuid.ts';
+import { ControlInbox } from './control-inbox.ts';
+import { KeptTails } from './read/kept-tails.ts';
+import type { CheckedPage, PageRange, ShownTail, TailPage } from './read/reader.ts';
+import type { VerifyPart } from './read/scan.ts';
+import { SearchClient } from './search/search-client.ts';
+import type { HeldLease, ThreadEvent, ThreadOptions } from './threads/protocol.ts';
+import { parkBeforeStop } from './threads/stop-signal.ts';
+import { isThreadDeath, ThreadClient } from './threads/thread-client.ts';
+import { wholePage } from './threads/whole-page.ts';
+import type { Erased } from './write/erasure.ts';
+import type { InboxChanges } from './write/inbox-rows.ts';
+
+export interface ControlStoreOptions extends Omit<ThreadOptions, 'role' | 'engineId' | 'leases'> {
+  readonly supports: StoreSupports;
+  /** Whether Ctrl-Z waits for the transaction in progress. */
+  readonly signals?: boolean;
+  /** A `sessions.json` with changes of something else was moved to this path. */
+  readonly onEdited?: (file: string) => void;
+}
+
+interface ControlStoreParts {
+  readonly writer: ThreadClient;
+  readonly reader: ThreadClient;
+  readonly supports: StoreSupports;
+  readonly path: string;
+  readonly rebuilding: boolean;
+  readonly inboxAt: number;
+  readonly searching: SearchClient | undefined;
+  readonly tails: KeptTails;
+}
+
+const DEFAULT_TTL_MS = 15_000;
+const DEFAULT_WAIT_MS = 10_000;
+/** So often in a row a watch reads again when its thread has died. */
+const MAX_READ_DEATHS = 3;
+
+/** The disk fails, so the progress of the rebuild is unknown. */
+const UNKNOWN_PROGRESS: RebuildProgress = { done: 0, total: 0 };
+
+/** The port on two storage threads; memory, SQLite and JSONL differ only in the options they pass. */
+export class ControlStore implements Store {
+  readonly supports: StoreSupports;
+  readonly inbox: ControlInbox;
+  readonly convlog: Convlog;
+  readonly notes: Notes;
+  readonly transfer: Transfer;
+  readonly #writer: ThreadClient;
+  readonly #reader: ThreadClient;
+  readonly #tails: KeptTails;
+  readonly #leases: Map<string, StoreLease> = new Map();
+  readonly #live: LiveHub;
+  readonly #searching: SearchClient | undefined;
+  readonly #closing: AbortController = new AbortController();
+  readonly #sleepers: Sleepers = new Sleepers();
+  #unpark: () => void = () => {};
+
+  /** Until told otherwise: the reader may not know yet what the transcripts say. */
+  #rebuilding: boolean;
+  #wasComplete: boolean;
+
+  private constructor(parts: ControlStoreParts) {
+    const { writer, reader, supports, path, rebuilding, inboxAt, searching, tails } = parts;
+    this.#writer = writer;
+    this.#reader = reader;
+    this.#tails = tails;
+    this.supports = supports;
+    this.#searching = searching;
+    this.#live = LiveHub.of(path);
+    this.#rebuilding = rebuilding;
+    this.#wasComplete = !rebuilding;
+    this.inbox = new ControlInbox({ writer, reader, at: inboxAt, closing: this.#closing.signal });
+    this.convlog = {
+      append: async (lines) => this.#writer.call<void>('log', { log: checkLog(lines) }),
+      list: async (query = {}) => this.#reader.call<ConvlogPage>('chats', query),
+      read: async (chat, range = {}) => this.#look<ConvlogLinePage>('chat', { chat: checkChat(chat), range }),
+    };
+    this.notes = {
+      list: async (name, options = {}) =>
+        this.#reader.call<NotePage>('noted', { ...options, name: checkNoteName(name) }),
+      get: async (name, id) =>
+        this.#reader.call<Note | undefined>('note', { name: checkNoteName(name), id: parseSessionId(id) }),
+      put: async (name, notes) =>
+        this.#writer.call<void>('notes', { name: checkNoteName(name), notes: checkNotes(notes) }),
+    };
+    this.transfer = {
+      read: async (cursor) => this.#look<TransferPage>('records', cursor === undefined ? {} : { cursor }),
+      write: async (records, note) => this.#writer.call<void>('transfer', { ...note, records }),
+      finish: async (run, options = {}) => this.#writer.call<void>('finish', { ...options, run }),
+      held: async () => this.#reader.call<InboxItem[]>('held', {}),
+      release: async (options = {}) => this.inbox.waking(this.#writer.call<number>('unhold', options)),
+      state: async () => this.#look<TransferState>('copied', {}),
+    };
+  }
+
+  static async open({
+    supports,
+    signals = false,
+    onEdited,
+    ...options
+  }: ControlStoreOptions): Promise<ControlStore> {
+    const inMemory = options.path === ':memory:';
+    const shared = { ...options, engineId: randomUUID() };
+    let store: ControlStore | undefined;
+    let rebuilding = true;
+    const onEvent = (event: ThreadEvent): void => {
+      if (event.event === 'rebuilt') rebuilding = false;
+      else if (event.event === 'edited') onEdited?.(event.file);
+      store?.handle(event);
+    };
+    const writer = new ThreadClient({
+      thread: () => ({
+        ...shared,
+        role: inMemory ? 'both' : 'writer',
+        ...(store !== undefined && { leases: store.heldLeases() }),
+      }),
+      onEvent,
+      onRestart: (isAlive) => {
+        if (!isAlive) store?.goOnWithoutWriter();
+        // A new writer compares index and transcripts again, and says when it is over.
+        if (isAlive) store?.expectRebuild();
+        // What was committed while no thread was there to tell.
+        store?.handle({ event: 'changed', sessions: null });
+      },
+    });
+    // Both start side by side; the reader opens the database only when the writer has made it what it should be.
+    const reader = inMemory
+      ? writer
+      : new ThreadClient({
+          thread: () => ({ ...shared, role: 'reader' }),
+          after: writer.ready,
+          onEvent,
+          onRestart: () => undefined,
+        });
+    let inboxAt = 0;
+    try {
+      await Promise.all([writer.ready, reader.ready]);
+      ({ at: inboxAt } = await reader.call<InboxChanges>('changes', {}));
+    } catch (error) {
+      // Half a store is none: what was opened would hold its files and threads until the process ends.
+      await Promise.all([reader.close(), writer.close()]);
+      throw error;
+    }
+    const searching =
+      supports.search === 'index' ? new SearchClient(() => ({ ...shared, role: 'searcher' })) : undefined;
+    const { path, cacheTtlMs = DEFAULT_CACHE_TTL_MS } = options;
+    const tails = new KeptTails(cacheTtlMs);
+    store = new ControlStore({ writer, reader, supports, path, rebuilding, inboxAt, searching, tails });
+    writer.unref();
+    reader.unref();
+    if (signals && supports.shared) store.#unpark = parkBeforeStop(store);
+    return store;
+  }
+
+  /** All threads stand still outside any transaction; the answer lets them go on. */
+  async park(): Promise<() => void> {
+    const threads = [this.#writer, this.#reader, ...(this.#searching === undefined ? [] : [this.#searching])];
+    const gates = await Promise.all(threads.map((thread) => thread.park()));
+    return () => {
+      for (const open of gates) open();
+    };
+  }
+
+  handle(event: ThreadEvent): void {
+    if (event.event === 'changed') {
+      this.#searching?.noteChange();
+      this.#sleepers.wake(event.sessions);
+      // Our own changes are told by who makes them.
+      if (event.sessions === null) this.inbox.wake();
+    } else if (event.event === 'lost') {
+      this.#leases.get(`${event.session}:${event.epoch}`)?.lose();
+    } else if (event.event === 'rebuilt') {
+      this.#rebuilding = false;
+      this.#wasComplete = true;
+    }
+  }
+
+  expectRebuild(): void {
+    this.#rebuilding = true;
+  }
+
+  /**
+   * Nobody writes here any more. An index that was complete once is still read; one that never was would say of a
+   * session that it does not exist, so whoever asks is told what happened to the writer.
+   */
+  goOnWithoutWriter(): void {
+    this.loseLeases();
+    if (this.#wasComplete) this.#rebuilding = false;
+  }
+
+  /** What a new writer thread has to keep alive. */
+  heldLeases(): HeldLease[] {
+    return [...this.#leases.values()].map(({ sessionId, epoch, ttlMs }) => ({ id: sessionId, epoch, ttlMs }));
+  }
+
+  /** Of one session, or all: nobody keeps them alive any more. */
+  loseLeases(id?: string): void {
+    for (const lease of [...this.#leases.values()])
+      if (id === undefined || lease.sessionId === id) lease.lose();
+  }
+
+  async create(init: SessionInit): Promise<SessionRecord> {
+    const { id = uuidv7(), key, ...rest } = init;
+    checkSessionInit(rest);
+    return this.#writer.call('create', { ...rest, id: parseNewSessionId(id), key: normalizeSessionKey(key) });
+  }
+
+  async get(id: string): Promise<SessionRecord> {
+    return this.#look('get', { id: parseSessionId(id) });
+  }
+
+  async active(key: string): Promise<SessionRecord | undefined> {
+    return this.#look('active', { key: normalizeSessionKey(key) });
+  }
+
+  async activate(
+    key: string,
+    id: string,
+    { reason, key: appendKey }: ActivateOptions = {},
+  ): Promise<SessionRecord> {
+    checkKey(appendKey);
+    return this.#writer.call('activate', {
+      key: normalizeSessionKey(key),
+      id: parseSessionId(id),
+      ...(reason !== undefined && { reason }),
+      ...(appendKey !== undefined && { appendKey }),
+    });
+  }
+
+  async list(query: ListQuery = {}): Promise<SessionPage> {
+    // Asked first: what is read in between makes the list longer, and never wrongly complete.
+    const rebuilding = await this.#rebuildProgress().catch(() => UNKNOWN_PROGRESS);
+    const page = await this.#reader.call<SessionPage>('list', query);
+    return { ...page, ...(rebuilding !== undefined && { rebuilding }) };
+  }
+
+  async append(
+    id: string,
+    entries: readonly NewEntry[],
+    options: AppendOptions = {},
+  ): Promise<AppendReceipt> {
+    checkEntries(entries);
+    checkAppendOptions(options);
+    const { settle, deliver } = options;
+    const log = options.log === undefined ? {} : { log: checkLog(options.log) };
+    const request = { ...options, ...log, id: parseSessionId(id), entries };
+    if (settle === undefined && deliver === undefined) return this.#writer.call('append', request);
+    const inbounds = deliver === undefined ? {} : { deliver: deliver.map(receiveRequest) };
+    return this.inbox.waking(this.#writer.call('append', { ...request, ...inbounds }));
+  }
+
+  async tail(id: string, options: TailOptions = {}): Promise<EntryPage> {
+    const sessionId = parseSessionId(id);
+    if (options.limit !== undefined || options.only !== undefined)
+      return this.#checked(id, await this.#look<CheckedPage>('tail', { ...options, id: sessionId }));
+    const look = (shown?: ShownTail) => this.#look<TailPage>('tail', { id: sessionId, shown });
+    return this.#checked(id, await this.#tails.complete(id, look));
+  }
+
+  async read(id: string, range: ReadRange = {}): Promise<EntryPage> {
+    return this.#checked(id, await this.#look<CheckedPage>('read', { ...range, id: parseSessionId(id) }));
+  }
+
+  async blob(id: string, hash: string): Promise<Uint8Array> {
+    return this.#look('blob', { id: parseSessionId(id), hash: blobHash(hash) });
+  }
+
+  async *watch(id: string, { afterSeq, signal }: WatchOptions): AsyncIterable<StoredEntry> {
+    let seen = afterSeq;
+    let deaths = 0;
+    while (!signal.aborted) {
+      // Asleep before looking: what is committed in between wakes us.
+      using sleep = this.#sleepers.sleep(id, signal);
+      let page: EntryPage;
+      try {
+        page = await this.read(id, { from: seen + 1 });
+        deaths = 0;
+      } catch (error) {
+        // A watch outlives a storage thread, unless it is what kills it.
+        if (!isThreadDeath(error) || ++deaths > MAX_READ_DEATHS) throw error;
+        continue;
+      }
+      for (const stored of page.entries) {
+        if (signal.aborted) return;
+        seen = stored.seq;
+        yield stored;
+      }
+      if (!page.hasMore || page.entries.length === 0) await sleep.woken;
+    }
+  }
+
+  async publish(id: string, event: JsonObject): Promise<void> {
+    this.#closing.signal.throwIfAborted();
+    this.#live.publish(parseSessionId(id), event);
+  }
+
+  live(id: string, { signal }: LiveOptions): AsyncIterable<LiveEvent> {
+    return this.#live.listen(parseSessionId(id), AbortSignal.any([signal, this.#closing.signal]));
+  }
+
+  async lease(
+    id: string,
+    { ttlMs = DEFAULT_TTL_MS, waitMs = DEFAULT_WAIT_MS }: LeaseOptions = {},
+  ): Promise<Lease> {
+    const asked = { id: parseSessionId(id), ttlMs };
+    const { epoch } = await acquireInTime(waitMs, () =>
+      this.#writer.call<{ epoch: number }>('acquire', asked),
+    );
+    const name = `${id}:${epoch}`;
+    const onOver = (): void => void this.#leases.delete(name);
+    const lease = new StoreLease({
+      beat: () => this.#writer.call('beat', { id, epoch }),
+      release: (options) => this.#writer.call('release', { id, epoch, ...options }),
+      sessionId: id,
+      epoch,
+      ttlMs,
+      onOver,
+    });
+    this.#leases.set(name, lease);
+    return lease;
+  }
+
+  async leases(): Promise<readonly LeaseInfo[]> {
+    return this.#reader.call('leases', {});
+  }
+
+  async patch(id: string, settings: JsonObject, options: PatchOptions = {}): Promise<SessionRecord> {
+    checkPatch(settings, options);
+    return this.#writer.call('patch', { ...options, id: parseSessionId(id), settings });
+  }
+
+  async delete(id: string, options: ChangeOptions = {}): Promise<SessionRecord> {
+    const deleting = this.#writer.call<SessionRecord>('delete', { ...options, id: parseSessionId(id) });
+    const record = await this.inbox.waking(deleting);
+    this.loseLeases(id);
+    return record;
+  }
+
+  async restore(id: string, options: ChangeOptions = {}): Promise<SessionRecord> {
+    return this.#writer.call('restore', { ...options, id: parseSessionId(id) });
+  }
+
+  async purge(id: string, options: PurgeOptions = {}): Promise<PurgeReceipt> {
+    const { files, isIndexed } = await this.#writer.call<Erased>('purge', {
+      ...options,
+      id: parseSessionId(id),
+    });
+    if (isIndexed) await this.#searching?.forget();
+    return { files };
+  }
+
+  async search(query: SearchQuery): Promise<SearchResult> {
+    checkSearch(query);
+    return (await this.#searching?.search(query)) ?? this.#reader.call('search', query);
+  }
+
+  async reindex(): Promise<void> {
+    // Where everything is read with every search there is nothing to do, but a closed store says so.
+    await (this.#searching?.reindex() ?? this.#reader.call('changes', {}));
+  }
+
+  async verify(id?: string, { onProgress }: VerifyOptions = {}): Promise<VerifyReport> {
+    const findings: VerifyFinding[] = [];
+    const only = id === undefined ? {} : { id: parseSessionId(id) };
+    let done = 0;
+    for (let after: string | undefined = ''; after !== undefined; ) {
+      const part: VerifyPart = await this.#look<VerifyPart>('verify', { ...only, after });
+      findings.push(...part.findings);
+      done += part.done;
+      if (id === undefined) onProgress?.(done, part.total);
+      after = part.next;
+    }
+    return { status: verdict(findings), findings };
+  }
+
+  async stats({ search = false }: StatsOptions = {}): Promise<StoreStats> {
+    // The thread that writes knows why a transcript is behind.
+    const stats = await this.#writer.call<StoreStats>('stats', {});
+    const rebuilding = await this.#rebuildProgress();
+    const index =
+      search && this.#searching !== undefined
+        ? await this.#reader.call<SearchIndexStats>('index', {})
+        : undefined;
+    const problem = this.#searching?.problem;
+    return {
+      ...stats,
+      ...(rebuilding !== undefined && { rebuilding }),
+      ...(index !== undefined && { search: { ...index, ...(problem !== undefined && { problem }) } }),
+    };
+  }
+
+  async exportSession(id: string): Promise<Uint8Array> {
+    return this.#look('export', { id: parseSessionId(id) });
+  }
+
+  async exportLines(id: string, range: LineRange): Promise<LinePart> {
+    const asked = { ...range, id: parseSessionId(id) };
+    const { damagedAt, ...part } = await this.#look<LinePart & { damagedAt?: number }>('lines', asked);
+    if (damagedAt !== undefined) await this.#writer.call('damaged', { id, offset: damagedAt });
+    return part;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#unpark();
+    if (!this.#closing.signal.aborted) this.#live.leave();
+    this.#closing.abort(storeClosed());
+    for (const lease of [...this.#leases.values()]) await lease.release().catch(() => null);
+    this.#leases.clear();
+    // Those that look end together, so that nobody's long look is waited for; the one that writes ends last.
+    await Promise.all([this.#searching?.close(), this.#reader === this.#writer || this.#reader.close()]);
+    await this.#writer.close();
+    this.#sleepers.wake(null);
+  }
+
+  async #rebuildProgress(): Promise<RebuildProgress | undefined> {
+    return this.#rebuilding ? this.#writer.call<RebuildProgress | undefined>('progress', {}) : undefined;
+  }
+
+  /** Asks the reader, and has the writer read the transcripts first that the answer needs. */
+  async #look<T>(op: string, args: unknown): Promise<T> {
+    if (this.#rebuilding) await this.#writer.call('prepare', { op, args });
+    return this.#reader.call(op, args);
+  }
+
+  /** Whoever meets damage tells the writer, so that nobody appends behind it. */
+  async #checked(id: string, first: CheckedPage): Promise<EntryPage> {
+    const more = (rest: PageRange) => this.#reader.call<CheckedPage>('more', { id, ...rest });
+    const { page, damagedAt } = await wholePage(first, more);
+    if (damagedAt !== undefined) await this.#writer.call('damaged', { id, offset: damagedAt });
+    return page;
+  }
+}

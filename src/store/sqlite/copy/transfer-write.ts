@@ -1,0 +1,225 @@
+import { RepriseError } from '../../../errors.ts';
+import { parseAgentId, parseSessionId } from '../../../keys/ids.ts';
+import { parseSessionKey } from '../../../keys/session-key.ts';
+import { decodeLine } from '../../../transcript/line.ts';
+import { assertRun, malformed, otherRun, sessionOf } from '../../copy/copy-state.ts';
+import { addLine, openChat, saveChat } from '../../jsonl/channel-log/convlog-rows.ts';
+import { adoptForeign, adoptOwn, leaveKeyIfDeleted } from '../../jsonl/recovery/adopt.ts';
+import type {
+  BlobRecord,
+  ConvlogRecord,
+  FinishOptions,
+  InboundRecord,
+  KeyRecord,
+  LinesRecord,
+  PurgedRecord,
+  SessionCopy,
+  TransferNote,
+  TransferRecord,
+} from '../../port/transfer.ts';
+import { namesOf, toRow } from '../../rules/convlog-line.ts';
+import { keptKey } from '../../rules/kept-key.ts';
+import { brokenSeal } from '../../rules/refusals.ts';
+import { recentOf } from '../../rules/session-state.ts';
+import { sha256 } from '../../shared/sha256.ts';
+import { raiseEpochFloor } from '../identity.ts';
+import { findIgnoringCase, type SessionRow, seqFinder } from '../session-row.ts';
+import type { Batch } from '../write/batch.ts';
+import { holdPending, saveItem } from '../write/inbox-rows.ts';
+import { removeSession } from '../write/sessions.ts';
+import { copyState, saveCopyState, transferState } from './transfer-state.ts';
+
+const LF = 10;
+
+/** Records of a copy, all or none, with the note how far it is. Those that are here already change nothing. */
+export function writeTransfer(
+  batch: Batch,
+  { records, run, cursor }: TransferNote & { readonly records: readonly TransferRecord[] },
+): void {
+  const { db } = batch;
+  let state = assertRun(copyState(db), run, () => transferState(db).empty);
+  batch.space?.assertRoom();
+  batch.attempt(() => {
+    for (const record of records) {
+      switch (record.kind) {
+        case 'epoch':
+          state = { ...state, epoch: Math.max(state.epoch, record.epoch) };
+          break;
+        case 'item':
+          saveItem(db, record.item);
+          break;
+        case 'inbound':
+          writeInbound(batch, record);
+          break;
+        case 'key':
+          writeKey(batch, record);
+          break;
+        case 'session':
+          state = { ...state, session: record };
+          beginSession(batch, record);
+          break;
+        case 'blob':
+          writeBlob(batch, record, sessionOf(state, record.session));
+          break;
+        case 'lines':
+          writeLines(batch, record, sessionOf(state, record.session));
+          break;
+        case 'convlog':
+          writeConvlog(batch, record);
+          break;
+        case 'purged':
+          writePurged(batch, record);
+          break;
+        case 'damage':
+          break;
+        default:
+          throw malformed(`no record is a ${JSON.stringify((record as { kind?: unknown }).kind)}`);
+      }
+    }
+    saveCopyState(db, { ...state, cursor });
+  });
+}
+
+/** Whoever held a session of the source, or does so after the copy was begun, had an epoch below these (P5). */
+export function finishTransfer(
+  { db }: Batch,
+  { run, hold = false }: FinishOptions & { readonly run: string },
+): void {
+  const state = copyState(db);
+  if (state?.run !== run) throw otherRun(state);
+  if (state.finished) return;
+  raiseEpochFloor(db, state.epoch);
+  const { session: _, ...rest } = state;
+  saveCopyState(db, { ...rest, finished: true });
+  if (hold) holdPending(db);
+  // What keys stand for is told before the sessions: one that was purged or could not be read since has not come.
+  db.run(
+    `UPDATE active SET session_id = '' WHERE session_id <> ''
+     AND NOT EXISTS (SELECT 1 FROM sessions WHERE id = active.session_id)`,
+  );
+}
+
+function writeInbound({ db }: Batch, { agentId, source, key, hash, inboxId }: InboundRecord): void {
+  const values = [agentId, keptKey(source), keptKey(key), hash, inboxId];
+  db.run('INSERT OR REPLACE INTO inbound_keys VALUES (?, ?, ?, ?, ?)', ...values);
+}
+
+/** A later activation may stand in lines that are here already. */
+function writeKey({ db }: Batch, { key, sessionId, counter }: KeyRecord): void {
+  parseSessionKey(key);
+  db.run(
+    `INSERT INTO active VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE
+     SET session_id = excluded.session_id, counter = excluded.counter WHERE excluded.counter >= counter`,
+    key,
+    sessionId ?? '',
+    counter,
+  );
+}
+
+/** Its row is made with its first line: one without lines would be taken for a transcript that is still to be read. */
+function beginSession(batch: Batch, { id, epoch, corruptAt }: SessionCopy): void {
+  const row = batch.find(id);
+  if (row === undefined) return;
+  row.epoch = Math.max(row.epoch, epoch);
+  batch.touch(row);
+  if (corruptAt !== undefined) markCorrupt(batch, row, corruptAt);
+}
+
+function makeRow(batch: Batch, session: SessionCopy): SessionRow {
+  const { db } = batch;
+  const { agentId, key, parentId, createdAt, epoch, corruptAt } = session;
+  const id = parseSessionId(session.id);
+  const parts = key === '' ? undefined : parseSessionKey(key);
+  db.run(
+    `INSERT INTO sessions (id, agent_id, key, kind, channel, parent_id, created_at, last_at, recent, epoch, seq, q)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0)`,
+    id,
+    parseAgentId(agentId),
+    key,
+    parts?.kind ?? 'other',
+    parts !== undefined && 'channel' in parts ? (parts.channel ?? null) : null,
+    parentId ?? null,
+    createdAt,
+    createdAt,
+    recentOf(createdAt),
+    epoch,
+  );
+  const row = batch.find(id);
+  if (row === undefined) throw malformed(`session ${id} could not be made`);
+  if (corruptAt !== undefined) markCorrupt(batch, row, corruptAt);
+  return row;
+}
+
+function markCorrupt({ db }: Batch, row: SessionRow, offset: number): void {
+  row.corrupt_at ??= offset;
+  db.run('UPDATE sessions SET corrupt_at = ? WHERE id = ?', row.corrupt_at, row.id);
+}
+
+function writeBlob({ blobs }: Batch, { session, hash, bytes }: BlobRecord, { agentId }: SessionCopy): void {
+  if (sha256(bytes) !== hash)
+    throw new RepriseError('STORE_CORRUPT', `blob sha256:${hash} of session ${session} has other bytes`);
+  const owner = { id: parseSessionId(session), agent_id: parseAgentId(agentId) };
+  blobs.keep(owner as SessionRow, new Map([[hash, bytes]]));
+}
+
+/** Every seal is verified on the way in. Lines that are here already are passed by. */
+function writeLines(batch: Batch, { session, first, bytes }: LinesRecord, copy: SessionCopy): void {
+  const { db } = batch;
+  const row = batch.find(session) ?? makeRow(batch, copy);
+  const seqOf = seqFinder(db, row);
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  let seq = first;
+  let fresh = -1;
+  let firstFresh = 0;
+  for (let start = 0; start < buffer.length; seq++) {
+    const end = buffer.indexOf(LF, start);
+    if (end === -1) throw malformed(`line ${seq} of session ${session} has no end`);
+    if (seq > row.seq) {
+      if (fresh === -1) {
+        fresh = start;
+        firstFresh = seq;
+        // Lines the source has lost keep their numbers, and nobody appends behind such a place.
+        if (seq > row.seq + 1) markCorrupt(batch, row, 0);
+      }
+      takeLine(batch, row, { line: buffer.subarray(start, end), seq, seqOf });
+    }
+    start = end + 1;
+  }
+  batch.touch(row);
+  if (fresh !== -1) batch.addBytes(row, { first: firstFresh, last: seq - 1, bytes: buffer.subarray(fresh) });
+  if (row.seq >= copy.lastSeq) leaveKeyIfDeleted(db, row);
+}
+
+interface NewLine {
+  readonly line: Buffer;
+  readonly seq: number;
+  readonly seqOf: (id: string) => number | undefined;
+}
+
+function takeLine({ db }: Batch, row: SessionRow, { line, seq, seqOf }: NewLine): void {
+  const decoded = decodeLine(line);
+  if (decoded.kind !== 'record' || decoded.seal === 'broken') {
+    throw brokenSeal(row.id, seq);
+  }
+  const { record, seal } = decoded;
+  if (seal !== undefined) adoptOwn(db, row, { record, seal, seq, seqOf });
+  else {
+    row.seq = seq - 1;
+    if (!adoptForeign(db, row, record)) throw malformed(`line ${seq} of session ${row.id} is no entry`);
+  }
+}
+
+function writeConvlog({ db }: Batch, { line }: ConvlogRecord): void {
+  const chat = openChat(db, namesOf(line), false);
+  if (line.number <= chat.last_number) return;
+  addLine(db, chat, toRow(line, line.number, line.ts));
+  saveChat(db, chat);
+}
+
+/** Gone in the source since its lines were copied: then it goes here too. */
+function writePurged(batch: Batch, { id }: PurgedRecord): void {
+  const found = findIgnoringCase(batch.db, parseSessionId(id));
+  const row = found === undefined ? undefined : batch.find(found.id);
+  if (row !== undefined) removeSession(batch, row);
+  else batch.db.run('INSERT OR IGNORE INTO purged VALUES (?)', id);
+}

@@ -1,0 +1,57 @@
+import { blobHash } from '../../../transcript/blobs.ts';
+import type { VerifyFinding } from '../../port/verify-report.ts';
+import { sha256 } from '../../shared/sha256.ts';
+import type { Database } from '../database.ts';
+import type { SessionRow } from '../session-row.ts';
+import type { Steps } from '../threads/steps.ts';
+
+/** Where the large parts of a session's lines are kept, by the SHA-256 of their bytes. */
+export interface BlobStore {
+  /** All or none, and durable on return or with the commit: no line names a blob that could be missing (I-18). */
+  keep(row: SessionRow, blobs: ReadonlyMap<string, Uint8Array>): void;
+  /** The bytes under this hash, which need not be what was kept; undefined where nothing can be read. */
+  get(row: SessionRow, hash: string): Uint8Array | undefined;
+  /** Everything that stands beside the session, also what no blob is called. */
+  names(row: SessionRow): string[];
+}
+
+/** Rows of the transaction that writes the lines: the SQLite and the memory store. */
+export function blobRows(db: Database): BlobStore {
+  return {
+    keep({ id }, blobs) {
+      for (const [hash, bytes] of blobs)
+        db.run('INSERT OR IGNORE INTO blobs VALUES (?, ?, ?)', id, hash, bytes);
+    },
+    get: ({ id }, hash) =>
+      db.row<{ bytes: Uint8Array }>('SELECT bytes FROM blobs WHERE session_id = ? AND hash = ?', id, hash)
+        ?.bytes,
+    names: ({ id }) =>
+      db
+        .rows<{ hash: string }>('SELECT hash FROM blobs WHERE session_id = ? ORDER BY hash', id)
+        .map(({ hash }) => hash),
+  };
+}
+
+/** What the lines name against what is there. A stray is what a killed writer leaves; it harms nobody. */
+export function* verifyBlobs(
+  blobs: BlobStore,
+  row: SessionRow,
+  names: Iterable<string>,
+): Steps<VerifyFinding[]> {
+  const findings: VerifyFinding[] = [];
+  const found = (kind: string, detail: string): void => {
+    findings.push({ session: row.id, offset: 0, kind, detail });
+  };
+  const strays = new Set(blobs.names(row));
+  for (const name of names) {
+    yield;
+    const hash = blobHash(name);
+    const isThere = strays.delete(hash);
+    const bytes = blobs.get(row, hash);
+    if (bytes === undefined && !isThere) found('missing-blob', `no blob ${name}`);
+    else if (bytes === undefined) found('corrupt-blob', `blob ${name} is no plain file`);
+    else if (sha256(bytes) !== hash) found('corrupt-blob', `blob ${name} has other bytes than were kept`);
+  }
+  for (const name of strays) found('stray-blob', `no line names ${name}`);
+  return findings;
+}

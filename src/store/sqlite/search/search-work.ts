@@ -1,0 +1,176 @@
+import { dirname } from 'node:path';
+import type { MessagePort } from 'node:worker_threads';
+import { RepriseError } from '../../../errors.ts';
+import { TranscriptFiles } from '../../jsonl/transcript-files.ts';
+import type { SearchQuery } from '../../port/store.ts';
+import { Database } from '../database.ts';
+import { FreeSpace } from '../free-space.ts';
+import { meta } from '../identity.ts';
+import { fileSource, journalSource } from '../read/lines.ts';
+import { SCHEMA_VERSION } from '../schema.ts';
+import { storeError } from '../store-error.ts';
+import type { ThreadEvent, ThreadOptions, ThreadReply, ThreadRequest } from '../threads/protocol.ts';
+import { StepRunner } from '../threads/steps.ts';
+import { closePort, describe, park } from '../threads/thread-talk.ts';
+import { searchSessions } from './search.ts';
+import { Backlog } from './search-backlog.ts';
+import { originOf, SearchFile } from './search-file.ts';
+import { SearchIndex } from './search-index.ts';
+import { Indexer, type IndexerContext } from './search-indexer.ts';
+import { searchIndexed } from './search-lookup.ts';
+import { searchPath } from './search-state.ts';
+
+const POLL_MS = 100;
+/** A slice, and the pause behind it while somebody writes, while nobody does, and while somebody waits for the index. */
+const SLICE_MS = 20;
+const BUSY_SLICE_MS = 5;
+const BUSY_PAUSE_MS = 150;
+/** While somebody writes a pause is so many times what the slice took: the index has a small share of a processor. */
+const BUSY_REST = 40;
+const LONGEST_PAUSE_MS = 2000;
+const PAUSE_MS = 20;
+const WAITED_FOR_PAUSE_MS = 1;
+/** So long after a commit somebody is still writing. */
+const QUIET_MS = 300;
+/** Everything is compared again, for what recent sessions do not show: those that were purged, clocks that were set back. */
+const FULL_LOOK_MS = 10_000;
+const REST_MS = 1000;
+/** Of what is not in the database itself yet, when nobody rests. */
+const MAX_LOG_BYTES = 64 * 1024 * 1024;
+
+/**
+ * What the thread does that searches, made when somebody searches or there is something to index, and never waited for by a
+ * write: it looks at control.db as any reader does and has search.db to write in.
+ */
+export function searchWork(port: MessagePort, options: ThreadOptions): void {
+  const { path, home, durability } = options;
+  const db = new Database({ path, durability, readOnly: true });
+  const source = home === undefined ? journalSource(db) : fileSource(db, new TranscriptFiles(home));
+  const isNewer = Number(meta(db, 'schema')) > SCHEMA_VERSION;
+  const file = new SearchFile(searchPath(path), () => originOf(path));
+  const index = new SearchIndex(file);
+  const backlog = new Backlog(db, file, index);
+  const context: IndexerContext = { db, source, file, index, backlog };
+  const indexer = new Indexer(context);
+  const space = new FreeSpace(dirname(path), options.minFreeBytes);
+  const steps = new StepRunner();
+  const tell = (event: ThreadEvent): void => port.postMessage(event);
+  const answer = (n: number, value?: unknown): void =>
+    port.postMessage([{ n, ok: true, value }] satisfies ThreadReply[]);
+  const refuse = (n: number, error: unknown): void =>
+    port.postMessage([{ n, ok: false, error: describe(storeError(error)) }] satisfies ThreadReply[]);
+
+  let waiting: number[] = [];
+  /** Requests that wait until the index has no text of sessions that no longer exist. */
+  let forgetting: number[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  let version = db.dataVersion();
+  let changedAt = Number.NEGATIVE_INFINITY;
+  let fullAt = performance.now();
+  /** Whether nothing has changed since all were compared. */
+  let isCompared = true;
+  let told: string | undefined;
+
+  const schedule = (ms: number): void => {
+    clearTimeout(timer);
+    timer = setTimeout(slice, ms);
+  };
+
+  /** What keeps the index from coming forward is told when it changes. */
+  const tellProblem = (problem: string | undefined): void => {
+    if (problem !== told) tell({ event: 'index-problem', problem });
+    told = problem;
+  };
+
+  function slice(): void {
+    const startedAt = performance.now();
+    const isBusy = startedAt - changedAt < QUIET_MS;
+    const { freeBytes, minFreeBytes } = space.look();
+    let hasMore = false;
+    try {
+      // What can be made again does not take the last of the disk.
+      if (freeBytes >= minFreeBytes) hasMore = indexer.work(startedAt + (isBusy ? BUSY_SLICE_MS : SLICE_MS));
+      // It makes the disk sync, which those who write wait for.
+      if (!isBusy || file.logBytes > MAX_LOG_BYTES) file.settleLog();
+      tellProblem(freeBytes >= minFreeBytes ? file.problem : 'too little space on the disk');
+    } catch (error) {
+      tellProblem(storeError(error).message);
+    }
+    // If their text cannot be removed (too little space, for example), discard the whole index; it is rebuilt later.
+    if (forgetting.length > 0 && !hasMore && indexer.hasRemains) file.discard();
+    if (!hasMore || !indexer.hasRemains) {
+      for (const n of forgetting) answer(n);
+      forgetting = [];
+    }
+    if (!hasMore && backlog.next() === undefined) {
+      for (const n of waiting) answer(n);
+      waiting = [];
+    }
+    if (!hasMore) schedule(REST_MS);
+    else if (waiting.length + forgetting.length > 0) schedule(WAITED_FOR_PAUSE_MS);
+    else schedule(isBusy ? restAfter(performance.now() - startedAt) : PAUSE_MS);
+  }
+
+  const poll = setInterval(() => {
+    if (!db.tend()) return;
+    const now = performance.now();
+    try {
+      const current = db.dataVersion();
+      if (current !== version) {
+        version = current;
+        changedAt = now;
+        isCompared = false;
+      }
+      if (isCompared || now - fullAt < FULL_LOOK_MS) return;
+      fullAt = now;
+      isCompared = true;
+      backlog.look({ full: true });
+    } catch {
+      // A connection that is being made anew cannot be asked; the next poll asks again.
+    }
+  }, POLL_MS);
+  if (!isNewer) schedule(0);
+
+  port.on('message', ({ n, op, args }: ThreadRequest) => {
+    if (op === 'search') {
+      const query = args as SearchQuery;
+      steps.run({
+        steps: isNewer ? searchSessions(db, source, query) : searchIndexed(context, query),
+        done: (value) => answer(n, value),
+        failed: (error) => refuse(n, error),
+      });
+    } else if (op === 'reindex') {
+      if (isNewer) {
+        answer(n);
+        return;
+      }
+      file.discard();
+      backlog.look({ full: true });
+      waiting.push(n);
+      schedule(0);
+    } else if (op === 'forget') {
+      backlog.look({ full: true });
+      forgetting.push(n);
+      schedule(0);
+    } else if (op === 'park') park(() => answer(n), args as Int32Array);
+    else if (op === 'close') {
+      clearInterval(poll);
+      clearTimeout(timer);
+      steps.stop();
+      for (const one of [...waiting, ...forgetting]) refuse(one, closed());
+      file.close();
+      db.close();
+      answer(n);
+      closePort(port);
+    } else refuse(n, new RepriseError('INVALID_INPUT', `no operation ${op}`));
+  });
+}
+
+/** Where a slice takes long others want the processor, too. */
+function restAfter(tookMs: number): number {
+  return Math.min(LONGEST_PAUSE_MS, Math.max(BUSY_PAUSE_MS, BUSY_REST * tookMs));
+}
+
+function closed(): RepriseError {
+  return new RepriseError('STORE_FAILED', 'the store was closed meanwhile', { outcome: 'none' });
+}

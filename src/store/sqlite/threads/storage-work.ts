@@ -1,0 +1,285 @@
+import { dirname } from 'node:path';
+import type { MessagePort } from 'node:worker_threads';
+import type { RepriseError } from '../../../errors.ts';
+import { BlobFiles } from '../../jsonl/blob-files.ts';
+import { ConvlogCatchUp } from '../../jsonl/channel-log/convlog-catch-up.ts';
+import { ConvlogFiles } from '../../jsonl/channel-log/convlog-files.ts';
+import { ConvlogFollower } from '../../jsonl/channel-log/convlog-follower.ts';
+import { stampFolders } from '../../jsonl/folder-stamps.ts';
+import { agentsIn, unknownIn } from '../../jsonl/folders.ts';
+import { Follower } from '../../jsonl/follower.ts';
+import { foreignLocksIn } from '../../jsonl/foreign-lock.ts';
+import { needsOf } from '../../jsonl/recovery/needs.ts';
+import { Rebuild } from '../../jsonl/recovery/rebuild.ts';
+import { SessionsJson } from '../../jsonl/sessions-json.ts';
+import { standingAt, TranscriptFiles } from '../../jsonl/transcript-files.ts';
+import type { StoreStats } from '../../port/store.ts';
+import { createClock } from '../../shared/clock.ts';
+import { currentHolder, type Holder } from '../../shared/holder.ts';
+import { type ControlFile, noteDamage, openAsItIs, openControl } from '../control-file.ts';
+import { unfinishedCopy } from '../copy/transfer-state.ts';
+import { Database } from '../database.ts';
+import { FreeSpace } from '../free-space.ts';
+import { blobRows } from '../read/blobs.ts';
+import { fileSource, journalSource } from '../read/lines.ts';
+import { Reader } from '../read/reader.ts';
+import type { HomeView } from '../read/scan.ts';
+import { inspectStranger } from '../read/survey.ts';
+import type { BatchContext } from '../write/batch.ts';
+import { Erasure } from '../write/erasure.ts';
+import { LeaseKeeper } from '../write/lease-keeper.ts';
+import { dropLeases } from '../write/leases.ts';
+import { Listed } from '../write/listed.ts';
+import { OldBodies } from '../write/old-bodies.ts';
+import { RowCache } from '../write/row-cache.ts';
+import { WRITE_OPS, type WriteOp, type WriteOutcome, Writer } from '../write/writer.ts';
+import { Looks } from './looks.ts';
+import type { ThreadEvent, ThreadOptions, ThreadReply, ThreadRequest } from './protocol.ts';
+import { closePort, describe, park } from './thread-talk.ts';
+
+const SWEEP_MS = 1000;
+const POLL_MS = 100;
+
+/**
+ * What the thread does that owns storage, so that the main thread never waits for a disk (P7). As `writer` it holds the
+ * read-write connection, leases and transcripts; as `reader` it answers questions; as `both` it is a store that
+ * lives in memory and has one connection only.
+ */
+export function storageWork(port: MessagePort, options: ThreadOptions): void {
+  const { path, home, role, durability, engineId } = options;
+  const { db, refusal }: ControlFile =
+    role === 'reader'
+      ? { db: new Database({ path, durability, readOnly: true }) }
+      : options.readOnly === true
+        ? openAsItIs(options)
+        : openControl(options);
+  const self = currentHolder(engineId);
+  const files = home === undefined ? undefined : new TranscriptFiles(home);
+  const source = files === undefined ? journalSource(db) : fileSource(db, files);
+  const blobs = files === undefined ? blobRows(db) : new BlobFiles(files);
+  let follower: Follower | undefined;
+  let sessionsJson: SessionsJson | undefined;
+  const view: HomeView | undefined =
+    home === undefined || files === undefined
+      ? undefined
+      : {
+          standing: ({ agent_id, id }) => standingAt(files.path(agent_id, id)),
+          unknownFiles: () => agentsIn(home).flatMap((agentId) => unknownIn(db, home, agentId)),
+          inspect: ({ agentId, id }) => inspectStranger(files.path(agentId, id), id),
+          locks: () => foreignLocksIn(home),
+          problems: () => follower?.problems ?? [],
+        };
+  const { cacheTtlMs } = options;
+  const frozen = options.readOnly === true;
+  const looks = new Looks(new Reader({ db, source, blobs, self, home: view, cacheTtlMs, path, frozen }));
+  const space = path === ':memory:' ? undefined : new FreeSpace(dirname(path), options.minFreeBytes);
+  const tell = (event: ThreadEvent): void => port.postMessage(event);
+  const replyTo = (n: number, outcome: WriteOutcome): ThreadReply => {
+    if (outcome.ok) return { n, ok: true, value: outcome.value };
+    if (options.readOnly !== true) noteDamage(path, outcome.error);
+    return { n, ok: false, error: describe(outcome.error) };
+  };
+  const answer = (n: number, outcome: WriteOutcome): void =>
+    port.postMessage([replyTo(n, outcome)], outcome.ok ? buffersOf(outcome.value) : []);
+
+  const withSpace = (op: string, outcome: WriteOutcome): WriteOutcome =>
+    op === 'stats' && outcome.ok && space !== undefined
+      ? { ok: true, value: { ...(outcome.value as StoreStats), disk: space.look() } }
+      : outcome;
+
+  const look = (n: number, op: string, args: unknown): void =>
+    looks.look(op, args, (outcome) => answer(n, withSpace(op, outcome)));
+
+  let version = db.dataVersion();
+  /** To be called often: whether others have committed, and whether the store is where it was, which it answers. */
+  const watchOthers = (): boolean => {
+    if (!db.tend()) return false;
+    try {
+      const current = db.dataVersion();
+      if (current !== version) {
+        tell({ event: 'changed', sessions: null });
+        sessionsJson?.noteOthers();
+      }
+      version = current;
+    } catch {
+      // A connection that is being made anew cannot be asked; the next poll asks again.
+    }
+    return true;
+  };
+
+  if (role === 'reader' || refusal !== undefined) {
+    // A store of a newer version, or of somebody who asked for it, is looked at, never touched: nothing is followed, synced, rebuilt or indexed.
+    const timer = setInterval(refusal === undefined ? () => db.tend() : watchOthers, POLL_MS);
+    if (refusal !== undefined) tell({ event: 'rebuilt' });
+    port.on('message', ({ n, op, args }: ThreadRequest) => {
+      if (op === 'park') park(() => answer(n, DONE), args as Int32Array);
+      else if (op === 'close') {
+        clearInterval(timer);
+        looks.close();
+        db.close();
+        answer(n, DONE);
+        closePort(port);
+      } else if (refusal === undefined || !(op in WRITE_OPS)) look(n, op, args);
+      else answer(n, op === 'damaged' ? DONE : { ok: false, error: refusal });
+    });
+    return;
+  }
+
+  const now = createClock(options.now);
+  const context: BatchContext = {
+    db,
+    self,
+    now,
+    source,
+    rows: new RowCache(db),
+    blobs,
+    space,
+    obstacle: (id) => follower?.obstacle(id),
+  };
+  if (files !== undefined) follower = new Follower(context, files);
+  const logFiles = home === undefined ? undefined : new ConvlogFiles(home);
+  const logs = logFiles === undefined ? undefined : new ConvlogFollower(db, logFiles);
+  let replies: ThreadReply[] = [];
+  if (home !== undefined)
+    sessionsJson = new SessionsJson({
+      ...{ db, home },
+      isReady: () => rebuild.isOver,
+      onEdited: (file) => tell({ event: 'edited', file }),
+    });
+  const erasure = new Erasure({ db, path, files, logFiles, sessionsJson });
+  // Before anything is read back from files that a purge was about to remove.
+  erasure.tend();
+  const writer = new Writer(context, { follower, erasure }, (sessions) => {
+    if (replies.length > 0) port.postMessage(replies);
+    replies = [];
+    if (sessions.length === 0) return;
+    tell({ event: 'changed', sessions });
+    sessionsJson?.noteChange();
+  });
+  const { leases: held = [] } = options;
+  // An answer that died with the thread before may have been a lease: nobody knows he has it.
+  if (options.leases !== undefined) db.transaction(() => dropLeases(db, self, { but: held }));
+  const leases = new LeaseKeeper(writer, held, ({ id, epoch }) =>
+    tell({ event: 'lost', session: id, epoch }),
+  );
+
+  const oldBodies = new OldBodies(db);
+  const listed = new Listed(db);
+  const sweep = (): void => {
+    space?.look();
+    void logs?.sync();
+    erasure.tend();
+    try {
+      // Of a copy only what is whole can be compared.
+      if (unfinishedCopy(db) === undefined)
+        oldBodies.drop(options.now === undefined ? Date.now() : Date.parse(options.now));
+      listed.bringUp();
+      if (follower === undefined) return;
+      db.transaction(
+        () => {
+          follower?.adoptLeftovers();
+          follower?.followAll();
+          follower?.sync();
+        },
+        { lazy: true },
+      );
+    } catch {
+      // Locked, full or failing: nothing is lost by waiting for the next sweep.
+    }
+  };
+  const poll = (): void => {
+    leases.beat();
+    if (watchOthers()) logs?.tend();
+  };
+  if (follower !== undefined) {
+    follower.adoptLeftovers();
+    writer.followNow();
+  }
+  const rebuild = new Rebuild({
+    db,
+    home,
+    files,
+    follower,
+    convlogs:
+      home === undefined || logFiles === undefined || logs === undefined
+        ? undefined
+        : new ConvlogCatchUp({ db, home, files: logFiles, follower: logs }),
+    durability,
+    onOver: () => tell({ event: 'rebuilt' }),
+    onFailure: (error) => noteDamage(path, error),
+  });
+  /** Work that has to wait until what it needs was read; at once on every day but the first after a loss. */
+  const whenReady = (n: number, op: string, args: unknown, work: () => void): void => {
+    const need = rebuild.isOver ? undefined : needsOf(op, args);
+    const go = (error?: RepriseError): void =>
+      error === undefined ? work() : answer(n, { ok: false, error });
+    if (need === undefined) go();
+    else rebuild.whenReady(need, go);
+  };
+  const timers = [setInterval(sweep, SWEEP_MS), setInterval(poll, POLL_MS)];
+
+  port.on('message', ({ n, op, args }: ThreadRequest) => {
+    if (op === 'close') {
+      for (const timer of timers) clearInterval(timer);
+      looks.close();
+      const isComplete = rebuild.isOver;
+      rebuild.stop();
+      writer.finish();
+      sweep();
+      sweep();
+      logs?.close();
+      files?.close();
+      if (home !== undefined && files !== undefined && isComplete && db.tend()) {
+        sessionsJson?.close();
+        rememberFolders(db, { home, files });
+      } else sessionsJson?.stop();
+      writer.forgetCommits();
+      letGoOfLeases(db, self);
+      db.close();
+      answer(n, DONE);
+      // Nothing is left to wait for, so the thread ends by itself; being terminated is for emergencies.
+      closePort(port);
+    } else if (op === 'park') park(() => answer(n, DONE), args as Int32Array);
+    else if (op in WRITE_OPS) {
+      const done = (outcome: WriteOutcome): void => {
+        leases.note(op, args, outcome);
+        replies.push(replyTo(n, outcome));
+      };
+      whenReady(n, op, args, () => writer.submit({ op: op as WriteOp, args, done }));
+    } else if (op === 'progress') {
+      whenReady(n, op, args, () => answer(n, { ok: true, value: rebuild.progress() }));
+    } else if (op === 'prepare') {
+      const asked = args as { readonly op: string; readonly args: unknown };
+      whenReady(n, asked.op, asked.args, () => answer(n, DONE));
+    } else look(n, op, args);
+  });
+}
+
+const DONE: WriteOutcome = { ok: true, value: undefined };
+
+/** Also of those that could not be released because a message waits: whoever opens next may run it at once. */
+function letGoOfLeases(db: Database, self: Holder): void {
+  try {
+    db.transaction(() => dropLeases(db, self, { but: [] }), { lazy: true });
+  } catch {
+    // Others notice by its silence.
+  }
+}
+
+/** A convenience: without it the next list reads the names of all files. */
+function rememberFolders(db: Database, place: Parameters<typeof stampFolders>[1]): void {
+  try {
+    stampFolders(db, place);
+  } catch {
+    // Locked, full or failing: the store is closed all the same.
+  }
+}
+
+/** Bytes that are answered alone and have their buffer to themselves were made for it: they are given away, not copied. */
+function buffersOf(value: unknown): ArrayBuffer[] {
+  const isAlone =
+    value instanceof Uint8Array &&
+    value.buffer instanceof ArrayBuffer &&
+    value.byteLength === value.buffer.byteLength;
+  return isAlone ? [value.buffer as ArrayBuffer] : [];
+}

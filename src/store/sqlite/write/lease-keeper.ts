@@ -1,0 +1,53 @@
+import type { HeldLease } from '../threads/protocol.ts';
+import type { LeaseRef } from './leases.ts';
+import type { WriteOutcome, Writer } from './writer.ts';
+
+/** Keeps the hearts of this engine's leases beating, and tells when one is no longer ours. */
+export class LeaseKeeper {
+  readonly #writer: Writer;
+  readonly #onLost: (lease: LeaseRef) => void;
+  readonly #leases: Map<string, HeldLease & { due: number }> = new Map();
+
+  /** Leases of a thread that died are beaten at once: whether they are still ours is known a moment later. */
+  constructor(writer: Writer, held: readonly HeldLease[], onLost: (lease: LeaseRef) => void) {
+    this.#writer = writer;
+    this.#onLost = onLost;
+    for (const lease of held) this.#keep(lease, 0);
+  }
+
+  /** Watches what was asked and answered: leases come and go by these two operations only. */
+  note(op: string, args: unknown, outcome: WriteOutcome): void {
+    if (!outcome.ok) return;
+    if (op === 'acquire') {
+      const { id, ttlMs } = args as { id: string; ttlMs: number };
+      const { epoch } = outcome.value as { epoch: number };
+      this.#keep({ id, epoch, ttlMs }, performance.now() + ttlMs / 3);
+    } else if (op === 'release' && outcome.value === null) this.#leases.delete(name(args as LeaseRef));
+  }
+
+  beat(): void {
+    const now = performance.now();
+    for (const lease of this.#leases.values()) {
+      if (now < lease.due) continue;
+      lease.due = now + lease.ttlMs / 3;
+      const { id, epoch } = lease;
+      this.#writer.submit({
+        op: 'beat',
+        args: { id, epoch },
+        done: (outcome) => {
+          if (!outcome.ok || outcome.value === true) return;
+          this.#leases.delete(name(lease));
+          this.#onLost({ id, epoch });
+        },
+      });
+    }
+  }
+
+  #keep(lease: HeldLease, due: number): void {
+    this.#leases.set(name(lease), { ...lease, due });
+  }
+}
+
+function name({ id, epoch }: LeaseRef): string {
+  return `${id}:${epoch}`;
+}

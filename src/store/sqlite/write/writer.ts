@@ -1,0 +1,374 @@
+import { RepriseError } from '../../../errors.ts';
+import { writeLog } from '../../jsonl/channel-log/convlog-rows.ts';
+import type { Follower, FreshRow, Visit } from '../../jsonl/follower.ts';
+import type { ConvlogLine } from '../../port/convlog.ts';
+import type { PurgeOptions } from '../../port/purge.ts';
+import type { ReceiveRequest } from '../../rules/inbound.ts';
+import { unfinishedCopy } from '../copy/transfer-state.ts';
+import { finishTransfer, writeTransfer } from '../copy/transfer-write.ts';
+import type { Database } from '../database.ts';
+import type { SessionRow } from '../session-row.ts';
+import { storeError } from '../store-error.ts';
+import { appendAndTell } from './append-and-tell.ts';
+import { Batch, type BatchContext } from './batch.ts';
+import type { Erasure } from './erasure.ts';
+import { receive, recountItem, settleItem, takeItem } from './inbox.ts';
+import { releaseHeld } from './inbox-rows.ts';
+import { acquireLease, beat, releaseLease } from './leases.ts';
+import { putNotes } from './notes.ts';
+import {
+  activateSession,
+  activeSession,
+  deleteSession,
+  markDamaged,
+  openSession,
+  patchSession,
+  purgeSession,
+  restoreSession,
+} from './sessions.ts';
+
+/** Everything that changes the store. Each runs inside the transaction of a batch. */
+export const WRITE_OPS: Readonly<Record<WriteOp, (batch: Batch, args: never) => unknown>> = {
+  create: openSession,
+  activate: activateSession,
+  append: appendAndTell,
+  patch: patchSession,
+  delete: deleteSession,
+  restore: restoreSession,
+  purge: purgeSession,
+  acquire: acquireLease,
+  beat,
+  release: releaseLease,
+  receive,
+  take: takeItem,
+  recount: recountItem,
+  settle: settleItem,
+  damaged: markDamaged,
+  transfer: writeTransfer,
+  finish: finishTransfer,
+  unhold: releaseHeld,
+  notes: putNotes,
+  log: (batch, { log }: { readonly log: readonly ConvlogLine[] }) => writeLog(batch, log),
+};
+
+export type WriteOp =
+  | 'create'
+  | 'activate'
+  | 'append'
+  | 'patch'
+  | 'delete'
+  | 'restore'
+  | 'purge'
+  | 'acquire'
+  | 'beat'
+  | 'release'
+  | 'receive'
+  | 'take'
+  | 'recount'
+  | 'settle'
+  | 'damaged'
+  | 'transfer'
+  | 'finish'
+  | 'unhold'
+  | 'notes'
+  | 'log';
+
+export interface WriteRequest {
+  readonly op: WriteOp;
+  readonly args: unknown;
+  readonly done: (outcome: WriteOutcome) => void;
+}
+
+export type WriteOutcome =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly error: RepriseError };
+
+/** What leaves the transcript of its session as it is. */
+const QUIET_OPS: ReadonlySet<WriteOp> = new Set([
+  'create',
+  'purge',
+  'acquire',
+  'beat',
+  'release',
+  'take',
+  'recount',
+]);
+
+/** What may be done to a store while a copy into it is not finished. */
+const COPY_OPS: ReadonlySet<WriteOp> = new Set(['transfer', 'finish', 'damaged']);
+
+const MAX_BATCH = 256;
+/** After this long without a pause another process gets its turn. */
+const FAIR_RUN_MS = 20;
+const FAIR_PAUSE_MS = 2;
+
+/**
+ * Group commit: requests that arrive while a transaction is being written form the next one, and one fsync serves
+ * them all. Every answer is sent after the commit (P1).
+ */
+export class Writer {
+  readonly #context: BatchContext;
+  readonly #follower: Follower | undefined;
+  readonly #erasure: Erasure;
+  /** After the answers of a commit were given, with the sessions that have new lines. */
+  readonly #onCommit: (ids: readonly string[]) => void;
+  #queue: WriteRequest[] = [];
+  #scheduled = false;
+  #busySince: number | undefined;
+  #followTimer: NodeJS.Timeout | undefined;
+  #isOver = false;
+  #commits: number;
+  /** The last failed commit could not even be looked up. */
+  #unresolved = false;
+
+  constructor(
+    context: BatchContext,
+    { follower, erasure }: { readonly follower: Follower | undefined; readonly erasure: Erasure },
+    onCommit: (ids: readonly string[]) => void,
+  ) {
+    this.#context = context;
+    this.#follower = follower;
+    this.#erasure = erasure;
+    this.#onCommit = onCommit;
+    // A thread that took the place of a dead one counts on: a number is signed once, or it would prove nothing.
+    this.#commits = Math.abs(this.#lastCommit());
+  }
+
+  submit(request: WriteRequest): void {
+    this.#queue.push(request);
+    this.#schedule(0);
+  }
+
+  /** Everything submitted so far, at once: a store that closes leaves nobody without an answer. Nothing comes behind it. */
+  finish(): void {
+    this.#isOver = true;
+    clearTimeout(this.#followTimer);
+    while (this.#queue.length > 0) this.#queue.splice(0, this.#commit(this.#queue.slice(0, MAX_BATCH)));
+  }
+
+  #schedule(delayMs: number): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    const run = (): void => {
+      this.#scheduled = false;
+      if (!this.#isOver) this.#runBatch();
+    };
+    if (delayMs > 0) setTimeout(run, delayMs);
+    else setImmediate(run);
+  }
+
+  #runBatch(): void {
+    if (this.#queue.length > 0) this.#queue.splice(0, this.#commit(this.#queue.slice(0, MAX_BATCH)));
+    const now = performance.now();
+    if (this.#queue.length === 0) {
+      this.#busySince = undefined;
+      this.#followSoon();
+      return;
+    }
+    this.#busySince ??= now;
+    const mustPause = now - this.#busySince > FAIR_RUN_MS;
+    if (mustPause) this.#busySince = undefined;
+    this.#schedule(mustPause ? FAIR_PAUSE_MS : 0);
+  }
+
+  /** The next batch takes the files along; if none comes in time, they are followed by themselves. */
+  #followSoon(): void {
+    const dueIn = this.#follower?.dueIn;
+    if (dueIn === undefined || this.#followTimer !== undefined) return;
+    this.#followTimer = setTimeout(() => {
+      this.#followTimer = undefined;
+      if (this.#queue.length === 0) this.followNow();
+    }, dueIn);
+  }
+
+  /** Lets the files catch up without an fsync of its own. */
+  followNow(): void {
+    if (this.#follower?.hasWork !== true) return;
+    try {
+      this.#context.db.transaction(() => this.#follower?.followAll(), { lazy: true });
+    } catch {
+      // The journal keeps everything; the sweep tries again.
+    }
+  }
+
+  /** Answers as many as fit into one transaction, from the first on, and says how many those were. */
+  #commit(requests: readonly WriteRequest[]): number {
+    const commit = ++this.#commits;
+    let outcomes: WriteOutcome[] = [];
+    let fresh: readonly FreshRow[] = [];
+    let purged: readonly SessionRow[] = [];
+    try {
+      this.#context.db.transaction(() => {
+        this.#catchUp(requests);
+        const { rows } = this.#context;
+        rows.begin();
+        const batch = new Batch(this.#context);
+        outcomes = [];
+        let refusal = unfinishedCopy(batch.db);
+        for (const request of requests) {
+          if (batch.isFull) break;
+          const isCopy = COPY_OPS.has(request.op);
+          outcomes.push(
+            refusal === undefined || isCopy ? runOne(batch, request) : { ok: false, error: refusal },
+          );
+          if (isCopy) refusal = unfinishedCopy(batch.db);
+        }
+        purged = batch.purged;
+        fresh = batch.flush();
+        this.#sign(commit);
+        rows.end();
+      });
+    } catch (error) {
+      const failure = storeError(error);
+      this.#context.rows.clear();
+      if (failure.code === 'STORE_FULL') this.#context.space?.look();
+      if (!this.#hasHappened(commit, failure)) {
+        const none = this.#failedFor(failure);
+        // Those that did not fit have not been tried; where nothing could begin, nobody has to wait for it again.
+        const failed = outcomes.length === 0 ? requests : outcomes;
+        outcomes = failed.map(() => ({ ok: false, error: none }));
+        fresh = [];
+        purged = [];
+      }
+    }
+    // Only now: a purge that did not commit has destroyed nothing.
+    for (const row of purged) this.#follower?.forget(row);
+    if (purged.length > 0) outcomes = this.#erase(requests, outcomes);
+    this.#follower?.expect(fresh);
+    for (const [i, { done }] of requests.entries()) {
+      const outcome = outcomes[i];
+      if (outcome !== undefined) done(outcome);
+    }
+    this.#onCommit(fresh.map(({ id }) => id));
+    return outcomes.length;
+  }
+
+  /** A purge succeeds when nothing is left, or fails with the reason. One pass serves the whole batch. */
+  #erase(requests: readonly WriteRequest[], outcomes: readonly WriteOutcome[]): WriteOutcome[] {
+    let failure: RepriseError | undefined;
+    try {
+      this.#erasure.run();
+    } catch (error) {
+      failure = notErased(storeError(error));
+    }
+    return outcomes.map((outcome, i) => {
+      const request = requests[i];
+      if (request?.op !== 'purge' || !outcome.ok) return outcome;
+      if (failure !== undefined) return { ok: false, error: failure };
+      return {
+        ok: true,
+        value: this.#erasure.receipt(request.args as PurgeOptions & { readonly id: string }),
+      };
+    });
+  }
+
+  /** Before anything is numbered: files that are not as recorded, and files that are due. */
+  #catchUp(requests: readonly WriteRequest[]): void {
+    const follower = this.#follower;
+    if (follower === undefined) return;
+    const { rows } = this.#context;
+    rows.begin();
+    const visits = new Map<SessionRow, Visit>();
+    for (const [id, visit] of sessionsOf(requests, this.#context.db)) {
+      const row = rows.find(id);
+      if (row !== undefined) visits.set(row, visit);
+    }
+    follower.inspect(visits);
+    if (follower.dueIn === 0) follower.followAll();
+  }
+
+  /** A note inside the transaction that only this engine writes: whether a commit happened can be looked up. */
+  #sign(commit: number): void {
+    const { db, self } = this.#context;
+    db.run('INSERT OR REPLACE INTO commits VALUES (?, ?)', self.engineId, commit);
+  }
+
+  /** On the way out: the signature is of use to nobody else. */
+  forgetCommits(): void {
+    const { db, self } = this.#context;
+    try {
+      db.transaction(() => db.run('DELETE FROM commits WHERE engine = ?', self.engineId), { lazy: true });
+    } catch {
+      // A leftover of a few bytes is no reason to fail on closing.
+    }
+  }
+
+  /** A commit that failed may have happened all the same. Its signature knows, and then every answer is true (P2). */
+  #hasHappened(commit: number, failure: RepriseError): boolean {
+    this.#unresolved = failure.outcome === 'unknown';
+    if (!this.#unresolved) return false;
+    try {
+      const { db } = this.#context;
+      db.reopen();
+      // Under the write lock, which also makes sure that the files asked are the ones everybody uses.
+      const happened = db.transaction(
+        () => {
+          if (this.#lastCommit() === commit) return true;
+          // Refused by its sync only, a commit stands whole in the log, and a crash would bring it back: what is
+          // written next takes its place. On a full disk its end was never written, and nothing else can be.
+          if (failure.code !== 'STORE_FULL') this.#sign(-commit);
+          return false;
+        },
+        { lazy: true },
+      );
+      // What a failed fsync left may stand in the page cache only. Copied into the database and synced, it is safe.
+      if (happened || failure.code !== 'STORE_FULL') db.checkpoint();
+      this.#unresolved = false;
+      return happened;
+    } catch {
+      // Still broken: nobody knows, and everybody is told so.
+      return false;
+    }
+  }
+
+  /** Negative: the one of that number is known not to have happened. */
+  #lastCommit(): number {
+    const { db, self } = this.#context;
+    const sql = 'SELECT number FROM commits WHERE engine = ?';
+    return db.row<{ number: number }>(sql, self.engineId)?.number ?? 0;
+  }
+
+  #failedFor(failure: RepriseError): RepriseError {
+    if (this.#unresolved || failure.outcome === 'none') return failure;
+    return new RepriseError(failure.code, failure.message, {
+      cause: failure,
+      outcome: 'none',
+      details: failure.details,
+    });
+  }
+}
+
+function notErased({ code, message, details }: RepriseError): RepriseError {
+  return new RepriseError(code, `the session was purged, but its text could not be removed yet: ${message}`, {
+    outcome: 'unknown',
+    details: { ...details, next: 'The store tries again every 10 s and when it is opened next.' },
+  });
+}
+
+/** The sessions requests name, and why their files are looked at before. */
+function sessionsOf(requests: readonly WriteRequest[], db: Database): Map<string, Visit> {
+  const visits = new Map<string, Visit>();
+  for (const { op, args } of requests) {
+    const { id, deliver = [] } = args as { id?: string; deliver?: readonly ReceiveRequest[] };
+    // A reset leaves a line in the session it ends.
+    for (const inbound of op === 'receive' ? [args as ReceiveRequest] : deliver) {
+      const left = inbound.reset === undefined ? undefined : activeSession(db, inbound.sessionKey);
+      if (left !== undefined && visits.get(left) !== 'compare') visits.set(left, 'write');
+    }
+    if (id === undefined) continue;
+    if (op === 'damaged') visits.set(id, 'compare');
+    else if (visits.get(id) !== 'compare' && !QUIET_OPS.has(op)) visits.set(id, 'write');
+    else if (!visits.has(id)) visits.set(id, 'look');
+  }
+  return visits;
+}
+
+function runOne(batch: Batch, { op, args }: WriteRequest): WriteOutcome {
+  try {
+    return { ok: true, value: WRITE_OPS[op](batch, args as never) };
+  } catch (error) {
+    // A refusal touches nothing, so the others of the batch go on. Anything else fails the transaction.
+    if (error instanceof RepriseError) return { ok: false, error };
+    throw error;
+  }
+}

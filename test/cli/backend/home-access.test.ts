@@ -1,0 +1,72 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openStore } from '../../../src/config/open.ts';
+import { COMMAND } from '../../support/processes/bundled-command.ts';
+import { cliEnv } from '../../support/processes/cli-env.ts';
+
+/** Each command is a process of its own, and machines can be busy. */
+const timeout = 60_000;
+/** The superuser may read everything, so the command runs as `nobody` then. */
+const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+/** In a checkout that `nobody` may not read, `nobody` cannot run the command. */
+const canRun =
+  spawnSync(process.execPath, ['-e', 'fs.readFileSync(process.argv[1])', COMMAND], user).status === 0;
+
+let folder = '';
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'reprise-access-'));
+  chmodSync(folder, 0o755);
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** A command of a person whose home directory is `folder`. */
+function run(
+  args: readonly string[],
+  options: object = {},
+): { status: number | null; stdout: string; stderr: string } {
+  const env = cliEnv({ HOME: folder });
+  return spawnSync(process.execPath, [COMMAND, ...args], { encoding: 'utf8', env, ...options });
+}
+
+test('the first ls on a new machine lists nothing, says how to start, and makes no home', { timeout }, () => {
+  expect(run(['ls'])).toMatchObject({
+    status: 0,
+    stdout: '',
+    stderr: 'No sessions yet. Start one: "reprise"\n',
+  });
+  const { status, stdout, stderr } = run(['ls', '--json']);
+  expect([status, JSON.parse(stdout), stderr]).toEqual([0, { data: [], hasMore: false, lastId: null }, '']);
+  // A home that was named is not there: a typo must not look like an empty home.
+  expect(run(['ls', '--home', join(folder, 'typo')]).status).toBe(4);
+  expect(readdirSync(folder)).not.toContain('.reprise');
+});
+
+test.skipIf(!canRun)(
+  'a home that may not be read is reported as that, with the next step',
+  { timeout },
+  async () => {
+    const home = join(folder, '.reprise');
+    mkdirSync(home);
+    {
+      await using store = await openStore({ home, durability: 'os' });
+      await store.create({ id: 's1', key: 'agent:main:main' });
+    }
+    chmodSync(home, 0o000);
+    try {
+      for (const args of [['ls'], ['show', 's1'], ['doctor']]) {
+        const { status, stdout, stderr } = run(args, user);
+        expect([args, status, stdout]).toEqual([args, 3, '']);
+        expect(stderr).toMatch(
+          /^reprise: no permission to read the home .*\.reprise \(the default\): EACCES/,
+        );
+        expect(stderr).toContain(`ls -ld ${home}`);
+        expect(stderr).not.toContain('no Reprise home');
+      }
+    } finally {
+      chmodSync(home, 0o700);
+    }
+  },
+);

@@ -1,4 +1,0 @@
-import { describe } from 'vitest';
-import { testStore } from '../support/test-store.ts';
-
-describe('the jsonl store', () => testStore('jsonl'));

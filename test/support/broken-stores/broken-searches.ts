@@ -1,0 +1,185 @@
+import { RepriseError } from '../../../src/errors.ts';
+import type { SearchHit, SearchQuery, SearchResult } from '../../../src/store/port/store.ts';
+import type { PlainStore } from '../plain-store/plain-store.ts';
+import { type BrokenStore, broken } from './broken-store.ts';
+
+/** A search that is right but for what is done to its question or its answer. */
+function brokenSearch(
+  name: string,
+  caughtBy: string,
+  mistake: (query: SearchQuery, right: PlainStore, store: PlainStore) => Promise<SearchResult>,
+): BrokenStore {
+  return broken(name, caughtBy, (store, right) => ({ search: (query) => mistake(query, right, store) }));
+}
+
+const changed = async (
+  result: Promise<SearchResult>,
+  change: (hits: readonly SearchHit[]) => readonly SearchHit[],
+): Promise<SearchResult> => {
+  const { hits, ...rest } = await result;
+  return { ...rest, hits: change(hits) };
+};
+
+const PAGES = 'pages of hits give each hit once, in order, also while more is said';
+
+export const brokenSearches: readonly BrokenStore[] = [
+  brokenSearch('takes search words for a pattern', 'search takes its words literally', (query, right) =>
+    right.search({ ...query, text: query.text.replace(/[%_].*/, '') }),
+  ),
+  brokenSearch(
+    'ignores case in ASCII only',
+    'search finds words in any script, ignoring case',
+    (query, right) =>
+      changed(right.search(query), (hits) =>
+        /^[ -~]*$/.test(query.text) ? hits : hits.filter(({ snippet }) => snippet.includes(query.text)),
+      ),
+  ),
+  brokenSearch(
+    'takes copies for new',
+    'a copy is found at the time its original was said, and pages go by that time',
+    (query, right) => changed(right.search(query), (hits) => hits.toSorted((a, b) => b.seq - a.seq)),
+  ),
+  brokenSearch(
+    'is content with one of the words',
+    'a search finds texts that hold all of its words, in any order, also inside of words',
+    (query, right) => right.search({ ...query, text: query.text.trim().split(/\s+/)[0] ?? '' }),
+  ),
+  brokenSearch(
+    'finds whole words only',
+    'a search finds texts that hold all of its words, in any order, also inside of words',
+    (query, right) =>
+      changed(right.search(query), (hits) =>
+        hits.filter(({ snippet }) => snippet.split(/\W+/).includes(query.text.trim())),
+      ),
+  ),
+  brokenSearch(
+    'does not know phrases',
+    'words in quotation marks stand together, whatever white space is between them',
+    (query, right) => right.search({ ...query, text: query.text.replaceAll('"', '') }),
+  ),
+  brokenSearch(
+    'drops punctuation, as tokenizers for prose do',
+    'pieces of code are found with their punctuation',
+    (query, right) => right.search({ ...query, text: query.text.replace(/[^\w\s]+/g, ' ') }),
+  ),
+  brokenSearch(
+    'has an index of three characters and nothing for fewer',
+    'one character and two are enough, wherever they stand, in any script',
+    (query, right) => changed(right.search(query), (hits) => ([...query.text].length < 3 ? [] : hits)),
+  ),
+  brokenSearch(
+    'finds what tools returned only by chance',
+    'what was said, answered, returned by a tool and summarised is found; what was not said is not',
+    (query, right) => changed(right.search(query), (hits) => hits.filter(({ role }) => role !== 'tool')),
+  ),
+  brokenSearch(
+    'shows the beginning of the text instead of the place',
+    'a hit says where and when it was said and shows what was found',
+    (query, right) =>
+      changed(right.search(query), (hits) => hits.map((hit) => ({ ...hit, snippet: 'far away far away' }))),
+  ),
+  brokenSearch(
+    'hands its query to a parser that fails',
+    'nothing that is typed makes a search fail or hang',
+    async (query, right) => {
+      if ((query.text.match(/"/g) ?? []).length % 2 === 1)
+        throw new RepriseError('STORE_FAILED', 'unterminated string', { outcome: 'none' });
+      return right.search(query);
+    },
+  ),
+  brokenSearch(
+    'finds half of an emoji in a whole one',
+    'half a character is found in no whole one',
+    async (query, right) => {
+      if (query.text !== '\ud83d') return right.search(query);
+      return right.search({ ...query, text: 'here' });
+    },
+  ),
+  brokenSearch(
+    'puts the oldest first',
+    'search gives the newest hits first, and no more than asked for',
+    (query, right) => changed(right.search(query), (hits) => hits.toReversed()),
+  ),
+  brokenSearch(
+    'goes session by session',
+    'the newest hit is first whichever session it is in',
+    (query, right) =>
+      changed(right.search(query), (hits) =>
+        hits.toSorted((a, b) => (a.id < b.id ? 1 : a.id > b.id ? -1 : b.seq - a.seq)),
+      ),
+  ),
+  brokenSearch('counts pages from the newest hit of now', PAGES, async (query, right) => {
+    const skip = query.after === undefined ? 0 : Number(query.after);
+    const { after: _, ...rest } = query;
+    const { limit = 20 } = query;
+    const { hits, complete } = await right.search({ ...rest, limit: 1000 });
+    const next = hits.length > skip + limit ? String(skip + limit) : null;
+    return { hits: hits.slice(skip, skip + limit), next, complete };
+  }),
+  brokenSearch('says that there is more when there is not', PAGES, async (query, right) => {
+    const found = await right.search(query);
+    const all = await right.search({ ...query, limit: 1000 });
+    return { ...found, next: found.next ?? (all.hits.length > 0 ? (query.after ?? null) : null) };
+  }),
+  brokenSearch(
+    'forgets whose sessions were meant',
+    'search can be narrowed to one agent',
+    ({ agentId: _, ...query }, right) => right.search(query),
+  ),
+  brokenSearch(
+    'forgets the channel',
+    'search can be narrowed to one channel and to one session',
+    ({ channel: _, ...query }, right) => right.search(query),
+  ),
+  brokenSearch(
+    'shows what is in the trash',
+    'what is deleted is not found, what is restored is found again, and what is purged is gone',
+    async (query, right, store) => {
+      const sessions = [...store.data.sessions.values()].filter(({ deleted }) => deleted);
+      for (const session of sessions) session.deleted = false;
+      try {
+        return await right.search(query);
+      } finally {
+        for (const session of sessions) session.deleted = true;
+      }
+    },
+  ),
+  broken(
+    'indexes later and does not look at the rest',
+    'an acknowledged append is found at once',
+    (_store, right) => {
+      const fresh = new Set<string>();
+      return {
+        append: async (id, entries, options) => {
+          const receipt = await right.append(id, entries, options);
+          fresh.add(`${id}/${receipt.lastSeq}`);
+          setTimeout(() => fresh.clear(), 50).unref();
+          return receipt;
+        },
+        search: (query) =>
+          changed(right.search(query), (hits) => hits.filter(({ id, seq }) => !fresh.has(`${id}/${seq}`))),
+      };
+    },
+  ),
+  broken(
+    'begins a new index and stays with it',
+    'an index that is made anew finds the same',
+    (_store, right) => {
+      let isNew = false;
+      return {
+        reindex: async () => {
+          isNew = true;
+        },
+        search: (query) => changed(right.search(query), (hits) => (isNew ? [] : hits)),
+      };
+    },
+  ),
+  brokenSearch('takes a query of any length', 'a search that cannot be meant is refused', (query, right) =>
+    right.search({ ...query, text: query.text.slice(0, 1000) }),
+  ),
+  brokenSearch(
+    'indexes the first kilobyte only',
+    'a text that is too long to be indexed whole is found by its beginning',
+    (query, right) => changed(right.search(query), (hits) => (query.text === 'middle' ? [] : hits)),
+  ),
+];

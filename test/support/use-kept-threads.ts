@@ -1,5 +1,0 @@
-/** In every test file: see kept-worker.ts. */
-import { startThreadsBy } from '../../src/store/control/start-thread.ts';
-import { Worker } from './kept-worker.ts';
-
-startThreadsBy((file, options) => new Worker(file, options));

@@ -1,0 +1,251 @@
+import assert from 'node:assert/strict';
+import type { InboxState, Store } from '../../../src/store/port/store.ts';
+import { beforeAndAfter, range, refused } from '../kit.ts';
+import type { StoreCase } from '../store-case.ts';
+
+const BOB = 'agent:main:telegram:direct:bob';
+const FINAL: readonly InboxState[] = ['done', 'failed', 'cancelled', 'merged', 'dropped', 'interrupted'];
+
+export const runCases: readonly StoreCase[] = [
+  {
+    name: 'accepted messages are taken oldest first, each once',
+    promise: 'P6: accepted input runs, in order, once',
+    area: 'inbox',
+    async run({ store }) {
+      const ids = await put(store, 5);
+      const id = await sessionOf(store, ids[0]);
+      const lease = await store.lease(id, { waitMs: 0 });
+      const taken: string[] = [];
+      for (
+        let item = await store.inbox.take(id, lease);
+        item !== null;
+        item = await store.inbox.take(id, lease)
+      ) {
+        assert.equal(item.state, 'running');
+        assert.equal(item.attempts, 1);
+        assert.equal(item.sessionId, id);
+        assert.equal(item.sessionKey, BOB);
+        assert.deepEqual(item.body, { n: taken.length + 1 });
+        taken.push(item.inboxId);
+      }
+      assert.deepEqual(taken, ids);
+      for (const inboxId of taken) await store.inbox.settle(inboxId, 'done');
+      await lease.release();
+    },
+  },
+  {
+    name: 'takers at the same time never get the same message',
+    promise: 'P6: a message runs once',
+    area: 'inbox',
+    async run({ store }) {
+      const ids = await put(store, 6);
+      const id = await sessionOf(store, ids[0]);
+      const lease = await store.lease(id, { waitMs: 0 });
+      const taken = await Promise.all(range(1, 10).map(() => store.inbox.take(id, lease)));
+      const got = taken.flatMap((item) => (item === null ? [] : [item.inboxId]));
+      assert.deepEqual(got.sort(), [...ids].sort());
+    },
+  },
+  {
+    name: 'what a runner left running is taken up by the next, before anything newer',
+    promise: 'P6: accepted input runs, whatever became of its runner',
+    area: 'inbox',
+    async run({ store }) {
+      const ids = await put(store, 3);
+      const id = await sessionOf(store, ids[0]);
+      const { epoch } = await store.lease(id, { waitMs: 0 });
+      assert.equal((await store.inbox.take(id, { epoch }))?.inboxId, ids[0]);
+      const found = await store.inbox.take(id, { epoch, orphans: true });
+      assert.equal(found?.inboxId, ids[0]);
+      assert.equal(found?.attempts, 2, 'every attempt counts');
+      await store.inbox.settle(ids[0] ?? '', 'interrupted');
+      assert.equal((await store.inbox.take(id, { epoch, orphans: true }))?.inboxId, ids[1]);
+      assert.equal((await store.inbox.take(id, { epoch }))?.inboxId, ids[2]);
+      assert.equal(await store.inbox.take(id, { epoch }), null);
+    },
+  },
+  {
+    name: 'a try that could not begin is not counted, by its holder alone, and the message stays where it is',
+    promise: 'P6: only what ends in a crash again and again is given up',
+    area: 'inbox',
+    async run({ store, reopen }) {
+      const [first = '', second = ''] = await put(store, 2);
+      const id = await sessionOf(store, first);
+      const { epoch } = await store.lease(id, { waitMs: 0 });
+      await store.inbox.take(id, { epoch });
+      await store.inbox.take(id, { epoch, orphans: true });
+      const attempts = 1;
+      await refused(store.inbox.recount(id, { epoch: epoch - 1, inboxId: first, attempts }), 'FENCED');
+      assert.equal((await store.inbox.get(first)).attempts, 2);
+      await store.inbox.recount(id, { epoch, inboxId: first, attempts });
+      await store.inbox.recount(id, { epoch, inboxId: second, attempts: 7 });
+      for await (const open of beforeAndAfter({ store, reopen })) {
+        const rows = await open.inbox.pending(id);
+        const seen = rows.map(({ inboxId, state, attempts: tries }) => [inboxId, state, tries]);
+        assert.deepEqual(seen, [
+          [first, 'running', 1],
+          [second, 'accepted', 0],
+        ]);
+      }
+    },
+  },
+  {
+    name: 'only the holder of the lease may take',
+    promise: 'P5: a stale runner takes nothing',
+    area: 'inbox',
+    async run({ store }) {
+      const ids = await put(store, 1);
+      const id = await sessionOf(store, ids[0]);
+      const lease = await store.lease(id, { waitMs: 0 });
+      await refused(store.inbox.take(id, { epoch: lease.epoch - 1 }), 'FENCED');
+      await refused(store.inbox.take(id, { epoch: lease.epoch + 1 }), 'FENCED');
+      assert.equal((await store.inbox.get(ids[0] ?? '')).attempts, 0);
+      assert.equal((await store.inbox.take(id, lease))?.inboxId, ids[0]);
+    },
+  },
+  {
+    name: 'messages of one session are not given to another',
+    promise: 'P8: sessions do not see each other',
+    area: 'inbox',
+    async run({ store }) {
+      await put(store, 2);
+      const other = await store.create({ key: 'agent:main:direct:carol' });
+      const lease = await store.lease(other.id, { waitMs: 0 });
+      assert.equal(await store.inbox.take(other.id, lease), null);
+      assert.deepEqual(await store.inbox.pending(other.id), []);
+      assert.equal(await lease.release(), null);
+    },
+  },
+  {
+    name: 'a message can end in each final state, with a reason',
+    promise: 'P6: it runs, or its sender is told why not',
+    area: 'inbox',
+    async run({ store, reopen }) {
+      const ids = await put(store, FINAL.length);
+      const id = await sessionOf(store, ids[0]);
+      const lease = await store.lease(id, { waitMs: 0 });
+      for (const state of FINAL) {
+        const item = await store.inbox.take(id, lease);
+        await store.inbox.settle(item?.inboxId ?? '', state, { reason: `because ${state}` });
+      }
+      assert.equal(await lease.release(), null);
+      for await (const open of beforeAndAfter({ store, reopen })) {
+        for (const [i, state] of FINAL.entries()) {
+          const item = await open.inbox.get(ids[i] ?? '');
+          assert.equal(item.state, state);
+          assert.deepEqual(item.detail, { reason: `because ${state}` });
+        }
+        assert.deepEqual(await open.inbox.pending(), []);
+      }
+    },
+  },
+  {
+    name: 'a waiting message can be settled without being run',
+    promise: 'P6: a sender may take back what has not begun',
+    area: 'inbox',
+    async run({ store }) {
+      const [first = '', second = ''] = await put(store, 2);
+      const id = await sessionOf(store, first);
+      await store.inbox.settle(first, 'cancelled');
+      const lease = await store.lease(id, { waitMs: 0 });
+      assert.equal((await store.inbox.take(id, lease))?.inboxId, second);
+      assert.equal(await store.inbox.take(id, lease), null);
+      assert.equal((await store.inbox.get(first)).attempts, 0);
+    },
+  },
+  {
+    name: 'the first final state of a message stays',
+    promise: 'P2: what was answered is not answered again',
+    area: 'inbox',
+    async run({ store }) {
+      const [inboxId = ''] = await put(store, 1);
+      await store.inbox.settle(inboxId, 'done', { reply: 'first' });
+      for (const state of FINAL) await settleOrRefuse(store, inboxId, state);
+      const item = await store.inbox.get(inboxId);
+      assert.equal(item.state, 'done');
+      assert.deepEqual(item.detail, { reply: 'first' });
+    },
+  },
+  {
+    name: 'a message nobody sent is not found',
+    promise: 'P2: absence has its own name',
+    area: 'inbox',
+    async run({ store }) {
+      await put(store, 1);
+      await refused(store.inbox.settle('no-such-item', 'done'), 'NOT_FOUND');
+      await refused(store.inbox.get('no-such-item'), 'NOT_FOUND');
+    },
+  },
+  {
+    name: 'pending messages are the accepted and the running ones, oldest first',
+    promise: 'P9: what waits can be seen',
+    area: 'inbox',
+    async run({ store }) {
+      const [a = '', b = '', c = '', d = ''] = await put(store, 4);
+      const id = await sessionOf(store, a);
+      const other = await store.inbox.receive({
+        sessionKey: 'agent:main:direct:carol',
+        source: 's',
+        body: {},
+      });
+      const lease = await store.lease(id, { waitMs: 0 });
+      await store.inbox.take(id, lease);
+      await store.inbox.take(id, lease);
+      await store.inbox.settle(a, 'done');
+      await store.inbox.settle(d, 'dropped');
+      const pending = await store.inbox.pending(id);
+      assert.deepEqual(
+        pending.map(({ inboxId, state, attempts }) => [inboxId, state, attempts]),
+        [
+          [b, 'running', 1],
+          [c, 'accepted', 0],
+        ],
+      );
+      assert.deepEqual(
+        (await store.inbox.pending()).map(({ inboxId }) => inboxId),
+        [b, c, other.inboxId],
+      );
+    },
+  },
+  {
+    name: 'accepted messages survive closing and opening again',
+    promise: 'P6: queued messages survive a restart and run',
+    area: 'inbox',
+    async run({ store, reopen }) {
+      const body = { text: 'a\u0000b \ud800 \u2028 😀', nested: { list: [1, null, 'x'] } };
+      const { inboxId, sessionId } = await store.inbox.receive({ sessionKey: BOB, source: 's', body });
+      const ids = [inboxId, ...(await put(store, 3))];
+      const before = await store.inbox.pending();
+      const reopened = await reopen();
+      assert.deepEqual(await reopened.inbox.pending(), before);
+      assert.equal((await reopened.active(BOB))?.id, sessionId);
+      const lease = await reopened.lease(sessionId, { waitMs: 0 });
+      for (const expected of ids) {
+        const item = await reopened.inbox.take(sessionId, lease);
+        assert.equal(item?.inboxId, expected);
+        if (expected === inboxId) assert.deepEqual(item?.body, body);
+      }
+      assert.equal(await reopened.inbox.take(sessionId, lease), null);
+    },
+  },
+];
+
+/** Sends `{n: 1}`, `{n: 2}`, … to Bob's session; the inbox ids in that order. */
+async function put(store: Store, count: number): Promise<string[]> {
+  const ids: string[] = [];
+  for (const n of range(1, count)) {
+    ids.push((await store.inbox.receive({ sessionKey: BOB, source: 'telegram', body: { n } })).inboxId);
+  }
+  return ids;
+}
+
+async function sessionOf(store: Store, inboxId = ''): Promise<string> {
+  return (await store.inbox.get(inboxId)).sessionId;
+}
+
+/** Settling again may be ignored or refused; what counts is that it changes nothing. */
+async function settleOrRefuse(store: Store, inboxId: string, state: InboxState): Promise<void> {
+  const work = store.inbox.settle(inboxId, state, { reply: 'second' });
+  const [result] = await Promise.allSettled([work]);
+  if (result.status === 'rejected') await refused(Promise.reject(result.reason), 'INVALID_INPUT');
+}

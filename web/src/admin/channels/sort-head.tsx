@@ -1,0 +1,22 @@
+import type { JSX } from 'preact';
+import { t } from '../../i18n/strings.ts';
+
+export interface SortHeadProps {
+  readonly name: string;
+  readonly label: string;
+  readonly sort: string;
+  readonly onSort: (name: string) => void;
+}
+
+/** The most or the newest first; there is nobody who looks for the least. */
+export function SortHead({ name, label, sort, onSort }: SortHeadProps): JSX.Element {
+  const isSorted = sort === name;
+  return (
+    <th class="number" aria-sort={isSorted ? 'descending' : undefined}>
+      <button type="button" class="quiet small" title={t('sortBy', label)} onClick={() => onSort(name)}>
+        {label}
+        {isSorted && ' ↓'}
+      </button>
+    </th>
+  );
+}

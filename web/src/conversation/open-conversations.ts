@@ -1,0 +1,112 @@
+import { effect, type ReadonlySignal, signal, untracked } from '@preact/signals';
+import { token } from '../api/auth.ts';
+import { t } from '../i18n/strings.ts';
+import { closeDialog } from '../shell/dialogs.ts';
+import { route } from '../shell/route.ts';
+import { say } from '../shell/toasts.ts';
+import { facets, knownSession, looked } from '../sidebar/sessions.ts';
+import { Conversation } from './conversation.ts';
+
+const shown = signal<Conversation | undefined>(undefined);
+export const conversation: ReadonlySignal<Conversation | undefined> = shown;
+/** The entry that is to be in sight, until it is. */
+export const wantedEntry = signal<string | undefined>(undefined);
+
+/** Those with messages on their way live on while another one is shown. */
+const kept = new Map<string, Conversation>();
+
+function newSessionId(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(12));
+  return `web-${[...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`;
+}
+
+function find(agentId: string, id: string, entry: string | undefined): Conversation {
+  const known = kept.get(id);
+  if (known !== undefined) {
+    if (entry !== undefined) void show(known, entry);
+    else if (known.history.hasNewer.value) void known.open();
+    return known;
+  }
+  const made = new Conversation(agentId, id);
+  kept.set(id, made);
+  void show(made, entry);
+  return made;
+}
+
+async function show(made: Conversation, entry: string | undefined): Promise<void> {
+  const isLoaded = made.history.rows.value.some(({ id, seq }) => id === entry || String(seq) === entry);
+  const isThere = isLoaded || (await made.open(entry));
+  // Who has gone on meanwhile stays there: entries have the same ids in every session.
+  const at = route.value;
+  if (at.view !== 'session' || at.sessionId !== made.id || at.entry !== entry) return;
+  if (!isThere) say(t('notHere'));
+  else if (entry !== undefined) wantedEntry.value = entry;
+}
+
+/** Follows the route; answers with its end. */
+export function keepOpen(): () => void {
+  const stopRoute = effect(() => {
+    const at = route.value;
+    if (token.value === '') return;
+    untracked(() => {
+      const before = shown.value;
+      wantedEntry.value = undefined;
+      if (at.view === 'session') shown.value = find(at.agentId, at.sessionId, at.entry);
+      else if (at.view === 'new' && before?.state.value !== 'new') shown.value = begin();
+      for (const [id, other] of kept)
+        if (other !== shown.value && !other.isBusy) {
+          other.close();
+          kept.delete(id);
+        }
+    });
+  });
+  let wasListed = '';
+  const stopNews = effect(() => {
+    const current = shown.value;
+    const listed = current && knownSession(current.id);
+    if (current !== undefined && listed !== undefined) untracked(() => void current.catchUp(listed.lastSeq));
+    // It left the list: renamed out of a filter, or somebody deleted it.
+    else if (current?.id === wasListed) untracked(() => void current.look());
+    wasListed = listed?.id ?? '';
+  });
+  const stopLooks = effect(() => {
+    if (looked.value === 0) return;
+    untracked(() => {
+      const current = shown.value;
+      // The list tells of it, unless a filter leaves it out, or is one that is asked for now and then only.
+      const isTold = current && facets.value.member === '' && knownSession(current.id) !== undefined;
+      if (current?.state.value === 'ready' && isTold === false) void current.look();
+    });
+  });
+  const stopToken = effect(() => {
+    if (token.value !== '') return;
+    // Signed out: what is shown is nobody's any more. Drafts stay.
+    untracked(() => {
+      for (const [id, other] of kept) {
+        other.close();
+        kept.delete(id);
+      }
+    });
+    shown.value = undefined;
+    closeDialog();
+  });
+  return () => {
+    stopRoute();
+    stopNews();
+    stopLooks();
+    stopToken();
+  };
+}
+
+/** Who is talked to in a new session. */
+export function chooseAgent(agentId: string): void {
+  if (shown.value?.state.value === 'new') kept.delete(shown.value.id);
+  shown.value = begin(agentId);
+}
+
+/** A session there is not yet: it is made by its first message, under an id the page chose. */
+function begin(agentId = 'main'): Conversation {
+  const made = new Conversation(agentId, newSessionId(), { isNew: true });
+  kept.set(made.id, made);
+  return made;
+}

@@ -1,0 +1,236 @@
+import { RepriseError } from 'reprise/client';
+import { attempt } from '../api/api.ts';
+import { answerText, t } from '../i18n/strings.ts';
+import { dialog } from '../shell/dialogs.ts';
+import { go } from '../shell/route.ts';
+import { dismiss, say, type Toast } from '../shell/toasts.ts';
+import { putSession } from '../sidebar/sessions.ts';
+import type { Conversation } from './conversation.ts';
+import { wantedEntry } from './open-conversations.ts';
+import type { ForkPlace } from './transcript-items.ts';
+import { whoSaid } from './who-said.ts';
+
+/** What a person does to a session beside talking, each with its way back. */
+
+export async function removeSession(conversation: Conversation): Promise<void> {
+  await attempt(async () => {
+    const { session } = await conversation.remote.delete();
+    conversation.history.setView(session);
+    putSession(session);
+    say(t('removed'), { action: { label: t('undo'), run: () => void restoreSession(conversation) } });
+  });
+}
+
+export async function restoreSession(conversation: Conversation): Promise<void> {
+  await attempt(async () => {
+    const { session } = await conversation.remote.restore();
+    conversation.history.setView(session);
+    putSession(session);
+    await conversation.refreshFacts();
+  });
+}
+
+export async function renameSession(conversation: Conversation, title: string): Promise<void> {
+  await attempt(async () => {
+    const { session } = await conversation.remote.patch({ label: title });
+    conversation.history.setView(session);
+    putSession(session);
+  });
+}
+
+/** The whole session as one file. Where images of it are gone the person is told, and may take the rest along. */
+export async function exportSession(conversation: Conversation, lost?: 'preview'): Promise<void> {
+  await attempt(async () => {
+    const bytes = await conversation.remote.export({ ...(lost && { lost }) }).catch((error: unknown) => {
+      const count = error instanceof RepriseError && error.details['lost'];
+      if (typeof count !== 'number') throw error;
+      const run = (): void => void exportSession(conversation, 'preview');
+      say(t('partsLost', count), { kind: 'error', action: { label: t('exportRest'), run } });
+    });
+    if (bytes === undefined) return;
+    saveFile(`${conversation.id}.jsonl`, [bytes]);
+  });
+}
+
+/** Lines of JSON, into the folder where the browser puts what it is given. */
+export function saveFile(name: string, parts: readonly BlobPart[]): void {
+  const url = URL.createObjectURL(new Blob([...parts], { type: 'application/x-ndjson' }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = name;
+  link.click();
+  // The browser reads it by then.
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
+
+export async function forkAt(conversation: Conversation, at?: string): Promise<void> {
+  await attempt(async () => {
+    const { session } = await conversation.remote.fork(at === undefined ? {} : { at });
+    putSession(session);
+    go({ view: 'session', agentId: session.agentId, sessionId: session.id });
+    say(t('forked'));
+  });
+}
+
+export async function undoStep(conversation: Conversation): Promise<void> {
+  await attempt(async () => {
+    const { undone, sessionId, session } = await conversation.remote.undo();
+    if (undone === null) return;
+    putSession(session);
+    if (sessionId !== undefined && sessionId !== conversation.id)
+      go({ view: 'session', agentId: session.agentId, sessionId });
+    else await reload(conversation);
+  });
+}
+
+export async function redoStep(conversation: Conversation): Promise<void> {
+  await attempt(async () => {
+    const { session } = await conversation.remote.redo();
+    putSession(session);
+    await reload(conversation);
+  });
+}
+
+export async function undoCompaction(conversation: Conversation): Promise<void> {
+  await attempt(async () => {
+    await conversation.remote.command('/compact undo');
+    await reload(conversation);
+    say(t('compactionUndone'), { action: { label: t('redo'), run: () => void redoStep(conversation) } });
+  });
+}
+
+export async function goToBranch(conversation: Conversation, entryId: string): Promise<void> {
+  const left = conversation.history.view.value?.leaf ?? undefined;
+  await attempt(async () => {
+    const { session } = await conversation.remote.branch(entryId);
+    putSession(session);
+    await conversation.reload();
+    // Back to that place, whatever was done since; the last step may be another one by then.
+    const undo =
+      left === undefined ? undefined : { label: t('undo'), run: () => void goToBranch(conversation, left) };
+    sayInstead(t('wentTo'), undo);
+  });
+}
+
+let lastTold = 0;
+
+/** Of several such steps the last is told: what the others would go back to is not where anybody is. */
+function sayInstead(text: string, action: Toast['action']): void {
+  dismiss(lastTold);
+  lastTold = say(text, { action });
+}
+
+export async function togglePin(conversation: Conversation, entryId: string): Promise<void> {
+  await attempt(async () => {
+    if (conversation.pins.value.has(entryId)) await conversation.remote.unpin(entryId);
+    else await conversation.remote.pin(entryId);
+    await conversation.refreshFacts();
+  });
+}
+
+/** Everything anew. Whoever pressed a button that is gone with what it did reads on by keyboard. */
+async function reload(conversation: Conversation): Promise<void> {
+  await conversation.reload();
+  focusLost('.messages');
+}
+
+/** Puts the focus there if nothing has it, as soon as it is drawn. */
+function focusLost(place: string, frames = 10): void {
+  requestAnimationFrame(() => {
+    const element = document.querySelector<HTMLElement>(place);
+    if (document.activeElement !== document.body || (element === null && frames === 0)) return;
+    if (element === null) focusLost(place, frames - 1);
+    else element.focus({ preventScroll: true });
+  });
+}
+
+/** Brings the line of the summary into sight, however far up it is. */
+export async function showSummary({ history }: Conversation): Promise<void> {
+  const isThere = (): boolean => history.rows.value.some(({ compacted }) => compacted === true);
+  await attempt(async () => {
+    if (history.hasNewer.value) await history.loadLatest();
+    for (let before = -1; !isThere() && history.rows.value.length > before; ) {
+      before = history.rows.value.length;
+      await history.loadOlder();
+    }
+  });
+  wantedEntry.value = history.rows.value.findLast(({ role }) => role === 'compaction')?.id;
+  focusLost('.fold button');
+}
+
+let isSwitching = false;
+
+/** Goes on with the branch beside the one that is shown, where it was left last. */
+export async function switchBranch(conversation: Conversation, fork: ForkPlace, step: number): Promise<void> {
+  const { ids } = fork;
+  const at = fork.at + step;
+  const id = ids[at];
+  // Of two clicks the second would go from where the first leads.
+  if (id === undefined || isSwitching) return;
+  isSwitching = true;
+  await attempt(async () => {
+    const { session } = await conversation.remote.branch(id, { place: 'end' });
+    await showAround(conversation, id);
+    putSession(session);
+    focusSwitcher(id, step);
+    const back = (): void => void switchBranch(conversation, { ids, at }, -step);
+    sayInstead(t('branchOf', at + 1, ids.length), { label: t('undo'), run: back });
+  });
+  isSwitching = false;
+}
+
+async function showAround(conversation: Conversation, id: string): Promise<void> {
+  // At once: whoever has gone to another place before the facts are here stays there.
+  if (await conversation.history.loadAround(id)) wantedEntry.value = id;
+  await conversation.refreshFacts();
+}
+
+/** Whoever goes from branch to branch with a key keeps the button under it, or has the one back where it ends. */
+function focusSwitcher(id: string, step: number, frames = 10): void {
+  requestAnimationFrame(() => {
+    const all = [
+      ...document.querySelectorAll<HTMLButtonElement>(`[data-key="${CSS.escape(id)}"] .switcher button`),
+    ];
+    // It is drawn when it has been scrolled to.
+    if (all.length === 0 && frames > 0) return focusSwitcher(id, step, frames - 1);
+    if (step < 0) all.reverse();
+    all.findLast(({ disabled }) => !disabled)?.focus();
+  });
+}
+
+/** The last message again; the answer that was there stays as a branch. */
+export async function sayLastAgain(conversation: Conversation): Promise<void> {
+  const said = lastSaid(conversation);
+  const answer = await attempt(() => conversation.remote.command('/retry'));
+  if (answer === undefined) return;
+  await attempt(() => conversation.history.loadLatest());
+  if (answer.inboxId !== undefined) conversation.follow(answer.inboxId, said);
+}
+
+/** Empty: another one may be the last by the time it is asked for. */
+function lastSaid({ history, canSayAgain }: Conversation): string {
+  const last = canSayAgain ? history.rows.value.findLast(({ role }) => role === 'user')?.text : undefined;
+  return whoSaid(last ?? '', history.view.value).said;
+}
+
+/** A line that begins with a slash, as it was typed. */
+export async function runCommand(conversation: Conversation, line: string): Promise<boolean> {
+  // With its own way back.
+  if (/^\/delete\s*$/i.test(line)) {
+    await removeSession(conversation);
+    return true;
+  }
+  // For as long as it waits or runs: what is said in other words, or said again.
+  const said = /^\/edit\s+(.*)/is.exec(line)?.[1] ?? lastSaid(conversation);
+  const answer = await attempt(() => conversation.remote.command(line, { confirm: true }));
+  if (answer === undefined) return false;
+  const { sessionId, inboxId } = answer;
+  const text = answerText(answer);
+  if (text.includes('\n')) dialog.value = { kind: 'answer', title: line, answer };
+  else if (text !== '') say(text);
+  if (sessionId !== undefined && sessionId !== conversation.id)
+    go({ view: 'session', agentId: conversation.agentId, sessionId });
+  else await attempt(() => conversation.reload());
+  if (inboxId !== undefined) conversation.follow(inboxId, said);
+  return true;
+}

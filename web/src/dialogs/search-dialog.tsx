@@ -1,0 +1,191 @@
+import { useSignal, useSignalEffect } from '@preact/signals';
+import type { JSX } from 'preact';
+import { useLayoutEffect } from 'preact/hooks';
+import type { SearchHit } from 'reprise/client';
+import { attempt, client, isAbort } from '../api/api.ts';
+import { channelOf, nameOf } from '../conversation/session-keys.ts';
+import { fullTime, shortTime } from '../i18n/format.ts';
+import { t } from '../i18n/strings.ts';
+import { closeDialog } from '../shell/dialogs.ts';
+import { go } from '../shell/route.ts';
+import { meetChannels, useChannelChoices } from '../sidebar/channel-choices.ts';
+import { knownSession } from '../sidebar/sessions.ts';
+import { Snippet } from '../transcript/snippet.tsx';
+import { Dialog } from '../ui/dialog.tsx';
+
+const TYPING_MS = 120;
+const AGAIN_MS = 1000;
+/** About half a minute of asking, each wait twice the last; then whoever wants to know more asks anew. */
+const MOST_REPEATS = 5;
+const PAGE = 50;
+
+interface Query {
+  readonly q: string;
+  readonly channel?: string;
+}
+
+interface Ask {
+  readonly query: Query;
+  /** What is shown already, and where it ends. */
+  readonly before?: readonly SearchHit[];
+  readonly after?: string;
+  readonly signal?: AbortSignal;
+}
+
+interface Found {
+  readonly query: Query;
+  readonly hits: readonly SearchHit[];
+  /** Where older ones begin. */
+  readonly next: string | null;
+  readonly isComplete: boolean;
+}
+
+/** All sessions, as it is typed; Enter opens a hit at its message. */
+export function SearchDialog({ begin = '' }: { readonly begin?: string | undefined }): JSX.Element {
+  const text = useSignal(begin);
+  const channel = useSignal('');
+  /** The hit by its id: others may come before it. */
+  const chosen = useSignal<string | undefined>(undefined);
+  const found = useSignal<Found | undefined>(undefined);
+  const ask = async ({ query, before = [], after, signal }: Ask): Promise<void> => {
+    await attempt(async () => {
+      try {
+        const page = { ...query, limit: PAGE, ...(after !== undefined && { after }) };
+        const { data, next, complete } = await client.value.search(page, { signal });
+        // Other hits are shown by now.
+        if (after !== undefined && found.value?.hits !== before) return;
+        meetChannels(data.flatMap(({ session }) => (session && channelOf(session)) ?? []));
+        const hits = [...before, ...data];
+        found.value = { query, hits, next, isComplete: complete };
+        if (!hits.some(({ id }) => id === chosen.value)) chosen.value = hits[0]?.id;
+      } catch (error) {
+        if (!isAbort(error)) throw error;
+      }
+    });
+  };
+  useSignalEffect(() => {
+    const query = { q: text.value.trim(), ...(channel.value !== '' && { channel: channel.value }) };
+    chosen.value = undefined;
+    if (query.q.length < 2) {
+      found.value = undefined;
+      return undefined;
+    }
+    const stop = new AbortController();
+    let timer = setTimeout(() => void look(0), TYPING_MS);
+    const look = async (repeats: number): Promise<void> => {
+      await ask({ query, signal: stop.signal });
+      const first = found.value;
+      // A busy server and an index that is being made know more later; whoever asked for older ones keeps those.
+      const isLacking = first?.query === query && !first.isComplete;
+      if (!isLacking || stop.signal.aborted || repeats === MOST_REPEATS) return;
+      const next = (): unknown => found.value === first && look(repeats + 1);
+      timer = setTimeout(next, AGAIN_MS * 2 ** repeats);
+    };
+    return () => {
+      clearTimeout(timer);
+      stop.abort(new DOMException('typed on', 'AbortError'));
+    };
+  });
+  const hits = found.value?.hits ?? [];
+  const at = Math.max(
+    0,
+    hits.findIndex(({ id }) => id === chosen.value),
+  );
+  // Not whenever it is drawn: who scrolled on stays there while the same question is asked again. And in the same frame:
+  // later it would move who has scrolled meanwhile.
+  useLayoutEffect(() => {
+    document.getElementById(`hit-${at}`)?.scrollIntoView({ block: 'nearest' });
+  }, [hits[at]?.id, found.value?.query]);
+  const next = found.value?.next ?? undefined;
+  const older =
+    next === undefined || found.value === undefined
+      ? undefined
+      : { ...found.value, before: hits, after: next };
+  const channels = useChannelChoices();
+  const open = ({ sessionId, agentId, entryId }: SearchHit): void => {
+    closeDialog();
+    go({ view: 'session', agentId, sessionId, entry: entryId });
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    // Enter takes what an input method offers.
+    if (event.isComposing) return;
+    const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
+    if (step !== 0 && hits.length > 0) {
+      event.preventDefault();
+      chosen.value = hits[(at + step + hits.length) % hits.length]?.id;
+    }
+    const hit = hits[at];
+    if (event.key === 'Enter' && hit !== undefined) open(hit);
+  };
+  return (
+    <Dialog title={t('search')} bare wide>
+      <div class="search-head">
+        <input
+          class="search-field"
+          type="text"
+          enterkeyhint="search"
+          autofocus
+          placeholder={t('searchHint')}
+          aria-label={t('search')}
+          aria-controls="hits"
+          aria-autocomplete="list"
+          aria-activedescendant={hits.length > 0 ? `hit-${at}` : undefined}
+          value={text.value}
+          onInput={(event) => {
+            text.value = event.currentTarget.value;
+          }}
+          onKeyDown={onKeyDown}
+        />
+        {channels.length > 0 && (
+          <select
+            aria-label={t('channel')}
+            value={channel.value}
+            onChange={(event) => {
+              channel.value = event.currentTarget.value;
+            }}
+          >
+            <option value="">{t('allChannels')}</option>
+            {channels.map((name) => (
+              <option key={name} value={name}>
+                {name}
+              </option>
+            ))}
+          </select>
+        )}
+      </div>
+      <div id="hits" class="hits" role="listbox" aria-label={t('search')}>
+        {hits.map((hit, i) => {
+          const session = hit.session ?? knownSession(hit.sessionId);
+          const where = session && channelOf(session);
+          return (
+            <div
+              key={hit.id}
+              id={`hit-${i}`}
+              role="option"
+              tabIndex={-1}
+              aria-selected={i === at}
+              onClick={() => open(hit)}
+            >
+              <b>{session === undefined ? hit.sessionId : nameOf({ ...session, id: hit.sessionId })}</b>
+              {hit.position !== undefined && <span class="position">#{hit.position}</span>}
+              {where !== undefined && <span class="badge">{where}</span>}
+              <time dateTime={hit.at} title={fullTime(hit.at)}>
+                {shortTime(hit.at)}
+              </time>
+              <Snippet text={hit.snippet} marks={hit.marks} />
+            </div>
+          );
+        })}
+      </div>
+      <p class="hint" role="status">
+        {found.value !== undefined && t(hits.length === 0 ? 'noHits' : 'hitCount', hits.length)}{' '}
+        {found.value?.isComplete === false && t('moreHits')}
+      </p>
+      {older !== undefined && (
+        <button type="button" class="more" onClick={() => void ask(older)}>
+          {t('olderHits')}
+        </button>
+      )}
+    </Dialog>
+  );
+}

@@ -1,0 +1,63 @@
+import type { JSX } from 'preact';
+import type { Conversation } from '../conversation/conversation.ts';
+import type { LiveNote, LivePart } from '../conversation/live-turn.ts';
+import { modelName, shortCount } from '../i18n/format.ts';
+import { answerText, errorText, t } from '../i18n/strings.ts';
+import { Markdown } from '../markdown/markdown.tsx';
+import { Thinking } from './thinking.tsx';
+import { ToolRow } from './tool-row.tsx';
+
+/** The answer while it comes. */
+export function Live({ conversation }: { readonly conversation: Conversation }): JSX.Element {
+  const turn = conversation.live.value;
+  const parts = turn?.parts ?? [];
+  const isQuiet = parts.at(-1)?.type !== 'text';
+  const model = turn?.model ?? '';
+  return (
+    <article class="message answer live" aria-busy="true">
+      <header>
+        <b>{model === '' ? t('answer') : modelName(model)}</b>
+        {turn?.usage !== undefined && <span class="facts">{shortCount(turn.usage.inputTokens)}</span>}
+      </header>
+      {parts.map((part, i) => (
+        <Part key={i} part={part} isLast={i === parts.length - 1} />
+      ))}
+      {turn?.error !== undefined && <p class="ended wrong">{errorText(turn.error)}</p>}
+      {isQuiet && turn?.error === undefined && (
+        <p class="working" role="presentation">
+          <i />
+          <i />
+          <i />
+        </p>
+      )}
+    </article>
+  );
+}
+
+function Part({ part, isLast }: { readonly part: LivePart; readonly isLast: boolean }): JSX.Element {
+  switch (part.type) {
+    case 'text':
+      return <Markdown text={part.text} />;
+    case 'thinking':
+      return <Thinking text={part.text} isOpen={isLast} />;
+    case 'call':
+      return <ToolRow name={part.name} input={part.input} result={part.result} />;
+    case 'note':
+      return <p class="note pre">{noteText(part.note)}</p>;
+  }
+}
+
+function noteText(note: LiveNote): string {
+  switch (note.kind) {
+    case 'compacting':
+      return t('compacting', shortCount(note.tokensBefore));
+    case 'compacted':
+      return note.error ?? t('compactDone', shortCount(note.tokensBefore), shortCount(note.tokensAfter));
+    case 'guard':
+      return note.step === 'truncate' ? t('shortened', note.results ?? 0) : (note.reason ?? note.step);
+    case 'retry':
+      return t('retrying', note.attempt, note.reason);
+    case 'command':
+      return answerText(note.answer);
+  }
+}
