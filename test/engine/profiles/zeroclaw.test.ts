@@ -1,11 +1,14 @@
 import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import type { Tool } from '../../../src/engine/tools/tool.ts';
-import { openReprise, PROFILES, RepriseError, type Store } from '../../../src/index.ts';
+import { type NewEntry, openReprise, PROFILES, RepriseError, type Store } from '../../../src/index.ts';
 import type { ModelRequest } from '../../../src/models/model.ts';
 import type { ScriptedStep } from '../../../src/models/scripted/scripted-model.ts';
-import { entriesOf, KEY, say, scripted } from '../../support/engine/engine.ts';
+import { entriesOf, KEY, overflow, say, scripted } from '../../support/engine/engine.ts';
 import { compactionsOf, linesOf, messagesOf, prose, tempHome } from '../../support/engine/profile-home.ts';
+import { writeLayout } from '../../support/store/interop-home.ts';
 
 const profile = 'zeroclaw';
 
@@ -142,6 +145,58 @@ describe('zeroclaw: user and assistant, in pairs', () => {
       { role: 'assistant', text: 'I will' },
     ]);
     expect(JSON.stringify(await entriesOf(at.session))).not.toContain('toolCall');
+  });
+});
+
+/** The rows of `session_messages` in an exported database. */
+async function exportedRows(store: Store): Promise<string[]> {
+  const folder = await writeLayout(store, profile);
+  using database = new DatabaseSync(join(folder, 'workspace/memory/sessions.db'), { readOnly: true });
+  const rows = database.prepare('SELECT role, content FROM session_messages ORDER BY id').all();
+  return rows.map(({ role, content }) => `${role}: ${content}`);
+}
+
+describe('zeroclaw: several user messages before one answer', () => {
+  test('an unanswered message and the next one are one row in an export, and one message after a restart', async () => {
+    await using home = await tempHome('sqlite');
+    {
+      await using at = await home.open(scripted([down(), 'both']), { profile });
+      await expect(at.session.send('orphan').result).rejects.toMatchObject({ code: 'MODEL_FAILED' });
+      expect(await exportedRows(at.reprise.store)).toEqual(['user: orphan']);
+      await at.session.send('new').result;
+      expect(linesOf(at.model.requests[1])).toEqual(['user: orphan\n\nnew']);
+      expect((await messagesOf(at.session)).map(({ text }) => text)).toEqual(['orphan', 'new', 'both']);
+      expect(await exportedRows(at.reprise.store)).toEqual(['user: orphan\n\nnew', 'assistant: both']);
+    }
+    await using at = await home.open(scripted(['on']), { profile });
+    await at.session.send('go on').result;
+    expect(linesOf(at.model.requests[0])).toEqual(['user: orphan\n\nnew', 'assistant: both', 'user: go on']);
+  });
+
+  test('a message that steers a turn reaches the model in it, and is merged with its question afterwards', async () => {
+    await using home = await tempHome('sqlite');
+    {
+      const steering = lookTool(true, async () => {
+        await at.session.send('only the red ones', { queueMode: 'steer' }).accepted;
+      });
+      const script = scripted([{ calls: [{ name: 'look' }] }, 'two red ones', 'yes']);
+      await using at = await home.open(script, { profile, tools: [steering] });
+      await at.session.send('count the balls').result;
+      expect(linesOf(at.model.requests[1]).at(-1)).toBe('user: only the red ones');
+      expect((await messagesOf(at.session)).map(({ text }) => text)).toEqual([
+        'count the balls',
+        'only the red ones',
+        'two red ones',
+      ]);
+      await at.session.send('sure?').result;
+      const merged = ['user: count the balls\n\nonly the red ones', 'assistant: two red ones'];
+      expect(linesOf(at.model.requests[2])).toEqual([...merged, 'user: sure?']);
+      expect((await exportedRows(at.reprise.store)).slice(0, 2)).toEqual(merged);
+      at.model.assertDone();
+    }
+    await using at = await home.open(scripted(['on']), { profile });
+    await at.session.send('go on').result;
+    expect(linesOf(at.model.requests[0])[0]).toBe('user: count the balls\n\nonly the red ones');
   });
 });
 
@@ -316,6 +371,54 @@ describe('zeroclaw: compaction', () => {
     expect(events.at(-1)).toMatchObject({ type: 'done', text: 'done' });
     for (const request of at.model.requests) expect(linesOf(request).join().length).toBeLessThan(75_000);
     expect((await messagesOf(at.session)).map(({ text }) => text)).toEqual(['a long job', 'done']);
+  });
+
+  test('after the model refused a request as too long comes before the pair, and the model is asked again', async () => {
+    await using home = await tempHome('sqlite');
+    const script = scripted(['one', 'two', overflow(), 'the gist', 'three']);
+    {
+      await using at = await home.open(script, { profile });
+      await at.session.send(`first ${prose(2000)}`).result;
+      await at.session.send(`second ${prose(2000)}`).result;
+      const events = await say(at.session, 'third');
+      expect(events.find(({ type }) => type === 'compaction')).toMatchObject({
+        ...{ reason: 'overflow', coveredEntries: 4 },
+      });
+      expect(events.at(-1)).toMatchObject({ type: 'done', text: 'three' });
+      expect(linesOf(at.model.requests.at(-1)).slice(1)).toEqual([
+        expect.stringMatching(/^assistant: \[Session Compaction Summary\]\nthe gist/),
+        'user: third',
+      ]);
+      const stored = (await entriesOf(at.session)).filter(({ type }) => /^(message|compaction)$/.test(type));
+      expect(stored.slice(-3).map(({ type, message }) => message ?? type)).toMatchObject([
+        'compaction',
+        { role: 'user' },
+        { role: 'assistant' },
+      ]);
+      at.model.assertDone();
+    }
+    await using at = await home.open(scripted(['good']), { profile });
+    await at.session.send('still there?').result;
+    expect(linesOf(at.model.requests[0]).slice(2)).toEqual([
+      'user: third',
+      'assistant: three',
+      'user: still there?',
+    ]);
+  });
+
+  test('a history without a user message is not compacted', async () => {
+    await using home = await tempHome('sqlite');
+    await using at = await home.open(scripted([]), { profile });
+    const greeting = (): NewEntry => ({
+      type: 'message',
+      message: { role: 'assistant', content: [{ type: 'text', text: prose(30_000) }], stopReason: 'stop' },
+    });
+    await at.reprise.store.append(at.session.id, [greeting(), greeting()]);
+    expect((await at.session.context()).tokens).toBeGreaterThan(12_000);
+    expect(await at.session.previewCompaction()).toBeNull();
+    expect(await at.session.compact()).toBeNull();
+    expect(await compactionsOf(at.session)).toEqual([]);
+    expect(at.model.requests).toEqual([]);
   });
 
   test('asked for between turns keeps the last exchange, also after a restart', async () => {
