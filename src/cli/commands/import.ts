@@ -137,8 +137,8 @@ function adviceLines({ agentId, sessions, isConfigured, unboundChannels, configu
 }
 
 function printPlan(
-  { kind, problems }: ImportSource,
-  { sessions, convlogLines }: ImportReport,
+  { kind }: ImportSource,
+  { sessions, convlogLines, problems }: ImportReport,
   agents: readonly AgentAdvice[],
 ): void {
   print(`${kind}: ${counted(sessions.length, 'session')}, ${counted(convlogLines, 'new line')} of channels`);

@@ -1,4 +1,5 @@
 import { basename, dirname, join } from 'node:path';
+import { RepriseError } from '../../errors.ts';
 import { normalizeAgentId } from '../../keys/ids.ts';
 import { readConvlogFile } from './convlog-file.ts';
 import type { FoundSession, ImportSource } from './source.ts';
@@ -42,14 +43,31 @@ export async function findSessionFolders(named: string): Promise<readonly Sessio
 /** The folders of agents in a folder. One of another name than `agents` counts only if the agents have an index. */
 async function findAgents(parent: string): Promise<SessionFolder[]> {
   const found: SessionFolder[] = [];
+  const isAgents = basename(parent) === 'agents';
   for (const name of (await listFolder(parent)).folders) {
     const agent = join(parent, name);
-    if (!(await listFolder(agent)).folders.includes('sessions')) continue;
+    const list = await unlessUnreadable(listFolder(agent));
+    // An agent that cannot be read is reported when its transcripts are read.
+    const mayHaveSessions = list === undefined ? isAgents : list.folders.includes('sessions');
+    if (!mayHaveSessions) continue;
     const folder = await agentFolder(agent);
-    const isAgent = basename(parent) === 'agents' || folder.index !== undefined;
-    if (isAgent) found.push({ ...folder, agentId: normalizeAgentId(name) });
+    if (isAgents || folder.index !== undefined) found.push({ ...folder, agentId: normalizeAgentId(name) });
   }
   return found;
+}
+
+/** One file or folder that cannot be read keeps no other one back. */
+async function unlessUnreadable<T>(
+  read: Promise<T>,
+  report: (error: RepriseError) => void = () => undefined,
+): Promise<T | undefined> {
+  try {
+    return await read;
+  } catch (error) {
+    if (!(error instanceof RepriseError)) throw error;
+    report(error);
+    return undefined;
+  }
 }
 
 async function agentFolder(agent: string): Promise<SessionFolder> {
@@ -89,7 +107,12 @@ export async function readSessionFolders(
   const problems: string[] = [];
   const kinds = new Set<string>();
   for (const folder of folders) {
-    const { files, others } = await listFolder(folder.path);
+    const list = await unlessUnreadable(listFolder(folder.path), (error) => {
+      if (folders.length === 1) throw error;
+      sessions.push({ place: folder.path, read: () => Promise.reject(error) });
+    });
+    if (list === undefined) continue;
+    const { files, others } = list;
     const isTranscript = named?.endsWith('.jsonl') === true;
     const present = files.filter((name) => (isTranscript ? name === named : name.endsWith('.jsonl')));
     const index = await readIndex(folder, present, problems);
@@ -101,7 +124,8 @@ export async function readSessionFolders(
         problems.push(`${join(folder.path, name)} is a link or no file, and was not opened`);
     }
     sessions.push(...names.map((name) => foundTranscript(folder, name, index)));
-    const logs = await findConvlogs(folder);
+    const findLogs = unlessUnreadable(findConvlogs(folder), ({ message }) => problems.push(message));
+    const logs = (await findLogs) ?? [];
     convlogs.push(...logs);
     kinds.add(logs.length > 0 ? 'ZyHive' : (index.form ?? kindByName(folder)));
   }
@@ -131,9 +155,12 @@ async function readIndex(
 ): Promise<SourceIndex> {
   const none: SourceIndex = { form: undefined, byFile: new Map(), problems: [] };
   if (path === undefined) return none;
-  const index = await readJson(path);
-  if (typeof index !== 'string') return readSourceIndex(index, new Set(names));
-  problems.push(`${path}: ${index}; transcripts are imported without it`);
+  const report = (fault: string): void => {
+    problems.push(`${fault}; transcripts are imported without it`);
+  };
+  const index = await unlessUnreadable(readJson(path), ({ message }) => report(message));
+  if (typeof index === 'object') return readSourceIndex(index, new Set(names));
+  if (index !== undefined) report(`${path}: ${index}`);
   return none;
 }
 

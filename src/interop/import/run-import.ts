@@ -66,13 +66,18 @@ async function planSafely(
   try {
     return await planSession(store, found, options, claims);
   } catch (error) {
-    const isTheirs =
-      error instanceof RepriseError && ['INVALID_INPUT', 'NOT_FOUND', 'LIMIT_EXCEEDED'].includes(error.code);
-    if (!isTheirs) throw error;
+    if (!isSourceFault(error)) throw error;
     const empty = { id: '', key: '', title: found.title ?? '', messages: 0, entries: 0, conflict: false };
     const settingsNotApplied: readonly string[] = [];
     return { place: found.place, action: 'unreadable', ...empty, settingsNotApplied, notes: [error.message] };
   }
+}
+
+/** Something is wrong with the source, not with the store that it is imported into. */
+function isSourceFault(error: unknown): error is RepriseError {
+  return (
+    error instanceof RepriseError && ['INVALID_INPUT', 'NOT_FOUND', 'LIMIT_EXCEEDED'].includes(error.code)
+  );
 }
 
 async function importSession(store: Store, planned: PlannedSession): Promise<void> {
@@ -153,7 +158,10 @@ async function readConvlog(
   convlog: FoundConvlog,
   { agentId }: PlanOptions,
 ): Promise<{ readonly lines: readonly ConvlogLine[]; readonly problem?: string }> {
-  const { lines, problems } = await convlog.read();
+  const { lines, problems } = await convlog.read().catch((error: unknown) => {
+    if (isSourceFault(error)) return { lines: [], problems: [error.message] };
+    throw error;
+  });
   const mine = agentId === undefined ? lines : lines.map((line) => ({ ...line, agentId }));
   return { lines: mine, ...(problems.length > 0 && { problem: `${convlog.place}: ${problems.join('; ')}` }) };
 }

@@ -96,11 +96,13 @@ function readEntry(name: string, meta: JsonObject, isNested: boolean): IndexEntr
 
 const CLAW0_FIELDS = ['label', 'created_at', 'last_active', 'message_count', 'session_key'];
 
-/** OpenClaw names the transcript of a topic or thread after the session and the thread, and may leave `sessionFile` out. */
+/**
+ * OpenClaw names the transcript of a topic or thread after the session and the thread, and may leave `sessionFile` out. One
+ * that is not a text counts as left out.
+ */
 function openClawFiles(key: string, id: string | undefined, meta: JsonObject): readonly unknown[] {
   const { sessionFile, lastThreadId } = meta;
-  if (sessionFile !== undefined) return [sessionFile];
-  if (id === undefined) return [];
+  if (id === undefined || textIn(sessionFile) !== undefined) return [sessionFile];
   const [, ofKey] = /:(?:topic|thread):([^:]+)$/.exec(key) ?? [];
   const threads = [ofKey, lastThreadId].filter(
     (each) => typeof each === 'string' || typeof each === 'number',

@@ -3,9 +3,12 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+
 import { openStore } from '../../../src/config/open.ts';
 import { COMMAND } from '../../support/processes/bundled-command.ts';
 import { cliEnv } from '../../support/processes/cli-env.ts';
+
+import { openClawHome, zyhiveHome } from '../../support/store/source-homes.ts';
 
 /** Each command is a process of its own, and machines can be busy. */
 const timeout = 60_000;
@@ -67,6 +70,45 @@ test.skipIf(!canRun)(
       }
     } finally {
       chmodSync(home, 0o700);
+    }
+  },
+);
+
+test.skipIf(!canRun)(
+  'an import names each file and folder that may not be read, and imports the rest',
+  { timeout },
+  () => {
+    const openClaw = openClawHome(join(folder, 'openclaw'));
+    const zyHive = zyhiveHome(join(folder, 'zyhive'));
+    const locked = [
+      join(openClaw, 'agents/main/sessions/sessions.json'),
+      join(openClaw, 'agents/main/sessions/oc-old.jsonl'),
+      join(openClaw, 'agents/work/sessions'),
+      join(zyHive, 'agents/xiuliu/convlogs/telegram--100123.jsonl'),
+    ];
+    chmodSync(folder, 0o777);
+    for (const path of locked) chmodSync(path, 0o000);
+    try {
+      const first = run(['import', openClaw, '--yes'], user);
+      expect(first.stdout.match(/^new +oc-\w+/gm)?.map((line) => line.split(/ +/)[1])).toEqual([
+        'oc-group',
+        'oc-main',
+        'oc-topic',
+      ]);
+      expect(first.status).toBe(6);
+      for (const [i, path] of locked.slice(0, 3).entries())
+        expect(first.stderr, path).toContain(
+          `note: cannot read ${path}: EACCES${i === 0 ? '; transcripts are imported without it' : ''}`,
+        );
+      expect(first.stderr).toContain('3 sessions imported');
+      const second = run(['import', zyHive, '--yes'], user);
+      expect(second.stderr).toContain(`cannot read ${locked[3]}: EACCES`);
+      expect(second.stderr).toContain('3 sessions imported');
+      // A folder that was named itself and cannot be read is an error.
+      const third = run(['import', locked[2] ?? '', '--yes'], user);
+      expect([third.status, third.stdout]).toEqual([2, '']);
+    } finally {
+      for (const path of locked) chmodSync(path, 0o700);
     }
   },
 );

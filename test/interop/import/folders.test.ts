@@ -182,6 +182,7 @@ describe('an index with faults keeps no session back, and the report names each 
       'agent:main:alias': { sessionId: 'oc-main', updatedAt: 1 },
       'agent:main:gone': { sessionId: 'gone' },
       'agent:main:odd': { sessionFile: '/etc/passwd' },
+      'agent:main:telegram:group:-1001': { sessionId: 'oc-group', sessionFile: 5 },
       version: 7,
       futurePart: { anything: true },
     });
@@ -196,6 +197,8 @@ describe('an index with faults keeps no session back, and the report names each 
       expect(problems).toContain(fault);
     expect(sessions.every(({ action }) => action === 'new')).toBe(true);
     expect((await store.get('oc-main')).sessionKey).toBe('agent:main:main');
+    // Its `sessionFile` is no name of a file, so the id names the transcript.
+    expect((await store.get('oc-group')).sessionKey).toBe('agent:main:telegram:group:-1001');
   });
 
   test('a key with characters that are escaped here is translated; one that is no key is reported', async () => {
