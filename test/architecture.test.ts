@@ -250,13 +250,48 @@ describe('the house', () => {
     expect(pageViolations(new Map(Object.entries(planted)))).toHaveLength(3);
   });
 
-  test('docs/architecture.md names every room, stays short, and points only at files that exist', () => {
+  test('docs/architecture.md is one page that names every folder of src', () => {
     const page = readFileSync('docs/architecture.md', 'utf8');
-    expect(page.trimEnd().split('\n').length).toBeLessThanOrEqual(150);
-    const rooms = readdirSync('src', { withFileTypes: true }).filter((entry) => entry.isDirectory());
-    for (const { name } of rooms) expect(page).toContain(`${name}/`);
-    const pages = [page, readFileSync('docs/architecture-stores.md', 'utf8')].join('\n');
-    for (const [, file = ''] of pages.matchAll(/\]\(\.\.\/([^)#]+)\)/g))
+    const lines = page.trimEnd().split('\n');
+    expect(lines.length).toBeLessThanOrEqual(100);
+    expect(lines.filter((line) => line.length > 120 && !line.startsWith('|'))).toEqual([]);
+    expect([...page.matchAll(/\]\(/g)].length).toBeLessThanOrEqual(15);
+    const folders = readdirSync('src', { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    for (const { name } of folders) expect(page).toContain(`${name}/`);
+    for (const [file = ''] of page.matchAll(/\b(?:src|testing|web|test)\/[\w./-]+/g))
       expect(existsSync(file), file).toBe(true);
+  });
+});
+
+describe('folders', () => {
+  const FILES_PER_FOLDER = 25;
+  const README_LINES = 30;
+  /** Data that tests read, not code. */
+  const DATA = /^test\/fixtures\/[^/]+\//;
+
+  const folders = new Map<string, string[]>();
+  for (const root of ['src', 'web/src', 'testing', 'test'])
+    for (const entry of readdirSync(root, { recursive: true, withFileTypes: true })) {
+      const folder = entry.parentPath;
+      if (!entry.isFile() || folder.includes('node_modules') || DATA.test(folder)) continue;
+      folders.set(folder, [...(folders.get(folder) ?? []), entry.name]);
+    }
+
+  test('hold at most 25 files', () => {
+    expect(folders.size).toBeGreaterThan(80);
+    const tooLarge = [...folders].filter(([, files]) => files.length > FILES_PER_FOLDER);
+    expect(tooLarge.map(([folder, files]) => `${folder}: ${files.length}`)).toEqual([]);
+  });
+
+  test('outside of test/ start with a short README', () => {
+    const missing = [...folders].filter(
+      ([folder, files]) => !folder.startsWith('test/') && !files.includes('README.md'),
+    );
+    expect(missing.map(([folder]) => folder)).toEqual([]);
+    for (const [folder, files] of folders) {
+      if (!files.includes('README.md') || folder.startsWith('test/')) continue;
+      const lines = readFileSync(join(folder, 'README.md'), 'utf8').split('\n').length;
+      expect(lines, folder).toBeLessThanOrEqual(README_LINES);
+    }
   });
 });

@@ -52,7 +52,12 @@ import { receiveRequest } from '../rules/inbound.ts';
 import { storeClosed } from '../rules/refusals.ts';
 import { recordOf } from '../rules/session-state.ts';
 import { sha256 } from '../shared/sha256.ts';
-import { acquireInTime, StoreLease } from '../shared/store-lease.ts';
+import {
+  acquireInTime,
+  DEFAULT_LEASE_TTL_MS,
+  DEFAULT_LEASE_WAIT_MS,
+  StoreLease,
+} from '../shared/store-lease.ts';
 import { uuidv7 } from '../shared/uuid.ts';
 import { LiveRelay } from './connection/live-relay.ts';
 import type { ServerClock } from './connection/server-clock.ts';
@@ -97,10 +102,8 @@ export interface PostgresStoreParts {
   readonly cacheTtlMs?: number;
 }
 
-const DEFAULT_TTL_MS = 15_000;
 /** On top of the time a caller waits for a lease: for the answer of a server that is just slow. */
 const LOCK_GRACE_MS = 1000;
-const DEFAULT_WAIT_MS = 10_000;
 
 /** The port on one database that many nodes share. */
 export class PostgresStore implements Store {
@@ -281,7 +284,7 @@ export class PostgresStore implements Store {
 
   async lease(
     id: string,
-    { ttlMs = DEFAULT_TTL_MS, waitMs = DEFAULT_WAIT_MS }: LeaseOptions = {},
+    { ttlMs = DEFAULT_LEASE_TTL_MS, waitMs = DEFAULT_LEASE_WAIT_MS }: LeaseOptions = {},
   ): Promise<Lease> {
     const sessionId = parseSessionId(id);
     return acquireInTime(waitMs, async (leftMs) => {

@@ -1,6 +1,11 @@
 import { RepriseError } from '../../errors.ts';
 import type { InboxItem, Lease, ReleaseOptions } from '../port/store.ts';
 
+/** How long a lease lives without a beat of its holder, if the caller does not say. */
+export const DEFAULT_LEASE_TTL_MS = 15_000;
+/** How long a caller waits for a lease that another holder has, if it does not say. */
+export const DEFAULT_LEASE_WAIT_MS = 10_000;
+
 export interface StoreLeaseOptions {
   /** Tells the store that the holder lives; false: it is no longer ours. */
   readonly beat: () => Promise<boolean>;

@@ -59,7 +59,12 @@ import { verdict } from '../rules/verdict.ts';
 import { checkSearch } from '../search/search-query.ts';
 import { LiveHub } from '../shared/live-hub.ts';
 import { Sleepers } from '../shared/sleepers.ts';
-import { acquireInTime, StoreLease } from '../shared/store-lease.ts';
+import {
+  acquireInTime,
+  DEFAULT_LEASE_TTL_MS,
+  DEFAULT_LEASE_WAIT_MS,
+  StoreLease,
+} from '../shared/store-lease.ts';
 import { DEFAULT_CACHE_TTL_MS } from '../shared/tail-cache.ts';
 import { uuidv7 } from '../shared/uuid.ts';
 import { ControlInbox } from './control-inbox.ts';
@@ -93,8 +98,6 @@ interface ControlStoreParts {
   readonly tails: KeptTails;
 }
 
-const DEFAULT_TTL_MS = 15_000;
-const DEFAULT_WAIT_MS = 10_000;
 /** So often in a row a watch reads again when its thread has died. */
 const MAX_READ_DEATHS = 3;
 
@@ -363,7 +366,7 @@ export class ControlStore implements Store {
 
   async lease(
     id: string,
-    { ttlMs = DEFAULT_TTL_MS, waitMs = DEFAULT_WAIT_MS }: LeaseOptions = {},
+    { ttlMs = DEFAULT_LEASE_TTL_MS, waitMs = DEFAULT_LEASE_WAIT_MS }: LeaseOptions = {},
   ): Promise<Lease> {
     const asked = { id: parseSessionId(id), ttlMs };
     const { epoch } = await acquireInTime(waitMs, () =>
