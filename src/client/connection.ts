@@ -48,8 +48,8 @@ export class Connection {
   constructor(options: ClientOptions) {
     const { url, token, retries = RETRIES, backoffMs = BACKOFF_MS } = options;
     if (!/^https?:\/\//.test(url))
-      throw new RepriseError('INVALID_INPUT', 'the address of a server begins with http:// or https://', {
-        details: { field: 'url' },
+      throw new RepriseError('INVALID_INPUT', 'the URL of a server must start with http:// or https://', {
+        details: { field: 'url', next: 'Use a URL such as http://127.0.0.1:4747.' },
       });
     this.#url = url.replace(/\/+$/, '');
     this.#token = token;
@@ -191,7 +191,7 @@ export function connectFailed(url: string, cause: unknown): RepriseError {
     cause instanceof Error ? (cause.cause instanceof Error ? cause.cause.message : cause.message) : '';
   return new RepriseError('CONNECT_FAILED', `no answer from ${url}${why === '' ? '' : `: ${why}`}`, {
     cause,
-    details: { url, next: 'Is the server running? `reprise serve` starts one.' },
+    details: { url, next: 'Check the address, and that the server is running: "reprise serve" starts one.' },
   });
 }
 

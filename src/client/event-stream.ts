@@ -37,7 +37,8 @@ export class ClientEventStream<E extends { readonly type: string } = StreamEvent
 
   /** Once: events that were read are gone. */
   async *[Symbol.asyncIterator](): AsyncGenerator<E, void, undefined> {
-    if (this.#isRead) throw new RepriseError('INVALID_INPUT', 'a stream is read once');
+    if (this.#isRead)
+      throw new RepriseError('INVALID_INPUT', 'an event stream can be read only once: open a new one');
     this.#isRead = true;
     const { connection, signal, open } = this.#options;
     let session: SessionFrame | undefined;
@@ -58,7 +59,7 @@ export class ClientEventStream<E extends { readonly type: string } = StreamEvent
           yield event;
           if (ENDS.has(event.type)) return;
         }
-        throw connectFailed(response.url, new Error('the stream broke off'));
+        throw connectFailed(response.url, new Error('the stream ended before its last event'));
       } catch (error) {
         await connection.again(error, ++failures, signal);
       }
@@ -90,7 +91,7 @@ export class ClientEventStream<E extends { readonly type: string } = StreamEvent
     const silent = new Promise<never>((_, reject) => {
       const onAbort = (): void => reject(signal?.reason);
       const timer = setTimeout(
-        () => reject(connectFailed(url, new Error('the server went silent'))),
+        () => reject(connectFailed(url, new Error('the server stopped sending'))),
         connection.silenceMs,
       );
       signal?.addEventListener('abort', onAbort, { once: true });
@@ -122,5 +123,5 @@ function parseEvent<E>(data: string, url: string): E {
   } catch {
     // Said below.
   }
-  throw connectFailed(url, new Error('this is no event of a session'));
+  throw connectFailed(url, new Error('it sent data that is not a session event'));
 }

@@ -171,8 +171,18 @@ export type {
 export type { ConversationMessages } from '../messages/params-conversations.ts';
 export type { KeyMessages, KeyPart } from '../messages/params-keys.ts';
 export type { ModelMessages, ProviderAnswer } from '../messages/params-models.ts';
-export type { RequestMessages } from '../messages/params-requests.ts';
+export type {
+  FieldRule,
+  MalformedRequest,
+  RequestMessages,
+} from '../messages/params-requests.ts';
 export type { Expected, JsonProblem, SettingMessages } from '../messages/params-settings.ts';
+export type {
+  LostTranscript,
+  PostgresProblem,
+  StoreMessages,
+  StoreProblem,
+} from '../messages/params-stores.ts';
 export type { TurnMessages } from '../messages/params-turns.ts';
 export type {
   ChatRequest,

@@ -79,8 +79,16 @@ export class SseParser {
 
   #assertBounded(chars: number): void {
     if (chars <= MAX_MESSAGE_CHARS) return;
-    throw new RepriseError('LIMIT_EXCEEDED', 'the server sends a message without end', {
-      details: { limit: 'event', max: MAX_MESSAGE_CHARS },
-    });
+    throw new RepriseError(
+      'LIMIT_EXCEEDED',
+      `the server sent an event of more than ${MAX_MESSAGE_CHARS} characters`,
+      {
+        details: {
+          limit: 'event',
+          max: MAX_MESSAGE_CHARS,
+          next: 'Check that the address is that of a Reprise server.',
+        },
+      },
+    );
   }
 }

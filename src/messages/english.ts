@@ -4,6 +4,7 @@ import { ENGLISH_KEYS } from './english-keys.ts';
 import { ENGLISH_MODELS } from './english-models.ts';
 import { ENGLISH_REQUESTS } from './english-requests.ts';
 import { ENGLISH_SETTINGS } from './english-settings.ts';
+import { ENGLISH_STORES } from './english-stores.ts';
 import { ENGLISH_TURNS } from './english-turns.ts';
 import { type Message, type MessageTable, textOf, translate } from './message.ts';
 
@@ -13,9 +14,10 @@ export const ENGLISH: MessageTable = {
   ...ENGLISH_CONVERSATIONS,
   ...ENGLISH_KEYS,
   ...ENGLISH_MODELS,
-  ...ENGLISH_REQUESTS,
   ...ENGLISH_SETTINGS,
   ...ENGLISH_TURNS,
+  ...ENGLISH_REQUESTS,
+  ...ENGLISH_STORES,
 };
 
 /** The text of a message; of a failure, what failed in one line and what to do next in another. */

@@ -4,6 +4,7 @@ import type { KeyMessages } from './params-keys.ts';
 import type { ModelMessages } from './params-models.ts';
 import type { RequestMessages } from './params-requests.ts';
 import type { SettingMessages } from './params-settings.ts';
+import type { StoreMessages } from './params-stores.ts';
 import type { TurnMessages } from './params-turns.ts';
 
 /** Every code with the parameters of its text. A new parameter is optional: clients of other versions do not send it. */
@@ -12,9 +13,10 @@ export interface MessageParams
     ConversationMessages,
     KeyMessages,
     ModelMessages,
-    RequestMessages,
     SettingMessages,
-    TurnMessages {}
+    TurnMessages,
+    RequestMessages,
+    StoreMessages {}
 
 /** A code without parameters. */
 export type None = Readonly<Record<never, never>>;

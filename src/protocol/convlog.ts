@@ -90,7 +90,7 @@ export const conversationQuery: z.ZodType<ConversationQuery> = z
     q: filters.q,
   })
   .refine(({ after, before }) => after === undefined || before === undefined, {
-    error: 'after or before, not both',
+    params: { exclusive: ['after', 'before'] },
   });
 
 const line = z.object({

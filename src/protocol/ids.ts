@@ -12,15 +12,13 @@ function isAgentId(id: string): boolean {
 const agentId: z.ZodType<string> = z
   .string()
   .max(64)
-  .refine(isAgentId, { error: 'an agent id is 1 to 64 of a-z 0-9 _ -' })
+  .refine(isAgentId, { params: { rule: 'agentId' } })
   .meta({ description: '1 to 64 of a-z 0-9 _ -', example: 'main' });
 
 const sessionId: z.ZodType<string> = z
   .string()
   .max(128)
-  .refine(isSessionId, {
-    error: 'a session id is 1 to 128 of A-Z a-z 0-9 . _ -, starting with a letter or digit',
-  })
+  .refine(isSessionId, { params: { rule: 'sessionId' } })
   .meta({ description: '1 to 128 of A-Z a-z 0-9 . _ -, starting with a letter or digit' });
 
 export { agentId as agentIdSchema, sessionId as sessionIdSchema };

@@ -1,4 +1,6 @@
-import { RepriseError } from '../errors.ts';
+import type { RepriseError } from '../errors.ts';
+import { failure, failureOf } from '../messages/failure.ts';
+import type { Message } from '../messages/message.ts';
 
 export interface JsonTextLimits {
   readonly jsonDepth: number;
@@ -26,7 +28,7 @@ export function checkJsonText(text: string, { jsonDepth, jsonValues }: JsonTextL
     } else if (char === '{' || char === '[') {
       open.push(char === '{' ? new Set() : null);
       if (open.length > jsonDepth)
-        throw refused('depth', `nested deeper than ${jsonDepth} levels`, jsonDepth);
+        throw refused('depth', { code: 'request.bodyTooDeep', params: { max: jsonDepth } }, jsonDepth);
       values = count(values, jsonValues);
     } else if (char === '}' || char === ']') {
       open.pop();
@@ -38,15 +40,12 @@ export function checkJsonText(text: string, { jsonDepth, jsonValues }: JsonTextL
   try {
     JSON.parse(text);
   } catch (cause) {
-    throw new RepriseError('INVALID_INPUT', 'the body is not JSON', {
-      details: { next: 'Send one JSON value in UTF-8.' },
-      cause,
-    });
+    throw failure('INVALID_INPUT', 'request.bodyNotJson', {}, { cause });
   }
 }
 
 function count(values: number, max: number): number {
-  if (values >= max) throw refused('values', `of more than ${max} values`, max);
+  if (values >= max) throw refused('values', { code: 'request.bodyTooManyValues', params: { max } }, max);
   return values + 1;
 }
 
@@ -69,9 +68,9 @@ function isName(text: string, end: number): boolean {
 /** Of two equal names a parser drops one; of `__proto__` too many make a prototype. */
 function addName(names: Set<string>, quoted: string): void {
   const name = nameOf(quoted);
-  if (name === '__proto__') throw refused('name', 'with the name __proto__');
+  if (name === '__proto__') throw refused('name', { code: 'request.bodyPrototype', params: {} });
   if (names.has(name))
-    throw refused('duplicate', `with the name ${JSON.stringify(name.slice(0, 80))} twice in one object`);
+    throw refused('duplicate', { code: 'request.bodyDuplicate', params: { name: name.slice(0, 80) } });
   names.add(name);
 }
 
@@ -92,12 +91,10 @@ function checkNumber(text: string, start: number): number {
   const value = Number(digits);
   const isWhole = /^-?\d+$/.test(digits);
   if (!Number.isNaN(value) && (!Number.isFinite(value) || (isWhole && !Number.isSafeInteger(value))))
-    throw refused('number', `with a number no double holds: ${digits.slice(0, 40)}`);
+    throw refused('number', { code: 'request.bodyNumber', params: { number: digits.slice(0, 40) } });
   return end - 1;
 }
 
-function refused(limit: string, what: string, max?: number): RepriseError {
-  return new RepriseError('INVALID_INPUT', `the body is JSON ${what}`, {
-    details: { limit, ...(max !== undefined && { max }) },
-  });
+function refused(limit: string, why: Message, max?: number): RepriseError {
+  return failureOf('INVALID_INPUT', why, { details: { limit, ...(max !== undefined && { max }) } });
 }

@@ -1,4 +1,5 @@
 import { ERROR_TABLE, RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
 import type { Message } from '../messages/message.ts';
 import { redactJson, redactText } from '../transcript/redact/redact.ts';
 import { REQUEST_STEP } from './next-step.ts';
@@ -13,14 +14,14 @@ export interface Problem {
   readonly code: string;
   readonly error: string;
   readonly retryable: boolean;
-  /** What a failed write left behind; `unknown`: try again with the same Idempotency-Key, or look. */
+  /** Whether a failed write may have happened. `unknown`: try again with the same Idempotency-Key, or read it. */
   readonly outcome: 'none' | 'unknown';
-  /** The cause as a code. Unset where `code` is all that is known of it. */
+  /** The cause as a message code. Unset if `code` is all that is known. */
   readonly why?: Message | undefined;
   readonly details: ProblemDetails;
 }
 
-/** `next` is one line for whoever asks what to do, `general` where it is that of the code; what else there is depends on the code. */
+/** `next`: what to do. `general`: it is the default of the code. Other fields depend on the code. */
 export interface ProblemDetails {
   readonly next: string;
   readonly general?: true | undefined;
@@ -83,7 +84,5 @@ function nextStep({ code, details: { next } }: RepriseError): ProblemDetails {
 
 export function asRepriseError(error: unknown): RepriseError {
   if (error instanceof RepriseError) return error;
-  return new RepriseError('INTERNAL', 'a bug in the server', {
-    cause: error,
-  });
+  return failure('INTERNAL', 'request.unexpected', {}, { cause: error });
 }

@@ -114,7 +114,7 @@ export const historyQuery: z.ZodType<HistoryQuery> = z
   })
   .refine(
     ({ after, before, around }) => [after, before, around].filter((given) => given !== undefined).length <= 1,
-    { error: 'one of after, before and around' },
+    { params: { exclusive: ['after', 'before', 'around'] } },
   );
 
 /** What is in the context now, by id, from the entries a store gives for it. */

@@ -1,5 +1,6 @@
 import type { Context } from 'hono';
 import { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
 import type { SessionView } from '../protocol/sessions.ts';
 import type { ServerEnv } from './context.ts';
 
@@ -41,7 +42,6 @@ export async function ifMatching<R extends SessionView, T>(
 
 function assertMatches(header: string, record: SessionView): void {
   if (matches(header, etagOf(record))) return;
-  throw new RepriseError('PRECONDITION_FAILED', 'the session has changed since', {
-    details: { etag: etagOf(record), next: 'Read it again, then decide again.' },
-  });
+  const details = { etag: etagOf(record) };
+  throw failure('PRECONDITION_FAILED', 'session.changed', {}, { details });
 }

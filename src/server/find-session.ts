@@ -1,4 +1,4 @@
-import { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
 import type { SessionParams } from '../protocol/ids.ts';
 import type { ServerContext } from './context.ts';
 
@@ -12,9 +12,8 @@ export async function findRecord(
 ): Promise<SessionRecord> {
   const record = await reprise.store.get(sessionId);
   if (record.agentId === agentId) return record;
-  throw new RepriseError('SESSION_NOT_FOUND', `agent ${agentId} has no session ${sessionId}`, {
-    details: { id: sessionId, next: `GET /api/agents/${agentId}/sessions lists them.` },
-  });
+  const params = { agent: agentId, session: sessionId };
+  throw failure('SESSION_NOT_FOUND', 'session.notOfAgent', params, { details: { id: sessionId } });
 }
 
 /** The same, to do something with it: what is in the trash has to be restored first. */
@@ -22,10 +21,8 @@ export async function findSession(
   context: Pick<ServerContext, 'reprise'>,
   params: SessionParams,
 ): Promise<Session> {
+  const { sessionId: id } = params;
   const { status } = await findRecord(context, params);
-  if (status === 'deleted')
-    throw new RepriseError('SESSION_DELETED', `session ${params.sessionId} is in the trash`, {
-      details: { id: params.sessionId, next: 'POST …/restore brings it back.' },
-    });
-  return context.reprise.session({ id: params.sessionId });
+  if (status === 'deleted') throw failure('SESSION_DELETED', 'session.trashed', { id }, { details: { id } });
+  return context.reprise.session({ id });
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { MiddlewareHandler } from 'hono';
-import { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
 import type { ServerEnv } from './context.ts';
 import { routeOf } from './security/access.ts';
 
@@ -39,14 +39,9 @@ export class Idempotency {
   begin(key: string, digest: string): Answer | undefined {
     const known = this.#records.get(key);
     if (known !== undefined && known.until > this.#now()) {
-      if (known.digest !== digest)
-        throw new RepriseError('KEY_REUSED', 'this Idempotency-Key was sent with another request', {
-          details: { next: 'Use a new key for a new request.' },
-        });
+      if (known.digest !== digest) throw failure('KEY_REUSED', 'request.keyReused');
       if (known.answer !== undefined) return known.answer;
-      throw new RepriseError('IN_FLIGHT', 'a request with this Idempotency-Key is still running', {
-        details: { next: 'Wait and send it again.' },
-      });
+      throw failure('IN_FLIGHT', 'request.keyInFlight');
     }
     this.#forget(key);
     this.#records.set(key, { digest, until: this.#now() + KEEP_MS });
@@ -85,9 +80,7 @@ export function idempotent(answers: Idempotency): MiddlewareHandler<ServerEnv> {
     const isRead = method === 'GET' || method === 'HEAD';
     const given = c.req.header('idempotency-key');
     if (given !== undefined && !isRead && !isIdempotencyKey(given))
-      throw new RepriseError('INVALID_INPUT', 'an Idempotency-Key is 1 to 255 visible ASCII characters', {
-        details: { field: 'Idempotency-Key', next: 'A UUID will do.' },
-      });
+      throw failure('INVALID_INPUT', 'request.badKey', {}, { details: { field: 'Idempotency-Key' } });
     if (isRead || route === undefined || route.isStream === true || !c.get('hasOwnKey')) return next();
     const key = c.get('idempotencyKey');
     const asked = [

@@ -1,5 +1,6 @@
 import { getRequestListener } from '@hono/node-server';
-import { RepriseError } from '../errors.ts';
+import type { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
 import { PROBLEM_TYPE, problemOf } from '../protocol/problem.ts';
 import type { ServerApp } from './context.ts';
 import { type BindOptions, type Bound, bind } from './security/bind.ts';
@@ -24,7 +25,7 @@ export function answerWith(app: ServerApp, socket: Bound): void {
     autoCleanupIncoming: false,
     // What the adapter cannot read at all: a broken host or target.
     errorHandler: (cause) =>
-      refusal(new RepriseError('INVALID_INPUT', 'not a request this server can read', { cause })),
+      refusal(failure('INVALID_INPUT', 'request.malformed', { problem: 'target' }, { cause })),
   });
   socket.answer((incoming, outgoing) => void listener(incoming, outgoing));
 }

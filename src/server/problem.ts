@@ -1,6 +1,5 @@
 import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
-import type { ZodError } from 'zod';
 import { type ErrorCode, RepriseError } from '../errors.ts';
 import { failure } from '../messages/failure.ts';
 import { asRepriseError, PROBLEM_TYPE, problemOf } from '../protocol/problem.ts';
@@ -9,9 +8,7 @@ import { methodsOf } from './security/access.ts';
 
 type Ctx = Context<ServerEnv>;
 
-const MAX_ISSUES = 10;
 const MAX_SHOWN_PATH = 200;
-const ID_FIELDS: ReadonlySet<string> = new Set(['agentId', 'sessionId']);
 const RETRY_SECONDS = 1;
 /** A client that is refused holds no connection that others need. */
 const LAST_ON_ITS_CONNECTION: ReadonlySet<number> = new Set([401, 429]);
@@ -44,12 +41,12 @@ function headersOf(error: RepriseError, status: number): Record<string, string> 
 }
 
 const HONO_CODES: Readonly<Record<number, ErrorCode>> = {
-  400: 'INVALID_INPUT',
   413: 'LIMIT_EXCEEDED',
   415: 'UNSUPPORTED_MEDIA_TYPE',
 };
 
 function fromHono(error: HTTPException): RepriseError {
+  if (error.status === 400) return failure('INVALID_INPUT', 'request.bodyNotJson', {}, { cause: error });
   return new RepriseError(HONO_CODES[error.status] ?? 'INTERNAL', error.message, { cause: error });
 }
 
@@ -66,18 +63,4 @@ export function answerNotFound(c: Ctx): never {
     { method: method.slice(0, 20), path: shown, allow },
     { details: { allow } },
   );
-}
-
-/** What a schema says about an input, as one error. Ids have their own code, as everywhere. */
-export function inputError({ issues }: ZodError): RepriseError {
-  const shown = issues.slice(0, MAX_ISSUES).map(({ path, message }) => {
-    const field = path.map(String).join('.').slice(0, 200);
-    return { field, message };
-  });
-  const [first] = shown;
-  const where = first === undefined || first.field === '' ? '' : `${first.field}: `;
-  const code: ErrorCode = first !== undefined && ID_FIELDS.has(first.field) ? 'INVALID_ID' : 'INVALID_INPUT';
-  return new RepriseError(code, `${where}${first?.message ?? 'not of the expected form'}`, {
-    details: { issues: shown, next: 'GET /openapi.json says what this route takes.' },
-  });
 }

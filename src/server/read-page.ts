@@ -1,6 +1,6 @@
 import { readHistory } from '../engine/history/read-history.ts';
 import type { Reprise } from '../engine/reprise.ts';
-import { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
 import { pageOf } from '../protocol/page.ts';
 import {
   contextIds,
@@ -140,11 +140,10 @@ async function linesAround(
   return isFound ? { lines, hasMore: false } : undefined;
 }
 
-function noEntry({ after, around }: HistoryQuery): never {
+function noEntry({ after, around, before = '' }: HistoryQuery): never {
   const field = around !== undefined ? 'around' : after === undefined ? 'before' : 'after';
-  throw new RepriseError('INVALID_INPUT', 'no entry of this conversation has that id', {
-    details: { field, next: 'Use firstId or lastId of a page.' },
-  });
+  const entry = around ?? after ?? before;
+  throw failure('INVALID_INPUT', 'history.noEntry', { entry }, { details: { field } });
 }
 
 /** Facts beside the conversation that people who look at it want to see. */

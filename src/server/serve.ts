@@ -141,8 +141,8 @@ function tokenOrigin(
   if (token !== undefined) return { token: parseToken(token, 'REPRISE_TOKEN') };
   if (tokenFile !== undefined) return { file: tokenFile };
   if (!isLoopback(host) || home === undefined)
-    throw new RepriseError('CONFIG_INVALID', `listening on ${host} needs a token that was chosen`, {
-      details: { next: 'Set REPRISE_TOKEN, or name a file with --token-file.' },
+    throw new RepriseError('CONFIG_INVALID', `listening on ${host} needs a token that you choose`, {
+      details: { next: 'Set REPRISE_TOKEN, or name a file with the token: --token-file.' },
     });
   return { file: tokenFileIn(home) };
 }

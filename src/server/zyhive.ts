@@ -1,4 +1,4 @@
-import { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
 import type { AgentParams, SessionParams } from '../protocol/ids.ts';
 import type { HistoryQuery } from '../protocol/records.ts';
 import { type ZyhiveHistory, zyhiveHistory } from '../protocol/zyhive.ts';
@@ -20,10 +20,9 @@ export async function readZyhiveHistory(
   { params, query, c }: Pick<OperationInput<SessionParams, HistoryQuery, unknown>, 'params' | 'query' | 'c'>,
 ): Promise<ZyhiveHistory> {
   const record = await findRecord(context, params);
+  const { id } = record;
   if (record.status === 'deleted')
-    throw new RepriseError('SESSION_NOT_FOUND', `session ${record.id} is in the trash`, {
-      details: { id: record.id, next: 'POST …/restore brings it back.' },
-    });
+    throw failure('SESSION_NOT_FOUND', 'session.trashed', { id }, { details: { id } });
   const limit = c.req.query('limit') === undefined ? Number.MAX_SAFE_INTEGER : query.limit;
   const page = await readPage(context.reprise.store, record, { ...query, limit });
   return zyhiveHistory(page.session, page.data);

@@ -1,5 +1,5 @@
 import type { Context } from 'hono';
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import type { ServerApp, ServerEnv } from '../context.ts';
 import { DOCS_CSS, DOCS_HTML, DOCS_JS, HOME_HTML } from './page-files.ts';
 import { readWebFiles, type WebFile } from './web-files.ts';
@@ -27,9 +27,7 @@ export function registerPages(app: ServerApp): void {
     const found = web?.assets.get(c.req.param('file'));
     // Its name changes with its bytes.
     if (found !== undefined) return file(c, found, 'public, max-age=31536000, immutable');
-    throw new RepriseError('NOT_FOUND', 'the page has no such file', {
-      details: { next: 'Load the page again: it was renewed.' },
-    });
+    throw failure('NOT_FOUND', 'page.noFile');
   });
   for (const [path, [type, body]] of Object.entries(DOCS)) app.get(path, (c) => text(c, type, body));
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { InboundMessage } from '../../engine/intake/inbound.ts';
 import { keyedId } from '../../engine/intake/keyed-id.ts';
-import { RepriseError } from '../../errors.ts';
 import { formatSessionKey } from '../../keys/session-key.ts';
+import { failure } from '../../messages/failure.ts';
 import {
   type ChatBody,
   type ChatRequest,
@@ -95,10 +95,8 @@ export function registerChat(app: ServerApp, context: ServerContext): void {
     const find = async (): Promise<StreamTarget> => {
       const { id: sessionId, sessionKey } = await findRecord(context, { ...params, sessionId: asked });
       const item = inboxId === undefined ? undefined : await reprise.store.inbox.get(inboxId);
-      if (item !== undefined && item.sessionId !== sessionId)
-        throw new RepriseError('NOT_FOUND', `no message ${inboxId} in this session`, {
-          details: { inboxId },
-        });
+      if (inboxId !== undefined && item !== undefined && item.sessionId !== sessionId)
+        throw failure('NOT_FOUND', 'inbox.otherSession', { inboxId }, { details: { inboxId } });
       return { sessionId, sessionKey, inboxId };
     };
     return openStream(c, context, find, toEvent);
@@ -147,10 +145,10 @@ export function registerChat(app: ServerApp, context: ServerContext): void {
     body: stopRequestSchema,
     answer: { schema: stopAnswerSchema, description: 'What was stopped' },
     run: async ({ params, query, body: { sessionId: named = query.sessionId, ...what }, c }) => {
-      if (named === undefined)
-        throw new RepriseError('INVALID_INPUT', 'sessionId: which session is to be stopped', {
-          details: { field: 'sessionId' },
-        });
+      if (named === undefined) {
+        const required = { field: 'sessionId', rule: 'required' } as const;
+        throw failure('INVALID_INPUT', 'request.badField', required, { details: { field: 'sessionId' } });
+      }
       const session = await findSession(context, { ...params, sessionId: named });
       return c.json(await session.stop(what));
     },
@@ -169,13 +167,9 @@ function newChatKey(agentId: string, idempotencyKey: string): string {
 function onlySessionId({ sessionId, ...rest }: Omit<ChatRequest, 'message' | 'channel' | 'before'>): string {
   const [other] = Object.keys(rest);
   if (sessionId !== undefined && other === undefined) return sessionId;
-  throw new RepriseError(
-    'INVALID_INPUT',
-    `before: goes with sessionId${other === undefined ? '' : `, not with ${other}`}`,
-    {
-      details: { field: other ?? 'sessionId' },
-    },
-  );
+  throw other === undefined
+    ? failure('INVALID_INPUT', 'request.beforeNeedsSession', {}, { details: { field: 'sessionId' } })
+    : failure('INVALID_INPUT', 'request.notWithBefore', { field: other }, { details: { field: other } });
 }
 
 type ChatInput = Pick<OperationInput<AgentParams, unknown, ChatBody>, 'params' | 'body' | 'c'>;
@@ -189,9 +183,7 @@ interface JoinQuery {
 function refuseZyhiveFields(body: ChatBody): void {
   const field = ZYHIVE_CHAT_FIELDS.find((name) => body[name] !== undefined);
   if (field === undefined) return;
-  throw new RepriseError('INVALID_INPUT', `${field}: only an agent with profile zyhive takes this field`, {
-    details: { field, next: 'Leave it out, or start the server with --profile zyhive.' },
-  });
+  throw failure('INVALID_INPUT', 'request.zyhiveField', { field }, { details: { field } });
 }
 
 interface StopRequest {

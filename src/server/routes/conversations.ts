@@ -1,5 +1,5 @@
 import type { Reprise } from '../../engine/reprise.ts';
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import {
   agentConversationsQuery,
   type ConversationParams,
@@ -101,13 +101,17 @@ async function findChat(
   const exact = found.filter((chat) => chat.channelType === channelType);
   const [first, second] = exact.length > 0 ? exact : found;
   if (first === undefined)
-    throw new RepriseError('NOT_FOUND', `agent ${agentId} has no such chat`, {
-      details: { channelId, next: `GET /api/agents/${agentId}/conversations lists them.` },
-    });
-  if (second !== undefined)
-    throw new RepriseError('AMBIGUOUS_REF', 'several channels have a chat of this id', {
-      details: { candidates: found.map((chat) => chat.channelType), next: 'Add ?channelType= one of them.' },
-    });
+    throw failure(
+      'NOT_FOUND',
+      'chat.missing',
+      { agent: agentId, chat: channelId },
+      { details: { channelId } },
+    );
+  if (second !== undefined) {
+    const channels = found.map((chat) => chat.channelType);
+    const details = { candidates: channels };
+    throw failure('AMBIGUOUS_REF', 'chat.ambiguous', { chat: channelId, channels }, { details });
+  }
   return { agentId, channelType: first.channelType, channelId };
 }
 

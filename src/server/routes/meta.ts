@@ -1,5 +1,5 @@
 import { COMMANDS } from '../../engine/commands/commands.ts';
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import { commandList } from '../../protocol/commands.ts';
 import { agentList, healthAnswer, readyAnswer, statsAnswer } from '../../protocol/meta.ts';
 import { pageOf } from '../../protocol/page.ts';
@@ -97,19 +97,18 @@ export function registerMeta(app: ServerApp, context: ServerContext): void {
 }
 
 async function assertReady({ reprise, closing }: ServerContext): Promise<void> {
-  if (closing.aborted) throw new RepriseError('UNAVAILABLE', 'the server is stopping');
+  if (closing.aborted) throw failure('UNAVAILABLE', 'server.stopping');
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new RepriseError('STORE_BUSY', 'the store does not answer')), READY_MS);
+    const silent = failure('STORE_BUSY', 'server.storeSilent', { seconds: READY_MS / 1000 });
+    timer = setTimeout(() => reject(silent), READY_MS);
   });
   try {
     const { disk, server } = await Promise.race([reprise.store.stats(), late]);
     if (server?.readOnly === true)
-      throw new RepriseError('STORE_READ_ONLY', 'the database server takes no writes');
+      throw failure('STORE_READ_ONLY', 'postgres.failed', { problem: 'readOnly', message: null });
     if (disk !== undefined && disk.freeBytes < disk.minFreeBytes)
-      throw new RepriseError('STORE_FULL', 'the disk is below its free-space floor', {
-        details: { ...disk },
-      });
+      throw failure('STORE_FULL', 'store.noSpace', { ...disk, folder: null }, { details: { ...disk } });
   } finally {
     clearTimeout(timer);
   }

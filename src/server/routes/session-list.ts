@@ -1,6 +1,7 @@
 import type { Context } from 'hono';
 import type { Reprise } from '../../engine/reprise.ts';
-import { RepriseError } from '../../errors.ts';
+import type { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import { type AgentParams, agentParams } from '../../protocol/ids.ts';
 import { pageOf } from '../../protocol/page.ts';
 import {
@@ -93,7 +94,7 @@ async function listPage(reprise: Reprise, query: SessionListQuery, agentId?: str
     ...(order !== undefined && { order }),
   };
   if ([after, before, cursor].filter((given) => given !== undefined).length > 1)
-    throw new RepriseError('INVALID_INPUT', 'one of after, before and cursor, not several');
+    throw failure('INVALID_INPUT', 'request.exclusive', { fields: ['after', 'before', 'cursor'] });
   if (before !== undefined) return inFrontOf(reprise, filter, before, limit);
   const start = after === undefined ? cursor : await placeOf(reprise, filter, after);
   if (start === null) return { ...pageOf([], false), cursor: null };
@@ -146,7 +147,5 @@ async function inFrontOf(
 }
 
 function notListed(id: string): RepriseError {
-  return new RepriseError('INVALID_INPUT', `session ${id} is not in this list`, {
-    details: { next: 'Use firstId or lastId of a page, or its cursor.' },
-  });
+  return failure('INVALID_INPUT', 'list.noSession', { session: id });
 }

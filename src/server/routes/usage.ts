@@ -1,4 +1,4 @@
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import { type UsageQueryView, usageAnswer, usageQuery } from '../../protocol/usage.ts';
 import type { ServerApp, ServerContext } from '../context.ts';
 import { addOperation } from '../operation.ts';
@@ -25,16 +25,14 @@ function daysOf({ from, to }: UsageQueryView): { readonly from: string; readonly
   const last = to === undefined ? Date.now() : Date.parse(to);
   const first = from === undefined ? last - (NORMAL_DAYS - 1) * DAY_MS : Date.parse(from);
   const [begin, end] = [first, last].map((at) => Math.floor(at / DAY_MS)) as [number, number];
-  if (begin > end) throw refusal('from is behind to', 'Give the earlier day as from.');
-  if (end - begin >= MAX_DAYS)
-    throw refusal(`a period has at most ${MAX_DAYS} days`, 'Ask for one part after the other.');
-  return { from: dayAt(begin), to: dayAt(end) };
+  const period = { from: dayAt(begin), to: dayAt(end) };
+  const details = { field: 'from' };
+  if (begin > end) throw failure('INVALID_INPUT', 'usage.order', period, { details });
+  const days = end - begin + 1;
+  if (days > MAX_DAYS) throw failure('INVALID_INPUT', 'usage.period', { days, max: MAX_DAYS }, { details });
+  return period;
 }
 
 function dayAt(day: number): string {
   return new Date(day * DAY_MS).toISOString().slice(0, 10);
-}
-
-function refusal(message: string, next: string): RepriseError {
-  return new RepriseError('INVALID_INPUT', message, { details: { field: 'from', next } });
 }

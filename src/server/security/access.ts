@@ -1,4 +1,4 @@
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import type { Principal } from '../context.ts';
 
 /**
@@ -110,12 +110,7 @@ export function methodsOf(path: string): string[] {
 export function decideAccess(route: RouteRow | undefined, principal: Principal | undefined): void {
   const who = route?.who ?? 'owner';
   if (who === 'anyone') return;
-  if (principal === undefined)
-    throw new RepriseError('UNAUTHORIZED', 'this needs a token', {
-      details: {
-        next: 'Send it in the header Authorization, behind "Bearer"; the server told at its start where it is.',
-      },
-    });
+  if (principal === undefined) throw failure('UNAUTHORIZED', 'request.noToken');
   switch (principal.kind) {
     // The owner looks after everything there is.
     case 'owner':

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { isIPv6 } from 'node:net';
 import type { MiddlewareHandler } from 'hono';
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import type { Principal, ServerEnv } from '../context.ts';
 import { decideAccess, routeOf } from './access.ts';
 import { trustConnection } from './connection-limit.ts';
@@ -19,13 +19,11 @@ const MAX_ADDRESSES = 10_000;
 export function authenticate(token: ServerToken, limits: ServerLimits): MiddlewareHandler<ServerEnv> {
   const wrongTokens = new RateLimit({
     max: limits.badTokens,
-    what: 'wrong tokens',
-    next: 'Wait, and look whether the token is the one of this server.',
+    why: 'request.wrongTokens',
   });
   const strangers = new RateLimit({
     max: limits.requestsPerMinute,
-    what: 'requests without a token',
-    next: 'Wait, or send the token.',
+    why: 'request.tooMany',
   });
   return async (c, next) => {
     const header = c.req.header('authorization');
@@ -84,8 +82,7 @@ function network(address: string): string {
 interface RateOptions {
   /** In a minute, for each client. */
   readonly max: number;
-  readonly what: string;
-  readonly next: string;
+  readonly why: 'request.wrongTokens' | 'request.tooMany';
 }
 
 /** Counts by client and minute. Good tokens are never counted: nobody can lock the owner out. */
@@ -98,7 +95,7 @@ class RateLimit {
   }
 
   count(client: string): void {
-    const { max, what, next } = this.#options;
+    const { max, why } = this.#options;
     const at = Date.now();
     let row = this.#counts.get(client);
     if (row === undefined || row.until <= at) {
@@ -111,8 +108,6 @@ class RateLimit {
     row.count++;
     if (row.count <= max) return;
     const retryAfter = Math.ceil((row.until - at) / 1000);
-    throw new RepriseError('RATE_LIMITED', `too many ${what} from this address`, {
-      details: { retryAfter, next },
-    });
+    throw failure('RATE_LIMITED', why, { seconds: retryAfter }, { details: { retryAfter } });
   }
 }

@@ -122,8 +122,8 @@ function cannotListen(host: string, port: number, cause: NodeJS.ErrnoException):
     {
       details: {
         next: isTaken
-          ? 'Another server has this port; name one with --port, or 0 for any.'
-          : 'Name another with --host.',
+          ? 'Another server uses this port. Choose another one with --port, or --port 0 for any free one.'
+          : 'Choose an address of this machine with --host.',
       },
       cause,
     },

@@ -1,11 +1,13 @@
 import { isIP } from 'node:net';
 import type { Context, MiddlewareHandler } from 'hono';
-import { RepriseError } from '../../errors.ts';
+import type { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import type { ServerConfig, ServerEnv } from '../context.ts';
 import { routeOf } from './access.ts';
 
 const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?$/i;
+const MAX_SHOWN = 100;
 const CONTROL = /[\u0000-\u001f\u007f]/;
 
 /** Refuses requests that a browser was tricked into, and targets that mean something else to others than to us. */
@@ -16,13 +18,7 @@ export function guards(config: ServerConfig): MiddlewareHandler<ServerEnv> {
     checkTarget(c);
     const host = hostOf(c);
     if (host === undefined || !answersFor(host))
-      throw new RepriseError(
-        'MISDIRECTED',
-        `this server does not answer for ${(host ?? 'no host').slice(0, 100)}`,
-        {
-          details: { next: 'Use its address, or add the name to server.allowedHosts.' },
-        },
-      );
+      throw failure('MISDIRECTED', 'request.wrongHost', { host: host?.slice(0, MAX_SHOWN) ?? null });
     checkOrigin(c, host, origins);
     return next();
   };
@@ -32,10 +28,7 @@ export function guards(config: ServerConfig): MiddlewareHandler<ServerEnv> {
 function checkTarget(c: Context<ServerEnv>): void {
   const target = c.env?.incoming?.url;
   if (target === undefined) return;
-  if (!target.startsWith('/'))
-    throw new RepriseError('MISDIRECTED', 'a request names a path, not an address', {
-      details: { next: 'This is no proxy: send "GET /path".' },
-    });
+  if (!target.startsWith('/')) throw failure('MISDIRECTED', 'request.fullUrl');
   const [path = ''] = target.split('?');
   if (path === '/') return;
   for (const segment of path.slice(1).split('/')) {
@@ -48,9 +41,7 @@ function checkTarget(c: Context<ServerEnv>): void {
       CONTROL.test(name) ||
       segment.includes('#')
     )
-      throw new RepriseError('INVALID_ID', `not a part of a path: ${JSON.stringify(segment.slice(0, 80))}`, {
-        details: { next: 'Ids are 1 to 128 of A-Z a-z 0-9 . _ -, starting with a letter or digit.' },
-      });
+      throw failure('INVALID_ID', 'request.badPath', { segment: segment.slice(0, MAX_SHOWN) });
   }
 }
 
@@ -94,18 +85,16 @@ function checkOrigin(c: Context<ServerEnv>, host: string, origins: ReadonlySet<s
   const site = c.req.header('sec-fetch-site');
   const isOwn = origin === `http://${host}` || origin === `https://${host}`;
   const isAllowed = origin !== undefined && origins.has(origin);
-  if (origin !== undefined && !isOwn && !isAllowed) throw foreign(`pages of ${origin.slice(0, 100)}`);
+  if (origin !== undefined && !isOwn && !isAllowed) throw foreign(origin.slice(0, MAX_SHOWN));
   if (site === undefined || site === 'same-origin' || site === 'none' || isAllowed) return;
   // A link on another page may lead to the static ones.
   const isLink = c.req.header('sec-fetch-mode') === 'navigate' && c.req.method === 'GET';
   if (isLink && routeOf('GET', c.req.path)?.who === 'anyone') return;
-  throw foreign('pages of other sites');
+  throw foreign(null);
 }
 
-function foreign(who: string): RepriseError {
-  return new RepriseError('FORBIDDEN', `${who} may not call this server`, {
-    details: { next: 'Add the origin to server.cors.origins if it should.' },
-  });
+function foreign(origin: string | null): RepriseError {
+  return failure('FORBIDDEN', 'request.foreignPage', { origin });
 }
 
 /** Answers the question a browser asks before a page of another origin calls; there are none unless configured. */

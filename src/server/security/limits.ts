@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { MiddlewareHandler } from 'hono';
 import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import { checkJsonText } from '../../protocol/json-text.ts';
 import type { ServerEnv } from '../context.ts';
 import { routeOf } from './access.ts';
@@ -60,6 +61,7 @@ export function resolveLimits(given: Partial<ServerLimits> = {}): ServerLimits {
   return { ...DEFAULT_LIMITS, ...Object.fromEntries(set) };
 }
 
+const MAX_SHOWN = 100;
 const JSON_TYPE = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
 
 /**
@@ -76,16 +78,19 @@ export function bodyLimits(limits: ServerLimits): MiddlewareHandler<ServerEnv> {
     const declared = c.req.header('content-length');
     if (declared !== undefined && Number(declared) > max) throw tooLarge(max);
     const encoding = c.req.header('content-encoding');
-    if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw notJson('compressed');
+    if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
+      throw failure('UNSUPPORTED_MEDIA_TYPE', 'request.bodyCompressed', {
+        encoding: encoding.slice(0, MAX_SHOWN),
+      });
     const type = c.req.header('content-type');
     // Before it is read: a page of another site can send text and forms without asking, but not JSON.
-    if (type !== undefined && !JSON_TYPE.test(type)) throw notJson(type);
+    if (type !== undefined && !JSON_TYPE.test(type)) throw badType(type.slice(0, MAX_SHOWN));
     const { incoming } = c.env ?? {};
     const bytes =
       incoming === undefined ? Buffer.from(await c.req.raw.clone().arrayBuffer()) : await read(incoming, max);
     if (bytes.length > max) throw tooLarge(max);
     if (bytes.length > 0) {
-      if (type === undefined) throw notJson('without a content type');
+      if (type === undefined) throw badType(null);
       const text = decode(bytes);
       checkJsonText(text, limits);
       c.set('bodyText', text);
@@ -114,7 +119,9 @@ function read(incoming: IncomingMessage, max: number): Promise<Buffer> {
     };
     const onEnd = (): void => done(() => resolve(Buffer.concat(chunks)));
     const onGone = (): void =>
-      done(() => reject(new RepriseError('ABORTED', 'the client left before its request was complete')));
+      done(() =>
+        reject(new RepriseError('ABORTED', 'the client disconnected before its request was complete')),
+      );
     incoming.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
   });
 }
@@ -123,18 +130,14 @@ function decode(bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
-    throw new RepriseError('INVALID_INPUT', 'the body is not UTF-8', { cause });
+    throw failure('INVALID_INPUT', 'request.bodyNotUtf8', {}, { cause });
   }
 }
 
 function tooLarge(max: number): RepriseError {
-  return new RepriseError('LIMIT_EXCEEDED', `the body is larger than ${max} bytes`, {
-    details: { limit: 'body', max, next: 'Send less at once.' },
-  });
+  return failure('LIMIT_EXCEEDED', 'request.bodyTooLarge', { max }, { details: { limit: 'body', max } });
 }
 
-function notJson(what: string): RepriseError {
-  return new RepriseError('UNSUPPORTED_MEDIA_TYPE', `a body is JSON, not ${what.slice(0, 100)}`, {
-    details: { next: 'Send "Content-Type: application/json".' },
-  });
+function badType(type: string | null): RepriseError {
+  return failure('UNSUPPORTED_MEDIA_TYPE', 'request.bodyType', { type });
 }

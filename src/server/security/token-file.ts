@@ -31,7 +31,7 @@ export async function loadTokenFile(file: string, { make }: { readonly make: boo
     }
   } catch (cause) {
     throw new RepriseError('CONFIG_INVALID', `cannot read the token file ${file}`, {
-      details: { file, next: 'Name a file that holds a token, or leave --token-file out.' },
+      details: { file, next: 'Name a file that contains a token, or leave --token-file out.' },
       cause,
     });
   }
@@ -42,9 +42,9 @@ export function parseToken(token: string, origin: string): string {
   if (isToken(token)) return token;
   throw new RepriseError(
     'CONFIG_INVALID',
-    `the token in ${origin} is not valid: it needs at least ${MIN_CHARS} visible characters`,
+    `the token in ${origin} is not valid: it must have at least ${MIN_CHARS} visible ASCII characters and no spaces`,
     {
-      details: { next: 'Make one: head -c 32 /dev/urandom | base64' },
+      details: { next: 'Generate one: head -c 32 /dev/urandom | base64' },
     },
   );
 }
@@ -88,7 +88,7 @@ function newToken(): string {
 
 function cannotWrite(file: string, cause: unknown): RepriseError {
   return new RepriseError('CONFIG_INVALID', `cannot write the token file ${file}`, {
-    details: { file, next: 'Name another with --token-file.' },
+    details: { file, next: 'Name another file with --token-file.' },
     cause,
   });
 }

@@ -1,4 +1,4 @@
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 
 const RETRY_SECONDS = 5;
 
@@ -18,14 +18,12 @@ export class StreamPlaces {
   /** Answers with what gives the place back, once. */
   take(): () => void {
     if (this.#taken >= this.max)
-      throw new RepriseError('UNAVAILABLE', `this server has ${this.max} streams open, and takes no more`, {
-        details: {
-          limit: 'streams',
-          max: this.max,
-          retryAfter: RETRY_SECONDS,
-          next: 'Try again, at another server if there is one, or raise server.limits.streams.',
-        },
-      });
+      throw failure(
+        'UNAVAILABLE',
+        'request.tooManyStreams',
+        { max: this.max },
+        { details: { limit: 'streams', max: this.max, retryAfter: RETRY_SECONDS } },
+      );
     this.#taken++;
     let isTaken = true;
     return () => {

@@ -5,6 +5,7 @@ import { CHINESE_KEYS } from './messages-zh-keys.ts';
 import { CHINESE_MODELS } from './messages-zh-models.ts';
 import { CHINESE_REQUESTS } from './messages-zh-requests.ts';
 import { CHINESE_SETTINGS } from './messages-zh-settings.ts';
+import { CHINESE_STORES } from './messages-zh-stores.ts';
 import { CHINESE_TURNS } from './messages-zh-turns.ts';
 
 /** The one table of Chinese texts for what a server reports. Its type makes it complete. */
@@ -13,7 +14,8 @@ export const CHINESE: MessageTable = {
   ...CHINESE_CONVERSATIONS,
   ...CHINESE_KEYS,
   ...CHINESE_MODELS,
-  ...CHINESE_REQUESTS,
   ...CHINESE_SETTINGS,
   ...CHINESE_TURNS,
+  ...CHINESE_REQUESTS,
+  ...CHINESE_STORES,
 };
