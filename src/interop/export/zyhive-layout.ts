@@ -1,4 +1,5 @@
 import type { SessionDocument } from '../session-document.ts';
+import { formatZyhiveSender, routeOfZyhive, zyhiveChannelId, zyhiveIdOfKey } from '../zyhive-names.ts';
 import { safeName } from './file-writer.ts';
 import { jsonFile, jsonLines, type Layout } from './layout.ts';
 import { leftOutOf } from './left-out.ts';
@@ -8,18 +9,19 @@ import { type SeedHistory, seedHistory } from './seed-messages.ts';
 export const writeZyhive: Layout = async ({ documents, convlogs, out, leftOut }) => {
   const byAgent = new Map<string, [string, unknown][]>();
   for await (const document of documents) {
-    const { id, agentId, title, messageCount, createdAt, lastAt, tokenEstimate } = document;
+    const { agentId, title, messageCount, createdAt, lastAt, tokenEstimate } = document;
+    const index = byAgent.get(agentId) ?? [];
+    byAgent.set(agentId, index);
+    const id = nameOf(document);
     const filePath = `${id}.jsonl`;
     const history = seedHistory(document.entries);
     await out.write(['agents', agentId, 'sessions', filePath], jsonLines(zyhiveLines(document, history)));
     const { covered, summary, kept, after } = history;
     const messages = [...covered, ...kept, ...after].map(({ message }) => message);
     leftOut.addSession(
-      id,
+      document.id,
       leftOutOf(document, { messages, hasSummary: summary !== undefined && summary.text.trim() !== '' }),
     );
-    const index = byAgent.get(agentId) ?? [];
-    byAgent.set(agentId, index);
     const times = { createdAt: Date.parse(createdAt), lastAt: Date.parse(lastAt) };
     index.push([id, { id, agentId, filePath, title, messageCount, ...times, tokenEstimate }]);
   }
@@ -37,13 +39,23 @@ export const writeZyhive: Layout = async ({ documents, convlogs, out, leftOut })
       ts,
       role,
       content,
-      channelId,
+      channelId: zyhiveChannelId(channelType, channelId),
       channelType,
-      ...(sender !== undefined && { sender }),
+      ...(sender !== undefined && { sender: formatZyhiveSender(sender) }),
     }));
     await out.write(['agents', agentId, 'convlogs', name], jsonLines(records));
   }
 };
+
+/**
+ * The session that a chat of Telegram is continued in has the name of the chat, by which ZyHive finds it. No other session
+ * may have such a name.
+ */
+function nameOf({ id, key, active }: SessionDocument): string {
+  const ofChat = zyhiveIdOfKey(key);
+  if (active && ofChat !== undefined) return ofChat;
+  return routeOfZyhive(id, undefined) === undefined ? id : `${id}-inactive`;
+}
 
 /** `id` and `key` in the header are ours: a session there is known by its id alone. */
 function zyhiveLines(

@@ -5,12 +5,16 @@ import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { DEFAULT_RECORD_LIMITS } from '../../transcript/limits.ts';
 import { decodeLine } from '../../transcript/line.ts';
 import { createLineSplitter } from '../../transcript/split-lines.ts';
-import type { FoundConvlog } from './source.ts';
+import { chatOfZyhive, parseZyhiveSender } from '../zyhive-names.ts';
+import { type FoundConvlog, textIn } from './source.ts';
 import { readBytes } from './source-files.ts';
 
 const ROLES: readonly ConvlogRole[] = ['user', 'assistant', 'system'];
 
-/** What was said on one channel: ZyHive's `<channel>-<chat>.jsonl`. Lines say themselves where they belong, or the name does. */
+/**
+ * Reads a channel log of ZyHive, `<channel type>-<chat>.jsonl`. A line without a channel belongs to the one in the file's
+ * name. The chat gets the id that Reprise gives it, so that later messages of the chat extend the same log.
+ */
 export async function readConvlogFile(path: string, agentId: string): ReturnType<FoundConvlog['read']> {
   const lines: ConvlogLine[] = [];
   const [, channelType = 'unknown', channelId = 'unknown'] =
@@ -35,22 +39,26 @@ function lineOf(
   named: Pick<ConvlogLine, 'agentId' | 'channelType' | 'channelId'>,
 ): ConvlogLine | undefined {
   const role = ROLES.find((each) => each === record['role']);
-  const { content, channelType, channelId, ts, timestamp } = record;
+  const { content, ts, timestamp } = record;
   if (role === undefined || typeof content !== 'string') return undefined;
+  const channelType = textIn(record['channelType']) ?? named.channelType;
+  const channelId = textIn(record['channelId']);
   return {
     agentId: named.agentId,
-    channelType: typeof channelType === 'string' && channelType !== '' ? channelType : named.channelType,
-    channelId: typeof channelId === 'string' && channelId !== '' ? channelId : named.channelId,
+    channelType,
+    channelId: channelId === undefined ? named.channelId : chatOfZyhive(channelType, channelId),
     role,
     content,
-    ts: isoTime(ts ?? timestamp),
+    // As stores return it: a second import compares times as text.
+    ts: new Date(Date.parse(isoTime(ts ?? timestamp)) || 0).toISOString(),
     ...senderOf(record['sender']),
   };
 }
 
-function senderOf(sender: unknown): { sender?: ConvlogSender } {
-  if (!isObject(sender)) return {};
-  const { id, name } = sender;
-  if (typeof id !== 'string' || id === '') return {};
-  return { sender: { id, ...(typeof name === 'string' && name !== '' && { name }) } };
+/** A text in ZyHive, an object in earlier exports of Reprise. */
+function senderOf(given: unknown): { sender?: ConvlogSender } {
+  const sender = typeof given === 'string' ? parseZyhiveSender(given) : isObject(given) ? given : {};
+  const id = textIn(sender?.id);
+  const name = textIn(sender?.name);
+  return id === undefined ? {} : { sender: { id, ...(name !== undefined && { name }) } };
 }

@@ -1,6 +1,7 @@
 import { basename, dirname, join } from 'node:path';
 import { RepriseError } from '../../errors.ts';
 import { normalizeAgentId } from '../../keys/ids.ts';
+import { routeOfZyhive } from '../zyhive-names.ts';
 import { readConvlogFile } from './convlog-file.ts';
 import type { FoundSession, ImportSource } from './source.ts';
 import { hasFile, listFolder, readJson } from './source-files.ts';
@@ -139,11 +140,16 @@ function foundTranscript({ path, agentId }: SessionFolder, name: string, index: 
   // These indexes list what the keys stand for; a transcript that is not in one was replaced by a later session.
   const listsActive = index.form === 'OpenClaw' || index.form === 'claw0 (classic)';
   const unknown: Described = listsActive ? { active: false } : {};
+  const described: Described = {
+    fallbackId: name.replace(/\.jsonl$/, '').replace(TOPIC, ''),
+    ...(index.byFile.get(name) ?? unknown),
+  };
+  const { fallbackId = '' } = described;
   return {
     place,
     agentId,
-    fallbackId: name.replace(/\.jsonl$/, '').replace(TOPIC, ''),
-    ...(index.byFile.get(name) ?? unknown),
+    ...described,
+    fallbackFrom: index.form === 'ZyHive' ? routeOfZyhive(fallbackId, agentId) : undefined,
     read: () => readTranscriptFile(place, { mayBeEmpty: true }),
   };
 }

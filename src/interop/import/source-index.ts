@@ -10,7 +10,7 @@ import { settingsOfIndex } from './source-settings.ts';
 /** What an index says about one transcript. The header of the file counts after it, the name of the file last. */
 export type Described = Pick<
   FoundSession,
-  'id' | 'key' | 'title' | 'settings' | 'notes' | 'active' | 'indexedAt'
+  'id' | 'fallbackId' | 'key' | 'title' | 'settings' | 'notes' | 'active' | 'indexedAt'
 >;
 
 export type IndexForm = 'claw0' | 'claw0 (classic)' | 'OpenClaw' | 'ZyHive';
@@ -65,7 +65,8 @@ export function readSourceIndex(index: JsonObject, present: ReadonlySet<string>)
 
 function readEntry(name: string, meta: JsonObject, isNested: boolean): IndexEntry | undefined {
   if (isNested) {
-    const described = { id: name, title: textIn(meta['title']), indexedAt: timeIn(meta['lastAt']) };
+    // An export of Reprise has its own id in the header: ZyHive names the session of a chat after the chat.
+    const described = { fallbackId: name, title: textIn(meta['title']), indexedAt: timeIn(meta['lastAt']) };
     return { form: 'ZyHive', name, files: [meta['filePath'] ?? `${name}.jsonl`], described };
   }
   const { transcript_file, session_id, updated_at, sessionId, sessionFile, updatedAt } = meta;

@@ -50,7 +50,7 @@ interface SourceKey {
 
 /** The first valid key of a session; what is no valid key is reported. */
 export function readSourceKey(
-  { from: route, key: indexed }: Pick<FoundSession, 'from' | 'key'>,
+  { from: route, key: indexed, fallbackFrom }: Pick<FoundSession, 'from' | 'key' | 'fallbackFrom'>,
   headerKey: unknown,
   { agentId, keyOf = resolveSessionKey }: KeyOptions,
   notes: string[],
@@ -77,6 +77,7 @@ export function readSourceKey(
       notes.push(`its key ${given} cannot be used here (${error.message}); it gets a key by its id`);
     }
   }
+  if (fallbackFrom !== undefined) return byRoute(fallbackFrom);
   return undefined;
 }
 

@@ -26,6 +26,8 @@ export interface FoundSession {
   readonly key?: string | undefined;
   /** Where its messages come from, if the key says it in another form: the routing rules decide which key the next has. */
   readonly from?: RouteInput | undefined;
+  /** The same by the id of the session, for a file whose header has no key. */
+  readonly fallbackFrom?: RouteInput | undefined;
   readonly title?: string | undefined;
   readonly settings?: JsonObject | undefined;
   /** What the index says about it and cannot be imported. */
