@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Expected } from '../messages/params-settings.ts';
 import { settingsSchema } from './schema.ts';
 
 type Type = z.core.$ZodType;
@@ -32,38 +33,36 @@ export function namesAt(path: readonly PropertyKey[]): string[] {
   return typesAt(path).flatMap((type) => (type instanceof z.ZodObject ? Object.keys(type.shape) : []));
 }
 
-/** The allowed values of a path in words: `a whole number from 0 to 65535`. */
-export function allowedAt(path: readonly PropertyKey[]): string {
-  const types = typesAt(path);
+/** The allowed values of a path. */
+export function expectedAt(path: readonly PropertyKey[]): Expected[] {
+  return expectedOf(typesAt(path));
+}
+
+function expectedOf(types: readonly Type[]): Expected[] {
   // Alternatives that differ in one fixed word read as a list of words.
   const literals = types.flatMap((type) => (type instanceof z.ZodLiteral ? [...type.values] : []));
   const others = types.filter((type) => !(type instanceof z.ZodLiteral)).map(describe);
-  const words = literals.map((value) => JSON.stringify(value));
-  const fixed = words.length > 1 ? [`one of ${words.join(', ')}`] : words;
-  return [...new Set([...others, ...fixed])].join(' or ');
+  const values = literals.map((value) => JSON.stringify(value));
+  return values.length === 0 ? others : [...others, { is: 'oneOf', values }];
 }
 
-function describe(type: Type): string {
-  if (type instanceof z.ZodEnum) return `one of ${type.options.join(', ')}`;
-  if (type instanceof z.ZodBoolean) return 'true or false';
+function describe(type: Type): Expected {
+  if (type instanceof z.ZodEnum) return { is: 'oneOf', values: type.options.map(String) };
+  if (type instanceof z.ZodBoolean) return { is: 'boolean' };
   if (type instanceof z.ZodNumber) return describeNumber(type);
-  if (type instanceof z.ZodURL) return 'a URL';
-  if (type instanceof z.ZodString) return type.format === 'regex' ? 'a length of time such as "12h"' : 'text';
-  if (type instanceof z.ZodArray) return `a list of ${describeAll(open(type.element as Type))}`;
-  if (type instanceof z.ZodObject) return `an object with ${Object.keys(type.shape).join(', ')}`;
-  if (type instanceof z.ZodRecord)
-    return `an object of names, each ${describeAll(open(type.valueType as Type))}`;
-  return 'something else';
+  if (type instanceof z.ZodURL) return { is: 'url' };
+  if (type instanceof z.ZodString) return { is: type.format === 'regex' ? 'duration' : 'text' };
+  if (type instanceof z.ZodArray) return { is: 'list', of: expectedOf(open(type.element as Type)) };
+  if (type instanceof z.ZodObject) return { is: 'object', names: Object.keys(type.shape) };
+  if (type instanceof z.ZodRecord) return { is: 'record', of: expectedOf(open(type.valueType as Type)) };
+  return { is: 'other' };
 }
 
-function describeAll(types: readonly Type[]): string {
-  return [...new Set(types.map(describe))].join(' or ');
-}
-
-function describeNumber(type: z.ZodNumber): string {
-  const kind = type.format === 'safeint' ? 'a whole number' : 'a number';
-  const { minValue, maxValue } = type;
+function describeNumber({ format, minValue, maxValue }: z.ZodNumber): Expected {
   const isOpen = maxValue === null || maxValue >= Number.MAX_SAFE_INTEGER;
-  if (isOpen) return minValue === null ? kind : `${kind}, at least ${minValue}`;
-  return `${kind} from ${minValue ?? 'any'} to ${maxValue}`;
+  return {
+    is: format === 'safeint' ? 'integer' : 'number',
+    ...(minValue !== null && { min: minValue }),
+    ...(!isOpen && { max: maxValue }),
+  };
 }

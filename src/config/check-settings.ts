@@ -5,35 +5,36 @@ import { closestName } from '../engine/closest-name.ts';
 import { checkSessionOptions } from '../engine/session-options.ts';
 import { RepriseError } from '../errors.ts';
 import { parseAgentId } from '../keys/ids.ts';
+import { expectedText } from '../messages/expected-text.ts';
+import { failure, failureOf } from '../messages/failure.ts';
+import type { Message } from '../messages/message.ts';
 import { isObject } from '../transcript/json.ts';
-import { allowedAt, namesAt, typesAt } from './allowed.ts';
+import { expectedAt, namesAt, typesAt } from './allowed.ts';
 import { shownValue } from './mask.ts';
 import type { Place } from './parse-json.ts';
 import { type Config, settingsSchema } from './schema.ts';
 import { settingAt } from './settings.ts';
 
-/** Who said it, as messages call it: a file, a variable or a flag. */
+/** Where settings come from, as messages name it: a file, a variable or a flag. */
 export interface Said {
   readonly by: string;
   readonly placeOf?: (path: string) => Place | undefined;
 }
 
-/** A whole file: CONFIG_INVALID for what it must not say, else its settings by path. */
+/** Checks a whole file. @returns its settings by path. */
 export function checkTree(tree: unknown, said: Said): Map<string, unknown> {
   if (!isObject(tree))
-    throw new RepriseError('CONFIG_INVALID', `${said.by} is not an object of settings`, {
-      details: { file: said.by, next: 'It begins with { and ends with }.' },
-    });
+    throw failure(
+      'CONFIG_INVALID',
+      'config.badFile',
+      { file: said.by, problem: 'notAnObject' },
+      { details: { file: said.by } },
+    );
   const { error } = settingsSchema.safeParse(tree);
   const [issue] = error?.issues ?? [];
   if (issue !== undefined) throw faultOf(issue, tree, said);
   const { agents } = tree;
-  for (const agentId of isObject(agents) ? Object.keys(agents) : [])
-    attributed(
-      `agents.${agentId}`,
-      () => said.by,
-      () => void parseAgentId(agentId),
-    );
+  for (const agentId of isObject(agents) ? Object.keys(agents) : []) checkAgentId(agentId, said);
   const found = new Map<string, unknown>();
   gather(tree, [], found);
   return found;
@@ -58,11 +59,8 @@ export function checkText(path: string, text: string, said: Said): unknown {
   for (const step of steps.toReversed()) tree = { [step]: tree };
   const { error } = settingsSchema.safeParse(tree);
   if (error === undefined) return value;
-  throw new RepriseError(
-    'CONFIG_INVALID',
-    `${said.by} cannot be ${shownValue(path, text)}: it is ${allowedAt(steps)}`,
-    { details: { field: path, from: said.by, next: `Set ${said.by} to ${allowedAt(steps)}.` } },
-  );
+  const params = { field: said.by, value: shownValue(path, text), expected: expectedAt(steps) };
+  throw failure('CONFIG_INVALID', 'value.wrong', params, { details: { field: path, from: said.by } });
 }
 
 /** What cannot be read stays text, and is refused as such. */
@@ -91,30 +89,46 @@ function faultOf(issue: z.core.$ZodIssue, tree: unknown, said: Said): RepriseErr
   const path = issue.path.map(String);
   const value = valueAt(tree, path);
   const field = path.join('.');
-  const allowed = allowedAt(path);
-  const where = placeWords(said, field);
-  const what = value === undefined ? 'is missing' : `cannot be ${shownValue(field, value)}`;
-  return new RepriseError('CONFIG_INVALID', `${field} ${what} in ${where}: it is ${allowed}`, {
-    details: { field, file: said.by, allowed, next: `Correct "${field}" in ${said.by}.` },
-  });
+  const expected = expectedAt(path);
+  const shown = value === undefined ? null : shownValue(field, value);
+  return failure(
+    'CONFIG_INVALID',
+    'value.wrong',
+    { field, value: shown, expected, ...placeIn(said, field) },
+    { details: { field, file: said.by, allowed: expectedText(expected) } },
+  );
 }
 
 function unknownName(path: readonly PropertyKey[], name: string, said: Said): RepriseError {
   const known = namesAt(path);
-  const prefix = path.map((step) => `${String(step)}.`).join('');
-  const meant = closestName(name, known);
-  const inside = path.length === 0 ? 'Settings' : `Settings in "${path.join('.')}"`;
-  const next =
-    meant === undefined ? `${inside} are: ${known.join(', ')}.` : `Did you mean "${prefix}${meant}"?`;
-  const field = `${prefix}${name}`;
-  return new RepriseError('CONFIG_INVALID', `there is no setting "${field}", in ${placeWords(said, field)}`, {
-    details: { field, file: said.by, next },
-  });
+  const parent = path.map(String).join('.');
+  const field = parent === '' ? name : `${parent}.${name}`;
+  return failure(
+    'CONFIG_INVALID',
+    'value.unknownName',
+    { field: parent, name, suggestion: closestName(name, known) ?? null, known, ...placeIn(said, field) },
+    { details: { field, file: said.by } },
+  );
 }
 
-function placeWords({ by, placeOf }: Said, path: string): string {
+function checkAgentId(agentId: string, said: Said): void {
+  try {
+    parseAgentId(agentId);
+  } catch (error) {
+    if (!(error instanceof RepriseError) || error.why?.code !== 'id.badAgent') throw error;
+    const field = `agents.${agentId}`;
+    throw failure(
+      'CONFIG_INVALID',
+      'setting.badAgentId',
+      { ...error.why.params, field, ...placeIn(said, field) },
+      { details: { field, file: said.by }, cause: error },
+    );
+  }
+}
+
+function placeIn({ by, placeOf }: Said, path: string): { readonly origin: string; readonly line?: number } {
   const place = placeOf?.(path) ?? placeOf?.(path.slice(0, Math.max(0, path.lastIndexOf('.'))));
-  return place === undefined ? by : `${by} line ${place.line}`;
+  return { origin: by, ...(place !== undefined && { line: place.line }) };
 }
 
 function valueAt(tree: unknown, path: readonly string[]): unknown {
@@ -126,7 +140,7 @@ function valueAt(tree: unknown, path: readonly string[]): unknown {
   return value;
 }
 
-/** What only holds for settings together; the engine would refuse it later, without a word on where it stands. */
+/** Checks rules that involve several settings. The engine would refuse them too, but without naming the file. */
 export function checkTogether({ home, agents, session }: Config, originOf: (path: string) => string): void {
   const { maintenance, ...options } = session;
   attributed('session', originOf, () => checkSessionOptions(options));
@@ -138,16 +152,25 @@ export function checkTogether({ home, agents, session }: Config, originOf: (path
   }
 }
 
+function joined(prefix: string, field: unknown): string {
+  return [prefix, field].filter((each) => typeof each === 'string' && each !== '').join('.');
+}
+
+/** Adds where the setting comes from to an error of a check. */
 function attributed(prefix: string, originOf: (path: string) => string, check: () => void): void {
   try {
     check();
   } catch (error) {
     if (!(error instanceof RepriseError)) throw error;
-    const { field } = error.details;
-    const path = [prefix, field].filter((each) => typeof each === 'string' && each !== '').join('.');
-    throw new RepriseError('CONFIG_INVALID', `${error.message} In ${originOf(path)}.`, {
-      details: { ...error.details, field: path, next: `Correct "${path}" in ${originOf(path)}.` },
-      cause: error,
-    });
+    const { why, details } = error;
+    if (why === undefined) throw error;
+    const path = joined(prefix, details['field']);
+    // The check names the field from where it stands, such as `reset.mode` of an agent.
+    const named = 'field' in why.params && { field: joined(prefix, why.params.field) };
+    const located = {
+      code: why.code,
+      params: { ...why.params, ...named, origin: originOf(path) },
+    } as Message;
+    throw failureOf('CONFIG_INVALID', located, { details: { ...details, field: path }, cause: error });
   }
 }

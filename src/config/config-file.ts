@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
-import { RepriseError } from '../errors.ts';
+import type { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
 
 export interface ConfigFile {
   readonly path: string;
@@ -20,17 +21,17 @@ export function readConfigFile(path: string): ConfigFile | undefined {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    throw fault(path, `cannot be read (${code})`, error);
+    throw fault(path, 'unreadable', { cause: error, errno: String(code) });
   }
   try {
     const stat = fstatSync(fd);
-    if (!stat.isFile()) throw fault(path, 'is not a file');
-    if (stat.size > MAX_BYTES) throw fault(path, `is larger than ${MAX_BYTES / 1024} KiB`);
+    if (!stat.isFile()) throw fault(path, 'notAFile');
+    if (stat.size > MAX_BYTES) throw fault(path, 'tooLarge', { maxBytes: MAX_BYTES });
     const buffer = Buffer.alloc(MAX_BYTES + 1);
     let length = 0;
     for (let read = -1; read !== 0 && length < buffer.length; length += read)
       read = readSync(fd, buffer, length, buffer.length - length, null);
-    if (length > MAX_BYTES) throw fault(path, `is larger than ${MAX_BYTES / 1024} KiB`);
+    if (length > MAX_BYTES) throw fault(path, 'tooLarge', { maxBytes: MAX_BYTES });
     const bytes = buffer.subarray(0, length);
     return { path, bytes, text: decode(path, bytes), isOpen: (stat.mode & OPEN_TO_OTHERS) !== 0 };
   } finally {
@@ -42,13 +43,19 @@ function decode(path: string, bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (error) {
-    throw fault(path, 'is not UTF-8 text', error);
+    throw fault(path, 'notText', { cause: error });
   }
 }
 
-function fault(path: string, what: string, cause?: unknown): RepriseError {
-  return new RepriseError('CONFIG_INVALID', `${path} ${what}`, {
-    details: { file: path, next: `Correct or remove ${path}.` },
-    cause,
-  });
+function fault(
+  file: string,
+  problem: 'unreadable' | 'notAFile' | 'tooLarge' | 'notText',
+  { cause, ...more }: { readonly cause?: unknown; readonly errno?: string; readonly maxBytes?: number } = {},
+): RepriseError {
+  return failure(
+    'CONFIG_INVALID',
+    'config.badFile',
+    { file, problem, ...more },
+    { details: { file }, cause },
+  );
 }

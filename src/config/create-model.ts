@@ -1,4 +1,6 @@
-import { RepriseError } from '../errors.ts';
+import type { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
+import { quoted } from '../messages/quoted.ts';
 import type { AiSdkLanguageModel, AiSdkModelOptions, ProviderSettings } from '../models/ai-sdk/settings.ts';
 import type { Model } from '../models/model.ts';
 import type { OfflineVariant } from '../models/offline/offline-model.ts';
@@ -65,20 +67,14 @@ async function createProvider(name: string, id: string, options: CreateModelOpti
   if (name === 'anthropic') return providers.createAnthropicModel({ ...rest, baseURL, id });
   if (name === 'openai') return providers.createOpenAiModel({ ...rest, baseURL, id });
   if (baseURL === undefined) {
-    throw new RepriseError('INVALID_INPUT', `${name}:${id} needs the address of its server`, {
-      details: { next: 'Pass "baseURL", e.g. http://127.0.0.1:11434/v1 for Ollama.' },
-    });
+    throw failure('INVALID_INPUT', 'model.noAddress', { model: `${name}:${id}`, variable: null });
   }
   if (family === 'anthropic')
-    throw new RepriseError('INVALID_INPUT', `${name}:${id} does not speak the format of Anthropic`);
+    throw failure('INVALID_INPUT', 'model.wrongFormat', { model: `${name}:${id}`, family });
   return providers.createOpenAiCompatibleModel({ ...rest, family, provider, includeUsage, baseURL, id });
 }
 
 function unknownModel(ref: string): RepriseError {
-  return new RepriseError('MODEL_UNKNOWN', `no provider is known for the model "${ref}"`, {
-    details: {
-      ref,
-      next: `Use offline, offline:${VARIANTS.join('|')}, anthropic:<id>, openai:<id>, openai-compatible:<id>, ollama:<id> or llamacpp:<id>.`,
-    },
-  });
+  const forms = ['offline', `offline:${VARIANTS.join('|')}`, ...[...PROVIDERS].map((name) => `${name}:<id>`)];
+  return failure('MODEL_UNKNOWN', 'model.noProvider', { model: quoted(ref), forms }, { details: { ref } });
 }

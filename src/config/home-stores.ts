@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
 
 /*
  * Which store a home holds is seen by its files, and decided here for everybody who was not told: settings, commands and
@@ -43,11 +43,7 @@ export function assertKindFits(home: string, kind: string): void {
   const all = storesIn(home);
   const [found] = all;
   if (found === undefined || !Object.hasOwn(STORE_FILES, kind) || all.some((each) => each === kind)) return;
-  throw new RepriseError('INVALID_INPUT', `${home} holds a ${found} store and no ${kind} store`, {
-    details: {
-      next: `Leave out the kind (--store, REPRISE_STORE, store.kind), name another home, or copy it: reprise migrate --from ${found}:${home} --to ${kind}:${home}`,
-    },
-  });
+  throw failure('INVALID_INPUT', 'store.otherKind', { home, found, kind });
 }
 
 function hasTranscripts(home: string): boolean {

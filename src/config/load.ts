@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import { RepriseError } from '../errors.ts';
+import type { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { filesOf, kindIn, STORE_FILES, unusedIn } from './home-stores.ts';
 import type { Config } from './schema.ts';
@@ -187,7 +188,10 @@ function build(values: Values): Config {
 }
 
 function emptyText(path: string, { name }: Origin): RepriseError {
-  return new RepriseError('CONFIG_INVALID', `${name} cannot be empty`, {
-    details: { field: path, from: name, next: `Give ${name} a value, or leave it out.` },
-  });
+  return failure(
+    'CONFIG_INVALID',
+    'setting.empty',
+    { origin: name },
+    { details: { field: path, from: name } },
+  );
 }

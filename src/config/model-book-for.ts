@@ -1,4 +1,5 @@
-import { RepriseError } from '../errors.ts';
+import type { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
 import type { CreateModelOptions } from './create-model.ts';
 import { ModelBook } from './model-book.ts';
 import type { Config, ProviderConfig } from './schema.ts';
@@ -22,14 +23,12 @@ const NEEDED: ReadonlyMap<string, 'apiKey' | 'baseURL'> = new Map([
   ['openai-compatible', 'baseURL'],
 ]);
 
-/** Who starts a program is told which variable to set, not which argument to pass. */
+/** Names the variable to set: whoever starts a program cannot pass an argument of the library. */
 function lacking(name: string, provider: string, what: 'apiKey' | 'baseURL'): RepriseError {
   const variable = envName(`models.${provider}.${what}`);
-  const [code, message] =
-    what === 'apiKey'
-      ? (['MODEL_AUTH', `there is no API key for ${name}`] as const)
-      : (['CONFIG_INVALID', `${name} needs the address of its server`] as const);
-  return new RepriseError(code, message, {
-    details: { provider, next: `Set ${variable}, or choose another model with --model.` },
-  });
+  const params = { model: name, variable: variable ?? null };
+  const details = { provider };
+  return what === 'apiKey'
+    ? failure('MODEL_AUTH', 'model.noKey', params, { details })
+    : failure('CONFIG_INVALID', 'model.noAddress', params, { details });
 }

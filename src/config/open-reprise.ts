@@ -114,7 +114,7 @@ function providerOf(name: string): string {
 async function resolveModel(choice: ModelChoice, options: CreateModelOptions): Promise<Model> {
   if (typeof choice === 'string') return createModel(choice, options);
   if (typeof choice !== 'object' || choice === null)
-    throw new RepriseError('INVALID_INPUT', 'a model is a name or a model object');
+    throw new RepriseError('INVALID_INPUT', 'a model must be a name or a model object');
   // Ours streams with `stream`, the AI SDK's with `doStream`.
   if ('stream' in choice) return choice;
   return createModel(choice, options);

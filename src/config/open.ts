@@ -1,4 +1,4 @@
-import { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
 import type { SessionIndex } from '../store/port/session-index.ts';
 import type { Store } from '../store/port/store.ts';
 import { editedIndexText, emitWarning } from './edited-indexes.ts';
@@ -90,19 +90,15 @@ const MIN_NODE = 24;
 function checkNode(): void {
   const { node, bun, deno } = process.versions;
   if (bun !== undefined || deno !== undefined || Number.parseInt(node, 10) >= MIN_NODE) return;
-  throw new RepriseError('CONFIG_INVALID', `reprise needs Node.js ${MIN_NODE} or newer; this is ${node}`, {
-    details: { next: 'Install a newer one: https://nodejs.org' },
-  });
+  throw failure('CONFIG_INVALID', 'node.tooOld', { version: node, min: MIN_NODE });
 }
 
 function homeOf({ home }: OpenStoreOptions): string {
   if (home !== undefined) return home;
-  throw new RepriseError('INVALID_INPUT', 'a home folder is needed', { details: { next: 'Pass "home".' } });
+  throw failure('INVALID_INPUT', 'store.noHome');
 }
 
 function urlOf({ url }: OpenStoreOptions): string {
   if (url !== undefined) return url;
-  throw new RepriseError('INVALID_INPUT', 'the address of the database is needed', {
-    details: { next: 'Pass "url", or set REPRISE_STORE_URL: postgres://user:password@host:5432/database' },
-  });
+  throw failure('INVALID_INPUT', 'store.noUrl');
 }

@@ -1,4 +1,6 @@
-import { RepriseError } from '../errors.ts';
+import type { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
+import type { JsonProblem } from '../messages/params-settings.ts';
 
 export interface ParsedJson {
   readonly value: unknown;
@@ -13,7 +15,7 @@ export interface Place {
 }
 
 const MAX_DEPTH = 32;
-/** As names they would change what every object has, or read as if they did (T65). */
+/** As names these would change what every object inherits, or look as if they did (T65). */
 const FORBIDDEN: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 
 const SPACE = /[ \t\r\n]*/y;
@@ -23,8 +25,8 @@ const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const WORD = /true|false|null/y;
 
 /**
- * Strict JSON. `JSON.parse` does not say where most slips are, takes the last of two equal names without a word, and
- * knows no line numbers, which people who edit a file by hand want to be told.
+ * Strict JSON. `JSON.parse` gives no line numbers, which people need who edit a file by hand, and silently uses the
+ * last of two equal names.
  */
 export function parseJson(text: string, file: string): ParsedJson {
   return new Parser(text, file).parse();
@@ -45,7 +47,7 @@ class Parser {
   parse(): ParsedJson {
     const value = this.#value([]);
     this.#match(SPACE);
-    if (this.#at < this.#text.length) throw this.#fault('expected the end of the file');
+    if (this.#at < this.#text.length) throw this.#fault('expectedEnd');
     return {
       value,
       placeOf: (path) => {
@@ -57,13 +59,13 @@ class Parser {
 
   #value(path: readonly string[]): unknown {
     this.#match(SPACE);
-    if (path.length > MAX_DEPTH) throw this.#fault(`nested deeper than ${MAX_DEPTH} levels`);
+    if (path.length > MAX_DEPTH) throw this.#fault('tooDeep');
     this.#starts.set(path.join('.'), this.#at);
     const first = this.#text[this.#at];
     if (first === '{') return this.#object(path);
     if (first === '[') return this.#array(path);
     const token = this.#match(STRING) || this.#match(NUMBER) || this.#match(WORD);
-    if (token === '') throw this.#fault('expected a value');
+    if (token === '') throw this.#fault('expectedValue');
     return JSON.parse(token);
   }
 
@@ -75,14 +77,14 @@ class Parser {
       this.#match(SPACE);
       const start = this.#at;
       const token = this.#match(STRING);
-      if (token === '') throw this.#fault('expected a name in double quotes');
+      if (token === '') throw this.#fault('expectedName');
       const name = JSON.parse(token) as string;
-      if (FORBIDDEN.has(name)) throw this.#fault(`no setting may be called ${token}`, start);
-      if (Object.hasOwn(object, name)) throw this.#fault(`${token} is there twice`, start);
-      if (!this.#takes(':')) throw this.#fault('expected ":"');
+      if (FORBIDDEN.has(name)) throw this.#fault('forbiddenName', { at: start, name: token });
+      if (Object.hasOwn(object, name)) throw this.#fault('repeatedName', { at: start, name: token });
+      if (!this.#takes(':')) throw this.#fault('expectedColon');
       object[name] = this.#value([...path, name]);
     } while (this.#takes(','));
-    if (!this.#takes('}')) throw this.#fault('expected "," or "}"');
+    if (!this.#takes('}')) throw this.#fault('expectedCommaOrBrace');
     return object;
   }
 
@@ -92,7 +94,7 @@ class Parser {
     if (this.#takes(']')) return array;
     do array.push(this.#value([...path, String(array.length)]));
     while (this.#takes(','));
-    if (!this.#takes(']')) throw this.#fault('expected "," or "]"');
+    if (!this.#takes(']')) throw this.#fault('expectedCommaOrBracket');
     return array;
   }
 
@@ -115,15 +117,17 @@ class Parser {
     return { line: before.length, column: (before.at(-1) ?? '').length + 1 };
   }
 
-  #fault(what: string, at: number = this.#at): RepriseError {
-    const { line, column } = this.#place(at);
-    const found = at < this.#text.length ? '' : ', and the file ends here';
-    return new RepriseError(
+  #fault(
+    problem: JsonProblem,
+    { at = this.#at, name }: { readonly at?: number; readonly name?: string } = {},
+  ): RepriseError {
+    const place = { file: this.#file, ...this.#place(at) };
+    const atEnd = at >= this.#text.length;
+    return failure(
       'CONFIG_INVALID',
-      `${this.#file} line ${line} column ${column}: ${what}${found}`,
-      {
-        details: { file: this.#file, line, column, next: `Correct ${this.#file}.` },
-      },
+      'config.badJson',
+      { ...place, problem, atEnd, ...(name !== undefined && { name }) },
+      { details: place },
     );
   }
 }

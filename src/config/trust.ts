@@ -1,7 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { chmodSync, mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { RepriseError } from '../errors.ts';
+import type { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
 import { isObject } from '../transcript/json.ts';
 
 /** What was trusted: the real path of a file, and the hash of what it said then. */
@@ -63,8 +64,5 @@ function readTrusted(folder: string): Map<string, string> {
 }
 
 function unreadable(file: string, cause: unknown): RepriseError {
-  return new RepriseError('CONFIG_INVALID', `the list of trusted files cannot be read: ${file}`, {
-    details: { file, next: `Look at ${file}, or remove it and run "reprise config trust" where needed.` },
-    cause,
-  });
+  return failure('CONFIG_INVALID', 'config.badTrustFile', { file }, { details: { file }, cause });
 }

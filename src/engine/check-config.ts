@@ -1,34 +1,29 @@
-import { RepriseError } from '../errors.ts';
+import type { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
+import type { Expected } from '../messages/params-settings.ts';
+import { quotedValue } from '../messages/quoted.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
 import { closestName } from './closest-name.ts';
 
-/** Configuration is checked when an engine starts: a rule with a slip in it would otherwise never act, silently. */
-export function configFault(field: string, value: unknown, next: string): RepriseError {
-  return new RepriseError('CONFIG_INVALID', `${field} cannot be ${shown(value)}. ${next}`, {
-    details: { field, next },
-  });
+/** Configuration is checked when an engine starts: a rule with a typo would otherwise silently have no effect. */
+export function configFault(field: string, value: unknown, ...expected: readonly Expected[]): RepriseError {
+  const shown = value === undefined ? null : quotedValue(value);
+  return failure('CONFIG_INVALID', 'value.wrong', { field, value: shown, expected }, { details: { field } });
 }
 
 /** An object with no other names than these. */
 export function checkNames(field: string, value: unknown, names: readonly string[]): JsonObject {
-  if (!isObject(value)) throw configFault(field, value, `It is an object with ${names.join(', ')}.`);
+  if (!isObject(value)) throw configFault(field, value, { is: 'object', names });
   for (const name of Object.keys(value)) {
     if (names.includes(name)) continue;
-    const meant = closestName(name, names);
-    const next = meant === undefined ? `Known are ${names.join(', ')}.` : `Did you mean "${meant}"?`;
-    throw new RepriseError('CONFIG_INVALID', `${field} has no "${name}". ${next}`, {
-      details: { field: `${field}.${name}`, next },
-    });
+    const params = { field, name, suggestion: closestName(name, names) ?? null, known: names };
+    const details = { field: `${field}.${name}` };
+    throw failure('CONFIG_INVALID', 'value.unknownName', params, { details });
   }
   return value;
 }
 
 export function checkOneOf(field: string, value: unknown, allowed: readonly string[]): void {
   if (typeof value === 'string' && allowed.includes(value)) return;
-  throw configFault(field, value, `Use one of ${allowed.join(', ')}.`);
-}
-
-function shown(value: unknown): string {
-  const text = typeof value === 'number' ? String(value) : JSON.stringify(value);
-  return text === undefined ? String(value) : text.slice(0, 80);
+  throw configFault(field, value, { is: 'oneOf', values: allowed });
 }

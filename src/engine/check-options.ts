@@ -1,3 +1,5 @@
+import { RepriseError } from '../errors.ts';
+import { quotedValue } from '../messages/quoted.ts';
 import { isObject } from '../transcript/json.ts';
 import type { AgentOptions } from './agents/agents.ts';
 import { checkAgents } from './agents/check-agents.ts';
@@ -62,24 +64,37 @@ export function checkOptions(
   if (tools !== undefined) checkTools(tools);
 }
 
+const TOOL_PARTS = ['name', 'description', 'inputSchema', 'run'];
 /** What every provider accepts as the name of a function. */
 const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
 function checkTools(tools: unknown): void {
-  if (!Array.isArray(tools)) throw configFault('tools', tools, 'It is a list of tools.');
+  if (!Array.isArray(tools))
+    throw configFault('tools', tools, { is: 'list', of: [{ is: 'object', names: TOOL_PARTS }] });
   const seen = new Set<unknown>();
   for (const [i, tool] of tools.entries()) {
-    if (!isObject(tool)) throw configFault(`tools.${i}`, tool, 'A tool is an object.');
+    if (!isObject(tool)) throw configFault(`tools.${i}`, tool, { is: 'object', names: TOOL_PARTS });
     const { name, description, inputSchema, run } = tool;
     if (typeof name !== 'string' || !TOOL_NAME.test(name))
-      throw configFault(`tools.${i}.name`, name, 'Use 1 to 64 letters, digits, "_" and "-".');
+      throw toolFault(`tools.${i}.name`, name, 'use 1 to 64 letters, digits, "_" and "-"');
     const field = (what: string): string => `${what} of the tool "${name}"`;
-    if (seen.has(name)) throw configFault(field('the name'), name, 'Another tool of the list has it.');
+    if (seen.has(name)) throw toolFault(field('the name'), name, 'another tool of the list has this name');
     seen.add(name);
-    if (typeof run !== 'function') throw configFault(field('run'), run, 'It is the function that does it.');
+    if (typeof run !== 'function')
+      throw toolFault(field('run'), run, 'it must be the function that runs the tool');
     if (typeof description !== 'string')
-      throw configFault(field('description'), description, 'It tells the model what the tool does.');
+      throw toolFault(
+        field('description'),
+        description,
+        'it must be text that tells the model what the tool does',
+      );
     if (!isObject(inputSchema))
-      throw configFault(field('inputSchema'), inputSchema, 'It is a JSON Schema of type "object".');
+      throw toolFault(field('inputSchema'), inputSchema, 'it must be a JSON Schema of type "object"');
   }
+}
+
+/** Only who writes a program meets it, so it has an English text alone. */
+function toolFault(field: string, value: unknown, rule: string): RepriseError {
+  const what = value === undefined ? 'is missing' : `cannot be ${quotedValue(value)}`;
+  return new RepriseError('CONFIG_INVALID', `${field} ${what}: ${rule}`, { details: { field } });
 }

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Pin } from '../compaction/pins.ts';
 import { contextBudget } from '../context/budget.ts';
-import { RepriseError } from '../errors.ts';
 import { failure } from '../messages/failure.ts';
 import { loadBlobs } from '../store/copy/load-blobs.ts';
 import type {
@@ -34,7 +33,7 @@ import type { QueueMode } from './schedule/queue.ts';
 import type { SessionFrame, SessionRunner } from './schedule/session-runner.ts';
 import { type StopOptions, type StopResult, stopSession } from './schedule/stop-session.ts';
 import { QUEUE_MODES, type QueueSettings } from './session-settings.ts';
-import { parseSettingsPatch } from './settings-patch.ts';
+import { parseSettingsPatch, wrongValue } from './settings-patch.ts';
 import { newestContext } from './turn/newest-context.ts';
 import { type ContextView, makeView, viewContext } from './turn/turn-context.ts';
 import { startTurn, type TurnStream } from './turn/turn-stream.ts';
@@ -173,7 +172,7 @@ export class Session {
     const { model } = parsed;
     if (typeof model === 'string') await engine.checkModel(model);
     if (title !== undefined && (typeof title !== 'string' || title.trim() === ''))
-      throw new RepriseError('INVALID_INPUT', 'title is a text', { details: { field: 'title' } });
+      throw wrongValue('title', title, [{ is: 'nonEmptyText' }]);
     if (title === undefined && Object.keys(parsed).length === 0) return this.record();
     // What a person calls it stands before what is made of the first words said, whichever came first.
     const record = await store.patch(this.id, parsed, { ...options, ...(title !== undefined && { title }) });

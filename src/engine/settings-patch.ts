@@ -1,4 +1,8 @@
-import { RepriseError } from '../errors.ts';
+import type { RepriseError } from '../errors.ts';
+import { expectedText } from '../messages/expected-text.ts';
+import { failure } from '../messages/failure.ts';
+import type { Expected } from '../messages/params-settings.ts';
+import { quoted, quotedValue } from '../messages/quoted.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
 import { closestName } from './closest-name.ts';
 import {
@@ -13,7 +17,7 @@ import {
 } from './session-settings.ts';
 
 interface Kind {
-  readonly allowed: string;
+  readonly expected: readonly Expected[];
   readonly accepts: (value: unknown) => boolean;
 }
 
@@ -21,34 +25,34 @@ const isText = (value: unknown): boolean => typeof value === 'string' && value !
 const isNumber = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
 const isTime = (value: unknown): boolean => typeof value === 'string' && !Number.isNaN(Date.parse(value));
 
-const TEXT: Kind = { allowed: 'a text', accepts: isText };
-const SWITCH: Kind = { allowed: 'true or false', accepts: (value) => typeof value === 'boolean' };
-const COUNT: Kind = { allowed: 'a whole number, 0 or more', accepts: isNumber };
+const TEXT: Kind = { expected: [{ is: 'nonEmptyText' }], accepts: isText };
+const SWITCH: Kind = { expected: [{ is: 'boolean' }], accepts: (value) => typeof value === 'boolean' };
+const COUNT: Kind = { expected: [{ is: 'integer', min: 0 }], accepts: isNumber };
 const ABOVE_ZERO: Kind = {
-  allowed: 'a whole number above 0',
+  expected: [{ is: 'integer', min: 1 }],
   accepts: (value) => isNumber(value) && value !== 0,
 };
-const OBJECT: Kind = { allowed: 'an object', accepts: isObject };
+const OBJECT: Kind = { expected: [{ is: 'object', names: [] }], accepts: isObject };
 const TIME: Kind = {
-  allowed: 'an ISO time or Unix ms',
+  expected: [{ is: 'time' }],
   accepts: (value) => isNumber(value) || isTime(value),
 };
 const NAME: Kind = {
-  allowed: 'a text or a whole number',
+  expected: [{ is: 'nonEmptyText' }, { is: 'integer', min: 0 }],
   accepts: (value) => isText(value) || isNumber(value),
 };
 const TEXTS: Kind = {
-  allowed: 'an object of texts',
+  expected: [{ is: 'record', of: [{ is: 'text' }] }],
   accepts: (value) => isObject(value) && Object.values(value).every((each) => typeof each === 'string'),
 };
 const oneOf = (...names: readonly string[]): Kind => ({
-  allowed: `one of ${names.join(', ')}`,
+  expected: [{ is: 'oneOf', values: names }],
   accepts: (value) => typeof value === 'string' && names.includes(value),
 });
 /** Names such as `openai:org/model:tag`. A name may become part of an address, so it must not look like a path out of it. */
 const MODEL_NAME = /^[\p{L}\p{N}@][\p{L}\p{N} ._:/@+-]{0,255}$/u;
 const MODEL: Kind = {
-  allowed: 'the name of a model',
+  expected: [{ is: 'model' }],
   accepts: (value) =>
     typeof value === 'string' && MODEL_NAME.test(value) && !/(?:^|[:/])\.\.?(?:\/|$)/.test(value),
 };
@@ -134,7 +138,7 @@ const KINDS: ReadonlyMap<string, Kind | typeof PROTECTED> = new Map(Object.entri
 
 /** A caller's patch, checked; null takes a name back. INVALID_INPUT says what is wrong and what would be right. */
 export function parseSettingsPatch(patch: JsonObject): JsonObject {
-  if (!isObject(patch)) throw refused('', 'settings are an object', {});
+  if (!isObject(patch)) throw wrongValue('settings', patch, [{ is: 'object', names: [] }]);
   const parsed: [string, unknown][] = [];
   for (const [name, value] of Object.entries(patch)) {
     if (value === undefined) continue;
@@ -147,23 +151,28 @@ export function parseSettingsPatch(patch: JsonObject): JsonObject {
 function checkSetting(name: string, value: unknown): void {
   if (name.startsWith('x-')) return;
   const kind = KINDS.get(name);
-  if (kind === PROTECTED || FACTS.has(name)) throw refused(name, `${name} cannot be set`, {});
+  if (kind === PROTECTED || FACTS.has(name))
+    throw failure('INVALID_INPUT', 'setting.protected', { name }, { details: { field: name } });
   if (kind === undefined) {
-    const meant = closestName(name, settable());
-    const next = meant === undefined ? 'Names of your own start with "x-".' : `Did you mean "${meant}"?`;
-    throw refused(name, `there is no setting ${JSON.stringify(name.slice(0, 80))}. ${next}`, {
-      ...(meant !== undefined && { suggestion: meant }),
-      next,
-    });
+    const suggestion = closestName(name, settable());
+    throw failure(
+      'INVALID_INPUT',
+      'setting.unknown',
+      { name: quoted(name), suggestion: suggestion ?? null },
+      { details: { field: name, ...(suggestion !== undefined && { suggestion }) } },
+    );
   }
   if (value === null || kind.accepts(value)) return;
-  throw refused(name, `${name} is ${kind.allowed}`, { allowed: kind.allowed });
+  throw wrongValue(name, value, kind.expected);
 }
 
 function* settable(): Generator<string> {
   for (const [name, kind] of KINDS) if (kind !== PROTECTED) yield name;
 }
 
-function refused(field: string, message: string, details: JsonObject): RepriseError {
-  return new RepriseError('INVALID_INPUT', message, { details: { field, ...details } });
+/** A field of a request or a setting of a session has a value that it cannot have. */
+export function wrongValue(field: string, value: unknown, expected: readonly Expected[]): RepriseError {
+  const params = { field, value: value === undefined ? null : quotedValue(value), expected };
+  const details = { field, allowed: expectedText(expected) };
+  return failure('INVALID_INPUT', 'value.wrong', params, { details });
 }

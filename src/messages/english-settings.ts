@@ -21,6 +21,12 @@ export const ENGLISH_SETTINGS: Pick<MessageTable, keyof SettingMessages> = {
     at.origin === undefined ? `Set ${field} to ${expectedText(expected)}.` : correct(field, at.origin),
   ],
   'value.unknownName': ({ field, name, suggestion, known, ...at }) => {
+    // Without an origin, the field is the name of an object in a program.
+    if (at.origin === undefined) {
+      const next =
+        suggestion === null ? `Its names are ${known.join(', ')}.` : `Did you mean "${suggestion}"?`;
+      return [`${field} has no "${name}"`, next];
+    }
     const prefix = field === '' ? '' : `${field}.`;
     const names = `${field === '' ? 'The names' : `The names in ${field}`} are ${known.join(', ')}.`;
     return [

@@ -10,6 +10,8 @@ function one(expected: Expected): string {
   switch (expected.is) {
     case 'text':
       return 'text';
+    case 'nonEmptyText':
+      return 'non-empty text';
     case 'boolean':
       return 'true or false';
     case 'integer':

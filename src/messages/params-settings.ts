@@ -5,6 +5,7 @@ export type Expected =
   | {
       readonly is:
         | 'text'
+        | 'nonEmptyText'
         | 'boolean'
         | 'url'
         | 'duration'

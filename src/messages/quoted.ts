@@ -10,3 +10,18 @@ export function quoted(text: string): string {
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }
+
+/** Any value from outside, likewise. */
+export function quotedValue(value: unknown): string {
+  if (typeof value === 'string') return quoted(value);
+  const text = typeof value === 'number' ? String(value) : toJson(value);
+  return text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS)}…` : text;
+}
+
+function toJson(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    return String(value); // a cycle or a bigint
+  }
+}

@@ -79,7 +79,7 @@ describe('the kind of a home', () => {
     const before = readdirSync(home);
     await expect(openReprise({ home, store: asked })).rejects.toMatchObject({
       code: 'INVALID_INPUT',
-      message: `${home} holds a ${held} store and no ${asked} store`,
+      message: `${home} contains a ${held} store and no ${asked} store`,
     });
     expect(readdirSync(home)).toEqual(before);
   });

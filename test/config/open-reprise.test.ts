@@ -46,19 +46,19 @@ describe('options that would have no effect are refused before anything is opene
   const tool = { name: 'ok', description: 'd', inputSchema: { type: 'object' }, run: () => 'x' };
   const { run: _, ...withoutRun } = tool;
   test.each<[string, object]>([
-    ['openReprise has no "modle". Did you mean "model"?', { modle: 'offline' }],
-    ['openReprise has no "modelOption". Did you mean "modelOptions"?', { modelOption: {} }],
+    ['openReprise has no "modle"', { modle: 'offline' }],
+    ['openReprise has no "modelOption"', { modelOption: {} }],
     ['session has no "idelMinutes"', { session: { idelMinutes: 1 } }],
-    ['compaction has no "backgroud". Did you mean "background"?', { compaction: { backgroud: false } }],
-    ['lanes has no "turn". Did you mean "turns"?', { lanes: { turn: 1 } }],
+    ['compaction has no "backgroud"', { compaction: { backgroud: false } }],
+    ['lanes has no "turn"', { lanes: { turn: 1 } }],
+    ['agents.main has no "systemPromt"', { agents: { main: { systemPromt: 'x' } } }],
+    ['run of the tool "ok" is missing', { tools: [withoutRun] }],
     [
-      'agents.main has no "systemPromt". Did you mean "systemPrompt"?',
-      { agents: { main: { systemPromt: 'x' } } },
+      'the name of the tool "ok" cannot be "ok": another tool of the list has this name',
+      { tools: [tool, tool] },
     ],
-    ['run of the tool "ok" cannot be undefined', { tools: [withoutRun] }],
-    ['the name of the tool "ok" cannot be "ok". Another tool of the list has it.', { tools: [tool, tool] }],
     ['tools.0.name cannot be "my tool"', { tools: [{ ...tool, name: 'my tool' }] }],
-    ['tools.0.name cannot be undefined', { tools: [{}] }],
+    ['tools.0.name is missing', { tools: [{}] }],
     ['description of the tool "ok"', { tools: [{ ...tool, description: undefined }] }],
     ['inputSchema of the tool "ok"', { tools: [{ ...tool, inputSchema: 'text' }] }],
     ['tools cannot be', { tools: tool }],

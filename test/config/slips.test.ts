@@ -38,7 +38,7 @@ describe('a slip in a file', () => {
     [{ server: { prot: 1 } }, 'server.prot', 'Did you mean "server.port"?'],
     [{ models: { openia: {} } }, 'models.openia', 'Did you mean "models.openai"?'],
     [{ agents: { main: { tool: {} } } }, 'agents.main.tool', 'Did you mean "agents.main.tools"?'],
-    [{ log: { zzzzzz: 1 } }, 'log.zzzzzz', 'Settings in "log" are: level, format.'],
+    [{ log: { zzzzzz: 1 } }, 'log.zzzzzz', 'The names in log are level, format.'],
     [
       { session: { queue: { byChannel: { x: { mod: 1 } } } } },
       'session.queue.byChannel.x.mod',
@@ -75,9 +75,9 @@ describe('a slip in a file', () => {
       'a number from 0 to 1 or false',
     ],
     [{ session: { maintenance: { ttl: '5y' } } }, 'session.maintenance.ttl cannot be "5y"', 'such as "12h"'],
-    [{ session: { reset: { mode: 'idle' } } }, 'reset.idleMinutes', 'Say after how many minutes'],
+    [{ session: { reset: { mode: 'idle' } } }, 'reset.idleMinutes', 'a number above 0'],
     [{ session: { timeZone: 'Mars/Base' } }, 'timeZone cannot be "Mars/Base"', 'IANA'],
-    [{ agents: { 'No Agent': { model: 'offline' } } }, 'not an agent id', 'No Agent'],
+    [{ agents: { 'No Agent': { model: 'offline' } } }, 'not a valid agent id', 'No Agent'],
     [[1], 'is not an object of settings', ''],
   ])(
     'a wrong value is told with its path, the file and what is allowed: %j',
@@ -144,7 +144,7 @@ describe('a slip in a file', () => {
   test('in the environment names the variable and not the file', async () => {
     using home = new ConfigHome();
     const error = await told(home.load({ REPRISE_PORT: 'http' }));
-    expect(error.message).toBe('REPRISE_PORT cannot be "http": it is a whole number from 0 to 65535');
+    expect(error.message).toBe('REPRISE_PORT cannot be "http": it must be a whole number from 0 to 65535');
     expect(await told(home.load({}, { store: 'x' }))).toMatchObject({
       message: expect.stringContaining('--store'),
     });

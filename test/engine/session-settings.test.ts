@@ -145,14 +145,14 @@ describe('settings of a session', () => {
 
   test.each([
     ['thinkingLevel', 'huge', 'off, minimal, low, medium, high'],
-    ['queueCap', 0, 'above 0'],
+    ['queueCap', 0, 'at least 1'],
     ['queueCap', '5', 'whole number'],
     ['queueDebounceMs', -1, 'whole number'],
     ['contextTokens', 1.5, 'whole number'],
     ['archived', 'yes', 'true or false'],
-    ['label', '', 'a text'],
+    ['label', '', 'non-empty text'],
     ['origin', ['a'], 'an object'],
-    ['cliSessionIds', { a: 1 }, 'texts'],
+    ['cliSessionIds', { a: 1 }, 'each text'],
     ['memoryFlushAt', 'yesterday', 'ISO'],
     ['lastThreadId', {}, 'text or a whole number'],
   ])('%s = %j is refused, and told what is allowed', (field, value, allowed) => {

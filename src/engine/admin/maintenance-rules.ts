@@ -62,11 +62,11 @@ function duration(
   const [, amount, unit = ''] = /^(\d+(?:\.\d+)?)([smhdw])$/.exec(String(value)) ?? [];
   const ms = typeof value === 'number' ? value : Number(amount) * (UNITS[unit] ?? Number.NaN);
   if (Number.isFinite(ms) && (ms > 0 || (mayBeZero && ms === 0))) return ms;
-  throw configFault(`maintenance.${name}`, value, 'It is milliseconds, or such as "12h" or "30d".');
+  throw configFault(`maintenance.${name}`, value, { is: 'duration' }, { is: 'number', min: 0 });
 }
 
 function count(name: string, value: number | undefined): number {
   if (value === undefined) return Number.POSITIVE_INFINITY;
   if (Number.isSafeInteger(value) && value >= 0) return value;
-  throw configFault(`maintenance.${name}`, value, 'It is a whole number, 0 or more.');
+  throw configFault(`maintenance.${name}`, value, { is: 'integer', min: 0 });
 }

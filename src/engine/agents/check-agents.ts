@@ -1,6 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
-import { isObject } from '../../transcript/json.ts';
+import { failure } from '../../messages/failure.ts';
+import { quotedValue } from '../../messages/quoted.ts';
 import { checkNames, checkOneOf, configFault } from '../check-config.ts';
 import type { Agents } from './agents.ts';
 import { SESSION_REACHES } from './tool-policy.ts';
@@ -11,10 +12,15 @@ export function checkAgents(agents: Agents, home?: string): void {
     const field = (name: string): string => `agents.${agentId}.${name}`;
     const { fileTools, workspace, sandbox, allowAgents, subagents, sessionTools, tools } = options;
     if (fileTools !== undefined && typeof fileTools !== 'boolean')
-      throw configFault(field('fileTools'), fileTools, 'Use true or false.');
+      throw configFault(field('fileTools'), fileTools, { is: 'boolean' });
     if (workspace !== undefined) checkWorkspace(field('workspace'), workspace, home);
     else if (fileTools === true && home === undefined && agents.defaults?.workspace === undefined)
-      throw configFault(field('fileTools'), fileTools, 'It needs a home, or a workspace for this agent.');
+      throw failure(
+        'CONFIG_INVALID',
+        'setting.fileToolsFolder',
+        { field: field('fileTools') },
+        { details: { field: field('fileTools') } },
+      );
     if (sandbox !== undefined) checkOneOf(field('sandbox'), sandbox, ['off', 'session']);
     if (allowAgents !== undefined && allowAgents !== '*') checkTexts(field('allowAgents'), allowAgents);
     if (tools !== undefined) {
@@ -35,14 +41,14 @@ export function checkAgents(agents: Agents, home?: string): void {
 /** Tools that write into a home could change AGENT.md, transcripts and the token of the server. */
 function checkWorkspace(field: string, workspace: unknown, home: string | undefined): void {
   if (typeof workspace !== 'string' || workspace === '')
-    throw configFault(field, workspace, 'It is the path of a folder.');
+    throw configFault(field, workspace, { is: 'folder' });
   if (home === undefined) return;
   const fromHome = relative(realFolder(home), realFolder(workspace)).split(sep);
   const containsHome = fromHome.every((name) => name === '..' || name === '');
   const [first, , third] = fromHome;
   if (!containsHome && (first !== 'agents' || third === 'workspace')) return;
-  const next = `File tools could change what the home ${home} holds. Name a folder outside of it.`;
-  throw configFault(field, workspace, next);
+  const params = { field, workspace: quotedValue(workspace), home };
+  throw failure('CONFIG_INVALID', 'setting.workspaceInHome', params, { details: { field } });
 }
 
 /** Without links, as far as it exists. */
@@ -58,10 +64,10 @@ function realFolder(path: string): string {
 
 function checkTexts(field: string, value: unknown): void {
   if (Array.isArray(value) && value.every((each) => typeof each === 'string')) return;
-  throw configFault(field, isObject(value) ? 'an object' : value, 'It is a list of names.');
+  throw configFault(field, value, { is: 'list', of: [{ is: 'text' }] });
 }
 
 function checkCount(field: string, value: unknown): void {
   if (value === undefined || (Number.isSafeInteger(value) && (value as number) >= 0)) return;
-  throw configFault(field, value, 'It is a whole number, 0 or more.');
+  throw configFault(field, value, { is: 'integer', min: 0 });
 }

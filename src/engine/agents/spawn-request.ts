@@ -1,9 +1,9 @@
-import { RepriseError } from '../../errors.ts';
 import type { InboxItem, Store } from '../../store/port/store.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { oneLine } from '../commands/command-context.ts';
 import { isRunning } from '../schedule/queue.ts';
 import { THINKING_LEVELS } from '../session-settings.ts';
+import { wrongValue } from '../settings-patch.ts';
 import type { Cleanup } from './subagent-run.ts';
 
 export interface SpawnRequest {
@@ -41,16 +41,17 @@ export function checkSpawnRequest({
   runTimeoutSeconds = 0,
   cleanup = 'keep',
 }: SpawnRequest): void {
-  const fault = (name: string, what: string): RepriseError =>
-    new RepriseError('INVALID_INPUT', `${name} is ${what}`, { details: { field: name } });
-  if (typeof task !== 'string') throw fault('task', 'a text');
+  if (typeof task !== 'string') throw wrongValue('task', task, [{ is: 'text' }]);
   for (const [name, value] of Object.entries({ label, model }))
-    if (value !== undefined && typeof value !== 'string') throw fault(name, 'a text');
+    if (value !== undefined && typeof value !== 'string') throw wrongValue(name, value, [{ is: 'text' }]);
   if (thinking !== undefined && !(THINKING_LEVELS as readonly string[]).includes(thinking))
-    throw fault('thinking', `one of ${THINKING_LEVELS.join(', ')}`);
+    throw wrongValue('thinking', thinking, [{ is: 'oneOf', values: THINKING_LEVELS }]);
   if (!(runTimeoutSeconds >= 0 && runTimeoutSeconds <= MAX_TIMEOUT_SECONDS))
-    throw fault('runTimeoutSeconds', `a number from 0 to ${MAX_TIMEOUT_SECONDS}`);
-  if (cleanup !== 'keep' && cleanup !== 'delete') throw fault('cleanup', 'delete or keep');
+    throw wrongValue('runTimeoutSeconds', runTimeoutSeconds, [
+      { is: 'number', min: 0, max: MAX_TIMEOUT_SECONDS },
+    ]);
+  if (cleanup !== 'keep' && cleanup !== 'delete')
+    throw wrongValue('cleanup', cleanup, [{ is: 'oneOf', values: ['delete', 'keep'] }]);
 }
 
 /** It stands in lists, in the parent's context and on terminals: one short line without anything that acts. */

@@ -1,29 +1,32 @@
 import { createHash } from 'node:crypto';
-import { RepriseError } from '../../errors.ts';
+import type { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
+import type { Expected } from '../../messages/params-settings.ts';
 import { isObject } from '../../transcript/json.ts';
 import { QUEUE_MODES } from '../session-settings.ts';
+import { wrongValue } from '../settings-patch.ts';
 import { bodyOf, type InboundMessage } from './inbound.ts';
 
 /** What comes from outside may be anything: whatever passes here can be accepted and run. */
 export function checkInboundMessage(message: unknown): asserts message is InboundMessage {
-  if (!isObject(message)) throw new RepriseError('INVALID_INPUT', 'a message is an object');
-  const fault = (name: string, what: string): RepriseError =>
-    new RepriseError('INVALID_INPUT', `${name} is ${what}`, { details: { field: name } });
+  if (!isObject(message)) throw failure('INVALID_INPUT', 'message.notObject');
+  const fault = (name: string, ...expected: readonly Expected[]): RepriseError =>
+    wrongValue(name, message[name], expected);
   for (const name of ['text', 'channel']) {
-    if (typeof message[name] !== 'string') throw fault(name, 'a text');
+    if (typeof message[name] !== 'string') throw fault(name, { is: 'text' });
   }
-  if (message['channel'] === '') throw fault('channel', 'a name');
+  if (message['channel'] === '') throw fault('channel', { is: 'nonEmptyText' });
   for (const name of TEXT_FIELDS) {
     const value = message[name];
-    if (value !== undefined && typeof value !== 'string') throw fault(name, 'a text');
+    if (value !== undefined && typeof value !== 'string') throw fault(name, { is: 'text' });
   }
   const { peerKind, sender, queue } = message;
   if (peerKind !== undefined && !PEER_KINDS.includes(peerKind as string))
-    throw fault('peerKind', PEER_KINDS.join(', '));
+    throw fault('peerKind', { is: 'oneOf', values: PEER_KINDS });
   if (sender !== undefined && !(isObject(sender) && typeof sender['id'] === 'string'))
-    throw fault('sender', '{id, name?}');
+    throw fault('sender', { is: 'object', names: ['id', 'name'] });
   if (queue !== undefined && !QUEUES.includes(queue as string))
-    throw fault('queue', `one of ${QUEUES.join(', ')}`);
+    throw fault('queue', { is: 'oneOf', values: QUEUES });
   bodyOf(message as unknown as InboundMessage);
 }
 

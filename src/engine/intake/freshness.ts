@@ -94,7 +94,7 @@ export function checkResetRules(rules: ResetRules): void {
     checkPolicy(`resetByChannel.${channel}`, policy);
   for (const trigger of resetTriggers) {
     if (typeof trigger === 'string' && /^\S+$/.test(trigger)) continue;
-    throw configFault('resetTriggers', trigger, 'A trigger is one word, such as "/new".');
+    throw configFault('resetTriggers', trigger, { is: 'word' });
   }
   if (timeZone !== undefined) checkTimeZone(timeZone);
 }
@@ -104,11 +104,11 @@ function checkPolicy(field: string, policy: ResetPolicy): void {
   const { mode, atHour, idleMinutes } = policy;
   checkOneOf(`${field}.mode`, mode, MODES);
   const isHour = atHour === undefined || (Number.isInteger(atHour) && atHour >= 0 && atHour <= 23);
-  if (!isHour) throw configFault(`${field}.atHour`, atHour, 'It is a whole hour from 0 to 23.');
+  if (!isHour) throw configFault(`${field}.atHour`, atHour, { is: 'integer', min: 0, max: 23 });
   const isLength = idleMinutes === undefined || (Number.isFinite(idleMinutes) && idleMinutes > 0);
-  if (!isLength) throw configFault(`${field}.idleMinutes`, idleMinutes, 'It is more than 0.');
+  if (!isLength) throw configFault(`${field}.idleMinutes`, idleMinutes, { is: 'number', above: 0 });
   if (mode === 'idle' && idleMinutes === undefined)
-    throw configFault(`${field}.idleMinutes`, idleMinutes, 'Say after how many minutes, such as 60.');
+    throw configFault(`${field}.idleMinutes`, idleMinutes, { is: 'number', above: 0 });
 }
 
 function checkTimeZone(timeZone: string): void {
@@ -116,6 +116,6 @@ function checkTimeZone(timeZone: string): void {
     lastTimeAtHour(new Date(0), 0, timeZone);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    throw configFault('timeZone', timeZone, 'It is an IANA name, such as "Europe/Berlin".');
+    throw configFault('timeZone', timeZone, { is: 'timeZone' });
   }
 }

@@ -1,5 +1,5 @@
-import { RepriseError } from '../../errors.ts';
 import type { PeerKind } from '../../keys/build.ts';
+import { failure } from '../../messages/failure.ts';
 import type { InboxItem, NewEntry } from '../../store/port/store.ts';
 import type { ImageBlock, TextBlock } from '../../transcript/entry.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
@@ -57,7 +57,7 @@ const DATA_URL = /^data:([\w.+-]+\/[\w.+-]+);base64,(.*)$/s;
 export function bodyOf(input: string | UserInput): JsonObject {
   const { text, images = [], context } = typeof input === 'string' ? { text: input } : input;
   if (typeof text !== 'string' || (text.trim() === '' && images.length === 0))
-    throw new RepriseError('INVALID_INPUT', 'a message has text or an image');
+    throw failure('INVALID_INPUT', 'message.empty');
   atMost('text', text.length, MAX_TEXT_CHARS);
   atMost('context', context?.length ?? 0, MAX_TEXT_CHARS);
   atMost('images', images.length, MAX_IMAGES);
@@ -69,18 +69,17 @@ export function bodyOf(input: string | UserInput): JsonObject {
   };
 }
 
-function atMost(limit: string, length: number, max: number): void {
+function atMost(part: 'text' | 'context' | 'images', length: number, max: number): void {
   if (length <= max) return;
-  throw new RepriseError('LIMIT_EXCEEDED', `${limit} of a message: ${length} of at most ${max}`, {
-    details: { limit, max, length, next: 'Send it in parts, or put it into a file.' },
-  });
+  const details = { limit: part, max, length };
+  throw failure('LIMIT_EXCEEDED', 'message.tooLong', { part, length, max }, { details });
 }
 
 function readImage(image: string | { readonly data: string; readonly mimeType: string }): JsonObject {
   if (typeof image !== 'string') return { data: image.data, mimeType: image.mimeType };
   const [, mimeType, data] = DATA_URL.exec(image) ?? [];
   if (mimeType !== undefined && data !== undefined) return { data, mimeType };
-  throw new RepriseError('INVALID_INPUT', 'an image is {data, mimeType} or a base64 data URL');
+  throw failure('INVALID_INPUT', 'message.badImage');
 }
 
 /** Where a message came from, as it is stored with it: that is where its answer belongs. */

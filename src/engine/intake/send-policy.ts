@@ -59,7 +59,7 @@ export function checkSendPolicy(policy: SendPolicy): void {
   checkNames('sendPolicy', policy, ['default', 'rules']);
   const { default: fallback, rules = [] } = policy;
   if (fallback !== undefined) checkOneOf('sendPolicy.default', fallback, ACTIONS);
-  if (!Array.isArray(rules)) throw configFault('sendPolicy.rules', rules, 'It is a list.');
+  if (!Array.isArray(rules)) throw configFault('sendPolicy.rules', rules, { is: 'list', of: [] });
   for (const [i, rule] of rules.entries()) {
     const field = `sendPolicy.rules[${i}]`;
     checkNames(field, rule, ['action', 'match']);
@@ -75,6 +75,6 @@ function checkMatch(field: string, match: unknown): void {
     if (value === undefined) continue;
     if (name === 'chatType') checkOneOf(`${field}.chatType`, value, CHAT_TYPES);
     else if (typeof value !== 'string' || value === '')
-      throw configFault(`${field}.${name}`, value, 'It is a text.');
+      throw configFault(`${field}.${name}`, value, { is: 'nonEmptyText' });
   }
 }

@@ -1,4 +1,4 @@
-import { RepriseError } from '../../errors.ts';
+import { configFault } from '../check-config.ts';
 
 /** How many turns may run at once in this process, by what they are for. */
 export interface LaneLimits {
@@ -97,9 +97,7 @@ class Lane {
 
   constructor(name: LaneName, limit: number) {
     if (!Number.isInteger(limit) || limit < 1)
-      throw new RepriseError('CONFIG_INVALID', `the limit of ${name} is a whole number from 1 on`, {
-        details: { limit },
-      });
+      throw configFault(`lanes.${name}`, limit, { is: 'integer', min: 1 });
     this.#limit = limit;
   }
 

@@ -56,6 +56,6 @@ export function checkHistoryTurns(rules: HistoryTurnRules): void {
   const all = { historyTurns, ...historyTurnsByType, ...historyTurnsByChannel, ...historyTurnsBySender };
   for (const [name, turns] of Object.entries(all)) {
     if (turns === undefined || (Number.isSafeInteger(turns) && turns > 0)) continue;
-    throw configFault(`the history turns of ${name}`, turns, 'It is a whole number above 0.');
+    throw configFault(`historyTurns of ${name}`, turns, { is: 'integer', min: 1 });
   }
 }

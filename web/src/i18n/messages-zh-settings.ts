@@ -14,6 +14,7 @@ const JSON_PROBLEMS: Readonly<Record<JsonProblem, string>> = {
 
 const KINDS = {
   text: '文本',
+  nonEmptyText: '非空文本',
   boolean: 'true 或 false',
   url: 'URL',
   duration: '时长，例如“12h”',
@@ -29,9 +30,10 @@ export const CHINESE_SETTINGS: Pick<MessageTable, keyof SettingMessages> = {
   'value.wrong': ({ field, value, expected, ...at }) =>
     `${inFile(at)}${field} ${value === null ? '缺失' : `不能是 ${value}`}，应为${expectedText(expected)}。`,
   'value.unknownName': ({ field, name, suggestion, known, ...at }) => {
-    const prefix = field === '' ? '' : `${field}.`;
+    const prefix = field === '' || at.origin === undefined ? '' : `${field}.`;
     const next =
       suggestion === null ? `可用的名称：${known.join('、')}。` : `是否要用“${prefix}${suggestion}”？`;
+    if (at.origin === undefined) return `${field} 没有“${name}”。${next}`;
     return `${inFile(at)}没有设置“${prefix}${name}”。${next}`;
   },
   'setting.unknown': ({ name, suggestion }) =>
