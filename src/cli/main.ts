@@ -103,11 +103,11 @@ function createBare(): Command {
     .helpCommand(false);
   configureHelp(program);
   addExamples(program, [
-    'reprise                     chat; goes on where it stopped',
+    'reprise                     chat; resumes the last session',
     'reprise -p "and then?" -c   one question, one answer',
     'reprise ls garden           sessions with "garden" in their name',
     'reprise show @last          read one: id, name, key, @last or @-2',
-    'reprise search "red fox"    who said that?',
+    'reprise search "red fox"    messages with these words',
     'reprise demo                a home to play with',
   ]);
   declareGlobals(program);
@@ -146,14 +146,12 @@ function registerChat(program: Command): void {
 function registerServe(program: Command): void {
   const serve = program
     .command('serve')
-    .summary('the sessions as an HTTP API and a page')
-    .description(
-      'the sessions as an HTTP API and a page in a browser, for this machine unless told otherwise',
-    )
-    .option('--host <address>', 'where to listen; beyond loopback a token has to be given')
-    .option('--port <number>', '0 takes any that is free')
+    .summary('start the HTTP API and the web page')
+    .description('start a server with the HTTP API and the web page; by default for this machine only')
+    .option('--host <address>', 'the address to listen on; other than loopback, it needs a token')
+    .option('--port <number>', 'the port to listen on; 0 picks a free one')
     .option('--profile <name>', 'ids, limits and HTTP answers of another system, such as zyhive')
-    .option('--log-level <level>', 'from when on a line is logged')
+    .option('--log-level <level>', 'the lowest level to log')
     .option('--log-format <format>', 'json, or pretty as at a terminal')
     .action(async (options: Options) => (await import('./commands/serve.ts')).serveHome(options));
   addGlobals(serve, ['tokenFile', 'model', 'json', ...LOCAL]);
@@ -164,7 +162,7 @@ function registerToken(program: Command): void {
   const token = program.command('token').description('replace or revoke the token of the server');
   for (const [action, summary] of [
     ['rotate', 'make a new token; a running server refuses the old one at once'],
-    ['revoke', 'remove the token; a running server refuses everybody until there is a new one'],
+    ['revoke', 'remove the token; a running server refuses all requests until there is a new one'],
   ] as const) {
     const command = token
       .command(action)

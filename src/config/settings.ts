@@ -358,7 +358,7 @@ export const SETTINGS: readonly Setting[] = [
   {
     path: 'server.limits.streamBufferBytes',
     otherwise: '1 MiB',
-    about: 'How far a client may fall behind its stream before it is disconnected; it can resume.',
+    about: 'How much a slow client of a stream may leave unread before it is disconnected; it can resume.',
   },
   {
     path: 'server.limits.streamKeepAliveMs',

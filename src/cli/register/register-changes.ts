@@ -15,7 +15,8 @@ export function registerChanges(program: Command): void {
   program.commandsGroup('Change:');
   const rename = program
     .command('rename')
-    .description('give a session a label')
+    .summary('give a session a label')
+    .description('give a session a label (with --url, type /rename in the chat)')
     .argument(...REF)
     .argument('<label...>')
     .action(async (ref: string, words: string[], options: Options) =>
@@ -27,7 +28,7 @@ export function registerChanges(program: Command): void {
   const fork = program
     .command('fork')
     .summary('copy a session up to a message')
-    .description('copy a session up to a message; both continue independently')
+    .description('copy a session up to a message (with --url, type /fork in the chat)')
     .argument(...REF)
     .argument(
       '[message]',
@@ -64,7 +65,8 @@ export function registerChanges(program: Command): void {
 
   const redo = program
     .command('redo')
-    .description('redo what undo reversed')
+    .summary('redo what undo reversed')
+    .description('redo what undo reversed (with --url, type /redo in the chat)')
     .argument(...REF)
     .action(async (ref: string, options: Options) => (await steps()).redo(ref, options));
   addGlobals(redo, ['json', 'model', ...LOCAL]);
@@ -82,7 +84,8 @@ export function registerChanges(program: Command): void {
 
   const rm = program
     .command('rm')
-    .description('move sessions to the trash; asks first')
+    .summary('move sessions to the trash; asks first')
+    .description('move sessions to the trash; asks first (with --url, type /delete in the chat)')
     .argument('[ref...]', 'default: choose from a list')
     .option(...YES)
     .action(async (refs: string[], options: Options) => (await trash()).rm(refs, options));
