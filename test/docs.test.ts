@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -36,6 +36,18 @@ function ownFiles(): string[] {
       .map((entry) => join(entry.parentPath, entry.name)),
   );
   return [...nested, 'README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'package.json', 'package-lock.json'];
+}
+
+/** Every file of the checkout, without what is installed or built. */
+function repositoryFiles(): string[] {
+  const skipped = new Set(['.git', 'node_modules', 'dist', 'coverage']);
+  const walk = (folder: string): string[] =>
+    readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+      if (skipped.has(entry.name)) return [];
+      const path = join(folder, entry.name);
+      return entry.isDirectory() ? walk(path) : [path];
+    });
+  return walk('.');
 }
 
 describe('docs/seeds.md', () => {
@@ -156,6 +168,49 @@ test('nothing we write names a machine or a place to download from', () => {
     if (file !== 'test/docs.test.ts')
       expect(read(file), file).not.toMatch(/(^|[\s'"`(])\/(root|work)\/|"resolved": "http/m);
   }
+});
+
+describe('every page', () => {
+  const markdown = repositoryFiles().filter((file) => file.endsWith('.md'));
+  // Decisions are records of their time and are not edited.
+  const pages = markdown.filter((file) => !file.startsWith('docs/decisions/'));
+  const longLines = (page: string, text: string): string[] => {
+    // Code blocks and tables cannot be wrapped; their lines are emptied, so that line numbers stay right.
+    const prose = text.replace(/^```[\s\S]*?^```/gm, (block) => block.replace(/[^\n]/g, '')).split('\n');
+    return prose.flatMap((line, at) =>
+      line.length <= 120 || line.startsWith('|') ? [] : [`${page}:${at + 1} has ${line.length} characters`],
+    );
+  };
+
+  test('has lines of at most 120 characters outside tables and code blocks', () => {
+    expect(pages.length).toBeGreaterThan(30);
+    // docs/architecture.md is being rewritten and has its own limits in test/architecture.test.ts.
+    const checked = pages.filter((page) => page !== 'docs/architecture.md');
+    expect(checked.flatMap((page) => longLines(page, read(page)))).toEqual([]);
+  });
+
+  test('has no marks of an unresolved merge', () => {
+    for (const page of markdown) expect(read(page), page).not.toMatch(/^(?:<{7}|>{7}) |^={7}$/m);
+  });
+
+  test('has links that lead to a file and a heading of the repository', () => {
+    expect(brokenLinks('.', repositoryFiles())).toEqual([]);
+  });
+
+  test('would notice a long line and a broken link', () => {
+    const long = 'word '.repeat(30).trim();
+    expect(longLines('a.md', `${long}\n| ${long} |\n\`\`\`\n${long}\n\`\`\`\n${long}`)).toEqual([
+      'a.md:1 has 149 characters',
+      'a.md:6 has 149 characters',
+    ]);
+    const folder = mkdtempSync(join(tmpdir(), 'reprise-links-'));
+    writeFileSync(
+      join(folder, 'a.md'),
+      '# Two `words`\n[1](#two-words) [2](a.md#two) [3](b.md) [4](https://example.com)\n',
+    );
+    expect(brokenLinks(folder, ['a.md'])).toEqual(['a.md: a.md#two', 'a.md: b.md']);
+    rmSync(folder, { recursive: true });
+  });
 });
 
 test('every relative link in a Markdown file of the package leads to a file of the package', () => {
