@@ -197,6 +197,19 @@ describe('every page', () => {
     expect(brokenLinks('.', repositoryFiles())).toEqual([]);
   });
 
+  test('names only files of the repository that exist', () => {
+    const missing = pages.flatMap((page) =>
+      [
+        ...read(page).matchAll(
+          /(?<![\w./-])(?:src|test|testing|scripts|bench|web\/src)\/[\w./-]*\w(?!\w|[\w./-]*[*<])/g,
+        ),
+      ]
+        .filter(([file]) => !existsSync(file))
+        .map(([file]) => `${page}: ${file}`),
+    );
+    expect(missing).toEqual([]);
+  });
+
   test('would notice a long line and a broken link', () => {
     const long = 'word '.repeat(30).trim();
     expect(longLines('a.md', `${long}\n| ${long} |\n\`\`\`\n${long}\n\`\`\`\n${long}`)).toEqual([
