@@ -25,3 +25,8 @@ export function ago(minutes: number): string {
   if (minutes < 48 * 60) return `${Math.round(minutes / 60)} h ago`;
   return `${Math.round(minutes / 1440)} days ago`;
 }
+
+/** "a", "a or b", "a, b or c". */
+export function alternatives(names: readonly string[]): string {
+  return names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
+}

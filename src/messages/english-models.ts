@@ -1,4 +1,4 @@
-import { count } from './english-format.ts';
+import { alternatives, count } from './english-format.ts';
 import type { MessageTable } from './message.ts';
 import type { ModelMessages, ProviderAnswer } from './params-models.ts';
 
@@ -38,7 +38,7 @@ export const ENGLISH_MODELS: Pick<MessageTable, keyof ModelMessages> = {
   ],
   'model.noProvider': ({ model, forms }) => [
     `no provider has a model with the name ${model}`,
-    `Use ${forms.join(', ')}.`,
+    `Use ${alternatives(forms)}.`,
   ],
   'model.wrongFormat': ({ model, family }) => [
     `${model} cannot use the request format of the family "${family}"`,

@@ -144,7 +144,7 @@ describe('the token', () => {
     const other = await context.newPage();
     await other.goto(at.url);
     await other.getByLabel('Token').waitFor();
-    await other.getByLabel('Keep me signed in').check();
+    await other.getByLabel('Stay signed in on this computer').check();
     await other.getByLabel('Token').fill(TOKEN);
     await other.keyboard.press('Enter');
     await other.getByLabel('Message', { exact: true }).waitFor();

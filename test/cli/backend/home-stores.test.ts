@@ -50,7 +50,7 @@ describe('a home that holds a database', () => {
     async (args) => {
       const refused = await run(held, ...args, '--store', 'jsonl');
       expect([refused.status, refused.stdout]).toEqual([2, '']);
-      expect(refused.stderr).toContain(`${held} holds a sqlite store and no jsonl store`);
+      expect(refused.stderr).toContain(`${held} contains a sqlite store and no jsonl store`);
       expect(refused.stderr).toContain(`reprise migrate --from sqlite:${held} --to jsonl:${held}`);
       expect(readdirSync(held)).not.toContain('control.db');
     },
@@ -59,7 +59,10 @@ describe('a home that holds a database', () => {
   test('is what a doctor names who was told of another kind', async () => {
     const home = await homeWith('doctor', 'jsonl');
     const { status, stdout } = await run(home, 'doctor', '--store', 'sqlite');
-    expect([status, stdout]).toEqual([1, expect.stringContaining('holds a jsonl store and no sqlite store')]);
+    expect([status, stdout]).toEqual([
+      1,
+      expect.stringContaining('contains a jsonl store and no sqlite store'),
+    ]);
     expect(existsSync(join(home, 'store.db'))).toBe(false);
   });
 });

@@ -206,7 +206,7 @@ describe('who answers', { timeout: 180_000 }, () => {
   }
   const IMPORTED = { providerOverride: 'mock', modelOverride: 'mock-1' };
   const NOTICE =
-    'The model of this session, mock:mock-1, is not available here, so offline answers instead. No provider is known for the model "mock:mock-1". Use offline, offline:slow|error|overflow|orphan-tool, anthropic:<id>, openai:<id>, openai-compatible:<id>, ollama:<id> or llamacpp:<id>.';
+    'The model of this session, mock:mock-1, is not available here, so offline answers instead. No provider has a model with the name "mock:mock-1". Use offline, offline:slow|error|overflow|orphan-tool, anthropic:<id>, openai:<id>, openai-compatible:<id>, ollama:<id> or llamacpp:<id>.';
 
   test('a stored model that is not available is one line of notice, and another answers: -p, --json, chat', async () => {
     await storeSession('old', 'agent:main:main', IMPORTED);

@@ -68,6 +68,7 @@ export class PlainConvlog implements port.Convlog {
   async list(query: port.ConvlogQuery = {}): Promise<port.ConvlogPage> {
     this.#open();
     const { limit = 50, cursor, agentId, channelType, member, text = '', sort = 'time' } = query;
+    if (query.withTotal === true && text !== '') throw bad('a total of the chats that contain a text');
     const names = [...new Set(this.lines.map(nameOf))];
     const chats = names
       .map((name, i) => ({ i, lines: this.lines.filter((line) => nameOf(line) === name) }))
