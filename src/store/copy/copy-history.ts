@@ -5,23 +5,25 @@ import { buildTree } from '../../transcript/tree.ts';
 import type { NewEntry, Store } from '../port/store.ts';
 import { loadBlobs } from './load-blobs.ts';
 
-/** Fields by which one entry names another. */
+/** Fields in which an entry names another entry. */
 const REFERENCES = ['firstKeptEntryId', 'targetId', 'fromId'] as const;
 const BATCH = 100;
-/** Blobs are carried in memory, so an append ends when it has this many. */
+/** An append carries its blobs in memory, so it ends at this number of blobs. */
 const BATCH_BLOBS = 4;
 
 export interface CopyOptions {
-  /** Where the blobs can be had that entries name; without it, and where one is lost, previews become plain text. */
+  /**
+   * Where to read the blobs that entries reference. Without it, or if a blob is lost, its preview becomes plain text.
+   */
   readonly blobsFrom?: { readonly store: Pick<Store, 'blob'>; readonly id: string };
-  /** Of the caller's lease, where the session can be known to others already. */
+  /** Epoch of the caller's lease; needed if other processes may already use the session. */
   readonly epoch?: number;
 }
 
 /**
- * Copies entries into a session nothing was said in, sealed anew. The store gives new ids, so every name of an entry
- * is translated; branches stay branches, by leaf moves. Blobs go along. The same copy again, also of a try that was
- * cut short, writes only what is missing.
+ * Copies entries into a session without messages and seals them again. The store assigns new ids, so references
+ * between entries are translated; branches are rebuilt with leaf moves. Blobs are copied too. Repeating the copy,
+ * also after an interrupted attempt, writes only what is missing.
  */
 export async function copyHistory(
   store: Store,
@@ -31,7 +33,7 @@ export async function copyHistory(
 ): Promise<number> {
   const tree = buildTree(entries);
   const newIds = new Map<string, string>();
-  /** Other tools chain through their labels; what hangs below one hangs where the label hangs. */
+  /** Other tools use labels as parents. An entry below a label is attached to the label's parent instead. */
   const hangsAt = new Map<string, string | null>();
   const chainIdOf = (id: string | undefined): string | null =>
     id === undefined ? null : hangsAt.has(id) ? (hangsAt.get(id) ?? null) : id;
@@ -49,7 +51,7 @@ export async function copyHistory(
     const key = `copy-${batches++}`;
     const whole = releaseBlobs(hydrateBlobs(batch, blobs));
     const { firstSeq } = await store.append(sessionId, whole, { key, ...(epoch !== undefined && { epoch }) });
-    // Told by the store, not counted here: anybody may add a setting to the session meanwhile.
+    // The store returns the seqs. They cannot be counted here, because other callers may append settings meanwhile.
     for (const [i, { from }] of pending.entries())
       if (from !== undefined) newIds.set(from, entryIdForSeq(firstSeq + i));
     pending = [];
@@ -72,7 +74,7 @@ export async function copyHistory(
   };
   for (const [position, entry] of entries.entries()) {
     const parentPosition = tree.parents[position] ?? -1;
-    // A verbatim copy of an earlier entry, or our own leaf moves, which are made anew where they are needed.
+    // Skip verbatim copies of earlier entries, and our own leaf moves, which are created again where needed.
     if (parentPosition < -1 || isLeafMove(entry)) continue;
     await moveTo(chainIdOf(entries[parentPosition]?.id));
     const copy = await translate(entry, (id) => newIdOf(chainIdOf(id) ?? id));

@@ -1,14 +1,14 @@
 import { RepriseError } from '../../errors.ts';
 import type { SessionCopy } from '../port/transfer.ts';
 
-/** What a copy into this store has to remember, in the transaction of the records it came with. */
+/** Progress of a copy into this store, stored in the transaction of the records it came with. */
 export interface CopyState {
   readonly run: string;
   readonly cursor: string | null;
   readonly finished: boolean;
-  /** The highest epoch that was told of. */
+  /** The highest epoch in the copied records. */
   readonly epoch: number;
-  /** The session whose blobs and lines are coming. */
+  /** The session whose blobs and lines come next. */
   readonly session?: SessionCopy;
 }
 
@@ -18,7 +18,10 @@ export function notFinished(run: string): RepriseError {
   });
 }
 
-/** Whether this run may go on here, or begin; throws where another one has, or where there is something already. */
+/**
+ * Returns the state of the run if it may start or continue here. Throws if the store belongs to another run or is not
+ * empty.
+ */
 export function assertRun(known: CopyState | undefined, run: string, isEmpty: () => boolean): CopyState {
   if (known !== undefined) {
     if (known.run === run && !known.finished) return known;
@@ -35,7 +38,7 @@ export function otherRun(known: CopyState | undefined): RepriseError {
   return new RepriseError('INVALID_INPUT', what, { details: { next: 'Choose an empty home or database.' } });
 }
 
-/** Their order is fixed, so the session that is spoken of was the last to be named. */
+/** The session of a record. Records have a fixed order, so it must be the last session that was announced. */
 export function sessionOf({ session }: CopyState, id: string): SessionCopy {
   if (session?.id === id) return session;
   throw malformed(`bytes of session ${id} come without its record`);

@@ -2,8 +2,8 @@ import { RepriseError } from '../../errors.ts';
 import type { SessionRecord, Store } from '../port/store.ts';
 
 /**
- * What `exportSession` gives, as it is now, in pieces of about a megabyte: no more than one of them is in memory, and the
- * next is read when it is asked for. A damaged session comes in one piece, with every byte there is.
+ * Yields the bytes of `exportSession` in parts of about 1 MB, one in memory at a time; the next part is read on
+ * demand. A damaged session comes as one part with every readable byte.
  */
 export async function* exportParts(
   store: Pick<Store, 'exportSession' | 'exportLines'>,
@@ -15,7 +15,7 @@ export async function* exportParts(
   }
   for (let from = 1; from <= lastSeq; ) {
     const { bytes, next, isDamaged = false } = await store.exportLines(id, { from, to: lastSeq });
-    // Also where it became shorter meanwhile: what was given is not what there is now.
+    // Also reached if the session became shorter meanwhile: the parts already yielded no longer match it.
     if ((isDamaged && from > 1) || (!isDamaged && next <= from))
       throw new RepriseError('STORE_CORRUPT', `session ${id} is damaged behind line ${from - 1}`, {
         details: { id, next: 'Ask again: now that it is known, everything that is there is given.' },
@@ -29,7 +29,7 @@ export async function* exportParts(
   }
 }
 
-/** Every byte there is; where there is none, nothing that could be taken for an empty session. */
+/** Every readable byte. Throws if no byte is readable, so that the result cannot be mistaken for an empty session. */
 async function everything(store: Pick<Store, 'exportSession'>, id: string): Promise<Uint8Array> {
   const bytes = await store.exportSession(id);
   if (bytes.length > 0) return bytes;

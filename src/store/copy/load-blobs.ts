@@ -4,9 +4,9 @@ import type { JsonObject } from '../../transcript/json.ts';
 import type { Store } from '../port/store.ts';
 
 /**
- * The blobs that entries of a session name, for `hydrateBlobs`. One that is gone or damaged is left out: its
- * preview stands for it, and `verify` tells. All of them are in memory at once, so give the entries of a context,
- * not of a history.
+ * Loads the blobs that entries of a session reference, for `hydrateBlobs`. A missing or damaged blob is left out: its
+ * preview remains, and `verify` reports it. All blobs are in memory at once, so pass the entries of a context, not of
+ * a whole history.
  */
 export async function loadBlobs(
   store: Pick<Store, 'blob'>,

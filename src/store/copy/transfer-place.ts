@@ -2,7 +2,7 @@ import { RepriseError } from '../../errors.ts';
 import { isObject } from '../../transcript/json.ts';
 import type { TransferRecord } from '../port/transfer.ts';
 
-/** Where a copy is. Plain JSON: it is kept by whoever copies, and outlives every process. */
+/** Position of a copy run as plain JSON. The copying program stores it, so it outlives the process. */
 export type Place =
   | { readonly at: 'start' }
   | { readonly at: 'items'; readonly after: number; readonly to: number }
@@ -22,7 +22,7 @@ const PLACES: ReadonlySet<unknown> = new Set<Place['at']>([
   'purged',
 ]);
 
-/** Sessions in the order of their ids; `open` is the one being told, up to where it stood when it was begun. */
+/** Sessions in order of their ids. `open` is the one being copied, up to the last seq it had when its copy began. */
 export interface SessionPlace {
   readonly at: 'sessions';
   readonly after: string;
@@ -32,18 +32,18 @@ export interface SessionPlace {
 export interface OpenSession {
   readonly id: string;
   readonly to: number;
-  /** The last blob that was told; blobs come first. */
+  /** The last blob that was copied; blobs come before lines. */
   readonly blob?: string;
-  /** The next line; unset while blobs are told. */
+  /** The next line; unset while blobs are copied. */
   readonly from?: number;
 }
 
 const PAGE_BYTES = 1024 * 1024;
 const PAGE_RECORDS = 1000;
-/** What a record weighs beside its bytes; a guess that keeps pages small. */
+/** Estimated size of a record besides its bytes; it keeps pages small. */
 const RECORD_BYTES = 200;
 
-/** What is gathered for one answer. */
+/** Collects the records of one page. */
 export class RecordPage {
   readonly records: TransferRecord[] = [];
   #bytes = 0;
@@ -57,7 +57,7 @@ export class RecordPage {
     this.#bytes += RECORD_BYTES + bytes;
   }
 
-  /** Nothing where the last is before the first. */
+  /** Does nothing if `last` is before `first`. */
   addMissing(session: string, first: number, last: number): void {
     if (first > last) return;
     const lines = first === last ? `line ${first}` : `lines ${first} to ${last}`;
@@ -70,7 +70,7 @@ export function parseCursor(cursor: string): Place {
     const place: unknown = JSON.parse(cursor);
     if (isObject(place) && PLACES.has(place['at'])) return place as Place;
   } catch {
-    // Not JSON: said below.
+    // Not JSON; reported below.
   }
   throw new RepriseError('INVALID_INPUT', 'not a cursor of this store', { details: { cursor } });
 }

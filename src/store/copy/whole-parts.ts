@@ -12,22 +12,23 @@ type Source = Pick<Store, 'exportSession' | 'exportLines' | 'blob'>;
 type Exported = Pick<SessionRecord, 'id' | 'lastSeq' | 'corruptAt'>;
 
 export interface WholeOptions {
-  /** What becomes of large parts that are gone or damaged: nothing is given at all, or their previews stand for them. */
+  /** What to do if a large part is missing or damaged: refuse the export, or keep the preview in its place. */
   readonly lost?: 'refuse' | 'preview';
-  /** Mask secrets. Lines lose their seals: a seal covers the original words. */
+  /** Mask secrets. The lines lose their seals, because a seal covers the original text. */
   readonly redact?: boolean;
-  /** Nobody waits for it any more: nothing else is read, and `ABORTED` is thrown. */
+  /** Aborts when the caller no longer waits. Reading stops and `ABORTED` is thrown. */
   readonly signal?: AbortSignal;
 }
 
 const LF = 10;
-/** In every line that names a blob; whether it does is for its JSON to say. */
+/** Occurs in every line that references a blob. Parsing the line decides whether it really does. */
 const MARK = Buffer.from('sha256:');
 
 /**
- * A session as one file that needs nothing beside it: the stored lines, byte for byte, but those whose large parts are
- * kept elsewhere, which get them back and are sealed anew. One part and one such line are in memory (I-78). All is looked
- * through before the first byte is given, because a refusal is heard and a file that breaks off is only short.
+ * Exports a session as one self-contained file: the stored lines byte for byte, except that lines with large parts
+ * stored elsewhere get them back and are sealed again. One part and one such line are in memory at a time (I-78). All
+ * lines are checked before the first byte is yielded: the client notices a refusal, but a file that breaks off midway
+ * only looks short.
  */
 export async function* wholeParts(
   store: Source,
@@ -59,7 +60,7 @@ function redactedLine(bytes: Uint8Array): string {
   return JSON.stringify(redactEntry(record));
 }
 
-/** A part with its blobs: what names none in one piece, each other line as a piece of its own. */
+/** Fills in the blobs of one part. Lines without blobs stay together; each line with blobs is yielded separately. */
 async function* withBlobs(
   store: Source,
   { id }: Exported,
@@ -69,7 +70,7 @@ async function* withBlobs(
   let given = 0;
   for (const { from, to, record, seal, names } of namingLines(part)) {
     const blobs = await loadBlobs(store, id, [record]);
-    // Gone since all were looked through.
+    // The blob disappeared after the first check.
     if (isStrict && blobs.size < names.size) throw lostParts(id, [...names.difference(blobs)]);
     if (blobs.size === 0) continue;
     if (from > given) yield part.subarray(given, from);
@@ -103,7 +104,7 @@ function assertAwaited({ id }: Exported, signal: AbortSignal | undefined): void 
 }
 
 interface NamingLine {
-  /** Where it begins, and where the next one does. */
+  /** Byte offsets of this line and of the next one. */
   readonly from: number;
   readonly to: number;
   readonly record: JsonObject;
@@ -111,7 +112,7 @@ interface NamingLine {
   readonly names: ReadonlySet<string>;
 }
 
-/** The lines of some bytes that name blobs. One whose seal is broken is damage, and stays what it is. */
+/** Yields the lines that reference blobs. A line with a broken seal is damaged and is left as it is. */
 function* namingLines({ buffer, byteOffset, length }: Uint8Array): Generator<NamingLine> {
   const bytes = Buffer.from(buffer, byteOffset, length);
   for (let at = bytes.indexOf(MARK); at !== -1; ) {
@@ -128,7 +129,7 @@ function* namingLines({ buffer, byteOffset, length }: Uint8Array): Generator<Nam
   }
 }
 
-/** As it would stand there had nothing been taken out. A line of another tool has no seal and gets none. */
+/** The line as it would be stored with its large parts inline. A line of another tool has no seal and gets none. */
 function lineOf(record: JsonObject, seal: SealInput | undefined): string {
   return seal === undefined ? `${JSON.stringify(record)}\n` : encodeStorable(record, seal);
 }

@@ -1,20 +1,21 @@
 /**
- * What was really said on each channel, beside the sessions: no reset, compaction, delete or purge touches it. For
- * people who look after a home, never for an agent's tools.
+ * The channel log: every message of each channel, stored apart from the sessions. A reset, a compaction or a delete
+ * of a session does not change it; a purge removes the session's lines unless `keepChannelLog` is set. It is for the
+ * operator of a home and is never shown to an agent's tools.
  */
 export interface Convlog {
-  /** All lines or none. A line cannot be changed or taken back. */
+  /** Appends all lines or none. The port has no way to change or remove a line. */
   append(lines: readonly ConvlogLine[]): Promise<void>;
-  /** The chats, the one last spoken in first, in keyset pages. */
+  /** Lists the chats in keyset pages, the most recently used first. */
   list(query?: ConvlogQuery): Promise<ConvlogPage>;
-  /** The lines of one chat by their numbers. */
+  /** Reads lines of one chat by line number. */
   read(chat: ConvlogChatRef, range?: ConvlogRange): Promise<ConvlogLinePage>;
 }
 
-/** One chat of one agent. The ids are the channel's own and may be any text. */
+/** One chat of one agent. The channel chooses the ids; they may be any text. */
 export interface ConvlogChatRef {
   readonly agentId: string;
-  /** telegram, web, … */
+  /** For example `telegram` or `web`. */
   readonly channelType: string;
   readonly channelId: string;
 }
@@ -30,15 +31,15 @@ export interface ConvlogLine extends ConvlogChatRef {
   readonly role: ConvlogRole;
   readonly content: string;
   readonly sender?: ConvlogSender;
-  /** ISO-8601; set by the store if unset. */
+  /** ISO 8601 time. If unset, the store sets the current time. */
   readonly ts?: string;
   readonly sessionId?: string;
-  /** As the channel calls this message. */
+  /** The channel's id for this message. */
   readonly messageId?: string;
 }
 
 export interface StoredConvlogLine extends ConvlogLine {
-  /** Counts the lines of its chat from 1, in the order they became known. */
+  /** Counts the lines of one chat from 1, in the order in which the store received them. */
   readonly number: number;
   readonly ts: string;
 }
@@ -47,9 +48,9 @@ export interface ConvlogChat extends ConvlogChatRef {
   readonly messages: number;
   readonly firstAt: string;
   readonly lastAt: string;
-  /** The beginning of the last line. */
+  /** The start of the text of the last line. */
   readonly lastText: string;
-  /** Who spoke, the last one first; at most `CONVLOG_MEMBERS` of them. */
+  /** Senders, the most recent first; at most `CONVLOG_MEMBERS`. */
   readonly members: readonly ConvlogSender[];
 }
 
@@ -59,32 +60,32 @@ export interface ConvlogQuery {
   readonly limit?: number;
   readonly cursor?: string;
   readonly agentId?: string;
-  /** ASCII letters match in either case. */
+  /** ASCII letters match regardless of case. */
   readonly channelType?: string;
-  /** The id of a sender, or the name, ignoring case. */
+  /** The id or the name of a sender, ignoring case. */
   readonly member?: string;
-  /** Chats with a line that holds this text, ignoring case. */
+  /** Only chats with a line that contains this text, ignoring case. */
   readonly text?: string;
-  /** The last spoken in, or the longest first. */
+  /** `time`: the most recently used first. `messages`: the longest first. */
   readonly sort?: 'time' | 'messages';
-  /** How long to look for a text at most, in milliseconds; by default 1000. */
+  /** Time limit of a text search in milliseconds; 1000 by default. */
   readonly budgetMs?: number;
-  /** Count the chats of all pages too. Not with `text`: that would read every line. */
+  /** Also count the chats of all pages. Not allowed together with `text`, because it would read every line. */
   readonly withTotal?: boolean;
 }
 
 export interface ConvlogPage {
   readonly chats: readonly ConvlogChat[];
-  /** Where the next page starts; null at the end. */
+  /** The cursor of the next page; null after the last page. */
   readonly cursor: string | null;
-  /** False: the time was over before the page was full; the next page looks on from there. */
+  /** False if the time limit ended the page early. The next page continues the search from there. */
   readonly complete: boolean;
-  /** With `withTotal`: how many chats match, on all pages. */
+  /** Number of matching chats on all pages; set with `withTotal`. */
   readonly total?: number;
 }
 
 export interface ConvlogRange {
-  /** Inclusive. Unset: the first line forwards, the last one backwards. */
+  /** Inclusive. Unset: the first line when reading forward, the last line when reading backward. */
   readonly from?: number;
   readonly limit?: number;
   readonly direction?: 'forward' | 'backward';
@@ -95,8 +96,11 @@ export interface ConvlogRange {
 
 export interface ConvlogLinePage {
   readonly lines: readonly StoredConvlogLine[];
-  /** A page may be shorter than asked for, because its lines are long or the time was over, and have more behind it. */
+  /**
+   * True if more lines follow. A page can be shorter than `limit` because its lines are long or the time limit ended
+   * it.
+   */
   readonly hasMore: boolean;
-  /** What `from` of the next page is; null at the end. */
+  /** The `from` of the next page; null after the last page. */
   readonly next: number | null;
 }

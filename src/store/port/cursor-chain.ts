@@ -1,6 +1,9 @@
 import { RepriseError } from '../../errors.ts';
 
-/** The cursors of one walk through a list. A server that repeats one would keep its caller paging forever. */
+/**
+ * Tracks the cursors of one walk through a paged list. Without it, a server that repeats a cursor would keep the
+ * client paging forever.
+ */
 export class CursorChain {
   readonly #seen: Set<string> = new Set();
 

@@ -1,11 +1,11 @@
 import { basename, join } from 'node:path';
 import { DEFAULT_AGENT_ID, parseAgentId, parseSessionId } from '../../keys/ids.ts';
 
-/* Where the files of a home are. Pure: the home is an argument, and no file or environment is read. */
+/* Paths of the files in a home. Pure: the caller passes the home; nothing reads the disk or the environment. */
 
 export interface AgentPathInput {
   readonly home: string;
-  /** By default `main`. */
+  /** `main` by default. */
   readonly agentId?: string;
 }
 
@@ -18,19 +18,24 @@ export function resolveSessionTranscriptsDir({ home, agentId = DEFAULT_AGENT_ID 
   return join(home, 'agents', parseAgentId(agentId), 'sessions');
 }
 
-/** The list of all open sessions of an agent, which Reprise writes and never reads. */
+/**
+ * The path of `sessions.json`, the list of all open sessions of an agent. Reprise writes this file and never reads
+ * it.
+ */
 export function resolveDefaultSessionStorePath(input: AgentPathInput): string {
   return join(resolveSessionTranscriptsDir(input), 'sessions.json');
 }
 
-/** The transcript of a session. A thread or topic has its own session, so its name is not part of the path. */
+/**
+ * The path of a transcript. Threads and topics have sessions of their own, so their names are not part of the path.
+ */
 export function resolveSessionTranscriptPath({ sessionId, ...input }: SessionPathInput): string {
   return join(resolveSessionTranscriptsDir(input), `${parseSessionId(sessionId)}.jsonl`);
 }
 
 /**
- * The transcript that an entry of `sessions.json` names. A path in `sessionFile` counts by its last part only, so that no
- * entry leads out of the folder.
+ * The path of the transcript that an entry of `sessions.json` names. Only the last part of `sessionFile` counts, so
+ * no entry can point outside the folder.
  */
 export function resolveSessionFilePath({
   entry,

@@ -1,14 +1,16 @@
 import { createHash } from 'node:crypto';
 
-/** Beyond this a key is remembered by its hash: an index takes no entry of any length. */
+/** Longer keys are stored as their hash, because database indexes limit the length of a key. */
 const MAX_KEY_BYTES = 500;
 
-/** For what callers name things by, which may be any text: different for different ones, and safe to store. */
+/**
+ * Encodes a caller's key, which may be any text, so that it is safe to store. Different keys give different texts.
+ */
 export function keyText(key: string): string {
   return shortened(JSON.stringify(key));
 }
 
-/** Of a key that was written down by an earlier version, for which other ones were long. */
+/** Normalizes a stored key. Earlier versions stored longer keys without hashing them. */
 export function normalKeyText(text: string): string {
   return text.startsWith('"') ? shortened(text) : text;
 }

@@ -1,14 +1,17 @@
-/** Lines of a session by their seqs, both included. */
+/** A range of lines of one session by seq; both ends are included. */
 export interface LineRange {
   readonly from: number;
   readonly to: number;
 }
 
 export interface LinePart {
-  /** Whole lines, at least one where there is one. */
+  /** Whole lines; at least one, unless no line is left. */
   readonly bytes: Uint8Array;
-  /** The seq behind them; beyond `to` at the end. */
+  /** The seq after the last line in `bytes`; greater than `to` at the end of the range. */
   readonly next: number;
-  /** Some lines are not what was sealed and are left out here; from now on the record of the session says so too. */
+  /**
+   * Set if lines in the range do not match their seals. They are left out, and the session's record now reports the
+   * damage.
+   */
   readonly isDamaged?: true;
 }

@@ -1,35 +1,35 @@
 import type { JsonObject } from '../../transcript/json.ts';
 
 /**
- * What somebody has worked out of sessions, kept beside them so that it need not be worked out again. Never the only copy
- * of anything: a store forgets the notes of a session that is purged, and all of them when its index is made anew or it
- * is copied. Whoever reads one checks that it still holds.
+ * A cache of values that a caller computed from sessions, such as usage or summaries for lists. A note is never the
+ * only copy of anything: the store drops a session's notes when the session is purged, and all notes when its index
+ * is rebuilt or the store is copied. A reader must check that a note is still valid.
  */
 export interface Notes {
-  /** All of one name, in pages, in the order of the ids of their sessions. */
+  /** Lists all notes with one name in pages, ordered by session id. */
   list(name: string, options?: NoteListOptions): Promise<NotePage>;
   get(name: string, id: string): Promise<Note | undefined>;
-  /** In the place of those the sessions had. A session that is not there gets none. */
+  /** Replaces the sessions' notes of this name. Notes for sessions that do not exist are skipped. */
   put(name: string, notes: readonly Note[]): Promise<void>;
 }
 
 export interface Note {
-  /** Of the session. */
+  /** The session's id. */
   readonly id: string;
-  /** Up to which line it was worked out. */
+  /** The seq of the last line that the value covers. */
   readonly seq: number;
   readonly value: JsonObject;
 }
 
 export interface NoteListOptions {
-  /** The `next` of the page before. */
+  /** The `next` of the previous page. */
   readonly after?: string;
-  /** By default 1000. */
+  /** 1000 by default. */
   readonly limit?: number;
 }
 
 export interface NotePage {
   readonly notes: readonly Note[];
-  /** Null at the end. */
+  /** Null after the last page. */
   readonly next: string | null;
 }

@@ -1,7 +1,7 @@
 import type { ListQuery, SessionPage } from './store.ts';
 
-/** For programs that list sessions and end: an answer without the threads of a store. */
+/** Lists sessions for short-lived programs without starting the threads of a store. */
 export interface SessionIndex extends Disposable {
-  /** As `Store.list` would answer; undefined where only a store can say. */
+  /** Gives the same page as `Store.list`. @returns `undefined` if only an opened store can answer the query. */
   list(query: ListQuery): SessionPage | undefined;
 }

@@ -1,4 +1,4 @@
-/* Longer than files here should be: whoever writes a store finds all it has to do in one place. */
+/* This file is longer than most: an author of a store finds the whole contract in one place. */
 
 import type { Entry, SessionHeader } from '../../transcript/entry.ts';
 import type { JsonObject } from '../../transcript/json.ts';
@@ -10,55 +10,61 @@ import type { Transfer } from './transfer.ts';
 import type { VerifyOptions, VerifyReport } from './verify-report.ts';
 
 /**
- * The port every store implements: append-only and small. There are no optional methods; what differs between
- * stores is data in `supports`. Every failure is a `RepriseError` whose `outcome` says what it left behind.
+ * The port that every store implements. It is append-only and has no optional methods; differences between stores are
+ * data in `supports`. Every failure is a `RepriseError` whose `outcome` states what the failed write left behind.
  */
 export interface Store extends AsyncDisposable {
   readonly supports: StoreSupports;
 
-  /** Makes a session and its header (seq 1). An existing id under the same key is answered as it is. */
+  /**
+   * Creates a session with its header (seq 1). If the id already exists under the same key, returns the existing
+   * session.
+   */
   create(init: SessionInit): Promise<SessionRecord>;
-  /** Deleted sessions are found too; `status` says so. */
+  /** Also finds deleted sessions; their `status` is `deleted`. */
   get(id: string): Promise<SessionRecord>;
-  /** The session a key stands for now, if any. */
+  /** The session that a key currently points to, or `undefined`. */
   active(key: string): Promise<SessionRecord | undefined>;
-  /** The reason is kept in the transcript. */
+  /** Points the key to this session. The transcript records the reason. */
   activate(key: string, id: string, options?: ActivateOptions): Promise<SessionRecord>;
-  /** Newest first unless asked otherwise, in keyset pages. */
+  /** Lists sessions in keyset pages, newest first by default. */
   list(query?: ListQuery): Promise<SessionPage>;
 
   /**
-   * Atomic: all entries or none. Checked in this order: idempotency key, tombstone, epoch, leaf. A known key
-   * with the same body answers with the seqs it got the first time, whatever happened since.
+   * Appends all entries or none. The store checks in this order: idempotency key, tombstone, epoch, leaf. A repeated
+   * idempotency key with the same body returns the seqs of the first call, whatever happened in between.
    */
   append(id: string, entries: readonly NewEntry[], options?: AppendOptions): Promise<AppendReceipt>;
   /**
-   * The entries the context needs; what it costs does not depend on the length of the history, as far as that was
-   * compacted. Where it was not, whoever needs less says so.
+   * Reads the entries that the model's context needs. The cost depends on the part of the history that is not
+   * compacted, not on its full length. A caller that needs fewer entries sets `limit` or `only`.
    */
   tail(id: string, options?: TailOptions): Promise<EntryPage>;
-  /** Pages of the full history by seq. */
+  /** Reads the full history in pages by seq. */
   read(id: string, range?: ReadRange): Promise<EntryPage>;
   /**
-   * The bytes behind a block's `blob` (`sha256:…`), only of a session that has it. Entries are answered as they
-   * are stored, with references; `hydrateBlobs` makes them whole.
+   * Returns the bytes that a block's `blob` (`sha256:…`) references, if an entry of this session references them.
+   * Other methods return entries as stored, with references; `hydrateBlobs` fills them in.
    */
   blob(id: string, hash: string): Promise<Uint8Array>;
-  /** Committed entries after `afterSeq`, appended by anyone in any process, until the signal aborts. */
+  /** Yields committed entries after `afterSeq`, from any process, until the signal aborts. */
   watch(id: string, options: WatchOptions): AsyncIterable<StoredEntry>;
 
   /**
-   * Tells whoever listens now: best effort, never stored, at most `LIVE_EVENT_BYTES` of JSON. Resolves when it is
-   * handed over, heard or not; whether the session exists is not asked.
+   * Emits an event to current listeners, best effort. The event is not stored and may have at most `LIVE_EVENT_BYTES`
+   * of JSON. Resolves when the event is handed over, even if there is no listener. Does not check that the session
+   * exists.
    */
   publish(id: string, event: JsonObject): Promise<void>;
   /**
-   * What is published after this call, until the signal aborts or the store closes. Reaches as far as
-   * `supports.live` says. A listener that does not keep up loses the oldest, and is told how many.
+   * Yields events published after this call, until the signal aborts or the store closes. `supports.live` defines
+   * which processes' events arrive. A slow listener loses the oldest events; `missed` counts them.
    */
   live(id: string, options: LiveOptions): AsyncIterable<LiveEvent>;
 
-  /** Who may run turns. A grant always has a higher epoch than any before. */
+  /**
+   * Grants the exclusive right to run turns of a session. Each grant has a higher epoch than all grants before it.
+   */
   lease(id: string, options?: LeaseOptions): Promise<Lease>;
   leases(): Promise<readonly LeaseInfo[]>;
 
@@ -66,31 +72,39 @@ export interface Store extends AsyncDisposable {
 
   readonly convlog: Convlog;
 
-  /** What was worked out of sessions. */
+  /** Cached values that callers computed from sessions. */
   readonly notes: Notes;
 
   /** For copies of the whole store. */
   readonly transfer: Transfer;
 
-  /** Appends a `reprise.settings` side entry, and one for a title; the record shows the merged result. */
+  /**
+   * Appends a `reprise.settings` side entry, and another one if a title is given. The returned record has the merged
+   * settings.
+   */
   patch(id: string, settings: JsonObject, options?: PatchOptions): Promise<SessionRecord>;
 
-  /** A tombstone: fences a runner, cancels pending items, frees the key. */
+  /** Deletes a session with a tombstone: fences its runner, cancels pending items and frees its key. */
   delete(id: string, options?: ChangeOptions): Promise<SessionRecord>;
   restore(id: string, options?: ChangeOptions): Promise<SessionRecord>;
-  /** Removes the text of a deleted session from every file, row, log and index; its id stays taken. */
+  /** Removes the text of a deleted session from every file, row, log and index. Its id stays taken. */
   purge(id: string, options?: PurgeOptions): Promise<PurgeReceipt>;
 
-  /** The newest messages first that hold all words of a text, ignoring case. Deleted sessions are left out. */
+  /** Finds messages that contain all words of a text, ignoring case, newest first. Deleted sessions are left out. */
   search(query: SearchQuery): Promise<SearchResult>;
-  /** Throws the index of searches away and makes it anew; answers when it has everything. Where there is none: at once. */
+  /** Rebuilds the search index and resolves when it is complete. Resolves at once in a store without an index. */
   reindex(): Promise<void>;
-  /** Reads everything, of one session or of all. */
+  /** Reads and checks every line of one session or of all sessions. */
   verify(id?: string, options?: VerifyOptions): Promise<VerifyReport>;
   stats(options?: StatsOptions): Promise<StoreStats>;
-  /** The stored lines in seq order with their seals, LF-terminated, blobs by reference: equal bytes on every store. */
+  /**
+   * Returns the stored lines in seq order with their seals, LF-terminated, with blobs by reference. The bytes are the
+   * same on every store.
+   */
   exportSession(id: string): Promise<Uint8Array>;
-  /** The same bytes for some seqs of it, about a megabyte at once: `exportParts` gives all of any length. */
+  /**
+   * The same bytes for a range of seqs, about 1 MB per call. `exportParts` uses it to export a history of any length.
+   */
   exportLines(id: string, range: LineRange): Promise<LinePart>;
 }
 
@@ -99,29 +113,37 @@ export interface StoreSupports {
   readonly durability: 'none' | 'os' | 'disk';
   /** Whether other processes see the same sessions. */
   readonly shared: boolean;
-  /** Who hears what is published: nobody, every store in this process on the same data, or every process. */
+  /**
+   * Which listeners receive a published event: none, all stores in this process on the same data, or all processes.
+   */
   readonly live: 'none' | 'process' | 'all';
 }
 
-/** Of an event as JSON. Larger ones belong into the history. */
+/** Limit for one live event as JSON. Larger data belongs in the history. */
 export const LIVE_EVENT_BYTES: number = 64 * 1024;
 
 export interface SessionInit {
-  /** Unset: a UUIDv7. */
+  /** Unset: the store generates a UUIDv7. */
   readonly id?: string;
   readonly key: string;
   readonly parentId?: string;
   readonly cwd?: string;
-  /** ISO time of a session that began elsewhere, such as one that is imported. Unset: now. */
+  /** ISO time at which the session began; set for imported sessions. Unset: now. */
   readonly createdAt?: string;
   readonly settings?: JsonObject;
-  /** Makes it the session of its key as well. Where the key stands for one already, that one is the answer. */
+  /**
+   * Also point the key to the new session. If the key already points to a session, `create` returns that session
+   * instead.
+   */
   readonly activate?: boolean;
 }
 
 export interface ActivateOptions {
   readonly reason?: string;
-  /** Idempotency key, one of the appends of the session: where it is known nothing happens, whoever has the session key now. */
+  /**
+   * Idempotency key, from the same set as the keys of the session's appends. If it is already known, nothing happens,
+   * even if the key points to another session by now.
+   */
   readonly key?: string;
 }
 
@@ -134,9 +156,9 @@ export interface SessionRecord {
   readonly title: string;
   readonly label?: string;
   readonly status: SessionStatus;
-  /** Whether the key stands for this session now. */
+  /** Whether the session key currently points to this session. */
   readonly active: boolean;
-  /** User and assistant messages. */
+  /** Number of user and assistant messages. */
   readonly messageCount: number;
   readonly turnCount: number;
   readonly tokenEstimate: number;
@@ -147,23 +169,27 @@ export interface SessionRecord {
   readonly leaf: string | null;
   readonly epoch: number;
   readonly settings: JsonObject;
-  /** Byte offset of damage; such a session is read-only. */
+  /** Byte offset of the first damage. A damaged session is read-only. */
   readonly corruptAt?: number;
 }
 
-/** What of a record tells whether anything in it has changed: all the rest comes from its lines. */
+/** The fields that show whether a session changed. Everything else in a record follows from its lines. */
 export type SeenSession = Pick<SessionRecord, 'lastSeq' | 'active' | 'status'>;
 
 export interface ChangeOptions {
   /**
-   * Only if the session is still as the caller has seen it, else `PRECONDITION_FAILED`. Decided in the transaction that
-   * writes and before everything else: of any number who have seen the same, in any processes, one gets through.
+   * Change the session only if it still matches what the caller read; otherwise the call fails with
+   * `PRECONDITION_FAILED`. The check runs first, in the writing transaction: if several callers in any processes read
+   * the same state, only one of them succeeds.
    */
   readonly ifSeen?: SeenSession;
 }
 
 export interface PatchOptions extends ChangeOptions {
-  /** What people call the conversation, written in the same step; with empty settings it is all that is written. */
+  /**
+   * The conversation's title for people, written in the same transaction. With empty settings only the title is
+   * written.
+   */
   readonly title?: string;
 }
 
@@ -174,13 +200,13 @@ export interface ListQuery {
   readonly cursor?: string;
   readonly agentId?: string;
   readonly channel?: string;
-  /** The kind of the session key: main, direct, group, subagent, … */
+  /** The kind of session key: main, direct, group, subagent, … */
   readonly kind?: string;
   readonly parentId?: string;
   readonly status?: SessionStatus | 'any';
-  /** By default `time`: the time of the last entry. `messages` and `tokens` as their records count them. */
+  /** `time` by default: the time of the last entry. `messages` and `tokens` sort by the counts in the records. */
   readonly sort?: ListSort;
-  /** By default `desc`: the newest or the most first. */
+  /** `desc` by default: the newest or largest first. */
   readonly order?: 'asc' | 'desc';
   /** Part of the title or label, ignoring case. */
   readonly text?: string;
@@ -188,13 +214,13 @@ export interface ListQuery {
 
 export interface SessionPage {
   readonly sessions: readonly SessionRecord[];
-  /** Where the next page starts; null at the end. */
+  /** The cursor of the next page; null after the last page. */
   readonly cursor: string | null;
-  /** Set while the index is rebuilt from the transcripts: sessions that were not read yet are missing here. */
+  /** Set while the index is rebuilt from the transcripts. Sessions that the rebuild has not read yet are missing. */
   readonly rebuilding?: RebuildProgress;
 }
 
-/** An entry as a caller gives it: id, parent and time are the store's. Only `reprise.leaf` names its parent. */
+/** An entry to append. The store sets its id, parent and time; only `reprise.leaf` may name its parent. */
 export interface NewEntry {
   readonly type: string;
   readonly id?: never;
@@ -203,20 +229,23 @@ export interface NewEntry {
 }
 
 export interface AppendOptions {
-  /** Idempotency key: with it an append whose answer was lost can be tried again and is written once. */
+  /** Idempotency key. A caller that lost the answer can retry the append; the entries are written once. */
   readonly key?: string;
   /** The epoch of the caller's lease. */
   readonly epoch?: number;
   readonly expectedLeaf?: string | null;
-  /** In the same transaction, also on a retry with a known key: items that end with this append. A final state stays. */
+  /**
+   * Inbox items that end with this append, in the same transaction. They are also settled when a retry repeats a
+   * known key. An item that is already in a final state keeps it.
+   */
   readonly settle?: readonly Settlement[];
   /**
-   * In the same transaction: messages for other sessions (a child's result for its parent), or for this one (what is
-   * said again in the place of what the append takes back). Each needs an idempotency key, so that a retry accepts it
-   * once. One for a session that is deleted or gone is passed over.
+   * Messages to accept in the same transaction: for other sessions (a child's result for its parent) or for this one
+   * (a message to resend after the append undid it). Each needs an idempotency key, so that a retry accepts it once.
+   * A message for a deleted or missing session is skipped.
    */
   readonly deliver?: readonly Inbound[];
-  /** Written to the convlog in the same transaction; not when the key was known. */
+  /** Channel log lines to write in the same transaction. Skipped when the append's key was already known. */
   readonly log?: readonly ConvlogLine[];
 }
 
@@ -227,28 +256,28 @@ export interface AppendReceipt {
 
 export interface StoredEntry {
   readonly seq: number;
-  /** The header is seq 1. */
+  /** The header has seq 1. */
   readonly entry: Entry | SessionHeader;
 }
 
 export interface EntryPage {
   readonly entries: readonly StoredEntry[];
-  /** Of the session, not of the page. */
+  /** The last seq of the session, not of this page. */
   readonly lastSeq: number;
   readonly hasMore: boolean;
 }
 
 export interface ReadRange {
-  /** Inclusive. Unset: the first line forwards, the last one backwards. */
+  /** Inclusive. Unset: the first line when reading forward, the last line when reading backward. */
   readonly from?: number;
   readonly limit?: number;
   readonly direction?: 'forward' | 'backward';
 }
 
 export interface TailOptions {
-  /** At most so many, the newest; `hasMore` says that there are older ones. */
+  /** Return at most this many entries, the newest; `hasMore` is true if older ones exist. */
   readonly limit?: number;
-  /** Only entries of these types and custom types. */
+  /** Return only entries of these types and custom types. */
   readonly only?: readonly string[];
 }
 
@@ -263,13 +292,13 @@ export interface LiveOptions {
 
 export interface LiveEvent {
   readonly event: JsonObject;
-  /** How many events this listener lost right before this one. */
+  /** Number of events this listener lost immediately before this one. */
   readonly missed: number;
 }
 
 export interface LeaseOptions {
   readonly ttlMs?: number;
-  /** How long to wait for another holder before `LEASE_HELD`. */
+  /** How long to wait while another holder has the lease, before `LEASE_HELD`. */
   readonly waitMs?: number;
 }
 
@@ -279,22 +308,24 @@ export interface Lease extends AsyncDisposable {
   /** Aborts when the lease is lost. */
   readonly signal: AbortSignal;
   renew(): Promise<void>;
-  /** Refuses while an accepted item waits, and answers with that item instead. */
+  /**
+   * Releases the lease. @returns null, or the accepted item that still waits; in that case the lease is not released.
+   */
   release(options?: ReleaseOptions): Promise<InboxItem | null>;
 }
 
 export interface ReleaseOptions {
-  /** Let go although messages wait: whoever sweeps next runs them. */
+  /** Release the lease even if messages wait; the next process that sweeps the inbox runs them. */
   readonly handOver?: boolean;
 }
 
 export interface LeaseInfo {
   readonly sessionId: string;
-  /** 0 for a lock of another tool. */
+  /** 0 for a lock file of another tool. */
   readonly epoch: number;
   readonly holder: JsonObject;
   readonly alive: boolean;
-  /** The lock file of another tool beside the transcript; unset for a lease of ours. */
+  /** The lock file of another tool beside the transcript; unset for a lease of Reprise. */
   readonly lockFile?: string;
 }
 
@@ -310,8 +341,9 @@ export type InboxState =
   | 'interrupted';
 
 /**
- * `message` counts for the cap of a queue. `system` is never counted and never dropped: children's results, events.
- * `command` runs at once where it was received: it is born `running`, never taken and never dropped.
+ * `message` counts towards the cap of a queue. `system` (children's results, events) is never counted and never
+ * dropped. `command` runs at once in the process that received it: its row starts as `running`, and no runner takes
+ * or drops it.
  */
 export type InboxClass = 'message' | 'system' | 'command';
 
@@ -323,11 +355,11 @@ export interface InboxItem {
   readonly class: InboxClass;
   readonly group?: string;
   readonly body: JsonObject;
-  /** How often a runner has taken it, less what `recount` took back. */
+  /** How often a runner has taken the item, minus what `recount` subtracted. */
   readonly attempts: number;
   readonly createdAt: string;
   readonly detail?: JsonObject;
-  /** Items that were dropped at the cap with `summarize` and stand in this one now, oldest first. */
+  /** Items that were dropped at the cap with `summarize` and are summarized in this one, oldest first. */
   readonly carries?: readonly string[];
 }
 
@@ -339,51 +371,63 @@ export interface Settlement {
 
 export interface Inbound {
   readonly sessionKey: string;
-  /** This session of the key, whichever is active; unset: the active one, made if there is none. */
+  /**
+   * Deliver to this session of the key, whether or not it is active. Unset: to the active session, which is created
+   * if needed.
+   */
   readonly sessionId?: string;
-  /** With the key it makes a message unique: the channel, or the surface. */
+  /** The channel or surface. Together with the idempotency key it makes a message unique. */
   readonly source: string;
   readonly idempotencyKey?: string;
-  /** What a retry with the same key has to be equal in; unset: the whole body. */
+  /** What a retry with the same key must match. Unset: the whole body. */
   readonly digest?: string;
   readonly body: JsonObject;
   /** Start a new session for the key first. */
   readonly reset?: Reset;
-  /** For the session this message may have to make. */
+  /** Used if this message creates a session. */
   readonly create?: NewSession;
-  /** By default `message`. */
+  /** `message` by default. */
   readonly class?: InboxClass;
-  /** Applies to class `message`. */
+  /** Applies only to class `message`. */
   readonly queue?: QueueLimit;
-  /** Refuse with `SESSION_BUSY` while the session has an accepted or running item. */
+  /** Refuse with `SESSION_BUSY` if the session has an accepted or running item. */
   readonly ifIdle?: boolean;
   readonly group?: InboxGroup;
-  /** Written to the convlog in the same transaction, if the message is fresh; its session is the one that got it. */
+  /**
+   * A channel log line to write in the same transaction if the message is new. The store fills in the session that
+   * received it.
+   */
   readonly log?: ConvlogLine;
 }
 
 /**
- * The old session is kept: it gets a `reprise.reset` side entry that names the new one, which has it as its parent and
- * keeps the reason in its `reprise.activate` line.
+ * Starts a new session for the key. The old session stays and gets a `reprise.reset` side entry that names the new
+ * one. The new session has the old one as its parent and records the reason in its `reprise.activate` line.
  */
 export interface Reset {
   readonly reason: string;
-  /** Only if this is still the session of the key: where another reset came first, the message joins that one's. Unset: always. */
+  /**
+   * Reset only if the key still points to this session. If another reset came first, the message joins the session of
+   * that reset. Unset: always reset.
+   */
   readonly from?: string;
-  /** Settings of the old session that do not go over to the new one; all others do. */
+  /** Settings of the old session that the new one does not inherit. It inherits all others. */
   readonly forget?: readonly string[];
 }
 
 export interface NewSession {
-  /** Unset: a UUIDv7. */
+  /** Unset: the store generates a UUIDv7. */
   readonly id?: string;
-  /** After a reset the old session is the parent. */
+  /** After a reset, the old session is the parent. */
   readonly parentId?: string;
-  /** They lie over what a reset carries; null takes a name back. */
+  /** Applied on top of the settings that a reset carries over; null removes a setting. */
   readonly settings?: JsonObject;
 }
 
-/** At `cap` accepted messages: refuse the new one (`QUEUE_FULL`), or drop the oldest, which `summarize` notes in the next. */
+/**
+ * At `cap` accepted messages: refuse the new one with `QUEUE_FULL` (`new`), drop the oldest (`old`), or drop the
+ * oldest and summarize it in the next message (`summarize`).
+ */
 export interface QueueLimit {
   readonly cap: number;
   readonly drop: 'old' | 'new' | 'summarize';
@@ -391,7 +435,10 @@ export interface QueueLimit {
 
 export interface InboxGroup {
   readonly name: string;
-  /** Of accepted and running items; one more is `LIMIT_EXCEEDED`, `details.limit` being `group`. */
+  /**
+   * Maximum of accepted and running items in the group. One more fails with `LIMIT_EXCEEDED` and `details.limit` =
+   * `group`.
+   */
   readonly max?: number;
 }
 
@@ -399,20 +446,20 @@ export interface InboxReceipt {
   readonly inboxId: string;
   readonly sessionId: string;
   readonly sessionKey: string;
-  /** False: this very message was accepted before. */
+  /** False if the same message was accepted before. */
   readonly fresh: boolean;
-  /** Whether somebody holds the session; if nobody does, the receiver runs it. */
+  /** Whether a runner holds the session's lease. If not, the receiving process runs the session. */
   readonly held: boolean;
-  /** Items that made place for this one; each is `dropped` now. */
+  /** Items that were dropped to make room for this one. */
   readonly dropped: readonly string[];
-  /** Set when this message made the session: the session it took the place of, or null. */
+  /** Set if this message created the session: the session it replaced, or null. */
   readonly created?: { readonly replaced: string | null };
 }
 
 export interface TakeOptions {
   readonly epoch: number;
   readonly orphans?: boolean;
-  /** This very accepted item; null if it is not accepted any more. */
+  /** Take only this accepted item. @returns null if it is no longer accepted. */
   readonly inboxId?: string;
 }
 
@@ -423,7 +470,7 @@ export interface PendingQuery {
   readonly group?: string;
 }
 
-/** What makes a message unique, whatever became of it. */
+/** The fields that make a message unique, whatever its state. */
 export interface InboundKey {
   readonly sessionKey: string;
   readonly source: string;
@@ -436,129 +483,130 @@ export interface InboxWatchOptions {
 
 export interface Inbox {
   /**
-   * One transaction: known key, group, reset, session, queue, row. Only then is the message accepted; a refusal leaves
-   * nothing. A known key is answered with the item it got, and with nothing of what the first has done besides.
+   * Accepts a message in one transaction: known key, group, reset, session, queue, row. A refusal writes nothing. For
+   * a known key the receipt names the item of the first call, and nothing else happens.
    */
   receive(inbound: Inbound): Promise<InboxReceipt>;
   /**
-   * The oldest accepted item of a session becomes `running`; needs the lease's epoch. With `orphans` one that is
-   * `running` already comes first: whoever holds the lease knows that its runner is gone.
+   * Moves the oldest accepted item of a session to `running`; needs the lease's epoch. With `orphans`, an item that
+   * is already `running` comes first: the lease holder knows that its previous runner is gone.
    */
   take(sessionId: string, options: TakeOptions): Promise<InboxItem | null>;
   /**
-   * Says how often an item that is `running` was tried: for the holder whose try could not begin through no fault of
-   * the item. Nothing else of it changes; one that does not run, or not here, stays as it is.
+   * Sets the attempt count of a `running` item. The lease holder calls it after an attempt that could not begin and
+   * was not the item's fault. Does nothing if the item is not running in this session.
    */
   recount(sessionId: string, options: RecountOptions): Promise<void>;
   settle(inboxId: string, state: InboxState, detail?: JsonObject): Promise<void>;
   get(inboxId: string): Promise<InboxItem>;
-  /** Accepted and running items, oldest first; of one session, of one group, or all. */
+  /** Lists accepted and running items, oldest first: of one session, of one group, or all. */
   pending(query?: string | PendingQuery): Promise<readonly InboxItem[]>;
-  /** What this key got the first time, if it was ever seen. */
+  /** The item that this key received the first time, or `undefined` if the key is unknown. */
   known(key: InboundKey): Promise<InboxItem | undefined>;
   /**
-   * Sessions whose inbox has changed (an item accepted or settled, by any process) from this call on, until the signal
-   * aborts or the store closes. May name a session too often, never too seldom.
+   * Yields the ids of sessions whose inbox changed (any process accepted or settled an item) after this call, until
+   * the signal aborts or the store closes. It may yield an id without a change, but it never misses a change.
    */
   watch(options: InboxWatchOptions): AsyncIterable<string>;
 }
 
 /**
- * What is looked at: the text of messages of users and assistants, of tool results, summaries and notes, up to
- * 262,144 characters each (16,384 for tools). Not looked at: tool calls, thinking, settings, titles.
+ * Searches the text of user and assistant messages, tool results, summaries and notes: up to 262,144 characters of
+ * each (16,384 of a tool result). Tool calls, thinking, settings and titles are not searched.
  */
 export interface SearchQuery {
   /**
-   * Words parted by white space, all of which a text must hold, as parts of words too, ignoring case. Words in
-   * quotation marks stand together. At most 16,384 characters, or it is refused with `LIMIT_EXCEEDED`.
+   * Words separated by white space. A text matches if it contains all of them, also as parts of longer words,
+   * ignoring case. Words in quotation marks must appear together. A longer text than 16,384 characters is refused
+   * with `LIMIT_EXCEEDED`.
    */
   readonly text: string;
-  /** By default 20. */
+  /** 20 by default. */
   readonly limit?: number;
   readonly agentId?: string;
   readonly channel?: string;
   readonly sessionId?: string;
-  /** The `next` of an answer: older hits than those. */
+  /** The `next` of an earlier result: continue with older hits. */
   readonly after?: string;
-  /** How long to look at most, in milliseconds; by default 1000. */
+  /** Time limit in milliseconds; 1000 by default. */
   readonly budgetMs?: number;
 }
 
-/** Everything that was committed before the search is found, indexed or not, unless `complete` is false. */
+/** Includes every entry committed before the search, indexed or not, unless `complete` is false. */
 export interface SearchResult {
   readonly hits: readonly SearchHit[];
-  /** Where older hits begin, for `after`; null where this was all. */
+  /** Pass it as `after` to get older hits; null after the last page. */
   readonly next: string | null;
-  /** False: there may be hits that should stand here and do not, and `reason` is set. */
+  /** False if hits may be missing from this result; `reason` says why. */
   readonly complete: boolean;
-  /** `time`: the budget was over. `indexing`: it was over because the index is not up to date yet, or was not there. */
+  /** `time`: the time limit ended the search. `indexing`: it ended because the index is missing or not up to date. */
   readonly reason?: SearchLack;
-  /** How much of what was said the index has, where that is not everything. */
+  /** How much of the text the index covers, if not all of it. */
   readonly index?: SearchProgress;
 }
 
 export type SearchLack = 'time' | 'indexing';
 
-/** In lines of transcripts. */
+/** Counted in transcript lines. */
 export interface SearchProgress {
   readonly done: number;
   readonly total: number;
 }
 
-/** `note`: what an extension or an unknown role said. */
+/** `note`: text of an extension or of an unknown role. */
 export type SearchRole = 'user' | 'assistant' | 'tool' | 'summary' | 'note';
 
-/** Newest first by `at`; of the same moment, the greater session id and then the greater seq. */
+/** Sorted by `at`, newest first; for equal times by session id and then seq, both descending. */
 export interface SearchHit {
-  /** Of the session. */
+  /** The session's id. */
   readonly id: string;
   readonly agentId: string;
   readonly seq: number;
   readonly entryId: string;
   readonly role: SearchRole;
-  /** When it was said; the beginning of time where the line does not say. */
+  /** Time of the message; the start of the Unix epoch if the line has no time. */
   readonly at: string;
-  /** One line around the first word that was found. */
+  /** A single line of text around the first match. */
   readonly snippet: string;
-  /** What was found in the snippet: begin and end, in order and apart. */
+  /** Ranges (start, end) of the matches in the snippet, sorted and not overlapping. */
   readonly marks: readonly (readonly [number, number])[];
 }
 
 export interface StatsOptions {
-  /** Also how far the index for searches is, which costs a look at every session. */
+  /** Also report the progress of the search index. This reads a row of every session. */
   readonly search?: boolean;
 }
 
 export interface StoreStats {
   readonly sessions: number;
-  /** Sessions whose record has `corruptAt`: known to be damaged, and read-only. */
+  /** Sessions whose record has `corruptAt`: damaged and read-only. */
   readonly damaged: number;
-  /** Of all transcripts. */
+  /** Total size of all transcripts. */
   readonly bytes: number;
-  /** Sessions with committed lines their transcript file does not have yet. */
+  /** Sessions with committed lines that their transcript file does not have yet. */
   readonly behind: number;
-  /** Why transcript files could not follow when this process tried last. */
+  /** Why transcript files could not be written at the last attempt of this process. */
   readonly problems: readonly TranscriptProblem[];
-  /** Of stores that keep their data on a disk of this machine. */
+  /** Set by stores that keep their data on a local disk. */
   readonly disk?: DiskSpace;
-  /** Of stores that keep it on a server. */
+  /** Set by stores that keep their data on a server. */
   readonly server?: DatabaseServer;
-  /** Set while the index is made again from the transcripts: lists show what is known so far. */
+  /** Set while the index is rebuilt from the transcripts. Lists show only the sessions read so far. */
   readonly rebuilding?: RebuildProgress;
-  /** Where it was asked for, of stores that have an index for searches. */
+  /** Set if the caller asked for it and the store has a search index. */
   readonly search?: SearchIndexStats;
 }
 
 export interface SearchIndexStats extends SearchProgress {
-  /** On the disk. */
+  /** Size on disk. */
   readonly bytes: number;
-  /** Why it does not come forward; searches read everything meanwhile. */
+  /** Why the index makes no progress. Searches read all transcripts meanwhile. */
   readonly problem?: string;
 }
 
 export interface TranscriptProblem {
   readonly session: string;
-  /** An error code of the system or of ours. */
+  /** An error code of the operating system or of Reprise. */
   readonly code: string;
   readonly detail: string;
 }
@@ -570,23 +618,25 @@ export interface RebuildProgress {
 
 export interface DiskSpace {
   readonly freeBytes: number;
-  /** Below this no turn begins (`STORE_FULL`), while what runs may end and everything can be read. */
+  /** Below this, no new turn begins (`STORE_FULL`). Running turns may end, and everything can be read. */
   readonly minFreeBytes: number;
 }
 
-/** What an operator asks of the server behind a store. */
+/** Facts about the database server for the operator. */
 export interface DatabaseServer {
   readonly version: string;
-  /** When a commit is acknowledged: `synchronous_commit` of PostgreSQL, `off` if it does not wait for its disk at all. */
+  /**
+   * When a commit is acknowledged: `synchronous_commit` of PostgreSQL, or `off` if commits do not wait for the disk.
+   */
   readonly commits: string;
-  /** Servers that follow it, and how many of them a commit waits for. */
+  /** Number of replicas; `waitsFor` is how many of them a commit waits for. */
   readonly replicas: number;
   readonly waitsFor: number;
-  /** Of one question and its answer, just now. An append takes two of them. */
+  /** Time of one query and its answer, measured now. An append takes two round trips. */
   readonly roundTripMs: number;
   readonly connections: { readonly used: number; readonly max: number; readonly pool: number };
-  /** Whether other nodes are told of news; if not, they look by the clock. */
+  /** Whether notifications reach other nodes. If not, they poll. */
   readonly notify: boolean;
-  /** It is a replica, or was set so: everything can be read, and nothing written. */
+  /** The server is a replica or was set to read-only: everything can be read, nothing written. */
   readonly readOnly: boolean;
 }

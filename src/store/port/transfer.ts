@@ -2,35 +2,36 @@ import type { StoredConvlogLine } from './convlog.ts';
 import type { InboxItem } from './store.ts';
 
 /**
- * Everything a store has, as records that any other store takes: for migrations and backups. What is copied is
- * exact: lines with their bytes, numbers and seals, so that `exportSession` answers the same on both sides.
+ * Reads and writes everything in a store as records that any other store accepts: for migrations and backups. The
+ * copy is exact: lines keep their bytes, numbers and seals, so `exportSession` returns the same on both sides.
  *
- * The order is fixed, and made for copying while others write. What points comes before what it points to: messages,
- * what keys stand for, then sessions with their blobs before their lines, then convlogs, then the ids that are gone.
- * So a copy may know an older state of a message than the transcript does, which running it again mends, and never
- * a newer one. Each session ends where it stood when it was begun, never within an append.
+ * The order of records is fixed so that a store can be copied while others write to it. A record that references
+ * another one comes before it: first messages, then the sessions of keys, then each session with its blobs before its
+ * lines, then channel logs, then the ids of purged sessions. Therefore the copy may have an older state of a message
+ * than the transcript has (running the message again repairs that), but never a newer one. Each session is copied up
+ * to the last append that was committed when its copy began.
  *
- * Leases are not copied. A message that was running is running in the copy too, with nobody who runs it: whoever
- * takes its session next treats it as after a crash.
+ * Leases are not copied. A `running` message is still `running` in the copy, but has no runner. The next holder of
+ * its session's lease treats it like a message that was running during a crash.
  */
 export interface Transfer {
-  /** The records behind a cursor, about a megabyte of them; from the start without one. */
+  /** Reads about 1 MB of records after a cursor; without a cursor, from the start. */
   read(cursor?: string): Promise<TransferPage>;
   /**
-   * Takes records in and notes how far the run is, in one step. Only of one run, and only into a store that was empty
-   * when the run began; until it is finished every other write is refused. The same records again change nothing, and
-   * of later ones only what is new is written.
+   * Writes records and the progress of the copy run in one transaction. Accepts records of one run only, and only if
+   * the store was empty when the run began. All other writes are refused until the run is finished. Writing the same
+   * records again changes nothing; of overlapping records only the new ones are written.
    */
   write(records: readonly TransferRecord[], note: TransferNote): Promise<void>;
   /**
-   * From now on the store can be used. Epochs continue far above all that were copied, so no old holder can write. With
-   * `hold` no queued message runs until `release`: the store it was copied from may still exist and run it, or the copy
-   * may come from another person, who wrote the message into it.
+   * Ends the copy run and opens the store for use. Epochs continue far above all copied ones, so no old lease holder
+   * can write. With `hold`, queued messages do not run until `release` is called: the source store may still exist
+   * and run them, or the copy may come from another person who put messages into it.
    */
   finish(run: string, options?: FinishOptions): Promise<void>;
-  /** The messages that wait for `release`, oldest first. */
+  /** Messages held until `release`, oldest first. */
   held(): Promise<readonly InboxItem[]>;
-  /** Lets held messages run, or cancels them. Answers with how many there were. */
+  /** Releases or cancels held messages. @returns how many there were. */
   release(options?: ReleaseHeldOptions): Promise<number>;
   state(): Promise<TransferState>;
 }
@@ -40,27 +41,27 @@ export interface FinishOptions {
 }
 
 export interface ReleaseHeldOptions {
-  /** They end as `cancelled`, with the reason `restored`. */
+  /** Held messages end as `cancelled` with the reason `restored`. */
   readonly cancel?: boolean;
 }
 
 export interface TransferPage {
   readonly records: readonly TransferRecord[];
-  /** Where the next page starts; null at the end. */
+  /** The cursor of the next page; null after the last page. */
   readonly cursor: string | null;
 }
 
 export interface TransferNote {
-  /** What is copied, in words that tell one run from another. */
+  /** Text that identifies the copy run. */
   readonly run: string;
-  /** Of the source, behind these records. */
+  /** The source's cursor after these records. */
   readonly cursor: string | null;
 }
 
 export interface TransferState {
-  /** Whether nothing has ever been put here. */
+  /** True if nothing was ever written to this store. */
   readonly empty: boolean;
-  /** The copy that was begun here. */
+  /** The copy run that was started in this store. */
   readonly run?: TransferNote & { readonly finished: boolean };
 }
 
@@ -76,31 +77,31 @@ export type TransferRecord =
   | PurgedRecord
   | DamageRecord;
 
-/** Comes first: no epoch of the store is higher. */
+/** Comes first. No epoch in the source store is higher. */
 export interface EpochRecord {
   readonly kind: 'epoch';
   readonly epoch: number;
 }
 
-/** A message in whatever state, in the order of acceptance. */
+/** A message in any state. Messages come in the order of acceptance. */
 export interface ItemRecord {
   readonly kind: 'item';
   readonly item: InboxItem;
 }
 
-/** What makes a message unique, for good. */
+/** An idempotency key of an accepted message. Keys are kept permanently. */
 export interface InboundRecord {
   readonly kind: 'inbound';
   /** Empty for keys without an agent. */
   readonly agentId: string;
-  /** Both as JSON, or as `sha256:` of that where it is long. */
+  /** Both are JSON, or `sha256:` and the hash of the JSON if it is long. */
   readonly source: string;
   readonly key: string;
   readonly hash: string;
   readonly inboxId: string;
 }
 
-/** The session a key stands for, or none, and how often that has changed. */
+/** The session that a key points to (or null), and how often the key was moved. */
 export interface KeyRecord {
   readonly kind: 'key';
   readonly key: string;
@@ -108,7 +109,7 @@ export interface KeyRecord {
   readonly counter: number;
 }
 
-/** What the lines of a session do not say. They and its blobs follow. */
+/** The facts about a session that its lines do not contain. Its blobs and lines follow. */
 export interface SessionCopy {
   readonly kind: 'session';
   readonly id: string;
@@ -117,7 +118,7 @@ export interface SessionCopy {
   readonly parentId?: string;
   readonly createdAt: string;
   readonly epoch: number;
-  /** Of the lines that follow. */
+  /** The last seq of the lines that follow. */
   readonly lastSeq: number;
   readonly corruptAt?: number;
 }
@@ -143,13 +144,13 @@ export interface ConvlogRecord {
   readonly line: StoredConvlogLine;
 }
 
-/** Comes last: whatever was copied of it before goes. In whatever case: ids that differ only in that are one. */
+/** Comes last: the target removes all copied data of this id. Ids that differ only in case are the same id. */
 export interface PurgedRecord {
   readonly kind: 'purged';
   readonly id: string;
 }
 
-/** What could not be read, for people; nothing is written for it. */
+/** Describes data that could not be read. For reports; the target writes nothing. */
 export interface DamageRecord {
   readonly kind: 'damage';
   readonly session: string;

@@ -8,7 +8,7 @@ export interface VerifyFinding {
 }
 
 export interface VerifyOptions {
-  /** Called now and then with the number of sessions read and of all; not called for one session. */
+  /** Called from time to time with the number of sessions read and the total. Not called for a single session. */
   readonly onProgress?: (done: number, total: number) => void;
 }
 

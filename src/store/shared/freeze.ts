@@ -1,11 +1,11 @@
 import type { StoredEntry } from '../port/store.ts';
 
-/** Entries that several readers are given: nobody can change them for the others (I-25). */
+/** Freezes entries that several readers share, so that no reader can change them for the others (I-25). */
 export function freezeEntries(entries: readonly StoredEntry[]): void {
   for (const stored of entries) freeze(stored);
 }
 
-/** Values of a line that was parsed: no deeper than a line may be. */
+/** Freezes values parsed from a line. The recursion is limited by the maximum depth of a stored line. */
 function freeze(value: unknown): void {
   if (typeof value !== 'object' || value === null) return;
   Object.freeze(value);

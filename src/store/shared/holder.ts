@@ -1,7 +1,7 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { isObject } from '../../transcript/json.ts';
 
-/** Who holds a lease: enough to tell a dead process from a live one, and a reused pid from its first owner. */
+/** Identifies the process that holds a lease: enough to detect that it died and that its pid was reused. */
 export interface Holder {
   readonly bootId: string;
   readonly pidNamespace: string;
@@ -10,16 +10,18 @@ export interface Holder {
   readonly engineId: string;
 }
 
-/** What Linux tells every program, whatever the kernel's own clock is. */
+/** USER_HZ: the unit of times in /proc, the same on every Linux system. */
 const TICKS_PER_SECOND = 100;
 
-/** As a row has it. One that cannot be read is nobody we could call dead: only its silence frees the session. */
+/**
+ * Parses a stored holder. An unreadable holder is never considered dead; only a missed heartbeat frees its session.
+ */
 export function parseHolder(text: string): Holder {
   try {
     const holder: unknown = JSON.parse(text);
     if (isObject(holder)) return { ...UNKNOWN_HOLDER, ...holder };
   } catch {
-    // Changed from outside; said below.
+    // The row was changed by another program. Treat the holder as unknown.
   }
   return UNKNOWN_HOLDER;
 }
@@ -37,8 +39,8 @@ export function currentHolder(engineId: string): Holder {
 }
 
 /**
- * Dead for certain: another boot, or the same boot and pid namespace and the pid is gone or somebody else's.
- * Where any of that cannot be read (no /proc, EPERM) the holder counts as alive and only its heartbeat decides.
+ * True if the holder is certainly dead: another boot, or the same boot and pid namespace and its pid is gone or was
+ * reused. If any of this cannot be read (no /proc, EPERM), the holder counts as alive and only its heartbeat decides.
  */
 export function isCertainlyDead(holder: Holder, self: Holder): boolean {
   if (holder.bootId === '' || self.bootId === '') return false;
@@ -52,7 +54,10 @@ export function isCertainlyDead(holder: Holder, self: Holder): boolean {
   );
 }
 
-/** When a process started, in ms since the epoch and to the second; null when there is none, undefined when nobody says. */
+/**
+ * Start time of a process in ms since the epoch, precise to a second. @returns null if the process does not exist,
+ * `undefined` if that is unknown.
+ */
 export function processStart(pid: number): number | null | undefined {
   const ticks = startTimeOf(pid);
   if (typeof ticks !== 'string') return ticks;
@@ -60,7 +65,7 @@ export function processStart(pid: number): number | null | undefined {
   return bootTime === undefined ? undefined : (Number(bootTime) + Number(ticks) / TICKS_PER_SECOND) * 1000;
 }
 
-/** Null when there is no such process, undefined when nobody says. */
+/** @returns null if the process does not exist, `undefined` if that is unknown. */
 function startTimeOf(pid: number): string | null | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
@@ -68,12 +73,12 @@ function startTimeOf(pid: number): string | null | undefined {
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return fields[0] === 'Z' || fields[0] === 'X' ? null : fields[19];
   } catch {
-    // No /proc, or hidden: ask the kernel by signal 0.
+    // No /proc, or the process is hidden: ask the kernel with signal 0.
     return isGone(pid) ? null : undefined;
   }
 }
 
-/** Whether no process of this machine has this number. */
+/** Whether no process on this machine has this pid. */
 export function isGone(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -87,7 +92,7 @@ function readText(path: string): string {
   try {
     return readFileSync(path, 'latin1').trim();
   } catch {
-    // Not Linux: an empty text means "not known".
+    // Not Linux. An empty text means "unknown".
     return '';
   }
 }
@@ -96,7 +101,7 @@ function readLink(path: string): string {
   try {
     return readlinkSync(path);
   } catch {
-    // Not Linux: an empty text means "not known".
+    // Not Linux. An empty text means "unknown".
     return '';
   }
 }

@@ -2,14 +2,17 @@ import { RepriseError } from '../../errors.ts';
 import { assertStorable, isObject, type JsonObject } from '../../transcript/json.ts';
 import { LIVE_EVENT_BYTES, type LiveEvent } from '../port/store.ts';
 
-/** What one slow listener may keep waiting; beyond it the oldest goes. */
+/** Limits of the queue of one slow listener; beyond them the oldest events are dropped. */
 const MAX_WAITING_EVENTS = 1024;
 const MAX_WAITING_CHARS = 1024 * 1024;
 
-/** Hubs of the databases that are open in this process, so that every store on one home hears every other. */
+/** Hubs by database path, so that all stores of this process on one home share one hub. */
 const hubs = new Map<string, LiveHub>();
 
-/** Tells running deltas to whoever listens in this process. Nothing is stored, and nobody waits for a listener. */
+/**
+ * Passes live events (such as deltas of an answer) to the listeners in this process. Nothing is stored, and a
+ * publisher never waits for a listener.
+ */
 export class LiveHub {
   readonly #listeners: Map<string, Set<Listener>> = new Map();
   readonly #path: string;
@@ -19,7 +22,7 @@ export class LiveHub {
     this.#path = path;
   }
 
-  /** The hub of a database; one in memory has no other stores. */
+  /** The hub of a database. A database in memory always gets a new hub, because no other store can open it. */
   static of(path: string): LiveHub {
     const hub = hubs.get(path) ?? new LiveHub(path);
     if (path !== ':memory:') hubs.set(path, hub);
@@ -31,11 +34,11 @@ export class LiveHub {
     if (--this.#stores === 0) hubs.delete(this.#path);
   }
 
-  /** Answers what was told, as JSON. */
+  /** @returns the emitted event as JSON. */
   publish(id: string, event: JsonObject): string {
     if (!isObject(event)) throw new RepriseError('INVALID_INPUT', 'an event is an object');
     assertStorable(event);
-    // Text, so that what a listener or the publisher does to its object concerns nobody else.
+    // Pass text, so that a listener or the publisher cannot change the object for others.
     const text = JSON.stringify(event);
     if (Buffer.byteLength(text) > LIVE_EVENT_BYTES) {
       throw new RepriseError('LIMIT_EXCEEDED', `an event is at most ${LIVE_EVENT_BYTES} bytes`, {
@@ -46,17 +49,20 @@ export class LiveHub {
     return text;
   }
 
-  /** What somebody else has published and checked; `missed`: so many were lost on the way, right before it. */
+  /**
+   * Emits an event that another store published and checked. `missed` is the number of events lost immediately before
+   * it.
+   */
   tell(id: string, text: string, missed = 0): void {
     for (const listener of this.#listeners.get(id) ?? []) listener.hear(text, missed);
   }
 
-  /** Somebody listens to these. */
+  /** Sessions that have listeners. */
   get sessions(): readonly string[] {
     return [...this.#listeners.keys()];
   }
 
-  /** Listens from now on, whenever the loop over it begins. */
+  /** Starts listening now, even if the caller starts its loop later. */
   listen(id: string, signal: AbortSignal): AsyncIterableIterator<LiveEvent> {
     const listeners = this.#listeners.get(id) ?? new Set();
     const listener = new Listener(signal, () => {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** In hex: the name a blob goes by. */
+/** Hex SHA-256 of the bytes; also the name of a blob. */
 export function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }

@@ -1,8 +1,8 @@
-/** Who waits for something new in a session; woken by a commit that may concern them. */
+/** Callers that wait for changes of a session. A commit that may concern them wakes them. */
 export class Sleepers {
   readonly #wakers: Map<() => void, string> = new Map();
 
-  /** Asleep from now on, until woken, aborted or disposed of. */
+  /** Waits from now until woken, aborted or disposed. */
   sleep(id: string, signal: AbortSignal): { readonly woken: Promise<void> } & Disposable {
     const { promise, resolve } = Promise.withResolvers<void>();
     const wake = (): void => {
@@ -15,12 +15,12 @@ export class Sleepers {
     return { woken: promise, [Symbol.dispose]: wake };
   }
 
-  /** What they wait for. */
+  /** The sessions that callers wait for. */
   get ids(): ReadonlySet<string> {
     return new Set(this.#wakers.values());
   }
 
-  /** Those of the named sessions; null: anything may have changed. */
+  /** Wakes the waiters of the given sessions; null wakes all. */
   wake(sessions: readonly string[] | null): void {
     if (this.#wakers.size === 0) return;
     for (const [wake, id] of [...this.#wakers]) if (sessions === null || sessions.includes(id)) wake();

@@ -1,25 +1,27 @@
 import { RepriseError } from '../../errors.ts';
 import type { InboxItem, Lease, ReleaseOptions } from '../port/store.ts';
 
-/** How long a lease lives without a beat of its holder, if the caller does not say. */
+/** Default lifetime of a lease without a heartbeat. */
 export const DEFAULT_LEASE_TTL_MS = 15_000;
-/** How long a caller waits for a lease that another holder has, if it does not say. */
+/** Default time to wait for a lease that another holder has. */
 export const DEFAULT_LEASE_WAIT_MS = 10_000;
 
 export interface StoreLeaseOptions {
-  /** Tells the store that the holder lives; false: it is no longer ours. */
+  /** Sends a heartbeat to the store. Resolves to false if this holder has lost the lease. */
   readonly beat: () => Promise<boolean>;
   readonly release: (options: ReleaseOptions) => Promise<InboxItem | null>;
   readonly sessionId: string;
   readonly epoch: number;
   readonly ttlMs: number;
-  /** It was released or lost: nobody has to keep it any more. */
+  /** Called when the lease is released or lost, so that its heartbeat can stop. */
   readonly onOver: () => void;
 }
 
 const RETRY_MS = 50;
 
-/** Retries for up to `waitMs` while another holder has the session. `acquire` gets the time that is left. */
+/**
+ * Retries `acquire` for up to `waitMs` while another holder has the session. `acquire` receives the remaining time.
+ */
 export async function acquireInTime<T>(waitMs: number, acquire: (leftMs: number) => Promise<T>): Promise<T> {
   const deadline = performance.now() + waitMs;
   for (;;) {
@@ -33,7 +35,9 @@ export async function acquireInTime<T>(waitMs: number, acquire: (leftMs: number)
   }
 }
 
-/** The right to run turns. The store keeps its heart beating; losing it aborts the signal. */
+/**
+ * The exclusive right to run turns of a session. The store sends its heartbeats; losing the lease aborts the signal.
+ */
 export class StoreLease implements Lease {
   readonly sessionId: string;
   readonly epoch: number;

@@ -2,30 +2,30 @@ import type { StoredEntry } from '../port/store.ts';
 import { EPOCH_JUMP } from '../rules/epoch-jump.ts';
 import type { SessionState } from '../rules/session-state.ts';
 
-/** What a file is like; a store without files has none. */
+/** Identifies the state of a transcript file. Undefined in stores without files. */
 export interface FileStamp {
   readonly inode: number;
   readonly size: number;
   readonly changedAt: number;
 }
 
-/** What tells whether kept entries are still those of the session. */
+/** The columns that show whether cached entries still belong to the session. */
 type TailRow = Pick<SessionState, 'id' | 'epoch' | 'corrupt_at'> & { readonly file_size: number };
 
-/** The lines of one session from one seq to another. */
+/** A range of lines of one session, by seq. */
 export interface Tail {
   readonly from: number;
   readonly to: number;
   readonly bytes: number;
 }
 
-/** As they were read. */
+/** A tail with its parsed entries. */
 export interface WarmTail extends Tail {
   readonly entries: readonly StoredEntry[];
 }
 
 interface Stamped {
-  /** Of the transcript when it was as recorded, and the size recorded then. */
+  /** Stamp of the transcript file when its size matched the row, and that size. */
   readonly stamp: FileStamp | undefined;
   readonly fileSize: number;
   readonly epoch: number;
@@ -38,12 +38,13 @@ export const DEFAULT_CACHE_TTL_MS = 45_000;
 const MAX_BYTES = 64 * 1024 * 1024;
 
 /**
- * Keeps what `tail` read for sessions in use. Time only makes it forget: an entry never changes once it has a
- * seq and its epoch goes on, so what is kept is right for as long as the row says the same seqs and the file is the one it was read from.
+ * Caches what `tail` read for sessions in use. An entry never changes once it has a seq, so the cache stays valid
+ * while the row's seqs and epoch continue without a jump and the file is the one that was read. The TTL only frees
+ * memory.
  */
 export class TailCache<T extends Tail = WarmTail> {
   readonly #ttlMs: number;
-  /** Least recently used first. */
+  /** In order of use, the least recently used first. */
   readonly #kept: Map<string, Kept<T>> = new Map();
   #bytes = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -52,7 +53,7 @@ export class TailCache<T extends Tail = WarmTail> {
     this.#ttlMs = ttlMs;
   }
 
-  /** What is kept of this session, if its transcript is still the one it was read from. */
+  /** The cached tail of this session, if its transcript is still the one that was read. */
   find(row: TailRow, stamp: FileStamp | undefined): T | undefined {
     const kept = this.#kept.get(row.id);
     if (kept === undefined) return undefined;
@@ -67,7 +68,7 @@ export class TailCache<T extends Tail = WarmTail> {
     const before = this.#kept.get(row.id);
     this.forget(row.id);
     if (this.#ttlMs <= 0 || tail.bytes > MAX_BYTES / 4) return;
-    // A file that is being written has no time worth comparing; the next look at it gives one.
+    // While the file is being written, its time is not worth comparing. The next read gets one.
     const known = isRecorded
       ? { stamp, fileSize: row.file_size }
       : (before ?? { stamp: undefined, fileSize: 0 });
@@ -106,14 +107,17 @@ export class TailCache<T extends Tail = WarmTail> {
 }
 
 /**
- * A jump of the epoch tells of lines that were lost: their numbers were given again. It leads so far on from the last one
- * that was known, or to where the next stretch of that length begins, however near that is.
+ * Whether the epoch jumped. A jump means that lines were lost and their numbers reused: recovery raises the epoch by
+ * at least `EPOCH_JUMP` or to the next multiple of it, however close that is.
  */
 function isJump(from: number, to: number): boolean {
   return to - from >= EPOCH_JUMP || Math.floor(to / EPOCH_JUMP) !== Math.floor(from / EPOCH_JUMP);
 }
 
-/** A file that grew as its row says is the same file; one that is another, was cut, or changed in place is not. */
+/**
+ * Whether the file is still the one that was read: it may have grown as its row says, but it was not replaced, cut or
+ * changed in place.
+ */
 function isSameFile({ stamp: kept, fileSize }: Stamped, row: TailRow, now: FileStamp | undefined): boolean {
   if (kept === undefined || now === undefined) return (now?.size ?? 0) >= row.file_size;
   if (now.inode !== kept.inode || now.size < row.file_size) return false;

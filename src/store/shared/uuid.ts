@@ -1,11 +1,11 @@
 import { randomFillSync } from 'node:crypto';
 
 const SIZE = 16;
-/** Random bytes for many: asking the system costs about the same for one as for all of them. */
+/** A pool of random bytes: one system call for the whole pool costs about as much as one for a single id. */
 const pool: Buffer = Buffer.alloc(64 * SIZE);
 let used = pool.length;
 
-/** Version 7: sorts by the time it was made, so that recent sessions are near each other in every index. */
+/** Creates a UUID version 7. It sorts by creation time, so recent sessions are close together in every index. */
 export function uuidv7(): string {
   if (used === pool.length) {
     randomFillSync(pool);
@@ -13,7 +13,7 @@ export function uuidv7(): string {
   }
   const bytes = pool.subarray(used, used + SIZE);
   used += SIZE;
-  // The format has no times before 1970, which a machine without a battery may start with.
+  // The format has no times before 1970; a machine without a clock battery may start with one.
   bytes.writeUIntBE(Math.max(0, Date.now()), 0, 6);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x70;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
