@@ -16,6 +16,7 @@ import { startUpTasks } from './start-up.ts';
 import { writeTasks } from './store.ts';
 import { readTasks } from './store-reads.ts';
 import { transcriptTasks } from './transcript.ts';
+import { turnTasks } from './turn.ts';
 import { webTasks } from './web.ts';
 
 const USAGE = `npm run bench -- [--only <part of a row's name>] [--quick | --large] [--json]
@@ -54,6 +55,7 @@ async function bench(scale: Scale): Promise<void> {
       ...readTasks(homes, scale),
       ...searchTasks(homes.folder, scale),
       ...acceptTasks(homes.folder, scale),
+      ...turnTasks(homes.folder, scale),
       ...serverLoadTasks(scale),
       ...streamTasks(),
       ...sessionMemoryTasks(),
