@@ -17,7 +17,7 @@ import type { ThreadOptions } from './threads/protocol.ts';
 
 export interface ControlFile {
   readonly db: Database;
-  /** Set: it is only to be looked at, and this is the answer to every write. */
+  /** Set if the database must not be written; the error answers every write. */
   readonly refusal?: RepriseError;
 }
 
@@ -29,8 +29,8 @@ const BUSY = 5;
 const CANNOT_OPEN = 14;
 
 /**
- * Opens control.db for writing, whatever became of it: a missing one is made, an older one brought forward, a damaged
- * one set aside and salvaged. None of this reads a transcript.
+ * Opens control.db for writing, in whatever state it is: creates a missing one, migrates an older one, and sets a
+ * damaged one aside and salvages it. None of this reads a transcript.
  */
 export function openControl(options: ControlOptions): ControlFile {
   const { path } = options;
@@ -42,12 +42,12 @@ export function openControl(options: ControlOptions): ControlFile {
   try {
     if (!existsSync(salvagedName(path))) return openPatiently(options);
   } catch (error) {
-    // Not there for a moment: another process may just be putting the new one in its place.
+    // The file may be missing for a moment while another process replaces it.
     if (!isUnsound(error) && codeOf(error) !== CANNOT_OPEN) throw storeError(error, 'none', path);
   }
   alone(path, () => {
     try {
-      // Somebody else may have been quicker.
+      // Another process may have finished the replacement first.
       openPatiently(options).db.close();
       rmSync(salvagedName(path), { force: true });
     } catch (error) {
@@ -59,7 +59,10 @@ export function openControl(options: ControlOptions): ControlFile {
   return openPatiently(options);
 }
 
-/** While another process makes the file SQLite says "busy" without waiting, because it fears a deadlock. */
+/**
+ * Retries while another process creates the file: SQLite then reports "busy" without waiting, because it suspects a
+ * deadlock.
+ */
 function openPatiently(options: ControlOptions): ControlFile {
   const deadline = performance.now() + BUSY_LIMIT_MS;
   for (;;) {
@@ -72,24 +75,24 @@ function openPatiently(options: ControlOptions): ControlFile {
   }
 }
 
-/** Damaged, or with tables of which our questions make no sense: a changed byte in a name does that. */
+/** True if the file is damaged, or if its tables do not match our queries; a changed byte in a name causes that. */
 function isUnsound(error: unknown): boolean {
   return isDamage(error) || codeOf(error) === SQLITE_ERROR;
 }
 
-/** SQLite's own, whether or not it was translated. */
+/** SQLite's result code, also of a translated error. */
 function codeOf(error: unknown): number | undefined {
   const { cause = error } = error as { cause?: unknown };
   return (cause as { errcode?: number }).errcode;
 }
 
-/** Somebody met damage: whoever opens next looks at every page before anybody relies on it. */
+/** Records that damage was found: the next open checks every page before the database is used. */
 export function noteDamage(path: string, error: unknown): void {
   if (path === ':memory:' || !isDamage(error)) return;
   try {
     closeSync(openSync(noteName(path), 'a', 0o600));
   } catch {
-    // A disk that takes no file; whoever meets the damage again tries again.
+    // The disk accepts no new file. The next time the damage is found, it is recorded again.
   }
 }
 
@@ -97,7 +100,7 @@ function openSound(options: ControlOptions): ControlFile {
   const { path } = options;
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   const logSize = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
-  // SQLite would delete a log without its database, and what was acknowledged last may stand there only.
+  // SQLite would delete a log without its database, and the last acknowledged writes may exist only there.
   if (size === 0 && (logSize > 0 || existsSync(salvagedName(path)))) throw damage('the database is gone');
   keepPrivate(path);
   reportLogDamage(path);
@@ -117,7 +120,7 @@ function openSound(options: ControlOptions): ControlFile {
   }
 }
 
-/** Before anything is changed: what a newer version wrote is not ours to touch. */
+/** Read before anything is changed: this version must not modify a database that a newer version wrote. */
 function versionOf(path: string): number {
   const db = new Database({ path, durability: 'os', readOnly: true, isFirst: true });
   try {
@@ -154,7 +157,7 @@ function openNewer({ path, durability }: ControlOptions, version: number): Contr
   );
 }
 
-/** For whoever must not change a byte of it: nothing is made, brought forward or salvaged. */
+/** Opens the database read-only and unchanged: nothing is created, migrated or salvaged. */
 export function openAsItIs({ path, home, durability }: ControlOptions): ControlFile {
   if (!existsSync(path)) {
     throw new RepriseError('NOT_FOUND', `there is no ${path}`, {
@@ -185,7 +188,10 @@ function notWritable(path: string): RepriseError {
   );
 }
 
-/** What only a writer can put in order: lines its files do not have yet, files it has not read yet. */
+/**
+ * Refuses a database that needs a writer first: transcript files that miss committed lines, or files that were not
+ * read yet.
+ */
 function assertSettled(db: Database, path: string): void {
   const open = [
     'SELECT 1 FROM journal LIMIT 1',
@@ -203,7 +209,7 @@ function unsettled(path: string, why: string): RepriseError {
   return new RepriseError('STORE_BUSY', `${path} ${why}`, { details: { next } });
 }
 
-/** One process at a time, by a lock of the OS: it dies with its process. */
+/** Runs `work` under an exclusive OS lock, which is released even if the process dies. */
 function alone(path: string, work: () => void): void {
   const file = `${path}.salvage-lock`;
   keepPrivate(file);
@@ -212,7 +218,7 @@ function alone(path: string, work: () => void): void {
     lock.exec('BEGIN EXCLUSIVE');
     work();
   } finally {
-    // The empty file stays: removed, it would leave those who wait for it with a lock on nothing.
+    // Keep the empty file. If it were removed, waiting processes would hold a lock on a deleted file.
     lock.close();
   }
 }

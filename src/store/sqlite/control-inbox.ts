@@ -21,22 +21,22 @@ import type { InboxChanges } from './write/inbox-rows.ts';
 export interface ControlInboxOptions {
   readonly writer: ThreadClient;
   readonly reader: ThreadClient;
-  /** How far the inbox had changed when the store was opened. */
+  /** The number of the last inbox change when the store was opened. */
   readonly at: number;
   /** Aborts when the store closes. */
   readonly closing: AbortSignal;
 }
 
-/** So often in a row a watch asks again when its thread has died. */
+/** A watch gives up after its thread died this many times in a row. */
 const MAX_READ_DEATHS = 3;
 
-/** The inbox on two storage threads. */
+/** The inbox of a store with a writer and a reader thread. */
 export class ControlInbox implements Inbox {
   readonly #writer: ThreadClient;
   readonly #reader: ThreadClient;
   readonly #closing: AbortSignal;
   readonly #sleepers: Sleepers = new Sleepers();
-  /** No change of this number or below is news: a lower bound, so that a watch need not ask before it begins. */
+  /** Changes up to this number are old. A lower bound, so that `watch` can start without a request to the thread. */
   #at: number;
 
   constructor({ writer, reader, at, closing }: ControlInboxOptions) {
@@ -78,11 +78,11 @@ export class ControlInbox implements Inbox {
   }
 
   watch({ signal }: InboxWatchOptions): AsyncIterable<string> {
-    // From this call on, whenever the loop over it begins.
+    // Changes count from this call on, even if the caller starts its loop later.
     return this.#changes(this.#at, AbortSignal.any([signal, this.#closing]));
   }
 
-  /** After something that may have changed the inbox, done or failed: whoever watches looks; nobody else pays. */
+  /** Wakes the watchers after a call that may have changed the inbox, whether it succeeded or failed. */
   async waking<T>(work: Promise<T>): Promise<T> {
     try {
       return await work;
@@ -99,7 +99,7 @@ export class ControlInbox implements Inbox {
     let seen = after;
     let deaths = 0;
     while (!signal.aborted) {
-      // Asleep before looking: what is committed in between wakes us.
+      // Subscribe before reading, so that a commit in between wakes the watch.
       using sleep = this.#sleepers.sleep('', signal);
       let changes: InboxChanges;
       try {
@@ -116,7 +116,7 @@ export class ControlInbox implements Inbox {
         if (signal.aborted) return;
         yield id;
       }
-      // Asleep since before the look: whatever it did not see has woken us by now, or will.
+      // The subscription began before the read, so every later change has woken it or will.
       await sleep.woken;
     }
   }

@@ -1,4 +1,4 @@
-/* Longer than files here should be: it is the port, method by method, and each is a line or two. */
+/* This file is longer than most: it implements the port method by method, and each method takes a line or two. */
 
 import { randomUUID } from 'node:crypto';
 import { parseNewSessionId, parseSessionId } from '../../keys/ids.ts';
@@ -81,9 +81,9 @@ import type { InboxChanges } from './write/inbox-rows.ts';
 
 export interface ControlStoreOptions extends Omit<ThreadOptions, 'role' | 'engineId' | 'leases'> {
   readonly supports: StoreSupports;
-  /** Whether Ctrl-Z waits for the transaction in progress. */
+  /** Whether Ctrl-Z waits for the running transaction. */
   readonly signals?: boolean;
-  /** A `sessions.json` with changes of something else was moved to this path. */
+  /** Called after another program's changes to `sessions.json` were found; the edited file was moved to this path. */
   readonly onEdited?: (file: string) => void;
 }
 
@@ -98,13 +98,16 @@ interface ControlStoreParts {
   readonly tails: KeptTails;
 }
 
-/** So often in a row a watch reads again when its thread has died. */
+/** A watch gives up after its thread died this many times in a row. */
 const MAX_READ_DEATHS = 3;
 
-/** The disk fails, so the progress of the rebuild is unknown. */
+/** Used if the disk fails, so that the progress of the rebuild is unknown. */
 const UNKNOWN_PROGRESS: RebuildProgress = { done: 0, total: 0 };
 
-/** The port on two storage threads; memory, SQLite and JSONL differ only in the options they pass. */
+/**
+ * Implements the port with a writer and a reader thread. The memory, SQLite and JSONL stores differ only in their
+ * options.
+ */
 export class ControlStore implements Store {
   readonly supports: StoreSupports;
   readonly inbox: ControlInbox;
@@ -121,7 +124,7 @@ export class ControlStore implements Store {
   readonly #sleepers: Sleepers = new Sleepers();
   #unpark: () => void = () => {};
 
-  /** Until told otherwise: the reader may not know yet what the transcripts say. */
+  /** True until the writer reports `rebuilt`: until then the reader's index may lack content of the transcripts. */
   #rebuilding: boolean;
   #wasComplete: boolean;
 
@@ -183,13 +186,13 @@ export class ControlStore implements Store {
       onEvent,
       onRestart: (isAlive) => {
         if (!isAlive) store?.goOnWithoutWriter();
-        // A new writer compares index and transcripts again, and says when it is over.
+        // A new writer compares index and transcripts again and reports when it is done.
         if (isAlive) store?.expectRebuild();
-        // What was committed while no thread was there to tell.
+        // Wake all waiters: something may have been committed while no thread could report it.
         store?.handle({ event: 'changed', sessions: null });
       },
     });
-    // Both start side by side; the reader opens the database only when the writer has made it what it should be.
+    // Both start in parallel. The reader opens the database only after the writer has prepared it.
     const reader = inMemory
       ? writer
       : new ThreadClient({
@@ -203,7 +206,7 @@ export class ControlStore implements Store {
       await Promise.all([writer.ready, reader.ready]);
       ({ at: inboxAt } = await reader.call<InboxChanges>('changes', {}));
     } catch (error) {
-      // Half a store is none: what was opened would hold its files and threads until the process ends.
+      // Close both threads: otherwise the open one would hold its files until the process ends.
       await Promise.all([reader.close(), writer.close()]);
       throw error;
     }
@@ -218,7 +221,7 @@ export class ControlStore implements Store {
     return store;
   }
 
-  /** All threads stand still outside any transaction; the answer lets them go on. */
+  /** Stops all threads outside any transaction. @returns a function that lets them continue. */
   async park(): Promise<() => void> {
     const threads = [this.#writer, this.#reader, ...(this.#searching === undefined ? [] : [this.#searching])];
     const gates = await Promise.all(threads.map((thread) => thread.park()));
@@ -231,7 +234,7 @@ export class ControlStore implements Store {
     if (event.event === 'changed') {
       this.#searching?.noteChange();
       this.#sleepers.wake(event.sessions);
-      // Our own changes are told by who makes them.
+      // Callers in this process wake the inbox themselves (`waking`); null means another process committed.
       if (event.sessions === null) this.inbox.wake();
     } else if (event.event === 'lost') {
       this.#leases.get(`${event.session}:${event.epoch}`)?.lose();
@@ -246,20 +249,20 @@ export class ControlStore implements Store {
   }
 
   /**
-   * Nobody writes here any more. An index that was complete once is still read; one that never was would say of a
-   * session that it does not exist, so whoever asks is told what happened to the writer.
+   * Called when the writer will not be restarted. An index that was complete once stays readable. One that never was
+   * complete would report existing sessions as missing, so each caller receives the writer's error instead.
    */
   goOnWithoutWriter(): void {
     this.loseLeases();
     if (this.#wasComplete) this.#rebuilding = false;
   }
 
-  /** What a new writer thread has to keep alive. */
+  /** The leases that a new writer thread must keep alive. */
   heldLeases(): HeldLease[] {
     return [...this.#leases.values()].map(({ sessionId, epoch, ttlMs }) => ({ id: sessionId, epoch, ttlMs }));
   }
 
-  /** Of one session, or all: nobody keeps them alive any more. */
+  /** Marks the leases of one session, or all leases, as lost: no thread sends their heartbeats any more. */
   loseLeases(id?: string): void {
     for (const lease of [...this.#leases.values()])
       if (id === undefined || lease.sessionId === id) lease.lose();
@@ -294,7 +297,7 @@ export class ControlStore implements Store {
   }
 
   async list(query: ListQuery = {}): Promise<SessionPage> {
-    // Asked first: what is read in between makes the list longer, and never wrongly complete.
+    // Read the progress before the list: sessions read in between make the list longer, but never wrongly complete.
     const rebuilding = await this.#rebuildProgress().catch(() => UNKNOWN_PROGRESS);
     const page = await this.#reader.call<SessionPage>('list', query);
     return { ...page, ...(rebuilding !== undefined && { rebuilding }) };
@@ -335,14 +338,14 @@ export class ControlStore implements Store {
     let seen = afterSeq;
     let deaths = 0;
     while (!signal.aborted) {
-      // Asleep before looking: what is committed in between wakes us.
+      // Subscribe before reading, so that a commit in between wakes the watch.
       using sleep = this.#sleepers.sleep(id, signal);
       let page: EntryPage;
       try {
         page = await this.read(id, { from: seen + 1 });
         deaths = 0;
       } catch (error) {
-        // A watch outlives a storage thread, unless it is what kills it.
+        // A watch survives the death of its storage thread, unless its own reads keep killing the thread.
         if (!isThreadDeath(error) || ++deaths > MAX_READ_DEATHS) throw error;
         continue;
       }
@@ -421,7 +424,7 @@ export class ControlStore implements Store {
   }
 
   async reindex(): Promise<void> {
-    // Where everything is read with every search there is nothing to do, but a closed store says so.
+    // A store without an index has nothing to do; the request only reports a closed store.
     await (this.#searching?.reindex() ?? this.#reader.call('changes', {}));
   }
 
@@ -440,7 +443,7 @@ export class ControlStore implements Store {
   }
 
   async stats({ search = false }: StatsOptions = {}): Promise<StoreStats> {
-    // The thread that writes knows why a transcript is behind.
+    // Only the writer thread knows why a transcript is behind.
     const stats = await this.#writer.call<StoreStats>('stats', {});
     const rebuilding = await this.#rebuildProgress();
     const index =
@@ -472,7 +475,7 @@ export class ControlStore implements Store {
     this.#closing.abort(storeClosed());
     for (const lease of [...this.#leases.values()]) await lease.release().catch(() => null);
     this.#leases.clear();
-    // Those that look end together, so that nobody's long look is waited for; the one that writes ends last.
+    // The reading threads stop together, so that a long read does not delay the close. The writer ends last.
     await Promise.all([this.#searching?.close(), this.#reader === this.#writer || this.#reader.close()]);
     await this.#writer.close();
     this.#sleepers.wake(null);
@@ -482,13 +485,13 @@ export class ControlStore implements Store {
     return this.#rebuilding ? this.#writer.call<RebuildProgress | undefined>('progress', {}) : undefined;
   }
 
-  /** Asks the reader, and has the writer read the transcripts first that the answer needs. */
+  /** Asks the reader. During a rebuild, the writer first reads the transcripts that the answer needs. */
   async #look<T>(op: string, args: unknown): Promise<T> {
     if (this.#rebuilding) await this.#writer.call('prepare', { op, args });
     return this.#reader.call(op, args);
   }
 
-  /** Whoever meets damage tells the writer, so that nobody appends behind it. */
+  /** Reports damage that a read found to the writer, so that no append follows the damaged lines. */
   async #checked(id: string, first: CheckedPage): Promise<EntryPage> {
     const more = (rest: PageRange) => this.#reader.call<CheckedPage>('more', { id, ...rest });
     const { page, damagedAt } = await wholePage(first, more);

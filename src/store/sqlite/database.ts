@@ -11,17 +11,17 @@ export const BUSY_LIMIT_MS = 5000;
 const MiB = 1024 * 1024;
 
 export interface DatabaseOptions {
-  /** `:memory:` for a store that keeps nothing. */
+  /** Path of the database file, or `:memory:` for a store that is not saved. */
   readonly path: string;
   readonly durability: 'disk' | 'os';
   readonly readOnly?: boolean;
-  /** A reader that comes before any writer of this process. */
+  /** Set for a reader that may open the database before any writer of this process. */
   readonly isFirst?: boolean;
 }
 
 /**
- * One connection to control.db. SQLite's write lock is an OS lock: it dies with its process, and nobody can
- * write while a paused writer is inside a transaction, so check-then-write has no gap (P5).
+ * One connection to control.db. SQLite's write lock is an OS lock: the OS releases it when the process dies, and no
+ * other process can write while a paused writer is inside a transaction, so check-then-write has no gap (P5).
  */
 export class Database {
   readonly #options: DatabaseOptions;
@@ -29,9 +29,9 @@ export class Database {
   #db: DatabaseSync;
   #statements: Map<string, StatementSync> = new Map();
   #connections = 0;
-  /** The files were found moved when nobody could be told. */
+  /** The database files were moved while no caller was waiting; the next write fails with that error. */
   #untold = false;
-  /** Proved of this connection, not hoped: SQLite says as late as the first write that it may only read. */
+  /** Set after a test on this connection, because SQLite reports a read-only connection only at its first write. */
   #mayWrite = false;
   #isClosed = false;
 
@@ -64,32 +64,34 @@ export class Database {
     return this.sql(text).all(...values) as T[];
   }
 
-  /** Several statements without values. */
+  /** Runs several statements without parameters. */
   script(text: string): void {
     this.#ensureOpen();
     this.#db.exec(text);
   }
 
-  /** Changes when another connection has committed. */
+  /** Changes when another connection commits. */
   dataVersion(): number {
     return this.row<{ data_version: number }>('PRAGMA data_version')?.data_version ?? 0;
   }
 
-  /** Changes with every commit of another connection, every row this one has changed, and when it is made anew. */
+  /**
+   * Changes with every commit of another connection, with every row that this connection changes, and on reconnect.
+   */
   writeVersion(): string {
     const own = this.row<{ n: number }>('SELECT total_changes() AS n')?.n ?? 0;
     return `${this.#connections}:${this.dataVersion()}:${own}`;
   }
 
-  /** Work under the write lock. `lazy` skips the fsync of the commit: for what can be done again. */
+  /** Runs `work` under the write lock. `lazy` skips the fsync of the commit, for work that can be repeated. */
   transaction<T>(work: () => T, { lazy = false }: { readonly lazy?: boolean } = {}): T {
     if (!lazy && this.#untold) {
-      // Whoever is told may rely on it that what was acknowledged is safe.
+      // Leave the moved files first: a caller that gets this error may rely on all acknowledged writes being safe.
       this.#leaveIfMoved(BUSY_LIMIT_MS);
       this.#untold = false;
       throw movedError('none');
     }
-    // What can be done again need not wait for a store that is away.
+    // Repeatable work does not wait for files that are missing.
     this.#ensureOpen(lazy ? 0 : BUSY_LIMIT_MS);
     if (lazy && this.#options.durability === 'disk') this.#db.exec('PRAGMA synchronous=NORMAL');
     try {
@@ -100,7 +102,7 @@ export class Database {
         this.#assertPlace('none');
         result = work();
       } catch (error) {
-        // A full disk may have made SQLite roll back by itself.
+        // SQLite may already have rolled back by itself, for example on a full disk.
         if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
         if (this.#leaveIfMoved(BUSY_LIMIT_MS) && lazy) this.#untold = true;
         throw this.#failure(error);
@@ -109,7 +111,7 @@ export class Database {
       this.#assertPlace('unknown');
       return result;
     } catch (error) {
-      // Whoever comes next is better served by a new connection.
+      // The next transaction gets a new connection.
       if (isReadOnly(error)) this.#disconnect();
       throw error;
     } finally {
@@ -118,7 +120,7 @@ export class Database {
     }
   }
 
-  /** Work that is undone when it throws, while the transaction around it goes on. */
+  /** Runs `work` in a savepoint: if it throws, its changes are undone and the surrounding transaction continues. */
   attempt<T>(work: () => T): T {
     this.#db.exec('SAVEPOINT attempt');
     try {
@@ -131,7 +133,7 @@ export class Database {
     }
   }
 
-  /** One consistent view for several reads. */
+  /** Runs several reads on one consistent snapshot. */
   snapshot<T>(work: () => T): T {
     this.#ensureOpen();
     this.#db.exec('BEGIN');
@@ -142,7 +144,7 @@ export class Database {
     }
   }
 
-  /** Moves all of the write-ahead log into the database, durably, or throws. */
+  /** Moves the whole write-ahead log into the database file and syncs it, or throws. */
   checkpoint(): void {
     this.#ensureOpen();
     if (!copyLog(this.#db, BUSY_LIMIT_MS))
@@ -150,9 +152,9 @@ export class Database {
   }
 
   /**
-   * Leaves no byte of deleted rows in the database or its log. Every table is emptied and filled again, because pages
-   * in use keep old cells in their gaps too, and free pages are overwritten. Unlike VACUUM this keeps the place of each
-   * table, which salvage relies on. Writers wait until it is done.
+   * Removes every byte of deleted rows from the database and its log. All tables are emptied and filled again,
+   * because pages in use keep old cells in their gaps; free pages are overwritten. Unlike VACUUM, this keeps each
+   * table's root page, which salvage relies on. Other writers wait until it is done.
    */
   scrub(): void {
     this.#ensureOpen();
@@ -167,28 +169,29 @@ export class Database {
   }
 
   /**
-   * To be called often: nobody comes back to a store whose files were removed before everybody has left it.
-   * Answers whether there is a connection to work with.
+   * Call it often. If the files were moved or removed, this process must leave them before another process can open a
+   * new database. @returns whether a connection is open.
    */
   tend(): boolean {
     try {
       if (this.#leaveIfMoved(0)) this.#untold = true;
       this.#ensureOpen(0);
     } catch {
-      // Others have not left yet, or the disk fails: whoever needs the store is told, and this is tried again.
+      // Other processes have not left yet, or the disk fails. A caller that needs the store gets the error; the next
+      // call retries.
     }
     return this.#db.isOpen;
   }
 
-  /** After a failed commit nothing about this connection can be trusted. */
+  /** Replaces the connection after a failed commit, because its state is unknown. */
   reopen(): void {
-    // Moved and unable to leave: closing it could lose what only its log knows.
+    // The files were moved and could not be left. Closing the connection could lose writes that are only in its log.
     if (this.#leaveIfMoved(BUSY_LIMIT_MS) && this.#db.isOpen) throw movedError('unknown');
     this.#disconnect();
     this.#ensureOpen();
   }
 
-  /** For good: what still comes is refused, where it would otherwise open the files again behind everybody's back. */
+  /** Closes permanently. Later calls are refused; otherwise they would open the files again. */
   close(): void {
     this.#isClosed = true;
     this.#disconnect();
@@ -207,7 +210,7 @@ export class Database {
     return true;
   }
 
-  /** A connection that could not be made anew after a failure (no descriptors, say) is tried again at the next need. */
+  /** Reconnects after a failure (for example too many open files) at the next use. */
   #ensureOpen(waitMs: number = BUSY_LIMIT_MS): void {
     if (this.#db.isOpen) return;
     if (this.#isClosed) throw storeClosed();
@@ -231,9 +234,9 @@ export class Database {
   }
 
   /**
-   * SQLite falls back to reading where it may not write, for as long as the connection lasts, and whoever made this
-   * one may have come before the file was freed. So one new connection is tried before anybody is refused. If that
-   * may only read as well, the first write says so, and work that finds nothing to write is done.
+   * SQLite silently opens a read-only connection if it may not write, and the connection may be older than the fix of
+   * the file's permissions. So one new connection is tried before a write is refused. If that one is read-only too,
+   * the first write reports it; a transaction that writes nothing succeeds.
    */
   #beginWritable(): void {
     try {
@@ -249,7 +252,7 @@ export class Database {
     this.#begin();
   }
 
-  /** The lightest statement that asks for a write transaction: no database of ours has pages to give back by it. */
+  /** Runs the cheapest statement that needs a write transaction; our databases have no pages that it could free. */
   #provesWritable(): boolean {
     try {
       this.#db.exec('PRAGMA incremental_vacuum');
@@ -262,7 +265,7 @@ export class Database {
     }
   }
 
-  /** Starvation-free where SQLite's own busy handler is not: short naps with jitter, for five seconds. */
+  /** Retries with short random pauses for five seconds. SQLite's busy handler can starve a waiting writer. */
   #begin(): void {
     const deadline = performance.now() + BUSY_LIMIT_MS;
     for (;;) {
@@ -288,11 +291,14 @@ export class Database {
     }
   }
 
-  /** Before a batch and after its commit: with other files under its name there may be a second writer. */
+  /**
+   * Checks before a batch and after its commit that the files were not replaced: with new files at the path, a second
+   * writer may exist.
+   */
   #assertPlace(outcome: 'none' | 'unknown'): void {
     if (this.#options.readOnly === true || this.#files === undefined) return;
     if (this.#files.place() === 'here') return;
-    // A commit that turns out to have happened is answered with success, so the next batch is told.
+    // The commit happened, so its caller gets success; the next transaction fails with the error.
     if (outcome === 'unknown') this.#untold = true;
     throw movedError(outcome);
   }
@@ -308,12 +314,13 @@ function openDatabase({
   try {
     if (!readOnly) {
       db.exec(`PRAGMA synchronous=${durability === 'disk' ? 'FULL' : 'NORMAL'}`);
-      // A large WAL is checkpointed rarely, and one that is not truncated needs no new blocks on a full disk.
+      // A large WAL is checkpointed rarely. Keeping its file size means that writes need no new blocks on a full
+      // disk.
       db.exec(
         `PRAGMA wal_autocheckpoint=4096; PRAGMA journal_size_limit=${64 * MiB}; PRAGMA cache_size=-16384; PRAGMA busy_timeout=0`,
       );
     }
-    // SQLite opens or makes the side files at the first look.
+    // SQLite opens or creates the side files at the first read.
     db.prepare('SELECT count(*) FROM sqlite_schema').get();
     return db;
   } catch (error) {
@@ -322,7 +329,7 @@ function openDatabase({
   }
 }
 
-/** SQLite then needs no side files. */
+/** An `immutable` URL: SQLite then needs no side files. */
 function unchanging(path: string): URL {
   const url = pathToFileURL(path);
   url.searchParams.set('immutable', '1');
@@ -333,7 +340,7 @@ function isReadOnly(error: unknown): boolean {
   return error instanceof RepriseError && error.code === 'STORE_READ_ONLY';
 }
 
-/** Device and inode; `none` where there is no file. */
+/** Device and inode of a file; `none` if the file does not exist. */
 export function identityOf(path: string): string {
   const stat = statSync(path, { throwIfNoEntry: false });
   return stat === undefined ? 'none' : `${stat.dev}:${stat.ino}`;

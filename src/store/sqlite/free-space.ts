@@ -4,12 +4,12 @@ import type { DiskSpace } from '../port/store.ts';
 
 const MiB = 1024 * 1024;
 const DEFAULT_FLOOR = 64 * MiB;
-/** Of a disk so small that the floor would be most of it. */
+/** Share of a small disk, where the floor would be most of the disk. */
 const DEFAULT_SHARE = 0.01;
 
 /**
- * How much is free on the disk of a home, and whether that is enough to begin something new. What is running may
- * end on the rest: a disk that is full to the last block could not even say so.
+ * Checks whether the disk of a home has enough free space to start new work. Running work may use the rest, because
+ * on a completely full disk even a failure could not be stored.
  */
 export class FreeSpace {
   readonly #folder: string;
@@ -25,19 +25,19 @@ export class FreeSpace {
     this.look();
   }
 
-  /** Asks the file system: a few microseconds, but not for every append. */
+  /** Asks the file system. It takes a few microseconds, too slow for every append. */
   look(): DiskSpace {
     try {
       const { bavail, blocks, bsize } = statfsSync(this.#folder);
       const minFreeBytes = this.#floor ?? Math.min(DEFAULT_FLOOR, Math.floor(blocks * bsize * DEFAULT_SHARE));
       this.#seen = { freeBytes: bavail * bsize, minFreeBytes };
     } catch {
-      // A folder that is gone or cannot be asked: the next write says better what that means.
+      // The folder is missing or unreadable. The next write reports the cause more precisely.
     }
     return this.#seen;
   }
 
-  /** Refuses when too little was free at the last look, and still is: nobody is refused for what is over. */
+  /** Refuses if the last check and a new check both found too little space. */
   assertRoom(): void {
     if (hasRoom(this.#seen)) return;
     const seen = this.look();

@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 import { RepriseError } from '../../errors.ts';
 import { refuseNetwork } from './network-home.ts';
 
-/** Makes the home folder, or says why it cannot be one; answers its real path. */
+/** Creates the home folder or throws why that is impossible. @returns its real path. */
 export async function prepareHome(home: string): Promise<string> {
   try {
     await makeFolders(home);
@@ -40,7 +40,10 @@ async function makePrivate(path: string, { mode, uid }: Stats): Promise<void> {
   if ((mode & 0o777) !== wanted && (mode & 0o077) !== 0) await chmod(path, wanted);
 }
 
-/** Node's own recursive form never ends where the parent is there and takes no folders, as in /proc. */
+/**
+ * Creates a folder with its parents. Node's recursive `mkdir` loops forever if the parent exists but accepts no
+ * folders, as in /proc.
+ */
 async function makeFolders(path: string): Promise<void> {
   const make = (): Promise<void> =>
     mkdir(path, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
@@ -56,7 +59,7 @@ async function makeFolders(path: string): Promise<void> {
   }
 }
 
-/** One that is only read is never made. */
+/** Finds an existing home for reading; never creates one. */
 export async function findHome(home: string): Promise<string> {
   try {
     return await realpath(home);
@@ -76,8 +79,9 @@ function notAFolder(home: string): RepriseError {
 }
 
 /**
- * SQLite would make the file readable for everybody, and its side files take their mode from it. Made here only
- * when it is not there yet: closing a descriptor of a database in use would drop this process's locks on it.
+ * Creates the database file with private permissions, because SQLite would make it readable for all users and its
+ * side files inherit its mode. An existing file is never opened here: closing its descriptor would drop this
+ * process's locks on it.
  */
 export function keepPrivate(path: string): void {
   try {
@@ -86,7 +90,7 @@ export function keepPrivate(path: string): void {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     for (const suffix of ['', '-wal', '-shm']) {
       const { mode = 0, uid } = statSync(path + suffix, { throwIfNoEntry: false }) ?? {};
-      // Somebody else's is his to close; that he let us in was his choice.
+      // Leave files of another user alone: that user chose their permissions.
       if ((mode & 0o077) !== 0 && uid === process.getuid?.()) chmodSync(path + suffix, 0o600);
     }
   }

@@ -2,8 +2,9 @@ import { EPOCH_JUMP } from '../rules/epoch-jump.ts';
 import { type Database, identityOf } from './database.ts';
 
 /**
- * control.db knows its own device and inode. When they differ it was copied, restored or moved: whoever wrote since
- * the copy was made had epochs this one has never seen, so grants go on far above all it knows (P5).
+ * control.db stores its own device and inode. If they differ, the file was copied, restored or moved. Other processes
+ * may have written to the original with epochs that this file does not know, so new grants continue far above all
+ * known epochs (P5).
  */
 export function claimIdentity(db: Database, path: string): void {
   const identity = identityOf(path);
@@ -13,12 +14,12 @@ export function claimIdentity(db: Database, path: string): void {
   setMeta(db, 'identity', identity);
 }
 
-/** Above every epoch the index knows, by a distance nobody can have covered unseen. */
+/** Raises the lowest future epoch above every known one, by more than any process can have used meanwhile. */
 export function raiseEpochFloor(db: Database, highest = 0): void {
   setMeta(db, 'epoch_floor', String(Math.max(highest, highestEpoch(db)) + EPOCH_JUMP));
 }
 
-/** No grant the index knows of was higher. */
+/** The highest epoch that the index knows. */
 export function highestEpoch(db: Database): number {
   const known = db.row<{ epoch: number | null }>(
     'SELECT max(epoch) AS epoch FROM (SELECT epoch FROM sessions UNION ALL SELECT epoch FROM leases)',
@@ -26,12 +27,12 @@ export function highestEpoch(db: Database): number {
   return Math.max(known?.epoch ?? 0, epochFloor(db));
 }
 
-/** No grant is below this. */
+/** Every new grant has at least this epoch. */
 export function epochFloor(db: Database): number {
   return Number(meta(db, 'epoch_floor') ?? 0);
 }
 
-/** Whether every transcript was compared with this very file once, so that only what happens from now on can differ. */
+/** Whether every transcript was compared with this database file once. If so, only later changes can differ. */
 export function isSurveyed(db: Database): boolean {
   const identity = meta(db, 'identity');
   return identity !== undefined && meta(db, 'surveyed') === identity;
@@ -42,7 +43,8 @@ export function markSurveyed(db: Database): void {
 }
 
 export function meta(db: Database, name: string): string | undefined {
-  // Read itself, not found by its index: a damaged one led to another row, whose number passed for a newer version.
+  // Read from the table, not through its index: a damaged index once returned another row, whose value looked like a
+  // newer version.
   return db.row<{ value: string }>('SELECT value FROM meta NOT INDEXED WHERE name = ?', name)?.value;
 }
 

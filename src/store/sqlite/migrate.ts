@@ -11,7 +11,7 @@ interface SchemaOptions {
   readonly home?: string;
 }
 
-/** Makes the tables of an empty database, or brings those of an older version forward. */
+/** Creates the tables of an empty database, or migrates an older one. */
 export function prepareSchema(db: Database, { path, home }: SchemaOptions): void {
   db.transaction(() => {
     const isNew = db.row("SELECT 1 FROM sqlite_schema WHERE name = 'meta'") === undefined;
@@ -25,13 +25,15 @@ export function prepareSchema(db: Database, { path, home }: SchemaOptions): void
     claimIdentity(db, path);
     if (home !== undefined) forgetOldJudgements(db);
     if (isNew && (home === undefined || !existsSync(join(home, 'agents')))) markSurveyed(db);
-    // Read by every open anyway; damage in them is better met here, where it can be helped.
+    // Every open reads these tables anyway. If they are damaged, it is better to fail here, where salvage follows.
     if (home !== undefined) db.row('SELECT count(*) FROM journal');
     db.row("SELECT count(*) FROM inbox WHERE state IN ('accepted', 'running')");
   });
 }
 
-/** Raised when survey.ts comes to see files differently: then every file that is no session is inspected once more. */
+/**
+ * Increase it when survey.ts classifies files differently; every file that is not a session is then inspected again.
+ */
 const SURVEY_VERSION = '2';
 
 function forgetOldJudgements(db: Database): void {
@@ -41,7 +43,7 @@ function forgetOldJudgements(db: Database): void {
   setMeta(db, 'survey', SURVEY_VERSION);
 }
 
-/** Whether our questions can be asked of a database another version made. */
+/** Whether a database of another version has all tables and columns that our queries need. */
 export function hasOurColumns(db: Database): boolean {
   const ours = new DatabaseSync(':memory:');
   try {

@@ -3,7 +3,7 @@ import type { Store } from '../port/store.ts';
 import { ControlStore } from './control-store.ts';
 import { findHome, prepareHome } from './home.ts';
 
-/** Of the stores that live in a folder. */
+/** Options of the stores that live in a folder. */
 export interface FileStoreOptions {
   readonly home: string;
   readonly durability?: 'disk' | 'os';
@@ -13,14 +13,14 @@ export interface FileStoreOptions {
   readonly sessionCacheTtlMs?: number;
   readonly search?: 'index' | 'scan';
   readonly readOnly?: boolean;
-  /** A `sessions.json` with changes of something else was moved to this path. */
+  /** Called after another program's changes to `sessions.json` were found; the edited file was moved to this path. */
   readonly onEdited?: (file: string) => void;
 }
 
 interface FileLayout {
-  /** Name of the database in the folder. */
+  /** File name of the database in the home. */
   readonly database: string;
-  /** Whether transcripts stand beside it. */
+  /** Whether the home has transcript files beside the database. */
   readonly hasTranscripts: boolean;
 }
 
@@ -42,7 +42,7 @@ export async function openFileStore(
     path: join(folder, database),
     ...(hasTranscripts && { home: folder }),
     durability,
-    // An index would have to be written.
+    // A read-only store cannot build an index.
     supports: { search: readOnly ? 'scan' : search, durability, shared: true, live: 'process' },
     ...(sessionCacheTtlMs !== undefined && { cacheTtlMs: sessionCacheTtlMs }),
   });

@@ -1,4 +1,7 @@
-/** Tables of control.db. Times are ISO-8601; JSON is text; positions in transcripts are seqs and byte offsets. */
+/**
+ * Tables of control.db. Times are ISO 8601, JSON is stored as text, positions in transcripts are seqs and byte
+ * offsets.
+ */
 const SCHEMA = `
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 
@@ -41,7 +44,7 @@ CREATE INDEX sessions_by_parent ON sessions (parent_id) WHERE parent_id IS NOT N
 
 CREATE TABLE active (key TEXT PRIMARY KEY, session_id TEXT NOT NULL, counter INTEGER NOT NULL) STRICT;
 
--- One row per session and batch: the sealed lines, as they stand or will stand in the transcript.
+-- One row per session and batch: the sealed lines, exactly as the transcript file has or will have them.
 CREATE TABLE journal (
   session_id TEXT NOT NULL,
   first_seq INTEGER NOT NULL,
@@ -59,7 +62,7 @@ CREATE TABLE append_keys (
   PRIMARY KEY (session_id, key)
 ) STRICT, WITHOUT ROWID;
 
--- Known places, to find a seq in a file without reading it from the start; see marks.ts.
+-- Known offsets of seqs, to find a seq in a file without reading it from the start; see marks.ts.
 CREATE TABLE marks (
   session_id TEXT NOT NULL,
   seq INTEGER NOT NULL,
@@ -67,7 +70,7 @@ CREATE TABLE marks (
   PRIMARY KEY (session_id, seq)
 ) STRICT, WITHOUT ROWID;
 
--- Lines of other tools in our transcripts, in the order they became known.
+-- Lines of other tools in our transcripts, in the order in which they were found.
 CREATE TABLE foreign_lines (
   session_id TEXT NOT NULL,
   seq INTEGER NOT NULL,
@@ -97,7 +100,7 @@ CREATE TABLE inbox (
 ) STRICT;
 CREATE INDEX inbox_waiting ON inbox (session_id, number) WHERE state IN ('accepted', 'running');
 
--- Outlives reset, delete and purge: a message is accepted once, ever.
+-- These rows survive reset, delete and purge, so that a message is never accepted twice.
 CREATE TABLE inbound_keys (
   agent_id TEXT NOT NULL,
   source TEXT NOT NULL,
@@ -107,18 +110,18 @@ CREATE TABLE inbound_keys (
   PRIMARY KEY (agent_id, source, key)
 ) STRICT, WITHOUT ROWID;
 
--- The last commit of each engine that is open: whether one whose answer was lost has happened can be looked up.
+-- The last commit of each open engine, to look up whether a commit with a lost answer happened.
 CREATE TABLE commits (engine TEXT PRIMARY KEY, number INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 
 CREATE TABLE purged (id TEXT PRIMARY KEY COLLATE NOCASE) STRICT;
 `;
 
-/** Since version 2: what a rebuild has to come back to, and files it need not open again. */
+/** Since version 2: sessions that a rebuild still has to read, and files that it need not open again. */
 const UNREAD = `
--- Known by its header only: no line of it has been read yet.
+-- Sessions known only by their header; no line has been read yet.
 CREATE INDEX sessions_unread ON sessions (key) WHERE seq = 0;
 
--- Files in our folders that are not ours, as they were when somebody looked.
+-- Files in our folders that are not transcripts, with their size and time when they were inspected.
 CREATE TABLE strangers (
   agent_id TEXT NOT NULL,
   id TEXT NOT NULL,
@@ -128,7 +131,7 @@ CREATE TABLE strangers (
 ) STRICT, WITHOUT ROWID;
 `;
 
-/** Since version 3: large parts of lines, where there are no files to keep them in. */
+/** Since version 3: large parts of lines, for stores without files. */
 const BLOBS = `
 CREATE TABLE blobs (
   session_id TEXT NOT NULL,
@@ -138,9 +141,9 @@ CREATE TABLE blobs (
 ) STRICT;
 `;
 
-/** Since version 4: places that readers pass by. */
+/** Since version 4: offsets that readers skip. */
 const SKIPPED = `
--- Where lines stand in our transcripts that have no number: blank, or left unfinished by another tool.
+-- Offsets of lines without a number in our transcripts: blank, or left unfinished by another tool.
 CREATE TABLE skipped_lines (
   session_id TEXT NOT NULL,
   offset INTEGER NOT NULL,
@@ -148,13 +151,16 @@ CREATE TABLE skipped_lines (
 ) STRICT, WITHOUT ROWID;
 `;
 
-/** Since version 5: without the time, so that an append leaves them alone. They find what is rare, which is then sorted. */
+/**
+ * Since version 5: indexes without the time, so that an append does not change them. They find rare values; the query
+ * sorts the result.
+ */
 const RARE = `
 CREATE INDEX sessions_by_channel ON sessions (channel) WHERE channel IS NOT NULL;
 CREATE INDEX sessions_by_kind ON sessions (kind);
 `;
 
-/** Since version 6: what kind of message it is, whom it belongs to, and in which order rows were accepted and settled. */
+/** Since version 6: the class and group of a message, and the order in which rows were accepted and settled. */
 const CLASSES = `
 ALTER TABLE inbox ADD COLUMN class TEXT NOT NULL DEFAULT 'message';
 ALTER TABLE inbox ADD COLUMN group_name TEXT;
@@ -164,7 +170,7 @@ ALTER TABLE inbox ADD COLUMN change INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX inbox_groups ON inbox (group_name, number) WHERE group_name IS NOT NULL AND state IN ('accepted', 'running');
 CREATE INDEX inbox_changes ON inbox (change, session_id) WHERE change > 0;
 
--- By the database itself, so that no statement can forget it. A row that begins to run is no news.
+-- A trigger, so that no statement can forget the update. A row that starts to run does not count as a change.
 CREATE TRIGGER inbox_accepted AFTER INSERT ON inbox BEGIN
   UPDATE inbox SET change = 1 + (SELECT coalesce(max(change), 0) FROM inbox WHERE change > 0) WHERE number = new.number;
 END;
@@ -173,7 +179,9 @@ CREATE TRIGGER inbox_settled AFTER UPDATE OF state ON inbox WHEN new.state <> 'r
 END;
 `;
 
-/** Since this step: what was said on each channel, whatever became of the sessions. Names are escaped; see convlog-rows.ts. */
+/**
+ * Since version 7: the channel log, which does not depend on the sessions. Names are escaped; see convlog-rows.ts.
+ */
 const CONVLOG = `
 CREATE TABLE convlog_lines (
   agent_id TEXT NOT NULL,
@@ -218,7 +226,7 @@ CREATE INDEX convlog_behind ON convlog_chats (chat) WHERE unread = 0 AND file_nu
 CREATE INDEX convlog_unsynced ON convlog_chats (chat) WHERE unread = 0 AND synced_number < file_number;
 CREATE INDEX convlog_unread ON convlog_chats (chat) WHERE unread = 1;
 
--- Who spoke where, under which names.
+-- The senders of each chat with the names they used.
 CREATE TABLE convlog_members (
   chat INTEGER NOT NULL,
   sender_id TEXT NOT NULL,
@@ -229,7 +237,10 @@ CREATE TABLE convlog_members (
 CREATE INDEX convlog_members_recent ON convlog_members (chat, last_number DESC);
 `;
 
-/** Since this step: lists sorted by messages and tokens. Both change with every turn, the indexes soon after (listed.ts). */
+/**
+ * Since version 8: lists sorted by messages and tokens. Both change with every turn; the indexes follow later
+ * (listed.ts).
+ */
 const LISTED = `
 ALTER TABLE sessions ADD COLUMN listed_messages INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sessions ADD COLUMN listed_tokens INTEGER NOT NULL DEFAULT 0;
@@ -239,14 +250,15 @@ UPDATE sessions SET listed_messages = message_count, listed_tokens = token_estim
 CREATE INDEX sessions_by_messages ON sessions (status, listed_messages, id);
 CREATE INDEX sessions_by_tokens ON sessions (status, listed_tokens, id);
 CREATE INDEX sessions_grown ON sessions (id) WHERE grown = 1;
--- For an older version that was open when this step was taken and writes on. We say it before we count (session-row.ts).
+-- For an older version that was open during this migration and keeps writing. This version sets grown first
+-- (session-row.ts).
 CREATE TRIGGER sessions_outgrown AFTER UPDATE OF message_count, token_estimate ON sessions
 WHEN new.grown = 0 AND (new.message_count <> new.listed_messages OR new.token_estimate <> new.listed_tokens) BEGIN
   UPDATE sessions SET grown = 1 WHERE id = new.id;
 END;
 `;
 
-/** Since this step: what was worked out of sessions, and up to which line. */
+/** Since version 9: cached values computed from sessions, and the last seq that each covers. */
 const NOTES = `
 CREATE TABLE notes (
   name TEXT NOT NULL,
@@ -258,8 +270,8 @@ CREATE TABLE notes (
 `;
 
 /**
- * Forwards only, all in the transaction that opens: a new database takes every step, an older one those it has not
- * taken. A step is never changed once it is out; salvage relies on the first tables standing where they always stood.
+ * Migrations only go forward and run in the transaction that opens the database: a new database takes all steps, an
+ * older one the missing ones. A released step is never changed; salvage relies on the root pages of the first tables.
  */
 export const MIGRATIONS: readonly string[] = [
   SCHEMA,

@@ -16,8 +16,8 @@ import { atOnce } from './threads/steps.ts';
 type IndexOptions = Pick<ThreadOptions, 'path' | 'home'>;
 
 /**
- * Lists sessions by a look at the database from this very thread, as far as a look can tell that its answer is right.
- * Undefined: it cannot, and who asks has to open the store, which makes right what is not (docs/decisions/0036).
+ * Lists sessions by reading the database from the calling thread, if the index is certainly complete. @returns
+ * `undefined` if it may not be; the caller then has to open the store, which repairs the index (docs/decisions/0036).
  */
 export function openSessionIndex(options: IndexOptions): SessionIndex | undefined {
   const { path } = options;
@@ -30,7 +30,7 @@ export function openSessionIndex(options: IndexOptions): SessionIndex | undefine
       [Symbol.dispose]: () => db.close(),
     };
   } catch {
-    // Busy, damaged, not to be read: opening the store says which, or helps.
+    // Busy, damaged or unreadable. Opening the store reports or repairs it.
     return undefined;
   }
 }
@@ -41,12 +41,12 @@ function listSoundly(db: Database, query: ListQuery, options: IndexOptions): Ses
     const page = atOnce(listSessions(db, query));
     return areAsKnown(db, page, options) ? page : undefined;
   } catch {
-    // A wrong question among them: it is answered by the store, in the same words for everybody.
+    // Also reached for an invalid query; the store reports it with the usual error.
     return undefined;
   }
 }
 
-/** Whether every transcript has its row: of this version, in this place, with nothing left to be read. */
+/** Whether every transcript has a row: same schema version, same file, and nothing left to read. */
 function isComplete(db: Database, { path, home }: IndexOptions): boolean {
   if (Number(meta(db, 'schema')) !== SCHEMA_VERSION || meta(db, 'identity') !== identityOf(path))
     return false;
@@ -55,7 +55,7 @@ function isComplete(db: Database, { path, home }: IndexOptions): boolean {
   return knowsAllFiles(db, { home, files: new TranscriptFiles(home) });
 }
 
-/** Lines of other tools, or a transcript that was cut: a file that is not as long as it was left, and not being written. */
+/** Whether the listed transcripts have their recorded size. If not, another tool added lines or cut the file. */
 function areAsKnown(db: Database, { sessions }: SessionPage, { home }: IndexOptions): boolean {
   if (home === undefined) return true;
   const settled = db.rows<{ id: string; agent_id: string; file_size: number }>(

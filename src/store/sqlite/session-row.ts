@@ -5,19 +5,22 @@ import { unknownSession } from '../rules/refusals.ts';
 import { recentOf, recordOf, type SessionState } from '../rules/session-state.ts';
 import type { Database } from './database.ts';
 
-/** A row of `sessions`, as SQLite gives and takes it. */
+/** A row of `sessions` as SQLite reads and writes it. */
 export interface SessionRow extends SessionState {
   file_seq: number;
   file_size: number;
   synced_seq: number;
   synced_size: number;
-  /** What the indexes of sorted lists have, and whether it counts more by now (1) or not (0); see listed.ts. */
+  /** The counts that the list indexes hold, and whether the session has grown since (1) or not (0); see listed.ts. */
   listed_messages: number;
   listed_tokens: number;
   grown: number;
 }
 
-/** What an append may change and no index holds; the rest is set once or belongs to the transcript file. */
+/**
+ * Columns that an append may change and that no index contains. The others are set once or belong to the transcript
+ * file.
+ */
 const CHANGEABLE = [
   'title',
   'label',
@@ -41,7 +44,7 @@ export function findSession(db: Database, id: string): SessionRow | undefined {
   return row?.id === id ? row : undefined;
 }
 
-/** Ids that differ only in case would be one file on some disks, so only one of them can be taken. */
+/** Some file systems ignore case, so ids that differ only in case count as the same id. */
 export function findIgnoringCase(db: Database, id: string): SessionRow | undefined {
   return db.row<SessionRow>('SELECT * FROM sessions WHERE id = ?', id);
 }
@@ -53,7 +56,7 @@ export function getSession(db: Database, id: string): SessionRow {
   return row;
 }
 
-/** One known by its header only: to go on without its lines would be to forget them. */
+/** Refuses a session of which only the header was read: appending now would ignore its lines. */
 export function assertRead({ id, seq }: SessionRow): void {
   if (seq > 0) return;
   throw new RepriseError('STORE_BUSY', `the transcript of session ${id} has not been read yet`, {
@@ -70,7 +73,7 @@ export function isPurged(db: Database, id: string): boolean {
 }
 
 export function saveSession(db: Database, row: SessionRow): void {
-  // First, or a trigger would say it once more.
+  // Set `grown` first, or the trigger sets it again.
   const isListed = row.message_count === row.listed_messages && row.token_estimate === row.listed_tokens;
   const grown = isListed ? 0 : 1;
   if (grown !== row.grown) {
@@ -78,7 +81,8 @@ export function saveSession(db: Database, row: SessionRow): void {
     db.run('UPDATE sessions SET grown = ? WHERE id = ?', grown, row.id);
   }
   db.run(UPDATE, ...CHANGEABLE.map((name) => row[name]), row.id);
-  // What indexes hold is written only where it changes: SQLite would write to each of them, whatever it was before.
+  // Write indexed columns only when they change: SQLite updates every index of a written column, even for an equal
+  // value.
   db.run('UPDATE sessions SET status = ? WHERE id = ? AND status <> ?', row.status, row.id, row.status);
   const recent = recentOf(row.last_at);
   if (recent !== row.recent) {
@@ -87,7 +91,7 @@ export function saveSession(db: Database, row: SessionRow): void {
   }
 }
 
-/** Our ids are their line's number in disguise; only lines of other tools need a look into a table. */
+/** Finds the seq of an entry id. Our own ids encode their line number; only lines of other tools need a query. */
 export function seqFinder(db: Database, row: SessionRow): (id: string) => number | undefined {
   return (id) => {
     const foreign = db.row<{ seq: number }>(
@@ -109,7 +113,7 @@ export function foreignSeqs(db: Database, { id, seq, q }: SessionRow): number[] 
     .map((row) => row.seq);
 }
 
-/** The seq of our own line `q`: one more for every foreign line that was known before it. */
+/** The seq of our own line number `q`: add the foreign lines that precede it. */
 export function seqOfOwn(q: number, foreign: readonly number[]): number {
   let before = 0;
   while (before < foreign.length && (foreign[before] ?? 0) <= q + before) before++;

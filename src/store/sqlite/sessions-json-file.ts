@@ -21,47 +21,47 @@ import { openPlain, syncFolder, writeAll } from '../jsonl/transcript-files.ts';
 import { resolveDefaultSessionStorePath } from '../port/home-paths.ts';
 
 /*
- * One sessions.json: how it is written and how an edit of it is recognized. The last entry ends with a seal, the CRC-32 of
- * everything before it. So every process can see whether something else has changed the file, also without a database
- * and after a kill or a power cut. Other tools pass over a field they do not know.
+ * Writes one sessions.json and recognizes edits of it. The last entry ends with a seal: the CRC-32 of everything
+ * before it. So every process can detect that another program changed the file, even without a database and after a
+ * kill or a power cut. Other tools ignore the unknown field.
  */
 
 const { O_WRONLY, O_CREAT, O_TRUNC, O_APPEND, O_NOFOLLOW } = constants;
 
 const FLUSH_CHARS = 64 * 1024;
-/** An empty file this young may be one that an editor is about to fill. */
+/** An empty file younger than this may be one that an editor is about to fill. */
 const BEING_WRITTEN_MS = 2000;
 const EMPTY_INDEX = '{}\n';
 const EMPTY_SEAL = '';
 const SEAL = /,"seal":"([0-9a-f]{8})"\}\n\}\n$/;
-/** What an entry had before files were sealed. */
+/** The fields of an entry before files were sealed. */
 const UNSEALED_FIELDS: ReadonlySet<string> = new Set(
   'sessionId sessionFile updatedAt createdAt title label messageCount tokenEstimate'.split(' '),
 );
 const ASIDE = /^sessions\.json\.edited\.\d+$/;
 
 interface Inspection {
-  /** Something else wrote it. */
+  /** Another program wrote the file. */
   readonly isEdited: boolean;
-  /** Of an intact file. */
+  /** Seal of an intact file. */
   readonly seal?: string;
 }
 
 export interface IndexFile extends Inspection {
-  /** Which file it is and when it was changed; undefined if no file exists. */
+  /** Identity and change time of the file; `undefined` if it does not exist. */
   readonly stamp: string | undefined;
 }
 
 export const NO_FILE: IndexFile = { stamp: undefined, isEdited: false };
 
-/** @param known the file as this process left it: it is read only if it is not that any more. */
+/** @param known the file as this process left it; it is read again only if it changed. */
 export function lookAt(path: string, known: IndexFile | undefined): IndexFile {
   const stamp = stampOf(path);
   if (known !== undefined && known.stamp === stamp) return known;
   return stamp === undefined ? NO_FILE : { stamp, ...inspect(path) };
 }
 
-/** Changes with every write to the file and with every file that is put in its place. */
+/** Changes with every write to the file and with every replacement of it. */
 function stampOf(path: string): string | undefined {
   const stat = lstatSync(path, { throwIfNoEntry: false, bigint: true });
   return stat && `${stat.dev}:${stat.ino}:${stat.size}:${stat.mtimeNs}:${stat.ctimeNs}`;
@@ -81,7 +81,7 @@ function inspect(path: string): Inspection {
     }
     const text = bytes.toString('utf8');
     if (text === EMPTY_INDEX) return { isEdited: false, seal: EMPTY_SEAL };
-    // A power cut may leave this of a file that was not synced.
+    // A power cut may leave an unsynced file empty or filled with zeros.
     if (/^\0*$/.test(text)) return { isEdited: Date.now() - found.mtimeMs < BEING_WRITTEN_MS };
     return { isEdited: !isUnsealedIndex(text) };
   } finally {
@@ -89,7 +89,7 @@ function inspect(path: string): Inspection {
   }
 }
 
-/** As older versions of Reprise wrote it, to the byte. */
+/** Whether the text is exactly what older versions of Reprise wrote. */
 function isUnsealedIndex(text: string): boolean {
   try {
     const index: unknown = JSON.parse(text);
@@ -104,13 +104,13 @@ function isUnsealedIndex(text: string): boolean {
   }
 }
 
-/** A new sessions.json on its way: one line for each session, in a temporary file once it is long. */
+/** A new sessions.json in the making: one line per session, moved to a temporary file once it is long. */
 export class IndexDraft {
   readonly path: string;
   readonly #temporary: string;
-  /** Unset: it cannot be read. */
+  /** Unset if the file cannot be read. */
   #file: IndexFile | undefined;
-  /** Why it cannot be written: the disk is full or failing, or the folder may not be written. */
+  /** Why the file cannot be written: the disk is full or failing, or the folder is not writable. */
   #failure: Error | undefined;
   #seal = EMPTY_SEAL;
   #text = '';
@@ -118,10 +118,10 @@ export class IndexDraft {
   #entries = 0;
   #isStarted = false;
 
-  /** @param look at the file as it is before the sessions are read. */
+  /** @param look reads the current file before the sessions are read. */
   constructor(path: string, look: () => IndexFile) {
     this.path = path;
-    // A thread has one draft of a path at a time. What a kill leaves of it is overwritten by the next one of that name.
+    // A thread has one draft per path at a time. A file left by a kill is overwritten by the next draft of that name.
     this.#temporary = `${path}.${process.pid}-${threadId}.tmp`;
     this.#try(() => {
       this.#file = look();
@@ -132,12 +132,12 @@ export class IndexDraft {
     return this.#failure;
   }
 
-  /** The file that stands there, as it was at the beginning or as this draft left it. */
+  /** The current file, as found at the beginning or as this draft wrote it. */
   get file(): IndexFile | undefined {
     return this.#file;
   }
 
-  /** The last entry stays open for the seal. */
+  /** Leaves the last entry open for the seal. */
   add(key: string, entry: Readonly<Record<string, unknown>>): void {
     const start = this.#entries++ === 0 ? '{' : '},';
     this.#text += `${start}\n  ${JSON.stringify(key)}: ${JSON.stringify(entry).slice(0, -1)}`;
@@ -157,8 +157,8 @@ export class IndexDraft {
   }
 
   /**
-   * To be called by one process at a time. An edited file is moved aside first.
-   * @returns false if the disk failed, or the file was replaced since this draft was begun.
+   * Replaces the file. Only one process may call it at a time. An edited file is moved aside first.
+   * @returns false if the disk failed or the file was replaced since this draft began.
    */
   replace(onEdited: (file: string) => void): boolean {
     let isDone = false;
@@ -181,7 +181,7 @@ export class IndexDraft {
     if (this.#isStarted) rmSync(this.#temporary, { force: true });
   }
 
-  /** One agent's folder that cannot be written is no reason to leave out the files of the others. */
+  /** Records the first failure. One unwritable agent folder must not prevent the files of other agents. */
   #try(work: () => void): void {
     if (this.#failure !== undefined) return;
     try {
@@ -197,13 +197,13 @@ export class IndexDraft {
     this.#text = '';
     this.#crc = crc32(bytes, this.#crc);
     if (!this.#isStarted) mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 });
-    // One that a purge has removed meanwhile is not made again.
+    // If a purge removed the temporary file meanwhile, do not create it again.
     const how = this.#isStarted ? O_APPEND : O_CREAT | O_TRUNC;
     const fd = openSync(this.#temporary, O_WRONLY | O_NOFOLLOW | how, 0o600);
     this.#isStarted = true;
     try {
       writeAll(fd, bytes);
-      // A power cut then leaves the old file or the new one, never an empty one.
+      // After a power cut, the old or the new file exists, never an empty one.
       if (sync) fsyncSync(fd);
     } finally {
       closeSync(fd);
@@ -212,8 +212,8 @@ export class IndexDraft {
 }
 
 /**
- * Gives an edited file a second name that nothing else has, one folder above the transcripts, where looking for it is
- * cheap. The file keeps its own name until the new one replaces it, so at no moment is there none.
+ * Gives an edited file a second, unused name one folder above the transcripts, where it is cheap to find. The file
+ * keeps its first name until the new one replaces it, so the path always exists.
  */
 function moveAside(path: string): string {
   const folder = dirname(dirname(path));
@@ -224,7 +224,7 @@ function moveAside(path: string): string {
       return aside;
     } catch {
       if (lstatSync(aside, { throwIfNoEntry: false }) !== undefined) continue;
-      // A folder, or a disk without hard links.
+      // The target is a folder, or the disk has no hard links.
       renameSync(path, aside);
       return aside;
     }
@@ -240,7 +240,7 @@ export function asideIn(home: string): string[] {
   });
 }
 
-/** The same, and those that are about to be moved. */
+/** Edited files that were moved aside, and those that are about to be. */
 export function findEditedIndexes(home: string): string[] {
   const paths = agentsIn(home).map((agentId) => resolveDefaultSessionStorePath({ home, agentId }));
   return [...asideIn(home), ...paths.filter((path) => existsSync(path) && inspect(path).isEdited)];

@@ -6,7 +6,7 @@ import { type ErrorCode, type Outcome, RepriseError } from '../../errors.ts';
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
 
-/** SQLite's primary result codes that say what is wrong by themselves. */
+/** SQLite's primary result codes with a clear meaning. */
 const BY_RESULT: Readonly<Record<number, ErrorCode>> = {
   5: 'STORE_BUSY',
   8: 'STORE_READ_ONLY',
@@ -14,7 +14,7 @@ const BY_RESULT: Readonly<Record<number, ErrorCode>> = {
   [CORRUPT]: 'STORE_CORRUPT',
   [NOT_A_DATABASE]: 'STORE_CORRUPT',
 };
-/** I/O error and "cannot open": SQLite keeps the reason to itself. */
+/** I/O error and "cannot open": SQLite does not report the reason. */
 const UNEXPLAINED: ReadonlySet<number> = new Set([10, 14]);
 
 const BY_ERRNO: Readonly<Record<string, ErrorCode>> = {
@@ -27,7 +27,7 @@ const BY_ERRNO: Readonly<Record<string, ErrorCode>> = {
 
 const NO_DESCRIPTORS: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE']);
 
-/** Failures of SQLite and of the file system by our codes, with what to do where that is known. */
+/** Translates errors of SQLite and of the file system into our codes, with a next step where one is known. */
 export function storeError(error: unknown, outcome: Outcome = 'none', path?: string): RepriseError {
   if (error instanceof RepriseError) return error;
   const { errcode = 0, message = String(error) } = error as { errcode?: number; message?: string };
@@ -47,20 +47,20 @@ export function storeError(error: unknown, outcome: Outcome = 'none', path?: str
   });
 }
 
-/** The database itself is damaged, not a transcript. */
+/** Whether the database itself is damaged, as opposed to a transcript. */
 export function isDamage(error: unknown): boolean {
   const { errcode = 0 } = ((error as { cause?: unknown }).cause ?? error ?? {}) as { errcode?: number };
   return [CORRUPT, NOT_A_DATABASE].includes(errcode & 0xff);
 }
 
-/** Damage that SQLite does not see by itself. */
+/** An error for damage that SQLite does not detect by itself. */
 export function damage(why: string): RepriseError {
   return new RepriseError('STORE_CORRUPT', `the database is damaged: ${why}`, {
     cause: { errcode: CORRUPT },
   });
 }
 
-/** The system's own code; of a thread that could not start only the message has it. */
+/** The operating system's code. If a thread could not start, only the message contains it. */
 function errnoOf({ code = '', message = '' }: Partial<NodeJS.ErrnoException>): string {
   if (code !== '' && !code.startsWith('ERR_')) return code;
   return /\bE(?:M|N)FILE\b/.exec(message)?.[0] ?? '';
@@ -75,7 +75,7 @@ function nextStep(code: ErrorCode, path: string | undefined): string | undefined
   return code === 'STORE_FULL' ? `Free some space on the disk of ${folder}; then try again.` : undefined;
 }
 
-/** Asks the system what SQLite will not say. The database itself is never opened: closing it would drop its locks. */
+/** Tests for causes that SQLite does not report. Never opens the database itself: closing it would drop its locks. */
 function reasonFor(path: string | undefined): string {
   try {
     closeSync(openSync(devNull, 'r'));

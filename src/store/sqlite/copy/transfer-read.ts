@@ -12,7 +12,7 @@ import { readSessionCopy } from './transfer-session.ts';
 
 const ROWS_PER_STEP = 200;
 
-/** Each step in a snapshot of its own (I-24): a place is all that has to be remembered between two of them. */
+/** Reads a page of records. Each step uses its own snapshot (I-24); the position is the only state between steps. */
 export function* readTransfer(context: ScanContext, cursor: string | undefined): Steps<TransferPage> {
   const page = new RecordPage();
   let place: Place | null = cursor === undefined ? { at: 'start' } : parseCursor(cursor);
@@ -29,7 +29,8 @@ function takeStep(context: ScanContext, place: Place, page: RecordPage): Place |
   switch (place.at) {
     case 'start':
       page.add({ kind: 'epoch', epoch: highestEpoch(db) });
-      // Messages that come later are left out with their keys: known by one and not by the other, they would be lost.
+      // Fix the end of the inbox now. A later message must be left out together with its key: a copied key without
+      // its message would lose the message.
       return { at: 'items', after: 0, to: lastItem(db) };
     case 'items':
       return readItems(db, place, page);
@@ -106,7 +107,7 @@ function readKeys(db: Database, { after }: Extract<Place, { at: 'keys' }>, page:
     : { at: 'keys', after: last.key };
 }
 
-/** Chat by chat in the order they were made, so that lists with equal times look the same. */
+/** One chat after the other, in creation order, so that lists with equal times have the same order in the copy. */
 function readConvlog(
   db: Database,
   { chat, after }: Extract<Place, { at: 'convlog' }>,

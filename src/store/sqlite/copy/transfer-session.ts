@@ -9,7 +9,10 @@ import { findSession, type SessionRow } from '../session-row.ts';
 const HASH = /^[0-9a-f]{64}$/;
 const LF = 10;
 
-/** One step: a session's record, some of its blobs, or some of its lines. Undefined behind the last session. */
+/**
+ * Reads one step: a session's record, some of its blobs or some of its lines. @returns `undefined` after the last
+ * session.
+ */
 export function readSessionCopy(
   context: ScanContext,
   { after, open }: SessionPlace,
@@ -21,7 +24,8 @@ export function readSessionCopy(
     return row === undefined ? undefined : beginSession(context, row, page);
   }
   const row = findSession(db, open.id);
-  // Purged meanwhile: what was told of it goes when its id is told among those that are gone.
+  // The session was purged meanwhile. Its id follows among the purged ids, and the target then removes what it has of
+  // it.
   if (row === undefined) return { at: 'sessions', after: open.id };
   if (open.from === undefined) return { at: 'sessions', after, open: readBlobs(context, row, open, page) };
   const next = readLines(context, row, { from: open.from, to: open.to }, page);
@@ -50,7 +54,10 @@ function beginSession(context: ScanContext, row: SessionRow, page: RecordPage): 
   return { at: 'sessions', after: id, open: { id, to: seq } };
 }
 
-/** Where nobody takes in what other tools have added, a copy would be without it. */
+/**
+ * A frozen store does not read lines that other tools added, so a copy would miss them. Refuse it if the file
+ * changed.
+ */
 function assertAsKnown({ home, frozen = false }: ScanContext, row: SessionRow): void {
   if (!frozen || home === undefined) return;
   const found = home.standing(row);
@@ -81,7 +88,7 @@ function readBlobs(
   return { ...open, from: 1 };
 }
 
-/** Answers the next seq. Lines that are not what was sealed are left out and named. */
+/** Reads lines and returns the next seq. Lines that do not match their seals are left out and reported as damage. */
 function readLines(
   { source }: ScanContext,
   row: SessionRow,
@@ -120,7 +127,7 @@ function linesRecord(session: string, first: number, lines: readonly StoredLine[
   };
 }
 
-/** In a buffer of its own: what is sent to another thread takes along all of the memory it stands in. */
+/** Copies the parts into a new buffer, because sending a buffer to another thread transfers all of its memory. */
 function ownBytes(parts: readonly Uint8Array[]): Uint8Array {
   const whole = Buffer.allocUnsafeSlow(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;

@@ -24,7 +24,9 @@ export function transferState(db: Database): TransferState {
   return { empty, run: { run, cursor, finished } };
 }
 
-/** Why nobody may write here now: half a copy would be taken for all there is. */
+/**
+ * The error for every write while a copy is unfinished: an incomplete copy must not be mistaken for a complete store.
+ */
 export function unfinishedCopy(db: Database): RepriseError | undefined {
   const state = copyState(db);
   return state === undefined || state.finished ? undefined : notFinished(state.run);

@@ -31,7 +31,7 @@ import { copyState, saveCopyState, transferState } from './transfer-state.ts';
 
 const LF = 10;
 
-/** Records of a copy, all or none, with the note how far it is. Those that are here already change nothing. */
+/** Writes the records of a copy and its progress, all or none. Records that the store already has change nothing. */
 export function writeTransfer(
   batch: Batch,
   { records, run, cursor }: TransferNote & { readonly records: readonly TransferRecord[] },
@@ -80,7 +80,9 @@ export function writeTransfer(
   });
 }
 
-/** Whoever held a session of the source, or does so after the copy was begun, had an epoch below these (P5). */
+/**
+ * Ends the copy. Epochs continue above all copied ones, so a lease holder of the source can never write here (P5).
+ */
 export function finishTransfer(
   { db }: Batch,
   { run, hold = false }: FinishOptions & { readonly run: string },
@@ -92,7 +94,7 @@ export function finishTransfer(
   const { session: _, ...rest } = state;
   saveCopyState(db, { ...rest, finished: true });
   if (hold) holdPending(db);
-  // What keys stand for is told before the sessions: one that was purged or could not be read since has not come.
+  // Keys are copied before sessions. A session that was purged or became unreadable since then did not arrive.
   db.run(
     `UPDATE active SET session_id = '' WHERE session_id <> ''
      AND NOT EXISTS (SELECT 1 FROM sessions WHERE id = active.session_id)`,
@@ -104,7 +106,7 @@ function writeInbound({ db }: Batch, { agentId, source, key, hash, inboxId }: In
   db.run('INSERT OR REPLACE INTO inbound_keys VALUES (?, ?, ?, ?, ?)', ...values);
 }
 
-/** A later activation may stand in lines that are here already. */
+/** A later activation may already be known from copied lines; the higher counter wins. */
 function writeKey({ db }: Batch, { key, sessionId, counter }: KeyRecord): void {
   parseSessionKey(key);
   db.run(
@@ -116,7 +118,9 @@ function writeKey({ db }: Batch, { key, sessionId, counter }: KeyRecord): void {
   );
 }
 
-/** Its row is made with its first line: one without lines would be taken for a transcript that is still to be read. */
+/**
+ * Prepares a session. Its row is created with its first line, because a row without lines means an unread transcript.
+ */
 function beginSession(batch: Batch, { id, epoch, corruptAt }: SessionCopy): void {
   const row = batch.find(id);
   if (row === undefined) return;
@@ -162,7 +166,7 @@ function writeBlob({ blobs }: Batch, { session, hash, bytes }: BlobRecord, { age
   blobs.keep(owner as SessionRow, new Map([[hash, bytes]]));
 }
 
-/** Every seal is verified on the way in. Lines that are here already are passed by. */
+/** Verifies every seal and writes the lines. Lines that the store already has are skipped. */
 function writeLines(batch: Batch, { session, first, bytes }: LinesRecord, copy: SessionCopy): void {
   const { db } = batch;
   const row = batch.find(session) ?? makeRow(batch, copy);
@@ -178,7 +182,8 @@ function writeLines(batch: Batch, { session, first, bytes }: LinesRecord, copy: 
       if (fresh === -1) {
         fresh = start;
         firstFresh = seq;
-        // Lines the source has lost keep their numbers, and nobody appends behind such a place.
+        // Lines that the source lost keep their numbers. The session becomes read-only, so nothing is appended after
+        // the gap.
         if (seq > row.seq + 1) markCorrupt(batch, row, 0);
       }
       takeLine(batch, row, { line: buffer.subarray(start, end), seq, seqOf });
@@ -216,7 +221,7 @@ function writeConvlog({ db }: Batch, { line }: ConvlogRecord): void {
   saveChat(db, chat);
 }
 
-/** Gone in the source since its lines were copied: then it goes here too. */
+/** The source purged this session after its lines were copied, so its data is removed here too. */
 function writePurged(batch: Batch, { id }: PurgedRecord): void {
   const found = findIgnoringCase(batch.db, parseSessionId(id));
   const row = found === undefined ? undefined : batch.find(found.id);

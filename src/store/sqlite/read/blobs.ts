@@ -5,17 +5,20 @@ import type { Database } from '../database.ts';
 import type { SessionRow } from '../session-row.ts';
 import type { Steps } from '../threads/steps.ts';
 
-/** Where the large parts of a session's lines are kept, by the SHA-256 of their bytes. */
+/** Stores the large parts of a session's lines by the SHA-256 of their bytes. */
 export interface BlobStore {
-  /** All or none, and durable on return or with the commit: no line names a blob that could be missing (I-18). */
+  /**
+   * Stores all blobs or none. They are durable on return or with the commit, so no stored line references a missing
+   * blob (I-18).
+   */
   keep(row: SessionRow, blobs: ReadonlyMap<string, Uint8Array>): void;
-  /** The bytes under this hash, which need not be what was kept; undefined where nothing can be read. */
+  /** The bytes stored under this hash, unchecked; `undefined` if they cannot be read. */
   get(row: SessionRow, hash: string): Uint8Array | undefined;
-  /** Everything that stands beside the session, also what no blob is called. */
+  /** All names in the session's blob folder, including names that are not hashes. */
   names(row: SessionRow): string[];
 }
 
-/** Rows of the transaction that writes the lines: the SQLite and the memory store. */
+/** Blobs as rows, written in the transaction of the lines. Used by the SQLite and memory stores. */
 export function blobRows(db: Database): BlobStore {
   return {
     keep({ id }, blobs) {
@@ -32,7 +35,10 @@ export function blobRows(db: Database): BlobStore {
   };
 }
 
-/** What the lines name against what is there. A stray is what a killed writer leaves; it harms nobody. */
+/**
+ * Compares the blobs that lines reference with the stored ones. A stray blob is left by a killed writer and is
+ * harmless.
+ */
 export function* verifyBlobs(
   blobs: BlobStore,
   row: SessionRow,

@@ -6,13 +6,12 @@ interface KeptTail extends WarmTail {
   readonly mark: string;
 }
 
-/** As far as this side knows: whether what is kept is still right is judged by whoever reads the lines. */
+/** The main thread does not know the row. The reader thread decides whether the cached lines are still valid. */
 const asRow = (id: string) => ({ id, epoch: 0, corrupt_at: null, file_size: 0 });
 
 /**
- * The tails of sessions in use, on the side of the thread that uses them: what a turn asks for again costs what is new
- * in it, not what it holds. The same entry is the same object every time, so what was found out about it once need not
- * be found out again; so that nobody changes it for others it is frozen.
+ * Caches the tails of sessions in use on the main thread, so that repeated reads cost only the new entries. The same
+ * entry is always the same frozen object, so callers can attach derived values to it and cannot change it for others.
  */
 export class KeptTails {
   readonly #kept: TailCache<KeptTail>;
@@ -21,7 +20,7 @@ export class KeptTails {
     this.#kept = new TailCache(ttlMs);
   }
 
-  /** A tail, asked for with what is kept of it. */
+  /** Reads a tail, passing the mark of the cached part so that the reader returns only the rest. */
   async complete(id: string, look: (shown?: ShownTail) => Promise<TailPage>): Promise<CheckedPage> {
     const kept = this.#kept.find(asRow(id), undefined);
     const page = await look(kept && { mark: kept.mark, from: kept.from, to: kept.to });
@@ -34,11 +33,11 @@ export class KeptTails {
     freezeEntries(page.entries);
     const entries = [...before, ...page.entries];
     const { from, to, mark } = tail;
-    // The context may begin later now; what it no longer needs weighed its share.
+    // The context may start later now. Estimate the size of the dropped entries by their number.
     const share = before.length / Math.max(1, kept?.entries.length ?? 0);
     const bytes = Math.ceil((kept?.bytes ?? 0) * share) + tail.bytes;
     this.#kept.keep(asRow(id), { from, to, mark, entries, bytes }, undefined);
-    // The list is the caller's own.
+    // Copy the list, because the caller may change it.
     return { ...page, entries: [...entries] };
   }
 }

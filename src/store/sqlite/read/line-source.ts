@@ -6,41 +6,44 @@ import type { SessionRow } from '../session-row.ts';
 export interface StoredLine {
   readonly seq: number;
   readonly bytes: Buffer;
-  /** As it stands there: what another tool says in its own dialect stays in it. */
+  /** The record as stored; fields that another tool wrote in its own format stay in it. */
   readonly entry: Entry | SessionHeader;
 }
 
 export interface LineQuery {
   readonly from: number;
   readonly to: number;
-  /** Which end is answered when not all of it is; by default the first lines. */
+  /** Which end to return if the range is too large for one page; the first lines by default. */
   readonly backward?: boolean;
-  /** Asked for bytes before they are looked into: false where no line among them can be of interest. */
+  /** Called with raw bytes before they are parsed; false if no line in them can be of interest. */
   readonly wanted?: (bytes: Buffer) => boolean;
 }
 
 export interface LinePage {
-  /** In seq order. Only committed lines, never a torn one; those that are not what was sealed are left out. */
+  /** Committed lines in seq order. Torn lines and lines that do not match their seals are left out. */
   readonly lines: readonly StoredLine[];
-  /** What was looked at: all that was asked for, or as much of it as one look should take. */
+  /** The range that was read: the whole query, or as much as one read should take. */
   readonly from: number;
   readonly to: number;
-  /** Where the first line stands that is missing for being damaged. */
+  /** Byte offset of the first damaged line. */
   readonly damagedAt?: number;
-  /** Fewer than there should be, and nothing damaged that could be them: somebody cut or removed the file. */
+  /** Lines are missing although nothing is damaged: another program cut or removed the file. */
   readonly isShort?: true;
-  /** The file is the transcript of this session instead; none of its lines are given. */
+  /** Set if the file is the transcript of this other session; no line is returned then. */
   readonly otherSession?: string;
 }
 
-/** Where the lines of a session can be read: its file as far as that follows, and the journal behind it. */
+/**
+ * Reads the lines of a session: from its transcript file, and from the journal for lines that the file does not have
+ * yet.
+ */
 export interface LineSource {
-  /** What the transcript is like now; undefined where there is none. */
+  /** The current state of the transcript file; `undefined` if the store has no files. */
   stamp(row: SessionRow): FileStamp | undefined;
   lines(row: SessionRow, query: LineQuery): LinePage;
   /**
-   * All bytes of a session as it is at the first step, in file order. Each step may run in a snapshot of its own:
-   * nobody has to hold one for as long as it takes to read everything.
+   * All bytes of a session as of the first step, in file order. Each step may use its own snapshot, so a long read
+   * holds no snapshot open.
    */
   chunks(row: SessionRow): Generator<Buffer, void>;
 }

@@ -10,7 +10,7 @@ import type { LinePage, LineQuery, LineSource, StoredLine } from './line-source.
 const LF = 10;
 const ROWS_PER_STEP = 16;
 
-/** The journal alone: the SQLite and the memory store keep every row. */
+/** Reads the journal only: the SQLite and memory stores keep every journal row. */
 export function journalSource(db: Database): LineSource {
   return {
     stamp: () => undefined,
@@ -59,7 +59,7 @@ export function fileSource(db: Database, files: TranscriptFiles): LineSource {
       };
     },
     *chunks(row) {
-      // Taken first and at once: a row is gone from the journal as soon as its bytes are safe in the file.
+      // Read the journal first: its rows are deleted as soon as their bytes are synced to the file.
       const behind = db.rows<JournalRow>(
         'SELECT first_seq, bytes FROM journal WHERE session_id = ? AND first_seq > ? ORDER BY first_seq',
         row.id,
@@ -76,14 +76,14 @@ interface JournalRow {
   readonly bytes: Uint8Array;
 }
 
-/** As many rows as one look should take. */
+/** Reads as many rows as one read should take. */
 function journalPage(db: Database, row: SessionRow, query: LineQuery): LinePage {
   const { from, to, backward = false } = query;
   const rows = db.sql(
     `SELECT first_seq, length(bytes) AS size FROM journal
      WHERE session_id = ? AND first_seq > ? AND first_seq <= ? ORDER BY first_seq ${backward ? 'DESC' : ''}`,
   );
-  // Cut only where a row begins. What the row with the first line weighs is not asked: it has to be read anyhow.
+  // Cut only at row boundaries. The row with the first line is always read, so its size does not count.
   let size = 0;
   for (const found of rows.iterate(row.id, from, to)) {
     const { first_seq, size: bytes } = found as { first_seq: number; size: number };
@@ -96,7 +96,7 @@ function journalPage(db: Database, row: SessionRow, query: LineQuery): LinePage 
 }
 
 function journalLines(db: Database, row: SessionRow, { from, to, wanted }: LineQuery): LinePage {
-  // The row that holds `from` may begin before it. Found by the index, however many rows a session has.
+  // The row with `from` may begin before it; the index finds that row quickly.
   const start = db.row<{ first_seq: number }>(
     'SELECT first_seq FROM journal WHERE session_id = ? AND first_seq <= ? ORDER BY first_seq DESC LIMIT 1',
     row.id,

@@ -15,9 +15,12 @@ import type { Database } from '../database.ts';
 import { type SessionRow, toRecord } from '../session-row.ts';
 import type { Steps } from '../threads/steps.ts';
 
-/** Up to so many matches are gathered and sorted; more are met soon enough by going through all in order. */
+/**
+ * Up to this many matches are collected and sorted. With more matches, walking the list in its order finds enough
+ * soon.
+ */
 const FEW = 1000;
-/** Titles of so many are looked at before all are. */
+/** A title search looks at this many of the newest sessions before it reads all. */
 const RECENT = 2000;
 const ROWS_PER_STEP = 4000;
 const TEXT = "(instr(lower(title), lower(?)) > 0 OR instr(lower(coalesce(label, '')), lower(?)) > 0)";
@@ -28,8 +31,8 @@ interface Filter {
 }
 
 /**
- * A cursor is a place, not a count, so pages stay right while sessions come and go. Columns are found by an index;
- * text in titles is not, so it is looked for in steps.
+ * Lists sessions. A cursor is a position in the order, not an offset, so pages stay correct while sessions appear and
+ * disappear. Indexes find column values; no index covers text in titles, so it is searched in steps.
  */
 export function* listSessions(db: Database, query: ListQuery): Steps<SessionPage> {
   const { limit, text } = query;
@@ -65,7 +68,7 @@ export function* listSessions(db: Database, query: ListQuery): Steps<SessionPage
   );
 }
 
-/** By an index that holds the order, or by one that finds the few that match. */
+/** Uses an index in the list's order, or one that finds the few matching sessions. */
 function firstOf(db: Database, query: ListQuery, order: ListOrder, limit: number): SessionRow[] {
   const by = columnOfFew(db, query, order);
   if (by !== undefined) {
@@ -87,7 +90,10 @@ function inTime(db: Database, query: ListQuery, order: ListOrder, limit: number)
   return db.rows<SessionRow>(sql, ...values, limit);
 }
 
-/** The indexes have what a session counted when it was listed; those that have grown since are looked at beside. */
+/**
+ * Sorts by the counts in the indexes, which lag behind. Sessions that have grown since are read separately and
+ * merged.
+ */
 function inSize(db: Database, query: ListQuery, order: ListOrder, limit: number): SessionRow[] {
   const { sort } = order;
   const names = [`listed_${sort}`, 'id'];
@@ -115,7 +121,7 @@ interface TitleQuery {
   readonly limit: number;
 }
 
-/** Text is looked for among the newest first: there, or nowhere near, is what people look for. */
+/** Searches the titles of the newest sessions first, because users usually look for a recent session. */
 function recentlyTitled(
   db: Database,
   query: ListQuery,
@@ -136,7 +142,7 @@ function recentlyTitled(
       ...values,
     );
   });
-  // The same for all: behind the first edge some are looked at and some are not.
+  // All statuses use the first of the edges: beyond it, only some statuses were searched completely.
   const [edge = { last_at: '', id: '', message_count: 0, token_estimate: 0 }] = edges.sort(compare);
   const rows = statuses.flatMap((status) => {
     const { where, values } = filterOf({ ...query, status }, { text });
@@ -152,13 +158,13 @@ function recentlyTitled(
   return { rows: rows.sort(compare).slice(0, limit), isAll: edges.length === 0 };
 }
 
-/** The one of the columns with an index of its own that leaves only a few sessions. */
+/** A column with its own index that leaves at most `FEW` sessions. */
 function columnOfFew(
   db: Database,
   { agentId, channel, kind, parentId }: ListQuery,
   { sort }: ListOrder,
 ): string | undefined {
-  // The sessions of an agent have an index in the order of time.
+  // For the order by time, the sessions of an agent have their own index.
   const columns = { channel, kind, parent_id: parentId, ...(sort !== 'time' && { agent_id: agentId }) };
   const few = Object.entries(columns).find(([column, value]) => {
     if (value === undefined) return false;
@@ -171,7 +177,7 @@ function columnOfFew(
   return few?.[0];
 }
 
-/** In the order of their making, which never changes: nobody is missed for having moved up meanwhile. */
+/** Walks in creation order, which never changes, so a session that moves up in the list meanwhile is not missed. */
 function* matchingIds(db: Database, query: ListQuery, text: string): Steps<string[]> {
   const { where, values } = filterOf(query, { text, unordered: true });
   const last = db.row<{ n: number | null }>('SELECT max(rowid) AS n FROM sessions')?.n ?? 0;
@@ -192,9 +198,9 @@ function* matchingIds(db: Database, query: ListQuery, text: string): Steps<strin
 interface FilterOptions {
   readonly text?: string;
   readonly unordered?: boolean;
-  /** Where it is unordered, the column whose index finds them. */
+  /** If unordered: the column whose index to use. */
   readonly by?: string;
-  /** The columns a cursor is a place in; by default those that say exactly what the list is sorted by. */
+  /** The columns that a cursor compares; by default the exact sort columns. */
   readonly names?: readonly string[];
 }
 
@@ -207,7 +213,8 @@ function filterOf(
   const values: SQLInputValue[] = [];
   const equals = (column: string, value: string | undefined): void => {
     if (value === undefined) return;
-    // The plus keeps other indexes out of it: for a few matches one in the order of the list would go through all.
+    // The unary plus keeps SQLite from using another index: one in the list's order would walk the whole list for a
+    // few matches.
     terms.push(`${unordered && column !== by ? '+' : ''}${column} = ?`);
     values.push(value);
   };

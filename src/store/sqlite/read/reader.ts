@@ -56,11 +56,11 @@ import {
   verifySessions,
 } from './scan.ts';
 
-/** A page, or the first part of one that is too much for one message. */
+/** A page, or the first part of a page that is too large for one message between threads. */
 export interface CheckedPage extends EntryPage {
-  /** Where the first line stands that is not what was sealed. Such lines are left out of the page. */
+  /** Offset of the first line that does not match its seal. Such lines are left out of the page. */
   readonly damagedAt?: number;
-  /** What is still to be asked for. */
+  /** The range that the caller still has to request. */
   readonly rest?: PageRange;
 }
 
@@ -72,25 +72,25 @@ export interface PageRange {
 }
 
 /**
- * What may be kept of a tail on the other side of the thread. The mark is new whenever what was given before may not be
- * right any more, so whoever shows the one in force needs only what came since.
+ * The part of a tail that the main thread may cache. The mark changes whenever previously returned lines may be
+ * invalid. A caller that sends the current mark therefore needs only later lines.
  */
 export interface MarkedTail extends Tail {
   readonly mark: string;
-  /** The lines up to here are those that were shown; the page has the others. */
+  /** The caller already has the lines up to this seq; the page contains the lines after it. */
   readonly after: number;
 }
 
 export type ShownTail = Pick<MarkedTail, 'mark' | 'from' | 'to'>;
 
-/** A tail, or what it has behind what the asker keeps. */
+/** A tail, or the lines of it that the caller does not have. */
 export interface TailPage extends CheckedPage {
-  /** Unset: nothing of this session is to be kept. */
+  /** Unset: the caller must not cache this session. */
   readonly tail?: MarkedTail;
 }
 
 const PAGE = 200;
-/** About what it takes to remember that a tail was given. */
+/** Approximate cost of remembering one returned tail. */
 const NOTE_BYTES = 512;
 
 export interface ReaderContext extends ScanContext {
@@ -99,8 +99,8 @@ export interface ReaderContext extends ScanContext {
 }
 
 /**
- * Everything that only looks. What is short is answered at once, of one snapshot: committed lines, whole or not at
- * all. What may take long goes in steps, each of a snapshot of its own, and says so by its type.
+ * All read operations. A short one runs at once on one snapshot and sees only committed lines. A long one returns
+ * `Steps`, and each of its steps uses its own snapshot.
  */
 export class Reader {
   readonly #db: Database;
@@ -158,12 +158,12 @@ export class Reader {
     });
   }
 
-  /** The rest of a page. Lines that have a seq keep it and stay as they are, so it need not be the same snapshot. */
+  /** Returns the rest of a page. Lines with a seq never change, so it may use a later snapshot. */
   more({ id, ...range }: { readonly id: string } & PageRange): CheckedPage {
     return this.#db.snapshot(() => this.#page(getSession(this.#db, id), range));
   }
 
-  /** Bytes that are not what their name says are damage, never an answer. */
+  /** Returns a blob. Bytes that do not match the hash are reported as damage, never returned. */
   blob({ id, hash }: { readonly id: string; readonly hash: string }): Uint8Array {
     const bytes = this.#context.blobs.get(getSession(this.#db, id), hash);
     const details = { id, blob: `sha256:${hash}` };
@@ -263,7 +263,7 @@ export class Reader {
     return checkedPage(row, range, { ...page, lines: page.lines.filter(({ entry }) => isOf(entry, only)) });
   }
 
-  /** Of what the asker has only its name is kept here: the lines are in memory once. */
+  /** Keeps only the mark of lines that the main thread caches, so that the lines are in memory once. */
   #tail(row: SessionRow, from: number, shown: ShownTail | undefined): TailPage {
     const to = row.seq;
     const stamp = this.#source.stamp(row);
@@ -276,7 +276,7 @@ export class Reader {
     assertOwnFile(row, page);
     const isWhole = page.damagedAt === undefined && page.isShort === undefined;
     if (page.to < to || !isWhole || row.corrupt_at !== null) {
-      // Too much for one look, or not whole: answered piece by piece, with what is wrong, and not kept.
+      // Too large for one read, or damaged: return it part by part with its damage, and do not cache it.
       this.#given.forget(row.id);
       const range = { from, to, backward: false };
       return rest.from === from ? checkedPage(row, range, page) : this.#page(row, range);
@@ -314,7 +314,7 @@ function checkedPage(row: SessionRow, range: PageRange, page: LinePage): Checked
   const { from, to, backward } = range;
   const entries = entriesOf(page);
   if (backward) entries.reverse();
-  // Fewer than there should be: the writer finds out what is left.
+  // Lines are missing; the writer finds out what is left of the file.
   const damagedAt = page.damagedAt ?? (page.isShort === true ? row.file_size : undefined);
   const last = Math.min(to, row.seq);
   const rest = backward ? { ...range, to: page.from - 1 } : { ...range, from: page.to + 1, to: last };

@@ -15,19 +15,19 @@ import type { StrangerReport } from './survey.ts';
 
 const SESSIONS_PER_STEP = 500;
 const ROWS_PER_STEP = 4000;
-/** A bar on a terminal is redrawn as often. */
+/** Progress interval; also the redraw interval of a progress bar. */
 const VERIFY_MS_PER_CALL = 100;
 const COPY_BYTES = 4 * 1024 * 1024;
 const LF = Buffer.from('\n');
 
-/** What stands beside and instead of transcripts, for stores that have some. */
+/** The files around the transcripts, for stores that have files. */
 export interface HomeView {
   readonly standing: (row: SessionRow) => Standing;
-  /** Files among the transcripts that the index does not know. */
+  /** Files in the transcript folders that the index does not know. */
   readonly unknownFiles: () => readonly Owner[];
   readonly inspect: (owner: Owner) => StrangerReport;
   readonly locks: () => readonly ForeignLock[];
-  /** Known to the thread that writes. */
+  /** Problems that the writer thread has found. */
   readonly problems: () => readonly TranscriptProblem[];
 }
 
@@ -35,10 +35,10 @@ export interface ScanContext {
   readonly db: Database;
   readonly source: LineSource;
   readonly blobs: BlobStore;
-  /** Of the database. */
+  /** Path of the database. */
   readonly path: string;
   readonly home?: HomeView | undefined;
-  /** Nobody brings index and files together while this store is open. */
+  /** The store is open read-only, so index and files are not synchronized. */
   readonly frozen?: boolean;
 }
 
@@ -75,7 +75,7 @@ export function* verifySessions(
   return { findings, done, total };
 }
 
-/** Compares the folders with the index. Files of other tools are their business. */
+/** Compares the folders with the index. Files of other tools are not reported. */
 function* verifyFolders({ db, home }: ScanContext): Steps<VerifyFinding[]> {
   const findings: VerifyFinding[] = [];
   for (const owner of home?.unknownFiles() ?? []) {
@@ -119,14 +119,14 @@ function* verifySession({ db, source, blobs, home }: ScanContext, id: string): S
   if (named !== undefined) return [otherSession(id, named)];
   const examiner = examineSession(id);
   const row = yield* readAll(db, source, id, examiner.push);
-  // Purged before the end: what could not be read any more is no finding.
+  // The session was purged during the check, so unreadable lines are not a finding.
   if (row === undefined || findSession(db, id) === undefined) return [];
   const { findings, blobs: names } = examiner.finish({ lines: row.seq, bytes: row.file_size });
   if (names === undefined) return [...findings];
   return [...findings, ...(yield* verifyBlobs(blobs, row, names))];
 }
 
-/** The stored lines of a session in seq order, in a buffer of its own that can be given away. */
+/** The stored lines of a session in seq order, in a new buffer that can be transferred to another thread. */
 export function* exportSession({ db, source }: ScanContext, id: string): Steps<Uint8Array> {
   const { seq, isPlain } = db.snapshot(() => {
     const row = getSession(db, id);
@@ -143,7 +143,7 @@ export function* exportSession({ db, source }: ScanContext, id: string): Steps<U
   return yield* join(parts);
 }
 
-/** As many of these lines as one look should take. */
+/** Returns as many of these lines as one read should take. */
 export function exportLines(
   { db, source }: ScanContext,
   { id, from, to }: LineRange & { readonly id: string },
@@ -153,16 +153,18 @@ export function exportLines(
     return { page: source.lines(row, { from, to: Math.min(to, row.seq) }), fileSize: row.file_size };
   });
   const parts = page.lines.flatMap(({ bytes }) => [bytes, LF]);
-  // In a buffer of its own: what is sent to another thread takes along all of the memory it stands in.
+  // A new buffer, because sending a buffer to another thread transfers all of its memory.
   const bytes = Buffer.allocUnsafeSlow(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const part of parts) at += part.copy(bytes, at);
-  // Fewer than there should be: the writer finds out what is left.
+  // Lines are missing; the writer finds out what is left of the file.
   const damagedAt = page.damagedAt ?? (page.isShort === true ? fileSize : undefined);
   return { bytes, next: page.to + 1, ...(damagedAt !== undefined && { isDamaged: true, damagedAt }) };
 }
 
-/** Like `Buffer.concat`, but nobody waits for hundreds of megabytes to be copied. */
+/**
+ * Like `Buffer.concat`, but yields between parts, because copying hundreds of megabytes would block other requests.
+ */
 function* join(parts: readonly Buffer[]): Steps<Uint8Array> {
   const whole = Buffer.allocUnsafeSlow(parts.reduce((sum, { length }) => sum + length, 0));
   let length = 0;
@@ -176,7 +178,7 @@ function* join(parts: readonly Buffer[]): Steps<Uint8Array> {
   return whole;
 }
 
-/** All bytes of a session as it is at the first step; answers with its row of then. */
+/** Reads all bytes of a session as of the first step. @returns the session's row at that time. */
 function* readAll(
   db: Database,
   source: LineSource,
@@ -201,7 +203,7 @@ function* readAll(
   }
 }
 
-/** Counted in portions: a hundred thousand rows are no reason for anybody to wait. */
+/** Counts in portions, because reading 100,000 rows at once would block other requests. */
 export function* countAll({ db, home }: ScanContext): Steps<StoreStats> {
   const behind = new Set<string>();
   let sessions = 0;
@@ -237,7 +239,7 @@ export function* countAll({ db, home }: ScanContext): Steps<StoreStats> {
     if (rows.length === 0) break;
     yield;
   }
-  // Where there are no transcripts nothing can be behind.
+  // Without transcript files nothing can be behind.
   return {
     sessions,
     damaged,
@@ -250,7 +252,7 @@ export function* countAll({ db, home }: ScanContext): Steps<StoreStats> {
 interface Journalled {
   readonly number: number;
   readonly session_id: string;
-  /** Unset for a row its file has. */
+  /** Null for a row whose bytes are already in the file. */
   readonly bytes: number | null;
 }
 

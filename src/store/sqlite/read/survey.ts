@@ -17,7 +17,10 @@ const NO_FILE: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EIS
 
 type FoundFile =
   | { readonly kind: 'transcript'; readonly header: JsonObject }
-  /** Ours, but its header is damaged, missing or of a newer version. `header` is what can be read of it, unverified. */
+  /**
+   * Written by Reprise, but its header is damaged, missing or of a newer version. `header` holds the readable fields,
+   * unverified.
+   */
   | { readonly kind: 'damaged'; readonly header: JsonObject }
   /** Another tool's file, an export, or the transcript of another session: importing it is a decision, not a repair. */
   | { readonly kind: 'foreign' };
@@ -30,7 +33,7 @@ export function takeHeader(db: Database, files: TranscriptFiles, { id, agentId }
   if (findIgnoringCase(db, id) !== undefined) return;
   const path = files.path(agentId, id);
   if (db.row('SELECT 1 FROM purged WHERE id = ?', id) !== undefined) {
-    // Left by a purge that was cut short between its commit and the removal.
+    // A purge was interrupted between its commit and the removal of the file.
     files.remove(agentId, id);
     return;
   }

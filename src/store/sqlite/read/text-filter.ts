@@ -1,9 +1,10 @@
 /**
- * Says of stored bytes whether any text in them can hold the words that are looked for, ignoring case. A no is
- * certain, a yes is not: it saves parsing what cannot match, which is nearly everything.
+ * Decides whether the text in stored bytes can contain the given words, ignoring case. False is certain, true is not;
+ * it saves parsing lines that cannot match, which is nearly all of them.
  *
- * Only a part of the words is looked for, the longest whose bytes are known: ASCII, which differs in case only, or
- * characters without case, such as Chinese. Words without such a part, in Greek or Cyrillic, rule nothing out.
+ * It searches for the longest part of the words whose bytes are known: ASCII, which only varies in case, or
+ * characters without case, such as Chinese. Words without such a part (Greek or Cyrillic, for example) exclude
+ * nothing.
  */
 export function createTextFilter(words: string): (bytes: Buffer) => boolean {
   const part = longest(knownParts(words.toLowerCase()));
@@ -15,7 +16,7 @@ export function createTextFilter(words: string): (bytes: Buffer) => boolean {
   // Two characters outside ASCII become ASCII in lower case: the Kelvin sign, and a capital I with a dot.
   const others = [part.includes('k') ? KELVIN : undefined, part.includes('i') ? DOTTED_I : undefined];
   return (bytes) => {
-    // Byte by byte: what is ASCII stays where it is, whatever stands around it.
+    // Decode as latin1: one byte per character, so ASCII stays intact whatever bytes surround it.
     const text = bytes.toString('latin1');
     if (text.toLowerCase().includes(part) || hasEscapes(text)) return true;
     return others.some((other) => other !== undefined && bytes.includes(other));
@@ -24,12 +25,12 @@ export function createTextFilter(words: string): (bytes: Buffer) => boolean {
 
 const KELVIN = Buffer.from('\u212a');
 const DOTTED_I = Buffer.from('\u0130');
-/** What a dotted capital I leaves behind in lower case. */
+/** The mark that a dotted capital I leaves when converted to lower case. */
 const COMBINING_DOT = '\u0307';
-/** As it stands in JSON, where quotes and backslashes are escaped and a slash may be. */
+/** ASCII that JSON never escapes. It escapes quotes and backslashes and may escape slashes. */
 const PLAIN_ASCII = /^[ !#-.0-[\]-~]$/;
 
-/** Runs of characters of which it is known what they look like in a file. */
+/** Runs of characters whose stored bytes are known. */
 function knownParts(words: string): string[] {
   const parts: string[] = [''];
   let previous: 'ascii' | 'caseless' | undefined;
@@ -54,7 +55,7 @@ function longest(parts: readonly string[]): string | undefined {
   return parts.toSorted((a, b) => Buffer.byteLength(b) - Buffer.byteLength(a))[0];
 }
 
-/** Whether any character could be written as `\uXXXX`. Control characters always are, and are never looked for. */
+/** Whether a character may be written as `\uXXXX`. Control characters always are, and no search looks for them. */
 function hasEscapes(text: string): boolean {
   for (let at = text.indexOf('\\u'); at !== -1; at = text.indexOf('\\u', at + 2)) {
     const isControl = text.startsWith('00', at + 2) && (text[at + 4] === '0' || text[at + 4] === '1');

@@ -4,10 +4,10 @@ import type { Database } from '../database.ts';
 import type { SearchFile } from './search-file.ts';
 import type { SearchIndex } from './search-index.ts';
 
-/** A session with lines the index does not have. */
+/** A session with lines that the index lacks. */
 export interface Due {
   readonly id: string;
-  /** What the index has of it. */
+  /** The last seq in the index. */
   readonly seq: number;
   readonly last: number;
   readonly recent: string;
@@ -20,26 +20,29 @@ interface Row {
   readonly recent: string;
 }
 
-/** Clocks of processes differ, and one may be set back a little. Whoever is further off is found by the next full look. */
+/**
+ * Tolerance for differing clocks and a clock that is set back a little. Larger jumps are found by the next full
+ * comparison.
+ */
 const SLIP_MS = 600_000;
 
 /**
- * Which open sessions are ahead of the index. All of them are compared once, and again when the index may have lost
- * something; otherwise those are looked at that were written to of late.
+ * Finds the open sessions with lines that the index lacks. It compares all sessions once, and again if the index may
+ * have lost something; otherwise only recently changed ones.
  */
 export class Backlog {
   readonly #db: Database;
   readonly #file: SearchFile;
   readonly #index: SearchIndex;
   #due: Map<string, Due> = new Map();
-  /** Those to be worked on, the newest last. */
+  /** Sessions to index; the newest is last. */
   #stack: string[] = [];
-  /** In the index, and no session any more. */
+  /** Sessions that are in the index but no longer exist. */
   #gone: string[] = [];
   #era: string | undefined;
   #version = -1;
   #horizon = '';
-  /** Some had only their headers read, and may be of any age when they have lines. */
+  /** For some sessions only the header was read. Their lines may have any date when they arrive. */
   #hasUnread = false;
 
   constructor(db: Database, file: SearchFile, index: SearchIndex) {
@@ -48,7 +51,9 @@ export class Backlog {
     this.#index = index;
   }
 
-  /** Compares what has changed, or everything. Without an index every session is due, from its first line. */
+  /**
+   * Compares changed sessions, or all with `full`. Without a usable index every session is due from its first line.
+   */
   look({ full = false }: { readonly full?: boolean } = {}): void {
     const era = this.#file.use(() => this.#index.era());
     const version = this.#db.dataVersion();
@@ -64,14 +69,14 @@ export class Backlog {
     return [...this.#due.values()].sort((a, b) => (a.recent < b.recent ? 1 : -1));
   }
 
-  /** Open sessions as if nothing of them were indexed, newest first. */
+  /** All open sessions, newest first, as if nothing were indexed. */
   all(): Due[] {
     return this.#db.rows<Due>(
       "SELECT id, 0 AS seq, seq AS last, recent FROM sessions WHERE status = 'open' AND seq > 0 ORDER BY recent DESC",
     );
   }
 
-  /** The newest that was not passed over. */
+  /** The newest due session that was not skipped. */
   next(): Due | undefined {
     for (;;) {
       const id = this.#stack.at(-1);
@@ -82,12 +87,12 @@ export class Backlog {
     }
   }
 
-  /** It cannot be worked on now. */
+  /** Skips the current session, because it cannot be indexed now. */
   passOver(): void {
     this.#stack.pop();
   }
 
-  /** Of open sessions; looked up, because nobody asks often. */
+  /** Progress over open sessions. Computed on demand because it is rarely needed. */
   progress(): SearchProgress {
     const sql = "SELECT coalesce(sum(seq), 0) AS n FROM sessions WHERE status = 'open'";
     const total = this.#db.row<{ n: number }>(sql)?.n ?? 0;
@@ -96,7 +101,7 @@ export class Backlog {
     return { done: Math.max(0, total - behind), total };
   }
 
-  /** One to be taken out. */
+  /** A session to remove from the index. */
   gone(): string | undefined {
     return this.#gone.at(-1);
   }
@@ -105,7 +110,7 @@ export class Backlog {
     this.#gone.pop();
   }
 
-  /** After some of it was indexed, or found to be gone. */
+  /** Records that a session was indexed up to `seq`, or no longer exists. */
   settle(id: string, seq: number): void {
     const due = this.#due.get(id);
     if (due === undefined) return;
@@ -113,7 +118,7 @@ export class Backlog {
     else this.#due.set(id, { ...due, seq });
   }
 
-  /** Now, and not at the last look. */
+  /** Whether the last unread session was read since the last comparison. */
   #isAllRead(): boolean {
     return this.#hasUnread && this.#db.row('SELECT 1 FROM sessions WHERE seq = 0 LIMIT 1') === undefined;
   }
@@ -146,7 +151,7 @@ export class Backlog {
   }
 
   #compare({ id, seq, status, recent }: Row, mark: number): void {
-    // A mark beyond the end: lines were cut off, and others may have their numbers.
+    // The index is ahead of the session: lines were cut off, and new ones may have their numbers.
     const isDue = status === 'open' && seq > 0 && mark !== seq;
     if (isDue) this.#due.set(id, { id, seq: mark > seq ? 0 : Math.max(0, mark), last: seq, recent });
     else this.#due.delete(id);
@@ -156,7 +161,10 @@ export class Backlog {
   }
 }
 
-/** A line of another tool may be of any day: one of the future must not hide what is said now. */
+/**
+ * The newest time to compare from. Other tools may write lines with any date: a date in the future must not hide
+ * current sessions.
+ */
 function slipped(recent: string): string {
   const ms = Math.min(Date.parse(`${recent}Z`), Date.now());
   return Number.isNaN(ms) ? '' : recentOf(new Date(Math.max(0, ms - SLIP_MS)).toISOString());

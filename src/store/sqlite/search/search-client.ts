@@ -4,12 +4,12 @@ import { storeClosed } from '../../rules/refusals.ts';
 import type { ThreadEvent, ThreadOptions } from '../threads/protocol.ts';
 import { ThreadClient } from '../threads/thread-client.ts';
 
-/** So long after the first commit the thread that indexes is made; most commands are over by then. */
+/** Delay between the first commit and the start of the index thread; most commands have ended by then. */
 const AFTER_COMMIT_MS = 2000;
-/** A process that lives so long has the time to see whether something is left to index. */
+/** A process that runs this long checks whether something is left to index. */
 const AFTER_OPEN_MS = 5000;
 
-/** The main thread's side of the thread that searches, which is there only when it is needed. */
+/** The main thread's interface to the search thread, which starts only when needed. */
 export class SearchClient {
   readonly #thread: () => ThreadOptions;
   #client: ThreadClient | undefined;
@@ -23,7 +23,7 @@ export class SearchClient {
     this.#timer = this.#startIn(AFTER_OPEN_MS);
   }
 
-  /** Undefined where the thread cannot be had: then somebody else has to look. */
+  /** @returns `undefined` if the search thread is not available; the caller then scans instead. */
   async search(query: SearchQuery): Promise<SearchResult | undefined> {
     try {
       return await this.#open().call<SearchResult>('search', query);
@@ -38,7 +38,7 @@ export class SearchClient {
     return this.#open().call('reindex', {});
   }
 
-  /** Somebody has committed something: it is indexed soon, but not by a process that is about to end. */
+  /** Called after each commit. Starts indexing soon, but not in a process that is about to end. */
   noteChange(): void {
     if (this.#isClosed || this.#hasCommitted || this.#client !== undefined) return;
     this.#hasCommitted = true;
@@ -46,12 +46,12 @@ export class SearchClient {
     this.#timer = this.#startIn(AFTER_COMMIT_MS);
   }
 
-  /** Takes sessions that are gone out of the index; answers when nothing of them is left in it. */
+  /** Removes purged sessions from the index. Resolves when no text of them is left in it. */
   async forget(): Promise<void> {
     try {
       await this.#open().call('forget', {});
     } catch (error) {
-      // A thread that dies compares everything when it comes back, and so does the next process.
+      // A restarted thread compares everything, and so does the next process.
       if (!(error instanceof RepriseError) || !LOST.has(error.code)) throw error;
     }
   }
@@ -82,7 +82,7 @@ export class SearchClient {
     });
     this.#client = client;
     client.ready.catch(() => {
-      // Whoever asks is told; without an index everything is read.
+      // Each caller gets the error. Without an index, searches read all transcripts.
       if (this.#client === client) this.#client = undefined;
     });
     client.unref();
@@ -94,5 +94,5 @@ export class SearchClient {
   }
 }
 
-/** The thread failed, not the search. */
+/** Codes that mean that the thread failed, not the search. */
 const LOST: ReadonlySet<string> = new Set(['STORE_FAILED', 'STORE_MOVED', 'STORE_BUSY', 'STORE_READ_ONLY']);

@@ -4,15 +4,18 @@ import { identityOf } from '../database.ts';
 import { keepPrivate } from '../home.ts';
 import { isDamage } from '../store-error.ts';
 
-/** Another one is made anew; a greater one belongs to a newer version, which may be running beside us. */
+/**
+ * An index with a lower version is rebuilt. A higher one belongs to a newer version, which may be running at the same
+ * time.
+ */
 const VERSION = 2;
 const BUSY_MS = 100;
 const SQLITE_ERROR = 1;
 const SIDE_FILES = ['-wal', '-shm'];
-/** What a large import made the log grow to is given back when it begins anew: its size says how much is to be settled. */
+/** Log size to keep after a large import; the size of the log decides when it is checkpointed. */
 const LOG_KEPT_BYTES = 16 * 1024 * 1024;
 
-/** Pages in the log, and those of them that are in the database, too. */
+/** Numbers of pages in the log and of pages already copied into the database. */
 interface Checkpoint {
   readonly busy: number;
   readonly log: number;
@@ -20,12 +23,12 @@ interface Checkpoint {
 }
 
 /**
- * Only what finds a text, never the text: `detail=none` and no content. Three characters in a row are found by SQLite's
- * own tokenizer, two and one by a table of pairs (docs/decisions/0043).
+ * The index can find text but does not contain it: `detail=none` and no content. SQLite's trigram tokenizer finds
+ * three or more characters; a table of pairs finds one or two (docs/decisions/0043).
  */
 const SCHEMA = `
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
--- How far each session is in the index, and what the line at that place was; below 0: it has to be taken out first.
+-- The last indexed seq of each session and a checksum of that line; a seq below 0 means: remove it first.
 CREATE TABLE sessions (
   number INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
@@ -49,21 +52,21 @@ CREATE VIRTUAL TABLE pairs USING fts5(
 `;
 
 /**
- * search.db: derived from the transcripts, so that it may be removed, damaged or replaced at any time. Whoever finds it
- * unusable throws it away and goes on with an empty one; nothing else is ever lost.
+ * search.db is derived from the transcripts, so it may be removed, damaged or replaced at any time. A process that
+ * finds it unusable discards it and starts with an empty one; no other data is lost.
  */
 export class SearchFile {
   readonly #path: string;
-  /** Which control.db it was made from: in another one the same numbers mean other lines. */
+  /** Identifies the control.db it was built from: in another one the same seqs mean other lines. */
   readonly #origin: () => string;
   #db: DatabaseSync | undefined;
   #files: readonly string[] = [];
   #statements: Map<string, StatementSync> = new Map();
-  /** Whether something was written since the log was settled. */
+  /** Whether something was written since the last checkpoint. */
   #isLogged = false;
-  /** Why it cannot be used now. */
+  /** Why the index cannot be used now. */
   problem: string | undefined;
-  /** Another number, another file: nothing that was known of the one before holds. */
+  /** Incremented for each opened file. A new number invalidates everything known about the previous file. */
   opened = 0;
 
   constructor(path: string, origin: () => string) {
@@ -71,7 +74,10 @@ export class SearchFile {
     this.#origin = origin;
   }
 
-  /** Undefined where it cannot be used; then `problem` says why, and everything has to be read. */
+  /**
+   * Runs `work` on the open index. @returns `undefined` if the index cannot be used; `problem` then has the reason,
+   * and the caller reads the transcripts instead.
+   */
   use<T>(work: () => T): T | undefined {
     try {
       this.#ensureOpen();
@@ -84,7 +90,9 @@ export class SearchFile {
     }
   }
 
-  /** All or nothing, alone. Undefined where another process is writing, too. */
+  /**
+   * Runs `work` in a transaction. @returns `undefined` if it failed, for example because another process is writing.
+   */
   write<T>(work: () => T): T | undefined {
     return this.use(() => {
       this.sql('BEGIN IMMEDIATE').run();
@@ -122,25 +130,28 @@ export class SearchFile {
     return this.sql(text).all(...values) as T[];
   }
 
-  /** Of what stands in the log and may not be in the database yet. */
+  /** Size of the write-ahead log. */
   get logBytes(): number {
     return statSync(`${this.#path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
   }
 
-  /** Brings what stands in the log into the database, as far as nobody reads there. Not inside a transaction. */
+  /** Copies the log into the database as far as no reader blocks it. Call it outside a transaction. */
   settleLog(): void {
     if (!this.#isLogged) return;
     const now = this.use(() => this.row<Checkpoint>('PRAGMA wal_checkpoint(PASSIVE)'));
-    // What somebody still reads in front of is left for the next time.
+    // Pages that a reader still uses are left for the next call.
     this.#isLogged = now === undefined || now.busy !== 0 || now.log !== now.checkpointed;
   }
 
-  /** Lets nothing stand in the log that is no longer in the database. Not inside a transaction. */
+  /** Truncates the log, so that it keeps no deleted text. Call it outside a transaction. */
   emptyLog(): void {
     this.use(() => this.sql('PRAGMA wal_checkpoint(TRUNCATE)').all());
   }
 
-  /** Begins again with nothing. Side files go first: once the database has no name nobody is disturbed any more. */
+  /**
+   * Deletes the index. Side files go first: another process that has the files open keeps working on the deleted
+   * ones.
+   */
   discard(): void {
     this.close();
     try {
@@ -161,7 +172,7 @@ export class SearchFile {
     if (this.#db !== undefined) {
       const found = filesAt(this.#path);
       if (found.every((id, i) => id === this.#files[i])) return;
-      // Without its log a database may say anything. One that was replaced is another's work, and is joined.
+      // A database without its log is unreliable. A database that another process replaced is opened instead.
       if (found[0] === this.#files[0]) this.discard();
       else this.close();
     }
@@ -170,7 +181,7 @@ export class SearchFile {
     if (!this.#open()) throw new Error('search.db is replaced over and over');
   }
 
-  /** False: it is there, but not of use. */
+  /** Opens the file. @returns false if its content cannot be used. */
   #open(): boolean {
     keepPrivate(this.#path);
     const db = new DatabaseSync(this.#path, { timeout: BUSY_MS });
@@ -207,7 +218,7 @@ export class SearchFile {
 
   #failed(error: unknown): void {
     this.problem = (error as Error).message;
-    // Tables of another shape are damage too.
+    // Tables of another shape count as damage too.
     const { errcode } = error as { errcode?: number };
     if (isDamage(error) || errcode === SQLITE_ERROR) this.discard();
     else if (!isBusy(error)) this.close();
@@ -223,7 +234,7 @@ function filesAt(path: string): string[] {
   return ['', ...SIDE_FILES].map((suffix) => identityOf(path + suffix));
 }
 
-/** A file that took the place of another has its number often, its time of birth hardly ever. */
+/** A replacement file often gets the same inode, but hardly ever the same birth time. */
 export function originOf(path: string): string {
   const { dev, ino, birthtimeMs } = statSync(path);
   return `${dev}:${ino}:${birthtimeMs}`;

@@ -1,21 +1,21 @@
-/** A word of one or two characters is looked for among pairs, a longer one among three in a row. */
+/** A word of one or two characters is searched in `pairs`, a longer one in `trigrams`. */
 export interface GramQuery {
   readonly table: 'trigrams' | 'pairs';
-  /** For MATCH; made of quoted parts only, so that nothing anybody types is syntax. */
+  /** For MATCH. It consists of quoted parts only, so user input is never parsed as syntax. */
   readonly match: string;
 }
 
-/** More do not make it more certain; what an index finds is read and judged anyhow. */
+/** More grams do not improve the result: every line that the index finds is read and checked anyway. */
 const MAX_GRAMS = 24;
 const END = '\ue080';
 const PRIVATE = 0xe000;
 
-/** As the trigram tokenizer is given it. A character 0 would end the text for SQLite. */
+/** The text for the trigram tokenizer. A NUL character would end the text for SQLite. */
 export function gramText(folded: string): string {
   return folded.replaceAll('\0', '\ufffd');
 }
 
-/** All pairs of characters that stand in a text, each once, and the last one alone. */
+/** All pairs of adjacent characters in a text, each once, and the last character alone. */
 export function pairText(folded: string): string {
   const pairs = new Set<string>();
   let previous: string | undefined;
@@ -27,7 +27,7 @@ export function pairText(folded: string): string {
   return [...pairs].join(' ');
 }
 
-/** What every text that holds the words must have. */
+/** The grams that every matching text must contain. */
 export function gramQuery(words: readonly string[]): GramQuery {
   const long = words.filter((word) => [...word].length > 2);
   if (long.length > 0) {
@@ -46,7 +46,7 @@ function trigramsOf(word: string): string[] {
   return characters.slice(2).map((last, i) => `${characters[i]}${characters[i + 1]}${last}`);
 }
 
-/** Some of them, from everywhere. */
+/** Picks grams evenly from the whole list. */
 function spread(grams: readonly string[]): readonly string[] {
   if (grams.length <= MAX_GRAMS) return grams;
   return Array.from({ length: MAX_GRAMS }, (_, i) => grams[Math.floor((i * grams.length) / MAX_GRAMS)] ?? '');
@@ -56,7 +56,7 @@ function quoted(gram: string): string {
   return `"${gram.replaceAll('"', '""')}"`;
 }
 
-/** SQLite parts tokens at ASCII that is neither letter nor digit; here it gets characters nobody uses. */
+/** Encodes ASCII punctuation as private-use characters, because SQLite splits tokens at it. */
 function spelled(folded: string): string {
   return folded.replace(/[^a-z0-9\u0080-\uffff]/g, (character) =>
     String.fromCharCode(PRIVATE + character.charCodeAt(0)),

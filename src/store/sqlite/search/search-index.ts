@@ -3,15 +3,15 @@ import { flatText, foldCase } from '../../search/search-text.ts';
 import type { SearchFile } from './search-file.ts';
 import { type GramQuery, gramText, pairText } from './search-grams.ts';
 
-/** How far a session is in the index. */
+/** How much of a session is in the index. */
 export interface IndexMark {
   readonly number: number;
   readonly seq: number;
-  /** Of the bytes of that line; 0 if it was not there. */
+  /** Checksum of the bytes of that line; 0 if the line was missing. */
   readonly sum: number;
 }
 
-/** A line that may hold what is looked for. */
+/** A line that may match. */
 export interface Candidate {
   readonly doc: number;
   readonly id: string;
@@ -20,11 +20,11 @@ export interface Candidate {
 }
 
 const REMOVED_PER_STEP = 200;
-/** Pages of the index that one step of tidying up writes. */
+/** Pages of the index that one merge step writes. */
 const MERGE_PAGES = 200;
 const CANDIDATE = 'SELECT doc, id, docs.seq, at FROM docs JOIN sessions ON number = session';
 
-/** The questions and changes of search.db; each is to be called inside `use` or `write` of its file. */
+/** Queries and changes of search.db. Call them inside `use` or `write` of its file. */
 export class SearchIndex {
   readonly #file: SearchFile;
 
@@ -36,7 +36,7 @@ export class SearchIndex {
     return this.#file.row<IndexMark>('SELECT number, seq, sum FROM sessions WHERE id = ?', id);
   }
 
-  /** Of all sessions, for comparing them at once. */
+  /** The last indexed seq of all sessions. */
   marks(): Map<string, number> {
     const rows = this.#file.rows<{ id: string; seq: number }>('SELECT id, seq FROM sessions');
     return new Map(rows.map(({ id, seq }) => [id, seq]));
@@ -58,19 +58,19 @@ export class SearchIndex {
     this.#file.run('UPDATE sessions SET seq = ?, sum = ? WHERE number = ?', seq, sum, session);
   }
 
-  /** From now on it counts as not indexed; its lines are taken out bit by bit. */
+  /** Marks a session as not indexed; its lines are removed step by step. */
   expel(session: number): void {
     this.advance(session, -1, 0);
     this.#file.run("UPDATE meta SET value = value + 1 WHERE name = 'expelled'");
   }
 
-  /** While it is the same, marks have only gone forward, whoever wrote them. */
+  /** While it stays the same, marks have only moved forward, whichever process wrote them. */
   era(): string {
     const expelled = this.#file.row<{ value: string }>("SELECT value FROM meta WHERE name = 'expelled'");
     return `${this.#file.opened}:${expelled?.value}`;
   }
 
-  /** Some of an expelled session; true when nothing is left of it. */
+  /** Removes some lines of an expelled session. @returns true when none are left. */
   remove(session: number): boolean {
     const docs = this.#file.rows<{ doc: number }>(
       `SELECT doc FROM docs WHERE session = ? LIMIT ${REMOVED_PER_STEP}`,
@@ -86,19 +86,22 @@ export class SearchIndex {
     return true;
   }
 
-  /** What was taken out stands in the index until its parts are written anew: a few pages of that; false at the end. */
+  /**
+   * Rewrites a few pages of the index, because removed text stays in them until then. @returns false when nothing is
+   * left to do.
+   */
   tidy(): boolean {
     let hasMore = false;
     for (const table of ['trigrams', 'pairs']) {
       const before = this.#changes();
       this.#file.run(`INSERT INTO ${table} (${table}, rank) VALUES ('merge', ?)`, -MERGE_PAGES);
-      // As the documentation of FTS5 says: fewer than two changes mean that there was nothing to do.
+      // The FTS5 documentation: fewer than two changes mean that there was nothing to do.
       hasMore ||= this.#changes() - before >= 2;
     }
     return hasMore;
   }
 
-  /** The lines that have all grams, in no order that matters, unless there are more than `limit`. */
+  /** The lines that contain all grams, in any order, or `many` if there are more than `limit`. */
   few({ table, match }: GramQuery, limit: number, sessionId?: string): Candidate[] | 'many' {
     const rows = this.#file.rows<{ rowid: number }>(
       `SELECT rowid FROM ${table} WHERE ${table} MATCH ? LIMIT ?`,
@@ -112,7 +115,7 @@ export class SearchIndex {
     return sessionId === undefined ? found : found.filter(({ id }) => id === sessionId);
   }
 
-  /** Lines from a moment backwards, of one session or all, with whatever they say; the place is that of the last one. */
+  /** The lines before a position in time, newest first, of one session or of all, whatever their text. */
   newest(
     before: { readonly at: number; readonly doc: number },
     limit: number,

@@ -18,14 +18,14 @@ export interface IndexerContext {
 }
 
 /**
- * Brings the index forward in short transactions of its own file. How far a session is stands in the same transaction
- * as its lines and is read inside of it, so several processes can take turns and any of them may be killed.
+ * Advances the index in short transactions of search.db. A session's progress is stored and read in the same
+ * transaction as its lines, so several processes can take turns and any of them may be killed.
  */
 export class Indexer {
   readonly #context: IndexerContext;
-  /** Sessions whose next lines cannot be read, and how long they were: tried again when they are longer. */
+  /** Sessions with unreadable next lines, by their length then. They are retried when they grow. */
   readonly #stuck: Map<string, number> = new Map();
-  /** Something was taken out, and stands in the index until its parts are written anew. */
+  /** Removed text is still in the index until its pages are rewritten. */
   #isUntidy = false;
   #wasTidied = false;
 
@@ -33,12 +33,12 @@ export class Indexer {
     this.#context = context;
   }
 
-  /** Whether the index still has something of sessions that are gone. */
+  /** Whether the index still contains text of sessions that no longer exist. */
   get hasRemains(): boolean {
     return this.#isUntidy || this.#context.backlog.gone() !== undefined;
   }
 
-  /** Works until the time is over. False: nothing is left to do, or nothing can be done now. */
+  /** Works until the deadline. @returns false if nothing is left to do or nothing can be done now. */
   work(until: number): boolean {
     const { file, backlog } = this.#context;
     backlog.look();
@@ -49,14 +49,14 @@ export class Indexer {
       while (more && performance.now() < until);
       return more;
     });
-    // Of what was taken back nobody knows how far it had come.
+    // The transaction was rolled back, so the progress in memory is unknown.
     if (hasMore === undefined) backlog.look({ full: true });
     if (this.#wasTidied) file.emptyLog();
     this.#wasTidied = false;
     return hasMore === true;
   }
 
-  /** Inside a transaction. False when there was nothing to do. */
+  /** Does one step inside a transaction. @returns false if there was nothing to do. */
   #step(): boolean {
     const { index, backlog } = this.#context;
     const gone = backlog.gone();
@@ -72,7 +72,7 @@ export class Indexer {
     return true;
   }
 
-  /** Some lines of one session. */
+  /** Indexes some lines of one session. */
   #advance({ id, last }: Due): void {
     const { db, source, index, backlog } = this.#context;
     const mark = index.mark(id) ?? index.begin(id);
@@ -109,7 +109,7 @@ export class Indexer {
     if (lines.length > 0) index.advance(number, to, sum);
   }
 
-  /** Whether the last line that is in the index is the one that was indexed: else its numbers mean other lines now. */
+  /** Whether the last indexed line is unchanged. Otherwise the session's numbers now mean other lines. */
   #isSame(row: SessionRow, { seq, sum }: IndexMark): boolean {
     if (seq === 0 || sum === 0) return true;
     const line = this.#context.source.lines(row, { from: seq, to: seq }).lines[0];

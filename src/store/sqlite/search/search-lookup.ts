@@ -13,11 +13,14 @@ import { gramQuery } from './search-grams.ts';
 import type { Candidate } from './search-index.ts';
 import type { IndexerContext } from './search-indexer.ts';
 
-/** Fewer are sorted by time; of more the newest are looked for one by one, which are soon found. */
+/**
+ * Up to this many candidates are sorted by time. With more, the newest lines are tested one by one, and matches turn
+ * up soon.
+ */
 const FEW = 2000;
 const PER_STEP = 50;
 const PER_LOOK = 200;
-/** So many lines are one look at a transcript, about. */
+/** Approximate number of lines that one read of a transcript returns. */
 const RUN_LINES = 30;
 const LATEST = { at: Number.MAX_SAFE_INTEGER, doc: 0 };
 
@@ -26,15 +29,15 @@ interface Lookup extends Scan {
   readonly query: SearchQuery;
   readonly words: readonly string[];
   readonly deadline: number;
-  /** Whether hits of a session are wanted. */
+  /** Whether the query includes a session. */
   readonly isOpen: (id: string) => boolean;
-  /** Asks the index; undefined where it cannot answer now, which is remembered. */
+  /** Queries the index. @returns `undefined` if it cannot answer now; `searchIndexed` then reads everything. */
   readonly ask: <T>(work: () => T) => T | undefined;
 }
 
 /**
- * Asks the index, and reads what it does not have yet: what was committed before the search is found, however far the
- * index is. It only names lines; whether they hold the words is judged by reading them, as everywhere.
+ * Searches with the index and reads the lines that the index lacks, so everything committed before the search is
+ * found. The index only names candidates; each candidate line is read and checked.
  */
 export function* searchIndexed(context: IndexerContext, query: SearchQuery): Steps<SearchResult> {
   const { db, source, backlog, file } = context;
@@ -54,17 +57,17 @@ export function* searchIndexed(context: IndexerContext, query: SearchQuery): Ste
     deadline: performance.now() + (query.budgetMs ?? SEARCH_BUDGET_MS),
     isOpen: openSessions(context, query),
   };
-  // Before the index is asked: what it takes in from now on is read here too, and counts once.
+  // Take the backlog before querying the index. Lines indexed from now on are read here too, but counted once.
   backlog.look();
   const era = eraOf(context);
   let due = backlog.due();
   const late = yield* fromIndex(lookup);
   if (eraOf(context) !== era) {
-    // It was found damaged, was replaced, or lost something meanwhile: what it did not name has to be read.
+    // The index was replaced, found damaged, or lost something meanwhile. Read what it did not cover.
     backlog.look();
     due = backlog.due();
   }
-  // However much of the sessions it has: it has not said where the words may be.
+  // A query failed, so the index may have missed candidates in any session.
   if (isDeaf) due = backlog.all();
   const lack = late ?? (yield* fromTails(lookup, due)) ?? unread(lookup);
   return lack === undefined ? hits.result() : hits.result(lack, backlog.progress());
@@ -74,7 +77,7 @@ function eraOf({ file, index }: IndexerContext): string | undefined {
   return file.use(() => index.era());
 }
 
-/** Newest first, until there are enough. */
+/** Checks candidates newest first until the page is full. */
 function* fromIndex(lookup: Lookup): Steps<SearchLack | undefined> {
   const { context, query, words, deadline, hits, isOpen } = lookup;
   const start = query.after === undefined ? undefined : parseSearchCursor(query.after);
@@ -94,7 +97,7 @@ function* fromIndex(lookup: Lookup): Steps<SearchLack | undefined> {
 
 type Run = [Candidate, ...Candidate[]];
 
-/** Those that stand near each other are read at once: the lines around one have to be read anyhow. */
+/** Groups candidates that are close together: reading one reads the lines around it anyway. */
 function* runsOf(candidates: readonly Candidate[]): Generator<Run, void> {
   let run: Run | undefined;
   for (const one of candidates) {
@@ -119,7 +122,7 @@ function* candidatesOf(
     return;
   }
   const first = query.after === undefined ? LATEST : { at: parseSearchCursor(query.after).at + 1, doc: 0 };
-  // Of the same moment: in order only when all of them are known.
+  // Candidates with the same time can be sorted only when all of them are known.
   let moment: Candidate[] = [];
   const named = function* (): Generator<Candidate[], void> {
     moment.sort(compareSearchPlaces);
@@ -157,7 +160,7 @@ function judge({ db, source }: IndexerContext, run: Run, hits: SearchHits): void
   }
 }
 
-/** What the index does not have, the newest sessions first. */
+/** Reads the lines that the index lacks, the newest sessions first. */
 function* fromTails(
   lookup: Lookup,
   due: readonly { readonly id: string; readonly seq: number }[],
@@ -172,7 +175,7 @@ function* fromTails(
   return undefined;
 }
 
-/** Sessions of which only the header was read yet. */
+/** Reports `indexing` if only the header was read of some sessions. */
 function unread({ db }: Lookup): SearchLack | undefined {
   return db.row('SELECT 1 FROM sessions WHERE seq = 0 LIMIT 1') === undefined ? undefined : 'indexing';
 }

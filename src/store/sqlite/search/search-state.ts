@@ -11,7 +11,7 @@ export function searchPath(controlPath: string): string {
   return join(dirname(controlPath), 'search.db');
 }
 
-/** How far the index is, from outside: no thread is made for it, and nothing is changed. */
+/** Progress of the index, read without starting a thread or changing a file. */
 export function* searchState(db: Database, path: string): Steps<SearchIndexStats> {
   const marks = marksIn(path);
   let [done, total] = [0, 0];
@@ -43,7 +43,7 @@ function marksIn(path: string): ReadonlyMap<string, number> {
       file.close();
     }
   } catch {
-    // Damaged, of another version, or not for us to read: as good as none, and whoever searches makes a new one.
+    // Damaged, of another version or unreadable. Treat it as empty; the next search rebuilds it.
     return new Map();
   }
 }

@@ -21,26 +21,35 @@ import { searchIndexed } from './search-lookup.ts';
 import { searchPath } from './search-state.ts';
 
 const POLL_MS = 100;
-/** A slice, and the pause behind it while somebody writes, while nobody does, and while somebody waits for the index. */
+/**
+ * Duration of a slice, and the pause after it: while a process writes, while none does, and while a caller waits for
+ * the index.
+ */
 const SLICE_MS = 20;
 const BUSY_SLICE_MS = 5;
 const BUSY_PAUSE_MS = 150;
-/** While somebody writes a pause is so many times what the slice took: the index has a small share of a processor. */
+/**
+ * While a process writes, a pause takes this many times the duration of the slice, so indexing uses a small share of
+ * the CPU.
+ */
 const BUSY_REST = 40;
 const LONGEST_PAUSE_MS = 2000;
 const PAUSE_MS = 20;
 const WAITED_FOR_PAUSE_MS = 1;
-/** So long after a commit somebody is still writing. */
+/** After a commit, the store counts as busy for this long. */
 const QUIET_MS = 300;
-/** Everything is compared again, for what recent sessions do not show: those that were purged, clocks that were set back. */
+/**
+ * Interval of full comparisons. They find changes that recent sessions do not show: purged sessions and clocks set
+ * back.
+ */
 const FULL_LOOK_MS = 10_000;
 const REST_MS = 1000;
-/** Of what is not in the database itself yet, when nobody rests. */
+/** Log size that forces a checkpoint even while a process writes. */
 const MAX_LOG_BYTES = 64 * 1024 * 1024;
 
 /**
- * What the thread does that searches, made when somebody searches or there is something to index, and never waited for by a
- * write: it looks at control.db as any reader does and has search.db to write in.
+ * The work of the search thread, which starts for a search or when something must be indexed. No write ever waits for
+ * it: it reads control.db like any reader and writes only search.db.
  */
 export function searchWork(port: MessagePort, options: ThreadOptions): void {
   const { path, home, durability } = options;
@@ -67,7 +76,7 @@ export function searchWork(port: MessagePort, options: ThreadOptions): void {
   let version = db.dataVersion();
   let changedAt = Number.NEGATIVE_INFINITY;
   let fullAt = performance.now();
-  /** Whether nothing has changed since all were compared. */
+  /** Whether nothing has changed since the last full comparison. */
   let isCompared = true;
   let told: string | undefined;
 
@@ -76,7 +85,7 @@ export function searchWork(port: MessagePort, options: ThreadOptions): void {
     timer = setTimeout(slice, ms);
   };
 
-  /** What keeps the index from coming forward is told when it changes. */
+  /** Reports the reason why the index makes no progress, whenever it changes. */
   const tellProblem = (problem: string | undefined): void => {
     if (problem !== told) tell({ event: 'index-problem', problem });
     told = problem;
@@ -88,9 +97,9 @@ export function searchWork(port: MessagePort, options: ThreadOptions): void {
     const { freeBytes, minFreeBytes } = space.look();
     let hasMore = false;
     try {
-      // What can be made again does not take the last of the disk.
+      // The index can be rebuilt, so it must not use the last free space.
       if (freeBytes >= minFreeBytes) hasMore = indexer.work(startedAt + (isBusy ? BUSY_SLICE_MS : SLICE_MS));
-      // It makes the disk sync, which those who write wait for.
+      // A checkpoint syncs the disk, which slows down writers, so it waits for a quiet moment.
       if (!isBusy || file.logBytes > MAX_LOG_BYTES) file.settleLog();
       tellProblem(freeBytes >= minFreeBytes ? file.problem : 'too little space on the disk');
     } catch (error) {
@@ -126,7 +135,7 @@ export function searchWork(port: MessagePort, options: ThreadOptions): void {
       isCompared = true;
       backlog.look({ full: true });
     } catch {
-      // A connection that is being made anew cannot be asked; the next poll asks again.
+      // The connection is being reopened. The next poll tries again.
     }
   }, POLL_MS);
   if (!isNewer) schedule(0);
@@ -166,7 +175,7 @@ export function searchWork(port: MessagePort, options: ThreadOptions): void {
   });
 }
 
-/** Where a slice takes long others want the processor, too. */
+/** If a slice took long, other work needs the CPU too, so the pause grows. */
 function restAfter(tookMs: number): number {
   return Math.min(LONGEST_PAUSE_MS, Math.max(BUSY_PAUSE_MS, BUSY_REST * tookMs));
 }

@@ -16,8 +16,9 @@ interface Place {
 }
 
 /**
- * A scan of everything, newest sessions and newest lines first. Every step sees the store as it is then, so sessions
- * may come, go and grow meanwhile; what was said before the search began is found wherever its session has moved to.
+ * Scans all transcripts, newest sessions and newest lines first. Each step sees the store at that time, so sessions
+ * may appear, disappear and grow meanwhile. Lines stored before the search began are found even if their session
+ * moves in the list.
  */
 export function* searchSessions(db: Database, source: LineSource, query: SearchQuery): Steps<SearchResult> {
   const deadline = performance.now() + (query.budgetMs ?? SEARCH_BUDGET_MS);
@@ -28,7 +29,7 @@ export function* searchSessions(db: Database, source: LineSource, query: SearchQ
   const scan: Scan = { db, source, wanted: wantedBy(words), hits };
   const newest = db.row<{ n: number | null }>('SELECT max(rowid) AS n FROM sessions')?.n ?? 0;
   const seen = new Set<string>();
-  // A session that gets a new line jumps over the place where the scan is: looked for until none is left out.
+  // A session with a new line moves ahead of the scan position. Repeat until a pass finds no new session.
   for (let left = true; left; ) {
     left = false;
     for (let page = recent(db, newest, query); page.length > 0; page = recent(db, newest, query, page)) {
@@ -55,17 +56,17 @@ export interface Scan {
   readonly hits: SearchHits;
 }
 
-/** Bytes that cannot hold one of the words are not looked into. */
+/** Tests raw bytes for all words before the lines are parsed. */
 export function wantedBy(words: readonly string[]): (bytes: Buffer) => boolean {
-  // White space may be written in any way, so the words of a phrase are looked for one by one.
+  // White space may be written in several ways, so the words of a phrase are tested one by one.
   const filters = words.flatMap((word) => word.split(' ')).filter((word) => word !== '');
-  // The longest is the least likely.
+  // Longer words are rarer, so test them first.
   const longestFirst = [...new Set(filters)].sort((a, b) => b.length - a.length);
   const wanted = longestFirst.map((word) => createTextFilter(word));
   return (bytes) => wanted.every((filter) => filter(bytes));
 }
 
-/** SQL for the sessions a query is about, and its values. */
+/** SQL conditions and values for the sessions that a query covers. */
 export function sessionFilter({ agentId, channel, sessionId }: SearchQuery): {
   readonly where: string;
   readonly values: string[];
@@ -79,7 +80,7 @@ export function sessionFilter({ agentId, channel, sessionId }: SearchQuery): {
   };
 }
 
-/** Open sessions the search began with, newest first. */
+/** Open sessions that existed when the search began, newest first. */
 function recent(db: Database, newest: number, query: SearchQuery, before?: readonly Place[]): Place[] {
   const last = before?.at(-1);
   const { where, values } = sessionFilter(query);
@@ -93,7 +94,10 @@ function recent(db: Database, newest: number, query: SearchQuery, before?: reado
   );
 }
 
-/** From the last line backwards, a look at a time; ends early when the session is deleted or purged meanwhile. */
+/**
+ * Scans a session backwards from its last line, one page at a time. Ends early if the session is deleted or purged
+ * meanwhile.
+ */
 export function* scanSession(
   { db, source, wanted, hits }: Scan,
   id: string,
@@ -103,7 +107,7 @@ export function* scanSession(
   while (to >= from) {
     const page = db.snapshot(() => {
       const row = findSession(db, id);
-      // Without lines: its transcript waits to be read.
+      // No lines: the transcript has not been read yet.
       if (row?.status !== 'open' || row.seq < from) return undefined;
       const found = source.lines(row, { from, to: Math.min(to, row.seq), backward: true, wanted });
       return { ...found, session: { id, agentId: row.agent_id } };

@@ -10,7 +10,7 @@ const READ_OPS: ReadonlySet<string> = new Set(
   ),
 );
 
-/** Answers questions: short ones at once, long ones in turns. */
+/** Runs read operations: short ones at once, long ones in turns. */
 export class Looks {
   readonly #reader: Reader;
   readonly #steps: StepRunner = new StepRunner();

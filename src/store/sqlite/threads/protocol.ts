@@ -1,25 +1,25 @@
 import type { ErrorCode, Outcome } from '../../../errors.ts';
 import type { Message } from '../../../messages/message.ts';
 
-/** What the main thread and the storage threads say to each other. */
+/** Messages between the main thread and the storage threads. */
 export interface ThreadOptions {
   readonly role: 'writer' | 'reader' | 'both' | 'searcher';
-  /** Of control.db, or `:memory:`. */
+  /** Path of control.db, or `:memory:`. */
   readonly path: string;
-  /** Where transcripts stand; unset for stores that keep everything in the database. */
+  /** The home with the transcripts; unset for stores that keep everything in the database. */
   readonly home?: string;
   readonly durability: 'disk' | 'os';
   readonly now?: string;
-  /** Below so much free space no turn begins; unset: a share of the disk. */
+  /** With less free space than this no turn starts; unset: a share of the disk. */
   readonly minFreeBytes?: number;
-  /** How long what a session's tail says is kept in memory after it was last asked for; 0 keeps nothing. */
+  /** How long a cached tail stays in memory after its last use; 0 disables the cache. */
   readonly cacheTtlMs?: number;
-  /** Nothing is written: no lock, no catching up, no index. */
+  /** Open without writing: no lock, no catching up of files, no index. */
   readonly readOnly?: boolean;
   readonly engineId: string;
-  /** Whether it opens nothing before it is told `GO`. */
+  /** The thread opens nothing before it receives `GO`. */
   readonly waits?: boolean;
-  /** Leases this engine holds: what a thread that takes the place of a dead one goes on beating. */
+  /** Leases that this engine holds. A thread that replaces a dead one continues their heartbeats. */
   readonly leases?: readonly HeldLease[];
 }
 
@@ -49,18 +49,20 @@ export type ThreadReply =
   | { readonly n: number; readonly ok: true; readonly value: unknown }
   | { readonly n: number; readonly ok: false; readonly error: ThreadError };
 
-/** The answers of a whole batch travel in one message: receiving one costs the main thread more than reading it. */
+/**
+ * The replies of a batch travel in one message: for the main thread, receiving a message costs more than reading it.
+ */
 export type ThreadMessage = readonly ThreadReply[] | ThreadEvent;
 
 export type ThreadEvent =
   | { readonly event: 'ready' }
   | { readonly event: 'failed'; readonly error: ThreadError }
-  /** The index agrees with the transcripts: from now on nobody has to ask for anything to be prepared. */
+  /** The index matches the transcripts; callers need no `prepare` any more. */
   | { readonly event: 'rebuilt' }
-  /** Null: another process has committed something. */
+  /** Null: another process committed something. */
   | { readonly event: 'changed'; readonly sessions: readonly string[] | null }
   | { readonly event: 'lost'; readonly session: string; readonly epoch: number }
-  /** Something else had changed a `sessions.json`; that file is kept under this name. */
+  /** Another program changed a `sessions.json`; the edited file was moved to this path. */
   | { readonly event: 'edited'; readonly file: string }
-  /** Why the index for searches does not come forward; unset: it does. */
+  /** Why the search index makes no progress; unset once it does. */
   | { readonly event: 'index-problem'; readonly problem?: string | undefined };

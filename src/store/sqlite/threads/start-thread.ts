@@ -9,15 +9,15 @@ import type { ThreadOptions } from './protocol.ts';
 
 export type ThreadFile = 'thread' | 'search-thread';
 
-/** What is used of a worker thread. */
+/** The part of `Worker` that is used. */
 export type StorageThread = EventEmitter & Pick<Worker, 'postMessage' | 'ref' | 'unref' | 'terminate'>;
 
 type StartThread = (file: ThreadFile, options: ThreadOptions) => StorageThread;
 
 let start: StartThread = (file, workerData) => {
-  // Flags of the process are not the thread's.
+  // Do not pass the flags of the process to the thread.
   const options: WorkerOptions = { workerData, execArgv: [] };
-  // Not `new Worker(...)`: Turbopack makes a module of every file such a call might mean, and none of them starts.
+  // Not `new Worker(...)`: Turbopack bundles every file that such a call might mean, and none of the results starts.
   return Reflect.construct(Worker, [threadUrl(file), options]);
 };
 
@@ -25,14 +25,15 @@ export function startThread(file: ThreadFile, options: ThreadOptions): StorageTh
   return start(file, options);
 }
 
-/** For programs that open thousands of stores and keep their threads: our tests. */
+/** Replaces the starter. For our tests, which open thousands of stores and reuse their threads. */
 export function startThreadsBy(starter: StartThread): void {
   start = starter;
 }
 
 /**
- * A checkout runs the TypeScript file. In the package each thread is one file that imports nothing but Node, so a bundler
- * may copy it. One that copies nothing leaves it in the installed package, where it is found as well.
+ * Finds the file of a thread. A checkout runs the TypeScript file. In the package, each thread is one file that
+ * imports only Node modules, so a bundler may copy it. If the bundler does not copy it, the file of the installed
+ * package is used.
  */
 function threadUrl(file: ThreadFile): URL {
   const beside = urlBeside(file);
@@ -48,7 +49,10 @@ function threadUrl(file: ThreadFile): URL {
   });
 }
 
-/** Literals, because bundlers look for exactly this form. Some have no `import.meta.url`: undefined. */
+/**
+ * Literal URLs, because bundlers look for exactly this form. @returns `undefined` if the bundler provides no
+ * `import.meta.url`.
+ */
 function urlBeside(file: ThreadFile): URL | undefined {
   try {
     const url =
@@ -67,7 +71,7 @@ function urlInPackage(file: ThreadFile): URL | undefined {
     try {
       return pathToFileURL(createRequire(from).resolve(`reprise/threads/${file}`));
     } catch {
-      // Not installed where this looks.
+      // Not installed there.
     }
   }
   return undefined;

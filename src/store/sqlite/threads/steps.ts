@@ -1,12 +1,12 @@
 import { RepriseError } from '../../../errors.ts';
 
 /**
- * Work that may take long, in steps of a few milliseconds at most. Between two steps it holds nothing (no snapshot,
- * no lock), so that others are answered meanwhile and the write-ahead log can be moved on.
+ * Long work in steps of a few milliseconds. Between two steps it holds no snapshot and no lock, so other requests run
+ * and the write-ahead log can be checkpointed.
  */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
-/** Where nobody else is waiting: all of it without a pause. */
+/** Runs all steps without a pause. For threads with no other requests. */
 export function atOnce<T>(steps: Steps<T>): T {
   for (;;) {
     const step = steps.next();
@@ -22,19 +22,19 @@ interface Job {
 
 const SLICE_MS = 5;
 
-/** Runs several such works in turns, a slice each, and lets the event loop turn after every slice. */
+/** Runs several jobs in turns, one slice each, and yields to the event loop after every slice. */
 export class StepRunner {
   readonly #jobs: Job[] = [];
   #scheduled = false;
 
-  /** The first step is taken at once, so that what is short needs no turn. */
+  /** Takes the first step at once, so that short jobs need no turn. */
   run(job: Job): void {
     const isAlone = this.#jobs.length === 0;
     this.#work(job, isAlone ? SLICE_MS : 0);
     this.#schedule();
   }
 
-  /** Ends what is under way: nobody waits for a scan when the store closes. */
+  /** Ends all jobs: closing the store does not wait for a scan. */
   stop(): void {
     for (const { steps, failed } of this.#jobs.splice(0)) {
       steps.return(undefined);

@@ -1,20 +1,20 @@
-/** What stands still on request, and goes on when the answer is called. */
+/** An object that pauses on request and continues when the returned function is called. */
 export interface Parkable {
   park(): Promise<() => void>;
 }
 
-/** A store that takes longer has a disk that does not answer; then the person who typed Ctrl-Z comes first. */
+/** If a store takes longer, its disk does not respond; then stop anyway, because a person typed Ctrl-Z. */
 const PARK_LIMIT_MS = 6000;
-/** Time does not pass for a stopped process: this is over at once after it continues. */
+/** Timers do not run while a process is stopped, so this delay passes right after it continues. */
 const STOPPED_MS = 50;
 
 const parked = new Set<Parkable>();
 let isStopping = false;
 
 /**
- * From now on Ctrl-Z waits for the transaction in progress: a process stopped within one would hold the write lock
- * for as long as it is stopped, and nobody else could write. One listener serves all stores, and none is installed
- * where the program has its own: SIGTSTP is then its business. Answers with what takes it back.
+ * Makes Ctrl-Z wait for the running transaction: a process stopped inside one would hold the write lock while it is
+ * stopped and block all other writers. One listener serves all stores. None is installed if the program has its own
+ * SIGTSTP listener. @returns a function that removes the store again.
  */
 export function parkBeforeStop(store: Parkable): () => void {
   parked.add(store);
@@ -26,7 +26,7 @@ export function parkBeforeStop(store: Parkable): () => void {
 }
 
 function onStop(): void {
-  // A listener that came after ours has taken over.
+  // A listener that was added after ours handles the signal.
   if (isStopping || process.listenerCount('SIGTSTP') > 1) return;
   isStopping = true;
   void stopProcess();
@@ -34,8 +34,8 @@ function onStop(): void {
 
 async function stopProcess(): Promise<void> {
   const gates = await Promise.all([...parked].map((store) => soon(store.park())));
-  // Without a listener the signal does what it always does: it stops the process, or nothing where no shell could
-  // continue it. That is why it is not SIGSTOP.
+  // Without a listener the signal has its default effect: it stops the process, or does nothing if no shell could
+  // continue it. SIGSTOP would always stop it.
   process.off('SIGTSTP', onStop);
   process.kill(process.pid, 'SIGTSTP');
   setTimeout(() => {
@@ -45,7 +45,7 @@ async function stopProcess(): Promise<void> {
   }, STOPPED_MS);
 }
 
-/** The gate, or after a while one that opens itself when it comes. */
+/** Resolves with the gate, or after a limit with a function that opens the gate once it arrives. */
 function soon(gate: Promise<() => void>): Promise<() => void> {
   const { promise, resolve } = Promise.withResolvers<() => void>();
   const timer = setTimeout(() => resolve(() => void gate.then((open) => open())), PARK_LIMIT_MS);

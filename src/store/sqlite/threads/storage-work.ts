@@ -41,9 +41,9 @@ const SWEEP_MS = 1000;
 const POLL_MS = 100;
 
 /**
- * What the thread does that owns storage, so that the main thread never waits for a disk (P7). As `writer` it holds the
- * read-write connection, leases and transcripts; as `reader` it answers questions; as `both` it is a store that
- * lives in memory and has one connection only.
+ * The work of a storage thread; the main thread never waits for a disk (P7). A `writer` has the read-write
+ * connection, the leases and the transcripts; a `reader` answers queries; `both` is a store in memory with a single
+ * connection.
  */
 export function storageWork(port: MessagePort, options: ThreadOptions): void {
   const { path, home, role, durability, engineId } = options;
@@ -91,7 +91,7 @@ export function storageWork(port: MessagePort, options: ThreadOptions): void {
     looks.look(op, args, (outcome) => answer(n, withSpace(op, outcome)));
 
   let version = db.dataVersion();
-  /** To be called often: whether others have committed, and whether the store is where it was, which it answers. */
+  /** Call it often. Detects commits of other connections and moved files. @returns whether a connection is open. */
   const watchOthers = (): boolean => {
     if (!db.tend()) return false;
     try {
@@ -102,13 +102,14 @@ export function storageWork(port: MessagePort, options: ThreadOptions): void {
       }
       version = current;
     } catch {
-      // A connection that is being made anew cannot be asked; the next poll asks again.
+      // The connection is being reopened. The next poll tries again.
     }
     return true;
   };
 
   if (role === 'reader' || refusal !== undefined) {
-    // A store of a newer version, or of somebody who asked for it, is looked at, never touched: nothing is followed, synced, rebuilt or indexed.
+    // Read-only: the store is of a newer version, or the caller asked for it. Nothing is followed, synced, rebuilt or
+    // indexed.
     const timer = setInterval(refusal === undefined ? () => db.tend() : watchOthers, POLL_MS);
     if (refusal !== undefined) tell({ event: 'rebuilt' });
     port.on('message', ({ n, op, args }: ThreadRequest) => {
@@ -147,7 +148,7 @@ export function storageWork(port: MessagePort, options: ThreadOptions): void {
       onEdited: (file) => tell({ event: 'edited', file }),
     });
   const erasure = new Erasure({ db, path, files, logFiles, sessionsJson });
-  // Before anything is read back from files that a purge was about to remove.
+  // Finish interrupted purges before their files could be read back.
   erasure.tend();
   const writer = new Writer(context, { follower, erasure }, (sessions) => {
     if (replies.length > 0) port.postMessage(replies);
@@ -157,7 +158,8 @@ export function storageWork(port: MessagePort, options: ThreadOptions): void {
     sessionsJson?.noteChange();
   });
   const { leases: held = [] } = options;
-  // An answer that died with the thread before may have been a lease: nobody knows he has it.
+  // A lease granted by the dead thread may never have reached its caller; release all leases that the main thread
+  // does not know.
   if (options.leases !== undefined) db.transaction(() => dropLeases(db, self, { but: held }));
   const leases = new LeaseKeeper(writer, held, ({ id, epoch }) =>
     tell({ event: 'lost', session: id, epoch }),
@@ -170,7 +172,7 @@ export function storageWork(port: MessagePort, options: ThreadOptions): void {
     void logs?.sync();
     erasure.tend();
     try {
-      // Of a copy only what is whole can be compared.
+      // An unfinished copy cannot be compared with its files.
       if (unfinishedCopy(db) === undefined)
         oldBodies.drop(options.now === undefined ? Date.now() : Date.parse(options.now));
       listed.bringUp();
@@ -184,7 +186,7 @@ export function storageWork(port: MessagePort, options: ThreadOptions): void {
         { lazy: true },
       );
     } catch {
-      // Locked, full or failing: nothing is lost by waiting for the next sweep.
+      // Locked, full or failing. The next sweep tries again; nothing is lost.
     }
   };
   const poll = (): void => {
@@ -208,7 +210,7 @@ export function storageWork(port: MessagePort, options: ThreadOptions): void {
     onOver: () => tell({ event: 'rebuilt' }),
     onFailure: (error) => noteDamage(path, error),
   });
-  /** Work that has to wait until what it needs was read; at once on every day but the first after a loss. */
+  /** Delays work until the transcripts it needs were read. Outside a rebuild it runs at once. */
   const whenReady = (n: number, op: string, args: unknown, work: () => void): void => {
     const need = rebuild.isOver ? undefined : needsOf(op, args);
     const go = (error?: RepriseError): void =>
@@ -237,7 +239,7 @@ export function storageWork(port: MessagePort, options: ThreadOptions): void {
       letGoOfLeases(db, self);
       db.close();
       answer(n, DONE);
-      // Nothing is left to wait for, so the thread ends by itself; being terminated is for emergencies.
+      // Nothing is left to wait for, so the thread ends by itself; `terminate` is only for emergencies.
       closePort(port);
     } else if (op === 'park') park(() => answer(n, DONE), args as Int32Array);
     else if (op in WRITE_OPS) {
@@ -257,25 +259,25 @@ export function storageWork(port: MessagePort, options: ThreadOptions): void {
 
 const DONE: WriteOutcome = { ok: true, value: undefined };
 
-/** Also of those that could not be released because a message waits: whoever opens next may run it at once. */
+/** Also releases leases that were held because a message waits, so the next process can run it at once. */
 function letGoOfLeases(db: Database, self: Holder): void {
   try {
     db.transaction(() => dropLeases(db, self, { but: [] }), { lazy: true });
   } catch {
-    // Others notice by its silence.
+    // Other processes notice the missing heartbeat.
   }
 }
 
-/** A convenience: without it the next list reads the names of all files. */
+/** An optimization: without it, the next list has to read the names of all files. */
 function rememberFolders(db: Database, place: Parameters<typeof stampFolders>[1]): void {
   try {
     stampFolders(db, place);
   } catch {
-    // Locked, full or failing: the store is closed all the same.
+    // Locked, full or failing. The store closes anyway.
   }
 }
 
-/** Bytes that are answered alone and have their buffer to themselves were made for it: they are given away, not copied. */
+/** A buffer that is returned alone was created for the answer, so it is transferred instead of copied. */
 function buffersOf(value: unknown): ArrayBuffer[] {
   const isAlone =
     value instanceof Uint8Array &&

@@ -11,11 +11,11 @@ import {
 } from './protocol.ts';
 import { type StorageThread, startThread, type ThreadFile } from './start-thread.ts';
 
-/** A thread that was told to end and does not is ended. */
+/** A thread that does not end within this time after `close` is terminated. */
 const CLOSE_LIMIT_MS = 5000;
 /**
- * A thread that dies this often in this much time of work will die again: it is not started any more. The time it
- * takes to start one is not counted, or a slow machine would go on for ever.
+ * A thread that dies this often within this much working time is not restarted. The time to start a thread does not
+ * count; otherwise a slow machine would restart it forever.
  */
 const MAX_DEATHS = 5;
 const DEATHS_MS = 10_000;
@@ -27,20 +27,20 @@ interface Pending {
 }
 
 export interface ThreadClientOptions {
-  /** By default the thread that reads or writes. */
+  /** The storage thread by default. */
   readonly file?: ThreadFile;
-  /** Asked again for every thread that takes the place of a dead one. */
+  /** Called for every new thread, also for one that replaces a dead thread. */
   readonly thread: () => ThreadOptions;
-  /** The first thread is started at once, and opens nothing before this has happened. */
+  /** The first thread starts at once, but opens nothing before this promise resolves. */
   readonly after?: Promise<void>;
   readonly onEvent: (event: ThreadEvent) => void;
-  /** A new thread has taken the place of a dead one, or none will (`false`). */
+  /** Called with true when a new thread replaced a dead one, with false when no new one will start. */
   readonly onRestart: (isAlive: boolean) => void;
 }
 
 /**
- * Calls into one storage thread. The main thread only posts messages and receives answers (P7). A thread that dies
- * takes its unanswered calls along; the next call finds a new one.
+ * Calls into one storage thread. The main thread only posts messages and receives answers (P7). If the thread dies,
+ * its unanswered calls fail and a new thread serves the next ones.
  */
 export class ThreadClient {
   readonly #options: ThreadClientOptions;
@@ -49,10 +49,10 @@ export class ThreadClient {
   #worker: StorageThread | undefined;
   #number = 0;
   #opened = false;
-  /** How long threads have worked, all together, and at which times of it they died. */
+  /** Total working time of all threads, and the points in it at which one died. */
   #workedMs = 0;
   #deaths: readonly number[] = [];
-  /** What every further call is told. */
+  /** The error that every further call receives. */
   #closed: RepriseError | undefined;
 
   constructor(options: ThreadClientOptions) {
@@ -69,26 +69,26 @@ export class ThreadClient {
     const n = ++this.#number;
     return new Promise<T>((resolve, reject) => {
       try {
-        // At once, not with others later: the caller may change what it gave us as soon as we return.
+        // Post at once: the caller may change the arguments as soon as this returns.
         this.#worker?.postMessage({ n, op, args });
       } catch (cause) {
         reject(new RepriseError('INVALID_INPUT', `${op} was given what is not data`, { cause }));
         return;
       }
-      // A process may end while the store is idle, but not while somebody waits for an answer.
+      // The process may end while the store is idle, but not while a call waits for an answer.
       if (this.#pending.size === 0) this.#worker?.ref();
       this.#pending.set(n, { resolve: resolve as (value: unknown) => void, reject });
     });
   }
 
-  /** Lets the process end while nothing is asked. */
+  /** Lets the process end while no call is pending. */
   unref(): void {
     if (this.#pending.size === 0) this.#worker?.unref();
   }
 
   /**
-   * Makes the thread stand still outside any transaction, and answers with what lets it go on. The thread sees to
-   * nothing meanwhile, so a process that is stopped now holds no lock.
+   * Pauses the thread outside any transaction. @returns a function that lets it continue. A paused thread handles
+   * nothing, so a process that is stopped now holds no lock.
    */
   async park(): Promise<() => void> {
     const gate = new Int32Array(new SharedArrayBuffer(4));
@@ -96,7 +96,7 @@ export class ThreadClient {
       Atomics.store(gate, 0, 1);
       Atomics.notify(gate, 0);
     };
-    // A thread that is gone stands still as well.
+    // A dead thread counts as paused.
     await this.call('park', gate).catch(() => undefined);
     return open;
   }
@@ -108,7 +108,7 @@ export class ThreadClient {
     this.#closed = storeClosed();
     if (worker === undefined) return;
     const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
-    // One that dies instead of closing leaves what any dead process leaves.
+    // A thread that dies instead of closing leaves the same state as any dead process.
     await closing?.catch(() => undefined);
     const late = setTimeout(() => void worker.terminate(), CLOSE_LIMIT_MS);
     worker.ref();
@@ -147,7 +147,7 @@ export class ThreadClient {
       worker.on('exit', () => {
         this.#worker = undefined;
         if (readyAt !== undefined) this.#workedMs += performance.now() - readyAt;
-        // One that could not open says why, and nothing it was asked has begun.
+        // If opening failed, every call gets the reason, and none of them has started.
         const refusal = cause instanceof RepriseError || !this.#opened ? refusalOf(cause) : undefined;
         const error = refusal ?? died(options.role, cause);
         for (const { reject: fail } of this.#pending.values()) fail(error);
@@ -190,11 +190,12 @@ export class ThreadClient {
   #restart(): void {
     this.#start().then(
       () => {
-        // One that was ready and died is told of in one moment, its end first: it was the last, and stays so.
+        // A thread that dies right after it became ready may report its end first. If it was the last one, it stays
+        // closed.
         if (this.#closed === undefined) this.#options.onRestart(true);
       },
       () => {
-        // Told to everybody who asked. Leases want to be kept even while nobody asks, so it is tried again.
+        // All pending calls received the error. Leases need heartbeats even without calls, so retry.
         const again = (): void => {
           if (this.#closed === undefined && this.#worker === undefined) this.#restart();
         };
@@ -205,7 +206,7 @@ export class ThreadClient {
   }
 }
 
-/** Whether a call failed because its thread died, so that a new one may answer it. */
+/** Whether a call failed because its thread died; a new thread may be able to answer it. */
 export function isThreadDeath(error: unknown): boolean {
   return error instanceof RepriseError && error.details['died'] === 'thread';
 }

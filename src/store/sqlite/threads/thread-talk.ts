@@ -3,18 +3,18 @@ import { RepriseError } from '../../../errors.ts';
 import { storeError } from '../store-error.ts';
 import { GO, type ThreadError, type ThreadEvent, type ThreadOptions } from './protocol.ts';
 
-/** What all storage threads do alike. */
+/** What all storage threads have in common. */
 
-/** Answers at its port until it is told to close, and leaves nothing behind then. Throws what keeps it from opening. */
+/** Serves its port until it is closed. Throws if it cannot open. */
 export type ThreadWork = (port: MessagePort, options: ThreadOptions) => void;
 
-/** All that a thread of its own is for. */
+/** The main program of a worker thread file. */
 export function runAsThread(work: ThreadWork): void {
   if (parentPort === null) throw new RepriseError('INVALID_INPUT', 'this file runs as a worker thread');
   serve(parentPort, workerData as ThreadOptions, work);
 }
 
-/** Begins the work, at once or when it is told to, and says that it has begun or why it never will. */
+/** Starts the work, at once or after `GO`, and reports that it is ready or why it failed. */
 export function serve(port: MessagePort, options: ThreadOptions, work: ThreadWork): void {
   const open = (): void => {
     try {
@@ -36,20 +36,20 @@ export function serve(port: MessagePort, options: ThreadOptions, work: ThreadWor
   port.on('message', wait);
 }
 
-/** The thread ends when its port is closed. In Deno the port of a worker cannot be: there the thread ends itself. */
+/** Ends the thread by closing its port. In Deno a worker's port cannot be closed, so the thread exits. */
 export function closePort(port: MessagePort): void {
   if (typeof port.close === 'function') port.close();
   else process.exit();
 }
 
-/** A message is handled outside any transaction, and until the gate opens no other work is done. */
+/** Pauses the thread. It handles messages outside transactions, and does nothing until the gate opens. */
 export function park(answer: () => void, gate: Int32Array): void {
   answer();
   Atomics.wait(gate, 0, 0);
 }
 
 export function describe({ code, message, why, details, outcome }: RepriseError): ThreadError {
-  // Details may hold anything; only JSON crosses threads.
+  // Details may contain any value; only JSON crosses threads.
   const plain = JSON.parse(JSON.stringify({ why, details })) as Pick<ThreadError, 'why' | 'details'>;
   return { code, message, ...plain, outcome };
 }

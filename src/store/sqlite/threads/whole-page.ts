@@ -1,7 +1,7 @@
 import type { EntryPage } from '../../port/store.ts';
 import type { CheckedPage, PageRange } from '../read/reader.ts';
 
-/** A long page comes in parts, so that neither thread is kept from everything else by one message. */
+/** Joins the parts of a long page. It arrives in parts, so that a single message does not block either thread. */
 export async function wholePage(
   { lastSeq, hasMore, ...first }: CheckedPage,
   more: (rest: PageRange) => Promise<CheckedPage>,

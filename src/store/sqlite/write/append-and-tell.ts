@@ -11,15 +11,16 @@ export interface AppendAndTellRequest extends LoggedAppend {
 }
 
 /**
- * An append and what follows from it for messages, in one step: a turn cannot be stored and its message run again, and
- * a child's result cannot be stored and its parent not told. A known key says it again, and each part holds once.
+ * Appends entries and applies what follows for messages in one transaction. So a stored turn never runs again, and a
+ * stored child result always reaches its parent. A retry with a known key repeats the call; each part happens only
+ * once.
  */
 export function appendAndTell(batch: Batch, request: AppendAndTellRequest): AppendReceipt {
   const { settle = [], deliver = [] } = request;
   if (settle.length === 0 && deliver.length === 0) return append(batch, request);
   return batch.attempt(() => {
     const receipt = append(batch, request);
-    // A known key is answered whoever asks, but who lost the session ends nothing in it (I-32).
+    // Any caller gets the receipt of a known key, but a caller that lost the lease settles nothing (I-32).
     if (!isHolder(batch, request)) return receipt;
     for (const settlement of settle) settleItem(batch, settlement);
     for (const inbound of deliver) tell(batch, inbound);
@@ -29,7 +30,7 @@ export function appendAndTell(batch: Batch, request: AppendAndTellRequest): Appe
 
 function tell(batch: Batch, inbound: ReceiveRequest): void {
   try {
-    // A turn that goes on may end on the space that is left.
+    // A running turn may end in the space that is left.
     receive(batch, inbound, { needsRoom: false });
   } catch (error) {
     if (!isForNobody(error)) throw error;

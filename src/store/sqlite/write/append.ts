@@ -20,7 +20,7 @@ export interface LoggedAppend extends AppendRequest {
   readonly log?: readonly ConvlogLine[];
 }
 
-/** In the order of every store: key, tombstone, epoch, leaf. */
+/** Checks in the order of every store: key, tombstone, epoch, leaf. */
 export function append(batch: Batch, request: LoggedAppend): AppendReceipt {
   const { id, entries, key, expectedLeaf, log = [] } = request;
   if (entries.length === 0) throw new RepriseError('INVALID_INPUT', 'an append has at least one entry');
@@ -32,13 +32,13 @@ export function append(batch: Batch, request: LoggedAppend): AppendReceipt {
   batch.assertWritable(row);
   checkEpoch(batch, row, request);
   assertLeaf(row, expectedLeaf);
-  // The other side of the thread has looked at these very entries.
+  // The main thread already checked these entries.
   const how = { encode: encodeStorable };
   const receipt =
     key === undefined
       ? writeEntries(batch, row, entries, how)
       : writeKeyed(batch, row, entries, { key, ...how });
-  // Behind everything that could be refused.
+  // Write the log after everything that can be refused.
   writeLog(
     batch,
     log.map((line) => ({ sessionId: id, ...line })),
@@ -46,7 +46,7 @@ export function append(batch: Batch, request: LoggedAppend): AppendReceipt {
   return receipt;
 }
 
-/** Under a key that is not known yet: whoever comes with it again is told so. */
+/** Writes entries under a new key, so that a retry with the key is recognized. */
 export function writeKeyed(
   batch: Batch,
   row: SessionRow,
@@ -59,7 +59,7 @@ export function writeKeyed(
   return receipt;
 }
 
-/** Whether the epoch it was given, if any, is that of the lease. */
+/** Whether the given epoch, if any, is that of the current lease. */
 export function isHolder(batch: Batch, { id, epoch }: Pick<AppendRequest, 'id' | 'epoch'>): boolean {
   if (epoch === undefined) return true;
   const row = batch.session(id);
@@ -73,11 +73,11 @@ function checkEpoch(batch: Batch, row: SessionRow, { entries, epoch }: AppendReq
     if (isHolder(batch, { id: row.id, epoch })) return;
     throw epochOver(row, epoch);
   }
-  // Side entries are always welcome: they never move what a running turn builds on.
+  // Side entries are always allowed: they never move the leaf that a running turn builds on.
   if (!movesLeaf(entries)) return;
   const lease = liveLease(db, row.id, self);
   if (lease !== undefined) throw runnerHolds(row.id, lease);
-  // With an epoch a turn goes on, and may end on what is left; without one something new begins.
+  // With an epoch a turn continues and may end in the space that is left; without one, something new begins.
   space?.assertRoom();
 }
 
@@ -87,7 +87,10 @@ interface WriteOptions {
   readonly encode?: typeof encodeLine;
 }
 
-/** Seals and numbers entries inside the batch. No gap can appear (I-3): the number is taken under the write lock. */
+/**
+ * Seals and numbers entries inside the batch. The numbers have no gaps (I-3), because they are taken under the write
+ * lock.
+ */
 export function writeEntries(
   batch: Batch,
   row: SessionRow,
@@ -106,7 +109,7 @@ export function writeEntries(
       undefined,
   });
   const firstSeq = row.seq + 1;
-  // Everything that could be refused has been: only the disk can still say no, and only then does the batch change.
+  // Everything that can be refused has been checked. Only the disk can still fail, so the batch changes now.
   batch.blobs.keep(row, blobs);
   Object.assign(row, draft);
   batch.addLines(row, firstSeq, lines);

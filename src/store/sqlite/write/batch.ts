@@ -13,19 +13,19 @@ import type { RowCache } from './row-cache.ts';
 export interface BatchContext {
   readonly db: Database;
   readonly self: Holder;
-  /** ISO time of the next entry. */
+  /** Returns the ISO time for the next entry. */
   readonly now: () => string;
-  /** Committed lines, for the few checks that need what an earlier entry says. */
+  /** Committed lines, for the few checks that need the content of an earlier entry. */
   readonly source: LineSource;
   readonly rows: RowCache;
   readonly blobs: BlobStore;
-  /** Unset where no disk can be full. */
+  /** Unset if the store has no disk. */
   readonly space: FreeSpace | undefined;
-  /** Why a session must not be written now, whatever the request; unset for stores without transcripts. */
+  /** Why a session must not be written now, whatever the request; unset in stores without transcripts. */
   readonly obstacle?: (id: string) => RepriseError | undefined;
 }
 
-/** Beyond these a transaction would keep others waiting for longer than one fsync is worth. */
+/** Limits of one transaction; a larger one would delay other writers more than the saved fsync is worth. */
 const MAX_BATCH_CHARS = 1024 * 1024;
 const MAX_BATCH_SESSIONS = 64;
 
@@ -37,7 +37,7 @@ interface PendingLines {
 
 /**
  * The work of one transaction. Several appends to a session become one journal row and one update of its row,
- * however many callers they came from; that is what makes group commit cheap.
+ * whichever callers they came from; that makes group commit cheap.
  */
 export class Batch implements BatchContext {
   readonly db: Database;
@@ -48,13 +48,13 @@ export class Batch implements BatchContext {
   readonly blobs: BlobStore;
   readonly space: FreeSpace | undefined;
   readonly obstacle: (id: string) => RepriseError | undefined;
-  /** Sessions whose transcripts go once this batch is committed. */
+  /** Sessions whose transcripts are removed after this batch commits. */
   readonly purged: SessionRow[] = [];
   readonly #lines: Map<string, PendingLines> = new Map();
   readonly #dirty: Set<SessionRow> = new Set();
-  /** Rows as they were when an attempt under way first asked for them, outermost attempt first. */
+  /** Rows as they were before each running attempt first used them; the outermost attempt comes first. */
   readonly #attempts: Map<SessionRow, SessionRow>[] = [];
-  /** Journal rows that were written at once. */
+  /** Journal rows that were written immediately. */
   readonly #copied: FreshRow[] = [];
   #chars = 0;
 
@@ -69,18 +69,18 @@ export class Batch implements BatchContext {
     this.obstacle = obstacle;
   }
 
-  /** Whether the rest has to wait for the next transaction. */
+  /** Whether the remaining requests must wait for the next transaction. */
   get isFull(): boolean {
     return this.#chars >= MAX_BATCH_CHARS || this.#lines.size >= MAX_BATCH_SESSIONS;
   }
 
-  /** Asked before anything is touched. */
+  /** Refuses if the session has an obstacle; called before anything changes. */
   assertWritable({ id }: SessionRow): void {
     const obstacle = this.obstacle(id);
     if (obstacle !== undefined) throw obstacle;
   }
 
-  /** An entry of this session, committed or of this very batch. */
+  /** An entry of this session, committed or pending in this batch. */
   entry(row: SessionRow, seq: number): Entry | undefined {
     const pending = this.#lines.get(row.id);
     const own = pending === undefined ? undefined : pending.lines[seq - pending.firstSeq];
@@ -89,12 +89,12 @@ export class Batch implements BatchContext {
     return line?.entry as Entry | undefined;
   }
 
-  /** The one copy of a session's row this batch works on. */
+  /** The shared copy of a session's row that this batch works on. */
   session(id: string): SessionRow {
     return this.#watched(this.rows.get(id));
   }
 
-  /** The same where there may be none, or one without lines. */
+  /** Like `session`, but the session may be missing or have no lines. */
   find(id: string): SessionRow | undefined {
     const row = this.rows.find(id);
     return row === undefined ? undefined : this.#watched(row);
@@ -106,8 +106,8 @@ export class Batch implements BatchContext {
   }
 
   /**
-   * Work of several parts: when one is refused, nothing of it has happened, neither in the tables nor in what the batch
-   * has gathered, and the others of the batch go on. Blobs may stay as strays.
+   * Runs work with several parts. If one part is refused, all changes of this work are undone, in the tables and in
+   * the batch; the other requests of the batch continue. Stray blobs may remain.
    */
   attempt<T>(work: () => T): T {
     const before = new Map<SessionRow, SessionRow>();
@@ -125,7 +125,7 @@ export class Batch implements BatchContext {
         else lines.length = length;
       }
       for (const [row, copy] of before) {
-        // What this batch had not changed before is as the tables have it; it may even not be there.
+        // If the batch had not changed the row before, the table has the valid one (or none).
         if (dirty.has(row)) Object.assign(row, copy);
         else this.rows.forget(row.id);
       }
@@ -137,7 +137,7 @@ export class Batch implements BatchContext {
     }
   }
 
-  /** For a session that is gone for good: nothing gathered for it may come back. */
+  /** Drops everything collected for a purged session. */
   drop(row: SessionRow): void {
     this.purged.push(row);
     this.rows.forget(row.id);
@@ -157,7 +157,7 @@ export class Batch implements BatchContext {
     else for (const line of lines) pending.lines.push(line);
   }
 
-  /** Lines that are sealed already, as they are. */
+  /** Adds lines that are already sealed. */
   addBytes(
     row: SessionRow,
     { first, last, bytes }: { readonly first: number; readonly last: number; readonly bytes: Buffer },
@@ -179,7 +179,7 @@ export class Batch implements BatchContext {
     this.db.run('INSERT INTO append_keys VALUES (?, ?, ?, ?, ?)', sessionId, key, hash, first_seq, last_seq);
   }
 
-  /** Writes what the batch gathered; called once, before the commit. Answers with the new journal rows. */
+  /** Writes everything collected; called once, before the commit. @returns the new journal rows. */
   flush(): FreshRow[] {
     const fresh: FreshRow[] = [...this.#copied];
     for (const { row, firstSeq, lines } of this.#lines.values()) {

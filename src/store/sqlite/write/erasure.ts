@@ -11,11 +11,11 @@ import { meta, setMeta } from '../identity.ts';
 import { searchPath } from '../search/search-state.ts';
 import { asideIn } from '../sessions-json-file.ts';
 
-/** A purge that was committed and whose text may still be in files. */
+/** A committed purge whose text may still be in files. */
 export interface PendingErasure {
   readonly agentId: string;
   readonly id: string;
-  /** Chats whose log lost lines. */
+  /** Chats whose channel log lost lines. */
   readonly chats: readonly ChatNames[];
 }
 
@@ -28,7 +28,7 @@ export interface ErasureOptions {
 }
 
 export interface Erased extends PurgeReceipt {
-  /** There is an index for searches, which another thread keeps. */
+  /** Whether the store has a search index, which another thread maintains. */
   readonly isIndexed: boolean;
 }
 
@@ -36,7 +36,7 @@ const PENDING = 'erasing';
 const RETRY_MS = 10_000;
 const PIECE = 1024 * 1024;
 
-/** Runs in the transaction of the purge: if the process dies after the commit, the next one does the rest. */
+/** Runs in the purge's transaction: if the process dies after the commit, the next one completes the erasure. */
 export function noteErasure(db: Database, erasure: PendingErasure): void {
   setMeta(db, PENDING, JSON.stringify([...pendingIn(db), erasure]));
 }
@@ -46,9 +46,9 @@ function pendingIn(db: Database): PendingErasure[] {
 }
 
 /**
- * Removes what a committed purge leaves behind: the transcript and its blobs, what was set aside of them, lines in the
- * files of channel logs, the title in sessions.json, and in the database itself free pages and the log, which still
- * have the text of deleted rows. Every part can be done again.
+ * Removes what a committed purge leaves: the transcript and its blobs, quarantined parts of them, lines in channel
+ * log files, the title in sessions.json, and deleted rows in the database's free pages and log. Every part can be
+ * repeated.
  */
 export class Erasure {
   readonly #options: ErasureOptions;
@@ -60,14 +60,14 @@ export class Erasure {
     this.#isPending = pendingIn(options.db).length > 0;
   }
 
-  /** To be called often: finishes what was cut short. */
+  /** Call it often: completes an interrupted erasure. */
   tend(): void {
     if (!this.#isPending || performance.now() < this.#due) return;
     this.#due = performance.now() + RETRY_MS;
     try {
       this.run();
     } catch {
-      // Locked, full or failing: tried again, and at every open.
+      // Locked, full or failing. It is retried later and at every open.
     }
   }
 
@@ -86,7 +86,7 @@ export class Erasure {
     this.#isPending = false;
   }
 
-  /** After `run`. */
+  /** The receipt; call it after `run`. */
   receipt({ id, removeFiles = false }: PurgeOptions & { readonly id: string }): Erased {
     const { path } = this.#options;
     if (path === ':memory:') return { files: [], isIndexed: false };
@@ -104,7 +104,7 @@ export class Erasure {
   }
 }
 
-/** Parts of its transcript that were set aside: cut, torn or not readable. */
+/** Removes quarantined parts of the transcript: cut, torn or unreadable ones. */
 function removeSetAside(home: string, id: string): void {
   const folder = join(home, 'quarantine');
   const own = namesIn(folder).filter((name) => name.startsWith(`${id}.jsonl@`));
@@ -113,8 +113,8 @@ function removeSetAside(home: string, id: string): void {
 }
 
 /**
- * Files that were set aside whole and name the session: a damaged database, a cut channel log, an edited sessions.json.
- * They have data of other sessions too, so they are removed only on request.
+ * Whole files that were set aside and that mention the session: a damaged database, a cut channel log, an edited
+ * sessions.json. They contain data of other sessions too, so they are removed only on request.
  */
 function setAsideWith(home: string, id: string): string[] {
   const folder = join(home, 'quarantine');
@@ -137,7 +137,7 @@ function holds(path: string, text: Buffer): boolean {
       const count = readSync(fd, piece, kept, PIECE - kept, null);
       if (piece.subarray(0, kept + count).includes(text)) return true;
       if (count === 0) return false;
-      // The text may stand across two pieces.
+      // The text may span two chunks.
       const length = Math.min(text.length - 1, kept + count);
       piece.copy(piece, 0, kept + count - length, kept + count);
       kept = length;

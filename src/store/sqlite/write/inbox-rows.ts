@@ -14,7 +14,10 @@ export function cancelPending(db: Database, sessionId: string, reason: string): 
   );
 }
 
-/** For a restored copy: nothing of it runs by itself. What ran before is taken up as after a crash when it is released. */
+/**
+ * For a restored copy: holds all open messages. After `release`, one that was running is treated like one after a
+ * crash.
+ */
 export function holdPending(db: Database): void {
   db.run(`UPDATE inbox SET detail = json_object('heldFrom', state), state = 'held' WHERE ${OPEN}`);
 }
@@ -50,7 +53,7 @@ export function oldestRunning(db: Database, sessionId: string): InboxItem | null
 }
 
 function oldest(db: Database, sessionId: string, state: InboxState): InboxItem | null {
-  // Both states are spelled out so that the index on them is used. Commands run where they were received.
+  // Both states are written out so that SQLite uses their index. Commands run in the process that received them.
   const row = db.row<InboxRow>(
     `SELECT * FROM inbox WHERE session_id = ? AND ${OPEN} AND state = ? AND class <> 'command' ORDER BY number LIMIT 1`,
     sessionId,
@@ -59,7 +62,7 @@ function oldest(db: Database, sessionId: string, state: InboxState): InboxItem |
   return row === undefined ? null : toItem(row);
 }
 
-/** Null: it is not accepted any more, or it waits elsewhere. */
+/** @returns null if the item is no longer accepted, or belongs to another session. */
 export function acceptedItem(db: Database, sessionId: string, inboxId: string): InboxItem | null {
   const row = db.row<InboxRow>(
     "SELECT * FROM inbox WHERE id = ? AND session_id = ? AND state = 'accepted' AND class <> 'command'",
@@ -69,7 +72,7 @@ export function acceptedItem(db: Database, sessionId: string, inboxId: string): 
   return row === undefined ? null : toItem(row);
 }
 
-/** What counts for the cap of a queue, oldest first. */
+/** The messages that count for the cap of the queue, oldest first. */
 export function queuedMessages(db: Database, sessionId: string): InboxItem[] {
   return db
     .rows<InboxRow>(
@@ -101,11 +104,11 @@ export function pendingItems(db: Database, { sessionId, group }: PendingQuery): 
 export interface NumberedItem {
   readonly number: number;
   readonly item: InboxItem;
-  /** About what it weighs. */
+  /** Approximate size. */
   readonly bytes: number;
 }
 
-/** In whatever state, in the order they were accepted. */
+/** Items in any state, in the order of acceptance. */
 export function itemsAfter(
   db: Database,
   { after, to, limit }: { readonly after: number; readonly to: number; readonly limit: number },
@@ -120,7 +123,7 @@ export function itemsAfter(
     .map((row) => ({ number: row.number, item: toItem(row), bytes: row.body.length }));
 }
 
-/** A copy of an item of another store. What is the same already is left alone, so that nobody is woken for it. */
+/** Writes a copied item. An identical row stays untouched, so that it wakes no watcher. */
 export function saveItem(db: Database, item: InboxItem): void {
   const { detail, carries } = item;
   const values = [
@@ -148,18 +151,18 @@ export function saveItem(db: Database, item: InboxItem): void {
 }
 
 export interface InboxChanges {
-  /** To be asked from the next time. */
+  /** The change number to continue from. */
   readonly at: number;
   readonly sessions: readonly string[];
 }
 
-/** Which sessions had a row accepted or settled since; without `after` only the place to begin from. */
+/** The sessions with a row accepted or settled since `after`. Without `after` returns only the current number. */
 export function inboxChanges(db: Database, after: number | undefined): InboxChanges {
   const at = db.row<{ at: number | null }>('SELECT max(change) AS at FROM inbox WHERE change > 0')?.at ?? 0;
   if (after === undefined || after === at) return { at, sessions: [] };
   const rows = db.rows<{ session_id: string }>(
     'SELECT DISTINCT session_id FROM inbox WHERE change > 0 AND change > ?',
-    // Salvaged, it counts anew.
+    // After a salvage the numbers restart.
     after > at ? 0 : after,
   );
   return { at, sessions: rows.map(({ session_id }) => session_id) };

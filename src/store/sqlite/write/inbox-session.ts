@@ -7,13 +7,13 @@ import { writeEntries } from './append.ts';
 import type { Batch } from './batch.ts';
 import { activateSession, activeSession, createSession } from './sessions.ts';
 
-/** The session a message goes to; one is made where the key has none, or where a reset asks for another. */
+/** The session that receives a message. Creates one if the key has none or if a reset asks for a new one. */
 export function recipientOf(batch: Batch, request: ReceiveRequest): Recipient {
   const { sessionKey, sessionId, reset } = request;
   if (sessionId !== undefined) return { id: namedSession(batch, sessionId, sessionKey) };
   const current = activeSession(batch.db, sessionKey);
   if (current === undefined) return makeSession(batch, request);
-  // Two who saw the same session expire end it once: the second finds another one active.
+  // Two callers may see the same session expire. Only the first resets it; the second finds another one active.
   const isDue = reset !== undefined && (reset.from === undefined || reset.from === current);
   return isDue ? makeSession(batch, request, batch.session(current)) : { id: current };
 }
@@ -36,7 +36,10 @@ function makeSession(batch: Batch, request: ReceiveRequest, old?: SessionRow): R
   return { id, ...(isNew && { created: { replaced: old?.id ?? null } }) };
 }
 
-/** Forwards as the parent id is backwards. A session that cannot be written must not keep its key from going on. */
+/**
+ * Names the new session in the old one; the parent id is the link back. If the old session cannot be written, the key
+ * still moves on.
+ */
 function leaveNote(batch: Batch, old: SessionRow, data: JsonObject): void {
   if (old.corrupt_at !== null || batch.obstacle(old.id) !== undefined) return;
   writeEntries(batch, old, [{ type: 'custom', customType: 'reprise.reset', data }]);

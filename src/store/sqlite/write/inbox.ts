@@ -43,7 +43,7 @@ interface KnownMessage {
   readonly inbox_id: string;
 }
 
-/** One transaction from the idempotency key to the row: only then is a message accepted (P6). */
+/** Accepts a message in one transaction, from its idempotency key to its row (P6). */
 export function receive(
   batch: Batch,
   request: ReceiveRequest,
@@ -131,7 +131,7 @@ export function knownItem(db: Database, key: InboundKey): InboxItem | undefined 
   return known === undefined ? undefined : getItem(db, known.inbox_id);
 }
 
-/** The attempt is counted before the work starts, so that a crash loop ends. */
+/** Counts the attempt before the work starts, so that a crash loop ends. */
 export function takeItem(
   batch: Batch,
   { id, epoch, orphans = false, inboxId }: TakeOptions & { readonly id: string },
@@ -147,7 +147,7 @@ export function takeItem(
   return getItem(db, item.inboxId);
 }
 
-/** A try that could not begin is not one that ended in a crash. */
+/** Corrects the attempts of an item whose attempt could not begin, so that it does not count as a crash. */
 export function recountItem(
   batch: Batch,
   { id, epoch, inboxId, attempts }: RecountOptions & { readonly id: string },
@@ -161,7 +161,7 @@ export function recountItem(
   );
 }
 
-/** Refused where the epoch is not that of its lease. */
+/** Refuses if the epoch is not that of the current lease. */
 function heldSession(batch: Batch, id: string, epoch: number): SessionRow {
   const row = batch.session(id);
   const lease = batch.db.row<{ epoch: number }>('SELECT epoch FROM leases WHERE session_id = ?', row.id);
@@ -169,7 +169,7 @@ function heldSession(batch: Batch, id: string, epoch: number): SessionRow {
   return row;
 }
 
-/** A final state stays: settling twice keeps the first. */
+/** Settles an item. A final state stays: the first settlement wins. */
 export function settleItem({ db }: Batch, { inboxId, state, detail }: Settlement): void {
   const item = getItem(db, inboxId);
   if (!OPEN_STATES.has(item.state)) return;

@@ -2,20 +2,20 @@ import type { HeldLease } from '../threads/protocol.ts';
 import type { LeaseRef } from './leases.ts';
 import type { WriteOutcome, Writer } from './writer.ts';
 
-/** Keeps the hearts of this engine's leases beating, and tells when one is no longer ours. */
+/** Sends the heartbeats of this engine's leases and reports lost ones. */
 export class LeaseKeeper {
   readonly #writer: Writer;
   readonly #onLost: (lease: LeaseRef) => void;
   readonly #leases: Map<string, HeldLease & { due: number }> = new Map();
 
-  /** Leases of a thread that died are beaten at once: whether they are still ours is known a moment later. */
+  /** After a thread death, leases are renewed at once, so a lost one is reported quickly. */
   constructor(writer: Writer, held: readonly HeldLease[], onLost: (lease: LeaseRef) => void) {
     this.#writer = writer;
     this.#onLost = onLost;
     for (const lease of held) this.#keep(lease, 0);
   }
 
-  /** Watches what was asked and answered: leases come and go by these two operations only. */
+  /** Tracks leases from the answers of `acquire` and `release`; no other operation creates or ends one. */
   note(op: string, args: unknown, outcome: WriteOutcome): void {
     if (!outcome.ok) return;
     if (op === 'acquire') {

@@ -15,7 +15,10 @@ interface LeaseRow {
   readonly ttl_ms: number;
 }
 
-/** Heartbeats seen of others: how long one has not changed, on our own clock. Nobody's wall clock is trusted. */
+/**
+ * Heartbeats of other engines and since when they have not changed, by our monotonic clock. Wall clocks are not
+ * trusted.
+ */
 type Seen = Map<string, { readonly beat: string; readonly since: number }>;
 const seenIn: WeakMap<Database, Seen> = new WeakMap();
 
@@ -45,7 +48,7 @@ function isSilent(db: Database, row: LeaseRow): boolean {
   return performance.now() - last.since > row.ttl_ms;
 }
 
-/** Every grant has a higher epoch than anything that was ever written (P5). */
+/** Grants a lease. Its epoch is higher than every epoch ever used for writing (P5). */
 export function acquireLease(
   batch: Batch,
   { id, ttlMs }: { readonly id: string; readonly ttlMs: number },
@@ -74,7 +77,7 @@ export interface LeaseRef {
   readonly epoch: number;
 }
 
-/** False when the lease is no longer ours. */
+/** @returns false if this engine has lost the lease. */
 export function beat({ db, self }: Batch, { id, epoch }: LeaseRef): boolean {
   const changes = db.run(
     'UPDATE leases SET beat = beat + 1 WHERE session_id = ? AND epoch = ? AND holder = ?',
@@ -85,7 +88,9 @@ export function beat({ db, self }: Batch, { id, epoch }: LeaseRef): boolean {
   return changes > 0;
 }
 
-/** Nobody may leave while a message waits, unless on purpose: whoever put it saw a holder and relies on it. */
+/**
+ * Releases a lease, unless a message waits: its sender saw a holder and relies on it. `handOver` releases it anyway.
+ */
 export function releaseLease(
   { db, self }: Batch,
   { id, epoch, handOver = false }: LeaseRef & ReleaseOptions,
@@ -102,7 +107,7 @@ export function releaseLease(
   return null;
 }
 
-/** Every lease this engine has but the ones it knows of. */
+/** Releases all leases of this engine except the given ones. */
 export function dropLeases(db: Database, self: Holder, { but }: { readonly but: readonly LeaseRef[] }): void {
   const ours = db.rows<LeaseRow>('SELECT * FROM leases WHERE holder = ?', JSON.stringify(self));
   for (const { session_id, epoch } of ours) {

@@ -4,9 +4,8 @@ const ROWS_AT_ONCE = 500;
 const EVERY_MS = 5000;
 
 /**
- * Brings what lists are sorted by up to what sessions count: beside the appends, which would otherwise move a session
- * in two more indexes with every turn. Nobody has to wait for it, since lists look at what has grown beside the
- * indexes (docs/decisions/0056).
+ * Updates the counts in the list indexes outside of appends; otherwise each turn would move a session in two more
+ * indexes. Lists need not wait for it, because they also read the sessions that have grown (docs/decisions/0056).
  */
 export class Listed {
   readonly #db: Database;
@@ -21,7 +20,7 @@ export class Listed {
     const ids = this.#db.rows<{ id: string }>(
       `SELECT id FROM sessions INDEXED BY sessions_grown WHERE grown = 1 LIMIT ${ROWS_AT_ONCE}`,
     );
-    // A full hand of them: there may be more.
+    // A full batch: there may be more.
     if (ids.length < ROWS_AT_ONCE) this.#due = performance.now() + EVERY_MS;
     if (ids.length === 0) return;
     this.#db.transaction(

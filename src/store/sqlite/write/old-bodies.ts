@@ -6,8 +6,9 @@ const ROWS_AT_ONCE = 500;
 const PAUSE_MS = 60 * 60 * 1000;
 
 /**
- * What was said in a message that has ended is in the history. A month after it came its row keeps id, state and
- * detail, and its key is known for ever, but the words go. A few hundred rows at a time, so that nobody waits.
+ * Removes the text of old messages. The history has the text of a message that has ended, so a month after it arrived
+ * its row keeps only id, state and detail; its idempotency key stays permanently. Works on a few hundred rows at a
+ * time, so that it delays no writer.
  */
 export class OldBodies {
   readonly #db: Database;
@@ -35,7 +36,7 @@ export class OldBodies {
       this.#db.transaction(drop, { lazy: true });
     }
     const last = rows.at(-1)?.number;
-    // Behind the old ones; an old one that ends from now on is found when it all begins anew.
+    // The end of the old rows. An old message that ends later is found in the next pass.
     if (last === undefined) this.#due = performance.now() + PAUSE_MS;
     this.#after = last ?? 0;
   }

@@ -4,17 +4,17 @@ const FILL_BYTES = 64 * 1024 * 1024;
 
 interface Table {
   readonly name: string;
-  /** Whether it is WITHOUT ROWID. */
+  /** 1 if the table is WITHOUT ROWID. */
   readonly wr: number;
 }
 
 /**
- * Rewrites every row of every table and overwrites all free pages, inside a transaction and with `secure_delete` on:
- * what a page had before it was freed or emptied is zeroed then.
+ * Rewrites every row of every table and overwrites all free pages, inside a transaction and with `secure_delete` on,
+ * which zeroes the previous content of freed pages.
  */
 export function rewriteTables(db: DatabaseSync): void {
   overwriteFreePages(db);
-  // They would renumber the rows of the inbox.
+  // The triggers would renumber the changes of the inbox.
   const triggers = db
     .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
     .all() as unknown as readonly { readonly name: string; readonly sql: string }[];
@@ -28,7 +28,7 @@ export function rewriteTables(db: DatabaseSync): void {
   for (const { sql } of triggers) db.exec(sql);
 }
 
-/** Row numbers stay: some are what rows are found by. */
+/** Copies all rows with their row numbers, because some rows are looked up by number. */
 function rewrite(db: DatabaseSync, { name, wr }: Table): void {
   const columns = db
     .prepare('SELECT name, type, pk FROM pragma_table_info(?)')
@@ -45,7 +45,7 @@ function rewrite(db: DatabaseSync, { name, wr }: Table): void {
   `);
 }
 
-/** A table of zeros takes them all and gives them back. */
+/** Overwrites the free pages: a temporary table of zeros uses all of them and frees them again. */
 function overwriteFreePages(db: DatabaseSync): void {
   const pragma = (name: string): number => Number(db.prepare(`PRAGMA ${name}`).get()?.[name]);
   let bytes = pragma('freelist_count') * pragma('page_size');

@@ -4,9 +4,9 @@ import { assertRead, findSession, refuseUnknown, type SessionRow } from '../sess
 const MAX_ROWS = 1024;
 
 /**
- * Session rows of the batches before, so that a busy session is not read again for each of its turns. They are
- * believed only while nobody has written since: no other connection, by SQLite's data version, and nothing else
- * of this one, by its count of changes. Both are asked under the write lock, so the answer stays true.
+ * Caches session rows between batches, so that a busy session is not read again for each turn. The cache is valid
+ * only while nothing else has written: no other connection (SQLite's data version) and no other code on this one (its
+ * change count). Both are checked under the write lock, so the answer stays true.
  */
 export class RowCache {
   readonly #db: Database;
@@ -17,17 +17,17 @@ export class RowCache {
     this.#db = db;
   }
 
-  /** Inside a transaction, before the first row is asked for. */
+  /** Call it inside a transaction, before the first row is read. */
   begin(): void {
     if (this.#rows.size > MAX_ROWS || this.#db.writeVersion() !== this.#version) this.#rows.clear();
   }
 
-  /** Inside a transaction, after its last change. */
+  /** Call it inside a transaction, after the last change. */
   end(): void {
     this.#version = this.#db.writeVersion();
   }
 
-  /** What the batch did to its rows has not happened. */
+  /** Drops all rows, because the batch was rolled back. */
   clear(): void {
     this.#rows.clear();
   }
@@ -42,7 +42,7 @@ export class RowCache {
     return copy;
   }
 
-  /** The one copy of a session's row that a batch works on; refuses what is not there. */
+  /** The shared copy of a session's row; throws if the session does not exist. */
   get(id: string): SessionRow {
     const row = this.find(id) ?? refuseUnknown(this.#db, id);
     assertRead(row);

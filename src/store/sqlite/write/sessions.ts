@@ -22,7 +22,7 @@ import type { Batch } from './batch.ts';
 import { noteErasure } from './erasure.ts';
 import { cancelPending } from './inbox-rows.ts';
 
-/** One step, so that two who ask for the session of a key at once get the same one. */
+/** Creates and activates a session in one transaction, so that concurrent calls for one key get the same session. */
 export function openSession(
   batch: Batch,
   { activate = false, ...init }: SessionInit & { readonly id: string },
@@ -35,7 +35,7 @@ export function openSession(
   return activateSession(batch, { key, id: createSession(batch, init).id });
 }
 
-/** By its canonical key. Empty after a delete: the key has a counter and stands for nobody. */
+/** The active session of a canonical key. After a delete the row keeps its counter but names no session. */
 export function activeSession(db: Database, key: string): string | undefined {
   const active = db.row<{ session_id: string }>(
     "SELECT session_id FROM active WHERE key = ? AND session_id <> ''",
@@ -96,7 +96,7 @@ export interface ActivateRequest {
   readonly appendKey?: string;
 }
 
-/** The transcript remembers it too: after a lost index the highest counter of a key wins. */
+/** Activates a session and records it in the transcript: if the index is lost, the highest counter of a key wins. */
 export function activateSession(
   batch: Batch,
   { key, id, reason, appendKey }: ActivateRequest,
@@ -142,7 +142,9 @@ export function patchSession(
   return toRecord(batch.db, row);
 }
 
-/** A tombstone, not a removal (P3): the runner is fenced, waiting messages are told, the key is free. */
+/**
+ * Writes a tombstone instead of removing data (P3): fences the runner, cancels waiting messages and frees the key.
+ */
 export function deleteSession(batch: Batch, { id, ...seen }: ChangeRequest): SessionRecord {
   const { db } = batch;
   const row = changeable(batch, id, seen);
@@ -151,14 +153,14 @@ export function deleteSession(batch: Batch, { id, ...seen }: ChangeRequest): Ses
     row.epoch++;
     writeEntries(batch, row, [{ type: 'custom', customType: 'reprise.deleted' }]);
     db.run('DELETE FROM leases WHERE session_id = ?', row.id);
-    // The counter stays: a later activation must still be the highest of its key.
+    // Keep the counter: a later activation must have the highest counter of its key.
     db.run("UPDATE active SET session_id = '' WHERE key = ? AND session_id = ?", row.key, row.id);
     cancelPending(db, row.id, 'deleted');
   }
   return toRecord(db, row);
 }
 
-/** Never takes a key away from the session that has it now. */
+/** Restores a session. Never takes a key from the session that has it now. */
 export function restoreSession(batch: Batch, { id, ...seen }: ChangeRequest): SessionRecord {
   const { db } = batch;
   const row = changeable(batch, id, seen);
@@ -171,7 +173,9 @@ export function restoreSession(batch: Batch, { id, ...seen }: ChangeRequest): Se
   return toRecord(db, row);
 }
 
-/** Everything of a deleted session goes but its id, which is never given again. Files follow after the commit. */
+/**
+ * Removes everything of a deleted session except its id, which is never reused. Files are removed after the commit.
+ */
 export function purgeSession(
   batch: Batch,
   { id, keepChannelLog = false, ...seen }: PurgeOptions & { readonly id: string },
@@ -184,12 +188,13 @@ export function purgeSession(
   }
   const chats = keepChannelLog ? [] : eraseLog(batch, row);
   removeSession(batch, row);
-  // A message without a key cannot be delivered again. Of the others an empty row stays, so that they are not run twice.
+  // A message without an idempotency key cannot be delivered again. The others keep an empty row, so that they do not
+  // run twice.
   db.run('DELETE FROM inbox WHERE session_id = ? AND id NOT IN (SELECT inbox_id FROM inbound_keys)', row.id);
   noteErasure(db, { agentId: row.agent_id, id: row.id, chats });
 }
 
-/** Its bytes, not its id. */
+/** Removes the session's data and records its id as purged. */
 export function removeSession(batch: Batch, row: SessionRow): void {
   const { db } = batch;
   const tables = [
@@ -205,20 +210,20 @@ export function removeSession(batch: Batch, row: SessionRow): void {
   for (const table of tables) {
     db.run(`DELETE FROM ${table} WHERE session_id = ?`, row.id);
   }
-  // The rows stay without what was said: a message is accepted once, ever.
+  // The rows stay without their text, so that a message is never accepted twice.
   db.run("UPDATE inbox SET body = '{}', detail = NULL, carries = NULL WHERE session_id = ?", row.id);
   db.run('DELETE FROM sessions WHERE id = ?', row.id);
   db.run('INSERT OR IGNORE INTO purged VALUES (?)', row.id);
   batch.drop(row);
 }
 
-/** Damage somebody met while reading: the session is read-only from now on. */
+/** Marks a session as read-only after a read found damage. */
 export function markDamaged(
   batch: Batch,
   { id, offset }: { readonly id: string; readonly offset: number },
 ): void {
   const row = batch.session(id);
-  // Looked at again: a file that was cut has been healed by now, and then nothing in it is damaged.
+  // Check again: a cut file may have been repaired meanwhile, and then nothing is damaged.
   if (!hasDamage(batch, row)) return;
   row.corrupt_at ??= offset;
   batch.db.run('UPDATE sessions SET corrupt_at = ? WHERE id = ?', row.corrupt_at, row.id);

@@ -27,7 +27,7 @@ import {
   restoreSession,
 } from './sessions.ts';
 
-/** Everything that changes the store. Each runs inside the transaction of a batch. */
+/** All operations that change the store. Each runs inside the transaction of a batch. */
 export const WRITE_OPS: Readonly<Record<WriteOp, (batch: Batch, args: never) => unknown>> = {
   create: openSession,
   activate: activateSession,
@@ -83,7 +83,7 @@ export type WriteOutcome =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly error: RepriseError };
 
-/** What leaves the transcript of its session as it is. */
+/** Operations that leave the session's transcript unchanged. */
 const QUIET_OPS: ReadonlySet<WriteOp> = new Set([
   'create',
   'purge',
@@ -94,23 +94,23 @@ const QUIET_OPS: ReadonlySet<WriteOp> = new Set([
   'recount',
 ]);
 
-/** What may be done to a store while a copy into it is not finished. */
+/** Operations that are allowed while a copy into this store is unfinished. */
 const COPY_OPS: ReadonlySet<WriteOp> = new Set(['transfer', 'finish', 'damaged']);
 
 const MAX_BATCH = 256;
-/** After this long without a pause another process gets its turn. */
+/** After this long without a pause, other processes get a turn. */
 const FAIR_RUN_MS = 20;
 const FAIR_PAUSE_MS = 2;
 
 /**
- * Group commit: requests that arrive while a transaction is being written form the next one, and one fsync serves
- * them all. Every answer is sent after the commit (P1).
+ * Group commit: requests that arrive during a transaction form the next one, and one fsync serves them all. Every
+ * answer is sent after the commit (P1).
  */
 export class Writer {
   readonly #context: BatchContext;
   readonly #follower: Follower | undefined;
   readonly #erasure: Erasure;
-  /** After the answers of a commit were given, with the sessions that have new lines. */
+  /** Called after the answers of a commit were sent, with the sessions that have new lines. */
   readonly #onCommit: (ids: readonly string[]) => void;
   #queue: WriteRequest[] = [];
   #scheduled = false;
@@ -118,7 +118,7 @@ export class Writer {
   #followTimer: NodeJS.Timeout | undefined;
   #isOver = false;
   #commits: number;
-  /** The last failed commit could not even be looked up. */
+  /** The last commit failed, and whether it happened could not be looked up. */
   #unresolved = false;
 
   constructor(
@@ -130,7 +130,7 @@ export class Writer {
     this.#follower = follower;
     this.#erasure = erasure;
     this.#onCommit = onCommit;
-    // A thread that took the place of a dead one counts on: a number is signed once, or it would prove nothing.
+    // A thread that replaces a dead one continues the numbering: each number is used once, or it would prove nothing.
     this.#commits = Math.abs(this.#lastCommit());
   }
 
@@ -139,7 +139,10 @@ export class Writer {
     this.#schedule(0);
   }
 
-  /** Everything submitted so far, at once: a store that closes leaves nobody without an answer. Nothing comes behind it. */
+  /**
+   * Processes everything submitted so far at once, so that closing the store leaves no request unanswered. Refuses
+   * later requests.
+   */
   finish(): void {
     this.#isOver = true;
     clearTimeout(this.#followTimer);
@@ -171,7 +174,7 @@ export class Writer {
     this.#schedule(mustPause ? FAIR_PAUSE_MS : 0);
   }
 
-  /** The next batch takes the files along; if none comes in time, they are followed by themselves. */
+  /** The next batch also updates the files. If none comes soon, the timer does it. */
   #followSoon(): void {
     const dueIn = this.#follower?.dueIn;
     if (dueIn === undefined || this.#followTimer !== undefined) return;
@@ -181,17 +184,17 @@ export class Writer {
     }, dueIn);
   }
 
-  /** Lets the files catch up without an fsync of its own. */
+  /** Updates the files in a commit without fsync. */
   followNow(): void {
     if (this.#follower?.hasWork !== true) return;
     try {
       this.#context.db.transaction(() => this.#follower?.followAll(), { lazy: true });
     } catch {
-      // The journal keeps everything; the sweep tries again.
+      // The journal still has everything; the sweep retries.
     }
   }
 
-  /** Answers as many as fit into one transaction, from the first on, and says how many those were. */
+  /** Processes as many requests as fit into one transaction, from the first one. @returns their number. */
   #commit(requests: readonly WriteRequest[]): number {
     const commit = ++this.#commits;
     let outcomes: WriteOutcome[] = [];
@@ -224,14 +227,15 @@ export class Writer {
       if (failure.code === 'STORE_FULL') this.#context.space?.look();
       if (!this.#hasHappened(commit, failure)) {
         const none = this.#failedFor(failure);
-        // Those that did not fit have not been tried; where nothing could begin, nobody has to wait for it again.
+        // Requests that did not fit were not tried. If the transaction could not begin, all of them fail, so none
+        // waits for it again.
         const failed = outcomes.length === 0 ? requests : outcomes;
         outcomes = failed.map(() => ({ ok: false, error: none }));
         fresh = [];
         purged = [];
       }
     }
-    // Only now: a purge that did not commit has destroyed nothing.
+    // After the commit only: a failed purge must not destroy anything.
     for (const row of purged) this.#follower?.forget(row);
     if (purged.length > 0) outcomes = this.#erase(requests, outcomes);
     this.#follower?.expect(fresh);
@@ -243,7 +247,7 @@ export class Writer {
     return outcomes.length;
   }
 
-  /** A purge succeeds when nothing is left, or fails with the reason. One pass serves the whole batch. */
+  /** A purge succeeds if nothing is left, otherwise it fails with the reason. One pass serves the whole batch. */
   #erase(requests: readonly WriteRequest[], outcomes: readonly WriteOutcome[]): WriteOutcome[] {
     let failure: RepriseError | undefined;
     try {
@@ -262,7 +266,7 @@ export class Writer {
     });
   }
 
-  /** Before anything is numbered: files that are not as recorded, and files that are due. */
+  /** Before any line is numbered: read files that differ from the index, and update files that are due. */
   #catchUp(requests: readonly WriteRequest[]): void {
     const follower = this.#follower;
     if (follower === undefined) return;
@@ -277,51 +281,54 @@ export class Writer {
     if (follower.dueIn === 0) follower.followAll();
   }
 
-  /** A note inside the transaction that only this engine writes: whether a commit happened can be looked up. */
+  /** Writes a number that only this engine writes, to look up later whether a commit happened. */
   #sign(commit: number): void {
     const { db, self } = this.#context;
     db.run('INSERT OR REPLACE INTO commits VALUES (?, ?)', self.engineId, commit);
   }
 
-  /** On the way out: the signature is of use to nobody else. */
+  /** Called when the store closes: the commit number is of no use to other engines. */
   forgetCommits(): void {
     const { db, self } = this.#context;
     try {
       db.transaction(() => db.run('DELETE FROM commits WHERE engine = ?', self.engineId), { lazy: true });
     } catch {
-      // A leftover of a few bytes is no reason to fail on closing.
+      // A leftover row of a few bytes must not fail the close.
     }
   }
 
-  /** A commit that failed may have happened all the same. Its signature knows, and then every answer is true (P2). */
+  /**
+   * Whether a failed commit happened after all. Its number in the database shows it, so every answer is true (P2).
+   */
   #hasHappened(commit: number, failure: RepriseError): boolean {
     this.#unresolved = failure.outcome === 'unknown';
     if (!this.#unresolved) return false;
     try {
       const { db } = this.#context;
       db.reopen();
-      // Under the write lock, which also makes sure that the files asked are the ones everybody uses.
+      // Under the write lock, which also ensures that these are the files all processes use.
       const happened = db.transaction(
         () => {
           if (this.#lastCommit() === commit) return true;
-          // Refused by its sync only, a commit stands whole in the log, and a crash would bring it back: what is
-          // written next takes its place. On a full disk its end was never written, and nothing else can be.
+          // If only the sync failed, the whole commit is in the log, and a crash would bring it back; the next write
+          // replaces it. On a full disk the end of the commit was never written, and nothing else can be.
           if (failure.code !== 'STORE_FULL') this.#sign(-commit);
           return false;
         },
         { lazy: true },
       );
-      // What a failed fsync left may stand in the page cache only. Copied into the database and synced, it is safe.
+      // After a failed fsync the data may exist only in the page cache. Copying it into the database and syncing
+      // makes it safe.
       if (happened || failure.code !== 'STORE_FULL') db.checkpoint();
       this.#unresolved = false;
       return happened;
     } catch {
-      // Still broken: nobody knows, and everybody is told so.
+      // Still failing: the outcome is unknown, and the callers' errors say so.
       return false;
     }
   }
 
-  /** Negative: the one of that number is known not to have happened. */
+  /** Negative: the commit with that number is known not to have happened. */
   #lastCommit(): number {
     const { db, self } = this.#context;
     const sql = 'SELECT number FROM commits WHERE engine = ?';
@@ -345,12 +352,12 @@ function notErased({ code, message, details }: RepriseError): RepriseError {
   });
 }
 
-/** The sessions requests name, and why their files are looked at before. */
+/** The sessions that requests name, and why their files are checked first. */
 function sessionsOf(requests: readonly WriteRequest[], db: Database): Map<string, Visit> {
   const visits = new Map<string, Visit>();
   for (const { op, args } of requests) {
     const { id, deliver = [] } = args as { id?: string; deliver?: readonly ReceiveRequest[] };
-    // A reset leaves a line in the session it ends.
+    // A reset writes a line to the session it ends.
     for (const inbound of op === 'receive' ? [args as ReceiveRequest] : deliver) {
       const left = inbound.reset === undefined ? undefined : activeSession(db, inbound.sessionKey);
       if (left !== undefined && visits.get(left) !== 'compare') visits.set(left, 'write');
@@ -367,7 +374,7 @@ function runOne(batch: Batch, { op, args }: WriteRequest): WriteOutcome {
   try {
     return { ok: true, value: WRITE_OPS[op](batch, args as never) };
   } catch (error) {
-    // A refusal touches nothing, so the others of the batch go on. Anything else fails the transaction.
+    // A refusal changes nothing, so the rest of the batch continues. Any other error fails the transaction.
     if (error instanceof RepriseError) return { ok: false, error };
     throw error;
   }
