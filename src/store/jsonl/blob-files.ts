@@ -20,17 +20,17 @@ import { readRange, sizeOf, syncFolder, type TranscriptFiles, writeAll } from '.
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants;
 const OPEN_TO_OTHERS = 0o077;
-/** Nothing longer was ever kept, and whatever stands there instead is read no further. */
+/** No blob is longer than this. If another program put a larger file there, no more of it is read. */
 const MAX_BYTES = DEFAULT_RECORD_LIMITS.maxRecordBytes;
 
 /**
- * One file per blob in a folder beside the transcript. Files are made under the write lock, complete and synced
- * before the commit of the line that names them; a writer that dies in between leaves a stray (I-18). Links are
+ * Stores each blob as a file in a folder beside the transcript. A file is complete and synced, under the write lock,
+ * before the commit of the line that names it; a writer that dies in between leaves a stray file (I-18). Links are
  * not followed, neither in the folder nor in its place.
  */
 export class BlobFiles implements BlobStore {
   readonly #files: TranscriptFiles;
-  /** Folders whose own way up to the home this process has synced. */
+  /** Blob folders whose parent folders this process has synced. */
   readonly #settled: Set<string> = new Set();
 
   constructor(files: TranscriptFiles) {
@@ -44,12 +44,12 @@ export class BlobFiles implements BlobStore {
       const folder = this.#prepareFolder(row);
       for (const [hash, bytes] of blobs) {
         const path = join(folder, hash);
-        // Compared, not believed: the answer to this append says that its bytes are safe.
+        // Compare the bytes instead of trusting the file: the answer to this append promises that they are safe.
         if (readPlain(path)?.equals(bytes) === true) continue;
         replace(path, bytes);
         made.push(path);
       }
-      // Also where all were there: whoever renamed them may have died before this.
+      // Sync even if all files existed: the process that renamed them may have died before its sync.
       syncFolder(folder);
     } catch (error) {
       for (const path of made) removeQuietly(path);
@@ -86,7 +86,7 @@ function isFolder(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
-/** Whole or not at all: a rename shows either nothing or every byte. */
+/** Writes a file atomically: after the rename, readers see all bytes; before it, no file. */
 function replace(path: string, bytes: Uint8Array): void {
   const temporary = `${path}.${process.pid}.tmp`;
   rmSync(temporary, { force: true });
@@ -105,7 +105,10 @@ function replace(path: string, bytes: Uint8Array): void {
   }
 }
 
-/** Undefined for what is not there, for links, and for pipes and devices, which could make a reader wait for ever. */
+/**
+ * Reads a plain file. @returns `undefined` if it is missing or a link, or a pipe or device, which could block the
+ * reader forever.
+ */
 function readPlain(path: string): Buffer | undefined {
   let fd: number;
   try {
@@ -126,11 +129,11 @@ function removeQuietly(path: string): void {
   try {
     rmSync(path, { force: true });
   } catch {
-    // The disk fails already, and what stays is a stray that `verify` tells of.
+    // The disk already fails. The file remains as a stray that `verify` reports.
   }
 }
 
-/** Nothing has been committed: whatever the disk says, the append did not happen. */
+/** Translates a disk error. Nothing has been committed, so the append did not happen, whatever the error. */
 function diskError(error: unknown): unknown {
   const { code = '', syscall, message } = error as NodeJS.ErrnoException;
   if (error instanceof RepriseError || syscall === undefined) return error;

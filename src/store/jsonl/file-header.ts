@@ -2,7 +2,7 @@ import type { JsonObject } from '../../transcript/json.ts';
 import { decodeLine } from '../../transcript/line.ts';
 import { readRange } from './transcript-files.ts';
 
-/** Nearly every header has at most 512 bytes; a long working folder makes it longer. */
+/** Nearly every header has at most 512 bytes; a long working directory makes it longer. */
 const HEADER_BYTES = 4096;
 const MAX_HEADER_BYTES = 1024 * 1024;
 const LF = 10;
@@ -12,7 +12,7 @@ export interface FirstRecord {
   readonly isSealed: boolean;
 }
 
-/** @returns `undefined` where the file does not begin with a JSON object. */
+/** @returns `undefined` if the file does not begin with a JSON object. */
 export function firstRecord(fd: number): FirstRecord | undefined {
   let head = readRange(fd, 0, HEADER_BYTES);
   if (head.length === HEADER_BYTES && !head.includes(LF)) head = readRange(fd, 0, MAX_HEADER_BYTES);
@@ -22,14 +22,14 @@ export function firstRecord(fd: number): FirstRecord | undefined {
   return { record: line.record, isSealed: line.seal !== undefined && line.seal !== 'broken' };
 }
 
-/** The id in an intact header, where it is not this session. */
+/** The id in an intact header, if it names another session. */
 export function otherSessionIn(fd: number, id: string): string | undefined {
   const { record, isSealed } = firstRecord(fd) ?? {};
   const named = isSealed === true && record?.['type'] === 'session' ? record['id'] : id;
   return named === id ? undefined : String(named);
 }
 
-/** What is wrong with the header of a transcript; `undefined`: it is sealed and names this session. */
+/** The problem with a transcript's header. @returns `undefined` if it is sealed and names this session. */
 export function headerProblem(fd: number, id: string): string | undefined {
   const { record, isSealed } = firstRecord(fd) ?? {};
   if (isSealed !== true || record?.['type'] !== 'session') return 'has lost its header';

@@ -18,7 +18,9 @@ interface PlacedLine extends PlacedRecord {
   readonly bytes: Buffer;
 }
 
-/** Lines of a transcript between two marks. What is history there is judged as on taking a file in (I-4). */
+/**
+ * Reads the lines of a transcript between two marks, with the same history rule as when the file is first read (I-4).
+ */
 export function fileLines(db: Database, files: TranscriptFiles, row: SessionRow, query: LineQuery): LinePage {
   const { from, to } = cutAtMarks(db, row, query);
   const start = markAt(db, row.id, from);
@@ -59,13 +61,13 @@ export function fileLines(db: Database, files: TranscriptFiles, row: SessionRow,
   splitter.push(bytes);
   splitter.end();
   rule.finish();
-  // Lines of another tool may stand before lines of ours that were known earlier.
+  // Lines of another tool can precede our own lines that were numbered earlier.
   if (row.seq !== row.q) lines.sort((a, b) => a.seq - b.seq);
   if (lines.length >= expected) return { lines, from, to };
   return { lines, from, to, ...(suspect === undefined ? { isShort: true } : { damagedAt: suspect }) };
 }
 
-/** About as much as one look should read, from the end that is asked for; at least from one mark to the next. */
+/** Limits the range to about one read, from the requested end; at least from one mark to the next. */
 function cutAtMarks(
   db: Database,
   { id, file_size }: SessionRow,
@@ -86,14 +88,14 @@ function cutAtMarks(
 }
 
 /**
- * Which seq a line has. Lines of ours say their number; with lines of other tools in between, one more for every
- * such line that was known before. Those are known by their order alone.
+ * Assigns seqs to lines. Our own lines contain their number; add one for every line of another tool that was known
+ * before it. Lines of other tools are identified by their order only.
  */
 class Numbering {
-  /** Lines of ours before the start. */
+  /** Number of our own lines before the start. */
   readonly ownBefore: number;
   readonly #foreignBefore: number;
-  /** Seqs of other tools' lines, as far as they are asked for; a number beyond them is beyond what is asked for. */
+  /** Seqs of other tools' lines in the requested range; later ones are not needed. */
   readonly #foreign: readonly number[];
   #knownBefore = 0;
   #nextForeign = 0;
@@ -141,7 +143,7 @@ function foreignBetween(db: Database, sessionId: string, from: number, to: numbe
   return rows.map(({ seq }) => seq);
 }
 
-/** Where lines start in a part of the file that have no number; none in nearly every session. */
+/** Offsets of lines without a number in a part of the file; nearly always empty. */
 function skippedBetween(db: Database, sessionId: string, from: number, to: number): ReadonlySet<number> {
   const rows = db.rows<{ offset: number }>(
     'SELECT offset FROM skipped_lines WHERE session_id = ? AND offset >= ? AND offset < ?',
@@ -152,7 +154,9 @@ function skippedBetween(db: Database, sessionId: string, from: number, to: numbe
   return new Set(rows.map(({ offset }) => offset));
 }
 
-/** The whole transcript as far as it is recorded. Opened at the first step, so that a purge cannot tear it. */
+/**
+ * Reads the whole recorded transcript. The file is opened at the first step, so a purge cannot interrupt the read.
+ */
 export function* fileChunks(files: TranscriptFiles, row: SessionRow): Generator<Buffer, void> {
   const fd = row.file_size === 0 ? undefined : openIfThere(files.path(row.agent_id, row.id));
   if (fd === undefined) return;
@@ -166,7 +170,7 @@ export function* fileChunks(files: TranscriptFiles, row: SessionRow): Generator<
   }
 }
 
-/** @returns the id of another session where the file is its transcript: those lines must not be taken for ours. */
+/** @returns the bytes, or the id of another session if the file is its transcript; its lines must not be used. */
 function readPart(files: TranscriptFiles, row: SessionRow, from: number, to: number): Buffer | string {
   const fd = from >= to ? undefined : openIfThere(files.path(row.agent_id, row.id));
   if (fd === undefined) return Buffer.alloc(0);
@@ -177,7 +181,7 @@ function readPart(files: TranscriptFiles, row: SessionRow, from: number, to: num
   }
 }
 
-/** A transcript somebody removed has no lines; `verify` says how many are missing. */
+/** A removed transcript has no lines; `verify` reports how many are missing. */
 function openIfThere(path: string): number | undefined {
   try {
     return openPlain(path);

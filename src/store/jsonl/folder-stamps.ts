@@ -6,9 +6,9 @@ import { agentsIn, isStranger, listFolder } from './folders.ts';
 import { nap } from './side-files.ts';
 import type { TranscriptFiles } from './transcript-files.ts';
 
-/** Folders with fewer files are quicker read than remembered. */
+/** Folders with fewer files are read faster than checked. */
 const MANY = 1000;
-/** Two changes of a folder that are further apart have different times, whatever clock its disk has. */
+/** Two changes of a folder that are at least this far apart have different times on every disk. */
 const TICK_MS = 20;
 
 interface Place {
@@ -17,9 +17,9 @@ interface Place {
 }
 
 /**
- * Remembers when each large folder was last changed, at a moment when the index knew every file in it: as long as that
- * time stands, nobody has to read its names again. Other tools may put a file there at any moment, so the time is
- * taken before the names are read, and only once it lies so far back that another change would show.
+ * Stores the change time of each large folder at a moment when the index knows every file in it. While that time is
+ * unchanged, no process has to read the folder's names again. Other tools may create a file at any moment, so the
+ * time is read before the names, and only if it is old enough that another change would differ.
  */
 export function stampFolders(db: Database, { home, files }: Place): void {
   const before = stampsOf(db);
@@ -36,7 +36,7 @@ export function stampFolders(db: Database, { home, files }: Place): void {
   db.transaction(() => setMeta(db, STAMPS, value), { lazy: true });
 }
 
-/** Whether every transcript in the folders has its row, or is known not to be ours. */
+/** Whether every transcript in the folders has a row, or is known not to belong to Reprise. */
 export function knowsAllFiles(db: Database, place: Place): boolean {
   const stamps = stampsOf(db);
   return agentsIn(place.home).every(
@@ -72,7 +72,7 @@ function settledTime(home: string, agentId: string): string {
   return changeOf(home, agentId);
 }
 
-/** The inode too: a folder that was put in its place may be as old. */
+/** Includes the inode, because a replacement folder may have the same times. */
 function changeOf(home: string, agentId: string): string {
   const path = resolveSessionTranscriptsDir({ home, agentId });
   const stat = statSync(path, { throwIfNoEntry: false, bigint: true });

@@ -5,7 +5,7 @@ import { resolveSessionTranscriptsDir } from '../port/home-paths.ts';
 import { isGone } from '../shared/holder.ts';
 import type { Database } from '../sqlite/database.ts';
 
-/** What the folders of a home hold, learnt by names alone; files are opened only when the index does not know them. */
+/** Lists the folders of a home by file names only; files are opened only if the index does not know them. */
 
 const EXTENSION = '.jsonl';
 
@@ -20,15 +20,15 @@ export function agentsIn(home: string): string[] {
 
 export interface Folder {
   readonly agentId: string;
-  /** Files the index does not know. */
+  /** Files that the index does not know. */
   readonly unknown: string[];
-  /** Files it knows, to be compared by size. */
+  /** Files that the index knows; the caller compares their sizes. */
   readonly known: string[];
-  /** Paths of half-written copies of sessions.json. */
+  /** Paths of incomplete temporary copies of sessions.json. */
   readonly halves: string[];
 }
 
-/** One folder by names alone; links and everything that is not a plain file are left out. */
+/** Lists one folder by names only; skips links and everything that is not a plain file. */
 export function listFolder(db: Database, home: string, agentId: string): Folder {
   const ids = new Set(
     db
@@ -50,7 +50,7 @@ export function unknownIn(db: Database, home: string, agentId: string): Owner[] 
   return listFolder(db, home, agentId).unknown.map((id) => ({ id, agentId }));
 }
 
-/** Whether somebody has looked into the file, as it is now, and found that it is none of ours. */
+/** Whether the file, in its current state, was already inspected and does not belong to Reprise. */
 export function isStranger(db: Database, { id, agentId }: Owner, { size, mtimeMs }: Stats): boolean {
   const known = 'SELECT 1 FROM strangers WHERE agent_id = ? AND id = ? AND size = ? AND changed_ms = ?';
   return db.row(known, agentId, id, size, mtimeMs) !== undefined;
@@ -58,12 +58,12 @@ export function isStranger(db: Database, { id, agentId }: Owner, { size, mtimeMs
 
 const HALF = /^sessions\.json\.(\d+)(?:-\d+)?\.tmp$/;
 
-/** Whether a file of this name is sessions.json on its way to be written. */
+/** Whether this is the name of a temporary copy of sessions.json. */
 export function isHalf(name: string): boolean {
   return HALF.test(name);
 }
 
-/** Removes what a process that was killed has left half-written. */
+/** Removes temporary files of killed processes. */
 export function removeHalves(paths: readonly string[]): void {
   for (const path of paths) {
     const pid = Number(HALF.exec(basename(path))?.[1]);
@@ -71,7 +71,7 @@ export function removeHalves(paths: readonly string[]): void {
     try {
       rmSync(path, { force: true });
     } catch {
-      // No permission, or a failing disk: the file does no harm, and the next open tries again.
+      // No permission or a failing disk. The file is harmless; the next open retries.
     }
   }
 }
@@ -91,7 +91,7 @@ function isAgentId(id: string): boolean {
   try {
     return parseAgentId(id) === id;
   } catch {
-    // A folder that is called like no agent is none of ours.
+    // A folder whose name is not an agent id does not belong to Reprise.
     return false;
   }
 }

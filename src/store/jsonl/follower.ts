@@ -9,25 +9,28 @@ import { transcriptLost } from './recovery/heal.ts';
 import { type JournalRow, journalBehind, type Missing, Reconciler } from './recovery/reconcile.ts';
 import { changedMeanwhile, sizeOf, syncData, type TranscriptFiles, writeAll } from './transcript-files.ts';
 
-/** Before a write; before anything else; or because somebody has met bytes that are not what was written. */
+/**
+ * `write`: a line is about to be written. `look`: any other operation. `compare`: a read found bytes that differ from
+ * the journal.
+ */
 export type Visit = 'write' | 'look' | 'compare';
 
-/** A row that has just been committed by this process. */
+/** A journal row that this process has just committed. */
 export interface FreshRow extends JournalRow {
   readonly id: string;
 }
 
-/** Long enough for several commits to become one write, short enough for `tail -f`. */
+/** Long enough to combine several commits into one write, short enough for `tail -f`. */
 const FOLLOW_WITHIN_MS = 5;
-/** What is committed faster than this is read back from the journal instead of being remembered. */
+/** If more than this is waiting, the rest is read back from the journal instead of being kept in memory. */
 const MAX_FRESH_BYTES = 8 * 1024 * 1024;
 
 /**
- * Lets transcript files follow the journal, like the target of a redo log. The commit has happened; whatever goes
- * wrong here leaves the lines safe in the journal, still served, and is tried again.
+ * Appends the journal's lines to the transcript files, like the target of a redo log. The commit has already
+ * happened: on any failure here, the lines stay safe and readable in the journal, and the write is retried.
  *
- * The file up to `synced_size` is settled. Behind it the file must say what the journal says: what is missing
- * is written, what differs goes to quarantine, what another tool appended is taken in (I-13).
+ * The file is synced up to `synced_size`. After that it must match the journal: missing bytes are written, differing
+ * ones go to quarantine, and lines that another tool appended are read into the index (I-13).
  */
 export class Follower {
   readonly #context: BatchContext;
@@ -35,22 +38,22 @@ export class Follower {
   readonly #files: TranscriptFiles;
   readonly #reconciler: Reconciler;
   readonly #locks: ForeignLocks = new ForeignLocks();
-  /** Sessions with lines their file does not have yet. */
+  /** Sessions with lines that their file does not have yet. */
   readonly #behind: Set<string> = new Set();
-  /** Sessions whose file has bytes a power cut could take. */
+  /** Sessions whose file has bytes that a power cut could lose. */
   readonly #unsynced: Set<string> = new Set();
-  /** Sessions whose unsettled bytes this process has compared with the journal. */
+  /** Sessions whose unsynced bytes this process has compared with the journal. */
   readonly #compared: Set<string> = new Set();
-  /** Sessions the batch that is about to run writes to, and whose file was not as recorded. */
+  /** Sessions that the next batch writes to and whose file is not as recorded. */
   readonly #next: Set<string> = new Set();
-  /** Why a session must not be written now; waiting would not help, so nobody is told "accepted". */
+  /** Why a session must not be written now. Waiting would not help, so its messages are refused. */
   readonly #obstacles: Map<string, RepriseError> = new Map();
-  /** Why a transcript could not follow when it was tried last. */
+  /** Why a transcript could not be written at the last attempt. */
   readonly #problems: Map<string, TranscriptProblem> = new Map();
-  /** What this process has committed and not followed yet, so that it need not be read back. */
+  /** Rows that this process committed but has not written to the files, so that they need not be read back. */
   readonly #fresh: Map<string, JournalRow[]> = new Map();
   #freshBytes = 0;
-  /** When the oldest line that waits must be in its file. */
+  /** When the oldest waiting line must be in its file. */
   #due = Number.POSITIVE_INFINITY;
 
   constructor(context: BatchContext, files: TranscriptFiles) {
@@ -64,7 +67,7 @@ export class Follower {
     return this.#behind.size > 0;
   }
 
-  /** Milliseconds until the files have waited long enough; none when nothing waits. */
+  /** Milliseconds until the files are due; `undefined` if nothing waits. */
   get dueIn(): number | undefined {
     return this.hasWork ? Math.max(0, this.#due - performance.now()) : undefined;
   }
@@ -73,12 +76,12 @@ export class Follower {
     return [...this.#problems.values()];
   }
 
-  /** Known since the last `inspect` of this session. */
+  /** The obstacle found by the last `inspect` of this session. */
   obstacle(id: string): RepriseError | undefined {
     return this.#obstacles.get(id);
   }
 
-  /** A file that may not say what is recorded of it; the next follow compares them. */
+  /** Marks a file whose content may differ from its row; the next follow compares them. */
   lookInto(id: string): void {
     if (!this.hasWork) this.#due = performance.now() + FOLLOW_WITHIN_MS;
     this.#behind.add(id);
@@ -96,8 +99,8 @@ export class Follower {
   }
 
   /**
-   * Before lines are numbered, a file that is not as recorded is looked into: what stands there comes first,
-   * whoever wrote it.
+   * Checks files that are not as recorded before lines are numbered: lines already in the file come first, no matter
+   * wrote them.
    */
   inspect(visits: ReadonlyMap<SessionRow, Visit>): void {
     const odd: string[] = [];
@@ -114,7 +117,7 @@ export class Follower {
     this.#next.clear();
   }
 
-  /** Whether the file is as recorded; notes what stands in the way of writing it. */
+  /** Whether the file is as recorded. Records an obstacle to writing it. */
   #look(row: SessionRow): boolean {
     const path = this.#files.path(row.agent_id, row.id);
     try {
@@ -133,12 +136,12 @@ export class Follower {
       return isAsRecorded;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
-      // Nobody can look there now; following will fail in the same way, and then says why.
+      // The file cannot be checked now. The next write fails in the same way and reports the reason.
       return false;
     }
   }
 
-  /** What a dead process left behind is everybody's work, and so is a line another tool left unfinished. */
+  /** Takes over files that a dead process did not complete, and lines that another tool left unfinished. */
   adoptLeftovers(): void {
     for (const { session_id } of this.#db.rows<{ session_id: string }>(
       'SELECT DISTINCT session_id FROM journal',
@@ -148,12 +151,12 @@ export class Follower {
     for (const id of this.#reconciler.waiting) this.lookInto(id);
   }
 
-  /** Inside a transaction: brings every file that is behind up to its journal. */
+  /** Updates every file from its journal, inside a transaction. */
   followAll(): void {
     this.#followThese([...this.#behind]);
     this.#fresh.clear();
     this.#freshBytes = 0;
-    // What could not be followed waits for the sweep; trying at once would only fail at once.
+    // Files that failed wait for the sweep, because an immediate retry would fail as well.
     this.#due = performance.now() + FOLLOW_WITHIN_MS;
   }
 
@@ -163,16 +166,17 @@ export class Follower {
       this.#behind.delete(id);
       const fresh = this.#fresh.get(id) ?? [];
       this.#fresh.delete(id);
-      // One whose lines were never read is the rebuild's; what the journal has of it, salvaged, waits for that.
+      // The rebuild handles sessions whose lines were never read; their salvaged journal waits for it.
       if (row === undefined || row.seq === 0) continue;
       try {
-        // Undone in the index when the disk fails half-way: it is all done again, and nothing counts twice.
+        // If the disk fails midway, the changes to the index are rolled back and everything is repeated, so nothing
+        // counts twice.
         this.#db.attempt(() => this.#follow({ ...row }, fresh));
         this.#unsynced.add(id);
         this.#problems.delete(id);
       } catch (error) {
         this.#note(row, error);
-        // Nobody knows what the file holds behind its settled part now: readers take that from the journal.
+        // The file's content after its synced part is now unknown, so readers take those lines from the journal.
         this.#db.run(
           'UPDATE sessions SET file_seq = synced_seq, file_size = synced_size WHERE id = ? AND file_seq > synced_seq',
           id,
@@ -183,7 +187,10 @@ export class Follower {
     }
   }
 
-  /** Disk full, I/O error, no permission: the journal keeps the lines and the next sweep tries again. */
+  /**
+   * Records a full disk, an I/O error or a missing permission: the journal keeps the lines, and the next sweep
+   * retries.
+   */
   #note(row: SessionRow, error: unknown): void {
     const { syscall, code = '', message } = error as NodeJS.ErrnoException;
     if (error instanceof RepriseError) this.#obstacles.set(row.id, error);
@@ -191,7 +198,7 @@ export class Follower {
     this.#problems.set(row.id, { session: row.id, code, detail: message });
   }
 
-  /** Makes followed bytes survive a power cut; only then do their journal rows go. */
+  /** Syncs the written bytes; their journal rows are deleted only after that. */
   sync(): void {
     for (const id of [...this.#unsynced]) {
       const row = findSession(this.#db, id);
@@ -202,20 +209,20 @@ export class Follower {
         const fd = this.#files.descriptor(path, { create: false });
         syncData(fd);
         if (!this.#files.isInPlace(path)) {
-          // What was synced is a file nobody can find any more: the journal is needed for the one that stands there.
+          // The synced file is no longer at its path. The file that replaced it needs the journal.
           this.#reconciler.distrust(id);
           this.#again(id);
           continue;
         }
-        // Somebody cut it since it was followed: the journal still has what is missing. What another tool has added
-        // meanwhile stands behind what is settled now, and is met there.
+        // Another program cut the file since the write; the journal still has the missing bytes. Lines that another
+        // tool added meanwhile follow the synced part and are found there.
         if (sizeOf(fd) < row.file_size) {
           this.#again(id);
           continue;
         }
       } catch (error) {
         if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
-        // The kernel may have dropped the pages and call them clean: only writing them again makes them dirty.
+        // After a failed sync, the kernel may mark lost pages as clean. Only writing them again makes them dirty.
         this.#reconciler.rewrite(id);
         this.#again(id);
         continue;
@@ -235,7 +242,7 @@ export class Follower {
     this.lookInto(id);
   }
 
-  /** For a purged session. A file that cannot be removed now is removed when the home is opened next. */
+  /** Forgets a purged session. If its file cannot be removed now, the next open of the home removes it. */
   forget(row: SessionRow): void {
     const path = this.#files.path(row.agent_id, row.id);
     for (const known of [this.#behind, this.#unsynced, this.#compared, this.#obstacles, this.#problems])
@@ -254,7 +261,7 @@ export class Follower {
     const path = this.#files.path(row.agent_id, row.id);
     const lock = this.#locks.holder(path);
     if (lock !== undefined) throw lockHeld(row, lock);
-    // A file that had settled lines is never made anew: an empty one would look as if nothing had been said.
+    // A file with synced lines is never created again: an empty file would look like an empty conversation.
     const fd = this.#files.descriptor(path, { create: row.synced_size === 0 });
     const size = sizeOf(fd);
     if (size === row.file_size && this.#compared.has(row.id)) {
@@ -270,7 +277,7 @@ export class Follower {
     this.#write(fd, row, rows, { start: row.synced_size, before: sizeOf(fd), missing });
   }
 
-  /** `start` is where the first of these rows stands, which the file may have in part. */
+  /** `start` is the offset of the first row, which the file may already have in part. */
   #write(
     fd: number,
     row: SessionRow,
@@ -301,7 +308,7 @@ export class Follower {
     }
   }
 
-  /** Whether a line of another tool with a higher seq stands before this one: then no mark can be here. */
+  /** Whether a line of another tool with a higher seq precedes this one; then no mark can be set here. */
   #hasLaterBefore({ id, seq, q }: SessionRow, first: number): boolean {
     if (seq === q) return false;
     return (
@@ -311,7 +318,7 @@ export class Follower {
   }
 }
 
-/** Whether these rows are all there is between two seqs; somebody else may have followed some, or added to them. */
+/** Whether these rows are complete between two seqs; another process may have written some or added more. */
 function continues(rows: readonly JournalRow[], afterSeq: number, lastSeq: number): boolean {
   let seq = afterSeq;
   for (const { first_seq, last_seq } of rows) {

@@ -5,24 +5,27 @@ import { isObject } from '../../transcript/json.ts';
 import { processStart } from '../shared/holder.ts';
 import { openPlain, readRange } from './transcript-files.ts';
 
-/** `<transcript>.lock` of another tool: a pid, or `{"pid":…,"createdAt":…}`. We read it, and never write or remove it. */
+/**
+ * `<transcript>.lock` of another tool: a pid, or `{"pid":…,"createdAt":…}`. Reprise reads it and never writes or
+ * removes it.
+ */
 export interface ForeignLock {
   readonly sessionId: string;
   readonly file: string;
-  /** Unset where the file does not say. */
+  /** Unset if the file does not contain it. */
   readonly pid?: number;
   readonly createdAt?: string;
-  /** False: its holder is dead, or the lock is older than the process that has its number now. */
+  /** False if its holder is dead, or if the lock is older than the process that has its pid now. */
   readonly alive: boolean;
 }
 
 const SUFFIX = '.jsonl.lock';
 const MAX_PAYLOAD = 4096;
-/** Boot time is known in whole seconds only. */
+/** Boot time is only known in whole seconds. */
 const START_SLACK_MS = 2000;
 /**
- * A lock that does not say who holds it is believed while it is this fresh: long enough to write its payload, or to
- * touch it again where touching is the heartbeat.
+ * A lock without a holder counts while it is younger than this: long enough for a tool to write the content, or to
+ * touch the file again as a heartbeat.
  */
 const NAMELESS_MS = 10_000;
 
@@ -39,7 +42,7 @@ function readForeignLock(file: string): ForeignLock | undefined {
   return { ...lock, pid, createdAt: new Date(madeAt).toISOString(), alive };
 }
 
-/** Every lock of another tool beside the transcripts of a home. */
+/** All locks of other tools beside the transcripts of a home. */
 export function foreignLocksIn(home: string): ForeignLock[] {
   const agents = join(home, 'agents');
   return namesIn(agents).flatMap((agentId) =>
@@ -53,12 +56,12 @@ function statOf(file: string): Stats | undefined {
   try {
     return lstatSync(file, { throwIfNoEntry: false });
   } catch {
-    // A folder nobody may look into holds no lock anybody could have told us about.
+    // A lock in an unreadable folder cannot be found.
     return undefined;
   }
 }
 
-/** Only a plain file of ordinary size is read: a link is not followed, and a pipe would make us wait. */
+/** Reads only a small plain file: links are not followed, and a pipe would block. */
 function payloadOf(file: string, found: Stats): { pid?: number; createdAt?: string | number } {
   if (!found.isFile() || found.size > MAX_PAYLOAD) return {};
   let value: unknown;
@@ -70,7 +73,7 @@ function payloadOf(file: string, found: Stats): { pid?: number; createdAt?: stri
       closeSync(fd);
     }
   } catch {
-    // Gone again, unreadable, empty or half written: it does not say who.
+    // Gone, unreadable, empty or half written: the holder is unknown.
     return {};
   }
   const { pid, createdAt } = isObject(value) ? value : { pid: value };
@@ -82,20 +85,20 @@ function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder).sort();
   } catch {
-    // No such folder, or none of ours: it holds no locks.
+    // The folder does not exist or is not readable, so no locks are found.
     return [];
   }
 }
 
-/** How long it is believed that there is no lock. */
+/** How long the result "no lock" stays valid. */
 const BELIEVED_MS = 1000;
 
 /**
- * Locks of other tools, looked at when a file is new to us or not as recorded, and else once a second per session:
- * a tool that takes its lock is noticed within a second, not at the cost of a system call per append.
+ * Locks of other tools. They are checked when a file is new or not as recorded, and otherwise once a second per
+ * session, so a new lock is noticed within a second without a system call per append.
  */
 export class ForeignLocks {
-  /** When no live lock was found last. */
+  /** When each transcript was last found without a live lock. */
   readonly #free: Map<string, number> = new Map();
 
   /** The lock of a live process, if any. */

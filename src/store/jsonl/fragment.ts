@@ -1,11 +1,11 @@
 import { decodeLine } from '../../transcript/line.ts';
 
 /**
- * A last line without its LF, written by somebody else. It may be a line that is just being written, and then it
- * is not ours to cut:
+ * Kinds of a last line without its LF that another program wrote. It may still be growing, so Reprise must not cut
+ * it:
  * - `whole`: a record that lacks only its LF;
- * - `half`: what a record may begin with;
- * - `garbage`: what no record begins with.
+ * - `half`: a possible beginning of a record;
+ * - `garbage`: bytes that no record begins with.
  */
 export type FragmentKind = 'whole' | 'half' | 'garbage';
 
@@ -17,7 +17,8 @@ export function fragmentKind(bytes: Buffer): FragmentKind {
   if (decodeLine(bytes).kind === 'record') return 'whole';
   const first = bytes.find((byte) => !isBlank(byte));
   if (first !== undefined && first !== OPENING_BRACE) return 'garbage';
-  // JSON escapes control characters, so a raw one was never part of a record: NULs of a power cut, binary data.
+  // JSON escapes control characters, so a raw one is never part of a record. It comes from a power cut (NULs) or
+  // binary data.
   if (bytes.some((byte) => byte < SPACE && !isBlank(byte))) return 'garbage';
   return isUtf8SoFar(bytes) ? 'half' : 'garbage';
 }
@@ -26,20 +27,20 @@ function isBlank(byte: number): boolean {
   return byte === SPACE || byte === 0x09 || byte === 0x0d;
 }
 
-/** The last character may be cut in the middle. */
+/** The last character may be incomplete. */
 function isUtf8SoFar(bytes: Buffer): boolean {
   try {
     utf8.decode(bytes, { stream: true });
     return true;
   } catch {
-    // The decoder is fatal on purpose: throwing is its answer for bytes that are not UTF-8.
+    // The decoder is fatal on purpose: it throws for bytes that are not UTF-8.
     return false;
   } finally {
-    // Drops what a cut character left in the decoder; ending it in the middle throws.
+    // Resets the decoder after an incomplete character; ending it there throws.
     try {
       utf8.decode();
     } catch {
-      // Expected after a cut character.
+      // Expected after an incomplete character.
     }
   }
 }

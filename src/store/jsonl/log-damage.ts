@@ -15,19 +15,19 @@ import type { VerifyFinding } from '../port/verify-report.ts';
 import { finding } from '../rules/examine.ts';
 import { isBusy } from './side-files.ts';
 
-/* SQLite ends its log at the first bad frame and does not report what was committed after it. */
+/* SQLite stops reading its log at the first bad frame and does not report the commits after it. */
 
 const HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;
-/** Checksums over little-endian words, which every processor we run on writes. */
+/** Checksums over little-endian words; all supported processors write those. */
 const MAGIC = 0x377f0682;
 
 export interface LogDamage {
-  /** Where the bad frame begins. */
+  /** Offset of the bad frame. */
   readonly offset: number;
-  /** Transactions in front of it, which SQLite recovers. */
+  /** Number of transactions before it, which SQLite recovers. */
   readonly kept: number;
-  /** Transactions from there on, which SQLite drops. */
+  /** Number of transactions from there on, which SQLite drops. */
   readonly lost: number;
 }
 
@@ -49,9 +49,9 @@ export function findLogDamage(log: Buffer): LogDamage | undefined {
   let kept = 0;
   let lost = 0;
   let lostAndSynced = 0;
-  /** The frame before is a commit whose salt is damaged, or that of an earlier round of the log. */
+  /** The previous frame is a commit with a damaged salt, or of an earlier round of the log. */
   let isUncounted = false;
-  /** What the checksum of the frame before should be, where that is not what is stored. */
+  /** The correct checksum of the previous frame, if it differs from the stored one. */
   let right: Checksum | undefined;
   for (let i = 0; i < frames; i++) {
     const at = HEADER_BYTES + i * frameBytes;
@@ -65,12 +65,12 @@ export function findLogDamage(log: Buffer): LogDamage | undefined {
     );
     const fromRight = right === undefined ? fromStored : checksumOf(words, at, pageBytes, right);
     const isGood = hasSalt && (isSame(fromStored, stored) || isSame(fromRight, stored));
-    // Only where the stored one is damaged does it matter what it should be.
+    // The correct checksum is needed only after a damaged one.
     right = isGood ? undefined : fromStored;
     const isCommit = log.readUInt32BE(at + 4) !== 0;
     if (!isGood) bad ??= at;
     else if (bad !== undefined) {
-      // A good frame proves that the one before it is of this round.
+      // A good frame proves that the previous one belongs to this round.
       if (isUncounted) lost++;
       lostAndSynced = lost;
     }
@@ -89,7 +89,7 @@ function checksumAt(log: Buffer, at: number): Checksum {
   return [log.readUInt32BE(at), log.readUInt32BE(at + 4)];
 }
 
-/** Over the first two words of the frame's header and its page. */
+/** Checksum of the first two words of the frame's header and its page. */
 function checksumOf(words: Uint32Array, at: number, pageBytes: number, seed: Checksum): Checksum {
   let [first, second] = seed;
   const add = (from: number, bytes: number): void => {
@@ -104,21 +104,21 @@ function checksumOf(words: Uint32Array, at: number, pageBytes: number, seed: Che
 }
 
 /**
- * Before a database is opened: scans the log that a process left which did not close it. What SQLite is going to drop
- * is copied to quarantine/ with a report that `doctor` and `verify` show. Costs nothing after a clean close, which
- * leaves no log, and nothing while another process has the database open.
+ * Runs before a database is opened: scans the log of a process that did not close it. The part that SQLite is going
+ * to drop is copied to quarantine/, with a report that `doctor` and `verify` show. Does nothing after a clean close,
+ * which leaves no log, or while another process has the database open.
  */
 export function reportLogDamage(path: string): void {
   const log = `${path}-wal`;
   if ((statSync(log, { throwIfNoEntry: false })?.size ?? 0) <= HEADER_BYTES) return;
   const db = new DatabaseSync(path, { timeout: 0 });
   try {
-    // Locks the database file itself; the log stays as it is until this connection closes.
+    // Locks the database file. The log stays unchanged until this connection closes.
     db.exec('PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT');
     const damage = findLogDamage(readFileSync(log));
     if (damage !== undefined) keepLog(path, damage);
   } catch (error) {
-    // Another process has it open, so its log is in use; or it cannot be opened, which the caller finds out.
+    // Another process uses the database and its log; or it cannot be opened, which the caller will find out.
     if (!isBusy(error) && (error as { errcode?: number }).errcode === undefined) throw error;
   } finally {
     db.close();
@@ -145,7 +145,7 @@ function keepLog(path: string, { offset, kept, lost }: LogDamage): void {
   writeFileSync(`${copy}${REPORT}`, `${JSON.stringify(report, null, 2)}\n`, { mode: 0o600, flush: true });
 }
 
-/** What `verify` says of a database, until the reports are removed. */
+/** Findings that `verify` reports for a database, until the user removes the reports. */
 export function logFindings(path: string): VerifyFinding[] {
   const folder = join(dirname(path), 'quarantine');
   if (path === ':memory:' || !existsSync(folder)) return [];
@@ -164,6 +164,6 @@ function logOf(file: string): { readonly offset?: number; readonly detail?: stri
     };
     return log;
   } catch {
-    return {}; // a report of which the disk took half
+    return {}; // The report is incomplete, for example after a full disk.
   }
 }

@@ -1,9 +1,9 @@
 import type { Database } from '../sqlite/database.ts';
 
 /**
- * A known place in a transcript, every 64 KiB or so, where an append or a line of another tool begins. Every line
- * before it has a lower seq and every line behind it the same or a higher one, also where the file's order and the
- * order of seqs differ nearby; so marks cut a file and its seqs at the same place.
+ * A known offset in a transcript, about every 64 KiB, where an append or a line of another tool begins. Every line
+ * before it has a lower seq, and every line after it the same or a higher one, even if file order and seq order
+ * differ nearby. So marks cut the file and its seqs at the same point.
  */
 export interface Mark {
   readonly seq: number;
@@ -31,7 +31,7 @@ export function markAt(db: Database, sessionId: string, seq: number): Mark {
   return mark ?? START;
 }
 
-/** The first mark behind a seq. */
+/** The first mark after a seq. */
 export function markAfter(db: Database, sessionId: string, seq: number): Mark | undefined {
   return marksAfter(db, sessionId, seq, 1)[0];
 }
@@ -45,7 +45,7 @@ export function marksAfter(db: Database, sessionId: string, seq: number, limit: 
   );
 }
 
-/** Backwards, from the last one at or before a seq. */
+/** Marks in descending order, from the last one at or before a seq. */
 export function marksBefore(db: Database, sessionId: string, seq: number, limit: number): Mark[] {
   return db.rows<Mark>(
     'SELECT seq, offset FROM marks WHERE session_id = ? AND seq <= ? ORDER BY seq DESC LIMIT ?',

@@ -10,12 +10,12 @@ import { atOnce, StepRunner, type Steps } from '../sqlite/threads/steps.ts';
 import { agentsIn, isHalf } from './folders.ts';
 
 const ROWS_PER_STEP = 100;
-/** How long a change may wait. With up to this many sessions the files have it within a second. */
+/** Maximum delay of a change. With up to `SMALL_HOME` sessions the files have it within a second. */
 const WRITE_WITHIN_MS = 500;
 const SMALL_HOME = 1000;
-/** In larger homes a pass is followed by so many times its own CPU time without one: 2 % of a core. */
+/** In larger homes, a pass is followed by a pause of this many times its CPU time, so it uses 2 % of a core. */
 const REST_PER_PASS = 49;
-/** Another process writes its changes itself. This one checks later, in case that process was killed. */
+/** Another process writes its own changes. This one checks later, in case that process was killed. */
 const CHECK_OTHERS_MS = 5000;
 const RETRY_MS = 5000;
 const MAX_TRIES = 5;
@@ -34,8 +34,8 @@ type IndexRow = Pick<
 > & { readonly is_active: number; readonly is_taken: number };
 
 /**
- * `is_taken`: the index key of an inactive session is the real key of another one. `+` keeps SQLite from using another
- * index than that of the ids, which would sort all sessions again for each page.
+ * `is_taken`: the index key of an inactive session is the real key of another one. The unary `+` keeps SQLite from
+ * using an index other than that of the ids, which would sort all sessions again for each page.
  */
 const OPEN_SESSIONS = `
 SELECT id, agent_id, sessions.key, title, label, created_at, last_at, message_count, token_estimate,
@@ -47,14 +47,14 @@ WHERE id > ? AND +status = 'open' AND +seq > 0 ORDER BY id LIMIT ${ROWS_PER_STEP
 export interface SessionsJsonOptions {
   readonly db: Pick<Database, 'rows' | 'transaction'>;
   readonly home: string;
-  /** False while the index is rebuilt: a list of half the sessions would look like a list of all. */
+  /** False while the index is rebuilt: a list of half the sessions would look complete. */
   readonly isReady: () => boolean;
-  /** A file that something else had changed was moved to this path. */
+  /** Called after another program's changes to the file were found; the edited file was moved to this path. */
   readonly onEdited: (file: string) => void;
 }
 
 interface PassResult {
-  /** Another process or an editor replaced a file meanwhile. */
+  /** Another process or an editor replaced a file during the pass. */
   readonly isReplaced: boolean;
   readonly failed: readonly IndexDraft[];
 }
@@ -68,7 +68,7 @@ interface PassResult {
 export class SessionsJson {
   readonly #options: SessionsJsonOptions;
   readonly #steps: StepRunner = new StepRunner();
-  /** The files as this process wrote or read them last, by path. */
+  /** The files as this process last wrote or read them, by path. */
   readonly #known: Map<string, IndexFile | undefined> = new Map();
   /** A change of this process is not in the files yet. */
   #isBehind = false;
@@ -82,18 +82,21 @@ export class SessionsJson {
     this.noteOthers();
   }
 
-  /** This process has committed something. */
+  /** Called after this process committed something. */
   noteChange(): void {
     this.#isBehind = true;
     this.#schedule(WRITE_WITHIN_MS);
   }
 
-  /** Another process has. */
+  /** Called after another process committed something. */
   noteOthers(): void {
     this.#schedule(CHECK_OTHERS_MS);
   }
 
-  /** For a purge: removes what its sessions left in files and temporary files. Other processes write theirs again. */
+  /**
+   * For a purge: removes what its sessions left in files and temporary files. Other processes write their files
+   * again.
+   */
   erase(): void {
     this.stop();
     for (const agentId of agentsIn(this.#options.home)) {
@@ -107,7 +110,7 @@ export class SessionsJson {
     }
   }
 
-  /** A convenience for people: that it cannot be written is no reason to fail on closing. */
+  /** Writes pending changes. The files are only for convenience, so a failure must not fail the close. */
   close(): void {
     this.stop();
     try {
@@ -123,7 +126,7 @@ export class SessionsJson {
     this.#dueAt = undefined;
   }
 
-  /** Synced, and without a pause. @returns what could not be written. */
+  /** Writes and syncs without a pause. @returns the drafts that could not be written. */
   #writeNow(): readonly IndexDraft[] {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const { isReplaced, failed } = atOnce(this.#pass(true));
@@ -171,7 +174,7 @@ export class SessionsJson {
         const { isReplaced, failed } = result as PassResult;
         end(isReplaced ? WRITE_WITHIN_MS : failed.length > 0 ? RETRY_MS : undefined);
       },
-      // Locked or failing: nothing of a session is lost, and it is tried again.
+      // Locked or failing. No session data is lost; it is retried.
       failed: () => end(RETRY_MS),
     });
   }
@@ -189,8 +192,8 @@ export class SessionsJson {
     let busyMs = 0;
     let at = cpuMs();
     try {
-      // Before the sessions are read, or a file that another process writes meanwhile would pass for an older one. Of
-      // agents without a session too: their file may name one that was deleted.
+      // Read the files before the sessions; otherwise a file that another process writes meanwhile would count as an
+      // older one. Include agents without sessions: their file may name a deleted one.
       for (const agentId of agentsIn(home)) {
         const { path, file } = begin(agentId, (each) => lookAt(each, this.#known.get(each)));
         this.#known.set(path, file);
@@ -219,7 +222,9 @@ export class SessionsJson {
     }
   }
 
-  /** Under the lock of the database, which keeps other processes out; nothing is written to it. */
+  /**
+   * Replaces the files under the lock of the database, which excludes other processes; the database is not changed.
+   */
   #publish(drafts: readonly IndexDraft[]): boolean {
     return this.#options.db.transaction(
       () =>
@@ -239,7 +244,10 @@ export class SessionsJson {
   }
 }
 
-/** CPU time of this thread. Deno and Bun do not report it: there it is the clock, which on a busy machine is more. */
+/**
+ * CPU time of this thread. Deno and Bun do not report it; there the wall clock is used, which is higher on a busy
+ * machine.
+ */
 function cpuMs(): number {
   if (typeof process.threadCpuUsage !== 'function') return performance.now();
   const { user, system } = process.threadCpuUsage();

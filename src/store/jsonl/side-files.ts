@@ -5,11 +5,11 @@ import { RepriseError } from '../../errors.ts';
 
 const BUSY = 5;
 const NONE = 'none';
-/** Everybody looks after their files ten times a second; by then all have noticed. */
+/** Every process checks its files ten times a second; after this time all have noticed a change. */
 const NOTICED_MS = 1000;
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
 
-/** A short sleep with jitter, so that several who wait do not keep meeting. */
+/** A short random sleep, so that several waiting processes do not stay in step. */
 export function nap(): void {
   Atomics.wait(sleeper, 0, 0, 0.5 + Math.random());
 }
@@ -34,23 +34,28 @@ type Place = 'here' | 'moved' | 'gone';
 type Connect = (how: { readonly isSealed: boolean }) => DatabaseSync;
 
 /**
- * The files one connection works on: the database, its log (-wal) and the memory its processes share (-shm).
- * SQLite's locks live in -shm. With it removed, whoever comes next makes another one and is a second writer. What
- * still counts then is the lock that every connection holds on the database file itself, and so there is one rule:
- * side files are made only by a process that has proved that nobody has the database open. Those who find theirs
- * removed are still in order among themselves. They copy their log into the database, leave, and come back to new
- * files when all have left; nothing is lost, and nobody writes beside them (docs/decisions/0014).
+ * The files that one connection works on: the database, its log (-wal) and the shared memory of its processes (-shm).
+ *
+ * SQLite's locks are in -shm. If it is removed, the next process creates another one and becomes a second writer. The
+ * lock that every connection holds on the database file itself still works then. Hence one rule: a process may create
+ * side files only after it has proved that no other process has the database open. Processes whose side files were
+ * removed still exclude each other. They copy their log into the database, leave, and reconnect with new files when
+ * all have left; nothing is lost, and no process writes outside the shared files (docs/decisions/0014).
  */
 export class SideFiles {
   readonly #path: string;
   readonly #readOnly: boolean;
-  /** A reader waits for the writer of its process, unless it comes before one. */
+  /** Whether this reader waits for the writer of its process; false if it may open before one. */
   readonly #waitsForWriter: boolean;
-  /** What the connection has open. The inodes are in use as long as it is, so no other file can have them. */
+  /** Inodes of the open files. They are in use while the connection is open, so no other file can have them. */
   #mine: readonly string[] = [];
-  /** What was read as a file that does not change, as it was then: whoever changes it may come and go between two looks. */
+  /**
+   * The state of a database that was opened as unchanging, to notice a writer that came and left between two checks.
+   */
   #sealed: string | undefined;
-  /** Files that may have been made while somebody worked on others: not joined before this time. */
+  /**
+   * Side files that may have been created while another process used different ones; do not use them before `until`.
+   */
   #strangers: { readonly files: string; readonly until: number } = { files: '', until: 0 };
   #diverged: RepriseError | undefined;
 
@@ -63,7 +68,7 @@ export class SideFiles {
     this.#waitsForWriter = readOnly && !isFirst;
   }
 
-  /** `gone`: the database itself was removed or replaced, and there is nothing to come back to. */
+  /** `gone`: the database itself was removed or replaced, so there is nothing to reconnect to. */
   place(): Place {
     const found = idsAt(this.#path);
     if (found[0] !== this.#mine[0]) return 'gone';
@@ -71,9 +76,9 @@ export class SideFiles {
     return isSame(found, this.#mine) ? 'here' : 'moved';
   }
 
-  /** Connects to files that everybody shares, or throws when that was not possible in time. */
+  /** Connects to files that all processes share; throws if that is not possible in time. */
   open(connect: Connect, waitMs: number): DatabaseSync {
-    // Nearly always the first try; a process that has not looked at a clock yet is spared loading one.
+    // The first attempt nearly always succeeds, so a process that has not used a clock yet need not load one.
     let deadline: number | undefined;
     for (;;) {
       const result = this.#tryOpen(connect);
@@ -84,7 +89,7 @@ export class SideFiles {
     }
   }
 
-  /** A connection, or why there is none yet. */
+  /** @returns a connection, or the reason why none is possible yet. */
   #tryOpen(connect: Connect): unknown {
     if (this.#diverged !== undefined) throw this.#diverged;
     const before = idsAt(this.#path);
@@ -113,8 +118,8 @@ export class SideFiles {
       this.#mine = after;
       return db;
     }
-    // Removed between two looks. What stands there now is of others who came back to it, or of our own making while
-    // they are still at work; these notice, leave and have it removed.
+    // Removed between two checks. The current side files belong to others who reconnected, or we created them while
+    // those still work; they notice it, leave, and have the files removed.
     if (areShared && !isAsSeen)
       this.#strangers = { files: birthsOf(this.#path), until: performance.now() + NOTICED_MS };
     db?.close();
@@ -124,25 +129,26 @@ export class SideFiles {
   }
 
   /**
-   * Closes a connection whose side files are gone, once everything it knows stands in the database. Answers
-   * whether it could; if not, the connection goes on holding the only copy.
+   * Closes a connection whose side files are gone, after copying its log into the database. @returns false if that
+   * failed; the connection then still holds the only copy of its writes.
    */
   leave(db: DatabaseSync, waitMs: number): boolean {
     if (this.#readOnly && this.#mine[1] === NONE) {
-      // It was sealed when it was opened. Whoever may write has come, and made the files as he should, or has left again.
+      // The database was opened as unchanging. A writer has come and created side files properly, or has left again.
       db.close();
       return true;
     }
     const [, wal, shm] = idsAt(this.#path);
-    // Made while we have the database open, so by somebody who does not know the rule.
+    // Created while we have the database open, so by a program that does not follow the rule.
     this.#strangers = { files: birthsOf(this.#path), until: Number.POSITIVE_INFINITY };
     if (this.#readOnly) {
       db.close();
     } else if (wal === this.#mine[1] && shm !== NONE) {
-      // The log has its name, and somebody else an index of it: whoever comes next reads it whole, we copy nothing.
+      // Our log has its name again and another process has an index of it: the next process reads it whole, so we
+      // copy nothing.
       this.#closeQuietly(db);
     } else if (wal !== NONE && wal !== this.#mine[1] && sizeOf(`${this.#path}-wal`) > 0) {
-      // Somebody has written without what our log says: two histories, and SQLite cannot merge them.
+      // Another process wrote without the content of our log: there are two histories, and SQLite cannot merge them.
       this.#diverged = movedError('none', setAside(db, this.#path));
       this.#closeQuietly(db);
     } else {
@@ -153,15 +159,15 @@ export class SideFiles {
   }
 
   /**
-   * Without the copying that SQLite does when the last connection closes: it asks for the exclusive lock, and a
-   * connection of this very process denies it, one that is read-only and therefore can never get it itself.
+   * Closes without the copy that SQLite makes when the last connection closes. That copy needs the exclusive lock,
+   * which a read-only connection of this process prevents.
    */
   #closeQuietly(db: DatabaseSync): void {
     const witness = new DatabaseSync(this.#path, { readOnly: true });
     try {
       witness.prepare('SELECT count(*) FROM sqlite_schema').get();
     } catch {
-      // It may find the log of others; its lock on the database is all it is for.
+      // The connection may find the log of others; it is only needed for its lock on the database.
     }
     db.close();
     witness.close();
@@ -170,12 +176,13 @@ export class SideFiles {
 
 /**
  * Throws SQLITE_BUSY while another process has the database open: an exclusive connection locks the file itself, and
- * needs and makes no -shm. It recovers the log that a crash left. It also switches the database to WAL mode, durably:
- * the first process may have died before it did, or the file is a copy made by `VACUUM INTO`. A read-only connection
- * cannot switch it, and would wait forever for side files that no connection makes.
+ * neither needs nor creates -shm. It recovers the log that a crash left. It also switches the database to WAL mode
+ * durably, because the first process may have died before it did, or the file is a copy made by `VACUUM INTO`. A
+ * read-only connection cannot switch it and would wait forever for side files that no connection creates.
  */
 function proveAlone(path: string): void {
-  // Where nothing may be written there is nothing to split: it is read, and a first write makes the connection anew.
+  // Without write permission this process cannot create a second writer: the database is only read, and a first write
+  // reconnects.
   if (!mayWrite(path)) return;
   const db = new DatabaseSync(path, { timeout: 0 });
   try {
@@ -186,16 +193,16 @@ function proveAlone(path: string): void {
 }
 
 /**
- * Nobody has it open, and side files cannot be made beside it, or would be in the way of whoever may write: without
- * them SQLite reads no database that has a log, so it is read as a file that does not change. A writer makes them first,
- * and that is noticed, as is what one has written who came and left.
+ * True if no process has the database open and side files cannot or should not be created beside it. Without side
+ * files SQLite cannot read a database with a log, so it is opened as unchanging. A writer creates side files first,
+ * which is noticed, and so are the changes of a writer that came and left.
  */
 function isSealed(path: string): boolean {
   const [database, ...sides] = idsAt(path);
   return database !== NONE && sides.every((id) => id === NONE) && !mayBeWritten(path);
 }
 
-/** Both: the file itself, and its folder, where the side files are made. */
+/** Whether both the file and its folder, where the side files are created, are writable. */
 export function mayBeWritten(path: string): boolean {
   return mayWrite(path) && mayWrite(dirname(path));
 }
@@ -205,12 +212,14 @@ function mayWrite(path: string): boolean {
     accessSync(path, constants.W_OK);
     return true;
   } catch (error) {
-    // One that is not there yet is about to be made.
+    // A missing file is about to be created.
     return (error as NodeJS.ErrnoException).code === 'ENOENT';
   }
 }
 
-/** Everything committed stands in the database and is synced, or somebody kept us from it for that long. */
+/**
+ * Copies the log into the database and syncs it. @returns false if other connections prevented that until the limit.
+ */
 export function copyLog(db: DatabaseSync, waitMs: number): boolean {
   const deadline = performance.now() + waitMs;
   for (;;) {
@@ -219,7 +228,7 @@ export function copyLog(db: DatabaseSync, waitMs: number): boolean {
       log: number;
       checkpointed: number;
     };
-    // Readers keep the log from being emptied, not from being copied.
+    // Readers prevent emptying the log, but not copying it.
     if (busy === 0 || (log >= 0 && log === checkpointed)) return true;
     if (performance.now() >= deadline) return false;
     nap();
@@ -237,7 +246,10 @@ export function emptyLog(db: DatabaseSync, waitMs: number): boolean {
   }
 }
 
-/** The whole store as this connection knows it. Made private first: SQLite would let everybody read it. */
+/**
+ * Saves the whole store as this connection sees it. Creates the file privately first, because SQLite would make it
+ * readable for all users.
+ */
 function setAside(db: DatabaseSync, path: string): Record<string, unknown> {
   const copy = `${path}.${new Date().toISOString().replace(/[:.]/g, '-')}.${process.pid}`;
   try {
@@ -248,7 +260,7 @@ function setAside(db: DatabaseSync, path: string): Record<string, unknown> {
       next: 'Another program has written to the database meanwhile. What it lacks is in the copy.',
     };
   } catch (error) {
-    // Tried once only: a disk that is full is not made better by trying again ten times a second.
+    // Try only once: repeating it ten times a second does not help a full disk.
     rmSync(copy, { force: true });
     return { next: 'Another program has written to the database meanwhile.', copyFailed: String(error) };
   }
@@ -272,13 +284,13 @@ function idsAt(path: string): readonly string[] {
   });
 }
 
-/** Of a database whose content is another after every writer that left it. */
+/** Changes with every writer that changed the database and left. */
 function stampOf(path: string): string {
   const stat = statSync(path, { throwIfNoEntry: false, bigint: true });
   return stat === undefined ? NONE : `${stat.size}:${stat.mtimeNs}`;
 }
 
-/** Inode numbers are used again once a file is gone; together with its birth one names a file for good. */
+/** Inode numbers are reused after a file is deleted; with the birth time they identify a file permanently. */
 function birthsOf(path: string): string {
   return ['-wal', '-shm']
     .map((suffix) => {

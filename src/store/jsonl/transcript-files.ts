@@ -24,22 +24,22 @@ const MAX_OPEN = 256;
 const LF = 10;
 const OPEN_TO_OTHERS = 0o077;
 
-/** What stands where a transcript should be. */
+/** What exists at the path of a transcript. */
 export type Standing =
-  /** `replaced`: not the file this process has looked into before. */
+  /** `replaced`: another file than the one this process read before. */
   | { readonly kind: 'file'; readonly size: number; readonly replaced: boolean }
   | { readonly kind: 'none' }
   | { readonly kind: 'other'; readonly what: string; readonly code: string };
 
 /**
- * The transcript files of a home. Ids were checked when their session was made, so a path is never built from
- * anything else (I-12); links are not followed, folders are 0700 and files 0600 (P8).
+ * The transcript files of a home. Paths are built only from ids that were checked when their session was created
+ * (I-12). Links are not followed; folders have mode 0700 and files 0600 (P8).
  */
 export class TranscriptFiles {
   readonly #home: string;
-  /** Least recently used first. */
+  /** In order of use, the least recently used first. */
   readonly #open: Map<string, number> = new Map();
-  /** Device and inode of every file this process has opened. */
+  /** Device and inode of every file that this process has opened. */
   readonly #known: Map<string, string> = new Map();
 
   constructor(home: string) {
@@ -50,14 +50,14 @@ export class TranscriptFiles {
     return resolveSessionTranscriptPath({ home: this.#home, agentId, sessionId });
   }
 
-  /** Where the large parts of its lines stand. */
+  /** The folder with the large parts of a session's lines. */
   blobFolder(agentId: string, sessionId: string): string {
     return join(resolveSessionTranscriptsDir({ home: this.#home, agentId }), `${sessionId}.blobs`);
   }
 
   /**
-   * Asks the path, not the descriptor: an editor that saves puts a new file there, and appending to the old one
-   * would be writing into nothing. A descriptor of a file that is gone is given up.
+   * Checks the path instead of the descriptor: an editor saves by creating a new file, and appending to the old one
+   * would be lost. A descriptor of a replaced file is closed.
    */
   look(path: string): Standing {
     const found = standingAt(path);
@@ -71,7 +71,7 @@ export class TranscriptFiles {
     return { kind: 'file', size: found.size, replaced };
   }
 
-  /** To tell whether a file is still the one it was. */
+  /** Identifies the file's state, to detect changes. */
   stamp(
     agentId: string,
     sessionId: string,
@@ -80,15 +80,15 @@ export class TranscriptFiles {
     return stat === undefined ? undefined : { inode: stat.ino, size: stat.size, changedAt: stat.mtimeMs };
   }
 
-  /** The file the descriptor belongs to still stands at its path. */
+  /** Whether the file of the descriptor is still at its path. */
   isInPlace(path: string): boolean {
     const found = standingAt(path);
     return found.kind === 'file' && found.identity === this.#known.get(path);
   }
 
   /**
-   * A descriptor for appending. A file that is not there is made only on request. The folder of a new one is
-   * synced, or the file could vanish in a power cut.
+   * Opens a file for appending. A missing file is created only if `create` is set; its folder is then synced, or the
+   * file could vanish in a power cut.
    */
   descriptor(path: string, { create }: { readonly create: boolean }): number {
     const known = this.#open.get(path);
@@ -107,7 +107,7 @@ export class TranscriptFiles {
     return fd;
   }
 
-  /** Writes the same bytes once more where they stand; a descriptor for appending could only append. */
+  /** Writes the same bytes again at their offset; a descriptor opened for appending cannot do that. */
   writeInPlace(agentId: string, sessionId: string, offset: number, bytes: Buffer): void {
     const fd = openPlain(this.path(agentId, sessionId), O_WRONLY);
     try {
@@ -126,19 +126,19 @@ export class TranscriptFiles {
     closeSync(fd);
   }
 
-  /** Blobs first: as long as the transcript stands, whoever finds it knows that something is left to remove. */
+  /** Removes blobs first: while the transcript exists, the next process sees that something is left to remove. */
   remove(agentId: string, sessionId: string): void {
     const path = this.path(agentId, sessionId);
     this.forget(path);
     this.#known.delete(path);
     rmSync(this.blobFolder(agentId, sessionId), { recursive: true, force: true });
-    // A folder there is not of our making, so it is left.
+    // Reprise never creates a folder there, so it is left alone.
     const isFolder = lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
     if (!isFolder) rmSync(path, { force: true });
     if (existsSync(dirname(path))) syncFolder(dirname(path));
   }
 
-  /** Keeps bytes that are not ours and not readable; nothing is thrown away (P3). Answers under which name. */
+  /** Saves unreadable bytes that are not ours; nothing is deleted (P3). @returns the name of the saved file. */
   quarantine(name: string, bytes: Buffer): string {
     const folder = join(this.#home, 'quarantine');
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -175,8 +175,8 @@ function openTranscript(path: string, create: boolean): number {
 }
 
 /**
- * Opens what stands there if it is a plain file. A link is not followed; a pipe or a device in the place of a file
- * would make a read or write wait for ever, with the lock in its hand.
+ * Opens a path if it is a plain file. Links are not followed; a pipe or device in place of a file would block forever
+ * while holding the lock.
  */
 export function openPlain(path: string, flags: number = O_RDONLY): number {
   const fd = openSync(path, flags | O_NOFOLLOW | O_NONBLOCK);
@@ -185,7 +185,7 @@ export function openPlain(path: string, flags: number = O_RDONLY): number {
   throw Object.assign(new Error(`${path} is not a plain file`), { code: 'ENOTSUP', syscall: 'open' });
 }
 
-/** A transcript somebody else made, or a lax umask: what it says is its owner's business only. */
+/** Makes a transcript private that another program created or a lax umask left readable. */
 function keepPrivate(fd: number): number {
   const { mode, uid } = fstatSync(fd);
   if ((mode & OPEN_TO_OTHERS) !== 0 && uid === process.getuid?.()) fchmodSync(fd, 0o600);
@@ -212,12 +212,12 @@ export function syncFolder(path: string): void {
   }
 }
 
-/** On a full disk the kernel reports a short count and no error; the next try then says ENOSPC. */
+/** On a full disk the kernel reports a short count without an error; the next attempt then fails with ENOSPC. */
 export function writeAll(fd: number, bytes: Buffer): void {
   for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done, bytes.length - done);
 }
 
-/** A last line that is complete but for its LF gets it, or the next one would be glued on. */
+/** Adds the LF to a last line that lacks only that, or the next line would be joined to it. */
 export function endLine(fd: number): void {
   const size = sizeOf(fd);
   if (size > 0 && readRange(fd, size - 1, size)[0] !== LF) writeAll(fd, Buffer.from('\n'));
@@ -246,7 +246,9 @@ export function syncData(fd: number): void {
   fdatasyncSync(fd);
 }
 
-/** Somebody cut or wrote the file between two looks: nothing is recorded, and the next try compares every byte. */
+/**
+ * Another program changed the file between two checks: nothing is recorded, and the next attempt compares every byte.
+ */
 export function changedMeanwhile(): Error {
   return Object.assign(new Error('the transcript changed while it was written'), {
     code: 'EAGAIN',

@@ -20,15 +20,15 @@ const MAX_PIECE = 4 * DEFAULT_RECORD_LIMITS.maxRecordBytes;
 const LF = 10;
 
 /**
- * Reads the file of one chat into the table, a piece in each transaction. How far it came stands in the chat's row,
- * so a kill in between loses nothing and says nothing twice. Lines that were salvaged from a damaged table are found
- * again in the file, or come behind it.
+ * Reads the file of one chat into the table, one part per transaction. The chat's row stores the progress, so an
+ * interruption loses no line and reads none twice. Lines that were salvaged from a damaged table are matched with the
+ * lines in the file, or added after them.
  */
 export class ConvlogAdoption {
   readonly #db: Database;
   readonly #files: ConvlogFiles;
   readonly #names: ChatNames;
-  /** Numbers of salvaged lines by what the file says in their place. */
+  /** Numbers of salvaged lines by their encoded text in the file. */
   #salvaged: Map<string, number[]> | undefined;
   #piece: number = PIECE;
 
@@ -38,7 +38,7 @@ export class ConvlogAdoption {
     this.#names = names;
   }
 
-  /** One piece, inside a transaction. True when the chat is ready to be used. */
+  /** Reads one part, inside a transaction. @returns true when the chat is ready for use. */
   step(): boolean {
     const row = findChat(this.#db, this.#names);
     if (row === undefined || row.unread === 0) return true;
@@ -46,7 +46,7 @@ export class ConvlogAdoption {
     const { bytes, isAll } = this.#read(row.file_size);
     let end = bytes.lastIndexOf(LF) + 1;
     if (end === 0 && !isAll) {
-      // A line that is longer than the piece; longer than any of ours it is passed by.
+      // The line is longer than the part. If it is longer than any line of Reprise, it is skipped.
       this.#piece *= 2;
       if (this.#piece <= MAX_PIECE) return false;
       end = bytes.length;
@@ -60,7 +60,7 @@ export class ConvlogAdoption {
       row.chat,
     );
     if (isAll) {
-      // A whole line without its LF: the follower completes it.
+      // A complete line without its LF; the follower adds the LF.
       this.#take(row, bytes.subarray(end));
       this.#takeRest(row);
       this.#db.run(
@@ -72,7 +72,10 @@ export class ConvlogAdoption {
     return isAll;
   }
 
-  /** Said while the file could not be read, or by a process that did not know: they wait like salvaged ones. */
+  /**
+   * Lines that were added while the file could not be read, or by a process that did not know of it. They wait below
+   * 0 like salvaged lines.
+   */
   #putBack(row: ChatRow): void {
     const lowest = this.#db.row<{ n: number }>(
       `SELECT min(0, min(number)) AS n FROM convlog_lines WHERE ${OF_CHAT}`,
@@ -93,7 +96,7 @@ export class ConvlogAdoption {
     try {
       fd = openPlain(this.#files.path(this.#names));
     } catch (error) {
-      // Salvaged before its file was made.
+      // The line was salvaged, but its file was never created.
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { bytes: Buffer.alloc(0), isAll: true };
       throw error;
     }
@@ -114,7 +117,7 @@ export class ConvlogAdoption {
     else this.#renumber(row, salvaged, number);
   }
 
-  /** What the file did not have yet. */
+  /** Adds the salvaged lines that the file does not have. */
   #takeRest(row: ChatRow): void {
     const rest = [...this.#salvagedLines(row).values()].flat().sort((a, b) => a - b);
     for (const number of rest) this.#renumber(row, number, row.last_number + 1);

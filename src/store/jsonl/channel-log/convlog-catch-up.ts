@@ -18,23 +18,23 @@ export interface ConvlogCatchUpOptions {
   readonly follower: ConvlogFollower;
 }
 
-/** Where the first line of a file ends, nearly always; and where it ends at the latest. */
+/** Bytes to read for the first line of a file: enough for nearly all files, then the maximum. */
 const HEADS = [64 * 1024, 2 * DEFAULT_RECORD_LIMITS.maxRecordBytes];
 const NEXT_UNREAD = 'SELECT * FROM convlog_chats WHERE unread = 1 LIMIT ?';
 
 /**
- * The steps by which the table of convlogs comes to agree with the files, beside the work: files no chat has are read,
- * those that are not as recorded are looked into. A file the disk does not give keeps nobody waiting: what is said
- * goes on, and the file stays as it is.
+ * Synchronizes the channel log table with the files, in steps beside other work: it reads files without a chat and
+ * checks files that are not as recorded. An unreadable file delays no caller: new lines are still accepted, and the
+ * file stays unchanged.
  */
 export class ConvlogCatchUp {
   readonly #db: Database;
   readonly #options: ConvlogCatchUpOptions;
   readonly #adoptions: Map<number, ConvlogAdoption> = new Map();
-  /** Names of files that no chat has, and their agents. */
+  /** Files that belong to no known chat, with their agents. */
   readonly #unknown: Map<string, string> = new Map();
   readonly #uncompared: Map<number, ChatRow> = new Map();
-  /** Chats and names of files the disk did not give. Nobody waits for them, and they are tried again. */
+  /** Chats and files that the disk could not read. No caller waits for them; they are retried. */
   readonly #failed: Set<number | string> = new Set();
   #taken = 0;
 
@@ -51,7 +51,7 @@ export class ConvlogCatchUp {
     return this.#failed.size > 0;
   }
 
-  /** Chats that are still to be read. */
+  /** Number of chats that still have to be read. */
   left(): number {
     const unread = this.#db.row<{ n: number }>('SELECT count(*) AS n FROM convlog_chats WHERE unread = 1')?.n;
     const failed = [...this.#failed].filter((it) => typeof it === 'number').length;
@@ -67,7 +67,7 @@ export class ConvlogCatchUp {
     for (const row of known.values()) this.#uncompared.set(row.chat, row);
   }
 
-  /** One step towards a chat that somebody needs. True when it is there. */
+  /** Takes one step towards a chat that a caller needs. @returns true when the chat is ready. */
   advance(ref: ConvlogChatRef): boolean {
     const names = namesOf(ref);
     const row = findChat(this.#db, names);
@@ -76,7 +76,7 @@ export class ConvlogCatchUp {
     return !this.#compare(row.chat);
   }
 
-  /** False when nothing is left to do. */
+  /** Takes one step of the remaining work. @returns false when nothing is left to do. */
   advanceAll(): boolean {
     const [name] = this.#unknown.keys();
     if (name !== undefined) {
@@ -100,7 +100,7 @@ export class ConvlogCatchUp {
     for (const known of [this.#adoptions, this.#unknown, this.#uncompared, this.#failed]) known.clear();
   }
 
-  /** Whose file this is, by its first line and its name; true when there is a chat to be read now. */
+  /** Finds the chat of a file by its first line and its name. @returns true if there is now a chat to read. */
   #identify(name: string): boolean {
     const agentId = this.#unknown.get(name);
     if (agentId === undefined) return false;
@@ -155,7 +155,10 @@ export class ConvlogCatchUp {
     return true;
   }
 
-  /** True when the chat has to be read on: nothing of ours waits for its file, so the table is older, or a copy. */
+  /**
+   * Checks a recorded chat. @returns true if its file must be read further: no line waits to be written to it, so the
+   * table is older than the file, or a copy.
+   */
   #compare(chat: number): boolean {
     const known = this.#uncompared.get(chat);
     if (known === undefined) return false;

@@ -27,7 +27,7 @@ const CHAT_COLUMNS = 'agent_id, channel_type, channel_id';
 /**
  * Removes a session's lines from the channel log, inside the transaction of its purge.
  *
- * @returns the chats that had some; their files are rewritten by `eraseFromFile` after the commit.
+ * @returns the chats that had such lines; `eraseFromFiles` rewrites their files after the commit.
  */
 export function eraseLog(batch: Batch, row: SessionRow): ChatNames[] {
   const { db } = batch;
@@ -73,7 +73,7 @@ function textsOf({ source }: Batch, row: SessionRow): ReadonlySet<string> {
   return texts;
 }
 
-/** What the rows of a chat and its members say, from the lines that are left. Numbers are not given again. */
+/** Recomputes the rows of a chat and its members from the remaining lines. Numbers are never reused. */
 function recount(db: Database, names: ChatNames): void {
   const chat = findChat(db, names);
   if (chat === undefined) return;
@@ -95,8 +95,8 @@ function recount(db: Database, names: ChatNames): void {
 }
 
 /**
- * Rewrites the files of a chat without the lines that its table no longer has. What other tools wrote stays. Runs
- * inside a transaction, so no process appends to a file that is about to be replaced. Doing it again changes nothing.
+ * Rewrites the files of a chat without the lines that the table no longer has. Lines of other tools stay. Runs inside
+ * a transaction, so that no process appends to a file that is about to be replaced. Repeating it changes nothing.
  */
 export function eraseFromFiles(db: Database, files: ConvlogFiles, names: ChatNames): void {
   const ours = linesOf(db, names);
@@ -116,7 +116,7 @@ export function eraseFromFiles(db: Database, files: ConvlogFiles, names: ChatNam
   }
 }
 
-/** @returns the new size, or undefined where there is no file. An empty one is removed. */
+/** @returns the new size, or `undefined` if there is no file. An empty file is removed. */
 function rewriteWithout(path: string, isErased: (line: Uint8Array) => boolean): number | undefined {
   let source: number;
   try {

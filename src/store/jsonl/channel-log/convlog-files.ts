@@ -23,13 +23,19 @@ const MAX_NAME_BYTES = 200;
 const KEPT_BYTES = 120;
 const LOG_EXTENSION = '.jsonl';
 
-/** Hidden names, `.` and `..`, the mark of a shortened name, and what another system takes for a slash. */
+/**
+ * Hidden names, `.` and `..`, the mark of a shortened name, and the backslash, which other systems read as a slash.
+ */
 const NOT_IN_NAMES = /^\.|[~\\]/g;
-/** What a disk that ignores case, and with it the spelling of accents, may take for something else. */
+/**
+ * Characters that a file system without case sensitivity may treat as equal; such systems often also normalize
+ * accents.
+ */
 const NOT_PLAIN = /[^a-z0-9_.-]|^\./g;
 
 /**
- * An id of a channel as a file name: another id, another name. `foldsCase`: on a disk where `A` and `a` are one file.
+ * Converts a channel id to a file name; different ids give different names. `foldsCase`: the disk treats `A` and `a`
+ * as the same file.
  */
 export function logName(id: string, foldsCase: boolean): string {
   const name = foldsCase
@@ -37,17 +43,20 @@ export function logName(id: string, foldsCase: boolean): string {
     : escapeKeyPart(id).replace(NOT_IN_NAMES, escapeUnit);
   if (Buffer.byteLength(name) <= MAX_NAME_BYTES) return name;
   let kept = '';
-  // Whole characters and whole escapes, or the start would be no text.
+  // Cut between whole characters and escapes, so that the start stays valid text.
   for (const [piece] of name.matchAll(/%u[0-9A-F]{4}|%[0-9A-F]{2}|./gsu)) {
     if (Buffer.byteLength(kept + piece) > KEPT_BYTES) break;
     kept += piece;
   }
-  // Of code units: as UTF-8 all lone surrogates would be the same.
+  // Hash the UTF-16 code units: in UTF-8 all lone surrogates would be equal.
   const hash = createHash('sha256').update(Buffer.from(id, 'utf16le')).digest('hex').slice(0, 32);
   return `${kept}~${hash}`;
 }
 
-/** The convlog files of a home: plain files in plain folders, 0700 and 0600, never through a link (P8). */
+/**
+ * The channel log files of a home: plain files in plain folders with modes 0600 and 0700, never reached through a
+ * link (P8).
+ */
 export class ConvlogFiles {
   readonly #home: string;
   readonly #foldsCase: boolean;
@@ -64,7 +73,7 @@ export class ConvlogFiles {
     return join(this.#home, this.name(names));
   }
 
-  /** Below the home. */
+  /** The path relative to the home. */
   name({ agent_id, channel_type, channel_id }: ChatNames): string {
     const [type, id] = [channel_type, channel_id].map((name) =>
       logName(unescapeKeyPart(name), this.#foldsCase),
@@ -72,7 +81,7 @@ export class ConvlogFiles {
     return join('agents', agent_id, 'convlogs', type ?? '', `${id}${LOG_EXTENSION}`);
   }
 
-  /** A descriptor for reading and appending; the file is made if there is none. */
+  /** Opens a file for reading and appending, and creates it if needed. */
   open(names: ChatNames): number {
     const path = this.path(names);
     this.#prepareFolders(dirname(path));
@@ -86,7 +95,10 @@ export class ConvlogFiles {
     return fd;
   }
 
-  /** The folder of the channel and the one above; whoever put a link there would read along. */
+  /**
+   * Prepares the folder of the channel and its parent. Refuses links: the owner of a link's target could read the
+   * log.
+   */
   #prepareFolders(folder: string): void {
     for (const place of [dirname(folder), folder]) {
       mkdirSync(place, { recursive: true, mode: 0o700 });
@@ -96,7 +108,10 @@ export class ConvlogFiles {
     }
   }
 
-  /** Beside the thread's work: nobody waits for this. The folders up to the home too, or a new file could vanish. */
+  /**
+   * Syncs a file outside the thread's work. For a new file, also syncs its parent folders up to the home, or the file
+   * could vanish in a power cut.
+   */
   async sync(names: ChatNames, { isNew }: { readonly isNew: boolean }): Promise<void> {
     const path = this.path(names);
     const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
@@ -116,7 +131,7 @@ export class ConvlogFiles {
     }
   }
 
-  /** What is left of a file somebody cut; nothing is thrown away (P3). */
+  /** Moves the rest of a cut file to quarantine; no bytes are deleted (P3). */
   setAside(names: ChatNames): void {
     const folder = join(this.#home, 'quarantine');
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -125,7 +140,7 @@ export class ConvlogFiles {
     syncFolder(folder);
   }
 
-  /** The files of a chat: its log, and what was set aside of it. */
+  /** The log file of a chat and its quarantined parts. */
   all(names: ChatNames): string[] {
     const name = this.#asideName(names);
     const aside = this.#entries('quarantine', false).filter((file) => file.startsWith(`${name}.`));
@@ -137,7 +152,7 @@ export class ConvlogFiles {
     return `convlog-${names.agent_id}-${hash}${LOG_EXTENSION}`;
   }
 
-  /** Names below the home of all convlog files of an agent. */
+  /** Paths of all channel log files of an agent, relative to the home. */
   list(agentId: string): string[] {
     const root = join('agents', agentId, 'convlogs');
     return this.#entries(root, true).flatMap((type) =>
@@ -149,7 +164,7 @@ export class ConvlogFiles {
 
   #entries(place: string, folders: boolean): string[] {
     const path = join(this.#home, place);
-    // A link is not followed to where other people's files are.
+    // Do not follow a link, which could lead to another user's files.
     if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return [];
     return readdirSync(path, { withFileTypes: true })
       .filter((entry) => (folders ? entry.isDirectory() : entry.isFile()))

@@ -7,10 +7,10 @@ import { changedMeanwhile, readRange, sizeOf, writeAll } from '../transcript-fil
 import type { ConvlogFiles } from './convlog-files.ts';
 import { type ChatRow, OF_CHAT, valuesOf } from './convlog-rows.ts';
 
-/** What one visit reads or writes of a file before the clock is asked again. */
+/** Bytes to read or write of a file before the time is checked again. */
 const PIECE = 256 * 1024;
 const LINES_PER_LOOK = 200;
-/** How long the lock may be held at a time. */
+/** How long the lock may be held at once. */
 const SLICE_MS = 8;
 const LAST_MS = 2000;
 const RETRY_MS = 1000;
@@ -21,18 +21,18 @@ const MAX_LINE_BYTES = 2 * DEFAULT_RECORD_LIMITS.maxRecordBytes;
 const BEHIND = 'SELECT * FROM convlog_chats WHERE unread = 0 AND file_number < last_number LIMIT ?';
 const UNSYNCED = 'SELECT * FROM convlog_chats WHERE unread = 0 AND synced_number < file_number LIMIT ?';
 
-/** The last line of ours that stands in a file, and what has to be written before the next one can. */
+/** The last of our lines that a file has, and the bytes to write before the next line. */
 interface Standing {
   readonly number: number;
   readonly first: Buffer;
 }
 
 /**
- * Lets the files of chats follow the table, which has every line for good: whatever goes wrong here is done again
- * later, and nobody waits for it. It runs beside the batches, a few milliseconds at a time.
+ * Appends the lines of chats from the table to their files. The table keeps all lines, so every failure here is
+ * retried later and delays no caller. It runs beside the batches, a few milliseconds at a time.
  *
- * Behind `synced_size` a file is believed only by the process that wrote it. There our lines stand in their order;
- * what is between them or unfinished at the end is somebody else's, or torn, and stays where it is.
+ * After `synced_size`, only the process that wrote a file trusts its content. Our lines are there in order; other
+ * bytes between them or at the end belong to another tool or are torn, and stay unchanged.
  */
 export class ConvlogFollower {
   readonly #db: Database;
@@ -41,7 +41,7 @@ export class ConvlogFollower {
   readonly #known: Map<number, string> = new Map();
   /** Chats whose files are not as recorded. */
   readonly #suspects: Set<number> = new Set();
-  /** When a file that could not be written is tried again. */
+  /** When to retry a file that could not be written. */
   readonly #failed: Map<number, number> = new Map();
   #isSyncing = false;
   #isClosed = false;
@@ -55,17 +55,17 @@ export class ConvlogFollower {
     this.#suspects.add(chat);
   }
 
-  /** To be called often. */
+  /** Call it often. */
   tend(untilMs: number = SLICE_MS): void {
     try {
       if (this.#next() === undefined) return;
       this.#db.transaction(() => this.#followSome(performance.now() + untilMs), { lazy: true });
     } catch {
-      // Locked, full or failing: the table keeps everything, and the next visit tries again.
+      // Locked, full or failing. The table has all lines; the next call retries.
     }
   }
 
-  /** The last visit. What it does not get done, the next process does. */
+  /** Works for the last time; the next process completes the rest. */
   close(): void {
     this.tend(LAST_MS);
     this.#isClosed = true;
@@ -97,7 +97,7 @@ export class ConvlogFollower {
     } while (performance.now() < until);
   }
 
-  /** One piece of one file. */
+  /** Follows one part of one file. */
   #follow(row: ChatRow): void {
     const fd = this.#files.open(row);
     try {
@@ -116,7 +116,7 @@ export class ConvlogFollower {
     }
   }
 
-  /** Cut or removed: what is left is kept elsewhere, and the table tells all of it again. */
+  /** The file was cut or removed. Moves the rest of it to quarantine and writes all lines again from the table. */
   #startAgain(row: ChatRow, size: number): void {
     if (size > 0) this.#files.setAside(row);
     this.#record(row.chat, { number: 0, size: 0 });
@@ -124,7 +124,7 @@ export class ConvlogFollower {
     this.#suspects.delete(row.chat);
   }
 
-  /** Which of our lines stand behind the settled part, and whether the last of them is there in part. */
+  /** Finds which of our lines follow the synced part, and whether the last one is incomplete. */
   #compare(fd: number, row: ChatRow, size: number): Standing {
     const ours = this.#linesAfter(row, row.synced_number);
     let number = row.synced_number;
@@ -193,7 +193,7 @@ export class ConvlogFollower {
     }
   }
 
-  /** Makes files survive a power cut, outside any transaction and without holding up the thread. */
+  /** Syncs files outside any transaction, without blocking the thread. */
   async sync(): Promise<void> {
     if (this.#isSyncing || this.#isClosed) return;
     this.#isSyncing = true;
@@ -202,7 +202,7 @@ export class ConvlogFollower {
       for (const row of this.#db.rows<ChatRow>(UNSYNCED, SYNCED_AT_ONCE)) {
         const isDone = await this.#files.sync(row, { isNew: row.synced_size === 0 }).then(
           () => true,
-          // Gone or failing: it stays unsettled, so the next process compares it.
+          // Gone or failing. The file stays unsynced in the table, so the next process checks it.
           () => false,
         );
         if (isDone) synced.push(row);
@@ -222,7 +222,7 @@ export class ConvlogFollower {
         { lazy: true },
       );
     } catch {
-      // Locked or failing: tried again in a second.
+      // Locked or failing. The next call retries.
     } finally {
       this.#isSyncing = false;
     }

@@ -41,7 +41,7 @@ export function* readChat(
   return yield* answering(db, readLines(found, search));
 }
 
-/** Each question is a step of its own. */
+/** Answers each query of the generator in a separate step. */
 function* answering<T>(db: Database, asking: Asking<T>, query: ConvlogQuery = {}): Steps<T> {
   for (let step = asking.next(); ; ) {
     if (step.done === true) return step.value;
@@ -56,7 +56,7 @@ function answerTo(db: Database, question: ConvlogQuestion, query: ConvlogQuery):
     : linesFrom(db, question.chat, question.lines);
 }
 
-/** What no index finds is asked of each chat on the way, so that a step is never longer than its count. */
+/** Conditions without an index are evaluated for each chat, so a step never takes longer than its `count`. */
 function chatsAfter(
   db: Database,
   { agentId, channelType, member, sort = 'time' }: ConvlogQuery,
@@ -76,7 +76,7 @@ function chatsAfter(
     const of = 'SELECT 1 FROM convlog_members AS m WHERE m.chat = c.chat';
     ask(hit, `EXISTS (${of} AND (m.sender_id = ? OR m.sender_name = ? COLLATE NOCASE))`, name, name);
   }
-  // In the index of the time only: by messages one agent may be anywhere.
+  // Only the index by time includes the agent. By messages, the chats of one agent can be anywhere.
   if (agentId !== undefined && sort === 'messages') ask(hit, 'agent_id = ?', agentId);
   if (agentId !== undefined && sort === 'time') ask(where, 'agent_id = ?', agentId);
   if (place.chat !== 0) {
@@ -94,7 +94,7 @@ function chatsAfter(
   return { rows: rows.map((row) => ({ ...row, hit: row.hit === 1 })), isEnd: rows.length < most };
 }
 
-/** At most so many, and no more than one look should read: a line may be long. */
+/** At most `count` lines, and no more bytes than one read should take, because a line can be long. */
 function linesFrom(
   db: Database,
   names: ChatNames,

@@ -10,7 +10,7 @@ import {
 import type { Database } from '../../sqlite/database.ts';
 import type { Batch } from '../../sqlite/write/batch.ts';
 
-/** A row of `convlog_chats`, with what is about its file. */
+/** A row of `convlog_chats`, including the state of its file. */
 export interface ChatRow extends ChatState {
   readonly file_number: number;
   readonly file_size: number;
@@ -31,7 +31,7 @@ export function findChat(db: Database, names: ChatNames): ChatRow | undefined {
   return row === undefined ? undefined : { ...row };
 }
 
-/** The chat of these names, made if there is none. `unread`: its file has to be read before it can be written to. */
+/** Finds or creates the chat with these names. `unread`: its file must be read before the chat is written to. */
 export function openChat(db: Database, names: ChatNames, unread: boolean): ChatRow {
   db.run(
     'INSERT OR IGNORE INTO convlog_chats (agent_id, channel_type, channel_id, unread) VALUES (?, ?, ?, ?)',
@@ -41,7 +41,7 @@ export function openChat(db: Database, names: ChatNames, unread: boolean): ChatR
   return findChat(db, names) as ChatRow;
 }
 
-/** In the transaction of whatever was said: accepted and logged are one thing. */
+/** Writes log lines in the transaction of the message or append, so that both are stored or neither. */
 export function writeLog(batch: Batch, lines: readonly ConvlogLine[]): void {
   const { db } = batch;
   for (const line of lines) {
@@ -51,7 +51,7 @@ export function writeLog(batch: Batch, lines: readonly ConvlogLine[]): void {
   }
 }
 
-/** Adds a line and what it says about its chat; the chat's own row is saved by the caller. */
+/** Adds a line and updates the members and the chat object; the caller saves the chat's row. */
 export function addLine(db: Database, chat: ChatRow, line: LineRow): void {
   const { number, ts, role, content, sender_id, sender_name, session_id, message_id } = line;
   db.run(
@@ -69,7 +69,7 @@ export function addLine(db: Database, chat: ChatRow, line: LineRow): void {
   countLine(db, chat, line);
 }
 
-/** For a line that stands in the table already. */
+/** Updates the counts of a chat for a line that is already in the table. */
 export function countLine(
   db: Database,
   chat: ChatRow,

@@ -22,7 +22,7 @@ export function isLogLine({ agent_id, number, ts, role, content }: Row): boolean
   try {
     return typeof JSON.parse(String(content)) === 'string';
   } catch {
-    // A changed byte.
+    // A byte was changed.
     return false;
   }
 }
@@ -30,8 +30,9 @@ export function isLogLine({ agent_id, number, ts, role, content }: Row): boolean
 const isAgent = (id: unknown): boolean => typeof id === 'string' && /^[a-z0-9_][a-z0-9_-]{0,63}$/.test(id);
 
 /**
- * Makes the chats of salvaged lines. Where chats have files those are read again, and the lines wait below 0 to be
- * found there or to come behind; elsewhere the lines are all there is.
+ * Creates the chats of salvaged lines. If chats have files, the files are read again, and the salvaged lines wait
+ * with numbers below 0 until they are found in the file or added after it. Otherwise the salvaged lines are all that
+ * is left.
  */
 export function adoptSalvagedLog(into: Database, { hasFiles }: { readonly hasFiles: boolean }): void {
   if (hasFiles) {
@@ -39,7 +40,7 @@ export function adoptSalvagedLog(into: Database, { hasFiles }: { readonly hasFil
       into.row<{ low: number; high: number }>(
         'SELECT min(0, min(number)) AS low, max(0, max(number)) AS high FROM convlog_lines',
       ) ?? {};
-    // Below all that wait already, from an earlier time, so that no two meet.
+    // Move them below all lines that already wait from an earlier salvage, so that no numbers collide.
     into.run('UPDATE convlog_lines SET number = number - ? WHERE number > 0', high + 1 - low);
   }
   const chats = into.rows<ChatNames>('SELECT DISTINCT agent_id, channel_type, channel_id FROM convlog_lines');

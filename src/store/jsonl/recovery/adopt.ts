@@ -20,47 +20,47 @@ const CHUNK = 1024 * 1024;
 const LF = 10;
 
 export interface Adoption {
-  /** Behind the last line that was taken in; what follows belongs to nobody yet: a torn append, a fragment, garbage. */
+  /** End of the last accepted line. What follows is not assigned yet: a torn append, a fragment or garbage. */
   readonly end: number;
   readonly corruptAt: number | undefined;
-  /** The last line that stands in the file. */
+  /** The seq of the last line in the file. */
   readonly fileSeq: number;
-  /** Lines that were taken in from a journal and stand in no file yet. */
+  /** Lines that were accepted from a journal and are in no file yet. */
   readonly unfiled: readonly UnfiledLine[];
-  /** How many bytes of `ours` stand in the file already. */
+  /** How many bytes of `ours` the file already has. */
   readonly matched: number;
 }
 
 export interface UnfiledLine {
   readonly seq: number;
-  /** With its LF. */
+  /** Includes the LF. */
   readonly bytes: Uint8Array;
 }
 
 export interface AdoptOptions {
-  /** Committed lines that are counted already, in order: where they stand between others they are only passed by. */
+  /** Committed lines that are already counted, in order. If they appear between other lines, they are skipped. */
   readonly ours?: Buffer;
-  /** Leaves a last line without LF to the caller. */
+  /** Leave a last line without LF to the caller. */
   readonly leaveTail?: boolean;
 }
 
 export interface Adopter {
-  /** The next bytes of the file. */
+  /** Reads the next bytes of the file. */
   push(bytes: Buffer): void;
-  /** The file has ended; these are lines that came after it, of which it may have some. */
+  /** Called after the end of the file with the lines that follow it; the file may have some of them. */
   pushJournal(bytes: Uint8Array): void;
   finish(): Adoption;
 }
 
 interface LineToAdopt extends PlacedRecord {
-  /** Offset behind its LF; unset for a line of a journal. */
+  /** Offset after its LF; unset for a line of a journal. */
   readonly end?: number;
   readonly bytes?: Uint8Array;
 }
 
 /**
- * Takes lines of a transcript into the index that the index does not know: lines of another tool, or our own
- * that an index now lost or older knew. The file alone decides what is history (I-4).
+ * Reads lines of a transcript that the index does not know: lines of another tool, or our own lines that an index
+ * lost or has not seen yet. Only the file decides what is history (I-4).
  */
 export function adoptLines(
   db: Database,
@@ -76,8 +76,8 @@ export function adoptLines(
 }
 
 /**
- * The same for a file that is read a piece at a time; `from` is where its bytes stand in the transcript. Doing it
- * again after a kill gives the same rows.
+ * Like `adoptLines`, for a file that is read in parts; `from` is the offset of the first part. Repeating it after an
+ * interruption gives the same rows.
  */
 export function createAdopter(
   db: Database,
@@ -91,7 +91,7 @@ export function createAdopter(
   let marked = from === 0 ? 0 : lastMark(db, row.id).offset;
   const unfiled: UnfiledLine[] = [];
   let corruptAt: number | undefined;
-  /** Where lines start that nobody has claimed so far. Those in front of a line that counts are skipped for good. */
+  /** Start offsets of lines without a number so far. If an accepted line follows, they are skipped permanently. */
   const loose = new Set<number>();
   const file = (seq: number, placed: LineToAdopt): void => {
     if (placed.end === undefined) {
@@ -102,7 +102,7 @@ export function createAdopter(
     fileSeq = Math.max(fileSeq, seq);
     const { offset, seal } = placed;
     if (offset - marked < MARK_BYTES) return;
-    // Lines of ours that come later in the file and have lower seqs, and the inside of an append, are no place for one.
+    // No mark before our own lines with lower seqs later in the file, or inside an append.
     if (matched < ours.length || (typeof seal === 'object' && sealPlace(seal).i > 1)) return;
     marked = offset;
     addMark(db, row.id, { seq, offset });
@@ -114,7 +114,7 @@ export function createAdopter(
       if (adoptForeign(db, row, record)) file(row.seq, placed);
       return;
     }
-    // Lines that are missing keep their numbers, so that the others keep theirs.
+    // Missing lines keep their numbers, so that the other lines keep theirs.
     const seq = row.seq + Math.max(1, seal.q - row.q);
     file(seq, placed);
     adoptOwn(db, row, { record, seal, seq, seqOf });
@@ -187,7 +187,7 @@ interface OwnLine {
   readonly seqOf: (id: string) => number | undefined;
 }
 
-/** What a sealed line says about its session: everything the index knows of one it can know again from its lines. */
+/** Applies a sealed line to its session's row: the index can rebuild everything about a session from its lines. */
 export function adoptOwn(db: Database, row: SessionRow, { record, seal, seq, seqOf }: OwnLine): void {
   row.q = seal.q;
   row.epoch = Math.max(row.epoch, seal.e);
@@ -204,18 +204,21 @@ export function adoptOwn(db: Database, row: SessionRow, { record, seal, seq, seq
   db.run('INSERT OR IGNORE INTO append_keys VALUES (?, ?, ?, ?, ?)', row.id, k, h, seq - i + 1, seq - i + n);
 }
 
-/** Its own last word: nobody stands for a key from the trash. */
+/** The session's last entry decides: the key of a deleted session points to no session. */
 export function leaveKeyIfDeleted(db: Database, { id, key, status }: SessionRow): void {
   if (status === 'deleted')
     db.run("UPDATE active SET session_id = '' WHERE key = ? AND session_id = ?", key, id);
 }
 
-/** A line that stays in the file and has no number: readers pass it by, as the file's own rule does. */
+/** Records a line that stays in the file without a number; readers skip it, as the history rule does. */
 export function skipLine(db: Database, { id }: SessionRow, offset: number): void {
   db.run('INSERT OR IGNORE INTO skipped_lines VALUES (?, ?)', id, offset);
 }
 
-/** One number per line, whatever it says. False for a record that is no entry of any dialect: it has none. */
+/**
+ * Gives one number to the line, whatever its content. @returns false for a record that is not an entry in any known
+ * format; it gets no number.
+ */
 export function adoptForeign(db: Database, row: SessionRow, record: JsonObject): boolean {
   const seq = row.seq + 1;
   const line = foreignLine(record, seq);
@@ -225,7 +228,7 @@ export function adoptForeign(db: Database, row: SessionRow, record: JsonObject):
   return true;
 }
 
-/** The highest counter of a key wins, whichever file is read first. */
+/** Applies an activation: the highest counter of a key wins, whichever file is read first. */
 function adoptActivation(db: Database, row: SessionRow, { customType, data }: JsonObject): void {
   if (customType !== 'reprise.activate' || !isObject(data)) return;
   const { key, counter } = data;
@@ -250,7 +253,7 @@ export function setKey(db: Database, row: SessionRow, key: string): void {
   );
 }
 
-/** A row for a transcript the index does not know, from its header alone. */
+/** Creates a row for an unknown transcript from its header. */
 export function insertFromHeader(db: Database, header: JsonObject, { id, agentId }: Owner): void {
   const { key, timestamp, parentSession } = header;
   const at = typeof timestamp === 'string' ? timestamp : new Date(0).toISOString();

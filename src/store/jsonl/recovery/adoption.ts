@@ -36,9 +36,9 @@ interface Journalled {
 }
 
 /**
- * Takes one whole session into the index that is known by its header only: from its transcript, a piece in each
- * transaction, and from what a salvaged journal has behind it. The row stays unread (`seq = 0`) until all of it is
- * done, so a kill in between leaves nothing that would be believed, and two processes that do it make the same rows.
+ * Reads a whole session into the index that only has its header: from its transcript, one part per transaction, and
+ * then from salvaged journal rows. The row stays unread (`seq = 0`) until everything is done, so an interruption
+ * leaves no partial state in use, and two processes that do it create the same rows.
  */
 export class Adoption {
   readonly #db: Database;
@@ -56,7 +56,7 @@ export class Adoption {
     this.#owner = owner;
   }
 
-  /** One piece, inside a transaction. True when the session is ready to be used. */
+  /** Reads one part, inside a transaction. @returns true when the session is ready for use. */
   step(): boolean {
     const row = findSession(this.#db, this.#owner.id);
     if (row === undefined || row.seq > 0) return true;
@@ -88,7 +88,7 @@ export class Adoption {
       const path = this.#files.path(this.#owner.agentId, this.#owner.id);
       return openPlain(path, constants.O_RDWR | constants.O_APPEND);
     } catch (error) {
-      // A session that was salvaged before its file was made.
+      // The session was salvaged, but its file was never created.
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
       throw error;
     }
@@ -102,11 +102,11 @@ export class Adoption {
     for (const { bytes } of salvaged) adopter.pushJournal(bytes);
     const adopted = adopter.finish();
     if (row.seq === 0 && this.#fd === undefined) {
-      // Salvaged without a line, and no file was ever made.
+      // Salvaged without any line, and no file was ever created.
       this.#db.run('DELETE FROM sessions WHERE id = ?', row.id);
       return;
     }
-    // Without a valid header the file stays exactly as it is: a repair needs every byte.
+    // Without a valid header the file stays unchanged: a repair needs every byte.
     const isHeadless = row.corrupt_at === 0 || row.seq === 0;
     if (isHeadless) {
       row.seq = Math.max(row.seq, 1);
@@ -134,13 +134,13 @@ export class Adoption {
       row.id,
     );
     if (salvaged.length > 0) this.#journal(row.id, adopted.unfiled);
-    // Left by a try that was killed, on a file that was longer then.
+    // Left by an interrupted attempt on a longer file.
     this.#db.run('DELETE FROM append_keys WHERE session_id = ? AND last_seq > ?', row.id, row.seq);
     for (const table of ['marks', 'foreign_lines'])
       this.#db.run(`DELETE FROM ${table} WHERE session_id = ? AND seq > ?`, row.id, row.seq);
   }
 
-  /** What a torn append left goes to quarantine; what stands is made to stay. */
+  /** Moves the rest of a torn append to quarantine and syncs the remaining lines. */
   #settleFile(fd: number, { end }: Adopted, size: number): number {
     if (end < size) {
       this.#files?.quarantine(`${this.#owner.id}.jsonl@${end}`, readRange(fd, end, size));
@@ -151,7 +151,10 @@ export class Adoption {
     return sizeOf(fd);
   }
 
-  /** Lines the file does not have yet wait for the follower under the numbers they have now. */
+  /**
+   * Stores lines that the file does not have yet in the journal, under their current numbers; the follower writes
+   * them.
+   */
   #journal(id: string, lines: readonly UnfiledLine[]): void {
     this.#db.run('DELETE FROM journal WHERE session_id = ?', id);
     for (let start = 0; start < lines.length; ) {

@@ -1,5 +1,5 @@
-/** Complete, and about to take the place of the damaged one. */
+/** A complete database that is about to replace the damaged one. */
 export const salvagedName = (path: string): string => `${path}.salvaged`;
 
-/** Left by whoever met damage, until somebody has looked at every page. */
+/** Created by a process that found damage; it stays until a process has checked every page. */
 export const noteName = (path: string): string => `${path}.damaged`;

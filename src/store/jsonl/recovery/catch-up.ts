@@ -15,7 +15,7 @@ import type { Need } from './needs.ts';
 
 export interface CatchUpOptions {
   readonly db: Database;
-  /** All four unset for a store without transcripts. */
+  /** These four are unset for a store without transcripts. */
   readonly home?: string | undefined;
   readonly files?: TranscriptFiles | undefined;
   readonly follower?: Follower | undefined;
@@ -26,20 +26,20 @@ export interface CatchUpOptions {
 const NEXT_UNREAD = 'SELECT id, agent_id FROM sessions WHERE seq = 0';
 
 /**
- * The steps by which the index comes to agree with the transcripts: names of files, headers of those the index does
- * not know, their lines, and the sizes of those it knows. Each looks under the lock whether it is still to be done, so
- * several processes may take them at once, and one that is killed is gone on from.
+ * Synchronizes the index with the transcripts in steps: names of files, headers of unknown files, their lines, and
+ * the sizes of known files. Each step checks under the lock whether it is still needed, so several processes can work
+ * at once, and another process continues after one was killed.
  */
 export class CatchUp {
   readonly #options: CatchUpOptions;
   readonly #db: Database;
-  /** Transcripts being read a piece at a time. */
+  /** Transcripts that are being read in parts. */
   readonly #adoptions: Map<string, Adoption> = new Map();
-  /** Transcripts the disk did not give us. Asked for again, they are tried again. */
+  /** Transcripts that the disk could not read. A new request tries them again. */
   readonly #failed: Map<string, RepriseError> = new Map();
   #agents: string[] | undefined;
   #folders: Map<string, Folder> = new Map();
-  /** Ids in lower case of files whose header was not read. */
+  /** Ids in lower case of files with unread headers. */
   #unknown: Map<string, Owner> = new Map();
   #taken = 0;
   #isTrusted = true;
@@ -49,17 +49,17 @@ export class CatchUp {
     this.#db = options.db;
   }
 
-  /** The disk kept something back. */
+  /** Whether the disk failed to return a file. */
   get hasFailed(): boolean {
     return this.#failed.size > 0 || this.#options.convlogs?.hasFailed === true;
   }
 
-  /** The names of all files are known. */
+  /** Whether the names of all files are known. */
   get isListed(): boolean {
     return this.#options.home === undefined || this.#agents?.length === 0;
   }
 
-  /** Unset while nothing has to be read again. */
+  /** @returns `undefined` if nothing has to be read again. */
   progress(): RebuildProgress | undefined {
     const unread = this.#db.row<{ n: number }>('SELECT count(*) AS n FROM sessions WHERE seq = 0')?.n ?? 0;
     const { convlogs } = this.#options;
@@ -68,7 +68,7 @@ export class CatchUp {
     return left === 0 ? undefined : { done, total: done + left };
   }
 
-  /** Names come first and cost one reading of each folder. True when all are known. */
+  /** Reads the names of all files, one folder at a time. @returns true when all are known. */
   list(until: number): boolean {
     const { home } = this.#options;
     if (home === undefined) return true;
@@ -87,13 +87,15 @@ export class CatchUp {
     return this.#agents.length === 0;
   }
 
-  /** At the end of a transaction: files that were not as recorded are looked into. */
+  /** Called at the end of a transaction: checks files that were not as recorded. */
   settle(isOver: boolean): void {
     if (this.#options.follower?.hasWork === true) this.#options.follower.followAll();
     if (isOver && !this.#isTrusted && !this.hasFailed) markSurveyed(this.#db);
   }
 
-  /** One step towards what is needed. True when it is there; throws what keeps it from being there. */
+  /**
+   * Takes one step towards what a request needs. @returns true when it is ready; throws if it cannot be made ready.
+   */
   advance({ id, andItsKey = false, key, keys = [], all = false, chats = [] }: Need): boolean {
     const { convlogs } = this.#options;
     if (convlogs !== undefined && !chats.every((chat) => convlogs.advance(chat))) return false;
@@ -126,7 +128,7 @@ export class CatchUp {
       if (this.#nextHeader(folder)) return false;
       if (!this.#isTrusted && (this.#nextSize(folder) || this.#retryHeader(key, agentId))) return false;
     }
-    // One without a key in its header has it in its lines.
+    // A session without a key in its header has it in its lines.
     const row = this.#db.row<{ id: string; agent_id: string }>(
       `${NEXT_UNREAD} AND (key = ? OR (key = '' AND agent_id = ?)) LIMIT 1`,
       key,
@@ -137,7 +139,7 @@ export class CatchUp {
     return false;
   }
 
-  /** False when nothing is left to do. */
+  /** Takes one step of the remaining work. @returns false when nothing is left to do. */
   advanceAll(): boolean {
     for (const folder of this.#folders.values()) if (this.#nextHeader(folder)) return true;
     const unread = this.#db
@@ -159,8 +161,8 @@ export class CatchUp {
   }
 
   /**
-   * A header that cannot be read may belong to any key of its agent. So while the index is incomplete, a key without an
-   * active session waits for it, or its conversation would continue in a new, empty session.
+   * A header that cannot be read may belong to any key of its agent. So while the index is incomplete, a key without
+   * an active session waits for it; otherwise its conversation would continue in a new, empty session.
    * @returns whether a header was read that an earlier attempt could not read; throws if it still cannot be read.
    */
   #retryHeader(key: string, agentId: string): boolean {
@@ -179,7 +181,7 @@ export class CatchUp {
       this.#failed.delete(owner.id);
     } catch (error) {
       const failure = fromDisk(error, owner);
-      // One file the disk does not give is no reason to keep all others; who asks for it is told.
+      // One unreadable file must not block the others; a request for this file gets the error.
       if (isAsked) throw failure;
       this.#failed.set(owner.id, failure);
     }
@@ -193,8 +195,8 @@ export class CatchUp {
   }
 
   /**
-   * A file that is not as long as recorded is looked into by the follower, at the end of the slice.
-   * @returns false where a damaged transcript was replaced and has to be read again first.
+   * Marks a file whose size differs from the recorded one; the follower checks it at the end of the slice.
+   * @returns false if a damaged transcript was replaced and must be read again first.
    */
   #compare({ id, agentId }: Owner): boolean {
     const { files, follower } = this.#options;
@@ -238,7 +240,7 @@ export class CatchUp {
     return this.#db.row('SELECT 1 FROM sessions WHERE id = ? AND seq = 0', id) !== undefined;
   }
 
-  /** What we remember may not have happened, or may not be so any more. */
+  /** Drops all state in memory, because the transaction was rolled back or the files may have changed. */
   forget(): void {
     for (const adoption of this.#adoptions.values()) adoption.close();
     this.#adoptions.clear();
@@ -250,7 +252,7 @@ export class CatchUp {
   }
 }
 
-/** A failure of the disk concerns one transcript; anything else is the store's. */
+/** A disk error concerns one transcript; any other error concerns the whole store. */
 function fromDisk(error: unknown, { id }: Owner): RepriseError {
   const { syscall, code } = error as NodeJS.ErrnoException;
   if (syscall === undefined) throw error;

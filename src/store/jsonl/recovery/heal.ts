@@ -21,10 +21,10 @@ import { adoptLines, createAdopter, leaveKeyIfDeleted } from './adopt.ts';
 const LF = 10;
 
 /**
- * A transcript that was cut from outside, or replaced, is read again from its start and decides by its own rule what
- * is history (I-4). What the journal still has is put back where it continues the file; what is lost is named in a
- * `reprise.lost` entry, and the epoch jumps, so that lost lines that come back are not taken for newer ones.
- * False: the file is damaged in the middle; the session is read-only from now on and nothing else was changed.
+ * Reads a transcript again from its start after another program cut or replaced it; the history rule decides which
+ * lines count (I-4). Journal rows that continue the file are written again. A `reprise.lost` entry names the lost
+ * lines, and the epoch jumps, so that lost lines that reappear are not mistaken for newer ones.
+ * @returns false if the file is damaged in the middle: the session becomes read-only, and nothing else was changed.
  */
 export function healTranscript(
   context: BatchContext,
@@ -91,7 +91,7 @@ function heal(context: BatchContext, files: TranscriptFiles, row: SessionRow, fd
   if (firstLost <= before.seq) tell(context, row, before, { firstLost, kept });
 }
 
-/** Everything in a row and around it that follows from its lines. */
+/** Resets everything in and around a row that is derived from its lines. */
 function forgetLines(db: Database, row: SessionRow): void {
   for (const table of ['journal', 'append_keys', 'marks', 'foreign_lines', 'skipped_lines'])
     db.run(`DELETE FROM ${table} WHERE session_id = ?`, row.id);
@@ -113,7 +113,7 @@ function forgetLines(db: Database, row: SessionRow): void {
   } satisfies Partial<SessionRow>);
 }
 
-/** Lines of the journal the file does not have; they continue it if the first of them has the next number. */
+/** Lines of the journal that the file does not have. They continue the file if the first one has the next number. */
 function continuation(journal: Buffer, q: number): { bytes: Buffer; continues: boolean } {
   for (let at = 0; at < journal.length; at = journal.indexOf(LF, at) + 1) {
     const line = decodeLine(journal.subarray(at, journal.indexOf(LF, at)));
@@ -123,7 +123,7 @@ function continuation(journal: Buffer, q: number): { bytes: Buffer; continues: b
   return { bytes: Buffer.alloc(0), continues: true };
 }
 
-/** The loss stands in the transcript itself, so that it is seen by everybody and after every rebuild. */
+/** Records the loss in the transcript, so that every reader and every rebuild sees it. */
 function tell(
   context: BatchContext,
   row: SessionRow,
@@ -131,12 +131,12 @@ function tell(
   { firstLost, kept }: { readonly firstLost: number; readonly kept: readonly string[] },
 ): void {
   const { db } = context;
-  // What is remembered of the row is from before the loss.
+  // The cached row is from before the loss.
   context.rows.forget(row.id);
   const batch = new Batch(context);
   row.epoch += EPOCH_JUMP;
   saveSession(db, row);
-  // A runner that built on lost lines is fenced, and told so by its next heartbeat.
+  // A runner that built on lost lines is fenced; its next heartbeat reports it.
   db.run('DELETE FROM leases WHERE session_id = ?', row.id);
   const active = db.row<{ counter: number }>(
     'SELECT counter FROM active WHERE key = ? AND session_id = ?',
@@ -150,7 +150,7 @@ function tell(
     ...(kept.length > 0 && { quarantine: kept }),
   };
   const entries: NewEntry[] = [custom('reprise.lost', data)];
-  // What the index alone still knows is said again: a loss must not bring back what was deleted.
+  // Repeat facts that only the index still has: a loss must not restore a deleted session.
   if (before.status === 'deleted' && row.status !== 'deleted') entries.push(custom('reprise.deleted'));
   if (active !== undefined)
     entries.push(custom('reprise.activate', { key: row.key, counter: active.counter }));
@@ -164,13 +164,16 @@ function custom(customType: string, data?: object): NewEntry {
   return { type: 'custom', customType, ...(data !== undefined && { data }) };
 }
 
-/** Continuing a file without its header, or that of another session, would be starting again in silence. */
+/**
+ * Refuses to continue a file that lost its header or belongs to another session, because that would silently start a
+ * new conversation.
+ */
 export function assertHeader(files: TranscriptFiles, row: SessionRow, fd: number): void {
   const problem = sizeOf(fd) === 0 ? 'is empty' : headerProblem(fd, row.id);
   if (problem !== undefined) throw transcriptLost(files.path(row.agent_id, row.id), row, problem);
 }
 
-/** For a session whose settled lines are nowhere any more. It heals by itself when the file is put back. */
+/** The error for a session whose synced lines no longer exist. The session recovers when the file is put back. */
 export function transcriptLost(file: string, { id, file_seq }: SessionRow, what: string): RepriseError {
   return new RepriseError('STORE_CORRUPT', `the transcript of session ${id} ${what}`, {
     details: {
@@ -184,7 +187,7 @@ export function transcriptLost(file: string, { id, file_seq }: SessionRow, what:
   });
 }
 
-/** Thrown to undo what healing has begun: damage in the middle is nobody's to repair in place. */
+/** Thrown to undo a repair that has begun: damage in the middle of a file cannot be repaired in place. */
 class DamagedInside extends Error {
   readonly offset: number;
 

@@ -1,15 +1,15 @@
 import type { ConvlogChatRef } from '../../port/convlog.ts';
 
-/** What must have been read before somebody can be answered. Empty: the names of all files. */
+/** What must be read before a request can be answered. Empty: only the names of all files. */
 export interface Need {
   readonly id?: string;
-  /** Also what the key of that session stands for. */
+  /** Also all sessions of that session's key. */
   readonly andItsKey?: boolean;
   readonly key?: string;
-  /** Also everything of these keys. */
+  /** Also all sessions of these keys. */
   readonly keys?: readonly string[];
   readonly all?: boolean;
-  /** Chats whose convlog is written to or read. */
+  /** Chats whose channel log the request reads or writes. */
   readonly chats?: readonly ConvlogChatRef[];
 }
 
@@ -27,8 +27,8 @@ const session = ({ id }: Arguments): Need => (id === undefined ? {} : { id });
 const sessionAndItsKey = (args: Arguments): Need => ({ ...session(args), andItsKey: true });
 
 /**
- * Whoever moves what a key stands for needs every session of that key; whoever makes a session also has to know that
- * its id is free. Operations that are not named here concern rows that only the index has.
+ * An operation that changes the active session of a key needs every session of that key; one that creates a session
+ * must also know that its id is free. Operations that are not listed use only rows that exist in the index alone.
  */
 const NEEDS: Readonly<Record<string, (args: Arguments) => Need>> = {
   get: session,
@@ -42,7 +42,7 @@ const NEEDS: Readonly<Record<string, (args: Arguments) => Need>> = {
     ...(deliver.length > 0 && { keys: deliver.flatMap(({ sessionKey = [] }) => sessionKey) }),
   }),
   patch: session,
-  // Lines of the channel log that were not read yet may be its own.
+  // Lines of the channel log that were not read yet may belong to the session.
   purge: () => ({ all: true }),
   acquire: session,
   take: session,

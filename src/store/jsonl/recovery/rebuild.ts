@@ -7,9 +7,9 @@ import { CatchUp, type CatchUpOptions } from './catch-up.ts';
 import type { Need } from './needs.ts';
 
 export interface RebuildOptions extends CatchUpOptions {
-  /** Everything is known and compared. */
+  /** Called when everything is read and compared. */
   readonly onOver: () => void;
-  /** A slice failed; it is tried again. */
+  /** Called when a slice failed; the rebuild retries it. */
   readonly onFailure: (error: RepriseError) => void;
 }
 
@@ -18,19 +18,21 @@ interface Waiting {
   readonly done: ((error?: RepriseError) => void)[];
 }
 
-/** Work between two looks at the queue of requests, and the pause in which other processes get the lock. */
+/**
+ * Duration of a slice between two checks of the request queue, and the pause in which other processes can take the
+ * lock.
+ */
 const SLICE_MS = 8;
 const PAUSE_MS = 2;
-/** The pause while nobody waits: half of a core is left to whatever the process was started for. */
+/** The pause while no request waits: it leaves half of a core to the program. */
 const IDLE_PAUSE_MS = 8;
 const REST_MS = 1000;
 const MAX_REST_MS = 60_000;
 
 /**
- * Makes the index agree with the transcripts, beside the other work of the thread: each slice is a short transaction of
- * its own. Whoever needs something before its turn has it done first, so nobody is told that a session or the active
- * session of a key does not exist while its transcript waits to be read. On an ordinary day all it does is to list
- * folders and to compare sizes.
+ * Synchronizes the index with the transcripts beside the thread's other work, in short transactions. A request that
+ * needs something earlier gets it first, so no caller wrongly learns that a session does not exist, or that a key
+ * has no active session, while its transcript is still unread. Normally it only lists folders and compares sizes.
  */
 export class Rebuild {
   readonly #options: RebuildOptions;
@@ -87,14 +89,14 @@ export class Rebuild {
     const ready: Waiting[] = [];
     let hasMore = true;
     try {
-      // A disk that kept something back is asked for all of it again; it may be well by now.
+      // After a disk failure, everything is requested again; the disk may work by now.
       if (this.#isResting && this.#waiting.size === 0) this.#catchUp.forget();
       this.#isResting = false;
       if (this.#catchUp.list(performance.now() + SLICE_MS))
         hasMore = this.#db.transaction(() => this.#run(ready), { lazy: true });
     } catch (error) {
       const failure = storeError(error);
-      // Nothing of the slice happened, whatever we remember of it: from the start, which costs little.
+      // The slice was rolled back, so the state in memory is wrong. Start over, which is cheap.
       this.#catchUp.forget();
       this.#options.onFailure(failure);
       for (const { done } of ready) for (const tell of done) tell(failure);
@@ -103,7 +105,7 @@ export class Rebuild {
       return;
     }
     this.#isOver = !hasMore && !this.#catchUp.hasFailed;
-    // Only now: who is told may look at once, and with another connection.
+    // After the commit only: a notified caller may read at once over another connection.
     for (const { done } of ready) for (const tell of done) tell();
     if (this.#isOver) this.#options.onOver();
     else if (this.#waiting.size > 0) this.#schedule(PAUSE_MS);
@@ -111,7 +113,7 @@ export class Rebuild {
     else this.#rest();
   }
 
-  /** Inside a transaction. False when nothing is left to do. */
+  /** Works inside a transaction. @returns false when nothing is left to do. */
   #run(ready: Waiting[]): boolean {
     const until = performance.now() + SLICE_MS;
     let hasMore = true;
@@ -122,7 +124,7 @@ export class Rebuild {
         hasMore = this.#catchUp.advanceAll();
         continue;
       }
-      // To the back, so that a long transcript does not keep the others waiting.
+      // Move it to the end of the queue, so that a long transcript does not delay the others.
       this.#waiting.delete(name);
       this.#waiting.set(name, waiting);
       try {

@@ -20,29 +20,29 @@ export interface JournalRow {
   readonly bytes: Uint8Array;
 }
 
-/** What the file lacks, and how long the file is in front of it. */
+/** The bytes that the file lacks, and the offset at which to write them. */
 export interface Missing {
   readonly bytes: Buffer;
   readonly at: number;
 }
 
 const LF = 10;
-/** A last line of another tool that has not grown for so long is not being written any more. */
+/** A last line of another tool that has not grown for this long counts as finished. */
 const FRAGMENT_MS = 2000;
 
 /**
- * Compares a transcript that is not as recorded with the journal, and makes it so that only the journal's own lines
- * are left to be written (I-13). Everything that stands in the file and is not ours is taken in, left alone, or set
- * aside; nothing is thrown away.
+ * Compares a transcript that is not as recorded with the journal, and prepares it so that only the journal's lines
+ * are left to write (I-13). Lines of others are accepted into the index, left alone, or moved to quarantine; no bytes
+ * are deleted.
  */
 export class Reconciler {
   readonly #context: BatchContext;
   readonly #files: TranscriptFiles;
-  /** Sessions whose fdatasync failed: what the file seems to hold may be in memory only. */
+  /** Sessions whose fdatasync failed: what the file seems to contain may exist only in memory. */
   readonly #rewrite: Set<string> = new Set();
-  /** Sessions whose file was replaced: not even its settled part is known. */
+  /** Sessions whose file was replaced: even its synced part is unknown. */
   readonly #distrusted: Set<string> = new Set();
-  /** Last lines without LF that are left alone: how long they have been as long as they are. */
+  /** Last lines without LF that are left alone, and since when their size has not changed. */
   readonly #fragments: Map<string, { readonly size: number; readonly since: number }> = new Map();
 
   constructor(context: BatchContext, files: TranscriptFiles) {
@@ -58,7 +58,7 @@ export class Reconciler {
     this.#distrusted.add(id);
   }
 
-  /** Sessions that want another look although nothing of ours is missing in their file. */
+  /** Sessions that must be checked again although their file has all of our lines. */
   get waiting(): Iterable<string> {
     return this.#fragments.keys();
   }
@@ -70,8 +70,8 @@ export class Reconciler {
   }
 
   /**
-   * Answers what has to be appended now; undefined when the file must be left as it is. `isNext` says that a line
-   * of ours is about to get its number: what stands there whole comes first, as it does in the file.
+   * Returns what to append now, or `undefined` if the file must be left unchanged. `isNext`: one of our lines is
+   * about to get its number, so complete lines in the file come first, as they do in the file.
    */
   reconcile(fd: number, row: SessionRow, isNext: boolean): Missing | undefined {
     const size = sizeOf(fd);
@@ -91,14 +91,14 @@ export class Reconciler {
     }
     const isHeaded = row.synced_size > 0 || common > expected.indexOf(LF);
     if (common < actual.length && isHeaded) {
-      // What stood here when a mark was made may have been lost and written again further back.
+      // The bytes at a mark may have been lost and written again elsewhere.
       const same = row.synced_size + expected.subarray(0, common).lastIndexOf(LF) + 1;
       this.#context.db.run('DELETE FROM marks WHERE session_id = ? AND offset >= ?', row.id, same);
       return this.#takeIn(fd, row, { expected, actual, isNext });
     }
     this.#fragments.delete(row.id);
     if (common < actual.length) {
-      // No file of this session begins like that, and without its header in front no rebuild would know it.
+      // No file of this session begins like that, and a rebuild could not recognize it without its header.
       this.#setAside(fd, row, 0, size);
       return { bytes: expected, at: 0 };
     }
@@ -110,8 +110,9 @@ export class Reconciler {
   }
 
   /**
-   * Behind what the journal knows stand lines it does not: of another tool, or ours from an index that is gone.
-   * They are settled at once, with all of ours before them, so that the journal never has to hold them.
+   * Accepts lines after the journal's lines that the index does not know: lines of another tool, or our own from an
+   * index that no longer exists. They are synced at once, with all of our lines before them, so the journal never has
+   * to hold them.
    */
   #takeIn(
     fd: number,
@@ -128,7 +129,7 @@ export class Reconciler {
     let { end, corruptAt } = found;
     let begun = 0;
     if (end + tail.length === size && missing.subarray(0, tail.length).equals(tail)) {
-      // Our own write that was cut short, behind a line of somebody else.
+      // Our own interrupted write, after a line of another tool.
       begun = tail.length;
       this.#fragments.delete(row.id);
     } else {
@@ -144,16 +145,16 @@ export class Reconciler {
       } else this.#leave(row.id, size);
     }
     if (row.q > known) {
-      // Our own lines, and the index does not know them: it is older than the file, and so are its epochs.
+      // Our own lines that the index does not know: the index is older than the file, and so are its epochs.
       row.epoch += EPOCH_JUMP;
       saveSession(db, row);
     }
     leaveKeyIfDeleted(db, row);
     if (corruptAt !== undefined) db.run('UPDATE sessions SET corrupt_at = ? WHERE id = ?', corruptAt, row.id);
-    // Synced before a journal row goes: if this fails, all of it is done again.
+    // Sync before a journal row is deleted; if the sync fails, everything is repeated.
     if (end > from) syncData(fd);
     this.#settle(row, found.matched);
-    // All that is known stands in the file.
+    // The file has all known lines.
     if (missing.length === 0) Object.assign(row, { file_seq: row.seq, synced_seq: row.seq });
     row.synced_size = end;
     row.file_size = end;
@@ -169,7 +170,7 @@ export class Reconciler {
     return { bytes: missing.subarray(begun), at: end + begun };
   }
 
-  /** We have to write, so an unfinished line gets its LF here and stays where it is, without a number. */
+  /** We have to write, so an unfinished line gets its LF here and stays in place without a number. */
   #close(fd: number, row: SessionRow, from: number, size: number): number {
     const bytes = readRange(fd, from, size);
     for (let at = 0; at !== -1; at = nextLine(bytes, at)) skipLine(this.#context.db, row, from + at);
@@ -193,14 +194,17 @@ export class Reconciler {
   }
 
   #setAside(fd: number, row: SessionRow, from: number, size: number): void {
-    // Whoever else appends may do so at any moment: what came after the look is never cut off.
+    // Another program may append at any moment. Never cut off bytes that arrived after the check.
     if (sizeOf(fd) !== size) throw changedMeanwhile();
     this.#files.quarantine(`${row.id}.jsonl@${from}`, readRange(fd, from, size));
     truncate(fd, from);
     this.#fragments.delete(row.id);
   }
 
-  /** The first `length` bytes of the unsettled journal, whole lines, are settled: their rows go, one may be split. */
+  /**
+   * Marks the first `length` bytes of the unsynced journal (whole lines) as synced: deletes their rows and splits one
+   * if needed.
+   */
   #settle(row: SessionRow, length: number): void {
     const { db } = this.#context;
     let left = length;
@@ -225,7 +229,10 @@ export class Reconciler {
   }
 }
 
-/** Rows are followed and settled whole, or split where they are not, so `first_seq` alone finds them by its index. */
+/**
+ * Journal rows after a seq. Rows are written and synced whole, or split, so `first_seq` alone finds them by its
+ * index.
+ */
 export function journalBehind({ db }: BatchContext, { id }: SessionRow, seq: number): JournalRow[] {
   return db.rows<JournalRow>(
     'SELECT first_seq, last_seq, bytes FROM journal WHERE session_id = ? AND first_seq > ? ORDER BY first_seq',

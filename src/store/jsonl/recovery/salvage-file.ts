@@ -29,8 +29,9 @@ interface SalvageOptions {
 }
 
 /**
- * A damaged control.db is kept in quarantine, and a new one with all it still says takes its place. The new one is
- * complete before anything moves, so a kill at any point leaves the one or the other; `ready` is its name until then.
+ * Moves a damaged control.db to quarantine and replaces it with a new one that has everything readable. The new one
+ * is complete before any file moves, so after an interruption one of them is in place; until then its name is
+ * `ready`.
  */
 export function replaceBySalvaged({ path, home }: SalvageOptions, ready: string): void {
   const folder = join(dirname(path), 'quarantine');
@@ -86,13 +87,13 @@ function openDamaged(path: string, expected: Schema['tables']): DatabaseSync | u
     const tables = tablesOf(db);
     if ([...expected].every(([name, places]) => places.has(tables.get(name)))) return db;
   } catch {
-    // Not readable as it is.
+    // Not readable in this form.
   }
   db?.close();
   return undefined;
 }
 
-/** The first tables as the first and the last step leave them, and pages that say how to read them. */
+/** The first tables as the first and the last migration create them, and the pages that define them. */
 interface Schema {
   readonly tables: ReadonlyMap<unknown, ReadonlySet<unknown>>;
   readonly pages: ReadonlyMap<number, Buffer>;
@@ -102,8 +103,8 @@ const TABLES =
   "SELECT name, rootpage || ':' || sql AS place FROM sqlite_schema WHERE type = 'table' AND name <> 'strangers'";
 
 /**
- * SQLite finds everything by its first pages, and ours always say the same: the same first step makes the tables of
- * every home, at the same places. Where they are damaged a copy of the file gets those of a new one.
+ * SQLite finds everything through its first pages, and ours are always the same: the first migration creates the
+ * tables of every home at the same pages. If they are damaged, a copy of the file gets those of a new one.
  */
 function openWithSchema(path: string, copy: string, { pages }: Schema): DatabaseSync | undefined {
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
@@ -115,7 +116,7 @@ function openWithSchema(path: string, copy: string, { pages }: Schema): Database
   try {
     for (const [number, page] of pages) {
       if (number === 1) {
-        // The header counts the pages of its file. Free ones are not looked for: nothing is going to be written.
+        // The header contains the page count. The list of free pages is cleared, because nothing will be written.
         page.writeUInt32BE(Math.floor(size / PAGE), 28);
         page.writeUInt32BE(0, 32);
         page.writeUInt32BE(0, 36);
@@ -134,8 +135,8 @@ function tablesOf(db: DatabaseSync): Map<unknown, unknown> {
 }
 
 /**
- * The first step, but with the columns the inbox got later: rows that are older give their defaults. As long as the
- * text it stands for, so that every page stands where the first step puts it.
+ * The first migration, but with the columns that the inbox got later; older rows get the defaults. The text has the
+ * same length as the original, so that every page is where the first migration puts it.
  */
 function readableStep(): string {
   const [first = ''] = MIGRATIONS;
@@ -177,7 +178,7 @@ function newSchema(path: string): Schema {
   }
 }
 
-/** The pages below an inner page of a table, by SQLite's file format; none below a leaf. */
+/** The child pages of an inner table page, by SQLite's file format; empty for a leaf. */
 function childrenOf(page: Buffer, header: number): number[] {
   const INNER_TABLE = 0x05;
   if (page[header] !== INNER_TABLE) return [];

@@ -2,13 +2,13 @@ import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
 
 export type Row = Readonly<Record<string, SQLOutputValue>>;
 
-/** How often one table may fail before the rest of it counts as lost; a page has a few hundred rows. */
+/** After this many failures the rest of a table counts as lost. A page has a few hundred rows. */
 const MAX_FAILURES = 10_000;
 const FAR = 2 ** 48;
 
 /**
- * Every row of a table that can be read, around pages that cannot: where reading on fails, the rest is halved until
- * what is left is the damage. False when some of it failed.
+ * Reads every readable row of a table and skips unreadable pages: where a read fails, the remaining range is halved
+ * until only the damage is left. @returns false if some of it failed.
  */
 export function readRows(db: DatabaseSync, table: string, keep: (row: Row, rowid: number) => void): boolean {
   let failures = 0;
@@ -19,14 +19,14 @@ export function readRows(db: DatabaseSync, table: string, keep: (row: Row, rowid
         `SELECT rowid AS "rowid of it", * FROM ${table} WHERE rowid BETWEEN ? AND ? ORDER BY rowid`,
       );
       for (const { 'rowid of it': rowid, ...row } of rows.iterate(low, high)) {
-        // A page that leads back to an earlier one would be read for ever.
+        // A page that points back to an earlier one would be read forever.
         if (typeof rowid !== 'number' || rowid < next) break;
         keep(row, rowid);
         next = rowid + 1;
       }
       return;
     } catch {
-      // Damaged somewhere behind `next`, or just there.
+      // The damage is at `next` or somewhere after it.
       failures++;
     }
     if (next >= high || failures > MAX_FAILURES) return;
@@ -38,7 +38,7 @@ export function readRows(db: DatabaseSync, table: string, keep: (row: Row, rowid
   return failures === 0;
 }
 
-/** The last row, or the last one before damage that reaches to the end. */
+/** The last row, or the last one before damage that reaches the end. */
 function highestRowid(db: DatabaseSync, table: string): number {
   const last = (limit: number): number | undefined => {
     try {
@@ -62,12 +62,12 @@ function highestRowid(db: DatabaseSync, table: string): number {
   return low;
 }
 
-/** Not in an older database, nor where the first pages had to be replaced. */
+/** The table is missing in an older database, and if the first pages had to be replaced. */
 export function hasTable(db: DatabaseSync, table: string): boolean {
   return db.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(table) !== undefined;
 }
 
-/** What a unique index of the table still names: how the losses can be told. */
+/** Unique indexes that may still name lost rows, so that the loss can be reported. */
 const UNIQUE_INDEX: Readonly<Record<string, string>> = {
   journal: 'session_id, first_seq',
   inbox: 'id',
@@ -90,7 +90,7 @@ export function listRowids(db: DatabaseSync, table: string): Map<number, Row> {
   return found;
 }
 
-/** A table without rowids, from both ends as far as they can be read. False when they did not meet. */
+/** Reads a table without rowids from both ends as far as possible. @returns false if the two ends did not meet. */
 export function readByKey(
   db: DatabaseSync,
   table: string,
@@ -113,7 +113,7 @@ function readOn(db: DatabaseSync, sql: string, keep: (row: Row) => void): boolea
     }
     return true;
   } catch {
-    // As far as it goes.
+    // Readable only up to here.
     return false;
   }
 }

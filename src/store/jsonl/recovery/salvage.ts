@@ -12,9 +12,9 @@ import { insertFromHeader } from './adopt.ts';
 import { hasTable, listRowids, type Row, readByKey, readRows } from './salvage-rows.ts';
 
 export interface Salvaged {
-  /** Rows by table. */
+  /** Number of rows by table. */
   readonly kept: Readonly<Record<string, number>>;
-  /** What could not be read, in words. */
+  /** Descriptions of what could not be read. */
   readonly lost: readonly string[];
 }
 
@@ -27,13 +27,14 @@ const STATES: ReadonlySet<unknown> = new Set(
 
 const CLASSES: ReadonlySet<unknown> = new Set(['message', 'system', 'command']);
 const INBOX_COLUMNS = 'number id session_id session_key state body detail attempts created_at'.split(' ');
-/** What an older version meant by not having a column. */
+/** Defaults for columns that an older version does not have. */
 const LATER: Readonly<Record<string, string>> = { class: 'message' };
 
 /**
- * Copies what a damaged database still says into a new one: what stands in no transcript (journal, inbox, inbound
- * keys, purged ids) and how high epochs went. Sessions, keys, append keys and marks follow from lines, and leases
- * belong to processes that cannot go on with the new file. `aloneInJournal` is a store without transcripts.
+ * Copies what is readable in a damaged database into a new one: data that is in no transcript (journal, inbox,
+ * inbound keys, purged ids) and the highest epoch. Sessions, keys, append keys and marks are derived from lines
+ * again, and leases belong to processes that cannot continue with the new file. `aloneInJournal`: a store without
+ * transcripts.
  */
 export function salvage(from: DatabaseSync, into: Database, aloneInJournal: boolean): Salvaged {
   const kept: Record<string, number> = {};
@@ -49,12 +50,12 @@ export function salvage(from: DatabaseSync, into: Database, aloneInJournal: bool
       kept[table] = (kept[table] ?? 0) + isNew;
       return true;
     } catch (error) {
-      // Of another type than the column: a changed byte, or a row of another table.
+      // The value has another type than the column: a changed byte, or a row of another table.
       if (REFUSED.has(((error as { errcode?: number }).errcode ?? 0) & 0xff)) return false;
       throw error;
     }
   };
-  /** Rows by rowid; what its index names and its pages do not give is lost. */
+  /** Copies rows by rowid. A row that the table's index names but its pages do not contain is lost. */
   const copy = (table: string, columns: readonly string[], accept: (row: Row) => boolean): void => {
     const seen = new Set<number>();
     const isWhole = readRows(from, table, (row, rowid) => {
@@ -90,7 +91,7 @@ export function salvage(from: DatabaseSync, into: Database, aloneInJournal: bool
       (detail === null || isJsonObject(detail)) &&
       (carries === null || isJsonArray(carries)),
   );
-  // Elsewhere they are files.
+  // In other stores blobs are files.
   if (aloneInJournal)
     copy(
       'blobs',
@@ -98,7 +99,7 @@ export function salvage(from: DatabaseSync, into: Database, aloneInJournal: bool
       ({ hash, bytes }) => bytes instanceof Uint8Array && sha256(bytes) === hash,
     );
   if (hasTable(from, 'convlog_lines')) copy('convlog_lines', LINE_COLUMNS, isLogLine);
-  // Where it has files these are read again, and nothing is lost.
+  // In a store with files, the logs are read from them again and nothing is lost.
   else if (aloneInJournal)
     readRows(from, 'meta', ({ name, value }) => {
       if (name === 'schema' && Number(value) >= CONVLOG_VERSION) lost.add('convlog_lines: all of the table');
@@ -107,7 +108,7 @@ export function salvage(from: DatabaseSync, into: Database, aloneInJournal: bool
   copy('purged', ['id'], ({ id }) => typeof id === 'string' && isSessionId(id));
   const keyColumns = ['agent_id', 'source', 'key', 'hash', 'inbox_id'];
   const allKeys = readByKey(from, 'inbound_keys', keyColumns.slice(0, 3), (row) => {
-    // Without its message a key would say "accepted" to a retry of something nobody has.
+    // Without its message, a key would confirm a retry of a message that no longer exists.
     const isKnown = into.row('SELECT 1 FROM inbox WHERE id = ?', String(row['inbox_id'])) !== undefined;
     if (!isKnown || !take('inbound_keys', keyColumns, row)) lost.add(`inbound_keys: ${describe(row)}`);
   });
@@ -122,7 +123,7 @@ export function salvage(from: DatabaseSync, into: Database, aloneInJournal: bool
     see(epoch);
     if (typeof id !== 'string' || !isSessionId(id)) return;
     const hasLines = into.row('SELECT 1 FROM journal WHERE session_id = ?', id) !== undefined;
-    // Those with a transcript are found by it; a store without transcripts has them here or nowhere.
+    // Sessions with a transcript are found by it; a store without transcripts has their lines only here.
     if (hasLines)
       addSession(into, id, { id, agentId: agent_id, key, parentSession: parent_id, timestamp: created_at });
     else if (aloneInJournal) lost.add(`session ${id}: none of its lines can be read`);
@@ -135,12 +136,12 @@ export function salvage(from: DatabaseSync, into: Database, aloneInJournal: bool
   return { kept, lost: [...lost] };
 }
 
-/** Known, and unread: the rebuild makes the rest of its row from its lines. */
+/** Inserts the session as unread; the rebuild completes its row from its lines. */
 function addSession(into: Database, id: string, header: JsonObject): void {
   try {
     parseSessionKey(String(header['key'] ?? ''));
   } catch {
-    // Left out of a long header, or changed: the lines say it.
+    // The key is missing in a long header, or was changed. The lines contain it.
     insertFromHeader(into, { ...header, key: undefined }, { id, agentId: agentOf(header) });
     return;
   }
@@ -151,7 +152,7 @@ function agentOf({ agentId }: JsonObject): string {
   try {
     return parseAgentId(String(agentId));
   } catch {
-    // A changed byte; where its transcript would stand cannot be told.
+    // A byte was changed, so the agent of the transcript is unknown.
     return 'main';
   }
 }
@@ -174,7 +175,7 @@ function isJsonArray(text: unknown): boolean {
   try {
     return typeof text === 'string' && Array.isArray(JSON.parse(text));
   } catch {
-    // A changed byte.
+    // A byte was changed.
     return false;
   }
 }
@@ -183,12 +184,12 @@ function isJsonObject(text: unknown): boolean {
   try {
     return typeof text === 'string' && isObject(JSON.parse(text));
   } catch {
-    // A changed byte.
+    // A byte was changed.
     return false;
   }
 }
 
-/** Names, never contents: a report may be shown to anybody. */
+/** Names, never contents, because users share such reports. */
 function describe({ session_id, first_seq, id, source, key, channel_type, number }: Row): string {
   const parts = [
     session_id !== undefined && `session ${String(session_id)}`,
