@@ -19,10 +19,10 @@ import type {
 import type { Connection, RequestOptions } from './connection.ts';
 import { ClientEventStream } from './event-stream.ts';
 
-/** What every call takes. */
+/** Options of every call. */
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Unset: a new one for this call, the same for all its retries. */
+  /** Unset: a new key for this call, used for all its retries. */
   readonly idempotencyKey?: string | undefined;
 }
 
@@ -33,25 +33,25 @@ interface StopChoice {
 }
 
 export interface ChangeOptions extends CallOptions {
-  /** The version it must still have (`etag` of `get`); PRECONDITION_FAILED where it changed since. */
+  /** The version the session must have (`etag` of `get`); otherwise the call fails with PRECONDITION_FAILED. */
   readonly ifMatch?: string | undefined;
 }
 
 export interface StreamOptions {
   readonly signal?: AbortSignal | undefined;
-  /** What was had before, in this stream or another. */
+  /** The position to resume from, in this or an earlier stream. */
   readonly lastEventId?: string | undefined;
-  /** The events of this message until its end. */
+  /** Only the events of this message, until it ends. */
   readonly inboxId?: string | undefined;
 }
 
 export interface FollowOptions {
   readonly signal?: AbortSignal | undefined;
-  /** The last entry that is known; unset: from now on. */
+  /** The last entry the caller has; unset: only new entries. */
   readonly afterSeq?: number | undefined;
 }
 
-/** One session on a server. Nothing is asked for until something is called. */
+/** One session on a server. Creating this object sends no request. */
 export class ClientSession {
   readonly id: string;
   readonly agentId: string;
@@ -77,12 +77,12 @@ export class ClientSession {
     return { session: value.session, ...(etag !== undefined && { etag }) };
   }
 
-  /** Title and settings by their names; null takes one back. */
+  /** Sets the title and settings by name; null removes one. */
   patch(settings: Readonly<Record<string, unknown>>, options: ChangeOptions = {}): Promise<SessionAnswer> {
     return this.#connection.json('PATCH', this.#path(''), { ...change(options), body: settings });
   }
 
-  /** Into the trash. */
+  /** Moves the session to the trash. */
   delete(options: ChangeOptions = {}): Promise<SessionAnswer> {
     return this.#connection.json('DELETE', this.#path(''), change(options));
   }
@@ -91,7 +91,7 @@ export class ClientSession {
     return this.#post('restore', {}, options);
   }
 
-  /** For good; of a session in the trash. The answer names copies of its text elsewhere. */
+  /** Permanently deletes a session in the trash. The answer lists copies of its text elsewhere. */
   purge({
     withCopies = false,
     keepChannelLog = false,
@@ -112,8 +112,8 @@ export class ClientSession {
   }
 
   /**
-   * Goes on behind another entry, which the tree has, before it, or at the end of the branch it begins; `redo` goes
-   * back.
+   * Continues from another entry of the tree: after it, before it, or at the last leaf of the branch that starts with
+   * it. `redo` returns.
    */
   branch(entryId: string, options: CallOptions & Pick<BranchBody, 'place'> = {}): Promise<SessionAnswer> {
     const { place, ...rest } = options;
@@ -140,7 +140,7 @@ export class ClientSession {
     return this.#post('unpin', { entryId }, options);
   }
 
-  /** As it is typed in a chat, `/rename plans`. */
+  /** Runs a command as typed in a chat, such as `/rename plans`. */
   command(
     command: string,
     options: CallOptions & { readonly confirm?: boolean } = {},
@@ -161,19 +161,19 @@ export class ClientSession {
     return this.#get('/tree', { ...options, query: { ...query } });
   }
 
-  /** What a block of the history names by `blob`: an image, or a tool's text. */
+  /** The content that a block of the history refers to by `blob`: an image, or the text of a tool. */
   blob(name: string, options: CallOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
     return this.#connection.bytes(this.#path(`/blobs/${encodeURIComponent(name)}`), options);
   }
 
   /**
-   * The transcript as a file that needs nothing else: a line of JSON for each entry, of all branches. Where a large part
-   * of it is gone or damaged this throws `STORE_CORRUPT`; with `lost: 'preview'` the beginnings of such parts come instead.
-   * It may take as long as it needs: a signal ends it.
+   * The transcript as a self-contained file: one line of JSON per entry, of all branches. If a large part is missing or
+   * damaged this throws `STORE_CORRUPT`; with `lost: 'preview'` the stored preview is used instead. There is no
+   * timeout: use a signal to cancel.
    */
   export(options: CallOptions & Partial<ExportQuery> = {}): Promise<Uint8Array<ArrayBuffer>> {
     const { lost, redact, ...rest } = options;
-    // One that is cut off by a clock is cut off at every try.
+    // With a timeout a large export would fail on every retry.
     const timeoutMs = Number.POSITIVE_INFINITY;
     return this.#connection.bytes(this.#path('/export'), { ...rest, query: { lost, redact }, timeoutMs });
   }
@@ -188,9 +188,8 @@ export class ClientSession {
   }
 
   /**
-   * Ends the turn that runs; what was said so far is kept. With `waiting` messages that wait are cancelled too, and
-   * without `running` only those. With `children` tasks it gave to subagents end as well, by
-   * default together with both.
+   * Stops the running turn; the partial answer is kept. `waiting` also cancels queued messages, and without `running`
+   * only those. `children` also stops the tasks given to subagents; by default if both others are set.
    */
   stop(options: CallOptions & StopChoice = {}): Promise<StopAnswer> {
     const { waiting = false, running = true, children, ...rest } = options;
@@ -200,7 +199,7 @@ export class ClientSession {
     });
   }
 
-  /** What runs here until its end, or what followed an id; `idle` where nothing runs. */
+  /** Events of the running turn until its end, or those after an id; `idle` if nothing runs. */
   stream({ signal, lastEventId, inboxId }: StreamOptions = {}): ClientEventStream {
     const query = { sessionId: this.id, inboxId };
     return new ClientEventStream({
@@ -212,8 +211,8 @@ export class ClientSession {
   }
 
   /**
-   * Every entry of any branch as it is stored, by whomever, until the signal aborts. A connection that breaks off is
-   * made again; only a server that cannot be reached ends it.
+   * Every entry of any branch as it is stored, by any process, until the signal aborts. A lost connection is opened
+   * again; it ends only if the server cannot be reached.
    */
   async *follow({ afterSeq, signal }: FollowOptions = {}): AsyncGenerator<HistoryRow, void, undefined> {
     let lastEventId = afterSeq === undefined ? undefined : `${afterSeq}.0`;

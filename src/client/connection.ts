@@ -4,18 +4,18 @@ import { OWN_TYPE } from '../protocol/media-type.ts';
 import type { Problem } from '../protocol/problem.ts';
 
 export interface ClientOptions {
-  /** Where the server is, `http://127.0.0.1:4747`. */
+  /** The server's address, such as `http://127.0.0.1:4747`. */
   readonly url: string;
   readonly token?: string;
-  /** Unset: the global one. */
+  /** Default: the global fetch. */
   readonly fetch?: typeof globalThis.fetch;
-  /** How often in a row something is tried again before it is given up; by default 6. */
+  /** Maximum number of consecutive retries; 6 by default. */
   readonly retries?: number;
-  /** Before the first retry; each one waits twice as long, up to five seconds. */
+  /** Delay before the first retry; it doubles with each retry, up to five seconds. */
   readonly backoffMs?: number;
-  /** For an answer that is neither a stream nor an export; by default 30 seconds. */
+  /** For answers other than streams and exports; 30 seconds by default. */
   readonly timeoutMs?: number;
-  /** A stream that says nothing for so long, not even that it lives, is taken for dead; by default 45 seconds. */
+  /** A stream without data and keep-alive comments for this long counts as lost; 45 seconds by default. */
   readonly silenceMs?: number;
 }
 
@@ -25,7 +25,7 @@ export interface RequestOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
   readonly idempotencyKey?: string | undefined;
-  /** Infinite: as long as it takes. */
+  /** Infinity disables the timeout. */
   readonly timeoutMs?: number;
 }
 
@@ -35,7 +35,10 @@ const MAX_BACKOFF_MS = 5000;
 const TIMEOUT_MS = 30_000;
 const SILENCE_MS = 45_000;
 
-/** Speaks with one server. Whatever failed on the way is tried again with the same key, so nothing is done twice. */
+/**
+ * Sends requests to one server. Requests that fail on the way are retried with the same idempotency key, so nothing is
+ * done twice.
+ */
 export class Connection {
   readonly retries: number;
   readonly silenceMs: number;
@@ -60,13 +63,13 @@ export class Connection {
     this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
   }
 
-  /** The answer as JSON; a refusal is thrown with its code. */
+  /** The answer as JSON. An error answer is thrown with its code. */
   async json<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
     return (await this.#answer(method, path, options, async (response) => (await response.json()) as T))
       .value;
   }
 
-  /** As `json`, with the version of what was answered. */
+  /** As `json`, with the version (ETag) of the answer. */
   async versioned<T>(method: string, path: string, options: RequestOptions = {}): Promise<Versioned<T>> {
     return this.#answer(method, path, options, async (response) => (await response.json()) as T);
   }
@@ -81,7 +84,7 @@ export class Connection {
     return (await this.#answer('GET', path, options, read)).value;
   }
 
-  /** One try. Throws CONNECT_FAILED where no answer came. */
+  /** One attempt. Throws CONNECT_FAILED if no answer arrived. */
   async send(method: string, path: string, options: RequestOptions): Promise<Response> {
     const { query = {}, body, headers = {}, signal, idempotencyKey } = options;
     const url = new URL(this.#url + path);
@@ -90,7 +93,7 @@ export class Connection {
     try {
       return await this.#fetch(url, {
         method,
-        redirect: 'error', // a token goes to the server it was given for
+        redirect: 'error', // a redirect could send the token to another server
         headers: {
           Accept: `${OWN_TYPE}, application/json`,
           ...(this.#token !== undefined && { Authorization: `Bearer ${this.#token}` }),
@@ -106,14 +109,14 @@ export class Connection {
     }
   }
 
-  /** Waits before another try; throws the failure where it is not worth one, or was tried often enough. */
+  /** Waits before the next attempt. Throws the error if it is not retryable or the retries are used up. */
   async again(error: unknown, failures: number, signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted();
     if (!isWorthAnother(error) || failures > this.retries) throw error;
     const { retryAfter } = error.details;
     const doubled = Math.min(MAX_BACKOFF_MS, this.#backoffMs * 2 ** (failures - 1));
     const asked = typeof retryAfter === 'number' ? Math.min(MAX_BACKOFF_MS, retryAfter * 1000) : 0;
-    // Many clients of a server that comes back must not all come in the same moment.
+    // Jitter, so that the clients of a restarted server do not reconnect all at once.
     await pause(Math.max(asked, doubled * (0.5 + Math.random() / 2)), signal);
   }
 
@@ -148,7 +151,7 @@ export interface Versioned<T> {
   readonly etag?: string;
 }
 
-/** What a server refused, as the error it was there. */
+/** Converts a problem response to the error that the server had. */
 export async function problemError(response: Response): Promise<RepriseError> {
   const text = await response.text().catch(() => '');
   const problem = parseProblem(text);
@@ -175,7 +178,7 @@ function parseProblem(text: string): Partial<Problem> | undefined {
     const parsed: unknown = JSON.parse(text);
     return typeof parsed === 'object' && parsed !== null ? parsed : undefined;
   } catch {
-    return undefined; // a proxy's own words
+    return undefined; // not from a Reprise server, for example a proxy's error page
   }
 }
 
@@ -195,7 +198,7 @@ export function connectFailed(url: string, cause: unknown): RepriseError {
   });
 }
 
-/** A failure on the way, or one that the server asks to try again. */
+/** A network failure, or an error that the server marks as retryable. */
 function isWorthAnother(error: unknown): error is RepriseError {
   if (!(error instanceof RepriseError)) return false;
   const { status } = error.details;
@@ -204,7 +207,7 @@ function isWorthAnother(error: unknown): error is RepriseError {
 
 export function newKey(): string {
   if (typeof crypto.randomUUID === 'function') return crypto.randomUUID();
-  // Pages that were not loaded over TLS have only this.
+  // `randomUUID` exists only in secure contexts, such as pages loaded over TLS.
   return [...crypto.getRandomValues(new Uint8Array(16))]
     .map((byte) => byte.toString(16).padStart(2, '0'))
     .join('');

@@ -7,9 +7,9 @@ import { SseParser } from './sse-parser.ts';
 export interface EventStreamOptions {
   readonly connection: Connection;
   readonly signal?: AbortSignal | undefined;
-  /** What was had before; unset: nothing. */
+  /** The position to resume from; unset: the start. */
   readonly lastEventId?: string | undefined;
-  /** Asks for the events: with the session once it is known, behind the last id once there is one. */
+  /** Requests the events. On a reconnect it receives the session and the headers with the last event id. */
   readonly open: (at: { readonly session?: SessionFrame; readonly headers: Headers }) => Promise<Response>;
 }
 
@@ -17,7 +17,7 @@ type Headers = Readonly<Record<string, string>>;
 
 const ENDS: ReadonlySet<string> = new Set(['done', 'error', 'idle']);
 
-/** Events of one message or session. It goes on by itself where the connection broke, until the end was heard. */
+/** Events of one message or session. Resumes after a lost connection until the end event arrives. */
 export class ClientEventStream<E extends { readonly type: string } = StreamEvent>
   implements AsyncIterable<E>
 {
@@ -30,12 +30,12 @@ export class ClientEventStream<E extends { readonly type: string } = StreamEvent
     this.#lastEventId = options.lastEventId;
   }
 
-  /** With it another stream can go on where this one is. */
+  /** With this id another stream can resume after the last event that was read. */
   get lastEventId(): string | undefined {
     return this.#lastEventId;
   }
 
-  /** Once: events that were read are gone. */
+  /** Can be iterated once: events that were read are not kept. */
   async *[Symbol.asyncIterator](): AsyncGenerator<E, void, undefined> {
     if (this.#isRead)
       throw new RepriseError('INVALID_INPUT', 'an event stream can be read only once: open a new one');
@@ -53,7 +53,7 @@ export class ClientEventStream<E extends { readonly type: string } = StreamEvent
             this.#lastEventId = id;
             failures = 0;
           }
-          // Told again on every connection; once is enough.
+          // Every connection repeats this event; pass it on once.
           if (event.type === 'session' && session !== undefined) continue;
           if (isSession(event)) session = event;
           yield event;
@@ -77,11 +77,11 @@ export class ClientEventStream<E extends { readonly type: string } = StreamEvent
         for (const { id, data } of parser.feed(value)) yield { id, event: parseEvent<E>(data, url) };
       }
     } finally {
-      await reader.cancel().catch(() => undefined); // broken already
+      await reader.cancel().catch(() => undefined); // already broken
     }
   }
 
-  /** A connection can die without a word; a server that lives says so. */
+  /** Throws if a connection is silent for too long: a live server sends keep-alive comments. */
   async #unlessSilent(
     reader: ReadableStreamDefaultReader<Uint8Array>,
     url: string,
@@ -121,7 +121,7 @@ function parseEvent<E>(data: string, url: string): E {
     if (typeof event === 'object' && event !== null && 'type' in event && typeof event.type === 'string')
       return event as E;
   } catch {
-    // Said below.
+    // Thrown below.
   }
   throw connectFailed(url, new Error('it sent data that is not a session event'));
 }

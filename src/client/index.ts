@@ -11,7 +11,7 @@ import { agentPath, type CallOptions, ClientSession } from './client-session.ts'
 import { type ClientOptions, Connection, newKey } from './connection.ts';
 import { ClientEventStream } from './event-stream.ts';
 
-/** A server of ours, from a browser or Node. Calls that failed on the way are tried again and never done twice. */
+/** A client of a Reprise server, for browsers and Node. Failed calls are retried and never done twice. */
 export class Client {
   readonly #connection: Connection;
 
@@ -20,8 +20,8 @@ export class Client {
   }
 
   /**
-   * Says something and tells what happens until its end. The message has one key however often it is sent, and a
-   * stream that broke off goes on where it was.
+   * Sends a message and yields events until it ends. All attempts use the same idempotency key, and a lost stream
+   * resumes where it was.
    */
   chat(agentId: string, request: ChatRequest, options: CallOptions = {}): ClientEventStream {
     const { signal, idempotencyKey = newKey() } = options;
@@ -35,7 +35,7 @@ export class Client {
     return new ClientSession(this.#connection, agentId, sessionId);
   }
 
-  /** Newest first, or by `sort` and `order`; of one agent or of all. */
+  /** Sessions of one agent or all, newest first, or by `sort` and `order`. */
   sessions(
     query: Partial<SessionListQuery> & { readonly agentId?: string | undefined } = {},
     options: CallOptions = {},
@@ -45,7 +45,7 @@ export class Client {
     return this.#connection.json('GET', path, { ...options, query: rest });
   }
 
-  /** A channel's message; with `wait` (seconds) also its answer, if it comes in time. */
+  /** Sends a channel message; with `wait` (seconds) also returns the answer if it is ready in time. */
   inbound(
     message: InboundRequest,
     { wait, ...options }: CallOptions & { readonly wait?: number } = {},
@@ -59,7 +59,7 @@ export class Client {
     });
   }
 
-  /** As `inbound`, with the events of the turn that answers it. */
+  /** As `inbound`, with the events of the turn that answers the message. */
   inboundEvents(message: InboundRequest, options: CallOptions = {}): ClientEventStream {
     const { signal, idempotencyKey = newKey() } = options;
     return this.#stream(signal, undefined, (headers) =>
@@ -67,7 +67,7 @@ export class Client {
     );
   }
 
-  /** What became of a message. */
+  /** The state of a message. */
   inbox(inboxId: string, options: CallOptions = {}): Promise<InboxAnswer> {
     return this.#connection.json('GET', `/api/inbox/${encodeURIComponent(inboxId)}`, options);
   }
@@ -79,7 +79,7 @@ export class Client {
     return this.#connection.json('GET', '/api/search', { ...options, query: { ...query } });
   }
 
-  /** What was said on the channels; for admins. */
+  /** The messages on channels; needs admin access. */
   conversations(
     query: Partial<ConversationsQuery> = {},
     options: CallOptions = {},
@@ -109,17 +109,17 @@ export class Client {
     return this.#connection.json('GET', '/api/stats', options);
   }
 
-  /** Tokens, cost and what happened in a period; by default the last thirty days. */
+  /** Tokens, cost and events of a period; the last thirty days by default. */
   usage(query: UsageQueryView = {}, options: CallOptions = {}): Promise<UsageOverview> {
     return this.#connection.json('GET', '/api/usage', { ...options, query: { ...query } });
   }
 
-  /** Throws where the server is not there or not ready. */
+  /** Throws if the server is unreachable or not ready. */
   ready(options: CallOptions = {}): Promise<{ readonly status: 'ready'; readonly version: string }> {
     return this.#connection.json('GET', '/readyz', options);
   }
 
-  /** Sent until it is known to be accepted; from then on only listened to. */
+  /** Sends the message until it is accepted; after that it only resumes the event stream. */
   #stream(
     signal: AbortSignal | undefined,
     agentId: string | undefined,
@@ -142,7 +142,7 @@ export function createClient(options: ClientOptions): Client {
   return new Client(options);
 }
 
-/** `agent:<id>:…`; the one conversation all share is main's. */
+/** The agent of a key `agent:<id>:…`. The shared global session belongs to main. */
 function agentOf({ sessionKey }: SessionFrame): string {
   const [, agentId] = /^agent:([^:]+):/.exec(sessionKey) ?? [];
   return agentId ?? 'main';

@@ -1,19 +1,19 @@
 import { RepriseError } from '../errors.ts';
 
 export interface SseMessage {
-  /** The last id that was seen, also where this one brought none. */
+  /** The last id received, also if this message has none. */
   readonly id: string;
   readonly event: string;
   readonly data: string;
 }
 
-/** A server that never ends a message would fill the memory of its client. */
+/** Protects the client's memory from a server that never ends a message. */
 const MAX_MESSAGE_CHARS = 64 * 1024 * 1024;
 const LINE_END = /\r\n|\r|\n/g;
 
-/** Reads an event stream as it arrives: any line ends, a BOM, and characters that were cut in two by the network. */
+/** Parses an event stream incrementally: any line endings, a BOM, and characters split between chunks. */
 export class SseParser {
-  /** Takes a BOM off the beginning, and makes of bytes that are no UTF-8 what everybody makes of them. */
+  /** Removes a BOM, and replaces invalid UTF-8 with U+FFFD as the standard requires. */
   readonly #decoder: InstanceType<typeof TextDecoder> = new TextDecoder();
   #line = '';
   #isBehindCr = false;
@@ -28,7 +28,7 @@ export class SseParser {
     const messages: SseMessage[] = [];
     let text = this.#decoder.decode(bytes, { stream: true });
     if (text === '') return messages;
-    // The CR was taken for a line end already.
+    // The CR at the end of the last chunk already ended the line.
     if (this.#isBehindCr && text.startsWith('\n')) text = text.slice(1);
     this.#isBehindCr = text === '' ? false : text.endsWith('\r');
     let from = 0;
@@ -47,7 +47,7 @@ export class SseParser {
   #take(line: string): SseMessage | undefined {
     if (line === '') return this.#dispatch();
     const colon = line.indexOf(':');
-    if (colon === 0) return undefined; // a comment: it only says that the connection lives
+    if (colon === 0) return undefined; // a keep-alive comment
     const field = colon === -1 ? line : line.slice(0, colon);
     const value = colon === -1 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1);
     switch (field) {

@@ -9,7 +9,7 @@ import { maskedWhy } from './problem.ts';
 
 type Image = NonNullable<InboundMessage['images']>[number];
 
-/** What every message may carry, whichever door it comes through. */
+/** Fields of a message, on the chat and the channel routes. */
 interface MessageFields
   extends Omit<InboundMessage, 'text' | 'channel' | 'agentId' | 'images' | 'idempotencyKey' | 'system'> {
   readonly images?: readonly Image[];
@@ -18,7 +18,7 @@ interface MessageFields
 export interface ChatRequest extends MessageFields {
   readonly message: string;
   readonly channel?: string;
-  /** An entry: said in place of that message, with its images; what followed stays as a branch. */
+  /** Entry id of a message to replace: the new text uses its images, and the messages after it remain as a branch. */
   readonly before?: string;
 }
 
@@ -61,7 +61,7 @@ const fields = {
   ).meta({ description: 'What happens where the session is busy; `reject` answers 409.' }),
 };
 
-/** A front end of ZyHive sends these as well. ZyHive keeps the history itself, and so do we. */
+/** ZyHive front ends also send these. They are ignored: Reprise stores the history itself. */
 export const ZYHIVE_CHAT_FIELDS = ['scenario', 'skillId', 'history'] as const;
 
 export interface ChatBody extends ChatRequest {
@@ -82,7 +82,7 @@ export const chatBodySchema: z.ZodType<ChatBody> = z.strictObject({
   channel: maybe(name),
   before: maybe(name).meta({
     description:
-      'The id of a message of `sessionId`: this is said in its place, with its images, and what followed stays as a branch.',
+      'The id of a message of `sessionId` to replace: the new text uses its images, and the messages after it remain as a branch.',
   }),
   ...fields,
 });
@@ -98,10 +98,10 @@ export const inboundRequestSchema: z.ZodType<InboundRequest> = z.strictObject({
 export interface ChatStatus {
   readonly status: 'idle' | 'generating';
   readonly sessionId: string;
-  /** The message that is answered or will be next. */
+  /** The message that is being answered, or the next one. */
   readonly inboxId?: string;
   readonly turnId?: string;
-  /** How many messages wait. */
+  /** Number of queued messages. */
   readonly queued: number;
 }
 
@@ -116,7 +116,7 @@ export const chatStatusSchema: z.ZodType<ChatStatus> = z.object({
 export interface StopAnswer {
   readonly stopped: boolean;
   readonly cancelled: number;
-  /** Tasks of children, and of theirs, that were stopped with it. */
+  /** Tasks of child agents, and of their children, that were stopped too. */
   readonly children: number;
 }
 
@@ -126,7 +126,7 @@ export const stopAnswerSchema: z.ZodType<StopAnswer> = z.object({
   children: z.int(),
 });
 
-/** What became of an accepted message. */
+/** The state of an accepted message. */
 export type InboxAnswer = InboxStatus & { readonly inboxId: string };
 
 export const inboxState: z.ZodType<InboxStatus['status']> = z.enum([
@@ -153,7 +153,7 @@ const inboxFields = {
 
 export const inboxAnswerSchema: z.ZodType<InboxAnswer> = z.object(inboxFields);
 
-/** Why it failed is told without what a provider may have repeated of a key (T87). */
+/** The error text is masked, because a provider may repeat an API key (T87). */
 export function inboxAnswer(inboxId: string, { error, ...status }: InboxStatus): InboxAnswer {
   return {
     inboxId,
@@ -169,10 +169,10 @@ function masked({ code, message, why: cause }: Failure): Failure {
   return { code, message: redactText(message), ...(why !== undefined && { why }) };
 }
 
-/** A message that was taken in; with `wait` also what became of it meanwhile. */
+/** An accepted message; with `wait` also its state when the wait ended. */
 export interface InboundAnswer extends InboxAnswer {
   readonly sessionKey: string;
-  /** False: this very message was accepted before. */
+  /** False if this message was accepted before. */
   readonly fresh: boolean;
   readonly command?: {
     readonly name: string;

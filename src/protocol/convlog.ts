@@ -18,8 +18,8 @@ const filters = {
   ...limitShape(50, 500),
   cursor: cursorSchema.optional(),
   channelType: name.optional().meta({ description: 'telegram, web, …, in upper or lower case.' }),
-  member: name.optional().meta({ description: 'The id or name of somebody who spoke.' }),
-  q: z.string().min(1).max(500).optional().meta({ description: 'A text somebody said.' }),
+  member: name.optional().meta({ description: 'The id or name of a sender.' }),
+  q: z.string().min(1).max(500).optional().meta({ description: 'Text in a message.' }),
   sort: z.enum(['time', 'messages']).optional(),
 };
 
@@ -79,7 +79,7 @@ const lineNumber = z.coerce
   .min(0)
   .max(Number.MAX_SAFE_INTEGER - 1);
 
-/** Unset: the newest page; oldest first within it. */
+/** Without `after` and `before` the newest page; oldest message first. */
 export const conversationQuery: z.ZodType<ConversationQuery> = z
   .strictObject({
     ...limitShape(200, 1000),

@@ -8,7 +8,7 @@ import { maybe } from './maybe.ts';
 import { messageSchema } from './message.ts';
 import { maskedWhy } from './problem.ts';
 
-/** What a stream tells, by `type`; a message's stream ends with exactly one `done` or `error`. */
+/** The events of a stream, by `type`. A message's stream ends with exactly one `done` or `error`. */
 export type StreamEvent =
   | SessionFrame
   | { readonly type: 'queued'; readonly position: number }
@@ -20,7 +20,10 @@ export type StreamEvent =
       readonly text: string;
       readonly messages?: readonly Message[];
     }
-  /** The turn was cut off, or its running events are gone: whoever has more than this text of its answer drops it. */
+  /**
+   * The turn was interrupted, or its live events are lost. `text` is the stored part of the answer: clients must drop
+   * the rest.
+   */
   | { readonly type: 'interrupted'; readonly turnId: string; readonly text: string }
   | { readonly type: 'text_delta'; readonly text: string }
   | { readonly type: 'thinking_delta'; readonly text: string }
@@ -32,14 +35,14 @@ export type StreamEvent =
   | CompactionEndFrame
   | DoneFrame
   | ErrorFrame
-  /** Nothing runs: there is nothing to wait for. */
+  /** Nothing runs, so there is nothing to wait for. */
   | { readonly type: 'idle'; readonly sessionId: string };
 
 export interface SessionFrame {
   readonly type: 'session';
   readonly sessionId: string;
   readonly sessionKey: string;
-  /** Unset where the stream is about no message. */
+  /** Unset if the stream follows no message. */
   readonly inboxId?: string;
 }
 
@@ -52,7 +55,7 @@ export interface ToolResultFrame {
   readonly durationMs?: number;
 }
 
-/** Of one call of the model; `inputTokens` is its whole prompt, what came from a cache included. */
+/** Usage of one model call. `inputTokens` counts the whole prompt, including cached tokens. */
 export interface UsageFrame extends TokenUsage {
   readonly type: 'usage';
 }
@@ -67,7 +70,7 @@ export interface TokenUsage {
   readonly cost?: Readonly<Record<string, number>>;
 }
 
-/** Something was done so that the request fits or gets through. */
+/** The request was changed to fit into the context window, or sent again. */
 export interface GuardFrame {
   readonly type: 'guard';
   readonly step: 'truncate' | 'overflow' | 'retry';
@@ -85,7 +88,7 @@ export interface CompactionEndFrame {
   readonly reason?: string;
   readonly method?: string;
   readonly coveredEntries?: number;
-  /** It came to nothing; the context is as it was. */
+  /** The compaction failed; the context is unchanged. */
   readonly error?: string;
 }
 
@@ -104,7 +107,7 @@ export interface ErrorFrame {
   readonly sessionId: string;
   readonly code: string;
   readonly error: string;
-  /** The cause as a code; `error` is its English text. */
+  /** The cause as a message code; `error` is its English text. */
   readonly why?: Message;
   readonly details?: JsonObject;
 }
@@ -113,7 +116,9 @@ export function isTerminalFrame(event: StreamEvent): event is DoneFrame | ErrorF
   return event.type === 'done' || event.type === 'error';
 }
 
-/** What a turn tells in the words of the wire; undefined: it is nothing for a stream. */
+/**
+ * Converts a turn event to a stream event. @returns undefined for events that are not streamed.
+ */
 export function toStreamEvent(event: TurnEvent, sessionId: string): StreamEvent | undefined {
   switch (event.type) {
     case 'accepted':
@@ -201,7 +206,7 @@ export function tokenUsage({
   };
 }
 
-/** The same as an engine says it: inverse of `tokenUsage`. */
+/** Converts to the engine's form; the inverse of `tokenUsage`. */
 export function engineUsage(told: TokenUsage): Usage {
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, totalTokens } = told;
   const { reasoningTokens, cost } = told;
@@ -231,7 +236,7 @@ export const tokenUsageSchema: z.ZodType<TokenUsage> = z.object(usage);
 const object = z.record(z.string(), z.unknown()) as unknown as z.ZodType<JsonObject>;
 const type = <T extends string>(name: T): { type: z.ZodLiteral<T> } => ({ type: z.literal(name) });
 
-/** One `data:` of a stream. */
+/** The `data:` of one event. */
 export const streamEventSchema: z.ZodType<StreamEvent> = z.discriminatedUnion('type', [
   z.object({
     ...type('session'),

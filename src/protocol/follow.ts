@@ -3,7 +3,7 @@ import type { Entry } from '../transcript/entry.ts';
 import type { SessionFrame } from './events.ts';
 import { type HistoryRow, historyRow, historyRowSchema } from './records.ts';
 
-/** What a stream of stored entries tells: where it is, then each entry of any branch when it has been stored. */
+/** Events of a stream of stored entries: the session, then each entry of any branch when it is stored. */
 export type FollowEvent = SessionFrame | { readonly type: 'row'; readonly row: HistoryRow };
 
 export const followEventSchema: z.ZodType<FollowEvent> = z.discriminatedUnion('type', [
@@ -11,7 +11,7 @@ export const followEventSchema: z.ZodType<FollowEvent> = z.discriminatedUnion('t
   z.object({ type: z.literal('row'), row: historyRowSchema }),
 ]);
 
-/** What has just been stored is in the context. */
+/** An entry that was stored just now is in the context. */
 export function followRow(entry: Entry, seq: number): HistoryRow {
   return historyRow(entry, seq, new Set([entry.id]));
 }

@@ -5,7 +5,7 @@ function isAgentId(id: string): boolean {
   try {
     return parseAgentId(id) === id;
   } catch {
-    return false; // said by the schema, with the grammar
+    return false; // the schema reports it, with the grammar
   }
 }
 

@@ -10,11 +10,11 @@ export interface JsonTextLimits {
 const WHITESPACE = /[ \t\n\r]/;
 
 /**
- * Looks at the text of a body before it becomes a value: what `JSON.parse` would change in silence is refused, and
- * what would cost too much is not parsed. One pass without recursion; whether it is JSON at all is said by the parser.
+ * Checks the text of a body before it is parsed: it refuses values that `JSON.parse` would change silently or that cost
+ * too much to parse. One pass without recursion. Invalid JSON is reported by the parser.
  */
 export function checkJsonText(text: string, { jsonDepth, jsonValues }: JsonTextLimits): void {
-  /** The names of each object that is open; null for an array. */
+  /** The names in each open object; null for an array. */
   const open: (Set<string> | null)[] = [];
   let values = 0;
   for (let i = 0; i < text.length; i++) {
@@ -49,7 +49,7 @@ function count(values: number, max: number): number {
   return values + 1;
 }
 
-/** The place of the closing quote; of a string that is never closed, the end of the text. */
+/** The position of the closing quote, or the end of the text for an unclosed string. */
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let slashes = 0;
@@ -65,7 +65,7 @@ function isName(text: string, end: number): boolean {
   return text[next] === ':';
 }
 
-/** Of two equal names a parser drops one; of `__proto__` too many make a prototype. */
+/** The parser drops one of two equal names, and `__proto__` can set a prototype. Both are refused. */
 function addName(names: Set<string>, quoted: string): void {
   const name = nameOf(quoted);
   if (name === '__proto__') throw refused('name', { code: 'request.bodyPrototype', params: {} });
@@ -79,11 +79,11 @@ function nameOf(quoted: string): string {
   try {
     return String(JSON.parse(quoted));
   } catch {
-    return quoted; // the parser says what is wrong with it
+    return quoted; // the parser reports the error
   }
 }
 
-/** A number that a double cannot hold would be stored as another one. */
+/** Refuses a number that a double cannot represent, because a different one would be stored. */
 function checkNumber(text: string, start: number): number {
   let end = start;
   while (/[-+.0-9eE]/.test(text[end] ?? '')) end++;

@@ -46,7 +46,7 @@ const hit = z.object({
     .optional()
     .meta({ description: 'Of a message on the current branch; people write it as #3' }),
   role: z.enum(['user', 'assistant', 'tool', 'summary', 'note']),
-  at: z.string().meta({ description: 'When it was said' }),
+  at: z.string().meta({ description: 'When the message was stored' }),
   snippet: z.string(),
   marks: z
     .array(z.array(z.int()))

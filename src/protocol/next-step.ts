@@ -1,8 +1,8 @@
 import type { ErrorCode } from '../errors.ts';
 
 /**
- * What to do next about an error that names no next step of its own. Every problem has one in `details.next`; these are
- * marked `general`. They are for programs and their authors; the command line has its own texts for the same codes.
+ * The next step for errors that do not provide one. Every problem has a next step in `details.next`; these are marked
+ * `general`. They are written for programs and their authors; the CLI has its own texts for the same codes.
  */
 export const REQUEST_STEP: Readonly<Record<ErrorCode, string>> = {
   INVALID_INPUT: 'GET /openapi.json describes what this route accepts.',

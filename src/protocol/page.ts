@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Every list: oldest or newest first, as the route says, and ids to go on from. */
+/** A page of a list, in the order of its route, with the ids from which to continue. */
 export interface Page<T> {
   readonly data: readonly T[];
   readonly hasMore: boolean;
@@ -34,7 +34,7 @@ interface CountShape {
   limit: z.ZodDefault<z.ZodCoercedNumber>;
 }
 
-/** `limit` of a list, as it stands in a query. */
+/** The `limit` query parameter of a list. */
 export function limitShape(normal: number, max: number): CountShape {
   return { limit: z.coerce.number().int().min(1).max(max).default(normal) as unknown as CountShape['limit'] };
 }

@@ -20,7 +20,7 @@ export const problemSchema: z.ZodType<Problem> = z
     details: z.looseObject({
       next: z.string().meta({ description: 'What to do.' }),
       general: z.literal(true).optional().meta({
-        description: '`next` is that of the code, for programs: whoever failed said none of their own.',
+        description: '`next` is the default next step of the code, written for programs.',
       }),
     }),
   })

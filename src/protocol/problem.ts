@@ -4,7 +4,10 @@ import type { Message } from '../messages/message.ts';
 import { redactJson, redactText } from '../transcript/redact/redact.ts';
 import { REQUEST_STEP } from './next-step.ts';
 
-/** RFC 9457, with what programs need: `code` is stable, `error` is the same sentence as `detail`. */
+/**
+ * An error as RFC 9457 defines it, with fields for programs: `code` is stable, and `error` has the same text as
+ * `detail`.
+ */
 export interface Problem {
   readonly type: string;
   readonly title: string;
@@ -14,14 +17,16 @@ export interface Problem {
   readonly code: string;
   readonly error: string;
   readonly retryable: boolean;
-  /** Whether a failed write may have happened. `unknown`: try again with the same Idempotency-Key, or read it. */
+  /**
+   * Whether a failed write may have happened. For `unknown`, retry with the same Idempotency-Key, or read the state.
+   */
   readonly outcome: 'none' | 'unknown';
-  /** The cause as a message code. Unset if `code` is all that is known. */
+  /** The cause as a message code. Unset if only `code` is known. */
   readonly why?: Message | undefined;
   readonly details: ProblemDetails;
 }
 
-/** `next`: what to do. `general`: it is the default of the code. Other fields depend on the code. */
+/** `next` is the next step. `general` marks the default of the code. Other fields depend on the code. */
 export interface ProblemDetails {
   readonly next: string;
   readonly general?: true | undefined;
@@ -31,13 +36,13 @@ export interface ProblemDetails {
 export const PROBLEM_TYPE = 'application/problem+json';
 const MAX_INSTANCE = 200;
 
-/** Details may come from anywhere in the engine: what is no JSON, or too much, is left out. */
+/** Details can come from anywhere in the engine. Values that are not JSON or too long are left out. */
 const MAX_DETAILS_CHARS = 8192;
 
 export function problemOf(error: RepriseError, path: string): Problem {
   const { code, details, retryable } = error;
   const status = statusOf(error);
-  // Whoever failed below may have repeated a secret (T87).
+  // The message may contain a secret that another system repeated (T87).
   const message = redactText(error.message);
   const why = maskedWhy(error.why);
   return {
@@ -45,7 +50,7 @@ export function problemOf(error: RepriseError, path: string): Problem {
     title: ERROR_TABLE[code].meaning,
     status,
     detail: message,
-    // Who has no token learns nothing from the answer, not even what was asked.
+    // A caller without a token learns nothing, not even its own path.
     instance: code === 'UNAUTHORIZED' ? '/' : path.slice(0, MAX_INSTANCE),
     code,
     error: message,
@@ -56,13 +61,13 @@ export function problemOf(error: RepriseError, path: string): Problem {
   };
 }
 
-/** A write that may have happened is no bug of the server: the caller can find out, so it is asked to come again. */
+/** A write that may have happened is not a bug of the server: 503 asks the client to retry and find out. */
 function statusOf({ code, httpStatus }: RepriseError): number {
   if (code === 'STORE_FAILED') return 503;
   return httpStatus ?? 400;
 }
 
-/** A provider may repeat the key it refuses (T87). */
+/** A provider may repeat an API key in its error (T87). */
 export function maskedWhy<M extends Message | undefined>(why: M): M {
   return why && ({ code: why.code, params: maskedJson(why.params) } as M);
 }

@@ -16,13 +16,13 @@ export {
   positionsOf,
 } from '../transcript/message-position.ts';
 
-/** One thing that was said or happened. */
+/** One message or event of a conversation. */
 export interface HistoryRow {
   readonly id: string;
-  /** Of a user or assistant message: 3 is the third one of its branch. People write it as `#3`. */
+  /** Number of a user or assistant message: 3 is the third one of its branch. Users write it as `#3`. */
   readonly position?: number | undefined;
   readonly seq: number;
-  /** A message's role, else the type of the entry. */
+  /** The role of a message, or the type of another entry. */
   readonly role: string;
   readonly text: string;
   readonly content?: unknown;
@@ -30,21 +30,21 @@ export interface HistoryRow {
     | readonly { readonly id: string; readonly name: string; readonly input?: unknown }[]
     | undefined;
   readonly timestamp: string;
-  /** A summary stands for it in what a model is sent. */
+  /** The model receives a summary instead of it. */
   readonly compacted?: boolean | undefined;
-  /** Of an answer: `provider/model`, what it took, how it ended. */
+  /** Only for an answer: `provider/model`, its usage, and how it ended. */
   readonly model?: string | undefined;
   readonly usage?: TokenUsage | undefined;
   readonly stopReason?: string | undefined;
   readonly error?: string | undefined;
-  /** Of a tool's result. */
+  /** Only for a tool result. */
   readonly toolCallId?: string | undefined;
   readonly toolName?: string | undefined;
   readonly isError?: boolean | undefined;
   readonly durationMs?: number | undefined;
-  /** Where the conversation was gone on with more than once: what each branch begins with, oldest first. */
+  /** If the conversation continues here in more than one way: the first entry of each branch, oldest first. */
   readonly branches?: readonly string[] | undefined;
-  /** Of an entry that is no message: whatever else it says, as it is stored. */
+  /** Only for an entry that is not a message: its other fields, as stored. */
   readonly details?: JsonObject | undefined;
 }
 
@@ -73,7 +73,7 @@ export const historyRowSchema: z.ZodType<HistoryRow> = z
     isError: z.boolean().optional(),
     durationMs: z.number().optional(),
     branches: z.array(z.string()).optional().meta({
-      description: 'More than one conversation goes on here: the first entry of each, this one too.',
+      description: 'Several branches start here: the first entry of each, including this one.',
     }),
     details: z.record(z.string(), z.unknown()).optional(),
   })
@@ -98,7 +98,7 @@ export interface HistoryQuery {
 
 const entryId = z.string().min(1).max(256);
 
-/** Unset: the newest page. */
+/** Without `after`, `before` and `around` the newest page. */
 export const historyQuery: z.ZodType<HistoryQuery> = z
   .strictObject({
     ...limitShape(200, 1000),
@@ -110,34 +110,34 @@ export const historyQuery: z.ZodType<HistoryQuery> = z
     marks: z
       .stringbool()
       .optional()
-      .meta({ description: 'Also how turns ended, and where somebody went back or began anew.' }),
+      .meta({ description: 'Include entries that record how turns ended, undo and resets.' }),
   })
   .refine(
     ({ after, before, around }) => [after, before, around].filter((given) => given !== undefined).length <= 1,
     { params: { exclusive: ['after', 'before', 'around'] } },
   );
 
-/** What is in the context now, by id, from the entries a store gives for it. */
+/** The ids of the entries in the current context, from the entries that a store returns for it. */
 export function contextIds(tail: readonly Entry[]): ReadonlySet<string> {
   return new Set(selectContext(tail).entries.map(({ id }) => id));
 }
 
-/** The current branch with missing parents mended. */
+/** The current branch, with missing parents inferred. */
 export function branchOf(all: readonly Entry[]): Entry[] {
   return pathEntries(all);
 }
 
-/** The ids of the current branch with missing parents mended. */
+/** The ids of the current branch, with missing parents inferred. */
 export function pathIds(all: readonly Entry[]): ReadonlySet<string> {
   return new Set(pathEntries(all).map(({ id }) => id));
 }
 
-/** Part of the conversation, not a fact beside it: where two of them hang on one, it has branches. */
+/** Whether the entry is part of the conversation; two such entries with the same parent form branches. */
 export function isSaid(entry: Entry): boolean {
   return !isSideEntry(entry);
 }
 
-/** Without `inContext` all of them are. */
+/** Without `inContext` every row counts as in the context. */
 export function historyRow(entry: Entry, seq: number, inContext?: ReadonlySet<string>): HistoryRow {
   const row = shownEntry(entry, seq);
   const { message } = entry;
@@ -150,7 +150,7 @@ const KNOWN: ReadonlySet<string> = new Set(['type', 'id', 'parentId', 'timestamp
 
 function otherFields(entry: Entry): JsonObject {
   const fields = Object.fromEntries(Object.entries(entry).filter(([name]) => !KNOWN.has(name)));
-  // How a turn ended may repeat what a provider said of a key (T87).
+  // The error of a failed turn may contain a key that the provider repeated (T87).
   return entry['customType'] === 'reprise.turn' ? (redactJson(fields) as JsonObject) : fields;
 }
 
@@ -159,7 +159,7 @@ type Facts = Pick<
   'model' | 'usage' | 'stopReason' | 'error' | 'toolCallId' | 'toolName' | 'isError' | 'durationMs'
 >;
 
-/** A file may say anything: what is not of its kind is left out. */
+/** The file may contain anything, so fields of the wrong type are left out. */
 function messageFacts(message: JsonObject): Facts {
   const { role, provider, model, usage, stopReason, errorMessage, details } = message;
   if (role === 'toolResult') {

@@ -3,7 +3,7 @@ import type { JsonObject } from '../transcript/json.ts';
 import { agentIdSchema, sessionIdSchema } from './ids.ts';
 import { cursorSchema, limitShape, type Page, pageShape } from './page.ts';
 
-/** A session as the API tells of it. */
+/** A session in the API. */
 export interface SessionView {
   readonly id: string;
   readonly agentId: string;
@@ -49,7 +49,7 @@ export const sessionSchema: z.ZodType<SessionView> = z
   })
   .meta({ id: 'Session' });
 
-/** Field by field: what the store keeps for itself does not leave it. */
+/** Copies field by field, so that internal fields of the store are not sent. */
 export function sessionView(record: SessionView): SessionView {
   const { label, parentId, corruptAt } = record;
   return {
@@ -125,7 +125,7 @@ export const allSessionsQuery: z.ZodType<AllSessionsQuery> = z.strictObject({
   agentId: agentIdSchema.optional().meta({ description: 'Only sessions of this agent.' }),
 });
 
-/** Newest first, or as it was asked for. */
+/** Newest first, or in the requested order. */
 export interface SessionList extends Page<SessionView> {
   readonly cursor: string | null;
   /** Set while the index is rebuilt: sessions that were not read yet are missing. */
@@ -141,7 +141,7 @@ export const sessionListSchema: z.ZodType<SessionList> = z.object({
   }),
 });
 
-/** Settings by their names, null takes one back. Which names there are, and which are the engine's, says the engine. */
+/** Settings by name; null removes one. The engine knows which names exist and which are read-only. */
 export const sessionPatchSchema: z.ZodType<JsonObject> = z
   .looseObject({
     title: z.string().trim().min(1).max(500).optional(),

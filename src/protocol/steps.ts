@@ -6,7 +6,7 @@ import { inboxState } from './chat.ts';
 import { maybe } from './maybe.ts';
 import { sessionSchema } from './sessions.ts';
 
-/** Requests and answers of what can be done to a session. */
+/** Requests and answers of the routes that change a session. */
 
 const entryId = z.string().min(1).max(256);
 
@@ -46,7 +46,7 @@ const compactionSchema = z.object({
   tokensAfter: z.number(),
 });
 
-/** Null: there was nothing to gain. */
+/** Null if there was nothing to compact. */
 export const compactAnswer: z.ZodType = z.object({
   compaction: compactionSchema.nullable().optional(),
   preview: previewSchema.nullable().optional(),
@@ -69,7 +69,7 @@ export const branchBody: z.ZodType<BranchBody> = z.strictObject({
   entryId: entryId.meta({ description: 'An entry of any branch; GET …/tree has them.' }),
   place: z.enum(['behind', 'before', 'end']).optional().meta({
     description:
-      'Where to go on: behind it (unset), before it, or where the branch it begins was left last (end).',
+      'Where to continue: after the entry (default), before it, or at the last leaf of the branch that starts with it (end).',
   }),
 });
 
@@ -115,7 +115,7 @@ export const purgeQuery: z.ZodType<PurgeQuery> = z.strictObject({
     description: 'Also purge the sessions and remove the notes that have copies of the text',
   }),
   keepChannelLog: z.enum(['true', 'false']).optional().meta({
-    description: 'Keep what was said in the logs of channels',
+    description: 'Keep the messages in channel logs',
   }),
 });
 
@@ -175,7 +175,7 @@ const explainedMessage: z.ZodType<ExplainedMessage> = z.object({
   carries: maybe(z.array(z.string())),
 });
 
-/** The request of a call is long, so only what names it is described. */
+/** The request of a model call is large, so only its identifying fields are described. */
 export const explainAnswer: z.ZodType = z.looseObject({
   turnId: z.string(),
   status: z.string(),

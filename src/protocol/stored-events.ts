@@ -6,20 +6,20 @@ import { redactText } from '../transcript/redact/redact.ts';
 import { type DoneFrame, type ErrorFrame, type StreamEvent, tokenUsage } from './events.ts';
 import { maskedWhy } from './problem.ts';
 
-/** What a stored entry tells a stream, always the same for the same entry. */
+/** The stream events derived from a stored entry; always the same for the same entry. */
 export interface ToldEntry {
-  /** Told when it was stored. */
+  /** Events sent when the entry is stored. */
   readonly said: readonly StreamEvent[];
-  /** Told behind it: the calls an answer asks for. */
+  /** Events sent after it: the tool calls of an answer. */
   readonly calls: readonly StreamEvent[];
 }
 
-/** The end of a turn as its entry tells it. */
+/** The end of a turn, derived from its entry. */
 export interface StoredEnd {
-  /** The message that led the turn. */
+  /** The message that started the turn. */
   readonly inboxId: string;
   readonly turnId: string;
-  /** Its text is the caller's to fill in: it stands in the entries before. */
+  /** The caller fills in the text, which is in the entries before. */
   readonly frame: DoneFrame | ErrorFrame;
 }
 
@@ -68,14 +68,16 @@ function toldByAnswer({ content, usage }: JsonObject): ToldEntry {
   return { said, calls };
 }
 
-/** The text of an answer in an entry; undefined: it is none. */
+/**
+ * The text of an answer. @returns undefined if the entry is not an answer.
+ */
 export function answerText(line: Line): string | undefined {
   const { type, message } = line as Entry;
   if (type !== 'message' || !isObject(message) || message['role'] !== 'assistant') return undefined;
   return contentText(message['content']);
 }
 
-/** Whether somebody speaks here: what stands before it belongs to no answer to it. */
+/** Whether the entry is a user message: entries before it do not belong to the answer after it. */
 export function isUserMessage(line: Line): boolean {
   const { type, message } = line as Entry;
   return type === 'message' && isObject(message) && message['role'] === 'user';

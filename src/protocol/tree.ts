@@ -5,14 +5,14 @@ import { isObject } from '../transcript/json.ts';
 import { buildTree, pathTo } from '../transcript/tree.ts';
 import { limitShape, type Page, pageShape } from './page.ts';
 
-/** One entry and what it hangs on. */
+/** One entry and its parent. */
 export interface TreeNode {
   readonly id: string;
   readonly parentId: string | null;
   readonly role: string;
   readonly text: string;
   readonly timestamp: string;
-  /** It is on the branch that goes on. */
+  /** It is on the current branch. */
   readonly current: boolean;
 }
 
@@ -42,7 +42,7 @@ export const treeQuery: z.ZodType<TreeQuery> = z.strictObject(limitShape(1000, 1
 
 const SHOWN_CHARS = 200;
 
-/** All branches, oldest first; with missing parents mended as every reader of a transcript does. */
+/** All branches, oldest first, with missing parents inferred as in every reader of a transcript. */
 export function treeNodes(entries: readonly Entry[]): { nodes: TreeNode[]; leaf: string | null } {
   const tree = buildTree(entries);
   const current = new Set(pathTo(tree, tree.leaf));

@@ -35,7 +35,7 @@ const sum = z.object({
     description: 'Tool results that were shortened, and what else was left out to fit',
   }),
   compactions: count,
-  repairs: count.meta({ description: 'Damaged sessions that go on in another' }),
+  repairs: count.meta({ description: 'Damaged sessions that were repaired into a new session' }),
 }) satisfies z.ZodType<UsageSum>;
 
 export const usageAnswer: z.ZodType = z

@@ -53,7 +53,7 @@ export function createContext({
   return { ...options, config, closing, metrics, version, modelByName, limits, places, idempotency };
 }
 
-/** The whole API as one app. It owns nothing: the caller closes the engine. */
+/** The whole API as one Hono app. It does not close the engine; the caller does. */
 export function createApp(context: ServerContext): ServerApp {
   const { config, token, limits } = context;
   const app: ServerApp = new OpenAPIHono<ServerEnv>({
@@ -93,7 +93,7 @@ const HEADERS: Readonly<Record<string, string>> = {
 };
 const CLOSED_PAGE = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
-/** Around everything: what each answer carries, whoever gave it, and a line about it. */
+/** Runs around every route: sets the common headers of each response and logs one line about it. */
 function frame({ logger, metrics, closing }: ServerContext): MiddlewareHandler<ServerEnv> {
   return async (c, next) => {
     const began = performance.now();
@@ -108,11 +108,11 @@ function frame({ logger, metrics, closing }: ServerContext): MiddlewareHandler<S
     c.set('idempotencyKey', given !== undefined && isIdempotencyKey(given) ? given : randomUUID());
     await next();
     carry(c, isRead);
-    // A connection that stays open for more would hold up the stop.
+    // An open keep-alive connection would delay the stop.
     if (closing.aborted) c.res.headers.set('Connection', 'close');
     const seconds = (performance.now() - began) / 1000;
     metrics.request(route, c.res.status, seconds);
-    // No query and no address of a session: what was asked for is nobody's business but the asker's.
+    // Log no query string and no session address: they show what a user asked for.
     logger.info(
       { requestId, method, route, status: c.res.status, ms: Math.round(seconds * 1000) },
       'request',
@@ -120,7 +120,7 @@ function frame({ logger, metrics, closing }: ServerContext): MiddlewareHandler<S
   };
 }
 
-/** Set in place: `c.header` would make a new response for each. */
+/** Sets headers in place, because `c.header` would create a new response each time. */
 function carry(c: Context<ServerEnv>, isRead: boolean): void {
   const { headers } = c.res;
   for (const [name, value] of Object.entries(HEADERS)) headers.set(name, value);

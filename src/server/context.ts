@@ -8,33 +8,33 @@ import type { ServerLimits } from './security/limits.ts';
 import type { ServerToken } from './security/server-token.ts';
 import type { StreamPlaces } from './sse/stream-places.ts';
 
-/** What comes without a channel was written by the owner. */
+/** The channel of messages sent without one: they come from the owner. */
 export const OWN_CHANNEL = 'web';
 
-/** Where structured lines go; pino is one. Nothing that is given to it holds a token or what was said. */
+/** A structured logger, such as pino. Fields never contain tokens or message text. */
 export interface Logger {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
 }
 
-/** What is configured for the server. Everything but the token has a default. */
+/** Settings of the server. All except the token have a default. */
 export interface ServerConfig {
-  /** By default 127.0.0.1. */
+  /** Default: 127.0.0.1. */
   readonly host?: string | undefined;
-  /** By default 4747; 0: any that is free. */
+  /** Default: 4747. 0 selects a free port. */
   readonly port?: number | undefined;
   readonly token?: string | undefined;
-  /** The file the token is in, and is made in if there is none; unset: `server-token` in the home. */
+  /** The file with the token; created if it is missing. Default: `server-token` in the home. */
   readonly tokenFile?: string | undefined;
-  /** Names this server answers for, beside loopback and the address it listens on. */
+  /** Host names the server accepts, besides loopback and the address it listens on. */
   readonly allowedHosts?: readonly string[] | undefined;
-  /** Pages of these origins may call it (`https://admin.example`); none by default. */
+  /** Origins whose pages may call the API (`https://admin.example`). Default: none. */
   readonly cors?: { readonly origins: readonly string[] } | undefined;
   readonly limits?: Partial<ServerLimits> | undefined;
 }
 
-/** What every route is given. One per server. */
+/** What every route receives. One per server. */
 export interface ServerContext {
   readonly reprise: Reprise;
   readonly config: ServerConfig;
@@ -42,19 +42,19 @@ export interface ServerContext {
   readonly limits: ServerLimits;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** What was answered to mutations that do not stream. Streams find their answer by the inbox row of the key. */
+  /** Answers to requests that change something, except streams: those find their answer by the inbox row of the key. */
   readonly idempotency: Idempotency;
   readonly places: StreamPlaces;
-  /** Aborts when the server stops: streams end then, and their clients resume elsewhere or later. */
+  /** Aborts when the server stops: streams end, and their clients resume later or on another server. */
   readonly closing: AbortSignal;
-  /** As the engine finds models by name; unset: none can be chosen here. */
+  /** Finds models by name, as the engine does; if unset, clients cannot choose a model. */
   readonly modelByName?: ModelByName | undefined;
   readonly version: string;
 }
 
 export type ModelByName = NonNullable<CommandContext['modelByName']>;
 
-/** Who sent a request. There is one kind yet; what it may do is decided in `access.ts` and nowhere else. */
+/** Who sent a request. Only the owner exists so far; `access.ts` alone decides what a principal may do. */
 export interface Principal {
   readonly kind: 'owner';
   /** Aborts when the token of the request is replaced or revoked. */
@@ -62,17 +62,17 @@ export interface Principal {
 }
 
 export interface ServerEnv {
-  /** Unset where the app is called without a socket. */
+  /** Unset if the app is called without a socket, as in tests. */
   Bindings: Partial<HttpBindings>;
   Variables: {
     requestId: string;
-    /** The pattern of the route, for logs and metrics; `unknown` where there is none. */
+    /** The pattern of the route, for logs and metrics; `unknown` if no route matches. */
     route: string;
-    /** The caller's, or one made for it; returned on every answer to a mutation. */
+    /** Sent by the caller or generated; returned in every answer to a request that changes something. */
     idempotencyKey: string;
     /** The caller sent the key itself. */
     hasOwnKey: boolean;
-    /** The text of the body, within its limits and fit to be parsed; empty where there is none. */
+    /** The body as text, checked against the limits; empty if there is no body. */
     bodyText: string;
     principal: Principal | undefined;
   };

@@ -4,23 +4,27 @@ import { failure } from '../messages/failure.ts';
 import type { SessionView } from '../protocol/sessions.ts';
 import type { ServerEnv } from './context.ts';
 
-/** Everything a record tells comes from its lines, but whether it is the one of its key, or in the trash. */
+/**
+ * The lines determine everything in a record except two flags: whether its key points to it, and whether it is in the
+ * trash.
+ */
 export function etagOf({ lastSeq, active, status }: SessionView): string {
   return `"${lastSeq}${active ? '-a' : ''}${status === 'deleted' ? '-d' : ''}"`;
 }
 
-/** Whether a list of tags, or `*`, names this one. `W/` makes no difference here: bytes are not compared. */
+/** Whether `If-Match` contains this tag or `*`. `W/` is ignored, because tags stand for states, not for bytes. */
 export function matches(header: string, etag: string): boolean {
   if (header.trim() === '*') return true;
   return header.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag);
 }
 
-/** What a change is to be done to; unset `ifSeen`: whatever it is by then. */
+/** The state a change requires; without `ifSeen` the change applies to any state. */
 export type Condition<R> = { readonly ifSeen?: R };
 
 /**
- * Does a change to the record the caller has seen, or throws. The store decides in its own transaction, so it is exact
- * for any number of servers on one store. Where somebody came between the look and the change, it is looked again.
+ * Applies a change to the record state that the caller has read, or throws. The store checks the state in its own
+ * transaction, so this is exact for any number of servers on one store. If another writer was faster, it reads the
+ * record again.
  */
 export async function ifMatching<R extends SessionView, T>(
   c: Context<ServerEnv>,

@@ -5,7 +5,7 @@ import type { ServerContext } from './context.ts';
 export type SessionRecord = Awaited<ReturnType<ServerContext['reprise']['store']['get']>>;
 export type Session = Awaited<ReturnType<ServerContext['reprise']['session']>>;
 
-/** The session of this agent; that another agent has one of this id is nobody's business. */
+/** Finds a session of this agent. It does not reveal that another agent has a session with this id. */
 export async function findRecord(
   { reprise }: Pick<ServerContext, 'reprise'>,
   { agentId, sessionId }: SessionParams,
@@ -16,7 +16,7 @@ export async function findRecord(
   throw failure('SESSION_NOT_FOUND', 'session.notOfAgent', params, { details: { id: sessionId } });
 }
 
-/** The same, to do something with it: what is in the trash has to be restored first. */
+/** Like `findRecord`, for changes: a session in the trash must be restored first. */
 export async function findSession(
   context: Pick<ServerContext, 'reprise'>,
   params: SessionParams,

@@ -4,11 +4,11 @@ import { failure } from '../messages/failure.ts';
 import type { ServerEnv } from './context.ts';
 import { routeOf } from './security/access.ts';
 
-/** Kept in memory: what a restart forgets, and why that is enough, is decision 0031. */
+/** Answers are stored in memory only; decision 0031 says what a restart loses and why that is acceptable. */
 const MAX_RECORDS = 10_000;
 const MAX_BYTES = 32 * 1024 * 1024;
 const KEEP_MS = 24 * 60 * 60 * 1000;
-/** What an answer is made of again; everything else is said anew for each. */
+/** Headers that are repeated with a stored answer; all others are set for each response. */
 const KEPT_HEADERS: readonly string[] = ['content-type', 'etag', 'retry-after', 'allow'];
 
 interface Answer {
@@ -18,14 +18,14 @@ interface Answer {
 }
 
 interface Told {
-  /** Of everything that was asked for. */
+  /** A digest of the whole request. */
   readonly digest: string;
   readonly until: number;
-  /** Unset while the first one runs. */
+  /** Unset while the first request runs. */
   answer?: Answer;
 }
 
-/** The answers to mutations by their keys. */
+/** Stored answers by idempotency key. */
 export class Idempotency {
   readonly #records: Map<string, Told> = new Map();
   readonly #now: () => number;
@@ -35,7 +35,7 @@ export class Idempotency {
     this.#now = now;
   }
 
-  /** The answer of the first, or undefined: this is the first, and `end` must follow. */
+  /** @returns the stored answer, or undefined for the first request with this key; then `end` must follow. */
   begin(key: string, digest: string): Answer | undefined {
     const known = this.#records.get(key);
     if (known !== undefined && known.until > this.#now()) {
@@ -48,7 +48,7 @@ export class Idempotency {
     return undefined;
   }
 
-  /** Without an answer the key is free again. */
+  /** Without an answer the key can be used again. */
   end(key: string, answer?: Answer): void {
     const record = this.#records.get(key);
     if (record === undefined) return;
@@ -61,7 +61,7 @@ export class Idempotency {
     for (const [oldest, { answer: told, until }] of this.#records) {
       const isTooMuch = this.#records.size > MAX_RECORDS || this.#bytes > MAX_BYTES || until <= this.#now();
       if (!isTooMuch) break;
-      // One that runs is never forgotten: its retry would run beside it.
+      // Never drop a running request: its retry would run beside it.
       if (told !== undefined && oldest !== key) this.#forget(oldest);
     }
   }
@@ -72,7 +72,7 @@ export class Idempotency {
   }
 }
 
-/** Same key and same request: the same answer. Reads need none of it, and streams have their inbox rows. */
+/** Answers a repeated request with the stored answer. Reads do not need it, and streams use their inbox rows. */
 export function idempotent(answers: Idempotency): MiddlewareHandler<ServerEnv> {
   return async (c, next) => {
     const { method, path, url } = c.req;
@@ -110,8 +110,9 @@ export function idempotent(answers: Idempotency): MiddlewareHandler<ServerEnv> {
 }
 
 /**
- * What a retry should hear again: done, or refused for what was asked. What may go better next time is tried again, and
- * so is what nobody knows the outcome of: what it did is found by its key, or can be done twice (decision 59).
+ * Whether a retry gets the same answer: after success, or a refusal that depends on the request only. A retry runs
+ * again if it may succeed now, or if the outcome is unknown: its effect is then found by the key, or can safely happen
+ * twice (decision 59).
  */
 function isFinal({ status }: Response): boolean {
   return status < 300 || status === 400 || status === 404 || status === 410 || status === 422;

@@ -10,7 +10,10 @@ interface Family {
   readonly values: Map<string, number>;
 }
 
-/** Requests and turns are counted as they come; what the store and the process say is read when somebody asks. */
+/**
+ * Prometheus metrics. Requests and turns are counted as they happen; figures of the store and process are read on
+ * request.
+ */
 export class Metrics implements Disposable {
   readonly #families: Map<string, Family> = new Map();
   readonly #delay: ReturnType<typeof monitorEventLoopDelay> = monitorEventLoopDelay({ resolution: 20 });
@@ -30,7 +33,7 @@ export class Metrics implements Disposable {
     this.#family(name, help, 'gauge').values.set(labelText(labels), value);
   }
 
-  /** Turns that run in this process now, by their inbox ids. */
+  /** Inbox ids of the turns that run in this process. */
   get running(): ReadonlySet<string> {
     return this.#running;
   }
@@ -41,7 +44,7 @@ export class Metrics implements Disposable {
     this.add('reprise_http_request_seconds_total', 'Time until the answer began.', { route }, seconds);
   }
 
-  /** Counts what an engine tells until the signal aborts. */
+  /** Counts engine events until the signal aborts. */
   async watch(reprise: Reprise, signal: AbortSignal): Promise<void> {
     for await (const told of reprise.events({ signal })) this.#count(told);
   }
@@ -67,7 +70,7 @@ export class Metrics implements Disposable {
         break;
       case 'compaction':
         this.add('reprise_guard_steps_total', 'What was done to make a request fit.', { step: event.type });
-        this.add('reprise_compactions_total', 'Histories summed up.', { method: event.method });
+        this.add('reprise_compactions_total', 'Compactions.', { method: event.method });
         break;
       case 'tool_call':
         this.add('reprise_tool_calls_total', 'Calls of tools.', {});

@@ -18,7 +18,7 @@ import type { SessionRecord } from './find-session.ts';
 import { positionsIn } from './message-positions.ts';
 
 const LINES = 200;
-/** Of the lines of a conversation about two in three are on its path; the others say how its turns went. */
+/** About two thirds of the lines of a session are on the path to the leaf; the others record how turns ended. */
 const LINES_PER_ROW = 1.5;
 
 type Store = Reprise['store'];
@@ -27,7 +27,7 @@ type StoredEntry = Parameters<typeof historyRow>[0];
 interface Line {
   readonly entry: StoredEntry;
   readonly seq: number;
-  /** Set where others hang on the same parent. */
+  /** Set if the parent has several children. */
   branches?: readonly string[];
 }
 
@@ -38,8 +38,8 @@ interface Found {
 }
 
 /**
- * A page of the conversation from its root to its leaf, oldest first. Walks from the end along the parents and stops
- * when the page is full, so the newest page costs the same in a long session as in a short one.
+ * A page of the conversation from its root to its leaf, oldest first. Follows parents from the end and stops when the
+ * page is full, so the newest page costs the same in a long session as in a short one.
  */
 export async function readPage(
   store: Store,
@@ -65,21 +65,21 @@ async function readNumbered(
 ): Promise<HistoryPage> {
   const { marks, limit, after, around } = query;
   const passed = { compaction: false };
-  // The newest rows are near; of what is looked for by its id nobody knows how far it is.
+  // The newest rows are near the end; an entry found by id can be anywhere.
   const isNear = after === undefined && around === undefined;
   const first = isNear ? Math.min(LINES, Math.ceil((limit + 1) * LINES_PER_ROW)) : LINES;
   const near = await findLines(walkBack(store, record, { marks, passed, first }), query);
   const { lines, hasMore } =
     near ??
-    // Tools of others leave parents out; then the whole file says what hangs on what.
+    // Other tools can omit parents; then the path comes from the whole file.
     (await findLines(
       walkBack(store, record, { marks, passed, first, path: pathIds(await readHistory(store, record.id)) }),
       query,
     )) ??
     noEntry(query);
-  // A walk also breaks off at a damaged line, and whoever met it first has noted that by now.
+  // A walk also ends at a damaged line, and the reader that found the damage has recorded it in the session by now.
   const seen = near === undefined ? await store.get(record.id) : record;
-  // Everything newer than the last summary is in the context; only where a page goes behind it the store is asked.
+  // Everything after the last summary is in the context. Ask the store only if the page reaches further back.
   const tail = passed.compaction ? await store.tail(record.id) : undefined;
   const inContext = tail && contextIds(tail.entries.map(({ entry }) => entry as StoredEntry));
   const rows = lines.map(
@@ -96,7 +96,7 @@ function numbered(position: number | undefined): Pick<HistoryRow, 'position'> {
   return position === undefined ? {} : { position };
 }
 
-/** Undefined: the walk broke off, or nothing on it has the id that was asked for. */
+/** @returns undefined if the walk broke off or did not find the requested id. */
 async function findLines(
   walk: AsyncIterable<Line | 'broken'>,
   query: HistoryQuery,
@@ -111,7 +111,7 @@ async function findLines(
     if (line.entry.id === after) return { lines, hasMore };
     if (isBehind) {
       lines.push(line);
-      // The oldest ones behind `after` are wanted: newer ones make place.
+      // The page starts right after `after`, so newer lines are dropped.
       if (lines.length > limit && after !== undefined) hasMore = lines.shift() !== undefined;
       else if (lines.length > limit) return { lines: lines.slice(0, limit), hasMore: true };
     }
@@ -120,7 +120,7 @@ async function findLines(
   return after === undefined && isBehind ? { lines, hasMore } : undefined;
 }
 
-/** Half a page of newer ones at most, then older ones until it is full. */
+/** At most half a page of newer lines, then older ones until the page is full. */
 async function linesAround(
   walk: AsyncIterable<Line | 'broken'>,
   around: string,
@@ -146,21 +146,21 @@ function noEntry({ after, around, before = '' }: HistoryQuery): never {
   throw failure('INVALID_INPUT', 'history.noEntry', { entry }, { details: { field } });
 }
 
-/** Facts beside the conversation that people who look at it want to see. */
+/** Entries that are not messages but shown between them. */
 const MARKS: ReadonlySet<unknown> = new Set(['reprise.turn', 'reprise.reset', 'reprise.leaf']);
 
 interface WalkOptions {
   readonly path?: ReadonlySet<string>;
   readonly marks: boolean | undefined;
-  /** What the walk met on its way. */
+  /** What the walk has passed. */
   readonly passed: { compaction: boolean };
-  /** So many lines are read at first. */
+  /** Number of lines in the first read. */
   readonly first: number;
 }
 
 /**
- * From the leaf to the root. Reports of lost lines are told too, wherever they stand; marks where they hang on it. A line
- * is told when its parent was met: by then all that hangs beside it has been passed.
+ * Yields lines from the leaf to the root. It also yields reports of lost lines, and marks that are children of a line
+ * on the path. A line is yielded when its parent is found, because all its siblings are known then.
  */
 async function* walkBack(
   store: Store,
@@ -168,14 +168,14 @@ async function* walkBack(
   { path, marks = false, passed, first }: WalkOptions,
 ): AsyncGenerator<Line | 'broken'> {
   let wanted = leaf;
-  /** What hangs on a line that was not met yet, newest first. */
+  /** Children of lines that were not reached yet, newest first. */
   const children = new Map<string | null, string[]>();
   let held: Line[] = [];
   let last: Line | undefined;
   const release = (parentId: string | null): Line[] => {
     const beside = children.get(parentId) ?? [];
     children.delete(parentId);
-    // In a file with lost parents a line may hang where it does not say.
+    // In a file with lost parents a line may be attached elsewhere than its parent field says.
     if (last !== undefined && beside.length > 1 && beside.includes(last.entry.id))
       last.branches = beside.reverse();
     const known = held;

@@ -15,31 +15,31 @@ export interface ServeOptions {
   readonly reprise: Reprise;
   readonly config: ServerConfig;
   readonly logger: Logger;
-  /** Where the token is made on the first start; unset: one has to be given. */
+  /** The home in which the token is created on the first start; if unset, a token must be configured. */
   readonly home?: string;
   readonly modelByName?: ModelByName;
   readonly version?: string;
-  /** A socket that listens already, where the configuration says. */
+  /** A socket that already listens at the configured address. */
   readonly bound?: Bound;
 }
 
 export interface Served {
   readonly url: string;
-  /** Where the token can be read; null: it was given. */
+  /** Where the token is stored; null if it was configured directly. */
   readonly tokenFile: string | null;
   /**
    * Applies a changed configuration: token, host names, origins and limits. Host, port and `limits.headerBytes` stay as
    * they were at the start. Throws and changes nothing if the configuration is not valid.
    */
   reload(config: ServerConfig): Promise<void>;
-  /** Stops accepting, ends streams, and waits so long as the limits say for turns; the engine stays open. */
+  /** Stops accepting requests, ends streams, and waits for turns within the limits. The engine stays open. */
   close(): Promise<void>;
 }
 
 const SWEEP_MS = 100;
 const DROP_LOG_MS = 10_000;
 
-/** A running server. Whoever opened the engine closes it, after this. */
+/** Starts a server. The caller closes the engine after the server. */
 export async function serve({
   reprise,
   config,
@@ -51,7 +51,7 @@ export async function serve({
 }: ServeOptions): Promise<Served> {
   const { host, port, limits } = placeOf(config);
   const origin = tokenOrigin({ ...config, host }, home);
-  // Only a start makes a token. A server that runs never does: a file that is gone was revoked.
+  // Only a start creates a token. A running server does not: a missing file means the token was revoked.
   if ('file' in origin) await loadTokenFile(origin.file, { make: isLoopback(host) });
   const token = new ServerToken(origin, logger);
   const closing = new AbortController();
@@ -97,7 +97,7 @@ export async function serve({
       closing.abort();
       await forget?.();
       server.closeIdleConnections();
-      // What is answered from now on leaves a connection idle that its client would keep.
+      // A keep-alive connection becomes idle after its current response; close it then.
       const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
       const cut = setTimeout(() => server.closeAllConnections(), limits.graceMs);
       await stopped;
@@ -133,7 +133,7 @@ function reportDrops(
   });
 }
 
-/** Beyond loopback there is no token by default: the operator chooses it. */
+/** Beyond loopback no token is created: the operator must configure one. */
 function tokenOrigin(
   { host, token, tokenFile }: ServerConfig & { readonly host: string },
   home: string | undefined,

@@ -27,10 +27,10 @@ const resume: z.ZodType = z.object({ 'last-event-id': z.string().optional() });
 const keyed: z.ZodType = z.object({ 'idempotency-key': z.string().optional() });
 const STREAM = { type: 'text/event-stream', schema: streamEventSchema } as const;
 
-/** Messages in, events out. */
+/** Routes that accept messages and stream events. */
 export function registerChat(app: ServerApp, context: ServerContext): void {
   const { reprise } = context;
-  eventLogs(reprise); // from now on: a turn may begin before anybody listens
+  eventLogs(reprise); // record events from now on: a turn may start before a client connects
 
   const chat = async ({ params: { agentId }, body, c }: ChatInput, toEvent?: ToEvent): Promise<Response> => {
     const {
@@ -106,7 +106,7 @@ export function registerChat(app: ServerApp, context: ServerContext): void {
     paths: ['/api/agents/{agentId}/chat/stream'],
     id: 'chatStream',
     tag: 'chat',
-    summary: 'Join what runs in a session, or go on behind Last-Event-ID',
+    summary: 'Follow the running turn of a session, or resume after Last-Event-ID',
     params: agentParams,
     query: z.object({ sessionId: sessionIdSchema, inboxId: z.string().optional() }),
     headers: resume,
@@ -139,7 +139,7 @@ export function registerChat(app: ServerApp, context: ServerContext): void {
     paths: ['/api/agents/{agentId}/chat/stop'],
     id: 'chatStop',
     tag: 'chat',
-    summary: 'Stop the turn that runs; what was said so far is kept',
+    summary: 'Stop the running turn; the partial answer is kept',
     params: agentParams,
     query: z.object({ sessionId: sessionIdSchema.optional() }),
     body: stopRequestSchema,
@@ -156,14 +156,14 @@ export function registerChat(app: ServerApp, context: ServerContext): void {
 }
 
 /**
- * The key of a new conversation. It is made from the request's key, so no two requests share a conversation and a retry
- * finds its own. The session gets an id in the form of the agent's profile.
+ * The session key of a new conversation. It is derived from the idempotency key, so that no two requests share a
+ * conversation and a retry finds its own. The session gets an id in the form of the agent's profile.
  */
 function newChatKey(agentId: string, idempotencyKey: string): string {
   return formatSessionKey({ kind: 'session', agentId, id: keyedId('chat', agentId, idempotencyKey) });
 }
 
-/** What is said in place of another message has its images and its session. */
+/** A request that replaces a message reuses its images and its session, so it must not contain others. */
 function onlySessionId({ sessionId, ...rest }: Omit<ChatRequest, 'message' | 'channel' | 'before'>): string {
   const [other] = Object.keys(rest);
   if (sessionId !== undefined && other === undefined) return sessionId;
@@ -195,10 +195,11 @@ interface StopRequest {
 
 const stopRequestSchema: z.ZodType<StopRequest> = z.strictObject({
   sessionId: maybe(sessionIdSchema),
-  waiting: maybe(z.boolean()).meta({ description: 'Messages that wait are cancelled too.' }),
-  running: maybe(z.boolean()).meta({ description: 'False: the turn goes on.' }),
+  waiting: maybe(z.boolean()).meta({ description: 'Also cancel queued messages.' }),
+  running: maybe(z.boolean()).meta({ description: 'False: do not stop the running turn.' }),
   children: maybe(z.boolean()).meta({
-    description: 'Tasks of subagents end too; by default with `waiting`, unless the turn goes on.',
+    description:
+      'Also stop tasks of subagents. Default: the value of `waiting`, or false if `running` is false.',
   }),
 });
 

@@ -21,7 +21,7 @@ type ChatRef = Parameters<Convlog['read']>[0];
 
 const MAX_CHATS = 500;
 
-/** What was said on the channels, for whoever looks after them. */
+/** Logs of channel chats, for the admin view. */
 export function registerConversations(app: ServerApp, { reprise }: ServerContext): void {
   const tag = 'conversations';
   const answer = { schema: conversationList, description: 'Chats, the one last spoken in first' };
@@ -52,7 +52,7 @@ export function registerConversations(app: ServerApp, { reprise }: ServerContext
     paths: ['/api/agents/{agentId}/conversations/{channelId}'],
     id: 'getConversation',
     tag,
-    summary: 'What was said in a chat, oldest first; without after or before the newest page',
+    summary: 'List the messages of a chat, oldest first; without after or before the newest page',
     params: conversationParams,
     query: conversationQuery,
     answer: { schema: conversationPage, description: 'A page of lines' },
@@ -80,7 +80,7 @@ async function listChats(convlog: Convlog, query: ConversationsQuery): Promise<o
   return { ...pageOf(data, next !== null), cursor: next, complete, total };
 }
 
-/** By its id alone, where no other channel of the agent has the same. */
+/** Finds a chat by its id alone, if only one channel of the agent has it. */
 async function findChat(
   convlog: Convlog,
   { agentId, channelId }: ConversationParams,

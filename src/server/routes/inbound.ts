@@ -20,7 +20,7 @@ interface InboundQuery {
   readonly wait?: number | undefined;
 }
 
-/** The door of channel adapters. */
+/** Routes for channel adapters. */
 export function registerInbound(app: ServerApp, context: ServerContext): void {
   const { reprise } = context;
 
@@ -42,7 +42,7 @@ export function registerInbound(app: ServerApp, context: ServerContext): void {
     },
     run: async ({ query: { wait = 0 }, body, c }) => {
       const isOwnKey = c.get('hasOwnKey') || body.messageId === undefined;
-      // The channel's own id of a message is a better key than one that was made for this request.
+      // The channel's message id is a better idempotency key than one generated for this request.
       const key = isOwnKey ? { idempotencyKey: c.get('idempotencyKey') } : {};
       const receive = (): ReturnType<typeof reprise.receive> => reprise.receive({ ...body, ...key });
       if (c.req.header('accept')?.includes('text/event-stream') === true)
@@ -53,7 +53,7 @@ export function registerInbound(app: ServerApp, context: ServerContext): void {
         const { until = context.closing } = c.get('principal') ?? {};
         await endWithin(context, inboxId, wait * 1000, AbortSignal.any([c.req.raw.signal, until]));
       }
-      // What was accepted a moment ago and is not waited for is that, whatever its row says by now.
+      // A message accepted just now is reported as accepted, even if its row has changed already.
       const isJustTaken = wait === 0 && fresh && command === undefined && ignored === undefined;
       const status = isJustTaken
         ? ({ status: 'accepted', sessionId } as const)
@@ -76,7 +76,7 @@ export function registerInbound(app: ServerApp, context: ServerContext): void {
   });
 }
 
-/** Until it has ended, however: how is read from its row. */
+/** Waits until the message has ended. Its row says how it ended. */
 async function endWithin(
   { reprise, closing }: ServerContext,
   inboxId: string,
@@ -85,7 +85,7 @@ async function endWithin(
 ): Promise<void> {
   const signal = AbortSignal.any([closing, gone, AbortSignal.timeout(ms)]);
   await reprise.ended(inboxId, { signal }).catch((error: unknown) => {
-    // The time is over, or somebody's patience.
+    // Timed out, or the client disconnected.
     if (!(error instanceof RepriseError) || !signal.aborted) throw error;
   });
 }

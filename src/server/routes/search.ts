@@ -12,7 +12,7 @@ export function registerSearch(app: ServerApp, { reprise }: ServerContext): void
     tag: 'sessions',
     summary: 'Messages that hold a text, newest first',
     query: searchQuery,
-    answer: { schema: searchAnswer, description: 'Where it was said' },
+    answer: { schema: searchAnswer, description: 'Messages that match' },
     run: async ({ query: { q, limit, agentId, channel, sessionId, after }, c }) => {
       const { hits, next, complete, reason, index } = await reprise.search({
         text: q,
@@ -45,7 +45,7 @@ interface HitSession {
   readonly label?: string;
 }
 
-/** What people call the session of a hit, so that nobody has to ask for each. */
+/** Includes the name of a hit's session, so that clients need no request for each. */
 function nameOf({ sessionKey, title, label }: HitSession): HitSession {
   return { sessionKey, title, ...(label !== undefined && { label }) };
 }

@@ -42,7 +42,7 @@ export function registerSessionList(app: ServerApp, context: ServerContext): voi
     run: async ({ query: { agentId, ...query }, c }) => c.json(await listPage(reprise, query, agentId)),
     otherShape: {
       schema: zyhiveListSchema,
-      // `main` always exists, so its shape is that of a list of all agents.
+      // The agent `main` always exists, so its profile decides the form of a list of all agents.
       isUsed: ({ query: { agentId = 'main' } }) => isZyhive({ params: { agentId } }),
       run: async ({ query: { agentId, ...query }, c }) =>
         c.json(zyhiveList(await listAll(reprise, c, query, agentId))),
@@ -64,7 +64,7 @@ export function registerSessionList(app: ServerApp, context: ServerContext): voi
   });
 }
 
-/** A front end of ZyHive knows no pages: without a limit it gets all sessions. */
+/** ZyHive front ends do not know pages: without a limit they get all sessions. */
 async function listAll(
   reprise: Reprise,
   c: Context<ServerEnv>,
@@ -107,7 +107,9 @@ async function listPage(reprise: Reprise, query: SessionListQuery, agentId?: str
   };
 }
 
-/** The cursor that goes on behind a session; null: it is the last. Its place may move, so it is looked for. */
+/**
+ * @returns the cursor after a session, or null if it is the last one. Sessions can move in the list, so it searches.
+ */
 async function placeOf(reprise: Reprise, filter: ListQuery, id: string): Promise<string | null> {
   let cursor: string | null | undefined;
   do {

@@ -38,7 +38,7 @@ const blobParams: z.ZodType<BlobParams> = z.object({
   blob: blobName,
 });
 
-/** What can be seen of a session beside its history. */
+/** Routes that read a session's data other than its history. */
 export function registerSessionLooks(app: ServerApp, context: ServerContext): void {
   const tag = 'looks';
   const on = (name: string): string[] => SESSION_PATHS.map((path) => `${path}/${name}`);
@@ -89,7 +89,7 @@ export function registerSessionLooks(app: ServerApp, context: ServerContext): vo
     tag,
     summary: 'The bytes of an image or a tool text that was too large for its line',
     params: blobParams,
-    // Of no kind a browser would act on: whoever asked knows what its block says it is.
+    // A media type that no browser renders; the content block that refers to the blob contains the real one.
     answer: { type: 'application/octet-stream', description: 'The bytes' },
     run: async ({ params: { blob, ...params }, c }) => {
       const { id } = await findRecord(context, params);
@@ -106,14 +106,15 @@ export function registerSessionLooks(app: ServerApp, context: ServerContext): vo
     id: 'exportSession',
     tag,
     summary:
-      'All lines of the transcript with their seals, images and large texts put back where they were said',
+      'All lines of the transcript with their seals, including images and large texts that are stored as blobs',
     params: sessionParams,
     query: exportQuery,
     answer: { type: 'application/x-ndjson', description: 'The transcript' },
     run: async ({ params, query, c }) => {
       const record = await findRecord(context, params);
       const { id } = record;
-      // There is no body to cancel before the first part is there: a client that leaves earlier is noticed by its signal.
+      // Before the first part there is no body to cancel, so a client that disconnects is noticed by the request's
+      // signal.
       const { signal } = c.req.raw;
       const parts = wholeParts(context.reprise.store, record, { ...query, signal });
       const body = await openDownload(c, context, parts);

@@ -24,7 +24,7 @@ import { SESSION_PATHS } from '../security/access.ts';
 
 type Answer = Operation<unknown, unknown, unknown>['answer'];
 
-/** What can be done to a session, each of it to be seen and to be taken back. */
+/** Routes that change a session; each change is visible in the transcript and can be undone. */
 export function registerSessionSteps(app: ServerApp, context: ServerContext): void {
   const step = <B>(
     name: string,
@@ -56,7 +56,7 @@ export function registerSessionSteps(app: ServerApp, context: ServerContext): vo
 
   step(
     'compact',
-    'Sums up older messages, or says what that would cover',
+    'Compact older messages, or return the plan',
     compactBody,
     { schema: compactAnswer, description: 'What was done; null: nothing was to gain' },
     async (session, { focus, dryRun }, c) => {
@@ -80,7 +80,7 @@ export function registerSessionSteps(app: ServerApp, context: ServerContext): vo
   );
   step(
     'branch',
-    'Goes on at another place of the tree; redo goes back',
+    'Continue from another message of the tree; redo returns',
     branchBody,
     { schema: sessionAnswerSchema, description: 'The session as it is now' },
     async (session, { entryId, place }, c) => {
@@ -91,9 +91,9 @@ export function registerSessionSteps(app: ServerApp, context: ServerContext): vo
   );
   step(
     'undo',
-    'Takes back the last turn, compaction or reset',
+    'Undo the last turn, compaction or reset',
     undoBody,
-    { schema: undoAnswer, description: 'What was taken back; null: nothing was left' },
+    { schema: undoAnswer, description: 'What was undone; null if there was nothing to undo' },
     async (session, { anyway = false }, c) => afterStep(session, await session.undo({ anyway, ...keyOf(c) })),
   );
   step(
@@ -128,7 +128,7 @@ export function registerSessionSteps(app: ServerApp, context: ServerContext): vo
   );
 }
 
-/** Also one that was made for it: its answer tells it, and whoever asks again may say it. */
+/** The idempotency key, also a generated one: the answer contains it, so the client can repeat the request with it. */
 function keyOf(c: Context<ServerEnv>): Keyed {
   return { idempotencyKey: c.get('idempotencyKey'), isFresh: !c.get('hasOwnKey') };
 }

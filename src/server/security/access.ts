@@ -2,19 +2,19 @@ import { failure } from '../../messages/failure.ts';
 import type { Principal } from '../context.ts';
 
 /**
- * The one place that decides who may use a route. Whatever is not in the table needs the owner's token before anything
- * else is said about it, also that it does not exist.
+ * The only module that decides who may use a route. A path that is not in the table also needs the owner's token, so
+ * that a stranger cannot learn which routes exist.
  */
 export type Who = 'anyone' | 'owner' | 'admin';
 
 export interface RouteRow {
   readonly method: string;
-  /** As in the OpenAPI document. */
+  /** The path as in the OpenAPI document. */
   readonly pattern: string;
   readonly who: Who;
-  /** The body may hold a message with images. */
+  /** The body may contain a message with images. */
   readonly isMessage?: true;
-  /** Idempotency is the inbox row's, because what is answered is a stream or waits for a turn. */
+  /** The inbox row provides idempotency, because the answer is a stream or waits for a turn. */
   readonly isStream?: true;
 }
 
@@ -51,14 +51,14 @@ const SESSION_ROUTES: readonly string[] = [
   'GET /blobs/{blob}',
 ];
 
-/** A session is found by its agent in two ways; both are the same route. */
+/** Two URL forms of a session; both lead to the same routes. */
 export const SESSION_PATHS: readonly string[] = [
   '/api/agents/{agentId}/sessions/{sessionId}',
   '/api/sessions/{agentId}/{sessionId}',
 ];
 
 export const ROUTES: readonly RouteRow[] = [
-  // Liveness, and static files, which hold no data.
+  // Liveness check and static files, which contain no data.
   ...rows('anyone', 'GET /healthz', 'GET /', 'GET /assets/{file}'),
   ...rows('anyone', 'GET /docs', 'GET /docs/docs.js', 'GET /docs/docs.css'),
   ...rows('owner', 'GET /readyz', 'GET /metrics', 'GET /openapi.json'),
@@ -74,7 +74,7 @@ export const ROUTES: readonly RouteRow[] = [
   row('owner', 'POST /api/agents/{agentId}/chat/stop'),
   row('owner', 'POST /api/inbound', { isMessage: true, isStream: true }),
   row('owner', 'GET /api/inbox/{inboxId}'),
-  // What was said on all channels is for whoever looks after them.
+  // The chats of all channels.
   ...rows(
     'admin',
     'GET /api/conversations',
@@ -88,20 +88,20 @@ const MATCHERS = ROUTES.map((route) => ({
   matches: new RegExp(`^${route.pattern.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+')}$`),
 }));
 
-/** The row of a request; undefined: there is no such route. */
+/** @returns the table row of a request, or undefined if there is no such route. */
 export function routeOf(method: string, path: string): RouteRow | undefined {
-  // An answer to HEAD is one to GET without its body.
+  // HEAD is answered like GET, without the body.
   const wanted = method === 'HEAD' ? 'GET' : method;
   return MATCHERS.find(({ route, matches }) => route.method === wanted && matches.test(path))?.route;
 }
 
-/** Whether a row of the table needs no token, by its pattern. */
+/** Whether the route needs no token. */
 export function isForAnyone(method: string, pattern: string): boolean {
   const row = ROUTES.find((route) => route.method === method.toUpperCase() && route.pattern === pattern);
   return row?.who === 'anyone';
 }
 
-/** What a path can be asked with; empty: nothing is there. */
+/** The methods a path accepts; empty if there is no such path. */
 export function methodsOf(path: string): string[] {
   return MATCHERS.filter(({ matches }) => matches.test(path)).map(({ route }) => route.method);
 }
@@ -112,7 +112,7 @@ export function decideAccess(route: RouteRow | undefined, principal: Principal |
   if (who === 'anyone') return;
   if (principal === undefined) throw failure('UNAUTHORIZED', 'request.noToken');
   switch (principal.kind) {
-    // The owner looks after everything there is.
+    // The owner may do everything.
     case 'owner':
       return;
     default:

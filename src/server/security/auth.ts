@@ -10,12 +10,12 @@ import type { ServerToken } from './server-token.ts';
 
 const SCHEME = 'Bearer ';
 const WINDOW_MS = 60_000;
-/** After its token is revoked, an answer that is still being sent has this long to end in order. */
+/** Time that a response in progress may take to finish after its token was revoked. */
 const CUT_MS = 2000;
-/** Addresses whose wrong tokens are counted; of more, the oldest is forgotten. */
+/** Number of client addresses that are tracked; beyond it the oldest is dropped. */
 const MAX_ADDRESSES = 10_000;
 
-/** Checks the token once, and the table of routes once, for every request. */
+/** Checks the token and the table of routes, once per request. */
 export function authenticate(token: ServerToken, limits: ServerLimits): MiddlewareHandler<ServerEnv> {
   const wrongTokens = new RateLimit({
     max: limits.badTokens,
@@ -47,8 +47,8 @@ export function authenticate(token: ServerToken, limits: ServerLimits): Middlewa
 }
 
 /**
- * Streams end by themselves when their token does. This ends the rest: downloads, and clients that do not read. An
- * answer that has not begun is left alone, because its request was accepted while the token was valid.
+ * Streams end by themselves when their token is revoked. This ends the other responses: downloads, and clients that do
+ * not read. A response that has not started is not touched, because its request was accepted while the token was valid.
  */
 function cutOnRevocation(answer: ServerResponse | undefined, until: AbortSignal): void {
   if (answer === undefined) return;
@@ -61,8 +61,8 @@ function cutOnRevocation(answer: ServerResponse | undefined, until: AbortSignal)
 }
 
 /**
- * Who is counted together: an IPv4 address in whichever spelling, or the network of an IPv6 one, because its owner
- * has all the others in it.
+ * The unit of rate limits: an IPv4 address in any notation, or the network of an IPv6 address, because its owner can
+ * use all addresses in it.
  */
 export function clientOf(address: string | undefined): string {
   if (address === undefined) return 'unknown';
@@ -80,12 +80,12 @@ function network(address: string): string {
 }
 
 interface RateOptions {
-  /** In a minute, for each client. */
+  /** Per minute and client. */
   readonly max: number;
   readonly why: 'request.wrongTokens' | 'request.tooMany';
 }
 
-/** Counts by client and minute. Good tokens are never counted: nobody can lock the owner out. */
+/** Counts by client and minute. Valid tokens are never counted, so attackers cannot lock the owner out. */
 class RateLimit {
   readonly #options: RateOptions;
   readonly #counts: Map<string, { count: number; until: number }> = new Map();

@@ -25,23 +25,23 @@ export interface BindOptions {
   readonly limits: ServerLimits;
 }
 
-/** Where and how a server listens, by its configuration. */
+/** The address and limits from the configuration. */
 export function placeOf({ host = DEFAULT_HOST, port = DEFAULT_PORT, limits }: ServerConfig): BindOptions {
   return { host, port, limits: resolveLimits(limits) };
 }
 
-/** A socket that takes requests. They wait until there is somebody to answer them. */
+/** A listening socket. Requests wait until a listener is set. */
 export interface Bound {
   readonly url: string;
   readonly server: Server;
   readonly connections: ConnectionLimit;
-  /** Replaces the listener that answers from now on. */
+  /** Replaces the listener for all further requests. */
   answer(listener: RequestListener): void;
 }
 
 /**
- * Listens with the limits that hold before there is a request. It needs nothing of the program that answers, so a server
- * takes connections while it still loads: who comes early waits a moment instead of being refused.
+ * Listens with the limits that apply before a request is read. It does not need the application, so connections are
+ * accepted while the server still loads; early requests wait instead of being refused.
  */
 export async function bind({ host, port, limits }: BindOptions): Promise<Bound> {
   const { promise: ready, resolve: answer } = Promise.withResolvers<RequestListener>();
@@ -50,7 +50,7 @@ export async function bind({ host, port, limits }: BindOptions): Promise<Bound> 
   const server = createServer(
     {
       maxHeaderSize: limits.headerBytes,
-      // By default it looks every 30 s, and a slow client stays as long.
+      // The default of 30 s would keep a slow client connected that long.
       connectionsCheckingInterval: Math.min(CHECK_MS, limits.headersTimeoutMs),
       requireHostHeader: false,
     },
@@ -68,7 +68,7 @@ export async function bind({ host, port, limits }: BindOptions): Promise<Bound> 
   server.on('connect', (_request, socket) => answerBadClient({ code: 'CONNECT' }, socket as Socket));
   server.on('upgrade', (_request, socket) => answerBadClient({ code: 'UPGRADE' }, socket as Socket));
   await new Promise<void>((resolve, reject) => {
-    // Not `once`: a server that cannot take one more connection (EMFILE) says it here too, and goes on with those it has.
+    // Not `once`: the server also emits `error` if it cannot accept a connection (EMFILE), and then continues.
     server.on('error', (cause: NodeJS.ErrnoException) => reject(cannotListen(host, port, cause)));
     server.listen({ host, port }, resolve);
   });
@@ -84,7 +84,7 @@ export async function bind({ host, port, limits }: BindOptions): Promise<Bound> 
   };
 }
 
-/** Those that can change while the server runs. */
+/** Applies the limits that can change while the server runs. */
 export function applyLimits(
   { server, connections }: Pick<Bound, 'server' | 'connections'>,
   limits: ServerLimits,
@@ -96,8 +96,8 @@ export function applyLimits(
 }
 
 /**
- * A connection that is closed while its client still sends is reset, and the client may lose the answer. So the rest of a
- * body that was not read is discarded, within limits.
+ * Closing a connection while its client still sends resets it, and the client may lose the answer. So the unread rest
+ * of a body is read and discarded, within limits.
  */
 function discardRest(incoming: IncomingMessage, outgoing: ServerResponse): void {
   outgoing.once('finish', () => {

@@ -10,7 +10,10 @@ const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?$/i;
 const MAX_SHOWN = 100;
 const CONTROL = /[\u0000-\u001f\u007f]/;
 
-/** Refuses requests that a browser was tricked into, and targets that mean something else to others than to us. */
+/**
+ * Refuses requests that a web page made without the user's consent, and request targets that proxies may read
+ * differently.
+ */
 export function guards(config: ServerConfig): MiddlewareHandler<ServerEnv> {
   const answersFor = hostRule(config);
   const origins = new Set(config.cors?.origins ?? []);
@@ -24,7 +27,7 @@ export function guards(config: ServerConfig): MiddlewareHandler<ServerEnv> {
   };
 }
 
-/** Only the form `/path?query`, every segment of which is one plain name: then no id can become a path. */
+/** Accepts only `/path?query` in which every segment is a plain name, so that no id can be read as a path. */
 function checkTarget(c: Context<ServerEnv>): void {
   const target = c.env?.incoming?.url;
   if (target === undefined) return;
@@ -49,21 +52,21 @@ function decoded(segment: string): string | undefined {
   try {
     return decodeURIComponent(segment);
   } catch {
-    return undefined; // a broken escape
+    return undefined; // an invalid percent escape
   }
 }
 
 function hostOf(c: Context<ServerEnv>): string | undefined {
   const raw = c.env?.incoming?.rawHeaders ?? [];
   const given = raw.filter((_, i) => i % 2 === 0 && raw[i]?.toLowerCase() === 'host');
-  // Two hosts: proxies would not agree on which one it is.
+  // Proxies could disagree about which of two hosts counts.
   if (given.length > 1) return undefined;
   return c.req.header('host')?.toLowerCase();
 }
 
 /**
- * By name, so that a page whose name was pointed at this machine is not answered. Addresses cannot be pointed
- * anywhere: where the server listens beyond loopback they are all right.
+ * Checks the host name against DNS rebinding, in which an attacker's name resolves to this machine. An IP address
+ * cannot be rebound, so addresses are accepted if the server listens beyond loopback.
  */
 function hostRule({ host = '127.0.0.1', allowedHosts = [] }: ServerConfig): (given: string) => boolean {
   const own = host.includes(':') ? `[${host.toLowerCase()}]` : host.toLowerCase();
@@ -87,7 +90,7 @@ function checkOrigin(c: Context<ServerEnv>, host: string, origins: ReadonlySet<s
   const isAllowed = origin !== undefined && origins.has(origin);
   if (origin !== undefined && !isOwn && !isAllowed) throw foreign(origin.slice(0, MAX_SHOWN));
   if (site === undefined || site === 'same-origin' || site === 'none' || isAllowed) return;
-  // A link on another page may lead to the static ones.
+  // A link on another site may open the static pages.
   const isLink = c.req.header('sec-fetch-mode') === 'navigate' && c.req.method === 'GET';
   if (isLink && routeOf('GET', c.req.path)?.who === 'anyone') return;
   throw foreign(null);
@@ -97,7 +100,7 @@ function foreign(origin: string | null): RepriseError {
   return failure('FORBIDDEN', 'request.foreignPage', { origin });
 }
 
-/** Answers the question a browser asks before a page of another origin calls; there are none unless configured. */
+/** Answers CORS preflight requests. No origin is allowed unless it is configured. */
 export function cors({ cors: configured }: ServerConfig): MiddlewareHandler<ServerEnv> {
   const origins = new Set(configured?.origins ?? []);
   return async (c, next) => {

@@ -6,34 +6,39 @@ import { checkJsonText } from '../../protocol/json-text.ts';
 import type { ServerEnv } from '../context.ts';
 import { routeOf } from './access.ts';
 
-/** Bounds that keep one client from taking the server from the others. */
+/** Limits that keep one client from using up the server. */
 export interface ServerLimits {
-  /** Of a request body, but those with messages. */
+  /** Maximum size of a request body without a message. */
   readonly bodyBytes: number;
-  /** Of a body with a message: text, context and images in base64. */
+  /** Maximum size of a body with a message: text, context and images in base64. */
   readonly messageBytes: number;
   readonly jsonDepth: number;
   /** Values and names in one body. */
   readonly jsonValues: number;
-  /** At once. At the limit the oldest connection without a valid token is closed for a new one. */
+  /** Open connections. At the limit the oldest connection without a valid token is closed for a new one. */
   readonly connections: number;
   readonly headerBytes: number;
   readonly headersTimeoutMs: number;
-  /** For the whole request to arrive. */
+  /** Time for the whole request to arrive. */
   readonly requestTimeoutMs: number;
-  /** Of an idle connection. Longer than a proxy keeps its own (60 s are common): the one who sends shall be the one who leaves. */
+  /**
+   * Idle time of a connection. Longer than that of common proxies (60 s): the proxy, which sends the requests, should
+   * close first.
+   */
   readonly keepAliveMs: number;
-  /** So many wrong tokens in a minute from one address; good ones pass always. */
+  /** Wrong tokens per minute and address; valid tokens always pass. */
   readonly badTokens: number;
-  /** Of one address, requests that need a token and come without one. Pages, `/healthz` and the owner have no such limit. */
+  /**
+   * Requests per minute and address that need a token and have none. Pages, `/healthz` and the owner are not limited.
+   */
   readonly requestsPerMinute: number;
-  /** Streams that are open at once; the rest of the connections is for questions. */
+  /** Open streams; the remaining connections serve other requests. */
   readonly streams: number;
-  /** How long a stop waits for requests; `reprise serve` gives turns a second more. */
+  /** How long a stop waits for requests; `reprise serve` gives turns one second more. */
   readonly graceMs: number;
-  /** What may wait for a slow reader of a stream before it is let go. */
+  /** Maximum unsent data of a slow stream reader before it is disconnected. */
   readonly streamBufferBytes: number;
-  /** A quiet stream says so often that it is there. */
+  /** Interval of keep-alive comments in an idle stream. */
   readonly streamKeepAliveMs: number;
 }
 
@@ -55,7 +60,7 @@ const DEFAULT_LIMITS: ServerLimits = {
   streamKeepAliveMs: 15_000,
 };
 
-/** With `undefined` for what nobody set. */
+/** Uses the default for values that are undefined. */
 export function resolveLimits(given: Partial<ServerLimits> = {}): ServerLimits {
   const set = Object.entries(given).filter(([, value]) => value !== undefined);
   return { ...DEFAULT_LIMITS, ...Object.fromEntries(set) };
@@ -65,8 +70,8 @@ const MAX_SHOWN = 100;
 const JSON_TYPE = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
 
 /**
- * Reads a body up to its limit and no further, and looks at it before anything parses it. Comes after the token was
- * seen: strangers cannot make the server read.
+ * Reads a body up to its limit and checks it before it is parsed. Runs after the token check, so that clients without a
+ * token cannot make the server read bodies.
  */
 export function bodyLimits(limits: ServerLimits): MiddlewareHandler<ServerEnv> {
   return async (c, next) => {
@@ -83,7 +88,7 @@ export function bodyLimits(limits: ServerLimits): MiddlewareHandler<ServerEnv> {
         encoding: encoding.slice(0, MAX_SHOWN),
       });
     const type = c.req.header('content-type');
-    // Before it is read: a page of another site can send text and forms without asking, but not JSON.
+    // Checked before the body is read: another site's page can send text and forms without a preflight, but not JSON.
     if (type !== undefined && !JSON_TYPE.test(type)) throw badType(type.slice(0, MAX_SHOWN));
     const { incoming } = c.env ?? {};
     const bytes =
@@ -95,13 +100,13 @@ export function bodyLimits(limits: ServerLimits): MiddlewareHandler<ServerEnv> {
       checkJsonText(text, limits);
       c.set('bodyText', text);
     }
-    // Where the adapter looks for a body that was read before.
+    // The Hono adapter takes the body from here.
     if (incoming !== undefined) Object.assign(incoming, { rawBody: bytes });
     return next();
   };
 }
 
-/** What is on its way beyond the limit is left unread; the answer closes the connection. */
+/** Data beyond the limit is not read; the response closes the connection. */
 function read(incoming: IncomingMessage, max: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];

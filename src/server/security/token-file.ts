@@ -7,17 +7,20 @@ import { RepriseError } from '../../errors.ts';
 const TOKEN_BYTES = 32;
 const OPEN_TO_OTHERS = 0o077;
 const MIN_CHARS = 16;
-/** How long a token that is being written beside us is waited for. */
+/** How often and long to wait for a token that another process is writing. */
 const MAX_LOOKS = 50;
 const LOOK_MS = 10;
 const TOKEN = /^[\x21-\x7e]+$/;
 
-/** Where the token of a home is unless a setting names another file. */
+/** The default token file of a home. */
 export function tokenFileIn(home: string): string {
   return join(home, 'server-token');
 }
 
-/** The token of a file, made there for its owner alone on the first start. Two servers that start at once agree. */
+/**
+ * Reads the token file, creating it on the first start, readable by the owner only. Two servers that start at once use
+ * the same token.
+ */
 export async function loadTokenFile(file: string, { make }: { readonly make: boolean }): Promise<string> {
   if (make) await makeTokenFile(file);
   let text: string;
@@ -94,9 +97,9 @@ function cannotWrite(file: string, cause: unknown): RepriseError {
 }
 
 /**
- * Whole from the moment it is there: who starts beside us reads a token or makes one, never half of ours. Linked under
- * its name, so never over a token that is in use, and never through a link somebody left there. On a disk without links
- * it is empty for a moment, which who reads it waits out.
+ * Creates the file complete: another server that starts at the same time reads a whole token or creates one. The token
+ * is written to a draft and linked to its name, so it never replaces an existing token and never follows a symbolic
+ * link. On a file system without hard links the file is empty for a moment; readers wait.
  */
 async function makeTokenFile(file: string): Promise<void> {
   const draft = `${file}.${randomUUID()}.tmp`;
@@ -107,7 +110,7 @@ async function makeTokenFile(file: string): Promise<void> {
     await writeFile(draft, token, ALONE);
     await link(draft, file)
       .catch((error: unknown) => {
-        // Not renamed, which would put it in the place of a token that came meanwhile.
+        // Not renamed: that would replace a token that another process has created meanwhile.
         if (NO_LINKS.has(codeOf(error))) return writeFile(file, token, ALONE);
         throw error;
       })
@@ -117,15 +120,15 @@ async function makeTokenFile(file: string): Promise<void> {
   } catch (cause) {
     throw cannotWrite(file, cause);
   } finally {
-    // Where it could not be written it cannot be removed either, and what went wrong is told already.
+    // If the draft could not be written, removing it fails too. The first error is already reported.
     await rm(draft, { force: true }).catch(() => undefined);
   }
 }
 
-/** For its owner, and never over what is there. */
+/** Readable by the owner only, and never replacing an existing file. */
 const ALONE = { flag: 'wx', mode: 0o600, flush: true } as const;
 
-/** What disks say that know no second name of a file, or systems that let nobody give one. */
+/** Error codes of file systems without hard links, or on which the process may not create them. */
 const NO_LINKS: ReadonlySet<string> = new Set(['EPERM', 'EACCES', 'ENOTSUP', 'ENOSYS']);
 
 async function isThere(file: string): Promise<boolean> {

@@ -3,16 +3,16 @@ import type { Ask, TurnPart } from './relay-message.ts';
 
 export type Need = Pick<Ask, 'at' | 'message'>;
 
-/** What did not come for so long after it was asked for does not come: its process is gone. */
+/** If a missing part does not arrive within this time, its process has ended. */
 export const GAP_MS = 3500;
-/** A quiet turn is asked whether it told anything that was lost on the way, soon and then seldom. */
+/** Interval of polling for lost parts of a quiet turn; it doubles up to the maximum. */
 const FIRST_LOOK_MS = 1000;
 const LAST_LOOK_MS = 10_000;
 const MAX_HELD = 256;
 
 /**
- * Hears what another process tells of one session and puts it into the log in the order of its numbers. What comes
- * twice is dropped, what comes too early is held, and what does not come is asked for.
+ * Receives the events of one session from another process and adds them to the log in order. Duplicates are dropped,
+ * parts that arrive too early are held, and missing parts are requested.
  */
 export class Ear implements Disposable {
   readonly #log: SessionLog;
@@ -36,7 +36,7 @@ export class Ear implements Disposable {
     this.#lookLater();
   }
 
-  /** Says that this process listens, and what it has. */
+  /** Requests events from the other processes, stating which ones this process has. */
   ask(need: Need = {}): void {
     const { sessionId, heard: have } = this.#log;
     this.#ask({ sessionId, ...(have !== undefined && { have }), ...need });
@@ -51,7 +51,7 @@ export class Ear implements Disposable {
 
   #hold(part: TurnPart): void {
     this.#held.push(part);
-    // It can be asked for again.
+    // A dropped part can be requested again.
     if (this.#held.length > MAX_HELD) this.#held.shift();
     if (this.#gap !== undefined) return;
     this.#gap = setTimeout(() => this.#giveUp(), GAP_MS).unref();
@@ -74,7 +74,7 @@ export class Ear implements Disposable {
     this.#gap = undefined;
   }
 
-  /** Clients are told what is stored, and hear the next turn, or this one from its beginning if that comes. */
+  /** Gives the turn up: clients get its stored entries. A later complete part can start it again. */
   #giveUp(): void {
     this.#gap = undefined;
     this.#log.loseTurn();

@@ -10,30 +10,30 @@ type TurnStart = Extract<SessionEvent['event'], { type: 'turn_start' }>;
 
 export interface LoggedTurn {
   readonly turnId: string;
-  /** Runs in this process; otherwise it is told by another, with the numbers it was given there. */
+  /** The turn runs in this process. Otherwise another process sends its events, with their numbers. */
   readonly isOwn: boolean;
   readonly epoch: number;
-  /** The last entry stored before it. */
+  /** Sequence number of the last entry stored before the turn. */
   readonly startSeq: number;
-  /** The number before its first event. */
+  /** Number of the event before its first one. */
   readonly before: number;
   readonly start: StreamEvent;
-  /** The messages it answers, with the number behind which each hears of it. */
+  /** The messages it answers, with the event number after which each belongs to the turn. */
   readonly members: Map<string, number>;
-  /** The number of its terminal event. */
+  /** Number of its terminal event. */
   end?: number;
-  /** Another took its place before it ended: its runner has lost the session. */
+  /** Another turn started before this one ended: its runner has lost the session. */
   isLost?: true;
-  /** Then: the number of the last event of it that is here. What follows is another turn's. */
+  /** For a lost turn: number of its last event in this log. Later events belong to another turn. */
   lostAt?: number;
 }
 
 const MAX_TURNS = 64;
 
 /**
- * What the turns of one session told, here or in the process that ran them, for clients that come late or come back.
- * Every process has the same events under the same numbers (I-55). What is older than the last stored entry may be
- * forgotten when it becomes too much: the store has it.
+ * The recent events of one session, from this process or from the process that runs the turn, for clients that connect
+ * late or reconnect. Every process has the same events with the same numbers (I-55). When the log becomes too large,
+ * events before the last stored entry are dropped, because the store has them.
  */
 export class SessionLog {
   readonly sessionId: string;
@@ -43,7 +43,7 @@ export class SessionLog {
   #turns: LoggedTurn[] = [];
   #last = 0;
   #lastSeq = 0;
-  /** Everything up to here is forgotten. */
+  /** Events up to this number were dropped. */
   #floor = 0;
   #latest: SessionEvent['event'] | undefined;
 
@@ -54,14 +54,15 @@ export class SessionLog {
   }
 
   take({ inboxId, epoch, event }: SessionEvent): void {
-    // What is about no message of a turn is nothing to resume; an end of one whose turn is not here stands in its row.
+    // Events that belong to no message of a turn cannot be resumed. If a turn is unknown here, its inbox row has its
+    // end.
     if (inboxId !== undefined && epoch !== undefined) this.#hear(inboxId, epoch, event);
     for (const onNews of this.#waiting) onNews();
   }
 
   /**
-   * What another process told. `gap`: something between this and what is here has not come yet; `old`: all of it is
-   * here, or has been passed.
+   * Adds events that another process sent. `gap`: events before these are missing; `old`: the log has these events
+   * already.
    */
   absorb(part: TurnPart): 'told' | 'gap' | 'old' {
     const current = this.#turns.at(-1);
@@ -74,20 +75,20 @@ export class SessionLog {
     return outcome;
   }
 
-  /** Something another process told of the turn under way will not come any more: it is no use for anybody. */
+  /** Gives up the running turn of another process, because missing events will not arrive. */
   loseTurn(): void {
     const turn = this.#turns.at(-1);
     if (turn !== undefined && turn.end === undefined && !turn.isOwn) this.#lose(turn);
     for (const onNews of this.#waiting) onNews();
   }
 
-  /** Up to where everything is here of the turns another process told; undefined: nothing is of use. */
+  /** The last event number up to which the log is complete; undefined if it has no usable turn. */
   get heard(): number | undefined {
     const turn = this.#turns.at(-1);
     return turn === undefined || turn.isLost === true ? undefined : this.#last;
   }
 
-  /** Behind which number this process has what another asks for; undefined: it has nothing for it. */
+  /** @returns the event number after which this process can send what another one asks for, or undefined. */
   answerFrom({ have, at, message }: Ask): number | undefined {
     const own = this.#turns.filter(({ isOwn, isLost }) => isOwn && isLost !== true);
     const isIn = ({ before, end = this.#last }: LoggedTurn, n = -1): boolean => before < n && n <= end;
@@ -99,13 +100,13 @@ export class SessionLog {
     return turn?.before;
   }
 
-  /** What the turns of this process told behind a number, about `maxChars` in a part. */
+  /** Events of this process's turns after a number, in parts of about `maxChars` characters. */
   *parts(after: number, maxChars: number): Generator<TurnPart, void, undefined> {
     for (const { isOwn, isLost, members, end, ...turn } of [...this.#turns]) {
       const until = end ?? this.#last;
       if (!isOwn || isLost === true || until < after) continue;
       const floor = Math.max(turn.before, Math.min(this.#floor, until));
-      // Whom it answers may have changed without a word.
+      // A message may have joined the turn without an event.
       if (until === after && end === undefined) yield { ...turn, members: [...members], floor, records: [] };
       for (let from = Math.max(after, floor); from < until; ) {
         const records: ToldRecord[] = [];
@@ -127,7 +128,7 @@ export class SessionLog {
     return this.#turns.findLast(({ members }) => members.has(inboxId));
   }
 
-  /** The turn an id is of, if everything behind the id is still here. */
+  /** The turn of an event id, if all later events are still in the log. */
   turnAt({ seq, n }: EventId): LoggedTurn | undefined {
     if (n < this.#floor || n > this.#last) return undefined;
     const turn = this.#turns.findLast(({ before, end }) => before < n && n <= (end ?? this.#last));
@@ -141,8 +142,9 @@ export class SessionLog {
   }
 
   /**
-   * Where this log takes over from the entries for a message of a turn: what is stored up to `seq` is told before,
-   * what is behind `n` here. `seq` of the argument has been told already. Undefined: not yet.
+   * Where a stream switches from stored entries to this log for a message of a turn: entries up to `seq` come from the
+   * store, events after `n` from here. The stream has already sent entries up to the argument `seq`. @returns undefined
+   * if it cannot switch yet.
    */
   seam({ startSeq, before, members, end }: LoggedTurn, inboxId: string, seq: number): EventId | undefined {
     const joined = members.get(inboxId) ?? before;
@@ -161,7 +163,7 @@ export class SessionLog {
     return turn !== undefined && turn.end === undefined && turn.isLost !== true;
   }
 
-  /** A turn of this process is under way, which nobody else could tell again. */
+  /** A turn of this process is running. Its events exist nowhere else, so the log must stay in memory. */
   get isNeeded(): boolean {
     return this.isOpen && this.#turns.at(-1)?.isOwn === true;
   }
@@ -179,17 +181,19 @@ export class SessionLog {
     return this.#records.size;
   }
 
-  /** How much was ever told: what a client has not been sent yet is a difference of two of these. */
+  /** Total size of all events ever added; the lag of a client is the difference of two of these. */
   get told(): number {
     return this.#records.told;
   }
 
-  /** The next events behind a number, about `maxChars` of them. */
+  /** The next events after a number, about `maxChars` characters. */
   read(after: number, until: number, maxChars: number): ReadEvents {
     return this.#records.read(after, until, maxChars);
   }
 
-  /** Calls back whenever something is told, until it is ended. */
+  /**
+   * Calls back on every change. @returns a function that ends this.
+   */
   watch(onNews: () => void): () => void {
     this.#waiting.add(onNews);
     return () => {
@@ -200,12 +204,12 @@ export class SessionLog {
 
   #hear(inboxId: string, epoch: number, event: SessionEvent['event']): void {
     const current = this.#turns.at(-1);
-    // A runner that has lost the session and does not know it yet.
+    // From a runner that has lost the session and has not noticed.
     if (current !== undefined && current.epoch > epoch) return;
     if (event.type === 'turn_start' && current?.turnId !== event.turnId) this.#begin(inboxId, epoch, event);
     else if (current?.isOwn !== true || current.end !== undefined || current.isLost === true) return;
     else if (event.type === 'turn_start' || event === this.#latest) {
-      // The same again, for another message that is answered by the turn.
+      // The same event again, for another message of the turn.
       if (!current.members.has(inboxId)) current.members.set(inboxId, this.#last);
       return;
     } else if (!current.members.has(inboxId)) return;
@@ -228,9 +232,9 @@ export class SessionLog {
   #beginElsewhere(part: TurnPart, current: LoggedTurn | undefined): 'told' | 'gap' | 'old' {
     const { turnId, epoch, startSeq, before, floor, start, members, records } = part;
     const isUnderWay = current !== undefined && current.end === undefined && current.isLost !== true;
-    // What is missing of the turn before it may still come. One of ours has lost the session.
+    // The rest of the previous turn may still arrive. If that turn ran here, this process has lost the session.
     if (records[0]?.first !== floor + 1 || (isUnderWay && !current.isOwn)) return 'gap';
-    // Its process counts anew or has forgotten a part, and what was told of it before is of no use.
+    // Its process has restarted the numbering or dropped a part, so earlier events cannot be continued.
     if (before < this.#last || floor > before) this.#forgetUpTo(floor);
     this.#last = floor;
     this.#lastSeq = startSeq;
@@ -251,7 +255,7 @@ export class SessionLog {
       if (turn.end !== undefined) break;
       if (record.first > this.#last + 1) {
         if (part.floor <= this.#last) return 'gap';
-        // The process it runs in has forgotten what is missing here.
+        // The process that runs the turn has dropped the missing events.
         this.#lose(turn);
         return this.#beginElsewhere(part, turn);
       }
@@ -280,12 +284,12 @@ export class SessionLog {
     this.#records.push(told);
     const turn = this.#turns.at(-1);
     if (turn !== undefined && isTerminalFrame(told.event)) turn.end = told.last;
-    // What was told since the last stored entry stays: nobody else has it.
+    // Keep the events after the last stored entry: they are not in the store.
     if (this.#records.size > this.#maxSize)
       this.#floor = this.#records.dropBefore(this.#lastSeq) ?? this.#floor;
   }
 
-  /** Nothing of what is here is of use any more. */
+  /** Drops all events. */
   #forgetUpTo(floor: number): void {
     this.#records.dropAll();
     this.#floor = floor;
@@ -294,7 +298,7 @@ export class SessionLog {
   }
 }
 
-/** Epochs rise with every lease; under one of them turns follow each other. */
+/** A later lease has a higher epoch. Turns of one epoch follow each other in the transcript. */
 function isNewer(part: TurnPart, { turnId, epoch, startSeq, before }: LoggedTurn): boolean {
   if (part.turnId === turnId) return false;
   if (part.epoch !== epoch) return part.epoch > epoch;

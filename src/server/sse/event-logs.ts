@@ -4,9 +4,9 @@ import { SessionLog } from './event-log.ts';
 import { Relay } from './relay.ts';
 
 export interface EventLogLimits {
-  /** Of one session, in characters; what was told since the last stored entry is kept in any case. */
+  /** Characters per session; events since the last stored entry are kept beyond this limit. */
   readonly perSession?: number;
-  /** Of all sessions where nothing runs. */
+  /** Characters of all sessions in which no turn runs. */
   readonly total?: number;
 }
 
@@ -14,13 +14,13 @@ const PER_SESSION = 4 * 1024 * 1024;
 const TOTAL = 64 * 1024 * 1024;
 const MAX_SESSIONS = 1024;
 
-/** The logs of the sessions that run or ran in this process, or are heard in it; the ones that were used least lately are let go. */
+/** The event logs of sessions that run, or are followed, in this process. The least recently used ones are dropped. */
 export class EventLogs implements Disposable {
   readonly #limits: Required<EventLogLimits>;
   readonly #logs: Map<string, SessionLog> = new Map();
   readonly #end: () => void;
   readonly #relay: Relay;
-  /** One ear for each session, however many listen to it here. */
+  /** One subscription per session, for any number of clients. */
   readonly #hearing: Map<SessionLog, { count: number; over: AbortController }> = new Map();
   #size = 0;
 
@@ -34,22 +34,22 @@ export class EventLogs implements Disposable {
     });
   }
 
-  /** Turns of other processes are told here as they are told there. */
+  /** Events of turns in other processes arrive here. */
   get isShared(): boolean {
     return this.#relay.isUsed;
   }
 
-  /** There may be somebody to ask. */
+  /** Other processes may share the store. */
   get hasPeers(): boolean {
     return this.#relay.hasPeers;
   }
 
-  /** Asks other processes for a turn that is not here; whoever listens hears of it when it comes. */
+  /** Asks other processes for the events of a turn; they arrive in the session's log. */
   need(sessionId: string, need: Need): void {
     this.#relay.need(sessionId, need);
   }
 
-  /** The log of a session, also of what other processes tell meanwhile. */
+  /** The log of a session, subscribed to events from other processes until the signal aborts. */
   listen(sessionId: string, signal: AbortSignal): SessionLog {
     const log = this.of(sessionId);
     const hears = this.#hearing.get(log) ?? { count: 0, over: new AbortController() };
@@ -70,10 +70,10 @@ export class EventLogs implements Disposable {
     const log: SessionLog =
       known ??
       new SessionLog(sessionId, this.#limits.perSession, (change) => {
-        // One that was let go may still be written to by whoever holds it; its size is no longer counted here.
+        // A dropped log may still be written to by its users, but its size no longer counts.
         if (this.#logs.get(sessionId) === log) this.#size += change;
       });
-    // Behind all others: the first one is the one nobody has used for longest.
+    // Move to the end, so that the first log is the least recently used.
     this.#logs.delete(sessionId);
     this.#logs.set(sessionId, log);
     if (known === undefined) this.#letGo(log);
@@ -85,12 +85,12 @@ export class EventLogs implements Disposable {
     this.#logs.clear();
   }
 
-  /** Of all but the one just made: whoever asked for it is about to listen to it or to tell it something. */
+  /** Drops logs to stay within the limits, except the new one, which its caller is about to use. */
   #letGo(made: SessionLog): void {
     for (const [sessionId, log] of this.#logs) {
       if (this.#logs.size <= MAX_SESSIONS && this.#size <= this.#limits.total) return;
       if (log === made) continue;
-      // Who listens holds this very log, also between two looks: in another one the rest would be told to nobody.
+      // Clients hold this log object; a new one would not receive the rest of the events.
       if (log.isNeeded || this.#hearing.has(log)) continue;
       this.#logs.delete(sessionId);
       this.#size -= log.size;

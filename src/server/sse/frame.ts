@@ -1,9 +1,9 @@
 import type { StreamEvent } from '../../protocol/events.ts';
 
 /**
- * Where in a session's events a client is: behind the entry `seq`, and behind `n` more events. Small `n` count events
- * made from stored entries, the same each time. Those of a running turn begin at a number of their own for each lease,
- * so that an id of a run that is gone is never taken for one of the run that took its place.
+ * A position in a session's event stream: after the entry `seq` and `n` further events. Small numbers count events
+ * derived from stored entries, which are the same each time. Events of a running turn start at a number that depends on
+ * the lease, so that an id from a lost run cannot be mistaken for one of the run that replaced it.
  */
 export interface EventId {
   readonly seq: number;
@@ -13,14 +13,14 @@ export interface EventId {
 export interface Frame<E extends object = StreamEvent> {
   readonly id: EventId;
   readonly event: E;
-  /** As it is sent: made once for all who listen. */
+  /** The encoded frame, shared by all clients. */
   encoded?: string;
 }
 
-/** More than any turn tells. */
+/** Larger than the number of events in any turn. */
 const RUN = 1_000_000_000;
 
-/** The last number before the events of a run. */
+/** The number before the first event of a run. */
 export function runBase(epoch: number): number {
   return Math.max(1, epoch) * RUN;
 }
@@ -29,17 +29,17 @@ export function isLive({ n }: EventId): boolean {
   return n >= RUN;
 }
 
-/** Undefined: no id of ours, so nothing can be said about what followed it. */
+/** @returns undefined for ids that this server did not create. */
 export function parseEventId(text: string | undefined): EventId | undefined {
   const [, seq, n] = /^(\d{1,15})\.(\d{1,16})$/.exec(text ?? '') ?? [];
   const id = { seq: Number(seq), n: Number(n) };
   return Number.isSafeInteger(id.seq) && Number.isSafeInteger(id.n) ? id : undefined;
 }
 
-/** Line breaks to some readers, though not to the format. */
+/** Some clients treat these as line breaks, although SSE does not. */
 const OTHER_BREAKS = /[\u0085\u2028\u2029]/g;
 
-/** JSON has no raw line breaks, and ids are digits: whatever an event says, it is one frame (T81). */
+/** JSON contains no raw line breaks and ids are digits, so each event is exactly one frame (T81). */
 function encodeFrame(frame: Frame<object>): string {
   frame.encoded ??= encode(frame);
   return frame.encoded;
@@ -56,7 +56,7 @@ function escaped(char: string): string {
 
 const BATCHES: WeakMap<readonly Frame<object>[], Uint8Array> = new WeakMap();
 
-/** What one write takes: the same bytes for all who are sent the same list. */
+/** The bytes of one write, shared by all clients that get the same list. */
 export function encodeBatch(frames: readonly Frame<object>[]): Uint8Array {
   const known = BATCHES.get(frames);
   if (known !== undefined) return known;

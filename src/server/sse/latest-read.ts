@@ -2,11 +2,11 @@ import type { Frame } from './frame.ts';
 
 export interface ReadEvents {
   readonly frames: readonly Frame[];
-  /** How much was told up to their end. */
+  /** Total size of the log's events up to the end of these frames. */
   readonly told: number;
 }
 
-/** The last answer a log gave, for all others who ask the same: one list for them, so that it is encoded once. */
+/** Caches the last read of a log, so that clients at the same position share one list, which is encoded once. */
 export class LatestRead {
   #asked: readonly number[] = [];
   #answer: ReadEvents | undefined;

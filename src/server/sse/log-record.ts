@@ -1,28 +1,28 @@
 import type { StreamEvent } from '../../protocol/events.ts';
 import type { Frame } from './frame.ts';
 
-/** One event or, where they are old, several deltas in one. */
+/** One event, or several older deltas merged into one. */
 export interface ToldRecord {
   readonly seq: number;
-  /** Of the first and the last event in it. */
+  /** Numbers of the first and the last event in it. */
   readonly first: number;
   readonly last: number;
   readonly event: StreamEvent;
-  /** Where the text of each event in it ends; unset for one event. */
+  /** Where the text of each merged delta ends; unset for a single event. */
   readonly ends?: readonly number[];
 }
 
-/** One in a log. */
+/** A record in a log. */
 export interface LogRecord extends ToldRecord {
-  /** Of one event alone, which all who listen now are sent. */
+  /** Only for a single event: the frame that all current clients share. */
   readonly frame?: Frame;
-  /** About what it takes, in characters. */
+  /** Approximate memory, in characters. */
   readonly size: number;
-  /** How much was told up to its end. */
+  /** Total size of the log up to the end of this record. */
   readonly told: number;
 }
 
-/** What is behind a number of several events in one. */
+/** The part of a merged record after an event number. */
 export function restOf({ seq, first, last, event, ends = [] }: ToldRecord, after: number): Frame {
   const seen = after - first;
   const isPart = seen >= 0 && 'text' in event;
@@ -30,7 +30,7 @@ export function restOf({ seq, first, last, event, ends = [] }: ToldRecord, after
   return { id: { seq, n: last }, event: rest };
 }
 
-/** A record without the events up to a number, which is in it. */
+/** A record without its events up to a number inside it. */
 export function cutFront(record: ToldRecord, after: number): ToldRecord {
   const { seq, last, ends = [] } = record;
   const begin = ends[after - record.first] ?? 0;
@@ -65,13 +65,13 @@ export function sizes(records: readonly LogRecord[]): number {
   return records.reduce((sum, { size }) => sum + size, 0);
 }
 
-/** About what a frame of it takes. */
+/** Approximate memory of a frame. */
 export function sizeOf(event: StreamEvent): number {
   if (event.type === 'text_delta' || event.type === 'thinking_delta') return event.text.length + 64;
   return JSON.stringify(event).length + 64;
 }
 
-/** Without what only its own log knows. */
+/** Without the fields that only its own log uses. */
 export function toldOf({ seq, first, last, event, ends }: ToldRecord): ToldRecord {
   return { seq, first, last, event, ...(ends !== undefined && { ends }) };
 }

@@ -2,16 +2,16 @@ import type { Frame } from './frame.ts';
 import { LatestRead, type ReadEvents } from './latest-read.ts';
 import { isSameKind, join, type LogRecord, restOf, sizeOf, sizes, type ToldRecord } from './log-record.ts';
 
-/** Fresh events are told one by one; behind so many they are put together. */
+/** The newest events stay single; older deltas are merged. */
 const FRESH = 512;
 const MERGED_CHARS = 16 * 1024;
 
-/** The events of a log in the order of their numbers, and what they take. */
+/** The events of a log, ordered by number. */
 export class LogRecords {
   readonly #onSize: (change: number) => void;
   readonly #latestRead: LatestRead = new LatestRead();
   #records: LogRecord[] = [];
-  /** So many of them are as they will stay. */
+  /** Number of leading records that are already merged. */
   #settled = 0;
   #size = 0;
   #told = 0;
@@ -24,7 +24,7 @@ export class LogRecords {
     return this.#size;
   }
 
-  /** How much was ever told. */
+  /** Total size of all events ever added. */
   get told(): number {
     return this.#told;
   }
@@ -39,12 +39,12 @@ export class LogRecords {
     if (this.#records.length - this.#settled >= 2 * FRESH) this.#merge();
   }
 
-  /** The one a number is in, or the next. */
+  /** The record that contains a number, or the next one. */
   at(n: number): LogRecord | undefined {
     return this.#records[this.#find(n - 1)];
   }
 
-  /** Behind a number, up to another. */
+  /** Records after one number, up to another. */
   *between(after: number, until: number): Generator<LogRecord, void, undefined> {
     for (let at = this.#find(after); at < this.#records.length; at++) {
       const record = this.#records[at] as LogRecord;
@@ -53,25 +53,27 @@ export class LogRecords {
     }
   }
 
-  /** The first behind an entry and a number. */
+  /** The first record after an entry and an event number. */
   firstFrom(seq: number, after: number): LogRecord | undefined {
     return this.#records.find((record) => record.seq >= seq && record.first > after);
   }
 
   /**
-   * The next behind a number, about `maxChars` of them. All who are at the same place are given the same list, so that
-   * it is made and encoded once.
+   * The next events after a number, about `maxChars` characters. Clients at the same position get the same list, so
+   * that it is built and encoded once.
    */
   read(after: number, until: number, maxChars: number): ReadEvents {
     return this.#latestRead.find([after, until, maxChars], () => this.#read(after, until, maxChars));
   }
 
-  /** Nobody else will ask for what was read last. */
+  /** Clears the cached read when the last client has left. */
   forgetRead(): void {
     this.#latestRead.forget();
   }
 
-  /** Those behind older entries; answers with the number of the last of them. */
+  /**
+   * Drops records before an entry. @returns the number of the last dropped event.
+   */
   dropBefore(seq: number): number | undefined {
     const kept = this.#records.findIndex((record) => record.seq >= seq);
     return this.#drop(kept === -1 ? this.#records.length : kept);
@@ -101,7 +103,7 @@ export class LogRecords {
     return gone.at(-1)?.last;
   }
 
-  /** Many small strings cost far more than what they say. */
+  /** Many small strings take far more memory than their text. */
   #merge(): void {
     const old = this.#records.slice(this.#settled, this.#settled + FRESH);
     const merged: LogRecord[] = [];
@@ -121,7 +123,7 @@ export class LogRecords {
     this.#grow(sizes(merged) - sizes(old));
   }
 
-  /** Of the first record with something behind a number. */
+  /** Index of the first record with events after a number. */
   #find(n: number): number {
     let low = 0;
     let high = this.#records.length;

@@ -4,41 +4,41 @@ import type { ToldRecord } from './log-record.ts';
 
 type JsonObject = Parameters<Reprise['store']['publish']>[1];
 
-/** A part of what a turn told, with the numbers the process gave that runs it. Every part says whose it is. */
+/** A part of a turn's events, with the numbers assigned by the process that runs it. Each part describes its turn. */
 export interface TurnPart {
   readonly turnId: string;
   readonly epoch: number;
-  /** The last entry stored before the turn. */
+  /** Sequence number of the last entry stored before the turn. */
   readonly startSeq: number;
-  /** The number before its first event. */
+  /** Number of the event before the turn's first one. */
   readonly before: number;
-  /** Its process has forgotten what is up to here; `before`: nothing. */
+  /** The sender has dropped the turn's events up to this number; equal to `before` if none. */
   readonly floor: number;
   readonly start: StreamEvent;
-  /** The messages it answers, with the number behind which each hears of it. */
+  /** The messages it answers, with the event number after which each belongs to the turn. */
   readonly members: readonly (readonly [string, number])[];
   readonly records: readonly ToldRecord[];
 }
 
-/** What a process wants to hear of a session: from now on, and what was said before. */
+/** What a process needs of a session: all new events, and optionally earlier ones. */
 export interface Ask {
   readonly sessionId: string;
-  /** Everything up to here is there already. */
+  /** The sender has all events up to this number. */
   readonly have?: number;
-  /** The turn with this number is wanted, because a client goes on behind it. */
+  /** Requests the turn with this event number, because a client resumes after it. */
   readonly at?: number;
-  /** The turn that answers this message is wanted. */
+  /** Requests the turn that answers this message. */
   readonly message?: string;
 }
 
 export type RelayMessage =
-  /** A process has begun to listen: whoever wants to hear of a session says so again. */
+  /** A process has started; the others repeat their requests. */
   | { readonly kind: 'hello' }
-  /** The answer to it. */
+  /** The answer to `hello`. */
   | { readonly kind: 'here' }
   | { readonly kind: 'ask'; readonly asks: readonly Ask[] }
   | { readonly kind: 'told'; readonly part: TurnPart }
-  /** Of a message that is too long for one. */
+  /** A part of a message that is too long for one notification. */
   | {
       readonly kind: 'piece';
       readonly id: number;
@@ -47,16 +47,18 @@ export type RelayMessage =
       readonly text: string;
     };
 
-/** Processes of another version are not understood, and do not understand us: they are as if they were not there. */
+/** Messages of other versions are ignored, in both directions. */
 const VERSION = 1;
-/** Of UTF-16, so that a piece is within what a store passes on whatever it holds. */
+/** In UTF-16 units; small enough for a store notification with any characters. */
 const PIECE_CHARS = 18_000;
 const MAX_PIECES = 400;
 const MAX_INCOMPLETE = 16;
 
 let made = 0;
 
-/** A message in as many as it takes; none: it is too long for anybody. */
+/**
+ * Splits a message into notifications. @returns an empty list if it is too long.
+ */
 export function encodeMessage(from: string, message: RelayMessage): JsonObject[] {
   const text = JSON.stringify(message);
   if (text.length <= PIECE_CHARS) return [envelope(from, text)];
@@ -69,16 +71,16 @@ export function encodeMessage(from: string, message: RelayMessage): JsonObject[]
   });
 }
 
-/** As text: what is in it is nothing for a store to look at. */
+/** The body is text, so that a store does not process its content. */
 function envelope(from: string, body: string): JsonObject {
   return { relay: VERSION, from, body };
 }
 
-/** Puts pieces together. What never becomes whole is let go when newer ones come. */
+/** Joins pieces. Incomplete messages are dropped when newer ones arrive. */
 export class MessageReader {
   readonly #pieces: Map<string, { readonly texts: string[]; missing: number }> = new Map();
 
-  /** Undefined: not of us, or not whole yet. */
+  /** @returns undefined if the message is not from a relay, or not complete yet. */
   read(told: JsonObject): { readonly from: string; readonly message: RelayMessage } | undefined {
     const { relay, from, body } = told;
     if (relay !== VERSION || typeof from !== 'string' || typeof body !== 'string') return undefined;
@@ -111,6 +113,6 @@ function parse(body: string): RelayMessage | undefined {
     const message: unknown = JSON.parse(body);
     return typeof message === 'object' && message !== null ? (message as RelayMessage) : undefined;
   } catch {
-    return undefined; // not of us
+    return undefined; // not from a relay
   }
 }

@@ -6,24 +6,27 @@ import { type Ask, encodeMessage, MessageReader, type RelayMessage } from './rel
 
 type Store = Reprise['store'];
 
-/** Where processes ask each other: no session has this name unless somebody gives it one, and nothing comes of that. */
+/**
+ * The pseudo session on which processes exchange requests. A real session with this name would only cause ignored
+ * messages.
+ */
 const NODES = 'reprise.nodes';
-/** Many deltas in one message: a network charges for each. */
+/** Deltas are batched, because every notification has a cost. */
 const BATCH_MS = 20;
 const BATCH_CHARS = 12 * 1024;
 const BURST = 20;
 const BURST_MS = 100;
-/** Longer than the longest time between two asks of whoever still listens. */
+/** Longer than the longest interval between two requests of an active subscriber. */
 const WANTED_MS = 30_000;
 const MAX_WANTED = 10_000;
 const MAX_ASKS = 100;
-/** Who is there has said so by then. */
+/** Other processes have answered `hello` within this time. */
 const GREETING_MS = 5000;
 
 /**
- * Tells other processes on the same store what turns tell here, where the store can, and hears them. Only what was
- * asked for is told: a process alone sends nothing. Best effort: what is lost is noticed by its numbers and asked for
- * again, and who gets no answer goes on with the stored entries (I-55).
+ * Exchanges turn events with other processes on the same store, if the store supports notifications. It sends only what
+ * another process has requested, so a single process sends nothing. Delivery is best effort: gaps show in the event
+ * numbers and are requested again, and without an answer a client gets the stored entries (I-55).
  */
 export class Relay {
   readonly isUsed: boolean;
@@ -31,9 +34,9 @@ export class Relay {
   readonly #logOf: (sessionId: string) => SessionLog | undefined;
   readonly #id: string = randomUUID();
   readonly #ears: Map<string, Ear> = new Map();
-  /** Sessions somebody listens to elsewhere, and until when that holds. */
+  /** Sessions that other processes follow, with the time their subscription expires. */
   readonly #wanted: Map<string, number> = new Map();
-  /** Up to which number each was told. */
+  /** The last event number that was sent, by session. */
   readonly #told: Map<string, number> = new Map();
   readonly #news: Set<string> = new Set();
   readonly #asks: Map<string, Ask> = new Map();
@@ -51,21 +54,24 @@ export class Relay {
     void this.#publish(NODES, { kind: 'hello' });
   }
 
-  /** Whether there may be somebody to ask. Once heard of, others are counted on: they say nothing when they go. */
+  /**
+   * Whether other processes may exist. Once one was heard it is assumed to exist, because processes send nothing when
+   * they end.
+   */
   get hasPeers(): boolean {
     return this.isUsed && (this.#hasHeard || performance.now() - this.#startedAt < GREETING_MS);
   }
 
-  /** A turn of this process has told something. */
+  /** Schedules sending of new events from a turn in this process. */
   tell({ sessionId, newest }: SessionLog): void {
     if (!this.#isWanted(sessionId) || newest?.isOwn !== true) return;
-    // It may have ended before anything is sent.
+    // The turn may end before anything is sent.
     if (!this.#told.has(sessionId)) this.#told.set(sessionId, newest.before);
     this.#news.add(sessionId);
     this.#sendLater();
   }
 
-  /** What others tell goes into the log, until the signal aborts. */
+  /** Adds events from other processes to the log until the signal aborts. */
   hear(log: SessionLog, signal: AbortSignal): void {
     if (!this.isUsed) return;
     const { sessionId } = log;
@@ -84,7 +90,7 @@ export class Relay {
     ear.ask();
   }
 
-  /** Of a session that is heard here: something is wanted that was told before. */
+  /** Requests earlier events of a session that is followed here. */
   need(sessionId: string, need: Pick<Ask, 'at' | 'message'>): void {
     this.#ears.get(sessionId)?.ask(need);
   }
@@ -98,12 +104,12 @@ export class Relay {
     const until = performance.now() + WANTED_MS;
     for (const ask of message.asks) {
       const { sessionId } = ask;
-      // Behind all others: the first is the one nobody has asked for longest.
+      // Move to the end, so that the first one is the session not requested for the longest time.
       this.#wanted.delete(sessionId);
       this.#wanted.set(sessionId, until);
       const from = this.#logOf(sessionId)?.answerFrom(ask);
       if (from === undefined) continue;
-      // One answer for all who ask: everybody hears it, and drops what it has.
+      // One answer for all processes; each drops what it already has.
       const told = this.#news.has(sessionId) ? this.#told.get(sessionId) : undefined;
       this.#told.set(sessionId, Math.min(from, told ?? from));
       this.#news.add(sessionId);
@@ -132,7 +138,7 @@ export class Relay {
     this.#timer ??= setTimeout(() => void this.#send(), BATCH_MS).unref();
   }
 
-  /** One after the other: a store that is slow is not asked for more at once, and what comes meanwhile waits in the logs. */
+  /** One message at a time, so that a slow store is not flooded; meanwhile events stay in the logs. */
   async #send(): Promise<void> {
     this.#timer = undefined;
     if (this.#isSending) return;
@@ -159,14 +165,14 @@ export class Relay {
     let count = 0;
     for (const part of log.parts(after, BATCH_CHARS)) {
       await this.#publish(sessionId, { kind: 'told', part });
-      // A long answer must not push itself out of what a store lets wait.
+      // Pause, so that a long answer does not overflow the store's notification queue.
       if (++count % BURST === 0) await new Promise((resolve) => setTimeout(resolve, BURST_MS).unref());
     }
   }
 
   async #publish(sessionId: string, message: RelayMessage): Promise<void> {
     for (const json of encodeMessage(this.#id, message))
-      await this.#store.publish(sessionId, json).catch(() => undefined); // as if it had been lost on the way
+      await this.#store.publish(sessionId, json).catch(() => undefined); // treated like a lost message
   }
 
   async #listen(
@@ -183,7 +189,7 @@ export class Relay {
         take(told.message);
       }
     } catch {
-      // The store closes: everything else is told by the entries and the rows.
+      // The store is closing. Clients get the rest from the entries and inbox rows.
     }
   }
 }

@@ -14,31 +14,30 @@ export interface EventStreamOptions {
   readonly logs: EventLogs;
   readonly sessionId: string;
   readonly sessionKey: string;
-  /** The events of this message until its end; unset: of whatever runs in the session. */
+  /** Stream the events of this message until it ends. Unset: those of whatever runs in the session. */
   readonly inboxId?: string;
-  /** What the client has had already. */
+  /** The position after which the client resumes. */
   readonly after?: EventId | undefined;
-  /** Aborts when nobody listens any more. */
+  /** Aborts when the client has disconnected. */
   readonly signal: AbortSignal;
 }
 
-/** A batch for one write. */
+/** Size of one write. */
 const BATCH_CHARS = 48 * 1024;
 const GRACE_MS = 250;
-/** What another process told is waited for so long, for a client that comes in the middle of it. */
+/** How long a client that connects in the middle of a turn waits for events from the process that runs it. */
 const CATCH_UP_MS = 3000;
 const ASK_AGAIN_MS = 700;
-/** Older messages that have ended are told by what is stored. */
+/** Older messages that have ended are streamed from the store. */
 const RECENT_MS = 600_000;
-/** Of messages that may have come into a turn. */
-/** Waiting for its turn, or for its owner after a restore. */
+/** Waiting for its turn, or held after a restore. */
 const isQueued = ({ state }: { readonly state: string }): boolean => state === 'accepted' || state === 'held';
 
 const TAKEN: ReadonlySet<string> = new Set(['running', 'done', 'failed', 'interrupted', 'merged']);
 
 /**
- * The events of a message or a session, from the running turn where it runs here, and from the stored entries where it
- * does not, did, or has moved. Each event once: what is read from where is decided by ids alone.
+ * The events of a message or a session: from the log while the turn runs here, otherwise from the stored entries. Event
+ * ids decide where the stream switches between the two, so each event is sent exactly once.
  */
 export class EventStream {
   readonly #options: EventStreamOptions;
@@ -47,7 +46,7 @@ export class EventStream {
   #toldBefore: number;
   #sent = 0;
   #end: DoneEvent | ErrorEvent | undefined;
-  /** What other processes told of the message was asked for. */
+  /** Other processes were already asked for events of the message. */
   #isCaughtUp = false;
 
   constructor(options: EventStreamOptions) {
@@ -58,7 +57,7 @@ export class EventStream {
     this.#toldBefore = this.#log.told;
   }
 
-  /** How much was told since it began and has not been read yet. */
+  /** Size of the events since the stream started that were not read yet. */
   get lag(): number {
     return this.#log.told - Math.max(this.#sent, this.#toldBefore);
   }
@@ -84,18 +83,18 @@ export class EventStream {
         last = frames.at(-1)?.id ?? last;
         yield frames;
       }
-      // Of all that was told: who comes back behind it, as an EventSource does by itself, hears nothing again.
+      // The id of the last event, so that an EventSource that reconnects with it gets nothing twice.
       yield [{ id: last, event: { type: 'idle', sessionId } }];
     } finally {
       unwatch();
     }
   }
 
-  /** Nothing runs: all that was told since. */
+  /** Nothing runs: sends everything since the client's position. */
   async *#followed(after: EventId): AsyncGenerator<readonly Frame[], void, undefined> {
     const { reprise, logs, sessionId } = this.#options;
     const known = (): LoggedTurn | undefined => this.#log.turnAt(after);
-    // One that is not ours may have gone on while nobody listened here.
+    // A turn of another process may have continued while no client followed it here.
     const isWhole = (): boolean => known()?.isOwn === true || known()?.end !== undefined;
     if (isLive(after)) await this.#catchUp({ at: after.n }, isWhole);
     let from = { seq: after.seq, n: isLive(after) ? 0 : after.n };
@@ -108,7 +107,7 @@ export class EventStream {
         n = last.id.n;
         from = { seq: last.id.seq, n: 0 };
       }
-      // Turns that ran elsewhere since then are told by their entries.
+      // Other turns that ran elsewhere meanwhile are streamed from their entries.
       if (!logs.isShared) return;
     } else if (isLive(after)) yield* this.#interrupted(after.seq);
     for await (const told of storedFrames(reprise.store, sessionId, from, Number.POSITIVE_INFINITY))
@@ -142,13 +141,13 @@ export class EventStream {
     }
     const isOurs = asked === undefined || (start !== undefined && after.seq >= start);
     const kept = isOurs ? await keptText(reprise.store, sessionId, after.seq) : '';
-    // All of it was told before.
+    // The client has received all of it.
     if (asked !== undefined && kept === undefined) return yield [{ id, event: { type: 'idle', sessionId } }];
     if (isOurs && isLive(after)) yield* this.#interrupted(after.seq, inboxId);
     yield* this.#stored(inboxId, { seq: after.seq, n: isLive(after) ? 0 : after.n }, isOurs);
   }
 
-  /** From what is stored to what runs, and back again when a run is lost. Ends with the end of the message. */
+  /** Alternates between stored entries and the running turn, for example when a run is lost. Ends with the message. */
   async *#stored(
     inboxId: string,
     from: EventId,
@@ -158,7 +157,7 @@ export class EventStream {
     let [place, isOurs, seen] = [from, isBegun, from.seq];
     for (;;) {
       this.#waiter.look();
-      // Looked at before the entries are: with the end of a message its last entry is stored.
+      // Read before the entries: when a message has ended, its last entry is stored.
       const ended = this.#end;
       const waitsBehind = await this.#hearOf(inboxId);
       if (waitsBehind !== undefined) {
@@ -193,7 +192,9 @@ export class EventStream {
     }
   }
 
-  /** The events of a turn that runs here. Answers with where it was left when its runner lost the session. */
+  /**
+   * Streams a turn from the log. @returns the position at which the runner lost the session, or undefined.
+   */
   async *#live(
     turn: LoggedTurn,
     from: EventId,
@@ -217,7 +218,7 @@ export class EventStream {
         if (isTerminalFrame(last.event)) return undefined;
         continue;
       }
-      // A row may say that its turn has ended a moment before the turn does.
+      // The inbox row can end slightly before the turn's events.
       const isLost = isGone || turn.isLost === true || (isOver && !(await this.#awaitRest(turn)));
       if (isLost) {
         yield* this.#interrupted(at.seq, undefined, turn.turnId);
@@ -234,8 +235,8 @@ export class EventStream {
   }
 
   /**
-   * Waits until the turn that answers a message is here, where another process runs it. Answers with the last entry
-   * while the message waits for its turn: nothing that is stored up to there is of it.
+   * Waits until the events of the message's turn arrive from the process that runs it. @returns the last entry while
+   * the message is queued, because no entry up to it belongs to the message.
    */
   async #hearOf(inboxId: string): Promise<number | undefined> {
     const { logs, reprise, sessionId } = this.#options;
@@ -251,8 +252,8 @@ export class EventStream {
   }
 
   /**
-   * Until a message that waits for its turn is in one: the turn tells so where it runs here, its words in the history
-   * where it does not. However much is told and stored of other turns meanwhile, nothing is asked for again.
+   * Waits until a queued message is in a turn: the log shows it if the turn runs here, its stored text otherwise. Other
+   * turns meanwhile cause no further requests.
    */
   async #waitForTurn(inboxId: string, afterSeq: number): Promise<boolean> {
     using said = this.#waiter.seek(afterSeq, ({ entry }) => entry.seal?.k === inboxId);
@@ -263,7 +264,7 @@ export class EventStream {
     return true;
   }
 
-  /** Asks other processes for what they told, and waits a moment for it. */
+  /** Requests events from other processes and waits a moment for them. */
   async #catchUp(need: Need, isHere: () => boolean): Promise<void> {
     const { logs, sessionId } = this.#options;
     if (!logs.hasPeers) return;
@@ -275,11 +276,11 @@ export class EventStream {
       logs.need(sessionId, need);
       await this.#waiter.wait({ ms: Math.min(left, ASK_AGAIN_MS) });
     }
-    // It came at once, not because the client was slow.
+    // These events arrived in a batch, so they do not count as the client's lag.
     this.#toldBefore = this.#log.told;
   }
 
-  /** Whatever a client has of the answer under way, this much of it is kept. */
+  /** Reports which part of the interrupted answer is stored, whatever the client has received of it. */
   async *#interrupted(
     seq: number,
     inboxId?: string,
@@ -287,17 +288,17 @@ export class EventStream {
   ): AsyncGenerator<readonly Frame[], void, undefined> {
     const { reprise, sessionId } = this.#options;
     const text = await keptText(reprise.store, sessionId, seq);
-    if (text === undefined) return; // it had ended
+    if (text === undefined) return; // the answer was complete
     const running = inboxId === undefined ? undefined : this.#log.turnOf(inboxId);
     const named = turnId ?? running?.turnId ?? '';
     yield [{ id: { seq, n: 0 }, event: { type: 'interrupted', turnId: named, text } }];
   }
 
-  /** Whether a turn that was led by one message has answered another, whose words were met before its end or not. */
+  /** Whether the end of a turn led by one message is also the end of another message. */
   async #isEnd(lead: string, inboxId: string, isSaid: boolean): Promise<boolean> {
     if (lead === inboxId) return true;
     const turn = this.#log.turnOf(lead);
-    // One that ended here knows whom it answered, but for those that had joined it in a process that died.
+    // A turn that ended here knows its messages, except those that joined it in a process that crashed.
     if (!isSaid && turn?.isOwn === true && turn.end !== undefined) return turn.members.has(inboxId);
     const { mergedInto } = await this.#options.reprise.inbox(inboxId);
     return mergedInto === lead;
@@ -308,7 +309,9 @@ export class EventStream {
     return terminalFrame(await reprise.ended(inboxId, { signal }), sessionId);
   }
 
-  /** The end by its row: what never came into a turn, was run elsewhere, or could not write its end. */
+  /**
+   * The end as its inbox row records it: for a message that was in no turn, ran elsewhere, or could not store its end.
+   */
   async #told(inboxId: string, ended: DoneEvent | ErrorEvent, isOurs: boolean): Promise<Frame[]> {
     const { reprise, sessionId, after } = this.#options;
     const { lastSeq } = await reprise.store.get(sessionId);
@@ -335,7 +338,8 @@ export class EventStream {
         this.#waiter.tell();
       },
       () => {
-        // Nobody here will hear its end: the stream breaks off, and is resumed elsewhere or later.
+        // This process will not learn how it ends. The stream breaks off; the client resumes later or on another
+        // server.
         this.#waiter.cut();
       },
     );

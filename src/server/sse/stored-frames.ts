@@ -12,7 +12,7 @@ import type { EventId, Frame } from './frame.ts';
 type Store = Reprise['store'];
 type Stored = Awaited<ReturnType<Store['read']>>['entries'][number];
 
-/** What is looked for stands near, nearly always: a look that has to go on takes more at a time. */
+/** The entry is usually near the end: the first read is small, later ones grow. */
 const [FIRST_PAGE, PAGE] = [8, 200];
 const larger = (page: number): number => Math.min(PAGE, page * 5);
 
@@ -20,13 +20,13 @@ export interface StoredFrame extends Frame {
   readonly seq: number;
   /** Set on the last frame of a turn. */
   readonly end?: StoredEnd;
-  /** The key of the append: of a message's words, the id of the message. */
+  /** The idempotency key of the append; for a user message, the message id. */
   readonly key?: string;
 }
 
 /**
- * What followed an id as the entries tell it, up to an entry. The same ids come out each time: an entry that was told
- * whole is `<seq>.0`, and what comes before the next such id is counted from there.
+ * Events after an id, derived from stored entries, up to an entry. The ids are the same each time: a completely sent
+ * entry is `<seq>.0`, and the events before the next such id are counted from there.
  */
 export async function* storedFrames(
   store: Store,
@@ -61,7 +61,7 @@ export async function* storedFrames(
         yield { ...named, id: { seq, n: 0 }, event, end };
       }
     }
-    // Whoever goes on from here with a running turn hears its calls there.
+    // A stream that continues with the running turn gets these tool calls from the log.
     if (seq === until) return;
     for (const event of calls) {
       const frame = place(event);
@@ -88,7 +88,7 @@ async function* entriesFrom(
   }
 }
 
-/** Newest first. */
+/** Entries before a position, newest first. */
 async function* entriesBefore(
   store: Store,
   sessionId: string,
@@ -106,7 +106,7 @@ async function* entriesBefore(
   }
 }
 
-/** What is stored of the answer that was under way behind an entry; undefined: none was. */
+/** The stored text of the answer that was in progress after an entry; undefined if there was none. */
 export async function keptText(store: Store, sessionId: string, seq: number): Promise<string | undefined> {
   const texts: string[] = [];
   for await (const { entry } of entriesBefore(store, sessionId, seq)) {
@@ -118,15 +118,15 @@ export async function keptText(store: Store, sessionId: string, seq: number): Pr
   return texts.join('');
 }
 
-/** Clocks are set back, but hardly more than this. */
+/** Clocks can be set back, but rarely by more than this. */
 const CLOCK_SLACK_MS = 60_000;
 
-/** Where the words of a message stand; undefined: they do not, or not under its name. */
+/** The entry with the text of a message; undefined if it is not stored, or not under this message's id. */
 export async function findMessage(
   store: Store,
   { sessionId, inboxId, createdAt }: Awaited<ReturnType<Store['inbox']['get']>>,
 ): Promise<number | undefined> {
-  // Nothing of it can be older than itself: a new message is not looked for in years of history.
+  // No entry of a message is older than the message, so a new message is not searched in the whole history.
   const oldest = Date.parse(createdAt) - CLOCK_SLACK_MS;
   for await (const { seq, entry } of entriesBefore(store, sessionId)) {
     if (entry.seal?.k === inboxId) return seq;

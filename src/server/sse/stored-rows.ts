@@ -5,7 +5,9 @@ import type { SseSource } from './writer.ts';
 
 type Entry = Parameters<typeof followRow>[0];
 
-/** Every entry of a session as it is stored, by whomever, until the signal aborts. What is told is read from the store. */
+/**
+ * Every entry of a session as it is stored, by any process, until the signal aborts. Entries are read from the store.
+ */
 export function storedRows(
   store: Reprise['store'],
   { sessionId, sessionKey }: { readonly sessionId: string; readonly sessionKey: string },

@@ -5,7 +5,7 @@ type StoredEntry = Awaited<ReturnType<Reprise['store']['read']>>['entries'][numb
 export interface WaiterOptions {
   readonly store: Reprise['store'];
   readonly sessionId: string;
-  /** Aborts when nobody waits any more. */
+  /** Aborts when the client has disconnected. */
   readonly signal: AbortSignal;
 }
 
@@ -13,10 +13,10 @@ interface Sought extends Disposable {
   readonly isFound: boolean;
 }
 
-/** Without a reason of its own each abort makes an exception that nobody reads, with a stack. */
+/** An abort without a reason creates an exception with a stack, which costs time and is never read. */
 const OVER = 'over';
 
-/** Sleeps for one stream until there is something to look at. */
+/** Lets one stream sleep until something changes. */
 export class Waiter implements Disposable {
   readonly #options: WaiterOptions;
   #isNews = false;
@@ -28,12 +28,12 @@ export class Waiter implements Disposable {
     options.signal.addEventListener('abort', this.tell, { once: true });
   }
 
-  /** There is nothing to wait for any more. */
+  /** There is nothing left to wait for. */
   get isOver(): boolean {
     return this.#options.signal.aborted || this.#isCut;
   }
 
-  /** Called before one looks: what comes from now on has not been seen. */
+  /** Called before reading: changes from now on wake the stream. */
   look(): void {
     this.#isNews = false;
   }
@@ -44,13 +44,16 @@ export class Waiter implements Disposable {
     this.#wake?.();
   };
 
-  /** Nothing more will be heard here. */
+  /** No further changes will arrive in this process. */
   cut(): void {
     this.#isCut = true;
     this.tell();
   }
 
-  /** Until something is told or, with `afterSeq`, stored by anybody. False: there is nothing to wait for any more, or not for so long. */
+  /**
+   * Waits for a change or, with `afterSeq`, for a stored entry. @returns false on a timeout or if there is nothing left
+   * to wait for.
+   */
   async wait({ afterSeq, ms }: { readonly afterSeq?: number; readonly ms?: number } = {}): Promise<boolean> {
     using _stored = afterSeq === undefined ? undefined : this.seek(afterSeq, () => true);
     const timer = ms === undefined ? undefined : setTimeout(() => this.#wake?.(), ms);
@@ -60,12 +63,12 @@ export class Waiter implements Disposable {
       });
     this.#wake = undefined;
     clearTimeout(timer);
-    // What else is told in this moment goes into the same write.
+    // Let further events of this tick join the same write.
     await new Promise((resolve) => setImmediate(resolve));
     return this.#isNews && !this.isOver;
   }
 
-  /** Tells of the first entry behind a place that is wanted, until it is disposed of. */
+  /** Watches for the first matching entry after a position, until it is disposed. */
   seek(afterSeq: number, isWanted: (stored: StoredEntry) => boolean): Sought {
     const { store, sessionId } = this.#options;
     const over = new AbortController();
@@ -78,7 +81,7 @@ export class Waiter implements Disposable {
         return;
       }
     };
-    // The store closes, or is busy: the end of the message is told by its row.
+    // The store is closing or busy; the inbox row has the end of the message.
     void find().catch(() => undefined);
     return sought;
   }

@@ -2,31 +2,31 @@ import { encodeBatch, type Frame, KEEP_ALIVE } from './frame.ts';
 
 export interface SseSource<E extends object = object> {
   batches(): AsyncGenerator<readonly Frame<E>[], void, undefined>;
-  /** What was told and not read yet, in characters. */
+  /** Characters that were produced but not read yet. */
   readonly lag: number;
 }
 
 export interface SseWriterOptions {
   readonly source: SseSource;
   readonly keepAliveMs: number;
-  /** A client that lets more than this wait is cut off; it can resume. */
+  /** A client with more unread data than this is disconnected; it can resume. */
   readonly maxLag: number;
-  /** Aborts when the client is gone or the server stops. */
+  /** Aborts when the client disconnects or the server stops. */
   readonly signal: AbortSignal;
-  /** Ends the connection at once, whatever waits in it. */
+  /** Closes the connection at once, discarding unsent data. */
   readonly cut: () => void;
   readonly onEnd: () => void;
   readonly onFailure: (error: unknown) => void;
 }
 
-/** How often a client that is not ready for more is looked at. */
+/** Interval of checking a client that is not ready for more. */
 const LOOK_MS = 250;
-/** A connection that takes nothing for so long is given up. */
+/** A connection that accepts no data for this long is closed. */
 const STALLED_MS = 60_000;
 
 /**
- * The body of a stream. Nothing is kept for a client but the batch it is being sent: what follows waits in the log that
- * all share, so a slow one costs no memory, and is cut off when it is too far behind (T82).
+ * The body of an event stream. It buffers only the batch being sent; later events wait in the log that all clients
+ * share, so a slow client costs no memory, and is disconnected when it is too far behind (T82).
  */
 export function sseBody(options: SseWriterOptions): ReadableStream<Uint8Array> {
   const { source, keepAliveMs, maxLag, signal, cut, onEnd, onFailure } = options;
@@ -40,7 +40,7 @@ export function sseBody(options: SseWriterOptions): ReadableStream<Uint8Array> {
     isOver = true;
     clearInterval(look);
     signal.removeEventListener('abort', end);
-    void batches.return().catch(() => undefined); // nobody is there to be told
+    void batches.return().catch(() => undefined); // the client is gone
     onEnd();
   };
   const look = setInterval(() => {
@@ -57,7 +57,7 @@ export function sseBody(options: SseWriterOptions): ReadableStream<Uint8Array> {
         waitingSince = undefined;
         next ??= batches.next();
         const told = await orQuiet(next, keepAliveMs).catch((error: unknown) => {
-          // Not an event: the turn goes on, and whoever comes back hears of it.
+          // Not sent as an event: the turn continues, and a client that resumes gets its result.
           onFailure(error);
           end();
           cut();
@@ -83,7 +83,7 @@ export function sseBody(options: SseWriterOptions): ReadableStream<Uint8Array> {
 
 const BROKEN: IteratorResult<readonly Frame<object>[], void> = { done: true, value: undefined };
 
-/** Undefined: nothing came for so long. */
+/** @returns undefined if nothing arrived within the time. */
 async function orQuiet<T>(next: Promise<T>, ms: number): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const quiet = new Promise<undefined>((resolve) => {
