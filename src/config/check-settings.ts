@@ -15,13 +15,15 @@ import type { Place } from './parse-json.ts';
 import { type Config, settingsSchema } from './schema.ts';
 import { settingAt } from './settings.ts';
 
-/** Where settings come from, as messages name it: a file, a variable or a flag. */
+/** The source of a setting, as error messages name it: a file, a variable or a flag. */
 export interface Said {
   readonly by: string;
   readonly placeOf?: (path: string) => Place | undefined;
 }
 
-/** Checks a whole file. @returns its settings by path. */
+/**
+ * Checks a whole file. @returns its settings by path.
+ */
 export function checkTree(tree: unknown, said: Said): Map<string, unknown> {
   if (!isObject(tree))
     throw failure(
@@ -40,18 +42,18 @@ export function checkTree(tree: unknown, said: Said): Map<string, unknown> {
   return found;
 }
 
-/** Down to where the table of settings has a row: what is below one is one value. */
+/** Collects values down to the rows of the settings table; anything below a row is one value. */
 function gather(value: unknown, path: readonly string[], into: Map<string, unknown>): void {
   const name = path.join('.');
   if (settingAt(name) !== undefined) into.set(name, value);
   else if (isObject(value) && path[0] === 'agents' && path.length === 2 && Object.keys(value).length === 0)
-    // An agent about which nothing is said is there all the same.
+    // An agent without settings is still defined by its name.
     into.set(name, value);
   else if (isObject(value))
     for (const [key, each] of Object.entries(value)) gather(each, [...path, key], into);
 }
 
-/** One setting from the environment or the command line, where everything is text. */
+/** One setting from the environment or the command line, where all values are text. */
 export function checkText(path: string, text: string, said: Said): unknown {
   const steps = path.split('.');
   const value = read(text, typesAt(steps));
@@ -63,7 +65,7 @@ export function checkText(path: string, text: string, said: Said): unknown {
   throw failure('CONFIG_INVALID', 'value.wrong', params, { details: { field: path, from: said.by } });
 }
 
-/** What cannot be read stays text, and is refused as such. */
+/** Text that cannot be parsed stays text; the schema then refuses it. */
 function read(text: string, types: readonly z.core.$ZodType[]): unknown {
   for (const type of types) {
     if (type instanceof z.ZodNumber && /^-?\d+(\.\d+)?$/.test(text)) return Number(text);
@@ -77,7 +79,7 @@ function read(text: string, types: readonly z.core.$ZodType[]): unknown {
     try {
       return JSON.parse(text) as unknown;
     } catch {
-      // Not JSON: refused as the text it is.
+      // Not JSON: keep the text, which the schema refuses.
     }
   }
   return text;

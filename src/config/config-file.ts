@@ -6,14 +6,17 @@ export interface ConfigFile {
   readonly path: string;
   readonly bytes: Uint8Array;
   readonly text: string;
-  /** Whether others than its owner can read it. */
+  /** Other users can read the file. */
   readonly isOpen: boolean;
 }
 
 const MAX_BYTES = 256 * 1024;
 const OPEN_TO_OTHERS = 0o077;
 
-/** Undefined: there is none. A pipe, a device or a huge file in the way must not stop a start. */
+/**
+ * @returns undefined if there is no such file. Pipes, devices and huge files are refused, so that they cannot block the
+ * start.
+ */
 export function readConfigFile(path: string): ConfigFile | undefined {
   let fd: number;
   try {

@@ -3,18 +3,18 @@ import { join } from 'node:path';
 import { failure } from '../messages/failure.ts';
 
 /*
- * Which store a home holds is seen by its files, and decided here for everybody who was not told: settings, commands and
- * programs. Whoever opened the other kind would make an empty store beside a full one, and nobody would look into the
- * full one again (I-82).
+ * Detects from its files which kind of store a home holds, if no kind is configured. Settings, commands and programs all
+ * use this module: opening the other kind would create an empty store next to a full one, and the user would miss all
+ * sessions (I-82).
  */
 
-/** Those that live in the home keep a file of their own there, by which they are known. */
+/** The database file by which each kind of store in a home is recognized. */
 export const STORE_FILES = { jsonl: 'control.db', sqlite: 'store.db' } as const;
 export type LocalKind = keyof typeof STORE_FILES;
 
 /**
- * The kinds of store a home holds, the one that is used first: it has its database, and of two databases it is the one
- * of transcripts. Transcripts alone are a store too, whose database is made anew.
+ * The kinds of store in a home, the one in use first. A database outranks transcripts, and of two databases the one
+ * with transcripts is first. Transcripts alone are a jsonl store, whose database is rebuilt.
  */
 export function storesIn(home: string): readonly LocalKind[] {
   const hasFile = (kind: LocalKind): boolean => existsSync(join(home, STORE_FILES[kind]));
@@ -22,23 +22,23 @@ export function storesIn(home: string): readonly LocalKind[] {
   return !files.includes('jsonl') && hasTranscripts(home) ? [...files, 'jsonl'] : files;
 }
 
-/** What is opened where nobody says a kind. */
+/** The kind to open if none is configured. */
 export function kindIn(home: string): LocalKind {
   return storesIn(home)[0] ?? 'jsonl';
 }
 
-/** Undefined but for a home that holds two stores: which of them is not in use. */
+/** The unused store of a home that holds two; undefined otherwise. */
 export function unusedIn(home: string, used: string): LocalKind | undefined {
   const found = storesIn(home);
   return found.some((kind) => kind === used) ? found.find((kind) => kind !== used) : undefined;
 }
 
-/** By what it is seen in a folder. */
+/** The file or folder by which a kind is recognized, for messages. */
 export function filesOf(home: string, kind: LocalKind): string {
   return existsSync(join(home, STORE_FILES[kind])) ? STORE_FILES[kind] : 'transcripts in agents/';
 }
 
-/** An empty store beside a full one is not what was asked for, even where its kind was. */
+/** Refuses to create an empty store next to a full one, even if that kind was configured. */
 export function assertKindFits(home: string, kind: string): void {
   const all = storesIn(home);
   const [found] = all;
@@ -52,6 +52,6 @@ function hasTranscripts(home: string): boolean {
   try {
     return readdirSync(agents).some((agent) => existsSync(join(agents, agent, 'sessions')));
   } catch {
-    return true; // a folder that cannot be read: whoever opens the store says why
+    return true; // an unreadable folder; opening the store reports why
   }
 }

@@ -11,7 +11,7 @@ import { chooseModel, defaults, fromEnv, fromFlags, type Origin, type Values } f
 import type { Trust } from './trust.ts';
 
 export interface LoadOptions {
-  /** Options of the command line by commander's names; those that are no settings are passed over. */
+  /** Command line options by commander's names; options that are not settings are ignored. */
   readonly flags?: Readonly<Record<string, unknown>>;
   readonly env?: NodeJS.ProcessEnv;
   readonly cwd?: string;
@@ -21,7 +21,7 @@ export type { Origin };
 
 export interface LoadedConfig {
   readonly config: Config;
-  /** By path, such as `server.port`; of every setting that has a value. */
+  /** Where each setting with a value comes from, by path such as `server.port`. */
   readonly origins: ReadonlyMap<string, Origin>;
   /** One line each, for stderr. */
   readonly warnings: readonly string[];
@@ -31,22 +31,22 @@ export interface LoadedConfig {
 export interface ConfigFiles {
   readonly project: string;
   readonly user: string;
-  /** The user's own folder, with the list of what is trusted. */
+  /** The user's configuration folder, which contains the list of trusted files. */
   readonly folder: string;
-  /** Settings of the project's file that are ignored until it is trusted. */
+  /** Settings in the project file that are ignored until the file is trusted. */
   readonly ignored: readonly string[];
-  /** What trusting it allows. */
+  /** Settings that take effect when the file is trusted. */
   readonly protected: ReadonlyMap<string, unknown>;
-  /** Of what was read; undefined where there is no such file. */
+  /** Path and hash of the project file; undefined without a project file. */
   readonly trust: Trust | undefined;
 }
 
 export const PROJECT_FILE = 'reprise.config.json';
 
 /**
- * Flags over environment over ./reprise.config.json over the user's file over defaults. This is the only reader of the
- * environment. The user's file is in the folder for configuration and not in the home: it may say where the home is,
- * and a home that came from somebody else must not say what this user's program does.
+ * Merges flags over environment over ./reprise.config.json over the user's file over defaults. Only this module reads
+ * the environment. The user's file is in the configuration folder, not in the home: it can set the path of the home,
+ * and a home copied from another person must not control the user's program.
  */
 export async function loadConfig(options: LoadOptions = {}): Promise<LoadedConfig> {
   const { flags = {}, env = process.env, cwd = process.cwd() } = options;
@@ -92,7 +92,7 @@ export async function loadConfig(options: LoadOptions = {}): Promise<LoadedConfi
 
 type Check = typeof import('./check-settings.ts') | undefined;
 
-/** A relative one is ignored, as its specification asks: it would be in a folder of somebody else's. */
+/** A relative XDG_CONFIG_HOME is ignored, as its specification requires: it would depend on the current folder. */
 function configHome({ XDG_CONFIG_HOME: given = '' }: NodeJS.ProcessEnv): string {
   return isAbsolute(given) ? given : join(homedir(), '.config');
 }
@@ -133,7 +133,7 @@ async function trustIn(
   return { trust, isTrusted: guarded.size > 0 && isTrusted(folder, trust) };
 }
 
-/** Where nobody says how sessions are kept, the home does. */
+/** If no store kind is configured, the files in the home decide. */
 function chooseStore(values: Values, warnings: string[]): void {
   if (values.has('store.kind')) return;
   const home = String(values.get('home')?.value);
@@ -144,27 +144,27 @@ function chooseStore(values: Values, warnings: string[]): void {
     origin: { source: 'default', name: existsSync(file) ? file : 'default' },
   });
   const other = unusedIn(home, kind);
-  // Through a server nothing of this home is used.
+  // With a server URL this home is not used.
   if (other === undefined || values.has('url')) return;
   warnings.push(
-    `${home} holds two stores, and ${filesOf(home, other)} is not used. Look into it: reprise ls --home ${home} --store ${other}; "reprise doctor" says how to bring both together.`,
+    `${home} holds two stores, and ${filesOf(home, other)} is not used. To list its sessions: reprise ls --home ${home} --store ${other}. "reprise doctor" shows how to merge both.`,
   );
 }
 
-/** Of the setting a path is in, or of one that is in it. */
+/** The origin of the setting that contains a path, or of one inside it. */
 function nearestOrigin(origins: ReadonlyMap<string, Origin>, path: string): string {
   for (const [name, origin] of origins)
     if (`${name}.`.startsWith(`${path}.`) || `${path}.`.startsWith(`${name}.`)) return origin.name;
   return 'default';
 }
 
-/** A path that is said is meant from where it is said. */
+/** A relative path is relative to the file or folder that sets it. */
 function placed(path: string, value: unknown, base: string): unknown {
   if (settingAt(path)?.folder !== true || typeof value !== 'string') return value;
   return resolve(base, value === '~' || value.startsWith('~/') ? join(homedir(), value.slice(1)) : value);
 }
 
-/** Everything that is said is checked by now, so the shape is that of the schema. */
+/** All values are checked by now, so the result matches the schema. */
 function build(values: Values): Config {
   const config: Record<string, unknown> = {
     models: {},
@@ -177,7 +177,7 @@ function build(values: Values): Config {
     const steps = path.split('.');
     const last = steps.pop() ?? '';
     let node = config;
-    // No step is a name that objects inherit: those of files passed the schema, ids of agents their grammar.
+    // Safe from prototype names: the schema checked names in files, and agent ids have a grammar.
     for (const step of steps) {
       node[step] ??= {};
       node = node[step] as Record<string, unknown>;

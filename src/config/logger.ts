@@ -5,14 +5,14 @@ import type { Config } from './schema.ts';
 
 export type { Logger };
 
-/** Where lines go; unset: stderr, because stdout is data. */
+/** Where lines are written; default stderr, because stdout carries data. */
 export interface LogSink {
   write(line: string): void;
 }
 
 /**
- * Lines for programs or for people, with no secret in them (T87): everything that is logged passes `redact.ts` while
- * it is still a value, because what is escaped in a line of JSON no longer looks like what it was.
+ * A logger with JSON lines or readable text, without secrets (T87). Values are masked by `redact.ts` before they are
+ * encoded, because a secret escaped in JSON would not be recognized.
  */
 export function createLogger(
   { level, format: form }: Config['log'],
@@ -28,7 +28,7 @@ export function createLogger(
         log: (fields) => redactFields(fields),
       },
       hooks: {
-        // The words of a message are put together first: a token may be an argument of "Bearer %s".
+        // Format the message first: a token may be an argument of "Bearer %s".
         logMethod(args, method) {
           const [first, ...rest] = args as unknown[];
           if (typeof first === 'string') method.call(this, redactText(format(first, ...rest)));
@@ -38,12 +38,12 @@ export function createLogger(
           else method.call(this, first as object, redactText(format(...rest)));
         },
       },
-      // An error is told as fields below, where its words can be masked.
+      // Errors are converted to fields below, where their text is masked.
       serializers: { err: (error: unknown) => error },
     },
     form === 'pretty' ? { write: (line) => sink.write(prettyLine(line)) } : sink,
   );
-  // What a child says in all its lines passes none of the hooks above. Children inherit these two.
+  // Fields bound by a child logger pass none of the hooks above. Children inherit these two methods.
   const { child, setBindings } = logger;
   logger.child = function (this: Logger, bindings: Fields, options) {
     return child.call(this, redactFields(bindings), options) as never;
@@ -62,7 +62,7 @@ function redactFields(fields: Fields): Fields {
 
 const MAX_DEPTH = 6;
 
-/** What JSON would make of it, but with what errors say, and an end. */
+/** Converts like JSON, but includes the text of errors and limits the depth. */
 function plain(value: unknown, depth: number = 0): unknown {
   if (typeof value === 'bigint') return String(value);
   if (typeof value !== 'object' || value === null) return value;
@@ -80,7 +80,7 @@ function errorFields(error: Error, depth: number): Fields {
   return { message, stack, ...own, ...(cause !== undefined && { cause: plain(cause, depth + 1) }) };
 }
 
-/** `12:04:05 info  started port=4747`. Only the time of day: whoever reads it is there. */
+/** `12:04:05 info  started port=4747`. Only the time of day, because the reader watches it live. */
 function prettyLine(line: string): string {
   const { time, level, msg, err, ...fields } = JSON.parse(line) as Fields;
   const at = String(time).slice(11, 19);
@@ -98,7 +98,7 @@ function shown(value: unknown): string {
   return typeof value === 'string' && /^[\w./:@*-]+$/.test(value) ? value : JSON.stringify(value);
 }
 
-/** What a terminal would act on is shown, not sent. */
+/** Escapes characters that act on a terminal. */
 function visible(text: string): string {
   return text.replace(
     /(?!\n)[\p{Cc}\p{Cf}\u2028\u2029]/gu,

@@ -4,7 +4,7 @@ import { settingAt } from './settings.ts';
 const MASK = '********';
 const MAX_SHOWN = 120;
 
-/** A setting as people may see it: of a secret nothing but that it is there, of a URL all but its password. */
+/** A setting for display: a secret is fully masked, and a URL loses its password. */
 export function maskedValue(path: string, value: unknown): unknown {
   const { secret = false } = ownSetting(path) ?? {};
   const isLeaf = typeof value !== 'object' || value === null;
@@ -17,13 +17,13 @@ export function maskedValue(path: string, value: unknown): unknown {
   );
 }
 
-/** The same in a message. */
+/** The same as text for a message. */
 export function shownValue(path: string, value: unknown): string {
   const text = JSON.stringify(maskedValue(path, value)) ?? String(value);
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
 }
 
-/** Below the row of a secret everything is one, such as each header. */
+/** Everything below the row of a secret is secret too, such as each header. */
 function ownSetting(path: string): ReturnType<typeof settingAt> {
   const steps = path.split('.');
   for (let length = steps.length; length > 0; length--) {
@@ -33,15 +33,15 @@ function ownSetting(path: string): ReturnType<typeof settingAt> {
   return undefined;
 }
 
-/** `user:password@` where nobody can be sure that it is one: what is between the first colon and the last @. */
+/** `user:password@` in malformed URLs: the text between the first colon and the last @ may be a password. */
 const CREDENTIALS = /^((?:[a-z][a-z0-9+.-]*:\/\/)?[^\s:/@]*:(?!\/\/))\S+@/i;
 
-/** A database is found by its address; what opens it is in the user's part and in what follows the question mark. */
+/** Keeps the address of a database URL and masks the user part and the query, which may contain credentials. */
 function withoutPassword(text: string): string {
   const bare = text.replace(CREDENTIALS, `$1${MASK}@`);
   if (!text.includes('://') || !URL.canParse(text)) return bare;
   const url = new URL(text);
-  // A slash in the password ends the host for whoever reads addresses, and the rest would be shown as a path.
+  // An unescaped slash in the password ends the host for a URL parser; the rest would be shown as a path.
   if (url.password === '' && bare !== text) return url.search === '' ? bare : `${url.protocol}//${MASK}`;
   if (url.password === '' && url.search === '' && url.username === '') return text;
   if (url.password !== '') url.password = MASK;

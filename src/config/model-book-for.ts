@@ -5,7 +5,7 @@ import { ModelBook } from './model-book.ts';
 import type { Config, ProviderConfig } from './schema.ts';
 import { envName } from './settings.ts';
 
-/** Each model gets what is configured for its own provider: the key of one must never reach another. */
+/** Each model gets only its provider's configuration: a key must never be sent to another provider. */
 export function modelBookFor({ models }: Pick<Config, 'models'>): ModelBook {
   const configured = new Map<string, ProviderConfig>(Object.entries(models));
   return new ModelBook((name): CreateModelOptions => {
@@ -23,7 +23,7 @@ const NEEDED: ReadonlyMap<string, 'apiKey' | 'baseURL'> = new Map([
   ['openai-compatible', 'baseURL'],
 ]);
 
-/** Names the variable to set: whoever starts a program cannot pass an argument of the library. */
+/** Names the variable to set, because a CLI user cannot pass a library option. */
 function lacking(name: string, provider: string, what: 'apiKey' | 'baseURL'): RepriseError {
   const variable = envName(`models.${provider}.${what}`);
   const params = { model: name, variable: variable ?? null };

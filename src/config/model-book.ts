@@ -2,8 +2,8 @@ import type { Model } from '../models/model.ts';
 import { type CreateModelOptions, createModel } from './create-model.ts';
 
 /**
- * Models that sessions name. The engine asks for one when a turn begins and cannot wait; making one may mean to load
- * its adapter. So whoever chooses a name, or opens a session that has one, loads it first.
+ * Models that sessions can choose by name. The engine needs a model at once when a turn starts, but creating one may
+ * load its adapter. So code that selects a name, or opens a session that has one, loads it first.
  */
 export class ModelBook {
   readonly #optionsFor: (name: string) => CreateModelOptions;
@@ -21,7 +21,7 @@ export class ModelBook {
     return this.#models.get(name);
   }
 
-  /** Throws MODEL_UNKNOWN, or what is missing to use it. */
+  /** Throws MODEL_UNKNOWN, or the error for a missing key or address. */
   async load(name: string): Promise<Model> {
     const model = this.#models.get(name) ?? (await createModel(name, this.#optionsFor(name)));
     this.#models.set(name, model);

@@ -8,13 +8,13 @@ import { openReprise } from './open-reprise.ts';
 import type { Config } from './schema.ts';
 
 export interface OpenConfiguredOptions {
-  /** Whether accepted messages of any session are run here. */
+  /** Whether this process runs accepted messages of any session. */
   readonly run?: boolean;
   /** For programs that own their process; see `OpenStoreOptions`. */
   readonly signals?: boolean;
-  /** One that is open already, of the same home. The engine closes it. */
+  /** An open store of the same home. The engine closes it. */
   readonly store?: Store;
-  /** Whoever lets people choose models keeps the book, to load what they name. */
+  /** Callers that let users choose models pass the book, so that they can load models by name. */
   readonly models?: ModelBook;
   /** Whether the configured model wins over the one a session has stored, because it was chosen for this run. */
   readonly modelWins?: (record: SessionRecord) => boolean;

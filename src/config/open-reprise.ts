@@ -10,7 +10,7 @@ import { ignoredInstructions } from './ignored-instructions.ts';
 import { ModelBook } from './model-book.ts';
 import { type OpenStoreOptions, openFittingStore, type StoreKind } from './open.ts';
 
-/** A model's name, a model of ours, or any AI SDK model object. */
+/** A model name, a Reprise model, or any AI SDK model object. */
 export type ModelChoice = string | Model | AiSdkLanguageModel;
 
 export interface OpenRepriseOptions extends Omit<RepriseOptions, 'store' | 'model' | 'agents'> {
@@ -19,14 +19,17 @@ export interface OpenRepriseOptions extends Omit<RepriseOptions, 'store' | 'mode
    * `postgres` or a store of your own.
    */
   readonly home?: string;
-  /** Unset: the kind the home holds, and `jsonl` in a new one. A kind that leaves aside what the home holds is refused. */
+  /**
+   * Unset: the kind found in the home, and `jsonl` in a new one. A kind that would ignore the store in the home is
+   * refused.
+   */
   readonly store?: StoreKind | Store;
-  /** Where the database of a `postgres` store is. */
+  /** The database address of a `postgres` store. */
   readonly url?: OpenStoreOptions['url'];
   readonly durability?: OpenStoreOptions['durability'];
-  /** Unset: `offline`, which needs no key and no network. */
+  /** Default: `offline`, which needs no key and no network. */
   readonly model?: ModelChoice;
-  /** Key, address and the like of models that are named. */
+  /** Key, address and other options of models chosen by name. */
   readonly modelOptions?: CreateModelOptions;
   /**
    * Models that sessions may choose by these names: `session.patch({ model: 'fast' })`. They may also choose `offline` and
@@ -34,16 +37,19 @@ export interface OpenRepriseOptions extends Omit<RepriseOptions, 'store' | 'mode
    */
   readonly models?: Readonly<Record<string, ModelChoice>>;
   readonly agents?: Readonly<Record<string, Omit<AgentOptions, 'model'> & { readonly model?: ModelChoice }>>;
-  /** Receives what the owner has to do about the home, one text each. Unset: `process.emitWarning`. */
+  /** Receives one text for each thing the owner should do about the home. Default: `process.emitWarning`. */
   readonly onWarning?: (warning: string) => void;
 }
 
-/** Beside those of the engine. */
+/** Options of this function, besides those of the engine. */
 const OWN_OPTIONS: Readonly<Record<Exclude<keyof OpenRepriseOptions, keyof RepriseOptions>, true>> = {
   ...{ url: true, durability: true, modelOptions: true, models: true, onWarning: true },
 };
 
-/** Reads no environment: everything is an option. Dispose it to let running turns end and to close the store. */
+/**
+ * Does not read the environment: everything is an option. Dispose the result to let running turns end and close the
+ * store.
+ */
 export async function openReprise(options: OpenRepriseOptions = {}): Promise<Reprise> {
   const {
     home,
@@ -115,7 +121,7 @@ async function resolveModel(choice: ModelChoice, options: CreateModelOptions): P
   if (typeof choice === 'string') return createModel(choice, options);
   if (typeof choice !== 'object' || choice === null)
     throw new RepriseError('INVALID_INPUT', 'a model must be a name or a model object');
-  // Ours streams with `stream`, the AI SDK's with `doStream`.
+  // A Reprise model has `stream`, an AI SDK model `doStream`.
   if ('stream' in choice) return choice;
   return createModel(choice, options);
 }

@@ -7,11 +7,11 @@ import { assertKindFits, kindIn, type LocalKind } from './home-stores.ts';
 export type StoreKind = LocalKind | 'memory' | 'postgres';
 
 export interface OpenStoreOptions {
-  /** Unset: the one the home holds, and `jsonl` in a new one; of two, `jsonl`. */
+  /** Unset: the kind found in the home (`jsonl` if it holds two), and `jsonl` in a new one. */
   readonly kind?: StoreKind;
-  /** The folder everything lives in; not needed for `memory` and `postgres`. */
+  /** The folder with all data; not needed for `memory` and `postgres`. */
   readonly home?: string;
-  /** For `postgres`: where its database is; docs/stores.md has the options it may carry. Holds the password. */
+  /** For `postgres`: the database address, including the password; docs/stores.md lists its options. */
   readonly url?: string;
   /**
    * `disk`: an acknowledged write survives a power cut. `os`: it survives a killed process. Not for `postgres`, where
@@ -21,26 +21,26 @@ export interface OpenStoreOptions {
   /** A fixed clock that moves one millisecond with each entry; for tests that compare bytes. */
   readonly now?: string;
   /**
-   * With less free on the disk no turn begins: creating, receiving, leasing and appending without a lease are
-   * refused with `STORE_FULL`. Unset: 64 MiB, or 1 % of a smaller disk. 0: never refuse, until the disk does.
+   * With less free disk space no turn starts: creating, receiving, leasing and appending without a lease fail with
+   * `STORE_FULL`. Default: 64 MiB, or 1 % of a smaller disk. 0 disables the check.
    */
   readonly minFreeBytes?: number;
   /**
-   * Whether Ctrl-Z (SIGTSTP) waits for the transaction in progress, so that a stopped process locks nobody out.
-   * For programs that own their process; the commands of this package do. Not where somebody listens already.
+   * Whether Ctrl-Z (SIGTSTP) waits for the transaction in progress, so that a stopped process does not block others.
+   * For programs that own their process, such as the CLI. Has no effect if the process already handles the signal.
    */
   readonly signals?: boolean;
-  /** How long the tail of a session stays in memory after its last use, in ms; by default 45,000, and 0 keeps none. */
+  /** How long the tail of a session stays in memory after its last use, in ms; 45,000 by default, 0 disables it. */
   readonly sessionCacheTtlMs?: number;
-  /** `scan`: no index is made, and a search reads everything. By default `index`, where the store has one. */
+  /** `scan`: no index is built, and searches read all transcripts. Default: `index`, if the store has one. */
   readonly search?: 'index' | 'scan';
-  /** Nothing is written, not even what a store puts in order by itself; every write is `STORE_READ_ONLY`. */
+  /** Nothing is written, including repairs and maintenance; every write fails with `STORE_READ_ONLY`. */
   readonly readOnly?: boolean;
-  /** Receives what the owner has to do about the home, one text each. Unset: `process.emitWarning`. */
+  /** Receives one text for each thing the owner should do about the home. Default: `process.emitWarning`. */
   readonly onWarning?: (warning: string) => void;
 }
 
-/** The only place that names concrete stores. Backends are loaded when asked for. */
+/** The only place that names concrete stores. Each is loaded on first use. */
 export async function openStore(given: OpenStoreOptions = {}): Promise<Store> {
   const { kind, onWarning = emitWarning, ...options } = given;
   checkNode();
@@ -63,7 +63,7 @@ export async function openStore(given: OpenStoreOptions = {}): Promise<Store> {
   }
 }
 
-/** For whoever goes on talking: never a new store beside the one a home holds. A copy into that home is one. */
+/** Refuses to create a new store next to the one that a home holds. A migration, which does create one, uses `openStore`. */
 export async function openFittingStore(options: OpenStoreOptions): Promise<Store> {
   const { kind, home } = options;
   if (kind !== undefined && home !== undefined) assertKindFits(home, kind);
@@ -71,8 +71,8 @@ export async function openFittingStore(options: OpenStoreOptions): Promise<Store
 }
 
 /**
- * Lists of sessions without a store, for a program that asks and ends. Undefined where the index cannot be relied on by
- * a look, or there is none: then `openStore` has the answer.
+ * Lists sessions without opening a store, for commands that run once. @returns undefined if there is no index or it may
+ * be out of date; then use `openStore`.
  */
 export async function openIndex(options: {
   readonly kind: StoreKind;
@@ -86,7 +86,7 @@ export async function openIndex(options: {
 
 const MIN_NODE = 24;
 
-/** An older Node fails later, with the name of a module it does not have. Bun and Deno report versions of their own. */
+/** An older Node would fail later with the name of a missing module. Bun and Deno report their own versions. */
 function checkNode(): void {
   const { node, bun, deno } = process.versions;
   if (bun !== undefined || deno !== undefined || Number.parseInt(node, 10) >= MIN_NODE) return;

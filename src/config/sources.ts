@@ -3,13 +3,13 @@ import { join, resolve } from 'node:path';
 import { closestName } from '../engine/closest-name.ts';
 import { envPaths, SETTINGS } from './settings.ts';
 
-/** Who said it: `--home`, `REPRISE_HOME`, a file's path, or for defaults what they were made of. */
+/** Where a value comes from: `--home`, `REPRISE_HOME`, a file's path, or for a default what it is based on. */
 export interface Origin {
   readonly source: 'flag' | 'env' | 'project' | 'user' | 'default';
   readonly name: string;
 }
 
-/** What one source says, by path. */
+/** The settings of one source, by path. */
 export type Values = Map<string, { readonly value: unknown; readonly origin: Origin }>;
 
 const DEFAULT_MODELS = { anthropic: 'anthropic:claude-sonnet-4-5', openai: 'openai:gpt-5' } as const;
@@ -24,7 +24,7 @@ export function fromFlags(flags: Readonly<Record<string, unknown>>): Values {
   return values;
 }
 
-/** A variable that is set to nothing is not set. */
+/** An empty variable counts as unset. */
 export function fromEnv(env: NodeJS.ProcessEnv, warnings: string[]): Values {
   const values: Values = new Map();
   const known = envPaths();
@@ -35,7 +35,7 @@ export function fromEnv(env: NodeJS.ProcessEnv, warnings: string[]): Values {
   const bare = [...known.keys()].map((name) => name.replace(/^REPRISE_/, ''));
   for (const name of Object.keys(env)) {
     if (!name.startsWith('REPRISE_') || known.has(name)) continue;
-    // Not an error, as in a file: programs around this one have variables of their own.
+    // Only a warning, because other programs may use variables with this prefix.
     const meant = closestName(name.slice('REPRISE_'.length), bare);
     if (meant !== undefined) warnings.push(`${name} is no setting. Did you mean REPRISE_${meant}?`);
   }
@@ -55,7 +55,7 @@ export function defaults(env: NodeJS.ProcessEnv): Values {
   return values;
 }
 
-/** A key that is set is used; without one `offline` answers. What runs on this machine is used only when asked for. */
+/** Uses the provider whose key is set; without a key, `offline`. Local model servers are used only if configured. */
 export function chooseModel(values: Values): void {
   if (values.has('model')) return;
   for (const [provider, value] of Object.entries(DEFAULT_MODELS)) {

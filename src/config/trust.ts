@@ -5,13 +5,13 @@ import type { RepriseError } from '../errors.ts';
 import { failure } from '../messages/failure.ts';
 import { isObject } from '../transcript/json.ts';
 
-/** What was trusted: the real path of a file, and the hash of what it said then. */
+/** A trusted file: its real path and the hash of its trusted content. */
 export interface Trust {
   readonly path: string;
   readonly sha256: string;
 }
 
-/** Of the bytes that are read as settings, never of a second look at the file: it may have changed in between. */
+/** Hashes the bytes that were parsed, not a second read: the file may have changed in between. */
 export function trustOf(file: string, bytes: Uint8Array): Trust {
   return { path: realpathSync(file), sha256: createHash('sha256').update(bytes).digest('hex') };
 }
@@ -21,7 +21,7 @@ export function isTrusted(folder: string, { path, sha256 }: Trust): boolean {
   return known.get(path) === sha256;
 }
 
-/** Remembers it for this user. Others may not even read what is trusted where. */
+/** Stores the trust for this user, readable by this user only. */
 export function rememberTrust(folder: string, { path, sha256 }: Trust): string {
   const known = readTrusted(folder);
   known.set(path, sha256);
@@ -33,7 +33,7 @@ export function rememberTrust(folder: string, { path, sha256 }: Trust): string {
     flag: 'wx',
   });
   chmodSync(fresh, 0o600);
-  // Whole or not at all: two who trust at once leave one of the two lists, never half of one.
+  // Written atomically: of two processes that trust at once, one list wins, and it is complete.
   renameSync(fresh, file);
   return file;
 }
@@ -42,14 +42,14 @@ function trustFile(folder: string): string {
   return join(folder, 'trusted.json');
 }
 
-/** A list that cannot be read trusts nothing, and is not silently replaced. */
+/** If the list cannot be read nothing is trusted, and the list is not overwritten silently. */
 function readTrusted(folder: string): Map<string, string> {
   const file = trustFile(folder);
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    // Nobody has trusted anything yet.
+    // Nothing is trusted yet.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return new Map();
     throw unreadable(file, error);
   }

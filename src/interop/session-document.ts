@@ -8,26 +8,26 @@ import type { JsonObject } from '../transcript/json.ts';
 import { readTranscript, type Transcript } from '../transcript/reader.ts';
 import { redactEntry } from '../transcript/redact/redact.ts';
 
-/** One session as exports see it: whole, with everything that is kept beside its lines put back. */
+/** One complete session for exports, with all blobs inserted. */
 export interface SessionDocument {
   readonly id: string;
   readonly agentId: string;
   readonly key: string;
-  /** What people call it: the title somebody gave it, else its label, else its first words. */
+  /** The display name: the title that the user set, otherwise the label, otherwise the first words. */
   readonly title: string;
   readonly settings: JsonObject;
-  /** Whether the key stands for this session. */
+  /** Whether it is the current session of its key. */
   readonly active: boolean;
   readonly messageCount: number;
   readonly tokenEstimate: number;
-  /** When it was said, not when a copy of it was stored. */
+  /** When the message was written, not when a copy of it was stored. */
   readonly createdAt: string;
   readonly lastAt: string;
   readonly header: SessionHeader;
   readonly entries: readonly Entry[];
-  /** Byte offset of damage: what stands behind it and still verifies is here, the rest is lost. */
+  /** Byte offset of damage. Lines after it that can be verified are included; the rest is lost. */
   readonly corruptAt: number | undefined;
-  /** Images and large texts that are gone or damaged; their previews stand for them. */
+  /** Number of images and large texts that are missing or damaged; their previews are included. */
   readonly lostParts: number;
 }
 
@@ -49,7 +49,7 @@ export async function loadDocument(store: Store, record: SessionRecord): Promise
     tokenEstimate,
     createdAt: said[0] ?? record.createdAt,
     lastAt: said.at(-1) ?? record.lastAt,
-    // A long key is not in the header line; elsewhere nothing else would say it.
+    // A long key is not in the stored header, so add it here.
     header: { ...(header ?? { type: 'session', version: 3, id }), agentId, key: sessionKey },
     entries: whole,
     corruptAt: record.corruptAt ?? corruptAt,
@@ -57,7 +57,7 @@ export async function loadDocument(store: Store, record: SessionRecord): Promise
   };
 }
 
-/** What is damaged where nobody knew of it comes whole, with all that still verifies. */
+/** Reads a session completely. If damage is found only now, everything that can be verified is read. */
 async function readAll(store: Store, record: SessionRecord): Promise<Transcript> {
   const options = { sessionId: record.id };
   try {
@@ -68,7 +68,7 @@ async function readAll(store: Store, record: SessionRecord): Promise<Transcript>
   }
 }
 
-/** Secrets in everything that was said, called or named become as many asterisks. Images keep their bytes. */
+/** Masks secrets in all text, tool calls and names with asterisks of the same length. Image bytes stay. */
 export function redactDocument(document: SessionDocument): SessionDocument {
   const { title, settings, entries, header } = document;
   return {

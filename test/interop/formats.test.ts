@@ -167,7 +167,7 @@ describe('a page of a session', () => {
     await fillStore(store);
     const page = await render(store, 'main-1', 'html');
     const rule = page.slice(page.indexOf('class="rule"'), page.indexOf('</section>'));
-    expect(rule).toContain('5 messages summed up');
+    expect(rule).toContain('5 messages compacted');
     expect(rule).toContain('And this?');
     expect(rule).toContain('A dot was seen.');
     expect(rule).toMatch(/<summary>read_file<\/summary><pre>[^<]*a\.txt[^<]*<\/pre><pre>alpha<\/pre>/);
@@ -221,7 +221,7 @@ describe('Markdown of a session', () => {
     const store = await freshStore();
     await fillStore(store);
     const text = await render(store, 'main-1', 'markdown');
-    expect(text).toContain('5 messages summed up');
+    expect(text).toContain('5 messages compacted');
     expect(text).toMatch(/^> And this\?$/m);
     expect(text).toMatch(/^Thank you\.$/m);
   });

@@ -9,8 +9,8 @@ const CLASSIC: FlatForm = { toolText: 'output', time: (iso) => iso, plainAnswers
 const ROOT = ['workspace', '.sessions'];
 
 /**
- * One index for each agent, by session id. `session_key` is ours: claw0 keeps what it does not know, and without it a
- * way back would not find the conversation a session belongs to.
+ * Writes one index per agent, by session id. `session_key` is an extra field: claw0 keeps unknown fields, and a later
+ * import needs it to find the conversation of a session.
  */
 export const writeClaw0: Layout = async (input) => {
   const { documents, out, leftOut, full } = input;
@@ -32,8 +32,8 @@ export const writeClaw0: Layout = async (input) => {
 };
 
 /**
- * One index by session key, which names the session the key stands for; transcripts of the others lie beside it and
- * say in their header whose they are. `title` is ours.
+ * Writes one index by session key, with the current session of each key. Transcripts of other sessions are next to it
+ * and have their key in the header. `title` is an extra field.
  */
 export const writeClaw0Classic: Layout = async (input) => {
   const { documents, out, leftOut, full } = input;
@@ -70,13 +70,16 @@ function writtenOf({ messages, ...history }: PairedHistory): Parameters<typeof l
   return { ...history, messages: messages.map(({ message }) => message) };
 }
 
-/** 12 hex digits are the only form it makes; any other id becomes the start of its hash. */
+/** claw0 classic only creates ids of 12 hex digits; any other id becomes the start of its hash. */
 export function classicId(id: string): string {
   if (/^[0-9a-f]{12}$/.test(id)) return id;
   return createHash('sha256').update(id).digest('hex').slice(0, 12);
 }
 
-/** As it names them, `_` for `:`; whatever else no file name should have becomes `_` too, the id tells them apart. */
+/**
+ * The file name of a key, with `_` for `:` as in claw0 classic, and for other characters unsafe in file names; the id
+ * keeps names distinct.
+ */
 function classicName(key: string): string {
   return key
     .replace(/[^A-Za-z0-9._-]/g, '_')

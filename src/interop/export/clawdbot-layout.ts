@@ -5,7 +5,9 @@ import { safeName } from './file-writer.ts';
 import { renderSession } from './formats.ts';
 import { jsonFile, type Layout, skipConvlogs } from './layout.ts';
 
-/** Settings of ours that are no field of a SessionEntry. They are in the transcript, which passes over them. */
+/**
+ * Reprise settings that are not fields of a SessionEntry. They remain in the transcript, where OpenClaw ignores them.
+ */
 const OWN_SETTINGS: ReadonlySet<string> = new Set([
   'model',
   'profile',
@@ -16,11 +18,11 @@ const OWN_SETTINGS: ReadonlySet<string> = new Set([
   'forkedFrom',
   'toolPolicy',
   'historyTurns',
-  // A cap on the window here. There it is the size of the context.
+  // In Reprise a cap on the window; in OpenClaw the size of the context.
   'contextTokens',
 ]);
 
-/** v3 transcripts with all branches, and for each agent an index of its sessions by key. */
+/** Writes v3 transcripts with all branches, and per agent an index of sessions by key. */
 export const writeClawdbot: Layout = async (input) => {
   const { documents, out } = input;
   const byAgent = new Map<string, [string, unknown][]>();

@@ -1,4 +1,4 @@
-/** Characters that are seen by nobody and change what is: controls but newline and tab, and bidi overrides. */
+/** Invisible characters that can change how text is displayed: controls except newline and tab, and bidi overrides. */
 const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 function showInvisible(text: string): string {
@@ -16,15 +16,15 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** Text of anybody as text of a page, also inside an attribute in quotes. */
+/** Escapes untrusted text for HTML, also inside a quoted attribute. */
 export function escapeHtml(text: string): string {
   return showInvisible(text).replace(/[&<>"']/g, (c) => ENTITIES[c] ?? c);
 }
 
 /**
- * Text of anybody in Markdown. Emphasis, lists and code stay; HTML, links, images, headings and rules become what they
- * are made of, so that nothing is loaded, run or mistaken for a part of the page. Blocks of code that are closed are
- * written anew with a fence of our own, the only place where nothing is escaped.
+ * Escapes untrusted text for Markdown. Emphasis, lists and code stay; HTML, links, images, headings and rules become
+ * plain text, so that nothing is loaded, run or mistaken for a part of the page. Closed code blocks get a new fence;
+ * nothing inside them is escaped.
  */
 export function escapeMarkdown(text: string): string {
   const out: string[] = [];
@@ -50,12 +50,12 @@ function isFence(line: string): boolean {
   return /^(?:`+|~+)\s*$/.test(line);
 }
 
-/** An id or a time, as it is: escaped letter by letter it is hard to read, and to copy. */
+/** An id or a time as a code span, because escaping each character would make it hard to read and copy. */
 export function codeSpan(text: string): string {
   return /^[\w.:/@+ -]+$/.test(text) ? `\`${text}\`` : escapeInline(text);
 }
 
-/** One line, in which nothing of the text is Markdown. */
+/** One line of plain text without active Markdown. */
 export function escapeInline(text: string): string {
   return showInvisible(text)
     .replace(/\s+/g, ' ')
@@ -72,14 +72,14 @@ function escapeLine(line: string): string {
       .replace(/</g, '&lt;')
       .replace(/\\/g, '\\\\')
       .replace(/[[\]]/g, '\\$&')
-      // Headings, rules, lines that would underline the one before, fences that nobody closes.
+      // Headings, rules, underlines of headings, and fences that are not closed.
       .replace(/^(\s*)(#|={1,}\s*$|(?:-\s*)+$|(?:_\s*){3,}$|(?:\*\s*){3,}$|`{3,}|~{3,})/, '$1\\$2')
-      // Four spaces would make it code, in which what is escaped above shows.
+      // Four spaces would start a code block, in which the escapes would be visible.
       .replace(/^[ \t]{4,}/, '   ')
   );
 }
 
-/** A fence that nothing inside can close. The info string is a language, or nothing. */
+/** A code block with a fence that the text cannot close. The info string is a language or empty. */
 export function codeBlock(text: string, language = ''): string {
   const shown = showInvisible(text);
   const longest = Math.max(2, ...[...shown.matchAll(/`+/g)].map(([run]) => run.length));

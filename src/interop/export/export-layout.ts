@@ -11,7 +11,7 @@ import { LeftOutCounter, type LeftOutReport } from './left-out.ts';
 import { writeZeroclaw } from './zeroclaw-layout.ts';
 import { writeZyhive } from './zyhive-layout.ts';
 
-/** By the names the engine's profiles give them. */
+/** By the names of the engine's profiles. */
 const LAYOUTS: Readonly<Record<string, Layout>> = {
   claw0: writeClaw0,
   'claw0-classic': writeClaw0Classic,
@@ -26,7 +26,7 @@ export interface LayoutExport {
   readonly layout: string;
   readonly folder: string;
   readonly sessions: readonly SessionRecord[];
-  /** These are all sessions there are, so everything said on channels goes along too. */
+  /** The list contains all sessions, so the channel logs are exported too. */
   readonly all: boolean;
   readonly full?: boolean;
   readonly force?: boolean;
@@ -39,7 +39,7 @@ export interface ExportedLayout {
   readonly leftOut: LeftOutReport;
 }
 
-/** Writes the files of another system for some sessions. */
+/** Exports sessions as the files of another tool. */
 export async function exportLayout(store: Store, options: LayoutExport): Promise<ExportedLayout> {
   const { layout, folder, full = false, force = false } = options;
   const write = Object.hasOwn(LAYOUTS, layout) ? LAYOUTS[layout] : undefined;

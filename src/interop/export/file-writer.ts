@@ -6,11 +6,13 @@ import { RepriseError } from '../../errors.ts';
 import { refuseStoreFile } from './store-files.ts';
 
 export interface WriteOptions {
-  /** Replace what is there. */
+  /** Replace existing files. */
   readonly force?: boolean;
 }
 
-/** Whole or not at all, for its owner only; what is there stays unless it may be replaced. */
+/**
+ * Writes the file completely or not at all, readable by its owner only. An existing file is kept unless `force` is set.
+ */
 export async function writeFileSafely(
   path: string,
   content: string | Uint8Array | Iterable<string>,
@@ -28,7 +30,7 @@ export async function writeFileSafely(
   });
 }
 
-/** `make` writes the file at the path it is given, which becomes the real one when it is complete. */
+/** `make` writes to a temporary path, which is renamed to the target when it is complete. */
 export async function replaceFile(
   path: string,
   force: boolean,
@@ -48,7 +50,7 @@ export async function replaceFile(
   }
 }
 
-/** Or a power cut could take the name of a file that is safe itself. */
+/** Without this, a power cut could lose the name of a file whose content is on disk. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r');
   try {
@@ -58,14 +60,14 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** A folder for many files: new or empty, unless it may be written over. */
+/** Creates a folder for many files. It must be new or empty, unless `force` is set. */
 export async function prepareFolder(path: string, { force = false }: WriteOptions = {}): Promise<void> {
   refuseStoreFile(join(path, 'any'));
   try {
     await mkdir(path, { recursive: true, mode: 0o700 });
     if (!force && (await readdir(path)).length > 0) {
       throw new RepriseError('INVALID_INPUT', `${path} is not empty`, {
-        details: { next: 'Name a new folder, or add --force to write over what is there.' },
+        details: { next: 'Name a new folder, or add --force to overwrite its files.' },
       });
     }
   } catch (error) {
@@ -76,8 +78,8 @@ export async function prepareFolder(path: string, { force = false }: WriteOption
 const LONGEST_NAME = 150;
 
 /**
- * A name for a file that is one on every system, of an id that may be anything: never empty, hidden, a path or too
- * long. Different ids get different names.
+ * A file name for any id that is valid on every system: never empty, hidden, a path or too long. Different ids get
+ * different names.
  */
 export function safeName(id: string): string {
   const name = Buffer.from(id.toWellFormed())

@@ -7,7 +7,7 @@ import { toMarkdown } from './markdown.ts';
 import { v3Lines } from './v3.ts';
 
 export interface FormatOptions {
-  /** Everything that was said instead of what a model would be sent now. */
+  /** All messages, instead of the current context. */
   readonly full?: boolean;
   /** Keep the checksums of v3 lines. */
   readonly seals?: boolean;
@@ -15,13 +15,13 @@ export interface FormatOptions {
 
 interface FormatRow {
   readonly extension: string;
-  /** In pieces: a long session need not be one string. */
+  /** Yields pieces, so that a long session does not have to fit into one string. */
   readonly render: (document: SessionDocument, options: FormatOptions) => Iterable<string>;
 }
 
 export type ExportFormat = 'v3' | 'markdown' | 'html' | 'anthropic' | 'openai' | 'json';
 
-/** The mark of a document in one JSON object, by which `import` knows it. */
+/** Field of a JSON export by which `import` recognizes it. */
 export const JSON_MARK = 'reprise-session';
 
 export const EXPORT_FORMATS: Readonly<Record<ExportFormat, FormatRow>> = {
@@ -35,7 +35,7 @@ export const EXPORT_FORMATS: Readonly<Record<ExportFormat, FormatRow>> = {
 
 const PIECE_CHARS = 64 * 1024;
 
-/** A session in pieces that are worth writing. */
+/** Renders a session in pieces large enough for efficient writes. */
 export function* renderSession(
   document: SessionDocument,
   format: ExportFormat,
@@ -64,7 +64,7 @@ function apiMessages(format: HistoryFormat): FormatRow['render'] {
 
 const NOT_SAID: ReadonlySet<string> = new Set(['compaction', 'context_edit']);
 
-/** The conversation as if nothing had been summed up or hidden. */
+/** The conversation without compactions and context edits. */
 export function unsummed(entries: readonly Entry[]): Entry[] {
   const said = pathEntries(entries).filter(({ type }) => !NOT_SAID.has(type));
   return said.map((entry, i) => ({ ...entry, parentId: said[i - 1]?.id ?? null }));

@@ -4,7 +4,7 @@ import { escapeHtml } from './escape.ts';
 import { PAGE_STYLE } from './html-style.ts';
 import { firstWords, type StoryItem, type StoryPart, storyOf } from './story.ts';
 
-/** Nothing may run, load or be sent anywhere; the one style is known by its hash, images are inside the page. */
+/** Content Security Policy: nothing runs, loads or is sent. The style is allowed by its hash; images are embedded. */
 const POLICY = [
   "default-src 'none'",
   `style-src 'sha256-${createHash('sha256').update(PAGE_STYLE).digest('base64')}'`,
@@ -13,7 +13,7 @@ const POLICY = [
   "form-action 'none'",
 ].join('; ');
 
-/** One page that needs nothing else: to read, to print, to send to somebody. Everything said is text in it. */
+/** One self-contained page to read, print or send. All message text is escaped. */
 export function* toHtml(document: SessionDocument): Generator<string> {
   const { id, key, createdAt, lastAt } = document;
   const title = escapeHtml(firstWords(document));
@@ -54,7 +54,7 @@ function itemHtml(item: StoryItem): string {
     case 'rule': {
       const { originals, summary, at } = item;
       const count = originals.filter(({ kind }) => kind === 'message').length;
-      const head = `${count} messages summed up <span class="when">${time(at)}</span>`;
+      const head = `${count} messages compacted <span class="when">${time(at)}</span>`;
       const folded =
         originals.length === 0
           ? `<p class="note">${head}</p>`
@@ -88,7 +88,7 @@ function resultHtml(part: StoryPart): string {
   return part.kind === 'text' ? `<pre>${escapeHtml(part.text)}</pre>` : partHtml(part);
 }
 
-/** Pictures only: SVG is a program, and whatever else calls itself an image is named, not shown. */
+/** Raster images only: SVG can contain scripts. Any other image type is named, not shown. */
 const SHOWN = /^image\/(?:png|jpeg|gif|webp|avif|bmp)$/;
 
 function imageHtml(data: string, mimeType: string): string {

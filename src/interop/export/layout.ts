@@ -4,15 +4,15 @@ import type { SessionDocument } from '../session-document.ts';
 import { replaceFile, writeFileSafely } from './file-writer.ts';
 import type { LeftOutCounter } from './left-out.ts';
 
-/** Sessions come one by one, so that a home of any size needs the memory of its largest session. */
+/** Sessions are streamed, so the export needs only the memory of the largest session. */
 export interface LayoutInput {
   readonly documents: AsyncIterable<SessionDocument>;
   /** The channel logs that belong to the export, chat by chat. */
   readonly convlogs: AsyncIterable<readonly StoredConvlogLine[]>;
   readonly out: LayoutFolder;
-  /** Every layout reports what it has no field for. */
+  /** Counts data for which the layout has no field. */
   readonly leftOut: LeftOutCounter;
-  /** Where the layout has no place for a summary: everything that was said instead of the current context. */
+  /** If the layout cannot store a summary: export all messages instead of the current context. */
   readonly full: boolean;
 }
 
@@ -24,7 +24,7 @@ export async function skipConvlogs({ convlogs, leftOut }: LayoutInput): Promise<
 /** Writes the files of one system. */
 export type Layout = (input: LayoutInput) => Promise<void>;
 
-/** The folder an export goes to. Names are made by the layouts, of checked ids or by `safeName`. */
+/** The target folder of an export. Layouts build names from checked ids or with `safeName`. */
 export class LayoutFolder {
   readonly #folder: string;
   readonly #force: boolean;

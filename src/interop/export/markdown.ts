@@ -2,7 +2,7 @@ import type { SessionDocument } from '../session-document.ts';
 import { codeBlock, codeSpan, escapeInline, escapeMarkdown } from './escape.ts';
 import { firstWords, type StoryItem, type StoryPart, storyOf } from './story.ts';
 
-/** For people: read it anywhere, print it, put it into a ticket. Originals of a compaction are quoted under its rule. */
+/** A readable text. The original messages of a compaction are quoted below its summary. */
 export function* toMarkdown(document: SessionDocument): Generator<string> {
   const { id, key, createdAt, lastAt } = document;
   const facts = [`session ${codeSpan(id)}`, codeSpan(key), `${codeSpan(createdAt)} to ${codeSpan(lastAt)}`];
@@ -22,7 +22,7 @@ function itemLines(item: StoryItem): string[] {
     case 'rule': {
       const { summary, originals, at } = item;
       const count = originals.filter(({ kind }) => kind === 'message').length;
-      const head = `*${count} messages summed up at ${codeSpan(at)}:*`;
+      const head = `*${count} messages compacted at ${codeSpan(at)}:*`;
       const quoted = originals.flatMap((each) => ['', ...itemLines(each)]).map((line) => quote(line));
       return ['---', '', head, '', escapeMarkdown(summary), ...quoted, '', '---'];
     }

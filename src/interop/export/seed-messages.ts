@@ -20,8 +20,8 @@ export interface SeedSummary {
 }
 
 /**
- * A history for systems that keep a flat list and repair nothing when they load it: every message is one their API
- * accepts. In this order: what a summary stands for, what it left in place, and what was said after it.
+ * A history for tools that store a flat list and do not repair it on load: each message is one their API accepts. In
+ * order: the messages a summary covers, the messages it kept, and the messages after it.
  */
 export interface SeedHistory {
   readonly covered: readonly TimedMessage[];
@@ -30,7 +30,7 @@ export interface SeedHistory {
   readonly after: readonly TimedMessage[];
 }
 
-/** `full`: everything that was said, as if nothing had been summed up or hidden. */
+/** With `full`, all messages, without compactions and context edits. */
 export function seedHistory(entries: readonly Entry[], full = false): SeedHistory {
   const tree = buildTree(entries);
   const path = pathTo(tree, tree.leaf);
@@ -49,7 +49,7 @@ export function seedHistory(entries: readonly Entry[], full = false): SeedHistor
   const covered = timed(tree, without(path.slice(0, from), NOT_SAID));
   const kept = without(path.slice(from, at), COMPACTIONS);
   const summary = summaryOf(compaction);
-  // An undone compaction: nothing stands before what is kept, and no summary either.
+  // An undone compaction: it covers nothing and has no summary.
   if (summary.text.trim() === '' && covered.length === 0)
     return { covered, summary: undefined, kept: [], after: timed(tree, [...kept, ...path.slice(at + 1)]) };
   const isSummed = summary.text.trim() !== '';
@@ -61,11 +61,14 @@ export function seedHistory(entries: readonly Entry[], full = false): SeedHistor
 export interface PairedHistory {
   readonly messages: readonly TimedMessage[];
   readonly hasSummary: boolean;
-  /** What the summary stands for: it is not among the messages. */
+  /** Entries that the summary covers; they are not among the messages. */
   readonly underSummary: readonly Entry[];
 }
 
-/** The current context with its summary as the pair of messages claw0 keeps in memory, or everything that was said. */
+/**
+ * The current context, with its summary as the pair of messages that claw0 keeps in memory; or with `full` all
+ * messages.
+ */
 export function pairedHistory(entries: readonly Entry[], full: boolean): PairedHistory {
   if (full) return { messages: seedHistory(entries, true).after, hasSummary: false, underSummary: [] };
   const { compaction, entries: context } = selectContext(entries);
@@ -79,12 +82,15 @@ export function pairedHistory(entries: readonly Entry[], full: boolean): PairedH
 
 const COMPACTIONS: ReadonlySet<string> = new Set(['compaction']);
 const NOT_SAID: ReadonlySet<string> = new Set(['compaction', 'context_edit']);
-/** Nobody's model: thinking and signatures are of use only to the one that made them, and these files name none. */
+/**
+ * A model that matches no other: thinking and signatures are useful only to the model that made them, and these files
+ * name none.
+ */
 const NO_MODEL = { provider: '-', model: '-' };
 
 /**
- * What these entries say. Behind a summary it is said after one, which is then taken away: what opens a conversation, or
- * joins the words before it, depends on whether there are any.
+ * Renders these entries as messages. With `isSummed` they are rendered after a stand-in summary, which is then removed,
+ * because the first message is built differently at the start of a conversation.
  */
 function timed(tree: EntryTree, positions: readonly number[], isSummed = false): TimedMessage[] {
   const entries = chainOf(tree, positions);
@@ -103,7 +109,7 @@ const STAND_IN: Entry = {
   firstKeptEntryId: 'stand-in',
 };
 
-/** The summary is a message of its own, or the beginning of the first one. */
+/** Removes the stand-in summary, which is a message or the start of the first one. */
 function withoutStandIn([first, ...rest]: readonly AnthropicMessage[]): AnthropicMessage[] {
   const [line] = carrySummary(STAND_IN['summary'], SUMMARY_CARRIERS.user);
   const summary = line?.text ?? '';
@@ -119,7 +125,7 @@ function withoutStandIn([first, ...rest]: readonly AnthropicMessage[]): Anthropi
   return [{ role, content: blocks }, ...rest];
 }
 
-/** These entries alone, one under the other. Named by their places: ids of other tools may be doubled. */
+/** These entries as a chain. They are identified by position, because ids of other tools may be duplicates. */
 function chainOf({ entries, find }: EntryTree, positions: readonly number[]): Entry[] {
   return positions.flatMap((position, i) => {
     const entry = entries[position];
@@ -163,7 +169,7 @@ function commonStart(all: readonly TimedMessage[], start: readonly TimedMessage[
   return differs === -1 ? start.length : differs;
 }
 
-/** Messages of one side in a row became one; it has the time of the first entry of that row. */
+/** Consecutive messages of one role were merged; the result has the time of the first. */
 function withTimes(messages: readonly AnthropicMessage[], entries: readonly Entry[]): TimedMessage[] {
   const rows: { readonly role: AnthropicMessage['role']; readonly at: string }[] = [];
   for (const entry of entries) {
@@ -173,7 +179,7 @@ function withTimes(messages: readonly AnthropicMessage[], entries: readonly Entr
   let next = 0;
   let last = rows[0]?.at ?? new Date(0).toISOString();
   return messages.map((message) => {
-    // An empty turn of the one side may have left no message; never look far for the other's.
+    // An empty message may have been left out, so search only a few rows ahead.
     const found = rows.slice(next, next + 3).findIndex(({ role }) => role === message.role);
     if (found !== -1) {
       last = rows[next + found]?.at ?? last;

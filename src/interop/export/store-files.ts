@@ -3,23 +3,25 @@ import { basename, dirname, join, resolve, sep } from 'node:path';
 import { RepriseError } from '../../errors.ts';
 import { decodeLine } from '../../transcript/line.ts';
 
-/** What every SQLite database begins with; other programs have files of these names too. */
+/** The first bytes of every SQLite database. Other programs use files with these names too. */
 const MAGIC = 'SQLite format 3\0';
 const HEADER_BYTES = 64 * 1024;
-/** Of an agent's transcripts: nearly all of a store have a seal, and none of an export that was laid out as another tool's. */
+/**
+ * How many lines of a transcript are checked: nearly all lines of a store have a seal, those of an export have none.
+ */
 const LOOKED_AT = 20;
-/** Those, the index of a search, and what SQLite keeps beside them. */
+/** The store databases, the search index, and the files SQLite creates next to them. */
 const OWN_FILE = /^(?:control|store|search)\.db(?:-(?:wal|shm|journal))?$/i;
 const OWN_FOLDER = /^(?:agents|quarantine)$/i;
-/** In `agents/<id>/`: what agents and people write there is no part of a store. */
+/** In `agents/<id>/`: files of agents and users that are not part of a store. */
 const FREE_FOLDER = /^workspaces?$/i;
 
 /**
- * Whoever writes a file for a user asks here first, also when it may replace what is there: only `purge` destroys what a
- * store holds, and a file that is put among its own becomes a part of it. Of this home or any other.
+ * Every writer of user files calls this first, even with `force`: only `purge` may destroy store data, and a file
+ * written among a store's files becomes part of it. It applies to any home, not only the current one.
  */
 export function refuseStoreFile(path: string): void {
-  // The last name is not followed: a link there is replaced, not what it leads to.
+  // Do not resolve the last name: if it is a link, the link is replaced, not its target.
   const target = join(realFolder(dirname(resolve(path))), basename(path));
   for (let home = dirname(target), rest = [basename(target)]; ; ) {
     if (isStoreFile(rest) && isHome(home, rest))
@@ -32,14 +34,14 @@ export function refuseStoreFile(path: string): void {
   }
 }
 
-/** By the names that lead from a home to it. */
+/** Whether a path relative to a home belongs to its store. */
 function isStoreFile([first = '', second, third, ...others]: readonly string[]): boolean {
   if (second === undefined) return OWN_FILE.test(first) || OWN_FOLDER.test(first);
   const isFree = third !== undefined && FREE_FOLDER.test(third) && others.length > 0;
   return OWN_FOLDER.test(first) && !(isFree && /^agents$/i.test(first));
 }
 
-/** Folders belong to a store of transcripts only: one that is all in `store.db` has none. */
+/** Only a store with transcripts owns folders; one that uses `store.db` has none. */
 function isHome(home: string, names: readonly string[]): boolean {
   const [first = '', , third] = names;
   const hasDatabase = (name: string): boolean => headOf(join(home, name), MAGIC.length)?.toString() === MAGIC;
@@ -48,7 +50,7 @@ function isHome(home: string, names: readonly string[]): boolean {
   return isOne || hasTranscripts(join(home, 'agents'));
 }
 
-/** A store whose database is lost makes it anew from these. */
+/** Transcripts from which a store could rebuild a lost database. */
 function hasTranscripts(agents: string): boolean {
   return namesIn(agents).some((agent) => {
     const folder = join(agents, agent, 'sessions');
@@ -57,7 +59,7 @@ function hasTranscripts(agents: string): boolean {
   });
 }
 
-/** One of ours, as a store writes them. */
+/** A transcript written by a Reprise store. */
 function isTranscript(path: string): boolean {
   const head = path.endsWith('.jsonl') ? headOf(path, HEADER_BYTES) : undefined;
   if (head === undefined) return false;
@@ -70,11 +72,11 @@ function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder);
   } catch {
-    return []; // none is there, or none that could be written into
+    return []; // missing or unreadable
   }
 }
 
-/** Undefined where no file is, or none that may be read. */
+/** @returns undefined for a missing or unreadable file. */
 function headOf(path: string, length: number): Buffer | undefined {
   try {
     const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -89,7 +91,7 @@ function headOf(path: string, length: number): Buffer | undefined {
   }
 }
 
-/** Without links, as far as it is there. */
+/** Resolves links, for the part of the path that exists. */
 function realFolder(path: string): string {
   const missing: string[] = [];
   let there = path;

@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { pathEntries } from '../../transcript/tree.ts';
 import type { SessionDocument } from '../session-document.ts';
 
-/** What a reader sees of a session, one after the other. Text is as it was stored: whoever writes it escapes it. */
+/** What a reader sees of a session, in order. Text is as stored; the caller escapes it. */
 export type StoryItem = StoryMessage | StoryRule | StoryNote;
 
 export interface StoryMessage {
@@ -27,7 +27,7 @@ export type StoryPart =
       readonly isError: boolean;
     };
 
-/** A compaction. `originals` is what its summary stands for now; empty for one that another has taken the place of. */
+/** A compaction. `originals` are the messages its summary replaces; empty if a later compaction replaced it. */
 export interface StoryRule {
   readonly kind: 'rule';
   readonly id: string;
@@ -36,7 +36,7 @@ export interface StoryRule {
   readonly originals: readonly (StoryMessage | StoryNote | StoryRule)[];
 }
 
-/** A change of model, a branch that was left, a loss. */
+/** A change of model, an abandoned branch, or a loss. */
 export interface StoryNote {
   readonly kind: 'note';
   readonly id: string;
@@ -47,11 +47,11 @@ export interface StoryNote {
 interface Placed {
   readonly position: number;
   readonly item: StoryItem;
-  /** What a rule has folded away. */
+  /** The items that a compaction covers. */
   readonly covered?: readonly Placed[];
 }
 
-/** The conversation from its root to the leaf. Originals are folded into the rule that stands for them, one deep. */
+/** The conversation from its root to the leaf. Covered messages are nested in their compaction, one level deep. */
 export function storyOf({ entries }: Pick<SessionDocument, 'entries'>): StoryItem[] {
   const path = pathEntries(entries);
   const results = resultsOf(path);
@@ -63,7 +63,7 @@ export function storyOf({ entries }: Pick<SessionDocument, 'entries'>): StoryIte
       if (item !== undefined) told.push({ position, item });
       continue;
     }
-    // Only the last compaction counts, so what earlier ones folded is unfolded first.
+    // Only the last compaction counts, so first restore what earlier ones covered.
     const flat = told.flatMap(unfold);
     const from = positions.get(String(entry['firstKeptEntryId'])) ?? position;
     const covered = flat.filter((each) => each.position < from);
@@ -75,7 +75,7 @@ export function storyOf({ entries }: Pick<SessionDocument, 'entries'>): StoryIte
       originals: covered.map(({ item }) => item),
     };
     told = [{ position, item: rule, covered }, ...flat.filter((each) => each.position >= from)];
-    // Undone, and there was none before it.
+    // The compaction was undone, and there was none before it.
     if (covered.length === 0 && rule.summary.trim() === '') told.shift();
   }
   return told.map(({ item }) => item);
@@ -117,12 +117,12 @@ function noteText(entry: Entry): string | undefined {
 }
 
 interface Results {
-  /** Results by call id, in order; each call of that id takes the next away. */
+  /** Tool results by call id, in order; each call takes the next one of its id. */
   readonly byCall: Map<string, Entry[]>;
   readonly claimed: Set<Entry>;
 }
 
-/** A result is shown with its call; one that no call before it asked for stays where it is. */
+/** A result is shown with its call; one without an earlier call stays where it is. */
 function resultsOf(path: readonly Entry[]): Results {
   const byCall = new Map<string, Entry[]>();
   for (const entry of path) {
@@ -184,7 +184,7 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** A heading in one line. */
+/** The title on one line. */
 export function firstWords(document: SessionDocument): string {
   return (document.title.trim() || document.id).replace(/\s+/g, ' ');
 }

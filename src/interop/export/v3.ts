@@ -3,11 +3,11 @@ import { encodeLine } from '../../transcript/line.ts';
 import type { SessionDocument } from '../session-document.ts';
 
 export interface V3Options {
-  /** Keep the checksums of the lines, made anew for lines whose blobs were put back. */
+  /** Keep the checksums of the lines, recalculated for lines whose blobs were inserted. */
   readonly seals?: boolean;
 }
 
-/** Plain v3, which pi and OpenClaw open: a header and one line for each entry, nothing kept elsewhere. */
+/** Plain v3, which pi and OpenClaw open: a header and one line per entry, including blobs. */
 export function* v3Lines(
   { header, entries }: SessionDocument,
   { seals = false }: V3Options = {},
@@ -21,7 +21,7 @@ function plainLine({ seal: _, ...line }: Entry | SessionHeader): string {
   return `${JSON.stringify(line)}\n`;
 }
 
-/** A line of another tool has no seal and gets none. */
+/** A line of another tool has no seal and does not get one. */
 function sealedLine(line: Entry | SessionHeader): string {
   const { seal } = line;
   if (seal === undefined) return plainLine(line);

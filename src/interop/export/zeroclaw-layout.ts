@@ -38,10 +38,12 @@ CREATE TABLE session_state (
 );
 `;
 
-/** On a summary row: nothing before it belongs to the context, which its own rows cannot say. */
+/** Metadata of a summary row: the context starts here. ZeroClaw's own columns cannot express this. */
 export const SUMMARY_META: string = '{"reprise":"context starts here"}';
 
-/** One database with its four tables. Only what user and assistant said has rows there; tools leave none. */
+/**
+ * Writes one database with four tables. It has rows for user and assistant text only, not for tool calls and results.
+ */
 export const writeZeroclaw: Layout = async (input) => {
   const { documents, out, leftOut } = input;
   await out.make(['workspace', 'memory', 'sessions.db'], async (temporary) => {
@@ -51,7 +53,7 @@ export const writeZeroclaw: Layout = async (input) => {
       const write = createWriter(database);
       for await (const document of documents) {
         const hasSummary = write(document);
-        // Rows hold text alone, so none of the blocks is there.
+        // Rows contain text only, so all other blocks are left out.
         leftOut.addSession(document.id, leftOutOf(document, { messages: [], hasSummary }));
       }
       database.exec('COMMIT');
@@ -68,7 +70,7 @@ async function chmodPrivate(path: string): Promise<void> {
   await chmod(path, 0o600);
 }
 
-/** The function it returns writes a session and returns whether it has a summary. */
+/** @returns a function that writes a session and returns whether it has a summary. */
 function createWriter(database: DatabaseSync): (document: SessionDocument) => boolean {
   const index = database.prepare('INSERT INTO session_index VALUES (?, ?, ?)');
   const session = database.prepare('INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?)');
@@ -83,7 +85,7 @@ function createWriter(database: DatabaseSync): (document: SessionDocument) => bo
     const boundary = writeRows(message, id, covered);
     if (summary !== undefined) {
       const [line] = carrySummary(summary.text, SUMMARY_CARRIERS.assistant);
-      // The boundary first, then the summary behind it: that is what its loader reads as the context.
+      // ZeroClaw loads the rows after the boundary as the context, so write the boundary first, then the summary row.
       state.run(id, 'compaction_after_message_id', String(boundary), summary.at);
       if (line !== undefined) message.run(id, 'assistant', line.text, summary.at, SUMMARY_META);
     }
@@ -92,7 +94,7 @@ function createWriter(database: DatabaseSync): (document: SessionDocument) => bo
   };
 }
 
-/** Answers the id of the last row, 0 where there is none. */
+/** @returns the id of the last row, or 0. */
 function writeRows(insert: StatementSync, id: string, messages: readonly TimedMessage[]): number {
   let last = 0;
   for (const { message, at } of messages) {
@@ -102,7 +104,9 @@ function writeRows(insert: StatementSync, id: string, messages: readonly TimedMe
   return last;
 }
 
-/** Undefined: only tools spoke. Rows are text, so an image is named in its place. */
+/**
+ * The text of a message. Images are replaced by their names. @returns undefined if it has only tool blocks.
+ */
 function spoken({ content }: AnthropicMessage): string | undefined {
   if (typeof content === 'string') return content;
   const texts = content.flatMap((block) => {

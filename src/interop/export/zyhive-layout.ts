@@ -5,7 +5,7 @@ import { jsonFile, jsonLines, type Layout } from './layout.ts';
 import { leftOutOf } from './left-out.ts';
 import { type SeedHistory, seedHistory } from './seed-messages.ts';
 
-/** Per agent: an index of all sessions, their logs, and what was said on channels. */
+/** Writes per agent an index of all sessions, their logs, and the channel logs. */
 export const writeZyhive: Layout = async ({ documents, convlogs, out, leftOut }) => {
   const byAgent = new Map<string, [string, unknown][]>();
   for await (const document of documents) {
@@ -48,8 +48,8 @@ export const writeZyhive: Layout = async ({ documents, convlogs, out, leftOut })
 };
 
 /**
- * The session that a chat of Telegram is continued in has the name of the chat, by which ZyHive finds it. No other session
- * may have such a name.
+ * The session that continues a Telegram chat must have the name of the chat, because ZyHive finds it by name. No other
+ * session may use such a name.
  */
 function nameOf({ id, key, active }: SessionDocument): string {
   const ofChat = zyhiveIdOfKey(key);
@@ -57,7 +57,7 @@ function nameOf({ id, key, active }: SessionDocument): string {
   return routeOfZyhive(id, undefined) === undefined ? id : `${id}-inactive`;
 }
 
-/** `id` and `key` in the header are ours: a session there is known by its id alone. */
+/** `id` and `key` in the header are extra fields: ZyHive knows a session by its id alone. */
 function zyhiveLines(
   { id, agentId, key, createdAt }: SessionDocument,
   { covered, summary, kept, after }: SeedHistory,
@@ -69,8 +69,8 @@ function zyhiveLines(
   });
   const header = { type: 'session', version: 3, agentId, createdAt: Date.parse(createdAt), id, key };
   if (summary === undefined) return [header, ...[...covered, ...kept, ...after].map(line)];
-  // What is kept must stand before the compaction. One that keeps nothing stands behind the next message instead,
-  // which says the same: first the summary, then that message.
+  // Kept messages must precede the compaction. If none are kept, the compaction follows the next message instead, which
+  // has the same effect: the model receives the summary, then that message.
   const split = kept.length === 0 ? after.slice(0, 1) : kept;
   const rest = kept.length === 0 ? after.slice(1) : after;
   const compaction = {

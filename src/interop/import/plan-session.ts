@@ -12,19 +12,19 @@ import { type ChosenKey, chooseKey, type KeyClaims, type KeyOptions, readSourceK
 import { separateSettings } from './source-settings.ts';
 
 export type ImportAction =
-  /** Nothing of it is here yet. */
+  /** Nothing of it was imported before. */
   | 'new'
-  /** An import of it was cut short. */
+  /** An earlier import of it was interrupted. */
   | 'resume'
-  /** This very session is here, imported before or its original. */
+  /** The same session exists: it was imported before, or it is the original. */
   | 'unchanged'
   /** It was imported without its settings, which are accepted now. */
   | 'settings'
-  /** It was here and was deleted; it is not brought back behind anybody's back. */
+  /** It was imported and then deleted by the user, so it is not imported again. */
   | 'deleted'
   | 'unreadable';
 
-/** What would become of one session. */
+/** The plan for one session. */
 export interface SessionPlan {
   readonly place: string;
   readonly action: ImportAction;
@@ -33,45 +33,45 @@ export interface SessionPlan {
   readonly title: string;
   readonly messages: number;
   readonly entries: number;
-  /** Its own id is another session's here. */
+  /** Another session here has its id. */
   readonly conflict: boolean;
-  /** Settings in the source that are not applied: `model`, `systemPrompt`, `pins` and the like. */
+  /** Settings of the source that are not applied: `model`, `systemPrompt`, `pins` and the like. */
   readonly settingsNotApplied: readonly string[];
-  /** What cannot be kept, and what was wrong with it. */
+  /** Data that cannot be imported, and problems in the source. */
   readonly notes: readonly string[];
 }
 
 export interface PlannedSession {
   readonly plan: SessionPlan;
-  /** What a later import of the same source is recognized by. */
+  /** Recognizes a later import of the same source. */
   readonly identity: SourceIdentity;
   readonly entries: readonly Entry[];
   readonly settings: JsonObject;
-  /** What applies the settings of a session that was imported without them. */
+  /** Entries that apply the settings of a session that was imported without them. */
   readonly later: readonly NewEntry[];
   readonly title: string | undefined;
   readonly cwd: string | undefined;
   readonly parentId: string | undefined;
   readonly times: SourceTimes;
   readonly chosenKey: ChosenKey;
-  /** Its key in the source, if it has another one here. */
+  /** Its key in the source, if it gets another key here. */
   readonly sourceKey: string | undefined;
 }
 
-/** ISO times, or undefined where neither the messages nor an index have one. */
+/** ISO times; undefined if neither the messages nor an index have one. */
 export interface SourceTimes {
   readonly createdAt?: string;
   readonly lastAt?: string;
 }
 
 export interface PlanOptions extends KeyOptions {
-  /** Apply system prompt, model, pins and all other settings of the source too. Unset: only names. */
+  /** Also apply system prompt, model, pins and other settings of the source. Otherwise only names are imported. */
   readonly acceptSettings?: boolean | undefined;
 }
 
 const MAX_SOURCE_KEY_CHARS = 4096;
 
-/** Reads one session and plans its import; changes nothing in the store. */
+/** Reads one session and plans its import. Does not change the store. */
 export async function planSession(
   store: Store,
   found: FoundSession,
@@ -111,7 +111,7 @@ export async function planSession(
   const { key } = chosenKey;
   const givenKey = [found.key, header?.key].find((each) => typeof each === 'string' && each !== key);
   if (chosenKey.takesKey) claims.set(key, { id, lastAt });
-  // The second half of a session must fit its first half.
+  // A resumed import must use the same options as its first part.
   const accepts = verdict === 'resume' ? await acceptedBefore(store, id) : acceptSettings;
   const separated = separateSettings(entries, indexed);
   const parent = header?.parentSession;
@@ -141,7 +141,7 @@ export async function planSession(
   };
 }
 
-/** Side entries of ours that still mean the same in a copy. The others tell of keys and files of the place they left. */
+/** Reprise side entries that have the same meaning in a copy. The others refer to keys and files of the source. */
 const KEPT_SIDE_ENTRIES: ReadonlySet<unknown> = new Set([
   'reprise.turn',
   'reprise.calls',
@@ -187,15 +187,15 @@ function isStorable(entry: JsonObject): boolean {
   }
 }
 
-/** Agents that were copied from one another have sessions with one id and one text. */
+/** A second id, because copied agents can have sessions with the same id and text. */
 function otherId(named: string, { hash, agentId }: SourceIdentity): string {
   const hashes = createHash('sha256').update(`${hash} ${agentId}`).digest('hex');
   return `${named.slice(0, 110)}-${(agentId === undefined ? hash : hashes).slice(0, 12)}`;
 }
 
 /**
- * When the first and the last message were written. A clock that was wrong must not put a session before all others
- * for years, so a time in the future counts as now.
+ * When the first and the last message were written. A time in the future counts as now, so that a wrong clock does not
+ * keep a session at the top of every list for years.
  */
 function timesOf(entries: readonly Entry[], indexedAt: string | undefined): SourceTimes {
   const spoken = entries.filter(({ type }) => type === 'message' || type === 'compaction');
@@ -214,7 +214,7 @@ function timesOf(entries: readonly Entry[], indexedAt: string | undefined): Sour
   return {};
 }
 
-/** Messages without words are the mark of a file that was misread; storing them would look like a success. */
+/** Many messages without text mean that the file was misread; importing it would look like a success. */
 function checkContent(place: string, entries: readonly Entry[], notes: string[]): void {
   const spoken = entries.filter(isSpoken);
   const empty = spoken.filter(({ message }) => !hasContent(message)).length;

@@ -12,21 +12,21 @@ import type { KeyClaims } from './source-key.ts';
 import { settingsEntry } from './source-settings.ts';
 
 export interface ImportOptions extends PlanOptions {
-  /** Say what would be done, and do nothing. */
+  /** Only return the plan. */
   readonly dryRun?: boolean;
   readonly onSession?: (plan: SessionPlan, done: number, total: number) => void;
 }
 
 export interface ImportReport {
   readonly sessions: readonly SessionPlan[];
-  /** Lines of channels that were not here. */
+  /** Number of channel log lines that were added. */
   readonly convlogLines: number;
   readonly problems: readonly string[];
 }
 
 /**
- * Brings every session of a source into a store. Each is named by the hash of what it says, so the same import again,
- * also of a try that was cut short, writes only what is missing. One that cannot be read keeps nobody else back.
+ * Imports every session of a source into a store. Each is identified by the hash of its content, so a repeated or
+ * interrupted import writes only what is missing. A session that cannot be read does not stop the others.
  */
 export async function runImport(
   store: Store,
@@ -73,7 +73,7 @@ async function planSafely(
   }
 }
 
-/** Something is wrong with the source, not with the store that it is imported into. */
+/** A problem of the source, not of the target store. */
 function isSourceFault(error: unknown): error is RepriseError {
   return (
     error instanceof RepriseError && ['INVALID_INPUT', 'NOT_FOUND', 'LIMIT_EXCEEDED'].includes(error.code)
@@ -108,7 +108,7 @@ async function importSession(store: Store, planned: PlannedSession): Promise<voi
   const { takesKey, instead } = chosenKey;
   const holder = takesKey ? (await store.active(key))?.id : undefined;
   if (takesKey && (holder === undefined || holder === instead)) await store.activate(key, id);
-  // The last entry decides how recent a session is.
+  // The time of the last entry determines how recent the session is.
   await store.append(id, [datedEntry(importMark(planned, 'done'), times.lastAt)], { key: 'import-done' });
 }
 
@@ -137,7 +137,7 @@ function importMark(
   return { importedFrom: { hash, state, at: new Date().toISOString(), ...optional } };
 }
 
-/** An entry that leaves a session as recent as it was. */
+/** An entry with the time of the last message, so that the session does not become the most recent one. */
 function datedEntry(settings: JsonObject, lastAt: string | undefined): NewEntry {
   return { ...settingsEntry(settings), ...(lastAt !== undefined && { copiedAt: lastAt }) };
 }
@@ -168,7 +168,7 @@ async function readConvlog(
 
 const BATCH = 500;
 
-/** Lines have no ids, so those that are there already are known by when, by whom and what was said. */
+/** Lines have no ids, so existing ones are recognized by time, sender and text. */
 async function importConvlog(store: Store, lines: readonly ConvlogLine[], dryRun: boolean): Promise<number> {
   const chats = Map.groupBy(lines, ({ agentId, channelType, channelId }) =>
     JSON.stringify([agentId, channelType, channelId]),

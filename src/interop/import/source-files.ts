@@ -4,10 +4,10 @@ import { RepriseError } from '../../errors.ts';
 import { inspectJson, isObject, type JsonObject } from '../../transcript/json.ts';
 import { DEFAULT_RECORD_LIMITS } from '../../transcript/limits.ts';
 
-/** An index of a hundred thousand sessions is smaller. */
+/** Larger than an index of a hundred thousand sessions. */
 const MAX_INDEX_BYTES = 256 * 1024 * 1024;
 
-/** What stands in a folder. Links and what is neither file nor folder are told apart and never opened. */
+/** The content of a folder. Links and special files are listed separately and never opened. */
 export interface FolderList {
   readonly files: readonly string[];
   readonly folders: readonly string[];
@@ -36,7 +36,7 @@ export async function listFolder(path: string): Promise<FolderList> {
   }
 }
 
-/** Also in a folder that may not be listed, such as one above the folder that the user named. */
+/** Works also in a folder that cannot be listed, such as the parent of the folder that the user named. */
 export async function hasFile(path: string): Promise<boolean> {
   try {
     return (await lstat(path)).isFile();
@@ -47,7 +47,7 @@ export async function hasFile(path: string): Promise<boolean> {
   }
 }
 
-/** What a person named may be a link of theirs; nothing below it may. */
+/** The path that the user named may be a link; links below it are not followed. */
 export async function realPath(path: string): Promise<string> {
   try {
     return await realpath(path);
@@ -56,7 +56,7 @@ export async function realPath(path: string): Promise<string> {
   }
 }
 
-/** The bytes of a regular file; a pipe put in its place is refused, not waited for. */
+/** Reads the bytes of a regular file; a pipe with its name is refused, because reading it could block. */
 export async function* readBytes(path: string): AsyncGenerator<Uint8Array> {
   const file = await openFile(path);
   try {
@@ -78,13 +78,17 @@ export async function firstBytes(path: string, length: number): Promise<Buffer> 
   }
 }
 
-/** A file that is one JSON object, or what is wrong with it. */
+/**
+ * Reads a file that contains one JSON object. @returns the problem as text if it does not.
+ */
 export async function readJson(path: string): Promise<JsonObject | string> {
   const value = await readDocument(path);
   return isObject(value) ? value : typeof value === 'string' ? value : 'no JSON object';
 }
 
-/** A file that is one JSON object or list, or what is wrong with it. */
+/**
+ * Reads a file that contains one JSON object or list. @returns the problem as text if it does not.
+ */
 export async function readDocument(path: string): Promise<JsonObject | readonly unknown[] | string> {
   const file = await openFile(path);
   try {
@@ -100,14 +104,14 @@ export async function readDocument(path: string): Promise<JsonObject | readonly 
   }
 }
 
-/** What SQLite keeps beside a database: the newest transactions, or how to undo the one that is being written. */
+/** Files that SQLite keeps next to a database: the newest transactions, or data to roll one back. */
 const BESIDE_DATABASE = ['-wal', '-journal'];
 const COPY_ATTEMPTS = 10;
 
 /**
- * Copies a SQLite database with the files beside it, as they were at one moment: a copy during which a file changed is
- * made again. Even a reader of SQLite would create files beside the source, so the source itself is never opened with it.
- * @returns whether another program has the database open, or left it without closing it.
+ * Copies a SQLite database and the files next to it as of one moment: if a file changes during the copy, it is copied
+ * again. The source is never opened with SQLite, because even reading would create files next to it. @returns whether
+ * another program has the database open, or did not close it.
  */
 export async function copyDatabase(path: string, copy: string): Promise<boolean> {
   const suffixes = ['', ...BESIDE_DATABASE];
@@ -119,7 +123,7 @@ export async function copyDatabase(path: string, copy: string): Promise<boolean>
         if (before[i] === undefined) await rm(copy + suffix, { force: true });
         else await copyFile(path + suffix, copy + suffix);
     } catch (error) {
-      // A file beside the database can vanish meanwhile: its program has just closed it.
+      // A file next to the database can vanish when its program closes it.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw asReadError(error, path);
       continue;
     }
@@ -131,7 +135,7 @@ export async function copyDatabase(path: string, copy: string): Promise<boolean>
   });
 }
 
-/** @returns undefined if it is missing, empty or not a regular file. */
+/** @returns undefined if the file is missing, empty or not a regular file. */
 async function fileStamp(path: string): Promise<string | undefined> {
   try {
     const stat = await lstat(path, { bigint: true });

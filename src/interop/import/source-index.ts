@@ -7,7 +7,7 @@ import { type FoundSession, textIn } from './source.ts';
 import { canonicalSourceKey } from './source-key.ts';
 import { settingsOfIndex } from './source-settings.ts';
 
-/** What an index says about one transcript. The header of the file counts after it, the name of the file last. */
+/** What an index says about one transcript. The index outranks the file's header, and the header outranks its name. */
 export type Described = Pick<
   FoundSession,
   'id' | 'fallbackId' | 'key' | 'title' | 'settings' | 'notes' | 'active' | 'indexedAt'
@@ -16,7 +16,7 @@ export type Described = Pick<
 export type IndexForm = 'claw0' | 'claw0 (classic)' | 'OpenClaw' | 'ZyHive';
 
 export interface SourceIndex {
-  /** Of most of its entries; undefined: it has none. */
+  /** The form of most entries; undefined if the index has none. */
   readonly form: IndexForm | undefined;
   readonly byFile: ReadonlyMap<string, Described>;
   readonly problems: readonly string[];
@@ -25,15 +25,15 @@ export interface SourceIndex {
 interface IndexEntry {
   readonly form: IndexForm;
   readonly name: string;
-  /** The names that its transcript can have, the most specific first. */
+  /** Possible names of its transcript, the most specific first. */
   readonly files: readonly unknown[];
   readonly described: Described;
   readonly hasInvalidKey?: boolean;
 }
 
 /**
- * Reads a `sessions.json` by the form of its entries, so it does not matter in which folder it was found: claw0 lists
- * sessions by id, its classic form and OpenClaw by key, ZyHive by id under `sessions`. `present` are the files it may name.
+ * Reads a `sessions.json` by the form of its entries, independent of its folder: claw0 lists sessions by id, its
+ * classic form and OpenClaw by key, ZyHive by id under `sessions`. `present` lists the files it may name.
  */
 export function readSourceIndex(index: JsonObject, present: ReadonlySet<string>): SourceIndex {
   const nested = index['sessions'];
@@ -65,7 +65,7 @@ export function readSourceIndex(index: JsonObject, present: ReadonlySet<string>)
 
 function readEntry(name: string, meta: JsonObject, isNested: boolean): IndexEntry | undefined {
   if (isNested) {
-    // An export of Reprise has its own id in the header: ZyHive names the session of a chat after the chat.
+    // An export of Reprise has its own id in the header, because ZyHive names a chat's session after the chat.
     const described = { fallbackId: name, title: textIn(meta['title']), indexedAt: timeIn(meta['lastAt']) };
     return { form: 'ZyHive', name, files: [meta['filePath'] ?? `${name}.jsonl`], described };
   }
@@ -98,8 +98,8 @@ function readEntry(name: string, meta: JsonObject, isNested: boolean): IndexEntr
 const CLAW0_FIELDS = ['label', 'created_at', 'last_active', 'message_count', 'session_key'];
 
 /**
- * OpenClaw names the transcript of a topic or thread after the session and the thread, and may leave `sessionFile` out. One
- * that is not a text counts as left out.
+ * OpenClaw names the transcript of a topic or thread after the session and the thread, and may omit `sessionFile`. A
+ * value that is not a string counts as omitted.
  */
 function openClawFiles(key: string, id: string | undefined, meta: JsonObject): readonly unknown[] {
   const { sessionFile, lastThreadId } = meta;
@@ -114,13 +114,13 @@ function openClawFiles(key: string, id: string | undefined, meta: JsonObject): r
   ];
 }
 
-/** An index names files of its own folder, sometimes by a whole path. Only the name counts, never the folders. */
+/** An index names files in its own folder, sometimes with a full path. Only the file name is used. */
 function fileName(value: unknown): string | undefined {
   const file = basename(textIn(value) ?? '');
   return file.endsWith('.jsonl') && file !== '.jsonl' ? file : undefined;
 }
 
-/** Of entries that name one file the first wins: one whose key is valid, then the newest. */
+/** If several entries name one file, the first in this order wins: valid keys before invalid ones, then the newest. */
 function byTrust(a: IndexEntry, b: IndexEntry): number {
   return Number(a.hasInvalidKey) - Number(b.hasInvalidKey) || newestFirst(a.described, b.described);
 }

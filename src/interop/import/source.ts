@@ -4,37 +4,37 @@ import type { Entry, SessionHeader } from '../../transcript/entry.ts';
 import type { IssueLog } from '../../transcript/issues.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 
-/** What an import was pointed at. Reading it changes nothing there. */
+/** The source of an import. Reading it does not change it. */
 export interface ImportSource {
-  /** For people: a file of some dialect, or the files of a system. */
+  /** A description for the user: a file of a dialect, or the files of a tool. */
   readonly kind: string;
   readonly sessions: readonly FoundSession[];
   readonly convlogs: readonly FoundConvlog[];
-  /** What was passed by: links, files that are none, an index that cannot be read. */
+  /** What was skipped: links, special files, an unreadable index. */
   readonly problems: readonly string[];
 }
 
-/** One session as far as names and an index tell; the transcript is read when it is its turn. */
+/** One session as described by file names and an index; its transcript is read later. */
 export interface FoundSession {
-  /** The file, or where in it. */
+  /** The file, or the position in a file. */
   readonly place: string;
-  /** Undefined: nothing in the source names an agent. */
+  /** Undefined if nothing in the source names an agent. */
   readonly agentId?: string | undefined;
   readonly id?: string | undefined;
-  /** For a file whose header has no id either. */
+  /** The id if the file's header has none. */
   readonly fallbackId?: string;
   readonly key?: string | undefined;
-  /** Where its messages come from, if the key says it in another form: the routing rules decide which key the next has. */
+  /** The route of its messages, if the key is in another form. The configured routing rules then decide its key. */
   readonly from?: RouteInput | undefined;
-  /** The same by the id of the session, for a file whose header has no key. */
+  /** The route derived from the session id, for a file without a key in its header. */
   readonly fallbackFrom?: RouteInput | undefined;
   readonly title?: string | undefined;
   readonly settings?: JsonObject | undefined;
-  /** What the index says about it and cannot be imported. */
+  /** Data in the index that cannot be imported. */
   readonly notes?: readonly string[];
-  /** Whether the key stands for it there. Undefined: the source does not say. */
+  /** Whether it is the current session of its key in the source; undefined if unknown. */
   readonly active?: boolean | undefined;
-  /** When it was last used, by its index. */
+  /** When it was last used, according to the index. */
   readonly indexedAt?: string | undefined;
   read(): Promise<ReadSession>;
 }
@@ -50,7 +50,7 @@ export interface FoundConvlog {
   read(): Promise<{ readonly lines: readonly ConvlogLine[]; readonly problems: readonly string[] }>;
 }
 
-/** One line for each kind of thing that was wrong with a file, and where it was first. */
+/** One line per kind of problem in a file, with its first position. */
 export function problemsOf({ counts, examples }: IssueLog): string[] {
   return [...counts].map(([kind, count]) => {
     const first = examples.find((issue) => issue.kind === kind);
@@ -59,7 +59,7 @@ export function problemsOf({ counts, examples }: IssueLog): string[] {
   });
 }
 
-/** A text an index holds under a name, if it is one. */
+/** The value if it is a non-empty string. */
 export function textIn(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }

@@ -9,7 +9,7 @@ import { problemsOf, type ReadSession } from './source.ts';
 import { firstBytes, listFolder, readBytes, readDocument } from './source-files.ts';
 import { notSupportedYet, toolOfDocument, toolOfLines } from './unsupported-tools.ts';
 
-/** A transcript of any dialect. Lines that are no records are counted; the rest is what the file says. */
+/** Reads a transcript of any dialect. Lines that are not records are counted as problems. */
 export async function readTranscriptFile(
   path: string,
   { mayBeEmpty = false }: { readonly mayBeEmpty?: boolean } = {},
@@ -25,7 +25,7 @@ export async function readTranscriptFile(
     return { header, entries: await withBlobs(path, entries), problems };
   } catch (error) {
     if (!(error instanceof RepriseError) || error.code !== 'INVALID_INPUT') throw error;
-    // A session that has begun, and in which nothing was said.
+    // A session that was created and has no messages.
     if (mayBeEmpty && error.details['lines'] === 0) return { header: undefined, entries: [], problems: [] };
     throw new RepriseError('INVALID_INPUT', `${path}: ${error.message}`, {
       details: { ...error.details, next: 'Give a transcript: JSON objects, one per line.' },
@@ -34,10 +34,10 @@ export async function readTranscriptFile(
   }
 }
 
-/** A backup holds lines of many sessions: read as one transcript it would be all of them in one. */
+/** A backup contains the lines of many sessions; read as a transcript they would become one session. */
 const BACKUP_START = '{"kind":"backup",';
 
-/** Enough for the first lines of any tool, so that a file is recognized without reading all of it. */
+/** Enough for the first lines of any tool, to recognize a file without reading all of it. */
 const RECOGNIZED_BY_BYTES = 256 * 1024;
 
 function asBackup(path: string): RepriseError {
@@ -46,7 +46,10 @@ function asBackup(path: string): RepriseError {
   });
 }
 
-/** Large parts of our own sessions lie in a folder beside the file. What is not there, or not what it says, is lost. */
+/**
+ * Large parts of Reprise sessions are blobs in a folder next to the file. A missing or damaged blob is reported as
+ * lost.
+ */
 async function withBlobs(path: string, entries: readonly Entry[]): Promise<readonly Entry[]> {
   const names = blobNames(entries);
   if (names.size === 0) return entries;
@@ -64,7 +67,7 @@ async function withBlobs(path: string, entries: readonly Entry[]): Promise<reado
   return hydrateBlobs(entries, blobs);
 }
 
-/** @returns undefined for a file that is not one of our JSON exports. */
+/** @returns undefined if the file is not a JSON export of Reprise. */
 export async function readJsonExport(path: string, mark: string): Promise<ReadSession | undefined> {
   const value = await readDocument(path);
   const tool = toolOfDocument(value);
@@ -73,7 +76,8 @@ export async function readJsonExport(path: string, mark: string): Promise<ReadSe
   const header = isObject(value['header']) ? { ...value['header'], type: 'session' as const } : undefined;
   const all: readonly unknown[] = value['entries'];
   const entries = all.filter(isEntry);
-  const problems = entries.length === all.length ? [] : [`${all.length - entries.length} entries are none`];
+  const problems =
+    entries.length === all.length ? [] : [`${all.length - entries.length} entries are not valid`];
   return { header, entries, problems };
 }
 

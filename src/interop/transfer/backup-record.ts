@@ -4,9 +4,9 @@ import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { isRecordKind, wrongField } from './record-fields.ts';
 
 /**
- * How records stand in a backup: JSON lines, so that `grep`, `jq` and `sha256sum` are enough to look into one. The lines
- * of a transcript stand behind their record as they are stored; blobs are base64. The last line has the SHA-256 of
- * all bytes before it.
+ * The version of the backup format: JSON lines, so that `grep`, `jq` and `sha256sum` can inspect it. The lines of a
+ * transcript follow their record as they are stored; blobs are base64. The last line contains the SHA-256 of all bytes
+ * before it.
  */
 export const BACKUP_VERSION = 1;
 
@@ -14,7 +14,7 @@ export interface BackupHeader {
   readonly kind: 'backup';
   readonly version: number;
   readonly createdAt: string;
-  /** Secrets are masked in it. */
+  /** Secrets are masked. */
   readonly redacted?: boolean;
 }
 
@@ -42,7 +42,7 @@ export function encodeJson(value: object): Buffer {
   return Buffer.from(`${JSON.stringify(value)}\n`);
 }
 
-/** A line that is a record, or the beginning of one: `count` lines of a transcript follow. */
+/** A complete record, or the start of one that is followed by `count` transcript lines. */
 export type ParsedRecord =
   | { readonly record: TransferRecord }
   | { readonly lines: { readonly session: string; readonly first: number; readonly count: number } }
@@ -71,7 +71,7 @@ export function parseHeader(line: Buffer | undefined, path: string): BackupHeade
   try {
     if (line !== undefined) value = parseJson(line, 0);
   } catch {
-    // Said below: whatever it is, it does not begin as a backup does.
+    // Reported below: the file does not start like a backup.
   }
   if (value['kind'] !== 'backup') {
     throw new RepriseError('INVALID_INPUT', `${path} is not a backup of Reprise`, {
@@ -80,7 +80,7 @@ export function parseHeader(line: Buffer | undefined, path: string): BackupHeade
   }
   const header = value as unknown as BackupHeader;
   if (header.version === BACKUP_VERSION) {
-    if (typeof header.createdAt !== 'string') throw damaged(0, 'nobody knows when it was made');
+    if (typeof header.createdAt !== 'string') throw damaged(0, 'the time of its creation is missing');
     return header;
   }
   throw new RepriseError(
@@ -103,7 +103,7 @@ function parseJson(line: Buffer, offset: number): JsonObject {
     const value: unknown = JSON.parse(line.toString());
     if (isObject(value)) return value;
   } catch {
-    // Torn or changed: said below.
+    // A damaged line; reported below.
   }
   throw damaged(offset, 'a line is no JSON object');
 }

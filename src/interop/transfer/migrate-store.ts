@@ -4,26 +4,26 @@ import type { TransferState } from '../../store/port/transfer.ts';
 import { differences, digestRecords, recordsOf, type StoreDigest } from './store-digest.ts';
 
 export interface MigrateOptions {
-  /** Names source and target, so that a run that was cut short is known again. */
+  /** Names source and target, so that an interrupted run can be resumed. */
   readonly run: string;
-  /** Bytes of transcripts and blobs, as far as that can be known before. */
+  /** Bytes of transcripts and blobs, as far as they are known in advance. */
   readonly onProgress?: (work: 'copying' | 'checking', done: number, total: number) => void;
 }
 
 export interface MigrateReport {
-  /** `before`: an earlier run has done it, and nothing has changed since. */
+  /** `before`: an earlier run has completed it, and nothing has changed since. */
   readonly status: 'done' | 'before' | 'differs';
   readonly digest: StoreDigest;
   readonly differences: readonly string[];
 }
 
-/** So often what somebody has written meanwhile is added. */
+/** Maximum number of extra passes for changes that other processes make during the copy. */
 const MAX_PASSES = 3;
 
 /**
- * Copies a whole store into an empty one and compares both, record by record of the same order, before the copy may
- * be used. The source is only read. A run that was cut short goes on from the last page its target has; what is
- * written to the source meanwhile is added by another pass, and a source that does not rest is refused.
+ * Copies a whole store into an empty one, and compares both record by record before the copy can be used. The source is
+ * only read. An interrupted run continues after the last page in the target. Changes to the source during the copy are
+ * added by another pass; if the source keeps changing, the copy is refused.
  */
 export async function migrateStore(
   source: Store,
@@ -45,22 +45,24 @@ export async function migrateStore(
     const digest = await check(source);
     const found = differences(digest, await check(target));
     if (found.length === 0) {
-      // Somebody who came meanwhile would write into a store that is about to be left.
+      // A process that started meanwhile would write into the old store.
       await assertAtRest(source);
       await target.transfer.finish(run);
       return { status: 'done', digest, differences: [] };
     }
-    // A source that has not changed since the last pass is not what makes them differ.
+    // If the source has not changed since the last pass, another pass cannot help.
     if (before !== undefined && differences(before, digest).length === 0)
       return { status: 'differs', digest, differences: found };
     before = digest;
   }
-  throw new RepriseError('STORE_BUSY', 'somebody writes to the source faster than it can be copied', {
-    details: { next: 'Stop what uses it and run the same command again: it goes on where it stopped.' },
+  throw new RepriseError('STORE_BUSY', 'other processes write to the source faster than it can be copied', {
+    details: { next: 'Stop them and run the same command again; it resumes.' },
   });
 }
 
-/** Whoever holds a session goes on in the old store, and what he writes there would be in no other. */
+/**
+ * Refuses a source with a running session: its next messages would go to the old store and be missing in the new one.
+ */
 export async function assertAtRest(source: Store): Promise<void> {
   const [held] = (await source.leases()).filter(({ alive }) => alive);
   if (held !== undefined) {
@@ -76,7 +78,7 @@ export async function assertAtRest(source: Store): Promise<void> {
   await assertWhole(source);
 }
 
-/** Half a copy must not become the whole of another. */
+/** Refuses an incomplete copy as the source of another copy. */
 export async function assertWhole(source: Store): Promise<void> {
   const { run } = await source.transfer.state();
   if (run === undefined || run.finished) return;
@@ -99,7 +101,7 @@ export function assertMayBegin({ empty, run: known }: TransferState, run: string
 
 interface CopyOptions {
   readonly run: string;
-  /** Null: the pass before came to its end. */
+  /** Null if the previous pass was complete. */
   readonly cursor: string | null | undefined;
   readonly onBytes: (bytes: number) => void;
 }
@@ -115,7 +117,7 @@ async function copyFrom(source: Store, target: Store, { run, cursor, onBytes }: 
   }
 }
 
-/** Messages may have aged since; what was said may not. */
+/** Message states may have changed since; message text must not have. */
 async function compareFinished(
   source: Store,
   target: Store,

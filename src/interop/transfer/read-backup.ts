@@ -9,15 +9,15 @@ import { type BackupEnd, type BackupHeader, damaged, parseHeader, parseRecord } 
 import { digestRecords, type StoreDigest } from './store-digest.ts';
 
 const CHUNK = 1024 * 1024;
-/** A blob of the longest line there can be, as base64. */
+/** The longest possible line: a blob as base64. */
 const MAX_LINE_BYTES = 32 * 1024 * 1024;
-/** Of a record and the lines that follow it: a backup writes about a megabyte of lines, and one more line. */
+/** A record with the lines that follow it: a backup writes about a megabyte of lines per record, plus one line. */
 const MAX_RECORD_BYTES = 2 * MAX_LINE_BYTES;
 const LF = Buffer.from('\n');
 
 export interface BackupRecord {
   readonly record: TransferRecord;
-  /** Where the next one stands. */
+  /** Offset of the next record. */
   readonly end: number;
 }
 
@@ -25,11 +25,11 @@ export interface CheckedBackup extends BackupHeader {
   readonly bytes: number;
   readonly sha256: string;
   readonly digest: StoreDigest;
-  /** Messages that had not ended. A restore holds them, so that nothing runs by itself. */
+  /** Messages that had not ended. A restore holds them, so that they do not run until the user releases them. */
   readonly queued: number;
 }
 
-/** Reads all of a backup and believes none of it: the sum over the file, every seal, every blob. */
+/** Reads and verifies a whole backup: the checksum of the file, every seal, every blob. */
 export async function checkBackup(
   path: string,
   onProgress: (done: number, total: number) => void = () => undefined,
@@ -64,7 +64,7 @@ export async function checkBackup(
   return { ...header, bytes: size, sha256, digest, queued };
 }
 
-/** The records of a backup that was checked, from the start or from where an earlier reading ended. */
+/** The records of a verified backup, from the start or from where an earlier read ended. */
 export async function* readBackup(path: string, from?: number): AsyncGenerator<BackupRecord> {
   await using file = await openBackup(path);
   const lines = readLines(file.handle, from ?? 0);
@@ -87,7 +87,7 @@ async function* parse(
     const { bytes, offset } = next.value;
     const parsed = parseRecord(bytes, offset);
     if ('end' in parsed) {
-      if ((await lines.next()).done !== true) throw damaged(offset, 'something stands behind its end');
+      if ((await lines.next()).done !== true) throw damaged(offset, 'there is data after its end');
       onEnd(parsed.end);
       return;
     }
@@ -137,7 +137,7 @@ interface LineEvents {
   readonly onChunk?: (offset: number) => void;
 }
 
-/** A chunk at a time, and no more of the file in memory than that and the line it ends in. */
+/** Reads one chunk at a time, so that memory holds only the chunk and its last line. */
 async function* readLines(
   handle: FileHandle,
   from: number,

@@ -6,8 +6,8 @@ import type { TransferRecord } from '../../store/port/transfer.ts';
 import { isObject } from '../../transcript/json.ts';
 
 /*
- * What each record of a backup has to have, in all its fields: a file from somewhere else is believed as little as a line
- * of a transcript. Ids are checked here because they become names of files (I-12).
+ * The required fields of each backup record. A file is untrusted input, like a line of a transcript. Ids are checked
+ * here because they become file names (I-12).
  */
 
 type Rule = (value: unknown) => boolean;
@@ -23,7 +23,7 @@ const optional =
   (rule: Rule): Rule =>
   (value) =>
     value === undefined || rule(value);
-/** All there are, or it does not compile: a backup with one that is left out would be called damaged. */
+/** TypeScript requires all names of the union; with one missing, a valid backup would be called damaged. */
 const oneOf =
   <T extends string>(names: Readonly<Record<T, true>>): Rule =>
   (value) =>
@@ -34,7 +34,7 @@ const parsed =
     try {
       return typeof value === 'string' && parse(value) !== undefined;
     } catch {
-      return false; // the grammar says why; here it is damage whatever the reason
+      return false; // an invalid id counts as damage
     }
   };
 const agent = parsed(parseAgentId);
@@ -78,7 +78,7 @@ const LINE: Rules<StoredConvlogLine> = {
   number: count,
 };
 
-/** As the file has it: bytes stand there as base64, or behind their record. */
+/** The record as in the file, where bytes are base64 or follow the record. */
 type Plain<T> = Omit<T, 'kind' | 'bytes'>;
 type Of<K extends TransferRecord['kind']> = Plain<Extract<TransferRecord, { readonly kind: K }>>;
 
@@ -114,7 +114,7 @@ export function isRecordKind(kind: unknown): kind is TransferRecord['kind'] {
   return typeof kind === 'string' && Object.hasOwn(FIELDS, kind);
 }
 
-/** The first field that is not as it has to be, such as `item.state`. */
+/** @returns the path of the first invalid field, such as `item.state`. */
 export function wrongField(kind: TransferRecord['kind'], value: object): string | undefined {
   return wrongIn(FIELDS[kind] as Loose, value);
 }

@@ -5,7 +5,7 @@ import { type CheckedBackup, checkBackup, readBackup } from './read-backup.ts';
 import { differences, digestRecords, recordsOf } from './store-digest.ts';
 
 export interface RestoreOptions {
-  /** Of a file that was just checked: it is not read to its end once more. */
+  /** The result of a check just made, so that the file is not checked twice. */
   readonly checked?: CheckedBackup;
   readonly onProgress?: (work: 'checking' | 'restoring' | 'comparing', done: number, total: number) => void;
 }
@@ -22,8 +22,8 @@ const PAGE_BYTES = 1024 * 1024;
 const PAGE_RECORDS = 1000;
 
 /**
- * Puts a backup into an empty store. The file is read to its end first, so that nothing is restored of one that is
- * damaged; what was restored is compared with it before the store may be used. Cut short, the same command goes on.
+ * Restores a backup into an empty store. The file is verified first, so that nothing is restored from a damaged one;
+ * the result is compared with the file before the store can be used. The same command resumes an interrupted restore.
  */
 export async function restoreBackup(
   path: string,

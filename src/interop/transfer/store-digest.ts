@@ -10,7 +10,7 @@ import type {
   TransferRecord,
 } from '../../store/port/transfer.ts';
 
-/** Many things of one kind: how many, and a sum of their hashes that does not depend on their order. */
+/** A count of items and a sum of their hashes that does not depend on their order. */
 export interface Tally {
   readonly count: number;
   readonly sum: bigint;
@@ -19,24 +19,24 @@ export interface Tally {
 export interface SessionDigest {
   /** SHA-256 of its canonical export. */
   readonly sha256: string;
-  /** SHA-256 of everything else that is copied of it; a key alone may have thousands of characters. */
+  /** SHA-256 of its other copied data; a hash, because a key can have thousands of characters. */
   readonly facts: string;
 }
 
-/** What a store holds, short enough to be compared with what another one holds. */
+/** A summary of a store's content for comparison with another store. */
 export interface StoreDigest {
   readonly sessions: ReadonlyMap<string, SessionDigest>;
   /** Of transcripts and blobs. */
   readonly bytes: number;
   readonly blobs: Tally;
   readonly items: Tally;
-  /** Without what was said in them: all that is left of those of a purged session. */
+  /** Inbox rows without their text, which is all that remains of those of a purged session. */
   readonly itemStates: Tally;
   readonly inbound: Tally;
   readonly keys: Tally;
   readonly convlog: Tally;
   readonly purged: Tally;
-  /** Sessions that were told of and purged before the end. */
+  /** Sessions that were listed but purged before the end. */
   readonly purgedMeanwhile: number;
   readonly damage: readonly DamageRecord[];
 }
@@ -54,7 +54,7 @@ class Sum implements Tally {
   }
 }
 
-/** Reads all records once, and keeps of each session two hashes. */
+/** Reads all records once, storing two hashes per session. */
 export async function digestRecords(
   records: AsyncIterable<TransferRecord>,
   onBytes: (bytes: number) => void = () => undefined,
@@ -69,7 +69,7 @@ export async function digestRecords(
     convlog: new Sum(),
     purged: new Sum(),
   };
-  /** Ids by their lower case, which is all that a purged one may be known by. */
+  /** Original ids by lower-case id, because a purged id may be known in lower case only. */
   const folded = new Map<string, string>();
   const damage: DamageRecord[] = [];
   let bytes = 0;
@@ -80,7 +80,7 @@ export async function digestRecords(
   const close = (): void => {
     if (open?.hasLines === true)
       sessions.set(open.id, { sha256: open.lines.digest('hex'), facts: open.facts });
-    // Of one without a line that can be read nothing is copied; it is told as damage.
+    // A session without a readable line is not copied; it is reported as damage.
     else if (open !== undefined) sums.blobs.delete(open.id.toLowerCase());
     open = undefined;
   };
@@ -140,7 +140,10 @@ export async function* recordsOf(store: Pick<Store, 'transfer'>): AsyncGenerator
   }
 }
 
-/** What differs, in words; none for equal stores. Of a copy that was made while others wrote, what keys stand for may. */
+/**
+ * The differences as text; empty for equal stores. If other processes wrote during the copy, the current sessions of
+ * keys may differ.
+ */
 export function differences(
   left: StoreDigest,
   right: StoreDigest,
@@ -198,7 +201,7 @@ function total(sums: ReadonlyMap<string, Sum>): Tally {
   return { count, sum };
 }
 
-/** By name: the order in which a store fills its records means nothing. That it is damaged is told by itself. */
+/** A fixed order of fields, independent of the store. Damage is reported separately. */
 function factsOf({ agentId, key, parentId, createdAt, epoch }: SessionCopy): string {
   const facts = JSON.stringify([agentId, key, parentId, createdAt, epoch]);
   return createHash('sha256').update(facts).digest('base64url');
@@ -209,7 +212,7 @@ function itemOf({ item }: ItemRecord): unknown[] {
   return [inboxId, sessionId, sessionKey, state, item.class, group, attempts, createdAt, carries];
 }
 
-/** Of keys an earlier version has written down: in the form every store tells them in now. */
+/** Normalizes keys that an earlier version stored in another form. */
 function inboundOf({ agentId, source, key, hash, inboxId }: InboundRecord): unknown[] {
   return [agentId, normalKeyText(source), normalKeyText(key), hash, inboxId];
 }

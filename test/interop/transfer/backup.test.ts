@@ -338,7 +338,7 @@ test.each(['jsonl', 'sqlite'] as const)(
       status: 0,
       stderr: expect.stringContaining('1 queued message of the restored backup: held'),
     });
-    expect((await runBeside(['doctor', ...where])).stdout).toContain('look held messages: 1 queued message');
+    expect((await runBeside(['doctor', ...where])).stdout).toContain('warn held messages: 1 queued message');
     const unasked = await runBeside(wordsOf(command));
     expect([unasked.status, await userMessages()]).toEqual([2, 0]);
     expect(await runBeside([...wordsOf(command), '--yes'])).toMatchObject({ status: 0 });
