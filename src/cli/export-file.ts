@@ -8,10 +8,10 @@ import { printPieces, say } from './terminal/print.ts';
 
 export interface ExportFileOptions extends FormatOptions {
   readonly format: ExportFormat;
-  /** Unset: to stdout. */
+  /** Unset means stdout. */
   readonly file?: string | undefined;
   readonly redact?: boolean;
-  /** Replace what is there. */
+  /** Overwrite an existing file. */
   readonly force?: boolean;
 }
 
@@ -21,12 +21,12 @@ const BY_EXTENSION: Readonly<Record<string, ExportFormat>> = {
   '.json': 'json',
 };
 
-/** What a person who names a file so wants in it. */
+/** The export format for a file name. */
 export function formatByName(file: string): ExportFormat {
   return BY_EXTENSION[extname(file).toLowerCase()] ?? 'v3';
 }
 
-/** One session, whole; what of it is lost is told. */
+/** Exports one session completely and prints what could not be read. */
 export async function exportFile(
   store: Store,
   record: SessionRecord,
@@ -41,14 +41,14 @@ export async function exportFile(
   return { id: record.id, title: document.title, file: file ?? '-' };
 }
 
-/** An export that lacks something does not pass for a whole one. */
+/** Without this notice an incomplete export would look complete. */
 export function tellDamage({
   id,
   corruptAt,
   lostParts,
 }: Pick<SessionDocument, 'id' | 'corruptAt' | 'lostParts'>): void {
   if (corruptAt !== undefined)
-    say(`note: ${id} is damaged at byte ${corruptAt}; everything that still verifies is written`);
+    say(`note: ${id} is damaged at byte ${corruptAt}; the export contains everything that can be verified`);
   if (lostParts > 0) {
     const [are, them] = lostParts === 1 ? ['is', 'it'] : ['are', 'them'];
     say(

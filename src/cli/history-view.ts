@@ -9,19 +9,19 @@ import { type ShownEntry, shownEntry } from '../transcript/shown-entry.ts';
 import { buildTree, pathTo } from '../transcript/tree.ts';
 import { escapeForTerminal, style } from './terminal/print.ts';
 
-/** One row of a history, for people and for `--json`. */
+/** One row of a history, for terminals and for `--json`. */
 export interface HistoryRow extends ShownEntry {
-  /** Of a user or assistant message: its number on the branch, which people write as `#3`. */
+  /** Number of a user or assistant message on the branch, which users write as `#3`. */
   readonly position?: number;
-  /** A summary stands for it in what a model is sent. */
+  /** The model receives a summary instead of this row. */
   readonly compacted?: true;
-  /** It is the one that was asked for. */
+  /** The row that `--at` asked for. */
   readonly here?: true;
 }
 
 export interface HistoryView {
   readonly session: Pick<SessionHeader, 'id' | 'key'> | null;
-  /** In force for the session. `importedFrom.settingsNotApplied` lists those of an import that are not. */
+  /** Settings in force for the session. `importedFrom.settingsNotApplied` lists imported settings that are not. */
   readonly settings: JsonObject;
   readonly data: readonly HistoryRow[];
   readonly hasMore: boolean;
@@ -32,13 +32,13 @@ export interface HistoryView {
 export interface ViewOptions {
   readonly leaf: string | undefined;
   readonly limit: number | undefined;
-  /** The position (`#3`), id or line of an entry: only what is around it. */
+  /** The position (`#3`), id or line of an entry; only rows around it are shown. */
   readonly at?: string | undefined;
 }
 
 export const AROUND = 11;
 
-/** The conversation from its root to the leaf, originals of compacted parts included. */
+/** The conversation from its root to the leaf, including the original messages of compacted parts. */
 export function historyView(
   { header, entries, issues }: Transcript,
   { leaf, limit, at }: ViewOptions,
@@ -57,7 +57,7 @@ export function historyView(
     rows.push(position === undefined ? row : { position, ...row });
   }
   if (at !== undefined && !rows.some((row) => isAt(row, at))) {
-    // Said on a branch that was left.
+    // The entry may be on another branch.
     const there = entries[Number(at) - 2]?.id ?? at;
     if (leaf === undefined && tree.find(there) !== undefined)
       return historyView({ header, entries, issues } as Transcript, { leaf: there, limit, at });
@@ -73,7 +73,7 @@ export function historyView(
   };
 }
 
-/** Whether it is the entry of that position, id or line. */
+/** Whether the row has that position, id or line. */
 export function isAt({ id, seq, position }: HistoryRow, at: string): boolean {
   return id === at || String(seq) === at || (position !== undefined && `#${position}` === at);
 }
@@ -84,7 +84,7 @@ export function noEntryAt(at: string, next: string = AT_HELP): RepriseError {
   return new RepriseError('NOT_FOUND', `no message or entry ${at} in this session`, { details: { next } });
 }
 
-/** As many rows as asked for, with the one in their middle. */
+/** At most `limit` rows, with the requested one in the middle. */
 function around(rows: readonly HistoryRow[], at: string, limit: number = AROUND): HistoryRow[] {
   const place = rows.findIndex((row) => isAt(row, at));
   if (place === -1) throw noEntryAt(at);
@@ -92,7 +92,7 @@ function around(rows: readonly HistoryRow[], at: string, limit: number = AROUND)
   return rows.slice(from, from + limit).map((row) => (isAt(row, at) ? { ...row, here: true as const } : row));
 }
 
-/** A loss is no part of the conversation, and nobody should read on without knowing of it. */
+/** Marks of lost entries belong to no branch, but a reader must see that something is missing. */
 function withLosses(path: readonly number[], entries: readonly Entry[]): number[] {
   const losses = [...entries.keys()].filter((at) => entries[at]?.['customType'] === 'reprise.lost');
   const all = path.flatMap((at) => {
@@ -103,7 +103,7 @@ function withLosses(path: readonly number[], entries: readonly Entry[]): number[
   return [...all, ...losses];
 }
 
-/** Of a stored entry; whether a model is still sent it is the caller's to know. */
+/** Converts a stored entry. The caller knows whether the model still receives it. */
 export function toRow(entry: Entry, seq: number, inContext: boolean): HistoryRow {
   const isLeftOut = isObject(entry['message']) && !inContext;
   return { ...shownEntry(entry, seq), ...(isLeftOut && { compacted: true }) };
@@ -111,7 +111,7 @@ export function toRow(entry: Entry, seq: number, inContext: boolean): HistoryRow
 
 const MAX_RESULT_LINES = 12;
 
-/** The view as lines for a terminal. */
+/** The view as text lines for a terminal. */
 export function* renderView(
   { session, settings, data, hasMore }: HistoryView,
   { dialects, entries }: Partial<Pick<Transcript, 'dialects' | 'entries'>> = {},
@@ -135,7 +135,7 @@ export function* renderView(
 
 const MAX_SETTING_CHARS = 80;
 
-/** What decides how the session runs, and what an import left out: neither is a message, and both matter. */
+/** Settings change how the session runs, and the user must know which ones an import left out. */
 function* settingsLines({ importedFrom, ...settings }: JsonObject): Generator<string> {
   for (const [name, value] of Object.entries(settings)) {
     if (TURN_STATISTICS.includes(name)) continue;
@@ -174,7 +174,7 @@ export function* renderRow(row: HistoryRow): Generator<string> {
     case 'compaction':
       yield style(
         'magenta',
-        '── compaction: everything above it that is marked (compacted) is summed up as ──',
+        '── compaction: the messages above marked (compacted) are replaced by this summary ──',
       );
       yield style('magenta', indent(text === '' ? '(nothing: an undone compaction)' : text));
       break;

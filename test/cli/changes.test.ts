@@ -85,9 +85,7 @@ describe('the trash', () => {
     expect(await ids('deleted')).toEqual([]);
     expect(run('rm', 'trip-1', 'trip-2', '--yes')).toMatchObject({
       status: 0,
-      stderr: expect.stringContaining(
-        '1 message) moved to the trash; "reprise restore trip-2" brings it back',
-      ),
+      stderr: expect.stringContaining('1 message) moved to the trash; "reprise restore trip-2" restores it'),
     });
     expect(await ids('deleted')).toEqual(['trip-1', 'trip-2']);
     expect(run('undo', 'trip-1')).toMatchObject({ status: 4, stderr: expect.stringContaining('restore') });
@@ -152,7 +150,7 @@ describe('the trash', () => {
     const holding = (): string[] =>
       filesHolding(home, [mark]).map((found) => join(home, found.slice(0, found.indexOf(': '))));
     const kept = run('purge', 'secret-1', '--yes', '--keep-channel-log');
-    expect(kept.stderr).toContain(`a copy of its text is left: ${files[0]}`);
+    expect(kept.stderr).toContain(`a copy of its text remains: ${files[0]}`);
     expect(kept.stderr).toContain('pass --with-copies');
     expect(run('purge', 'secret-2', '--yes', '--with-copies').stderr).toContain(`Also: ${files[1]}`);
     {
@@ -197,7 +195,7 @@ describe('prune', () => {
     const dry = run('prune', '--max-sessions', '1');
     expect(dry).toMatchObject({ status: 0, stderr: expect.stringContaining('--yes') });
     expect(dry.stdout).toMatch(
-      /to the trash +Plan trip-1\n[\s\S]*2 to the trash, 0 for good[\s\S]*bytes return now/,
+      /to the trash +Plan trip-1\n[\s\S]*to the trash: 2, deleted permanently: 0[\s\S]*frees [\d,]+ bytes now/,
     );
     expect(await ids()).toHaveLength(3);
     const done = JSON.parse(run('prune', '--max-sessions', '1', '--yes', '--json').stdout) as {

@@ -157,7 +157,7 @@ test('what a layout has no place for is reported by kind and count, as text and 
   }
   const zeroclaw = reprise(own, 'export', '--profile', 'zeroclaw', '--out', join(folder, 'z'), '--json');
   expect(zeroclaw.stderr).toMatch(
-    /^Left out, because zeroclaw has no place for it: 1 tool call, 1 tool result\.$/m,
+    /^Left out, because zeroclaw cannot store it: 1 tool call, 1 tool result\.$/m,
   );
   const leftOut = { toolCalls: 1, toolResults: 1 };
   expect(JSON.parse(zeroclaw.stdout)).toMatchObject({

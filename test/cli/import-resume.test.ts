@@ -49,8 +49,8 @@ test('prune names sessions that were just imported and leaves them alone', { tim
   run(['import', openClawHome(join(folder, 'source')), '--yes']);
   const { stdout, stderr, status } = run(['prune', '--ttl', '1d', '--yes']);
   expect(status).toBe(0);
-  expect(stdout).toContain('0 to the trash, 0 for good, 0 archived');
-  expect(stderr).toContain('5 sessions imported less than 30 days ago: no rule touches them yet');
+  expect(stdout).toContain('to the trash: 0, deleted permanently: 0, archived: 0');
+  expect(stderr).toContain('5 sessions imported less than 30 days ago: no rule applies to them yet');
   expect(JSON.parse(run(['prune', '--ttl', '1d', '--json']).stdout)).toMatchObject({
     data: [],
     recentImports: 5,

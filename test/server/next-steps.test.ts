@@ -71,7 +71,7 @@ test('a client has the step, and the command line says it in its own words', asy
   const said: string[] = [];
   using _ = vi.spyOn(process.stderr, 'write').mockImplementation((text) => said.push(String(text)) > 0);
   expect(printError(failure)).toBe(4);
-  expect(said.at(-1)).toContain('"reprise ls" lists what is there');
+  expect(said.at(-1)).toContain('"reprise ls" lists sessions');
   printError(new RepriseError('SESSION_NOT_FOUND', 'no', { details: { next: 'Look in the other one.' } }));
   expect(said.at(-1)).toBe('Look in the other one.\n');
 });

@@ -34,24 +34,24 @@ export type Preview = CompactionPreview;
 
 export interface Found extends SearchResult {
   readonly hits: readonly PositionedHit[];
-  /** Of the sessions of the hits, by id. */
+  /** Names of the sessions that have hits, by session id. */
   readonly names: ReadonlyMap<string, string>;
 }
 
-/** What lists sessions and nothing else. */
+/** Lists sessions; all that completion and the session picker need. */
 export interface Lister extends AsyncDisposable {
   list(query: ListQuery): Promise<SessionPage>;
 }
 
-/** What the commands that also work through a server need of it; a home on this machine is the other one. */
+/** What the commands that also accept --url need: implemented for a local home and for a server. */
 export interface Backend extends Lister {
   find(ref: string, options?: RefOptions): Promise<SessionRecord>;
   search(query: SearchQuery): Promise<Found>;
-  /** The conversation from its root, or the newest `limit` of it, oldest first. */
+  /** The conversation from its root, or its newest `limit` rows, oldest first. */
   history(session: SessionRecord, options: ViewOptions): Promise<HistoryView>;
-  /** The newest rows as they were stored, oldest first; those that `wanted` refuses are passed over. */
+  /** The newest stored rows for which `wanted` returns true, oldest first. */
   last(session: SessionRecord, options: LastOptions): Promise<readonly HistoryRow[]>;
-  /** What is stored from now on, by whomever, until the signal aborts. */
+  /** Yields each row as it is stored, by any process, until the signal aborts. */
   follow(session: SessionRecord, options: FollowOptions): AsyncIterable<HistoryRow>;
   compact(session: SessionRecord, options: CompactOptions): Promise<Compacted | null>;
   previewCompaction(session: SessionRecord): Promise<Preview | null>;
@@ -59,7 +59,7 @@ export interface Backend extends Lister {
   stop(session: SessionRecord, options: { readonly waiting: boolean }): Promise<StopResult>;
 }
 
-/** A server where one is named, else the home. Each is loaded when it is needed. */
+/** Opens the server of --url if given, otherwise the home. Loads only the module that is needed. */
 export async function openBackend(options: Options): Promise<Backend> {
   const url = textOption(options['url']);
   return url === undefined

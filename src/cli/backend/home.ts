@@ -15,17 +15,17 @@ import { shellWord } from '../terminal/shell-word.ts';
 
 export interface Home {
   readonly path: string;
-  /** Who said so, for people who wonder. */
+  /** Which flag, variable or file set the path, to show to the user. */
   readonly origin: string;
-  /** Of a `postgres` store the home has only what is no session: workspaces, the token of a server. */
+  /** With a `postgres` store the home folder holds only workspaces and the server token. */
   readonly kind: LocalKind | 'postgres';
-  /** Or it is the one the home holds. */
+  /** The store kind was configured, rather than detected from the files in the home. */
   readonly isKindSaid: boolean;
   readonly config: Config;
   readonly modelFlag: ModelFlag;
 }
 
-/** Where sessions live, by flags, environment and files. */
+/** Finds the home from flags, environment and configuration files. */
 export async function homeOf(options: Options): Promise<Home> {
   if (typeof options['url'] === 'string') throw notRemote(options['url']);
   const { config, origins, warnings } = await loadConfig({ flags: options });
@@ -45,7 +45,7 @@ export async function homeOf(options: Options): Promise<Home> {
   return { path, origin, kind, isKindSaid, config, modelFlag };
 }
 
-/** A home that may not be read looks like none: its files are not found. */
+/** Without this check an unreadable home would look like an empty one, because its files cannot be found. */
 async function assertAccessible(path: string, origin: string): Promise<void> {
   try {
     await access(path, constants.R_OK | constants.X_OK);
@@ -62,7 +62,7 @@ async function assertAccessible(path: string, origin: string): Promise<void> {
   }
 }
 
-/** Where a setting comes from, as a remark. */
+/** Where a setting comes from, as text for messages. */
 export function saidBy(origin: string): string {
   return origin === 'default' ? 'the default' : `from ${origin}`;
 }
@@ -70,14 +70,14 @@ export function saidBy(origin: string): string {
 const POLL_MS = 100;
 
 /**
- * Commands of a home never make one: a wrong path is an error, not an empty answer. While an index is made
- * again they wait for it, because a list of half the sessions looks like a list of all.
+ * Opens a home that exists: a wrong path is an error, not an empty answer. Waits while the index is being rebuilt,
+ * because a list of half the sessions would look complete.
  */
 export async function openHome(options: Options): Promise<Store> {
   return (await openHomeWith(await homeOf(options))).store;
 }
 
-/** Only to be read, where others may write meanwhile: what a home has left to do is done first, a database is left alone. */
+/** Opens a home for reading only. Pending recovery of a local home is done first; a database is left as it is. */
 export async function openHomeToRead(home: Home): Promise<Store> {
   if (home.kind === 'postgres') return openStore({ ...home.config.store, kind: home.kind, readOnly: true });
   return (await openHomeWith(home)).store;
@@ -107,20 +107,23 @@ export async function openHomeAsItIs({ path, origin, kind, config }: Home): Prom
   return openFittingStore({ ...rest, kind, home: path, signals: true, readOnly, onWarning });
 }
 
-const told: Set<string> = new Set();
+const reportedPaths: Set<string> = new Set();
 
-/** Whoever may not write there may still look: people are told once, and what would write is refused. */
+/**
+ * Without write permission the home is opened for reading: the user sees one notice, and commands that write are
+ * refused.
+ */
 export async function isOnlyRead({ path, kind }: Pick<Home, 'path' | 'kind'>): Promise<boolean> {
   if (kind === 'postgres') return false;
   const places = [path, join(path, STORE_FILES[kind])];
   const areWritable = await Promise.all(places.map(isWritable));
   if (areWritable.every(Boolean)) return false;
-  if (!told.has(path)) say(`read only: ${escapeForTerminal(path)} cannot be written`);
-  told.add(path);
+  if (!reportedPaths.has(path)) say(`read-only: no permission to write ${escapeForTerminal(path)}`);
+  reportedPaths.add(path);
   return true;
 }
 
-/** What is not there is about to be made, where that is possible. */
+/** A missing path counts as writable, because the command creates it. */
 function isWritable(place: string): Promise<boolean> {
   return access(place, constants.W_OK).then(
     () => true,

@@ -20,10 +20,10 @@ import type { Backend, Compacted, CompactOptions, FollowOptions, LastOptions, Pr
 import { remoteAccess } from './remote-token.ts';
 
 const PAGE = 500;
-/** A person waits for the answer, so a server that is not there is said soon. */
+/** Few, because a person waits for the answer and should soon learn that the server is unreachable. */
 const RETRIES = 2;
 
-/** A server of ours. What it knows of a session is a record without what the store keeps for itself. */
+/** Sessions on a Reprise server. Records from a server lack the fields that stay in the store. */
 export class RemoteBackend implements Backend {
   readonly client: Client;
 
@@ -41,7 +41,7 @@ export class RemoteBackend implements Backend {
     return resolveRef(this.lookup, ref, options);
   }
 
-  /** A route names the agent of a session, which a ref does not: lists say both. */
+  /** Routes need the agent of a session, and a ref does not contain it, so it is looked up in a list first. */
   readonly lookup: Pick<Store, 'list' | 'get' | 'active'> = {
     list: (query = {}) => this.list(query),
     get: async (id) => {
@@ -93,7 +93,7 @@ export class RemoteBackend implements Backend {
     return viewOf(session, rows, hasMore);
   }
 
-  /** The server finds the place, so that a long history is not fetched for a few lines of it. */
+  /** The server finds the entry, so that a long history is not downloaded for a few lines of it. */
   async #around(session: SessionRecord, at: string, limit: number = AROUND): Promise<HistoryView> {
     try {
       const { data, hasMore } = await this.#of(session).history({ around: at, limit: Math.min(limit, PAGE) });
@@ -109,7 +109,7 @@ export class RemoteBackend implements Backend {
 
   async last(session: SessionRecord, { limit, wanted }: LastOptions): Promise<readonly HistoryRow[]> {
     const { data } = await this.history(session, { leaf: undefined, limit });
-    // The end of a home is read without counting from the start; both print the same.
+    // A local home reads its newest rows without knowing their positions; leave them out here to print the same.
     return data.map(({ position: _, ...row }) => row).filter(wanted);
   }
 
@@ -144,7 +144,7 @@ export class RemoteBackend implements Backend {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // A connection is of one call.
+    // Nothing to close: each call has its own connection.
   }
 
   async #first(
@@ -168,7 +168,7 @@ export class RemoteBackend implements Backend {
 
 const MAX_HITS = 200;
 
-/** The store's epoch stays on the server. */
+/** Adds an epoch, which the server does not send. */
 function toRecord(
   view: Omit<SessionRecord, 'epoch' | 'label' | 'parentId' | 'corruptAt'> & SessionParts,
 ): SessionRecord {
@@ -205,7 +205,7 @@ function viewOf(
   return { session: { id, key }, settings, data, hasMore, ...ends };
 }
 
-/** As a home shows it: a server tells more, and what is printed is the same from both. */
+/** Drops the fields that a local home does not print, so that both print the same. */
 function toRow(row: WireRow): HistoryRow {
   const { id, seq, role, text, timestamp, content, toolCalls, compacted, position } = row;
   return {

@@ -17,7 +17,7 @@ import { contents, digestJson, tellDamage } from './migrate.ts';
 
 const DAMAGED_EXIT = 6;
 
-/** `reprise backup <file>`: whoever writes meanwhile is not disturbed. */
+/** `reprise backup <file>`: other processes can write to the home meanwhile. */
 export async function backup(file: string, options: Options): Promise<number> {
   const home = await homeOf(options);
   await using store = await openHomeToRead(home);
@@ -40,7 +40,7 @@ export async function backup(file: string, options: Options): Promise<number> {
   return tellDamage(digest) ? DAMAGED_EXIT : 0;
 }
 
-/** Reads all of the file; what is wrong with it is an error of its own. */
+/** Reads the whole file. If it is damaged, the error says what is wrong. */
 export async function verifyBackup(file: string, options: Options): Promise<number> {
   using bar = new Progress('reading', byteCount);
   const { createdAt, bytes, sha256, digest, queued } = await checkBackup(file, (done, total) =>
@@ -48,11 +48,11 @@ export async function verifyBackup(file: string, options: Options): Promise<numb
   );
   if (options['json'] === true) printAnswer({ file, createdAt, fileBytes: bytes, sha256, queued }, digest);
   else {
-    print(`${escapeForTerminal(file)} is whole, of ${createdAt}: ${contents(digest)}`);
+    print(`${escapeForTerminal(file)} is complete, made ${createdAt}: ${contents(digest)}`);
     if (queued > 0)
       say(`${counted(queued, 'queued message')}: held after a restore, until you release them.`);
   }
-  // Of the store, not of the file: whoever made the backup was told by its exit.
+  // Damage of the store that was backed up, not of the file. The backup command reported it when the file was made.
   tellDamage(digest);
   return 0;
 }
@@ -62,7 +62,7 @@ export async function restore(file: string, options: Options): Promise<number> {
   const to = textOption(options['to']);
   const target = to === undefined ? placeOf(home) : parsePlace(to, home);
   using checking = new Progress('checking the backup', byteCount);
-  // Before the target is made: a file that is no backup leaves no empty home behind.
+  // Check the file before the target is created: a file that is not a backup must not leave an empty home.
   const checked = await checkBackup(file, (done, total) => checking.show(done, total));
   await using store = await openPlace(target, { readOnly: false });
   using restoring = new Progress('restoring', byteCount);
@@ -81,7 +81,7 @@ export async function restore(file: string, options: Options): Promise<number> {
   if (options['json'] === true)
     printAnswer({ file, createdAt, sha256, status, target: target.name, differences, held }, digest);
   else if (status === 'differs')
-    say(`What is in ${target.name} now differs from the backup and is not to be used:`);
+    say(`The restored data in ${target.name} differs from the backup. Do not use it:`);
   else {
     const what = status === 'before' ? 'was restored before' : 'is restored, every checksum is equal';
     print(`${escapeForTerminal(file)} ${what}: ${contents(digest)}`);
@@ -93,7 +93,7 @@ export async function restore(file: string, options: Options): Promise<number> {
   return status === 'differs' ? DAMAGED_EXIT : 0;
 }
 
-/** `reprise backup release`: what a restore has held runs now, or never. */
+/** `reprise backup release`: runs or cancels the messages that a restore has held. */
 export async function release(options: Options): Promise<void> {
   await using store = await openHome(options);
   const cancel = options['cancel'] === true;

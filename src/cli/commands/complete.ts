@@ -8,9 +8,9 @@ import { homeOf, openHomeAsItIs } from '../backend/home.ts';
 import { optionNamed } from '../options.ts';
 import { escapeForTerminal, print } from '../terminal/print.ts';
 
-/** As many as a menu of completions can hold. */
+/** More do not fit in a shell's completion menu. */
 const OFFERED = 200;
-/** What the argument of a command is, by the name its help gives it. */
+/** Help names an argument `ref` if it is a session reference. */
 const REF_ARGUMENT = /^ref\b/;
 
 interface Candidate {
@@ -18,7 +18,10 @@ interface Candidate {
   readonly about: string;
 }
 
-/** `reprise __complete -- <words>`: candidates for the last of the words, one a line. Never an error: nobody could read it. */
+/**
+ * `reprise __complete -- <words>`: prints candidates for the last word, one per line. Prints no errors, because the
+ * shell would mix them into the command line.
+ */
 export async function complete(program: Command, words: readonly string[]): Promise<void> {
   const before = words.slice(0, -1);
   const typed = words.at(-1) ?? '';
@@ -33,13 +36,13 @@ export async function complete(program: Command, words: readonly string[]): Prom
 interface State {
   readonly program: Command;
   readonly command: Command;
-  /** An option that waits for its value. */
+  /** The option whose value comes next. */
   readonly option: Option | undefined;
   readonly operands: number;
   readonly values: Record<string, string>;
 }
 
-/** As the parser would understand what is there so far. */
+/** Parses the words typed so far as the command parser would. */
 function readWords(program: Command, words: readonly string[]): State {
   const values: Record<string, string> = {};
   let command = program;
@@ -99,7 +102,7 @@ async function refs({ command, values }: State): Promise<readonly Candidate[]> {
   }
 }
 
-/** By its name where that is a ref, and by its id. */
+/** Candidates for one session: its name, if the name can be used as a ref, and its id. */
 function candidatesOf(record: SessionRecord, all: readonly SessionRecord[], now: Date): Candidate[] {
   const name = sessionName(record);
   const { id, label, title, messageCount, lastAt } = record;

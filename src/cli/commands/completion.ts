@@ -2,9 +2,9 @@ import { RepriseError } from '../../errors.ts';
 import { print } from '../terminal/print.ts';
 
 /*
- * The scripts know nothing: each asks `reprise __complete` with the words so far, which prints one candidate a line,
- * and behind a tab what it is. A title is what somebody wrote: it is quoted for the command line it is put on, and
- * nothing is ever evaluated. In the text below `@{` stands for a dollar and a brace.
+ * The scripts hold no command names: each calls `reprise __complete` with the words so far, which prints one candidate
+ * per line, followed by a tab and a description. A session title is untrusted text: it is quoted for the shell and
+ * never evaluated. In the text below `@{` stands for a dollar sign and a brace.
  */
 const BASH = String.raw`# reprise: source <(reprise completion bash)
 _reprise() {

@@ -7,7 +7,7 @@ import { escapeForTerminal, print, printJson, say, style } from '../terminal/pri
 
 type Options = Readonly<Record<string, unknown>>;
 
-/** `reprise config`: what holds, and who said so. */
+/** `reprise config`: prints every setting in force and where it comes from. */
 export async function showConfig(options: Options): Promise<void> {
   const { config, origins, warnings, files } = await loadConfig({ flags: options });
   const rows = [...origins]
@@ -30,7 +30,7 @@ export async function showConfig(options: Options): Promise<void> {
     print(`${path.padEnd(width)}  ${text}  ${style('dim', `(${name})`)}`);
 }
 
-/** `reprise config trust`: remembers what the file says now; nothing else it may say later. */
+/** `reprise config trust`: trusts the current content of the project file; any later change must be trusted again. */
 export async function trustConfig(): Promise<void> {
   const { files } = await loadConfig();
   if (files.trust === undefined)
@@ -57,7 +57,7 @@ function valueAt(config: object, path: string): unknown {
 
 const GROUPS: readonly string[] = [...new Set(SETTINGS.map(({ path }) => path.split('.', 1)[0] ?? ''))];
 
-/** In the order of the table; agents and providers by name. */
+/** Sorts settings in the order of the settings table; agents and providers by name. */
 function rank(path: string): number {
   return GROUPS.indexOf(path.split('.', 1)[0] ?? '');
 }

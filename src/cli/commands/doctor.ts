@@ -25,17 +25,17 @@ interface Check {
   readonly detail: string;
   /** What to do about it. */
   readonly next?: string;
-  /** Of the check `search`: how many transcript lines the search index has. */
+  /** Only for the check `search`: how many transcript lines the search index has. */
   readonly index?: SearchProgress;
 }
 
 const LOW_SPACE = 512 * 1024 * 1024;
 const OPEN_TO_OTHERS = 0o077;
 const MAX_PROBLEMS = 5;
-/** A search reads lines that are not indexed one by one; it reads so many within its time limit. */
+/** A search scans lines that are not indexed, and can scan about this many within its time limit. */
 const MAX_UNINDEXED_LINES = 10_000;
 
-/** `reprise doctor`: what an operator would ask first. Exit 0 when nothing wants a look, else 1. */
+/** `reprise doctor`: checks the home and its store. Exits with 0 if all is well, else 1. */
 export async function doctor(options: Options): Promise<number> {
   const home = await homeOf(options);
   const { path, origin, kind } = home;
@@ -46,7 +46,7 @@ export async function doctor(options: Options): Promise<number> {
     checks.push({
       name: 'home',
       ok: true,
-      detail: `${path} (${saidBy(origin)}) does not exist yet; it is made when it is needed`,
+      detail: `${path} (${saidBy(origin)}) does not exist yet; it is created on first use`,
     });
   } else {
     checks.push(await homeCheck(path, origin), await quarantineCheck(path), identityCheck());
@@ -54,7 +54,7 @@ export async function doctor(options: Options): Promise<number> {
     if (kind !== 'postgres' && isToOpen(path, kind))
       checks.push(...(await checksOfStore(home, rebuildSearch)));
     else checks.push(...missingIndexChecks(path, kind), spaceCheck(await freeOn(path)));
-    // Behind the store: opening it may be what salvages it.
+    // After the store was opened, because opening it may salvage the database.
     checks.push(...(await salvageChecks(path)));
   }
   if (options['json'] === true) printJson({ data: checks, hasMore: false, lastId: null }, 2);
@@ -63,7 +63,7 @@ export async function doctor(options: Options): Promise<number> {
 }
 
 function line({ name, ok, detail, next }: Check): string {
-  const mark = ok ? style('green', 'ok  ') : style('yellow', 'look');
+  const mark = ok ? style('green', 'ok  ') : style('yellow', 'warn');
   return `${mark} ${name}: ${escapeForTerminal(detail)}${next === undefined ? '' : `\n     ${next}`}`;
 }
 
@@ -73,10 +73,10 @@ async function homeCheck(path: string, origin: string): Promise<Check> {
   const detail = `${path} (${saidBy(origin)})`;
   return ok
     ? { name: 'home', ok, detail }
-    : { name: 'home', ok, detail: `${detail} can be read by others`, next: `Run: chmod 700 ${path}` };
+    : { name: 'home', ok, detail: `${detail} is readable by other users`, next: `Run: chmod 700 ${path}` };
 }
 
-/** Transcripts alone are not opened: that would make an index of them, and this is a look. */
+/** A folder with only transcripts is not opened: opening would create an index, and doctor changes nothing. */
 function isToOpen(path: string, kind: LocalKind): boolean {
   return existsSync(join(path, STORE_FILES[kind])) || storesIn(path).some((found) => found !== kind);
 }
@@ -84,18 +84,18 @@ function isToOpen(path: string, kind: LocalKind): boolean {
 function missingIndexChecks(path: string, kind: string): Check[] {
   if (kind !== 'jsonl' || !storesIn(path).includes('jsonl')) return [];
   const detail = `${STORE_FILES.jsonl} is missing; it is rebuilt from the transcripts by the next command that opens this home`;
-  const next = 'Run: reprise verify. It rebuilds the index and names every transcript that is damaged.';
+  const next = 'Run: reprise verify. It rebuilds the index and lists every damaged transcript.';
   return [{ name: 'index', ok: false, detail, next }];
 }
 
-/** Of two stores one is not in use, which is worth a look unless somebody chose. */
+/** Two stores in one home: one of them is not used, which is a warning unless the store kind was configured. */
 function unusedStoreChecks({ path, kind, isKindSaid }: Home): Check[] {
   const other = unusedIn(path, kind);
   if (kind === 'postgres' || other === undefined) return [];
-  const detail = `two are here: ${filesOf(path, kind)} is used, ${filesOf(path, other)} is not`;
+  const detail = `this home has two stores: ${filesOf(path, kind)} is used, ${filesOf(path, other)} is not`;
   if (isKindSaid) return [{ name: 'stores', ok: true, detail }];
   const at = `--home ${shellWord(path)}`;
-  const next = `Look into the other: reprise ls ${at} --store ${other}
+  const next = `To list the sessions of the other store: reprise ls ${at} --store ${other}
      To bring its sessions into this one: reprise export --all --profile clawdbot --out DIR ${at} --store ${other}
      and then: reprise import DIR ${at}
      To use it instead, set "store":{"kind":"${other}"} in the config file. docs/backup.md has more.`;
@@ -121,9 +121,9 @@ async function freeOn(path: string): Promise<DiskSpace> {
   return { freeBytes: bavail * bsize, minFreeBytes: 0 };
 }
 
-/** Worth a look long before turns are refused. */
+/** Warns long before the store refuses turns. */
 function spaceCheck({ freeBytes, minFreeBytes }: DiskSpace): Check {
-  const floor = minFreeBytes > 0 ? `; below ${mebibytes(minFreeBytes)} no turn begins` : '';
+  const floor = minFreeBytes > 0 ? `; no turn starts below ${mebibytes(minFreeBytes)}` : '';
   const detail = `${mebibytes(freeBytes)} free${floor}`;
   if (freeBytes > LOW_SPACE) return { name: 'disk', ok: true, detail };
   return { name: 'disk', ok: false, detail, next: 'Free some space on this disk.' };
@@ -141,11 +141,11 @@ async function quarantineCheck(path: string): Promise<Check> {
     name: 'quarantine',
     ok: false,
     detail: `${count} files`,
-    next: `Look into ${folder}; nothing reads it.`,
+    next: `Check the files in ${folder}. Reprise does not use them.`,
   };
 }
 
-/** What became of a control.db that could not be read: what the new one has of it, and what nobody has. */
+/** Reports of control.db files that could not be read: what was recovered into the new one, and what was lost. */
 async function salvageChecks(path: string): Promise<Check[]> {
   const folder = join(path, 'quarantine');
   if (!existsSync(folder)) return [];
@@ -173,7 +173,7 @@ async function salvageChecks(path: string): Promise<Check[]> {
   );
 }
 
-/** A report of which the disk took half says nothing. */
+/** @returns undefined for a report that was only partly written. */
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -182,7 +182,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** Without /proc a dead holder of a lease is noticed by its silence only. */
+/** Without /proc the death of a lease holder is noticed only when its lease expires. */
 function identityCheck(): Check {
   const ok = existsSync('/proc/sys/kernel/random/boot_id');
   return {
@@ -192,7 +192,7 @@ function identityCheck(): Check {
   };
 }
 
-/** A store that cannot be opened is what the operator wants to hear of, among the rest. */
+/** A store that cannot be opened is reported as one failed check among the others. */
 async function checksOfStore(home: Home, rebuildSearch: boolean): Promise<Check[]> {
   try {
     return await storeChecks(home, rebuildSearch);
@@ -228,8 +228,8 @@ async function storeChecks(home: Home, rebuildSearch: boolean): Promise<Check[]>
           {
             name: 'damage',
             ok: false,
-            detail: `${counted(damaged, 'session')} damaged; they can be read as far as they are intact, not written`,
-            next: '"reprise verify" names them; "reprise repair <session>" continues one with what can be read.',
+            detail: `${counted(damaged, 'session')} damaged: read-only, and readable as far as the transcript is intact`,
+            next: '"reprise verify" lists them; "reprise repair <session>" copies what can be read into a new session.',
           },
         ]),
     ...(rebuilding === undefined
@@ -238,8 +238,8 @@ async function storeChecks(home: Home, rebuildSearch: boolean): Promise<Check[]>
           {
             name: 'index',
             ok: false,
-            detail: `being made again: ${rebuilding.done} of ${rebuilding.total} transcripts are read`,
-            next: 'Any process that uses this home goes on with it; "reprise ls" waits until it is done.',
+            detail: `being rebuilt: ${rebuilding.done} of ${rebuilding.total} transcripts read`,
+            next: 'Any process that uses this home continues the rebuild; "reprise ls" waits until it is done.',
           },
         ]),
     ...(server === undefined ? [transcriptsCheck(behind, problems)] : []),
@@ -265,7 +265,8 @@ function searchCheck({ done, total, bytes, problem }: SearchIndexStats): Check {
   const index = { done, total };
   const detail = `${count(done)} of ${count(total)} transcript lines are indexed, ${mebibytes(bytes)}`;
   if (problem !== undefined) {
-    const next = 'Searches read everything meanwhile. To rebuild the index: reprise doctor --rebuild-search';
+    const next =
+      'Until then searches read all transcripts. To rebuild the index: reprise doctor --rebuild-search';
     return { name, ok: false, detail: `${detail}; ${problem}`, next, index };
   }
   if (total - done <= MAX_UNINDEXED_LINES) return { name, ok: true, detail, index };
@@ -274,7 +275,7 @@ function searchCheck({ done, total, bytes, problem }: SearchIndexStats): Check {
   return { name, ok: false, detail: `${detail}; searches can miss messages in the rest`, next, index };
 }
 
-/** What an acknowledged write survives, by what the server does before it acknowledges one. */
+/** Which failures an acknowledged write survives, depending on the PostgreSQL settings. */
 function durabilityCheck({ version, commits, replicas, waitsFor, readOnly }: DatabaseServer): Check {
   const name = 'durability';
   const server = `PostgreSQL ${version}, synchronous_commit=${commits}`;
@@ -282,20 +283,20 @@ function durabilityCheck({ version, commits, replicas, waitsFor, readOnly }: Dat
     return {
       name,
       ok: false,
-      detail: `${server}: it takes no writes now`,
+      detail: `${server}: the server refuses writes`,
       next: 'Point the store URL at the primary, or set default_transaction_read_only=off.',
     };
   if (commits === 'off')
     return {
       name,
       ok: false,
-      detail: `${server}: what was acknowledged last is lost when the server crashes`,
+      detail: `${server}: the last acknowledged writes are lost when the server crashes`,
       next: 'Set synchronous_commit=on (and fsync=on) on the server.',
     };
-  const alone = `${server}: what is acknowledged survives a crash of the server`;
+  const alone = `${server}: acknowledged writes survive a crash of the server`;
   if (replicas === 0) return { name, ok: true, detail: `${alone}; there is no replica` };
   if (waitsFor > 0 && commits !== 'local')
-    return { name, ok: true, detail: `${alone}, and is on ${waitsFor} of ${replicas} replicas` };
+    return { name, ok: true, detail: `${alone} and are on ${waitsFor} of ${replicas} replicas` };
   const risk = 'not a failover: commits wait for none of the replicas';
   return {
     name,
@@ -307,18 +308,22 @@ function durabilityCheck({ version, commits, replicas, waitsFor, readOnly }: Dat
 
 function connectionsCheck({ connections, roundTripMs, notify }: DatabaseServer): Check {
   const { used, max, pool } = connections;
-  const news = notify ? 'nodes tell each other at once' : 'nodes look for news by the clock';
-  const detail = `${roundTripMs} ms to the server and back, an append takes two; up to ${pool} connections per process, ${used} of ${max} are in use; ${news}`;
+  const wakeUp = notify ? 'processes notify each other at once' : 'processes poll for changes';
+  const detail = `${roundTripMs} ms round trip to the server, an append takes two; up to ${pool} connections per process, ${used} of ${max} in use; ${wakeUp}`;
   if (used + pool <= max) return { name: 'connections', ok: true, detail };
   const next = 'Lower pool_max in the store URL, raise max_connections, or put a pooler in between.';
   return { name: 'connections', ok: false, detail, next };
 }
 
-/** Lines are safe in the journal; what people and other tools read is behind. */
+/** Lines are safe in the journal even while the transcript files lag. */
 function transcriptsCheck(behind: number, problems: readonly TranscriptProblem[]): Check {
   const name = 'transcripts';
   if (problems.length === 0)
-    return { name, ok: true, detail: behind === 0 ? 'up to date' : `${behind} are being written` };
+    return {
+      name,
+      ok: true,
+      detail: behind === 0 ? 'up to date' : `${counted(behind, 'transcript')} being written`,
+    };
   const why = problems
     .slice(0, MAX_PROBLEMS)
     .map(({ session, code, detail }) => `${session}: ${code}, ${detail}`);
@@ -327,16 +332,16 @@ function transcriptsCheck(behind: number, problems: readonly TranscriptProblem[]
     name,
     ok: false,
     detail: `${problems.length} cannot be written: ${why.join('; ')}${more}`,
-    next: 'Committed lines are safe in control.db and follow when the cause is gone.',
+    next: 'Committed lines are safe in control.db. They are written to the transcripts once the cause is fixed.',
   };
 }
 
 function lockCheck({ sessionId, lockFile, holder, alive }: LeaseInfo): Check {
-  const who = holder['pid'] === undefined ? 'nobody in particular' : `process ${String(holder['pid'])}`;
+  const who = holder['pid'] === undefined ? 'an unknown process' : `process ${String(holder['pid'])}`;
   return {
     name: 'lock',
     ok: alive,
-    detail: `${lockFile} of ${who}: ${alive ? `session ${sessionId} is not written to` : 'stale, ignored'}`,
+    detail: `${lockFile} of ${who}: ${alive ? `Reprise does not write to session ${sessionId}` : 'stale, ignored'}`,
     ...(!alive && { next: `If no other tool needs it, remove ${lockFile}` }),
   };
 }

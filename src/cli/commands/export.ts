@@ -34,10 +34,10 @@ interface Written {
 
 const PAGE = 500;
 
-/** One session to stdout or a file, several to a folder; or the whole layout of another system. */
+/** Exports one session to stdout or a file, several to a folder, or the whole home in the layout of another tool. */
 export async function exportSessions(ref: string | undefined, options: ExportOptions): Promise<void> {
   const { out, profile, json } = options;
-  // The layout of another tool is that of a whole home, unless one session of it is named.
+  // With a --profile the whole home is exported, unless a session is named.
   const all = options.all === true || (ref === undefined && profile !== undefined);
   if ((ref === undefined) === !all)
     throw usage('say which session, or --all', 'For example: reprise export @last --format markdown');
@@ -55,7 +55,7 @@ export async function exportSessions(ref: string | undefined, options: ExportOpt
       `${counted(sessions.length, 'session')} in ${counted(files, 'file')} for ${profile}: ${escapeForTerminal(folder)}`,
     );
     const missing = leftOutText(leftOut.total);
-    if (missing !== '') say(`Left out, because ${profile} has no place for it: ${missing}.`);
+    if (missing !== '') say(`Left out, because ${profile} cannot store it: ${missing}.`);
     if (json === true) printJson({ profile, folder, sessions: sessions.map(({ id }) => id), files, leftOut });
     return;
   }
@@ -130,7 +130,7 @@ async function toFile(
   ];
 }
 
-/** All but the one in which the engine notes what it let go: that is no conversation. */
+/** All sessions except the one in which the engine records removed sessions, because that is not a conversation. */
 async function allSessions(store: Store): Promise<SessionRecord[]> {
   const sessions: SessionRecord[] = [];
   for (let cursor: string | null | undefined; cursor !== null; ) {

@@ -36,29 +36,29 @@ export async function verify(ref: string | undefined, options: Options): Promise
   return VERIFY_EXIT[status];
 }
 
-const goOn = (id: string): string =>
-  `"reprise repair ${id}" goes on with what can be read of it; the old one is kept.`;
-const goOnWithout = (id: string): string =>
-  `Put the blob back from a backup, or "reprise repair ${id}" goes on without it; the old one is kept.`;
+const repairStep = (id: string): string =>
+  `"reprise repair ${id}" copies what can be read into a new session; the damaged one is kept.`;
+const repairWithoutBlobStep = (id: string): string =>
+  `Restore the blob from a backup, or "reprise repair ${id}" copies everything else into a new session; the damaged one is kept.`;
 
-/** What to do about each kind of damage, and what may be done about the rest. */
+/** What to do next, by kind of damage. */
 const NEXT_STEPS: Readonly<Record<string, (id: string) => string>> = {
-  corrupt: goOn,
-  'missing-lines': goOn,
-  'missing-blob': goOnWithout,
-  'corrupt-blob': goOnWithout,
+  corrupt: repairStep,
+  'missing-lines': repairStep,
+  'missing-blob': repairWithoutBlobStep,
+  'corrupt-blob': repairWithoutBlobStep,
   'other-session': (id) =>
-    `Put the transcript of ${id} back from a backup: the file that stands there is not its own, and nothing of it was changed.`,
+    `Restore the transcript of ${id} from a backup. The file with its name belongs to another session; it was not changed.`,
   'stray-copy': (id) =>
-    `Nothing is lost: ${id}.jsonl is a copy that no session uses. Keep it in another folder, and nobody mistakes it for one.`,
+    `No message is lost: ${id}.jsonl is a copy that no session uses. Move it out of this folder, so that nothing mistakes it for a session.`,
   'damaged-log': (name) =>
-    `What was committed last in ${name} may be missing: compare with a backup. Remove the report in quarantine/ when you have seen it.`,
+    `The last commits in ${name} may be missing: compare with a backup. After that, remove the report in quarantine/.`,
   'newer-version': () => 'Use the version of reprise that wrote it, or a newer one.',
   'not-a-file': (id) =>
-    `Something else stands where the transcript of ${id} should: put the file back, or restore a backup.`,
+    `The transcript path of ${id} is not a regular file. Restore the file, or restore a backup.`,
 };
 
-/** Once for each kind of step, by the first session that wants it: a home may have thousands. */
+/** Each kind of next step once, for the first session that needs it, because a home may have thousands. */
 function nextSteps(findings: readonly VerifyFinding[]): string[] {
   const steps = new Map<unknown, string>();
   for (const { kind, session } of findings) {
@@ -68,7 +68,7 @@ function nextSteps(findings: readonly VerifyFinding[]): string[] {
   return [...steps.values()];
 }
 
-/** `reprise locks`: who holds what. */
+/** `reprise locks`: lists who holds which lease. */
 export async function locks(options: Options): Promise<void> {
   await using store = await openHome(options);
   const leases = await store.leases();
@@ -76,7 +76,7 @@ export async function locks(options: Options): Promise<void> {
     printPage(leases, { lastId: leases.at(-1)?.sessionId ?? null });
     return;
   }
-  if (leases.length === 0) say('nobody holds a session');
+  if (leases.length === 0) say('no session is held');
   for (const { sessionId, epoch, holder, alive, lockFile } of leases) {
     const at = typeof holder['host'] === 'string' ? ` on ${escapeForTerminal(holder['host'])}` : '';
     const who = `process ${escapeForTerminal(String(holder['pid'] ?? 'unknown'))}${at}`;
@@ -88,7 +88,7 @@ export async function locks(options: Options): Promise<void> {
   }
 }
 
-/** `reprise path [ref]`: the home, or the transcript of a session. */
+/** `reprise path [ref]`: prints the path of the home, or of a session's transcript. */
 export async function path(ref: string | undefined, options: Options): Promise<void> {
   const found = await homeOf(options);
   const { path: home, origin } = found;
@@ -108,7 +108,9 @@ export async function path(ref: string | undefined, options: Options): Promise<v
   else print(file);
 }
 
-/** `reprise repair <ref>`: everything that still verifies goes on in a new session; the damaged one stays as it is. */
+/**
+ * `reprise repair <ref>`: copies everything that can be verified into a new session; the damaged one stays as it is.
+ */
 export async function repair(ref: string, options: Options): Promise<void> {
   await using store = await openHome(options);
   const record = await resolveRef(store, ref);

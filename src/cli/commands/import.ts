@@ -26,10 +26,10 @@ interface ImportCommandOptions extends Options {
   readonly json?: unknown;
 }
 
-/** As `verify` answers: something there could not be read. */
+/** Same exit code as `verify`: a source file could not be read. */
 const DAMAGED_EXIT = 6;
 
-/** Always looks first and says what it would do; then asks, unless somebody has said yes. */
+/** Always does a dry run first and prints the plan; then imports after a confirmation or with --yes. */
 export async function importSessions(path: string, options: ImportCommandOptions): Promise<number> {
   const { dryRun, agent, yes, json } = options;
   const agentId = typeof agent === 'string' ? parseAgentId(agent) : undefined;
@@ -68,7 +68,7 @@ async function run(
   return runImport(store, source, { ...options, onSession: (_, done, total) => bar.show(done, total) });
 }
 
-/** The rules by which the next message of a conversation finds its session. */
+/** The configured rules that assign the next message of a conversation to a session. */
 function routingOf({ session, agents }: Config): Parameters<typeof keyOfRoute>[1] {
   const own = Object.entries(agents).map(([id, agent]) => [
     id,
@@ -77,14 +77,14 @@ function routingOf({ session, agents }: Config): Parameters<typeof keyOfRoute>[1
   return { session, agents: Object.fromEntries(own) };
 }
 
-/** A look at what an import would do leaves no home behind where there was none. */
+/** A dry run must not create a home. */
 async function openOrMakeHome(home: Home, { dryRun }: { readonly dryRun: boolean }): Promise<Store> {
   const { path, kind } = home;
   if (kind === 'postgres' || storesIn(path).length > 0) return (await openHomeWith(home)).store;
   return openStore(dryRun ? { kind: 'memory' } : { kind, home: path, signals: true });
 }
 
-/** What a person has to configure for the sessions of one agent. */
+/** What the user must configure for the imported sessions of one agent. */
 interface AgentAdvice {
   readonly agentId: string;
   readonly sessions: number;
@@ -95,7 +95,7 @@ interface AgentAdvice {
   readonly configure: JsonObject;
 }
 
-/** Agents of imported sessions that work only in part until they are configured. */
+/** Lists the agents of imported sessions that need configuration before they work fully. */
 function agentAdvice({ sessions }: ImportReport, { agents, session }: Config): AgentAdvice[] {
   const keys = sessions.flatMap(({ action, key }) => (action === 'unreadable' ? [] : [parseSessionKey(key)]));
   const byAgent = Map.groupBy(keys, (parts) => agentOfKey(parts));

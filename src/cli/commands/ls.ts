@@ -43,9 +43,9 @@ export async function ls(text: string | undefined, options: Options): Promise<vo
   for (const session of sessions) print(line(session, now));
   if (rebuilding !== undefined)
     say(
-      `This list is incomplete: the index is being rebuilt, ${rebuilding.done} of ${rebuilding.total} transcripts are read.`,
+      `This list is incomplete: the index is being rebuilt, ${rebuilding.done} of ${rebuilding.total} transcripts read.`,
     );
-  if (hasMore) say(`… others left out; --limit shows more, --after ${sessions.at(-1)?.id} what follows`);
+  if (hasMore) say(`… more sessions: raise --limit, or continue with --after ${sessions.at(-1)?.id}`);
 }
 
 async function noSessions(lister: Lister): Promise<string> {
@@ -55,7 +55,7 @@ async function noSessions(lister: Lister): Promise<string> {
     : asStarted('No sessions yet. Start one: "reprise"');
 }
 
-/** What is wrong with them is said by whoever lists, in the same words everywhere. */
+/** An unknown sort order is refused by the store or server, so that the error is the same everywhere. */
 function orderFrom(options: Options): Pick<ListQuery, 'sort' | 'order'> {
   const sort = textOption(options['sort']);
   return {
@@ -70,13 +70,13 @@ interface Listed extends Pick<SessionPage, 'sessions' | 'rebuilding'> {
 
 interface Part {
   readonly limit: number;
-  /** Archived ones too. */
+  /** Include archived sessions. */
   readonly all: boolean;
-  /** The id of the one it begins behind. */
+  /** List sessions after this session id. */
   readonly after: string | undefined;
 }
 
-/** The store knows no archived sessions apart, so pages are taken until enough are left of them. */
+/** Stores do not filter archived sessions, so this reads pages until enough other sessions are found. */
 export async function listSessions(
   lister: Lister,
   query: ListQuery,
@@ -87,7 +87,7 @@ export async function listSessions(
   const cursors = new CursorChain();
   let rebuilding: SessionPage['rebuilding'];
   for (let cursor: string | null | undefined; cursor !== null; ) {
-    // Enough at once where few are archived; where many are, not a question for each of them.
+    // The first page has only as many as needed, which is enough when few are archived. Then full pages.
     const isFirst = cursor === undefined && after === undefined;
     const page = { ...query, limit: isFirst ? Math.min(PAGE, limit + 1) : PAGE };
     const answer = await lister.list(cursor === undefined ? page : { ...page, cursor });

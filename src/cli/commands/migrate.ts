@@ -18,10 +18,12 @@ import { type Options, textOption } from '../options.ts';
 import { escapeForTerminal, print, printJson, say } from '../terminal/print.ts';
 import { Progress } from '../terminal/progress.ts';
 
-/** As `verify` answers: something is not what it should be. */
+/** Same exit code as `verify`: the source is damaged, or the copy differs. */
 const DAMAGED_EXIT = 6;
 
-/** `reprise migrate`: the source is only read, the target must be empty or hold this very run. */
+/**
+ * `reprise migrate`: only reads the source; the target must be empty or hold an unfinished run of the same migration.
+ */
 export async function migrate(options: Options): Promise<number> {
   const home = await homeOf(options);
   const to = textOption(options['to']);
@@ -47,21 +49,20 @@ export async function migrate(options: Options): Promise<number> {
   const report = await migrateWithBar(left, right, run);
   const { status, digest, differences } = report;
   if (options['json'] === true) printAnswer({ status, source, target, digest, differences, workspaces });
-  else if (status === 'differs')
-    say(`The copy in ${target.name} differs from its source and is not to be used:`);
+  else if (status === 'differs') say(`The copy in ${target.name} differs from its source. Do not use it:`);
   else {
     const what =
       status === 'before' ? 'was copied before and is unchanged' : 'is copied, every checksum is equal';
     print(`${source.name} ${what}: ${contents(digest)}`);
     print(switchLines(target));
     tellWorkspaces(fromHome, workspaces, toHome);
-    print('The old store is as it was. What is written to it from now on is not in the new one.');
+    print('The old store is unchanged. New messages written to it are not copied to the new one.');
   }
   for (const difference of differences) say(escapeForTerminal(`  ${difference}`));
   return status === 'differs' || tellDamage(digest) ? DAMAGED_EXIT : 0;
 }
 
-/** Where agents have their files: beside a store that lives in a folder, in the home of one that does not. */
+/** The folder with the agents' workspaces: that of a local store, or the home if the store is a database. */
 function folderOf(place: StorePlace, { path }: Home): string {
   return place.kind === 'postgres' ? path : place.home;
 }
@@ -96,7 +97,7 @@ interface Plan {
   readonly workspaces: readonly string[];
 }
 
-/** Reads everything, so that what would go wrong is known before. */
+/** Reads the whole source without writing, so that the user learns of problems before the copy. */
 async function planOnly(left: Store, { source, target, run, json, workspaces }: Plan): Promise<number> {
   await assertAtRest(left);
   await using right = await openIfThere(target);
@@ -128,15 +129,17 @@ export function contents({ sessions, bytes, blobs, items, convlog }: StoreDigest
   return `${parts.join(', ')}, ${byteCount(bytes)}`;
 }
 
-/** What the source had lost before anybody copied it. */
+/** Prints the damage that the source already had before the copy. */
 export function tellDamage({ damage }: Pick<StoreDigest, 'damage'>): boolean {
   for (const { session, detail } of damage) say(escapeForTerminal(`session ${session}: ${detail}`));
   if (damage.length > 0)
-    say('What could not be read is not in the copy; "reprise repair" goes on without it.');
+    say(
+      'The copy does not contain what could not be read. "reprise repair" copies the rest of a session into a new one.',
+    );
   return damage.length > 0;
 }
 
-/** Counts and sums as JSON can say them. */
+/** Counts and checksums as JSON. */
 export function digestJson(digest: StoreDigest): object {
   const { sessions, bytes, blobs, items, inbound, keys, convlog, purged, damage } = digest;
   return {
@@ -158,7 +161,7 @@ interface MigrateAnswer {
   readonly target: StorePlace;
   readonly digest: StoreDigest;
   readonly differences: readonly string[];
-  /** That were not copied. */
+  /** Workspaces that were not copied. */
   readonly workspaces: readonly string[];
 }
 

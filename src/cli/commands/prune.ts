@@ -16,7 +16,10 @@ import { escapeForTerminal, print, printPage, say, style } from '../terminal/pri
 const ACTIONS = { purge: 'for good', delete: 'to the trash', archive: 'archived' } as const;
 type Action = keyof typeof ACTIONS;
 
-/** `reprise prune`: always a dry run first; done only after a yes. Exit 1 if something could not be removed. */
+/**
+ * `reprise prune`: always does a dry run first, then removes after a confirmation. Exits with 1 if something could not
+ * be removed.
+ */
 export async function prune(options: Options): Promise<number> {
   const home = await homeOf(options);
   const rules = rulesOf(options, home.config.session.maintenance);
@@ -33,11 +36,11 @@ export async function prune(options: Options): Promise<number> {
     return report.failed.length === 0 ? 0 : 1;
   }
   if (isJson) printJson(plan);
-  else if (!isEmpty) say('Nothing was changed; --yes does it.');
+  else if (!isEmpty) say('Nothing was changed. Pass --yes to do it.');
   return 0;
 }
 
-/** What is said here over what is configured, rule by rule. */
+/** Merges the flags over the configured rules. */
 function rulesOf(options: Options, configured: MaintenanceRules = {}): MaintenanceRules {
   const ttl = textOption(options['ttl']);
   const archiveAfter = textOption(options['archiveAfter']);
@@ -74,22 +77,22 @@ function showPlan(plan: MaintenancePlan): void {
     print(`             ${style('dim', escapeForTerminal(facts))}`);
   }
   const { purge, delete: goes, archive, recentImports, bytes, bytesLater, more } = plan;
-  print(`${goes.length} to the trash, ${purge.length} for good, ${archive.length} archived`);
+  print(`to the trash: ${goes.length}, deleted permanently: ${purge.length}, archived: ${archive.length}`);
   print(
-    `${count(bytes)} bytes return now, ${count(bytesLater)} when the trash has kept the rest long enough`,
+    `frees ${count(bytes)} bytes now, and ${count(bytesLater)} more when the sessions in the trash are deleted`,
   );
   if (recentImports > 0) {
     const them = recentImports === 1 ? 'it' : 'them';
     const imported = `${counted(recentImports, 'session')} imported less than ${IMPORT_GRACE_DAYS} days ago`;
-    say(`${imported}: no rule touches ${them} yet`);
+    say(`${imported}: no rule applies to ${them} yet`);
   }
-  if (more) say('there is more than one run looks at; run it again afterwards');
+  if (more) say('one run handles only part of the sessions; run it again afterwards');
 }
 
 function sayReport({ deleted, purged, archived, spared, failed }: MaintenanceReport): void {
-  const kept = spared > 0 ? `; ${spared} were used meanwhile and stay` : '';
-  say(`Done: ${deleted} to the trash, ${purged} for good, ${archived} archived${kept}.`);
-  for (const { sessionId, code } of failed) say(`${sessionId} stays: ${code}`);
+  const kept = spared > 0 ? `; ${spared} were used meanwhile and were not removed` : '';
+  say(`Done: ${deleted} moved to the trash, ${purged} deleted permanently, ${archived} archived${kept}.`);
+  for (const { sessionId, code } of failed) say(`${sessionId} was not removed: ${code}`);
 }
 
 function printJson(plan: MaintenancePlan, report?: MaintenanceReport): void {

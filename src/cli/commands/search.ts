@@ -40,14 +40,14 @@ export async function search(text: string, options: Options): Promise<void> {
     print(`     ${marked(hit)}`);
   }
   const [first] = hits;
-  if (first === undefined) say(`nothing holds "${escapeForTerminal(text)}"`);
-  else say(style('dim', `to read on there: ${showing(first)}`));
+  if (first === undefined) say(`no message contains "${escapeForTerminal(text)}"`);
+  else say(style('dim', `to read the messages around the first hit: ${showing(first)}`));
   const gap = searchGap(found);
   const widen = isRemote
     ? 'Search again later, or narrow the search with --session or --agent.'
     : 'Give it more time: --seconds 60. "reprise doctor" reports how far the index is.';
   if (gap !== undefined) say(`${messageText(gap)} ${widen}`);
-  if (next !== null) say(`there are more: --limit shows them, or --after ${next}`);
+  if (next !== null) say(`more hits: raise --limit, or continue with --after ${next}`);
 }
 
 function queryOf(text: string, options: Options): SearchQuery {

@@ -13,18 +13,20 @@ import { withProfile } from '../options.ts';
 import { escapeForTerminal, print, printJson, say } from '../terminal/print.ts';
 import { packageVersion } from '../version.ts';
 
-/** Beyond what requests and turns may take to end: the process ends then, whatever runs. */
+/** Added to the time that requests and turns may take to finish; after it the process ends in any case. */
 const CLOSE_MS = 1000;
-/** Longer ones would end at once. */
+/** setTimeout fires at once for longer delays. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
-/** Of a process that the signal SIGHUP ends. */
+/** Exit code of a process that was ended by SIGHUP. */
 const HANGUP_EXIT = 129;
 
-/** `reprise serve`: runs until a signal comes. Prints where it is, in JSON when asked, and talks on stderr. */
+/**
+ * `reprise serve`: runs until a signal arrives. Prints its address on stdout (JSON with --json), messages on stderr.
+ */
 export async function serveHome(options: Readonly<Record<string, unknown>>): Promise<void> {
   const { config, origins, warnings } = await withProfile(await loadConfig({ flags: options }), options);
   for (const warning of warnings) say(warning);
-  // Requests are taken from now on, and wait. Nothing of a home is touched for a port that is taken or a wrong name.
+  // Requests that arrive from now on wait. If the port is taken or the host is wrong, the home is not touched.
   const place = placeOf(config.server);
   const bound = await bind(place);
   const models = modelBookFor(config);
@@ -33,16 +35,16 @@ export async function serveHome(options: Readonly<Record<string, unknown>>): Pro
     leave(bound);
     throw error;
   });
-  // The storage threads start while this one loads the server.
+  // Open the store while the server modules load, to start faster.
   let onWarning = (warning: string): void => say(escapeForTerminal(warning));
   const opening = openConfiguredStore(config, { signals: true, onWarning: (warning) => onWarning(warning) });
-  opening.catch(() => undefined); // told below
+  opening.catch(() => undefined); // awaited below, where a failure is reported
   let engine: Reprise | undefined;
   let served: Served;
   let logger: ReturnType<typeof import('./serve-parts.ts').createLogger>;
   try {
     const { createLogger, openConfigured, serve } = await import('./serve-parts.ts');
-    // At a terminal a person reads the log, unless it was said how it is written.
+    // On a terminal the log is printed for people, unless log.format is configured.
     const isRead = process.stderr.isTTY === true && origins.get('log.format')?.source === 'default';
     logger = createLogger(isRead ? { ...config.log, format: 'pretty' } : config.log);
     onWarning = (warning) => logger.warn({}, warning);
@@ -75,25 +77,25 @@ export async function serveHome(options: Readonly<Record<string, unknown>>): Pro
   else {
     print(url);
     say(tokenFile === null ? 'The token is the one that was given.' : `The token is in ${tokenFile}.`);
-    // Only to a person: logs of a service are read by others.
+    // The link contains the token, so it is shown on a terminal only and never written to a service's log.
     if (process.stderr.isTTY && tokenFile !== null) say(`Open ${url}/#token=${await readToken(tokenFile)}`);
-    say(`${url} is a page to talk and look around, ${url}/docs the API; Ctrl-C stops it.`);
+    say(`${url} is the web page, ${url}/docs the API reference. Press Ctrl-C to stop.`);
   }
   await stopped;
 }
 
-/** Who waits for an answer is told at once that there is none; open connections would keep the process. */
+/** Closes open connections: clients that wait for an answer get an error at once, and the process can end. */
 function leave({ server }: Bound): void {
   server.close();
   server.closeAllConnections();
 }
 
-/** A fragment is seen by no server and no proxy, and the page takes it out of the address at once. */
+/** The token is in the URL fragment, which is sent to no server or proxy. The page removes it from the address bar. */
 async function readToken(tokenFile: string): Promise<string> {
   return encodeURIComponent((await readFile(tokenFile, 'utf8')).trim());
 }
 
-/** A flag stands above the environment: a file that was named is meant, whatever REPRISE_TOKEN says. */
+/** A --token-file flag outranks REPRISE_TOKEN from the environment. */
 function serverConfig(
   server: Config['server'],
   { tokenFile }: Readonly<Record<string, unknown>>,
@@ -101,7 +103,7 @@ function serverConfig(
   return { ...server, ...(tokenFile !== undefined && { token: undefined }) };
 }
 
-/** Settings that `reload` applies; the others are read once, at the start. */
+/** Settings that a reload applies; all others are read once, at the start. */
 const RELOADED =
   /^(?:server\.(?:token|tokenFile|allowedHosts|cors\b.*|limits\.(?!headerBytes).*)|log\.level)$/;
 
@@ -111,7 +113,7 @@ interface ReloadOptions {
   readonly options: Readonly<Record<string, unknown>>;
 }
 
-/** SIGHUP reads the configuration again. A configuration that is not valid changes nothing. */
+/** SIGHUP reloads the configuration. An invalid configuration changes nothing. */
 function reloadOnSignal(served: Served, { logger, config, options }: ReloadOptions): void {
   let current = config;
   const reload = async (): Promise<void> => {
@@ -146,7 +148,7 @@ function changedSettings(before: object, after: object): string[] {
   return [...paths].filter((path) => old.get(path) !== fresh.get(path));
 }
 
-/** By path; values as JSON. */
+/** Settings by path, with values as JSON text. */
 function settingsIn(value: unknown, path: string = ''): Map<string, string> {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return new Map([[path, JSON.stringify(value) ?? '']]);
@@ -157,9 +159,9 @@ function settingsIn(value: unknown, path: string = ''): Map<string, string> {
 }
 
 /**
- * The first signal ends it in order: nothing new is taken, requests and turns may end, the store is closed. What has not
- * ended by then is left as a killed process leaves it: accepted messages run and turns are told as interrupted by
- * whoever starts next. A second signal does that at once.
+ * The first signal stops the server in order: it accepts no new requests, lets requests and turns finish, and closes
+ * the store. What has not finished in time is abandoned as in a crash: the next process runs the accepted messages and
+ * reports the interrupted turns. A second signal abandons everything at once.
  */
 function stopOnSignal(
   served: Served,

@@ -123,7 +123,7 @@ function report(file: string, { issues, corruptAt }: Transcript): number {
   }
   if (corruptAt === undefined) return 0;
   say(
-    `reprise: ${escapeForTerminal(file)} is damaged at byte ${corruptAt}; everything that still verifies is shown above (STORE_CORRUPT)`,
+    `reprise: ${escapeForTerminal(file)} is damaged at byte ${corruptAt}; everything that can be verified is shown above (STORE_CORRUPT)`,
   );
   return CORRUPT_EXIT;
 }

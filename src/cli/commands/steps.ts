@@ -28,7 +28,7 @@ interface Result {
 /** Names the session, because `@last` stands for another one after each change. */
 function report(options: Options, session: Named, result: Result, done: Message): void {
   const { sessionId } = result;
-  const now = sessionId === undefined ? '' : ` Its key now stands for ${sessionId}.`;
+  const now = sessionId === undefined ? '' : ` Its key now points to ${sessionId}.`;
   tell(options, result, `"${sessionName(session)}" (${session.id}): ${messageText(done)}${now}`);
 }
 
@@ -42,7 +42,7 @@ export async function rename(ref: string, words: string, options: Options): Prom
   await using backend = await openLocalBackend(options);
   const session = await backend.session(await backend.find(ref));
   const record = await session.patch({ label });
-  tell(options, record, `${record.id} is "${label}" now.`);
+  tell(options, record, `${record.id} is now labeled "${label}".`);
 }
 
 /** `reprise fork <ref> [entry]`: the new id is what was asked for. */
@@ -51,7 +51,7 @@ export async function fork(ref: string, entry: string | undefined, options: Opti
   const session = await backend.session(await backend.find(ref));
   const made = await session.fork(entry === undefined ? {} : { at: await entryNamed(session, entry) });
   print(options['json'] === true ? jsonText(made) : made.id);
-  if (options['json'] !== true) say(`A copy of ${session.id}, which stays as it is.`);
+  if (options['json'] !== true) say(`Copied from ${session.id}, which is unchanged.`);
 }
 
 /** `reprise compact <ref>` */

@@ -23,7 +23,7 @@ export async function rm(refs: readonly string[], options: Options): Promise<voi
   if (!(await confirm(`Move ${listed(chosen)} to the trash?`, options))) throw cancelled();
   const gone: SessionRecord[] = [];
   for (const { id } of chosen) gone.push(await store.delete(id));
-  tell(options, gone, ({ id }) => `moved to the trash; "reprise restore ${id}" brings it back`);
+  tell(options, gone, ({ id }) => `moved to the trash; "reprise restore ${id}" restores it`);
 }
 
 /** `reprise restore <ref...>` */
@@ -31,7 +31,7 @@ export async function restore(refs: readonly string[], options: Options): Promis
   await using store = await openHome(options);
   const back: SessionRecord[] = [];
   for (const { id } of await resolveAll(store, refs, 'deleted')) back.push(await store.restore(id));
-  tell(options, back, () => 'is back');
+  tell(options, back, () => 'restored');
 }
 
 /** `reprise purge <ref...>`: only what is in the trash, and never without a yes. */
@@ -48,7 +48,7 @@ export async function purge(refs: readonly string[], options: Options): Promise<
         say(escapeForTerminal(`Also: ${copyLine(copy)}`));
   if (
     !(await confirm(
-      `Remove ${listed(chosen)}${withCopies ? ' and all copies' : ''} for good? This cannot be undone.`,
+      `Delete ${listed(chosen)}${withCopies ? ' and all copies' : ''} permanently? This cannot be undone.`,
       options,
     ))
   )
@@ -68,18 +68,18 @@ export async function purge(refs: readonly string[], options: Options): Promise<
   }
   for (const { sessionId, copies, purgedToo } of reports) {
     const record = chosen.find(({ id }) => id === sessionId);
-    say(escapeForTerminal(`${record === undefined ? sessionId : listed([record])} is gone for good`));
-    for (const other of purgedToo) say(escapeForTerminal(`  with it: session ${other}`));
-    for (const copy of copies) say(escapeForTerminal(`  a copy of its text is left: ${copyLine(copy)}`));
+    say(escapeForTerminal(`${record === undefined ? sessionId : listed([record])} is permanently deleted`));
+    for (const other of purgedToo) say(escapeForTerminal(`  also deleted: session ${other}`));
+    for (const copy of copies) say(escapeForTerminal(`  a copy of its text remains: ${copyLine(copy)}`));
     if (copies.length > 0) say('  To remove copies too, pass --with-copies.');
   }
 }
 
 const RELATIONS = {
-  fork: 'began with a copy of its history',
-  origin: 'has the history it began with',
-  parent: 'got its result or gave it its task',
-  child: 'got a task or result from it',
+  fork: 'forked from it',
+  origin: 'it was forked from this session',
+  parent: 'gave it a task or received its result',
+  child: 'received a task or result from it',
 } as const;
 
 function copyLine(copy: TextCopy): string {

@@ -26,15 +26,15 @@ import { Repl } from './repl.ts';
 import { TerminalLines } from './terminal-lines.ts';
 import { wrapFor } from './wrap-text.ts';
 
-/** A chat that goes on where it stopped, or with `-p` a single question. */
+/** Opens a chat that resumes the last session, or asks a single question with `-p`. */
 export async function chat(options: Options = {}): Promise<void> {
   const choice = choiceOf(options);
   checkChoice(choice);
   const isOneShot = options['prompt'] !== undefined;
   checkOneShot(options);
-  // Before anything is opened or made: a question that is none leaves no trace.
+  // Check the question before anything is opened or created, so that an invalid one leaves no session.
   const text = isOneShot ? await promptText(textOption(options['prompt']), process.stdin) : '';
-  // What is not kept is in no store of the home, whichever it holds.
+  // An ephemeral chat uses a memory store, whichever store the home has.
   const flags = options['ephemeral'] === true ? { ...options, store: 'memory' } : options;
   const loaded = await withProfile(await loadConfig({ flags }), options);
   for (const warning of loaded.warnings) say(escapeForTerminal(warning));

@@ -10,22 +10,22 @@ import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
 import type { SessionRecord, Store } from '../../store/port/store.ts';
 import { type Options, textOption } from '../options.ts';
 
-/** Which session a chat is about, as it is said on a command line. */
+/** Which session a chat opens, from the command line. */
 export interface SessionChoice {
   readonly agent?: string | undefined;
-  /** `-c`: the last one; what a chat does anyway, and a single question does not. */
+  /** `-c`: the most recent one. This is the default of a chat, but not of a single question. */
   readonly last?: boolean;
-  /** `-r`: the one a person picks; with a text, of those that have it in their name. */
+  /** `-r`: the user picks one; with a text, from the sessions that have it in their name. */
   readonly pick?: string | true | undefined;
   /** `-s` */
   readonly ref?: string | undefined;
-  /** `--new`, with a label or without. */
+  /** `--new`, with or without a label. */
   readonly fresh?: string | true | undefined;
 }
 
 export type PickSession = (store: Store, query: string | undefined) => Promise<SessionRecord>;
 
-/** A chat goes on where the owner was last. */
+/** A chat resumes the session that the owner used last. */
 export async function chooseChat(
   reprise: Reprise,
   choice: SessionChoice,
@@ -42,11 +42,11 @@ export async function chooseChat(
 
 export interface OneShotChoice {
   readonly session: Session;
-  /** It was made for this question. */
+  /** The session was created for this question. */
   readonly isNew: boolean;
 }
 
-/** A single question has its own session, unless another one is named. */
+/** A single question gets a new session, unless the command line names one. */
 export async function chooseOneShot(
   reprise: Reprise,
   choice: SessionChoice,
@@ -57,7 +57,7 @@ export async function chooseOneShot(
   if (named !== undefined) return { session: named, isNew: false };
   const found = last ? await lastOwn(reprise.store, choice.agent) : undefined;
   if (found !== undefined) return { session: await reprise.session({ id: found.id }), isNew: false };
-  // Its own key: the session of the owner's chat stays active.
+  // A separate key, so that the chat's current session does not change.
   const key = formatSessionKey({ kind: 'session', agentId: parseAgentId(agent), id: randomUUID() });
   const session = await reprise.session(key);
   if (typeof fresh === 'string') await session.patch({ label: fresh });
@@ -84,7 +84,7 @@ export function checkChoice({ last, pick, ref, fresh }: SessionChoice): void {
   });
 }
 
-/** A name that was never heard of is more often a slip than a new agent. */
+/** An unknown agent name is more often a typo than a new agent. */
 export async function checkAgent(
   store: Pick<Store, 'list'>,
   agent: string | undefined,
@@ -117,8 +117,8 @@ async function namedSession(
 const PAGE = 20;
 
 /**
- * The owner's most recently active one: the main session of an agent, or one that was forked or asked for by itself.
- * What a channel or a child says in the meantime is theirs.
+ * The session that the owner used last: the main session of an agent, or one that was forked or created by hand.
+ * Sessions of channels and child agents do not count.
  */
 export async function lastOwn(
   store: Pick<Store, 'list'>,
@@ -145,7 +145,7 @@ async function newest(
   }
 }
 
-/** Of those that share a main key, the one it stands for: /new and /switch have said which. */
+/** Of the sessions that share a main key, only the current one, as set by /new and /switch. */
 function isOwn(record: SessionRecord): boolean {
   const { sessionKey, active } = record;
   const parts = parseSessionKey(sessionKey);

@@ -5,10 +5,10 @@ import { escapeForTerminal } from '../terminal/print.ts';
 
 const MAX_SESSIONS = 1000;
 
-/** What could follow, and the part of the line it would take the place of; as readline wants it. */
+/** Candidates, and the part of the line they replace: the format readline expects. */
 export type Completions = [readonly string[], string];
 
-/** The names of commands, and of sessions where a command takes one. A message is not completed. */
+/** Completes command names, and session names for commands that take one. Messages are not completed. */
 export async function completions(line: string, store: Pick<Store, 'list'>): Promise<Completions> {
   const [, name, args] = /^\/(\S*)(?:\s+(.*))?$/s.exec(line) ?? [];
   if (name === undefined) return [[], line];
@@ -28,12 +28,12 @@ function commandNames(start: string): string[] {
   return names.filter((name) => name.startsWith(start.toLowerCase())).toSorted();
 }
 
-/** By name; by id only where one has been begun, because ids tell a person nothing. */
+/** Session names, and ids only if the user has typed the start of one, because ids are hard to recognize. */
 function refs(sessions: readonly SessionRecord[], start: string): string[] {
   const wanted = start.toLowerCase();
   const named = sessions.flatMap((record) => {
     const name = sessionName(record);
-    // What the terminal would act on, or a ref would not find as it is shown, cannot be offered.
+    // Leave out names that contain control characters or that a ref would not find.
     return name === (record.label ?? record.title) && name === escapeForTerminal(name) ? [name] : [];
   });
   const ids = start === '' ? [] : sessions.map(({ id }) => id);

@@ -1,12 +1,12 @@
 import { Writable } from 'node:stream';
 import type { WriteStream } from 'node:tty';
 
-/** Characters of a typed line that a terminal acts on. The editor itself writes none of them, and counts no width for them. */
+/** Control characters in a typed line. The editor never writes them itself and gives them no width. */
 const ACTING = /[\u0080-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /**
- * What the line editor draws, shown or not. While an answer streams the editor goes on taking keys behind the curtain,
- * so what is typed meanwhile neither gets lost nor comes between the words of the answer.
+ * The output of the line editor, shown or hidden. While an answer streams, the editor keeps reading keys with its
+ * output hidden, so that typed text is not lost and does not mix with the answer.
  */
 export class Curtain extends Writable {
   readonly #terminal: WriteStream;
@@ -19,7 +19,7 @@ export class Curtain extends Writable {
     terminal.on('resize', this.#onResize);
   }
 
-  /** Behind the curtain a line is never too long: the editor must not believe that it filled rows nobody saw. */
+  /** While hidden there is no line width: otherwise the editor would count rows that are not on the screen. */
   get columns(): number | undefined {
     return this.isOpen ? this.#terminal.columns : undefined;
   }

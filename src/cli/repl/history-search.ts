@@ -1,6 +1,6 @@
 /**
- * Ctrl-R, as shells have it: what is typed is looked for from the newest line back, each further Ctrl-R goes to the next
- * older one. What stood there when it began comes back where it is given up.
+ * Reverse search with Ctrl-R, as in shells: searches typed lines from the newest back; each further Ctrl-R finds the
+ * next older match. Cancelling restores the line that was edited before.
  */
 export class HistorySearch {
   readonly #entries: readonly string[];
@@ -18,17 +18,17 @@ export class HistorySearch {
     return this.#wanted;
   }
 
-  /** The line it stands at; undefined before it has found one. */
+  /** The matching line; undefined if there was no match yet. */
   get found(): string | undefined {
     return this.#entries[this.#at];
   }
 
-  /** False: there is none that is older, and it stays where it is. */
+  /** @returns false if there is no older match; the current one stays. */
   older(): boolean {
     return this.#look(this.#at + 1);
   }
 
-  /** False: no line holds that. */
+  /** @returns false if no line contains the text. */
   look(wanted: string): boolean {
     this.#wanted = wanted;
     return wanted === '' || this.#look(0);

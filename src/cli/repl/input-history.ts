@@ -5,20 +5,20 @@ import { say } from '../terminal/print.ts';
 
 const MAX_ENTRIES = 1000;
 const MAX_CHARS = 4000;
-/** Only to add: to nothing that somebody linked to another place, and readable by nobody else. */
+/** Append only, readable by the owner only, and never through a symbolic link. */
 const ADD = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
 
 /**
- * What was typed before, newest first, in this run and in those before it. One JSON string per line, so that a message
- * of several lines is one entry, and so that several chats may add to the file at once.
+ * Lines typed in this and earlier chats, newest first. The file has one JSON string per line, so that a message of
+ * several lines is one entry and several chats can append at the same time.
  */
 export class InputHistory {
-  /** The very array that the editor walks through. */
+  /** The same array that readline uses for the up and down keys. */
   readonly entries: string[] = [];
   readonly #file: string | undefined;
   #isTold = false;
 
-  /** Without a home nothing is kept. */
+  /** Without a home the history is not stored. */
   constructor(home: string | undefined) {
     this.#file = home === undefined ? undefined : join(home, INPUT_HISTORY_FILE);
     if (this.#file !== undefined) this.#load(this.#file);
@@ -45,11 +45,11 @@ export class InputHistory {
     try {
       lines = readFileSync(file, 'utf8').split('\n');
     } catch {
-      return; // none yet, or none that can be read: the first entry that cannot be added is told
+      return; // missing or unreadable; a failed append reports the problem
     }
     this.entries.push(...lines.flatMap(parse).slice(-MAX_ENTRIES).reverse());
     if (lines.length < 2 * MAX_ENTRIES) return;
-    // Seldom, and as a whole: a chat that adds at this moment loses one line of convenience.
+    // Rare. A chat that appends at this moment loses one history entry.
     const kept = this.entries.toReversed().map((entry) => `${JSON.stringify(entry)}\n`);
     this.#try(() => {
       writeFileSync(`${file}.new`, kept.join(''), { mode: 0o600, flag: 'wx' });
@@ -61,9 +61,9 @@ export class InputHistory {
     try {
       write();
     } catch (error) {
-      // A chat without it is a chat all the same.
+      // The chat works without a stored history.
       if (!this.#isTold)
-        say(`What is typed here is not remembered: ${(error as NodeJS.ErrnoException).code}.`);
+        say(`Typed lines are not saved in the history file: ${(error as NodeJS.ErrnoException).code}.`);
       this.#isTold = true;
     }
   }
@@ -74,6 +74,6 @@ function parse(line: string): string[] {
     const entry: unknown = JSON.parse(line);
     return typeof entry === 'string' && entry !== '' ? [entry] : [];
   } catch {
-    return []; // torn by a crash, or written by hand
+    return []; // cut off by a crash, or edited by hand
   }
 }

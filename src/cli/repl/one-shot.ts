@@ -8,17 +8,17 @@ import type { Options } from '../options.ts';
 import { escapeForTerminal, print, printJson, say } from '../terminal/print.ts';
 
 export interface OneShotOptions {
-  /** One object instead of the answer, or with `stream` a line for each event. */
+  /** Print one JSON object instead of the answer, or with `stream` one line per event. */
   readonly json: boolean;
   readonly stream: boolean;
-  /** Moves a session that was made for this question to the trash. */
+  /** Moves a session that was created for this question to the trash. */
   readonly discard?: (() => Promise<unknown>) | undefined;
 }
 
 const INTERRUPTED_EXIT = 130;
 const TALK_MS = 3000;
 
-/** Before anything is opened. */
+/** Checks the flags before anything is opened. */
 export function checkOneShot({ prompt, json, stream }: Options): void {
   if (prompt !== undefined || (json !== true && stream !== true)) return;
   throw new RepriseError('INVALID_INPUT', '--json and --stream are for a single question', {
@@ -29,19 +29,19 @@ export function checkOneShot({ prompt, json, stream }: Options): void {
 export interface OneShotResult extends TurnResult {
   readonly sessionId: string;
   readonly sessionKey: string;
-  /** Unknown where another process ran the turn. */
+  /** Undefined if another process ran the turn. */
   readonly model: string | undefined;
   readonly fallback: Pick<ModelFallbackEvent, 'wanted' | 'reason'> | undefined;
 }
 
-/** What `-p --json` prints, whoever answered: a home or a server. */
+/** What `-p --json` prints, for a home and for a server. */
 export function printResult(result: OneShotResult): void {
   const { sessionId, sessionKey, model, fallback, turnId, text, usage } = result;
   const instead = fallback === undefined ? {} : { fallback };
   printJson({ sessionId, sessionKey, model: model ?? null, ...instead, turnId, text, usage });
 }
 
-/** One question, one answer, and nothing else on stdout. Throws what the turn ended with. */
+/** Prints the answer to one question and nothing else on stdout. Throws the error of a failed turn. */
 export async function oneShot(session: Session, text: string, options: OneShotOptions): Promise<void> {
   const stop = new AbortController();
   const interrupt = (): void => (stop.signal.aborted ? process.exit(INTERRUPTED_EXIT) : stop.abort());
@@ -65,7 +65,7 @@ export async function oneShot(session: Session, text: string, options: OneShotOp
       say(escapeForTerminal(fallbackText(event)));
     }
     if (event.type !== 'text_delta' || options.json) continue;
-    // A program gets the answer as it was given; a terminal must not act on it.
+    // A pipe gets the exact answer; for a terminal, control characters are escaped.
     process.stdout.write(isTerminal ? escapeForTerminal(event.text) : event.text);
     written += event.text;
   }
@@ -73,31 +73,31 @@ export async function oneShot(session: Session, text: string, options: OneShotOp
   const result = await turn.result.catch(async (error: unknown) => {
     if (!stop.signal.aborted) throw await withNext(error, session, options);
     process.exitCode = INTERRUPTED_EXIT;
-    say('(stopped; what arrived is kept)');
+    say('(stopped; the partial answer is kept)');
     return undefined;
   });
   if (result === undefined || isLines) return;
   if (options.json) printResult({ sessionId, sessionKey, model, fallback, ...result });
-  // Another process ran the turn, and no deltas came from there.
+  // Another process ran the turn, so no deltas arrived here.
   else if (written === '' && result.text !== '')
     print(isTerminal ? escapeForTerminal(result.text) : result.text);
 }
 
-/** Refused before a model read the question: after the repair the same command is typed again. */
+/** Errors before the model read the question: the user fixes the cause and types the same command again. */
 const NEVER_ASKED: ReadonlySet<string> = new Set(['MODEL_AUTH', 'MODEL_UNKNOWN']);
 
-/** The hint of the error, and where the question is. A try that no model heard leaves no session. */
+/** Adds a next step and the session to the error. If no model read the question, the session is discarded. */
 async function withNext(error: unknown, { id }: Session, { discard }: OneShotOptions): Promise<unknown> {
   if (!(error instanceof RepriseError)) return error;
   const { code, message, why, details, outcome } = error;
   const hint = typeof details['next'] === 'string' ? details['next'] : NEXT_STEP[code];
   const isLeft = discard === undefined || !NEVER_ASKED.has(code);
-  if (!isLeft) await discard().catch(() => undefined); // then it stays; the error is what matters
+  if (!isLeft) await discard().catch(() => undefined); // the session stays; report the original error
   const next = isLeft ? `${hint}\nThe question is stored: reprise -s ${id} continues there.` : hint;
   return new RepriseError(code, message, { why, details: { ...details, next }, outcome, cause: error });
 }
 
-/** The prompt, and behind it what was piped in. */
+/** The prompt, followed by text piped to stdin. */
 export async function promptText(prompt: string | undefined, input: NodeJS.ReadStream): Promise<string> {
   const piped = input.isTTY === true ? '' : await readAll(input);
   const text = [prompt ?? '', piped.trimEnd()].filter((part) => part !== '').join('\n\n');
@@ -108,7 +108,7 @@ export async function promptText(prompt: string | undefined, input: NodeJS.ReadS
 }
 
 async function readAll(input: NodeJS.ReadStream): Promise<string> {
-  // A pipe that somebody forgot to close looks like a program that hangs.
+  // A pipe that is not closed would look like a hanging program.
   const talk = setTimeout(() => say('Reading standard input until it ends …'), TALK_MS);
   try {
     input.setEncoding('utf8');

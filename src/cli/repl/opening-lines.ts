@@ -6,14 +6,15 @@ import type { SessionRecord } from '../../store/port/store.ts';
 import { isObject } from '../../transcript/json.ts';
 import { saidBy } from '../backend/home.ts';
 
-const OFFLINE = 'offline answers: a small program, without network and without understanding.';
-const KEYS = 'For a model set ANTHROPIC_API_KEY or OPENAI_API_KEY.';
+const OFFLINE =
+  'Model: offline, a small built-in program for trying things out. It needs no network and understands nothing.';
+const KEYS = 'To use a real model, set ANTHROPIC_API_KEY or OPENAI_API_KEY.';
 const TRY = 'Try: my name is Ada. Then: what is my name?';
-const HELP = '/help lists commands, /quit ends; // begins a message with a slash';
-/** Where nobody listens the answer is there at once; this is for a machine that is busy. */
+const HELP = '/help lists commands, /quit ends the chat. Start a message with // to send a leading slash.';
+/** A closed port is refused at once; the limit is for a busy machine. */
 const LOOK_MS = 2000;
 
-/** Where everything is, who answers, what to type: what somebody needs who sees this for the first time. */
+/** The first chat in a home: where messages are stored, which model answers, and what to type. */
 export async function firstLines(
   loaded: LoadedConfig,
   { isKept }: { readonly isKept: boolean },
@@ -25,11 +26,11 @@ export async function firstLines(
   ];
 }
 
-/** What somebody needs who was here before. */
+/** Later chats: which session resumes, and which model answers. */
 export function laterLines(loaded: LoadedConfig, record: SessionRecord): string[] {
   const lines = [whichLine(record), whoLine(loaded)];
   if (record.corruptAt !== undefined)
-    lines.push('This session is damaged and can only be read: /repair goes on with what is readable.');
+    lines.push('This session is damaged and read-only. /repair copies what can be read into a new session.');
   return lines;
 }
 
@@ -40,17 +41,17 @@ function whichLine(record: SessionRecord): string {
 }
 
 function whereLine({ config, origins }: LoadedConfig, isKept: boolean): string {
-  if (!isKept) return 'Nothing said here is kept.';
-  return `Everything said here is kept in ${config.home} (${saidBy(origins.get('home')?.name ?? 'default')}).`;
+  if (!isKept) return 'Nothing in this chat is stored.';
+  return `Messages are stored in ${config.home} (${saidBy(origins.get('home')?.name ?? 'default')}).`;
 }
 
 function whoLine({ config: { model }, origins }: LoadedConfig): string {
   const { source, name } = origins.get('model') ?? { source: 'default', name: 'default' };
   if (model === 'offline') return source === 'default' ? `${OFFLINE} ${KEYS}` : OFFLINE;
-  return `${model} answers (${source === 'default' ? `${name} is set` : `from ${name}`}).`;
+  return `Model: ${model} (${source === 'default' ? `${name} is set` : `from ${name}`}).`;
 }
 
-/** What runs on this machine is named, and used only when somebody asks for it. */
+/** Suggests model servers on this machine. They are used only when the user names them. */
 async function localModels({ config, origins }: LoadedConfig): Promise<string[]> {
   if (config.model !== 'offline' || origins.get('model')?.source !== 'default') return [];
   const looks = [...LOCAL_URLS].map(async ([provider, url]) => {
@@ -58,7 +59,7 @@ async function localModels({ config, origins }: LoadedConfig): Promise<string[]>
     const id = await firstModel(configured ?? url);
     return id === undefined
       ? []
-      : [`There is ${provider} on this machine: --model ${provider}:${id} asks it.`];
+      : [`Found ${provider} on this machine. To use it: --model ${provider}:${id}`];
   });
   return (await Promise.all(looks)).flat();
 }
@@ -73,6 +74,6 @@ async function firstModel(url: string): Promise<string | undefined> {
     const [first]: unknown[] = isObject(answer) && Array.isArray(answer['data']) ? answer['data'] : [];
     return isObject(first) && typeof first['id'] === 'string' ? first['id'] : undefined;
   } catch {
-    return undefined; // nobody there, or somebody else: both are usual
+    return undefined; // no server on this port, or another program: both are normal
   }
 }

@@ -36,16 +36,16 @@ import { checkOneShot, type OneShotResult, printResult, promptText } from './one
 import { statusLine } from './status-line.ts';
 import { TerminalLines } from './terminal-lines.ts';
 
-/** Why an answer is left: `/stop` was typed, which also ends what waits and the children. An interrupt does not. */
+/** Abort reason of `/stop`, which also cancels queued messages and children. Ctrl-C does not. */
 const EVERYTHING = Symbol('everything');
 
-/** Commands that take a number of the list that was printed last. */
+/** Commands that accept a number of the last printed list. */
 const TAKES_SESSION: ReadonlySet<string> = new Set(['switch', 'delete', 'repair']);
 
-/** Where the next message goes: a session, or a key whose session the server finds or makes. */
+/** Where the next message is sent: to a session, or to a key for which the server finds or creates the session. */
 type Target = { readonly sessionId: string } | { readonly sessionKey: string };
 
-/** `reprise chat --url …`: the same talk, with the sessions and the model on a server. */
+/** `reprise chat --url …`: the chat of a home, with sessions and models on a server. */
 export async function remoteChat(options: Options): Promise<void> {
   const url = textOption(options['url']) ?? '';
   const isOneShot = options['prompt'] !== undefined;
@@ -66,7 +66,7 @@ class RemoteChat implements Answerer {
   #agentId: string;
   #target: Target;
   #running: AbortController | undefined;
-  /** Its session is made with the first message, and named then. */
+  /** The session is created with the first message and labeled then. */
   #isNew = false;
   #label: string | undefined;
   /** The sessions of the list that was printed last. */
@@ -81,7 +81,7 @@ class RemoteChat implements Answerer {
     this.#target = { sessionKey: buildAgentMainSessionKey({ agentId: this.#agentId }) };
   }
 
-  /** The same choice as at home: a chat goes on where the owner was last, a single question stands for itself. */
+  /** As in a home: a chat resumes the session that was used last, a single question gets a new session. */
   async enter(): Promise<void> {
     const isOneShot = this.#options['prompt'] !== undefined;
     const { agent, ref, pick, fresh, last } = choiceOf(this.#options);
@@ -100,7 +100,7 @@ class RemoteChat implements Answerer {
       say(`Restored: ${record.messageCount} messages of "${escapeForTerminal(sessionName(record))}".`);
   }
 
-  /** One question, one answer on stdout. */
+  /** Asks one question and prints the answer on stdout. */
   async ask(text: string): Promise<void> {
     const stop = new AbortController();
     this.#running = stop;
@@ -117,15 +117,15 @@ class RemoteChat implements Answerer {
   }
 
   async talk(url: string): Promise<void> {
-    say(`Everything said here is kept by ${escapeForTerminal(url)}.`);
-    say('/help lists commands, /quit ends; // begins a message with a slash');
+    say(`Messages are stored by ${escapeForTerminal(url)}.`);
+    say('/help lists commands, /quit ends the chat. Start a message with // to send a leading slash.');
     const { stdin: input, stderr: output } = process;
     const loop = new ChatLoop(this);
     const source = isInteractive()
       ? new TerminalLines({
           input,
           output,
-          // What is typed here is kept where it is said.
+          // The server stores the messages; typed lines are not stored on this machine.
           history: new InputHistory(undefined),
           complete: (line) => completions(line, this.#backend.lookup),
           onMeanwhile: (line) => this.#meanwhile(line),
@@ -136,7 +136,7 @@ class RemoteChat implements Answerer {
     await loop.run(source);
   }
 
-  /** While an answer streams /stop stops it; everything else waits for its turn. */
+  /** While an answer streams, /stop stops it. Everything else waits. */
   #meanwhile(line: string): boolean {
     const parsed = parseCommand(line, { surface: 'repl' });
     if (parsed === undefined || !('name' in parsed) || parsed.name !== 'stop') return false;
@@ -144,7 +144,7 @@ class RemoteChat implements Answerer {
     return true;
   }
 
-  /** False: it was the last line. What goes wrong is told, and the chat goes on. */
+  /** @returns false after the last line. Errors are printed, and the chat continues. */
   async answer(line: string, running: AbortController): Promise<boolean> {
     this.#running = running;
     try {
@@ -156,8 +156,8 @@ class RemoteChat implements Answerer {
       else if (parsed.name === 'quit') return false;
       else await this.#command(parsed);
     } catch (error) {
-      if (running.signal.aborted) say('(stopped; what arrived is kept)');
-      // A chat goes on: how it ends is not how one answer did.
+      if (running.signal.aborted) say('(stopped; the partial answer is kept)');
+      // A failed answer must not end the chat.
       else sayFailure(error);
     } finally {
       this.#running = undefined;
@@ -175,7 +175,7 @@ class RemoteChat implements Answerer {
     await this.#show(this.#send(text));
   }
 
-  /** The cursor stands at the start of a line afterwards, however it ended. */
+  /** Afterwards the cursor is at the start of a line, also after an error. */
   async #show(events: AsyncIterable<StreamEvent>): Promise<void> {
     let heard: Heard | undefined;
     try {
@@ -183,13 +183,13 @@ class RemoteChat implements Answerer {
     } finally {
       print('');
     }
-    // A message that joined the turn before it has been answered with it.
+    // A message that joined the previous turn was answered there.
     if (heard.model === undefined || !isInteractive()) return;
     const session = this.#backend.client.session(heard.session.sessionId, { agentId: this.#agentId });
     say(style('dim', escapeForTerminal(await statusLine(session, heard.model, heard.done))));
   }
 
-  /** As text it was typed, and as text it goes: the server would take a slash for a command of its own. */
+  /** Escapes a leading slash, or the server would read the message as a command. */
   #send(text: string): AsyncIterable<StreamEvent> {
     const message = text.startsWith('/') ? `/${text}` : text;
     return this.#backend.client.chat(this.#agentId, { message, ...this.#target });
@@ -199,14 +199,14 @@ class RemoteChat implements Answerer {
     const isNumber = TAKES_SESSION.has(name) && isListNumber(typed);
     const args = isNumber ? listedSession(this.#listed, typed) : typed;
     const command = `/${name} ${args}`.trim();
-    // These need no session: there may be none yet.
+    // Handled here, because these commands need no session.
     const help = name === 'help' ? helpHere(args) : undefined;
     if (help !== undefined) return printAnswer(name, help);
     if (name === 'switch' && args !== '') return this.#switch(args);
     const sessionId = await this.#sessionId();
     const session = this.#backend.client.session(sessionId, { agentId: this.#agentId });
     if (name === 'export') return saveExport(session, args);
-    // The one that asks: a server cannot.
+    // The server cannot ask for confirmation.
     const isAsked = name === 'delete';
     if (isAsked && !(await this.#confirm(`Move ${args === '' ? 'this session' : args} to the trash?`))) {
       say(messageText(message('delete.nothing')));
@@ -218,7 +218,7 @@ class RemoteChat implements Answerer {
     printAnswer(name, commandText(ENGLISH, answer));
     if (next !== undefined) this.#target = { sessionId: next };
     if (inboxId === undefined) return;
-    // What was said for the person is answered here.
+    // A command that started a turn, such as /retry: show its answer.
     await this.#show(session.stream({ inboxId }));
   }
 
@@ -237,7 +237,7 @@ class RemoteChat implements Answerer {
     this.#label = undefined;
     if (label === undefined) return;
     const session = this.#backend.client.session(sessionId, { agentId: this.#agentId });
-    // The message is accepted: its answer is shown whatever the name becomes.
+    // The message is accepted; show its answer even if the label is refused.
     await session.patch({ label }).catch(sayFailure);
   }
 
@@ -251,7 +251,7 @@ class RemoteChat implements Answerer {
     });
   }
 
-  /** Leaving a stream does not stop the turn, so an interrupt says so to the server first. */
+  /** Leaving a stream does not stop the turn, so an interrupt also sends a stop request to the server. */
   async #hear(events: AsyncIterable<StreamEvent>, take: (event: StreamEvent) => void): Promise<Heard> {
     const { client } = this.#backend;
     const stop = this.#running?.signal;
@@ -260,9 +260,9 @@ class RemoteChat implements Answerer {
       if ('sessionId' in this.#target)
         await client.session(this.#target.sessionId, { agentId: this.#agentId }).stop({ waiting });
     };
-    const onAbort = (): void => void halt().catch(() => undefined); // it may have ended meanwhile
+    const onAbort = (): void => void halt().catch(() => undefined); // the turn may have ended already
     stop?.addEventListener('abort', onAbort, { once: true });
-    if (stop?.aborted === true) onAbort(); // while the server was asked
+    if (stop?.aborted === true) onAbort(); // aborted during the request
     let session = { sessionId: '', sessionKey: '' };
     let model: string | undefined;
     let fallback: OneShotResult['fallback'];
@@ -277,7 +277,7 @@ class RemoteChat implements Answerer {
         if (event.type === 'session') {
           session = event;
           await this.#arrive(event.sessionId);
-          if (stop?.aborted === true) onAbort(); // before it was known what to stop
+          if (stop?.aborted === true) onAbort(); // aborted before the turn was known
         }
         if (event.type === 'error') throw failure(event);
         take(event);
@@ -290,7 +290,7 @@ class RemoteChat implements Answerer {
     throw new RepriseError('CONNECT_FAILED', 'the stream ended without an end');
   }
 
-  /** Once in a row: every turn of the session has the same one. */
+  /** Not repeated: every turn of the session has the same fallback. */
   #reportFallback(notice: string): void {
     if (notice !== this.#lastNotice) say(escapeForTerminal(notice));
     this.#lastNotice = notice;
@@ -304,7 +304,7 @@ class RemoteChat implements Answerer {
   }
 }
 
-/** What an answer ended with, and whose it was. */
+/** How an answer ended, and in which session. */
 interface Heard {
   readonly session: { readonly sessionId: string; readonly sessionKey: string };
   readonly model: string | undefined;
@@ -312,7 +312,7 @@ interface Heard {
   readonly done: TurnResult & { readonly tokenEstimate: number };
 }
 
-/** The list of commands, and the help of those that the server does not have: it has neither files nor a terminal. */
+/** The list of commands, and help for those a server does not run because it has no files or terminal of the user. */
 function helpHere(args: string): string | undefined {
   if (args === '') return messagesText(commandHelpMessages('repl').map(asRemote));
   const row = findCommand(args.replace(/^\//, ''));
@@ -327,10 +327,10 @@ function asRemote(line: Message): Message {
   return message(line.code, { ...line.params, about: 'remoteExport' });
 }
 
-/** Flags that say how a home is used: the server has its own, and acting on others would not be what was asked for. */
+/** Flags that apply to a home. With a server they would have no effect, so they are refused. */
 const OF_A_HOME: Readonly<Record<string, string>> = {
-  ephemeral: 'a server keeps what it is told',
-  model: 'a server asks its own model',
+  ephemeral: 'a server stores all messages',
+  model: 'a server chooses its model',
   profile: 'a server has its own profile',
   store: 'a server has its own store',
 };
@@ -356,7 +356,7 @@ async function saveExport(session: ClientSession, args: string): Promise<void> {
   say(`Written to ${escapeForTerminal(name)} as ${format}.`);
 }
 
-/** As on a home: what is lost is told, and keeps nobody from the rest. */
+/** As in a home: damage is printed, and the rest is exported. */
 async function exportWhole(session: ClientSession, redact: boolean): Promise<Uint8Array> {
   try {
     return await session.export({ redact });
@@ -374,8 +374,8 @@ function show(event: StreamEvent): void {
   else if (event.type === 'tool_call') {
     print('');
     say(`(${escapeForTerminal(`${event.name} ${JSON.stringify(event.input)}`)})`);
-  } else if (event.type === 'queued') say(`(waiting behind ${event.position})`);
-  else if (event.type === 'interrupted') say('(the answer was cut off; this is what was kept)');
+  } else if (event.type === 'queued') say(`(queued; messages before it: ${event.position})`);
+  else if (event.type === 'interrupted') say('(the answer was interrupted; the partial answer is kept)');
   else if (event.type === 'compaction_end' && event.error === undefined)
     say(`(compacted: ~${event.tokensBefore} -> ~${event.tokensAfter} tokens)`);
 }

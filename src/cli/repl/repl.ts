@@ -24,30 +24,30 @@ export interface ReplOptions {
   readonly models: ModelBook;
   readonly modelFlag: ModelFlag;
   readonly confirm: (question: string) => Promise<boolean>;
-  /** Whether a person looks on. */
+  /** The output is a terminal. */
   readonly isLive: boolean;
 }
 
-/** A message that was accepted, and what stops its turn. */
+/** An accepted message, and the controller that stops its turn. */
 interface Sent {
   readonly turn: TurnStream;
   readonly controller: AbortController;
   isStopped: boolean;
-  /** Its turn runs, here or in another process: its words are stored, so stopping it loses nothing. */
+  /** The turn is running, here or in another process: the message is stored, so stopping the turn does not lose it. */
   hasBegun: boolean;
 }
 
-/** Messages that are being answered, in the order they were sent. One is shown at a time. */
+/** Messages that are being answered, in the order they were sent. One answer is shown at a time. */
 interface Round {
   readonly sent: Sent[];
   shown: Sent | undefined;
-  /** Turns whose answer was shown or stopped: the messages that joined one have no other answer. */
+  /** Turns whose answer was shown or stopped. Messages that joined one of them have no other answer. */
   readonly seenTurns: Set<string>;
 }
 
 const SHOWN_CHARS = 60;
 
-/** Lines in, answers out: commands by the table of the engine, everything else to the session it stands in. */
+/** The chat loop: runs commands from the engine's table, and sends everything else to the current session. */
 export class Repl {
   readonly #options: ReplOptions;
   readonly #view: TurnView;
@@ -71,8 +71,8 @@ export class Repl {
     const { name, from, fallbackFrom } = await session.model();
     if (fallbackFrom !== undefined)
       this.#reportFallback({ wanted: stored, model: name, why: fallbackFrom.why });
-    else if (from === 'session') say(`The model of this session is ${escapeForTerminal(name)}.`);
-    else say(`This session has stored the model ${escapeForTerminal(stored)}; --model is used instead.`);
+    else if (from === 'session') say(`This session uses the model ${escapeForTerminal(name)}.`);
+    else say(`This session is set to the model ${escapeForTerminal(stored)}; --model overrides it.`);
   }
 
   /** Once for each session and model. */
@@ -83,7 +83,7 @@ export class Repl {
     this.#view.note(fallbackText(fallback));
   }
 
-  /** Runs what was queued here before: by a chat that was left, or by a process that died. */
+  /** Runs messages that are still queued from an earlier chat or a crashed process. */
   async begin(running: AbortController): Promise<void> {
     try {
       const { inbox } = this.#options.reprise.store;
@@ -204,7 +204,7 @@ export class Repl {
     const round: Round = { sent, shown: undefined, seenTurns: new Set() };
     this.#round = round;
     try {
-      // It grows during the loop: messages typed meanwhile are shown in their order.
+      // The list can grow during the loop: messages typed meanwhile are shown in order.
       for (const one of sent) {
         if (this.#isLeaving) break;
         round.shown = one;
@@ -231,7 +231,7 @@ export class Repl {
           if (one.isStopped) one.controller.abort();
         } else if (event.type === 'model_fallback') this.#reportFallback(event);
         else if (event.type === 'entry' && one.isStopped) await this.#stopIfRunning(one);
-        // A message typed meanwhile is queued: the person knows.
+        // No "queued" line for a message typed during an answer: the user expects it to wait.
         if (!isShownAlready && (isFirst || event.type !== 'queued')) this.#view.show(event);
         if (event.type !== 'done') continue;
         this.#view.end();
@@ -258,7 +258,7 @@ export class Repl {
   }
 
   async #reportQueued(sent: readonly Sent[]): Promise<void> {
-    // Not before each is accepted: the store closes next.
+    // The store closes next, so wait until each message is accepted.
     await Promise.allSettled(sent.map(({ turn }) => turn.accepted));
     const queued = (await this.#options.reprise.store.inbox.pending(this.#here.id)).filter(isOfThisChat);
     if (queued.length === 0) return;
@@ -273,7 +273,7 @@ function newSent(turn: TurnStream, controller: AbortController): Sent {
   return { turn, controller, isStopped: false, hasBegun: false };
 }
 
-/** Queued by a person at a terminal or a page, not by a channel, a child or a command. */
+/** Queued by a user in a terminal or on the page, not by a channel, a child agent or a command. */
 function isOfThisChat(item: InboxItem): boolean {
   const { from, silent, system, text } = item.body;
   const isTyped = from === undefined && silent !== true && system !== true && typeof text === 'string';
@@ -288,7 +288,7 @@ async function keep(store: Store, save: NonNullable<CommandResult['save']>): Pro
   const { sessionId, name, redact } = save;
   const format = formatByName(name);
   try {
-    // A file that is there is somebody's: it is never written over.
+    // Never overwrite an existing file.
     await exportFile(store, await store.get(sessionId), { format, file: name, redact, seals: !redact });
   } catch (error) {
     if (!(error instanceof RepriseError) || error.code !== 'INVALID_INPUT') throw error;

@@ -14,24 +14,25 @@ export interface TerminalLinesOptions {
   readonly output: WriteStream;
   readonly history: InputHistory;
   readonly complete: (line: string) => Promise<Completions>;
-  /** A whole message that came while an answer streams. False: it waits for its turn here. */
+  /** Called with a message typed while an answer streams. If it returns false, the message waits in this class. */
   readonly onMeanwhile: (message: string) => boolean;
-  /** Ctrl-C, always; Esc, while no question stands. */
+  /** Ctrl-C, always; Esc, unless a question is open. */
   readonly onInterrupt: (key: 'ctrl-c' | 'escape') => void;
 }
 
 const PROMPT = '> ';
 const AGAIN = '(Press Ctrl-C again to exit.)';
 const MORE_PROMPT = '… ';
-/** So that the terminal tells what is pasted from what is typed. */
+/** Bracketed paste: the terminal marks pasted text. */
 const PASTE_ON = '\u001b[?2004h';
 const PASTE_OFF = '\u001b[?2004l';
 const C1 = /[\u0080-\u009f]/;
 const BELL = '\u0007';
 
 /**
- * Lines a person types. The editing is readline's; it gets its keys from here, because some of them are not for a line:
- * a paste is one message whatever it holds, Esc and Ctrl-C are for the turn, Alt-Enter is no end.
+ * Reads lines that a user types. Readline does the editing but receives its keys from here, because some keys are
+ * handled first: a paste is one message, Esc and Ctrl-C act on the turn, and Alt-Enter starts a new line in the
+ * message.
  */
 export class TerminalLines implements LineSource {
   readonly #options: TerminalLinesOptions;
@@ -40,9 +41,9 @@ export class TerminalLines implements LineSource {
   readonly #pasted = new PastedText();
   readonly #onKey = (text: string | undefined, key: Key): void => this.#key(text, key);
   readonly #onEnd = (): void => this.close();
-  /** Finished lines nobody has asked for yet. */
+  /** Finished lines that were not read yet. */
   readonly #ready: string[] = [];
-  /** The lines above the one that is edited, of the same message. */
+  /** The earlier lines of the message that is being edited. */
   #above: string[] = [];
   #goesOn = false;
   #paste: string | undefined;
@@ -50,7 +51,7 @@ export class TerminalLines implements LineSource {
   #waiting: ((line: string | undefined) => void) | undefined;
   #answer: ((line: string | undefined) => void) | undefined;
   #isClosed = false;
-  /** Ctrl-C was the last key at an empty prompt. */
+  /** The last key was Ctrl-C at an empty prompt. */
   #isExitArmed = false;
 
   constructor(options: TerminalLinesOptions) {
@@ -58,14 +59,14 @@ export class TerminalLines implements LineSource {
     const { input, output, history, complete } = options;
     this.#curtain = new Curtain(output);
     this.#readline = createInterface({
-      input: new PassThrough(), // keys come by `write`
+      input: new PassThrough(), // keys arrive through `write`
       output: this.#curtain,
       terminal: true,
       prompt: PROMPT,
       history: history.entries,
       historySize: Number.MAX_SAFE_INTEGER,
       completer: (line: string, done: (error: Error | null, found: [string[], string]) => void) => {
-        // No list to complete from is no reason to disturb somebody who types.
+        // If the sessions cannot be listed, offer no completions instead of an error.
         const nothing = (): Completions => [[], line];
         void complete(line)
           .catch(nothing)
@@ -77,7 +78,7 @@ export class TerminalLines implements LineSource {
     emitKeypressEvents(input);
     input.on('keypress', this.#onKey);
     input.on('end', this.#onEnd);
-    input.on('error', this.#onEnd); // a terminal that has gone
+    input.on('error', this.#onEnd); // the terminal was closed
     this.#raw(true);
     input.resume();
   }
@@ -93,7 +94,7 @@ export class TerminalLines implements LineSource {
   async next(): Promise<string | undefined> {
     const line = this.#ready.shift();
     if (line !== undefined) {
-      // It was typed behind the curtain: now it is seen.
+      // It was typed while the prompt was hidden, so print it now.
       this.#options.output.write(`${PROMPT}${escapeForTerminal(line)}\n`);
       return line;
     }
@@ -104,7 +105,7 @@ export class TerminalLines implements LineSource {
     });
   }
 
-  /** What was typed before the question was seen is no answer to it. */
+  /** Discards keys typed before the question appeared, so that they do not answer it. */
   async confirm(question: string): Promise<boolean> {
     if (this.#isClosed) return false;
     const before = this.#readline.line;
@@ -122,7 +123,7 @@ export class TerminalLines implements LineSource {
     return isYes(answer);
   }
 
-  /** Clears what is typed. At an empty prompt the first Ctrl-C warns and the second leaves the chat. */
+  /** Clears the typed text. At an empty prompt the first Ctrl-C warns and the second leaves the chat. */
   interrupt(): void {
     if (this.#answer !== undefined) {
       this.#curtain.write('\n');
@@ -146,7 +147,7 @@ export class TerminalLines implements LineSource {
     if (this.#isClosed) return;
     this.#isClosed = true;
     const { input, output } = this.#options;
-    // Whatever comes next begins a line of its own.
+    // Start the next output on a new line.
     if (this.#curtain.isOpen) output.write('\n');
     input.off('keypress', this.#onKey);
     input.off('end', this.#onEnd);
@@ -173,7 +174,7 @@ export class TerminalLines implements LineSource {
     else if (ctrl && name === 'z') this.#stop();
     else if (ctrl && name === 'r' && this.#answer === undefined) this.#searchBack();
     else if (meta && (name === 'return' || name === 'enter')) this.#breakLine();
-    // As in a paste: a control that was typed is no part of a message.
+    // As in a paste, control characters are not part of a message.
     else if (!C1.test(text ?? '')) this.#readline.write(text ?? null, key);
   }
 
@@ -182,7 +183,7 @@ export class TerminalLines implements LineSource {
     this.#readline.write(this.#pasted.fold(pasted));
   }
 
-  /** Alt-Enter: at the end of a line the next one begins, within it there is a mark. */
+  /** Alt-Enter: starts a new line at the end of the text; in the middle it inserts a line break mark. */
   #breakLine(): void {
     if (this.#readline.cursor < this.#readline.line.length) {
       this.#readline.write(BREAK);
@@ -195,7 +196,7 @@ export class TerminalLines implements LineSource {
 
   #line(line: string): void {
     const { history, onMeanwhile } = this.#options;
-    // What it remembers by itself are lines; here it is messages.
+    // Readline remembers single lines; the history holds whole messages.
     if (history.entries[0] === line) history.entries.shift();
     if (this.#answer !== undefined) {
       this.#answer(line);
@@ -227,7 +228,7 @@ export class TerminalLines implements LineSource {
     this.#showSearch(this.#search, line === '' || this.#search.older());
   }
 
-  /** Whether the key was for the search; every other one takes the line that was found, and acts on it. */
+  /** @returns true if the search used the key. Any other key accepts the found line and is then handled as usual. */
   #searchKey(
     search: HistorySearch,
     text: string | undefined,
@@ -270,7 +271,7 @@ export class TerminalLines implements LineSource {
   }
 
   #show(): void {
-    this.#readline.prompt(true); // still hidden: the editor forgets which rows it had filled
+    this.#readline.prompt(true); // still hidden; this resets the editor's row count
     this.#curtain.isOpen = true;
     this.#readline.prompt(true);
   }
@@ -282,18 +283,18 @@ export class TerminalLines implements LineSource {
   #raw(isRaw: boolean): void {
     const { input, output } = this.#options;
     output.write(isRaw ? PASTE_ON : PASTE_OFF);
-    // One that has gone cannot be set, and needs not.
+    // The mode of a closed terminal cannot be set.
     if (!input.destroyed) input.setRawMode(isRaw);
   }
 
-  /** Ctrl-Z: the shell gets its terminal as it was. */
+  /** Ctrl-Z: restores the terminal mode for the shell. */
   #stop(): void {
     this.#raw(false);
     process.once('SIGCONT', () => {
       if (this.#isClosed) return;
       this.#raw(true);
       if (!this.#curtain.isOpen) return;
-      // The shell has written here since: the line begins anew.
+      // The shell has printed meanwhile, so draw the prompt again.
       this.#hide();
       this.#show();
     });

@@ -4,12 +4,12 @@ type Format = 'bold' | 'dim';
 
 const HEADING = /^#{1,6} /;
 const FENCE = /^ {0,3}(?:```|~~~)/;
-/** The start of a line that may yet become one of them. */
+/** The start of a line that may become a heading or a fence with the next characters. */
 const UNDECIDED = /^(?:#{1,6}| {0,3}(?:`{0,2}|~{0,2}))$/;
 
 /**
- * Text of a model as it comes: escaped, headings bold and fenced code dim, nothing moved or left out. A line is held
- * back for as long as its first few characters do not tell what it is.
+ * Formats the model's text as it streams: control characters escaped, headings bold, fenced code dim, nothing moved or
+ * left out. The start of a line is held back until its first characters show what it is.
  */
 export class Tint {
   readonly #style: (format: Format, text: string) => string;
@@ -22,7 +22,7 @@ export class Tint {
     this.#style = style;
   }
 
-  /** What is to be written now. */
+  /** @returns the text to print now. */
   take(text: string): string {
     return this.#take(text, false);
   }

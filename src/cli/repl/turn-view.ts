@@ -8,7 +8,7 @@ import { Tint } from './tint.ts';
 export interface TurnViewOptions {
   readonly out: NodeJS.WritableStream;
   readonly talk: NodeJS.WritableStream;
-  /** Whether a person looks on: only then is there a line that says what goes on and goes away again. */
+  /** The output is a terminal: only then a status line is shown and erased again. */
   readonly isLive: boolean;
 }
 
@@ -19,7 +19,7 @@ const MAX_ARGUMENTS = 60;
 const MAX_DOING = 72;
 const ERASE_LINE = '\r\u001b[K';
 
-/** A turn as a person sees it: the text as it comes, everything else in one line each. */
+/** Shows a turn: the text as it streams, everything else in one line each. */
 export class TurnView {
   readonly #options: TurnViewOptions;
   readonly #tint: Tint = new Tint((format, text) => style(format, text));
@@ -48,10 +48,10 @@ export class TurnView {
         this.#say(resultText(this.#calls.get(event.id), event));
         break;
       case 'retry':
-        this.#say(`(${event.reason}; trying again in ${seconds(event.delayMs)})`);
+        this.#say(`(${event.reason}; retry in ${seconds(event.delayMs)})`);
         break;
       case 'queued':
-        this.#say(`(waiting behind ${count(event.position)})`);
+        this.#say(`(queued; messages before it: ${count(event.position)})`);
         break;
       case 'compaction':
         this.#say(`(compacted: ~${count(event.tokensBefore)} -> ~${count(event.tokensAfter)} tokens)`);
@@ -68,7 +68,7 @@ export class TurnView {
     }
   }
 
-  /** A word in between, at the next place where it comes between no words of the answer. */
+  /** Prints a notice at the next point where it does not split the answer. */
   note(text: string): void {
     this.#notes.push(text);
     if (!this.#isLineStart) return;
@@ -76,7 +76,7 @@ export class TurnView {
     this.#tellNotes();
   }
 
-  /** The cursor stands at the start of a line afterwards. */
+  /** Afterwards the cursor is at the start of a line. */
   end(): void {
     this.#write(this.#tint.end());
     this.#freshLine();
@@ -113,7 +113,7 @@ export class TurnView {
       this.#options.talk.write(`${style('dim', escapeForTerminal(note))}\n`);
   }
 
-  /** Stands until there is something to show; never where it would come between words. */
+  /** A status line, shown until there is output, and never in the middle of the answer. */
   #doing(what: string): void {
     if (!this.#options.isLive) return;
     this.#write(this.#tint.end());
@@ -129,10 +129,10 @@ export class TurnView {
 }
 
 function callText({ name, input }: { readonly name: string; readonly input: JsonObject }): string {
-  const said = Object.entries(input).map(
+  const args = Object.entries(input).map(
     ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
   );
-  return `${name}(${oneLine(said.join(', '), MAX_ARGUMENTS)})`;
+  return `${name}(${oneLine(args.join(', '), MAX_ARGUMENTS)})`;
 }
 
 function resultText(call: ToolCall | undefined, { name, isError, text, durationMs }: ToolResult): string {

@@ -1,13 +1,13 @@
 import { stripVTControlCharacters } from 'node:util';
 
-/** Below this nothing is gained by breaking lines. */
+/** Narrower terminals get the text unwrapped. */
 const MIN_COLUMNS = 20;
 const HANG = 4;
 
 /**
- * Breaks the lines of a listing at words, so that a narrow terminal does not break them inside one. What goes on is
- * indented: below the second column of a row, where that leaves it half the width, else a little deeper than the row. Words
- * that are longer than a line stay whole: they are ids and paths.
+ * Breaks the lines of a listing between words, so that a narrow terminal does not break them inside a word.
+ * Continuation lines are indented: under the second column of a row if that leaves half of the width, otherwise a
+ * little deeper than the row. Words longer than a line, such as ids and paths, stay whole.
  */
 export function wrapText(text: string, columns: number): string {
   if (columns < MIN_COLUMNS) return text;
@@ -17,7 +17,7 @@ export function wrapText(text: string, columns: number): string {
     .join('\n');
 }
 
-/** As wide as who reads it; as it is where nobody reads it off a terminal. */
+/** Wraps to the width of a terminal; text for a pipe or file stays as it is. */
 export function wrapFor({ columns }: { readonly columns?: number }, text: string): string {
   return columns === undefined ? text : wrapText(text, columns);
 }
@@ -33,7 +33,7 @@ function wrapLine(line: string, columns: number): string[] {
   return [...name, ...fill(second, deeper, deeper, columns)];
 }
 
-/** Words behind a beginning, and behind another one on the lines that follow. */
+/** Fills lines with words. The first line starts with `first`, the others with `next`. */
 function fill(text: string, first: string, next: string, columns: number): string[] {
   const lines: string[] = [];
   let line = first;
@@ -50,7 +50,7 @@ function fill(text: string, first: string, next: string, columns: number): strin
   return [...lines, line.trimEnd()];
 }
 
-/** In cells, as far as it matters for a break: East Asian characters and pictures take two. */
+/** Width in terminal cells: East Asian characters and emoji take two. */
 function widthOf(text: string): number {
   let width = 0;
   for (const character of stripVTControlCharacters(text)) width += WIDE.test(character) ? 2 : 1;

@@ -1,12 +1,12 @@
 import { RepriseError } from '../../errors.ts';
 import { escapeForTerminal } from './print.ts';
 
-/** Whether a person is there to answer. stdout may be a pipe: questions are talk. */
+/** Whether a person can answer. stdout may be a pipe, because questions are printed on stderr. */
 export function isInteractive(): boolean {
   return process.stdin.isTTY === true && process.stderr.isTTY === true;
 }
 
-/** Asked on a terminal; elsewhere whoever calls has to have said `--yes`. */
+/** Asks on a terminal; without one, --yes is required. */
 export async function confirm(question: string, { yes }: { readonly yes?: unknown }): Promise<boolean> {
   if (yes === true) return true;
   if (!isInteractive()) {

@@ -5,11 +5,11 @@ import type { SessionRecord, Store } from '../../store/port/store.ts';
 import { cancelled, isInteractive } from './ask.ts';
 import { escapeForTerminal } from './print.ts';
 
-/** As many as a person would look through; typing narrows them down. */
+/** As many as fit a list to choose from; typing filters them. */
 const OFFERED = 500;
 const ROWS = 12;
 
-/** Lets a person choose. Without a query all recent ones are offered; a query that fits one needs no question. */
+/** Lets the user pick a session. Without a query it offers all recent ones; if a query matches one, it asks nothing. */
 export async function pickSession(store: Pick<Store, 'list'>, query?: string): Promise<SessionRecord> {
   const text = query === undefined || query === '' ? {} : { text: query };
   const { sessions } = await store.list({ limit: OFFERED, ...text });

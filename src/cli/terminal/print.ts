@@ -6,7 +6,7 @@ import { asStarted } from '../started-as.ts';
 import { eraseProgress } from './progress.ts';
 
 /**
- * What a terminal would act on is shown, not sent: controls but newline and tab, and bidi overrides.
+ * Characters that act on a terminal: controls except newline and tab, and bidi overrides. They are printed as escapes.
  * Titles, names and model text all pass through here.
  */
 const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
@@ -22,20 +22,20 @@ export function escapeForTerminal(text: string): string {
 
 type Style = Parameters<typeof styleText>[0];
 
-/** Colours follow NO_COLOR, FORCE_COLOR and whether stdout is a terminal. */
+/** Colors follow NO_COLOR, FORCE_COLOR and whether stdout is a terminal. */
 export function style(format: Style, text: string): string {
   return styleText(format, text, { stream: process.stdout });
 }
 
-/** stdout is data. */
+/** stdout carries data only. */
 export function print(text: string): void {
   eraseProgress();
   process.stdout.write(`${text}\n`);
 }
 
 /**
- * A value as JSON. Controls and bidi characters are escaped, so that no text in it acts on a terminal; the value that a
- * program parses is the same (I-50).
+ * A value as JSON. Control and bidi characters are escaped, so that no text in it acts on a terminal; a program that
+ * parses it gets the same value (I-50).
  */
 export function jsonText(value: unknown, indent?: number): string {
   return JSON.stringify(value, null, indent).replace(
@@ -48,7 +48,7 @@ export function printJson(value: unknown, indent?: number): void {
   print(jsonText(value, indent));
 }
 
-/** As fast as it is taken. On a terminal nothing that was said may act; a pipe gets the bytes. */
+/** Waits for stdout to drain. On a terminal control characters are escaped; a pipe gets the exact bytes. */
 export async function printPieces(pieces: Iterable<string>): Promise<void> {
   const { stdout } = process;
   eraseProgress();
@@ -58,7 +58,7 @@ export async function printPieces(pieces: Iterable<string>): Promise<void> {
   }
 }
 
-/** What every read prints with `--json`. */
+/** The format of all list commands with `--json`. */
 export function printPage(
   data: readonly unknown[],
   {
@@ -70,21 +70,23 @@ export function printPage(
   printJson({ data, hasMore, lastId, ...more }, 2);
 }
 
-/** stderr is talk. */
+/** stderr carries messages to the user. */
 export function say(text: string): void {
   eraseProgress();
   process.stderr.write(`${text}\n`);
 }
 
-/** One line of cause, one line of next step, and the exit code of the error's row. */
+/**
+ * Prints one line with the cause and one with the next step. @returns the exit code of the error.
+ */
 export function printError(error: unknown, nextStep: (code: ErrorCode) => string = commandStep): number {
   if (!(error instanceof RepriseError)) throw error;
   const { code, details } = error;
-  // What a server says of a missing token, or of any error of a kind, is for whoever writes requests.
+  // The next step of a missing token, or one that applies to a whole class of errors, is written for API clients.
   const isForPrograms = code === 'UNAUTHORIZED' || details['general'] === true;
   const said = isForPrograms ? undefined : details['next'];
   const next = typeof said === 'string' ? said : nextStep(code);
-  // Some causes end in their next step, for those who see the message alone; here it stands in its own line.
+  // Some messages end with the next step, for callers that only see the message. Here it is printed on its own line.
   const cause = error.message.endsWith(` ${next}`) ? error.message.slice(0, -next.length - 1) : error.message;
   say(`reprise: ${escapeForTerminal(cause)} (${code})`);
   say(escapeForTerminal(asStarted(next)));

@@ -73,16 +73,20 @@ describe('a home that holds two stores', () => {
     const listed = await run(home, 'ls', '--json');
     expect(idsOf(listed)).toEqual(['in-jsonl']);
     expect(listed.stderr.trimEnd().split('\n')).toEqual([
-      `${home} holds two stores, and store.db is not used. Look into it: reprise ls --home ${home} --store sqlite; "reprise doctor" says how to bring both together.`,
+      `${home} holds two stores, and store.db is not used. To list its sessions: reprise ls --home ${home} --store sqlite. "reprise doctor" shows how to merge both.`,
     ]);
     const chosen = await run(home, 'ls', '--json', '--store', 'sqlite');
     expect([idsOf(chosen), chosen.stderr]).toEqual([['in-sqlite'], '']);
 
     const seen = await run(home, 'doctor');
     expect(seen.status).toBe(1);
-    expect(seen.stdout).toContain('look stores: two are here: control.db is used, store.db is not');
+    expect(seen.stdout).toContain(
+      'warn stores: this home has two stores: control.db is used, store.db is not',
+    );
     const chose = await run(home, 'doctor', '--store', 'jsonl');
-    expect(chose.stdout).toContain('ok   stores: two are here: control.db is used, store.db is not');
+    expect(chose.stdout).toContain(
+      'ok   stores: this home has two stores: control.db is used, store.db is not',
+    );
 
     const out = join(root, 'out');
     for (const command of ['export', 'import']) {

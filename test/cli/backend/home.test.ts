@@ -114,7 +114,7 @@ describe('a home from the command line', () => {
     expect(readFileSync(file, 'utf8')).toContain('Fix the bike');
   });
 
-  test('locks says that nobody holds anything', () => {
+  test('locks lists no leases when no process holds one', () => {
     expect(JSON.parse(reprise('locks', '--json').stdout)).toEqual({ data: [], hasMore: false, lastId: null });
   });
 
@@ -134,7 +134,7 @@ describe('a home from the command line', () => {
     writeFileSync(file, damaged);
     expect(run('verify', 'first-1')).toMatchObject({
       status: 6,
-      stderr: expect.stringContaining('"reprise repair first-1" goes on'),
+      stderr: expect.stringContaining('"reprise repair first-1" copies what can be read'),
     });
     expect(run('verify', 'second').status).toBe(0);
     const fixed = JSON.parse(run('repair', 'first-1', '--json').stdout) as {
@@ -161,9 +161,9 @@ describe('a home from the command line', () => {
     expect(status).toBe(6);
     for (const found of ['first-1 .*missing-blob', 'first-2 .*missing-lines', 'second .*not-a-file'])
       expect(stdout).toMatch(new RegExp(found));
-    expect(stderr).toContain('Put the blob back from a backup, or "reprise repair first-1"');
-    expect(stderr).toContain('"reprise repair first-2" goes on with what can be read');
-    expect(stderr).toContain('the transcript of second should');
+    expect(stderr).toContain('Restore the blob from a backup, or "reprise repair first-1"');
+    expect(stderr).toContain('"reprise repair first-2" copies what can be read into a new session');
+    expect(stderr).toContain('The transcript path of second is not a regular file');
     const fixed = JSON.parse(run('repair', 'first-1', '--json').stdout) as { repaired: string };
     expect(run('verify', fixed.repaired).status).toBe(0);
   });
@@ -228,7 +228,7 @@ describe('a home from the command line', () => {
         encoding: 'utf8',
       });
       expect(status).toBe(1);
-      expect(stdout).toMatch(/look transcripts: 1 cannot be written: s1: ELOOP/);
+      expect(stdout).toMatch(/warn transcripts: 1 cannot be written: s1: ELOOP/);
     } finally {
       rmSync(linked, { recursive: true });
     }
@@ -238,7 +238,7 @@ describe('a home from the command line', () => {
     const { status, stdout } = reprise('doctor');
     expect(status).toBe(0);
     expect(stdout).toMatch(/ok {3}home: .*ok {3}quarantine: empty.*\d+ sessions/s);
-    expect(stdout).toMatch(/disk: [\d,]+ MiB free; below [\d,]+ MiB no turn begins/);
+    expect(stdout).toMatch(/disk: [\d,]+ MiB free; no turn starts below [\d,]+ MiB/);
   });
 
   test('an index that is damaged or lost leaves no gap in the list, and doctor tells what became of it', {
@@ -253,7 +253,7 @@ describe('a home from the command line', () => {
       expect(run('ls').stdout, what).toMatch(/Fix the bike[\s\S]*Plan the trip/);
       const { status, stdout } = run('doctor');
       expect(status).toBe(1);
-      expect(stdout).toMatch(/look control\.db: damaged on 2\d{3}-.*; nothing is lost/);
+      expect(stdout).toMatch(/warn control\.db: damaged on 2\d{3}-.*; nothing is lost/);
       rmSync(index);
     }
     const folder = join(place, 'quarantine');
@@ -278,7 +278,7 @@ describe('a home from the command line', () => {
     expect(run('ls').stdout).toMatch(/second · agent:main:tg:direct:second · .* · damaged/);
     expect(run('doctor')).toMatchObject({
       status: 1,
-      stdout: expect.stringMatching(/look damage: 1 session damaged[\s\S]*reprise verify/),
+      stdout: expect.stringMatching(/warn damage: 1 session damaged[\s\S]*reprise verify/),
     });
     const { status, stderr, stdout } = run('verify');
     expect([status, stdout + stderr]).toEqual([6, expect.stringContaining('second')]);
@@ -295,7 +295,7 @@ describe('a home from the command line', () => {
     writeFileSync(file, edited);
     expect(run('doctor')).toMatchObject({
       status: 1,
-      stdout: expect.stringContaining(`look sessions.json: ${file} has changes that Reprise did not make`),
+      stdout: expect.stringContaining(`warn sessions.json: ${file} has changes that Reprise did not make`),
     });
     const { stderr } = run('rename', 'second', 'Plan the journey');
     const aside = join(place, 'agents/main/sessions.json.edited.1');
@@ -303,7 +303,7 @@ describe('a home from the command line', () => {
     expect(stderr).toContain(`reprise import '${aside}'`);
     expect(readFileSync(aside, 'utf8')).toBe(edited);
     expect(run('doctor').stdout).toMatch(
-      new RegExp(`look sessions.json: ${aside} has changes.*\n.*reprise import '${aside}'`),
+      new RegExp(`warn sessions.json: ${aside} has changes.*\n.*reprise import '${aside}'`),
     );
     expect(run(...command, '--yes').status).toBe(0);
     rmSync(aside);

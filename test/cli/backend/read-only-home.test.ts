@@ -59,7 +59,7 @@ describe.skipIf(cannotLock !== undefined)(
     }, async () => {
       const home = await lockedHome('jsonl', 'both');
       const at = ['--home', home];
-      const note = `read only: ${home} cannot be written\n`;
+      const note = `read-only: no permission to write ${home}\n`;
       const reads = [['ls', '--json'], ['show', 's1'], ['verify']];
       for (const args of reads) {
         const { status, stdout, stderr } = reprise([...args, ...at]);

@@ -66,7 +66,7 @@ test('a session the server cannot read does not keep its other sums from being t
     const { status, stdout, stderr } = run(['stats', '--by', 'model', '--json']);
     expect(status).toBe(0);
     expect(JSON.parse(stdout).data).toEqual([expect.objectContaining({ name: 'offline:offline', calls: 2 })]);
-    expect(stderr).toContain('This is not everything');
+    expect(stderr).toContain('Incomplete: the server cannot read some sessions');
   } finally {
     rmdirSync(file);
     renameSync(`${file}.away`, file);
@@ -281,7 +281,7 @@ test.skipIf(!hasTerminals())(
     terminal.type(`\u001b[200~say ${'word '.repeat(600)}\u001b[201~\r`);
     await terminal.until(/You said: "say word word/);
     terminal.type('\u0003');
-    await terminal.until(/\(stopped; what arrived is kept\)/);
+    await terminal.until(/\(stopped; the partial answer is kept\)/);
     await terminal.prompt();
     terminal.type('/switch she\t');
     await terminal.until(/^> \/switch shed/m);

@@ -172,7 +172,7 @@ describe('commands in the chat', () => {
     expect(stderr).toContain('Model: offline:error, chosen for this session');
     expect(stderr).toContain('on purpose');
     const next = chat(['hello', '/model default', 'hello']);
-    expect(next.stderr).toContain('The model of this session is offline:error.');
+    expect(next.stderr).toContain('This session uses the model offline:error.');
     expect(next.stderr.match(/on purpose/g)).toHaveLength(1);
     expect(next.stdout).toContain('You said: "hello"');
   });

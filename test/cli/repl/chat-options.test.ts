@@ -148,7 +148,7 @@ describe('which session a chat goes on in', { timeout: 180_000 }, () => {
     const { stdout, stderr } = await reprise(['--ephemeral', '--home', join(home, 'none')], {
       input: 'my name is Ada\nwhat is my name?',
     });
-    expect(stderr).toContain('Nothing said here is kept.');
+    expect(stderr).toContain('Nothing in this chat is stored.');
     expect(stdout).toContain('your name is Ada');
     expect(existsSync(join(home, 'none'))).toBe(false);
   });
@@ -160,7 +160,7 @@ describe('who answers', { timeout: 180_000 }, () => {
     const env = { ANTHROPIC_API_KEY: 'sk-test', ANTHROPIC_BASE_URL: server.url };
     const { stdout, stderr } = await reprise([], { input: 'hello', env });
     expect(stdout).toBe('bonjour\n');
-    expect(stderr).toMatch(/^anthropic:\S+ answers \(ANTHROPIC_API_KEY is set\)\.$/m);
+    expect(stderr).toMatch(/^Model: anthropic:\S+ \(ANTHROPIC_API_KEY is set\)\.$/m);
     expect(stderr).not.toContain('sk-test');
     expect(server.requests).toHaveLength(1);
   });
@@ -170,14 +170,14 @@ describe('who answers', { timeout: 180_000 }, () => {
     const env = { OPENAI_API_KEY: 'sk-open', OPENAI_BASE_URL: server.url };
     const { stdout, stderr } = await reprise([], { input: 'hello', env });
     expect(stdout).toBe('salut\n');
-    expect(stderr).toMatch(/^openai:\S+ answers \(OPENAI_API_KEY is set\)\.$/m);
+    expect(stderr).toMatch(/^Model: openai:\S+ \(OPENAI_API_KEY is set\)\.$/m);
   });
 
   test('a model that is asked for goes before a key that is set', async () => {
     const env = { ANTHROPIC_API_KEY: 'sk-test', ANTHROPIC_BASE_URL: 'http://127.0.0.1:1/v1' };
     const { stdout, stderr } = await reprise(['--model', 'offline'], { input: 'hello', env });
     expect(stdout).toContain('You said: "hello"');
-    expect(stderr).toContain('offline answers');
+    expect(stderr).toContain('Model: offline');
   });
 
   test('--model wins over the model a session has stored, until /model chooses another', async () => {
@@ -192,7 +192,7 @@ describe('who answers', { timeout: 180_000 }, () => {
     const chat = await reprise(['-s', 'old', '--model', 'offline'], { input: lines });
     expect(chat.stdout).toContain('You said: "hi"');
     const all = chat.stdout + chat.stderr;
-    expect(all).toContain('has stored the model nowhere:at-all; --model is used instead');
+    expect(all).toContain('is set to the model nowhere:at-all; --model overrides it');
     expect(all).toMatch(/Model: offline, chosen with --model/);
     expect(all).toMatch(/Model: offline:error, chosen for this session/);
     expect(chat.stderr).toMatch(/\(MODEL_/);
@@ -285,7 +285,7 @@ describe('who answers', { timeout: 180_000 }, () => {
     const [where, who, what] = stderr.split('\n');
     expect(where).toContain(home);
     expect(who).toMatch(
-      /^offline answers: .*ANTHROPIC_API_KEY or OPENAI_API_KEY.*--model ollama:tiny:1b asks it\./,
+      /^Model: offline, .*ANTHROPIC_API_KEY or OPENAI_API_KEY.*To use it: --model ollama:tiny:1b/,
     );
     expect(what).toContain('/help');
     expect(asked).toEqual(['GET /v1/models']);

@@ -86,7 +86,7 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', () => {
   test('shows three lines, the answer as it comes and one line about the turn', async () => {
     await using terminal = reprise();
     await terminal.prompt();
-    expect(terminal.seen).toContain('Everything said here is kept in');
+    expect(terminal.seen).toContain('Messages are stored in');
     expect(terminal.seen).toContain('ANTHROPIC_API_KEY');
     expect(terminal.seen).toContain('Try: my name is Ada.');
     await line(terminal, 'hello there');

@@ -1,6 +1,6 @@
 import type { ScriptedStep } from '../../../models/scripted/scripted-model.ts';
 
-/** A question and the steps of the model that answer it. */
+/** A question and the scripted model steps that answer it. */
 export type Exchange = readonly [question: string, ...answer: readonly ScriptedStep[]];
 
 export const TRIP: readonly Exchange[] = [
@@ -14,7 +14,7 @@ export const TRIP: readonly Exchange[] = [
   ],
 ];
 
-/** Asked, answered and then undone: the plan without the car is the one that stays. */
+/** Asked, answered and then undone, so that the plan without a car remains. */
 export const CAR: Exchange = [
   'Should we rent a car for all four days?',
   'Yes: a compact car costs about 45 euros a day, and parking in Campo de Ourique is easy at night.',
@@ -58,10 +58,10 @@ export const BUG: readonly Exchange[] = [
   ],
 ];
 
-/** Long enough for a compaction: the summary keeps the plan and loses some exact figures. */
+/** Long enough for a compaction: the summary keeps the plan and drops some exact figures. */
 export const HOUSE: readonly Exchange[] = [
   [
-    'I want to build a garden house behind the apple tree. The spot is about 4 by 3 meters.',
+    'I want to build a garden house next to the apple tree. The spot is about 4 by 3 meters.',
     'Then 3.60 x 2.40 m is a good size: it leaves 30 cm to walk around it, and standard boards of 2.40 m need no cutting. In most places you need no permit below 10 m2, and this is 8.64 m2. Please check the rules of your town.',
   ],
   [

@@ -24,7 +24,7 @@ export async function remoteStats(
   const query = { ...(since !== '' && { from: since }), ...(agentId !== undefined && { agentId }) };
   const told = await allThatCanBeTold(() => client.usage(query));
   if (!told.complete)
-    say('This is not everything: the server cannot read some sessions. There, "reprise verify" names them.');
+    say('Incomplete: the server cannot read some sessions. Run "reprise verify" on the server to list them.');
   const rows = rowsOf(told).filter(({ by }) => tables.includes(by));
   const { sessions, bytes } = await client.stats();
   const { from, to } = told;
@@ -33,7 +33,7 @@ export async function remoteStats(
     printPage(rows.map(rowJson), { lastId: rows.at(-1)?.name ?? null, from, to, stored });
     return;
   }
-  if (since === '') say(`from ${from} to ${to}; --days names another period`);
+  if (since === '') say(`from ${from} to ${to}; --days selects another period`);
   showTables(tables, rows);
   print(style('dim', `${counted(sessions, 'session')} with ${count(bytes)} bytes of transcripts in all`));
 }

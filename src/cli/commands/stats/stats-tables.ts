@@ -13,7 +13,7 @@ export interface StatsRow {
 
 export interface StatsQuery {
   readonly tables: readonly By[];
-  /** A day; empty: as far as it goes. */
+  /** The first day that is counted; empty means from the beginning. */
   readonly since: string;
   readonly agentId: string | undefined;
 }
@@ -32,7 +32,7 @@ export function rowJson({ by, name, sum }: StatsRow): object {
 }
 
 export function showTables(tables: readonly By[], rows: readonly StatsRow[]): void {
-  if (rows.length === 0) say('no turn is on record');
+  if (rows.length === 0) say('no turns recorded');
   for (const by of tables) {
     const own = rows.filter((row) => row.by === by);
     if (own.length === 0) continue;
@@ -40,11 +40,11 @@ export function showTables(tables: readonly By[], rows: readonly StatsRow[]): vo
       const { calls, input, output, cacheRead, cacheWrite, cost, turns, failed } = sum;
       const price = cost === 0 ? '' : cost.toFixed(4);
       const used = [calls, input + cacheRead + cacheWrite, cacheRead, output, price];
-      // What no model has done has no place in its row.
+      // Compactions and repairs are counted per session, not per model.
       const done = by === 'model' ? [] : [sum.guardSteps, sum.compactions, sum.repairs];
       return [name, ...used, turns, failed, ...done];
     });
-    const done = by === 'model' ? [] : ['shortened', 'summed up', 'repaired'];
+    const done = by === 'model' ? [] : ['shortened', 'compacted', 'repaired'];
     const head = [by, 'calls', 'tokens in', 'cached', 'tokens out', 'cost', 'turns', 'failed', ...done];
     for (const line of table(head, lines)) print(line);
     print('');
