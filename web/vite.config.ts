@@ -3,16 +3,17 @@ import { defineConfig, type Plugin, type UserConfig } from 'vite';
 
 const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
-/** Where the parts of `marked` begin that turn tokens into HTML; nothing here ever does. */
+/** Where the code in `marked` starts that turns tokens into HTML, which the page never uses. */
 const RENDERING = 'var Y=class{';
 const LEXER = 'O as Lexer';
 
-/** Of a row in the table of errors: status, exit code and sentence are for the server, the command line and the documents. */
+/** HTTP status, exit code and default message in the error table, which the page does not use. */
 const ELSEWHERE = /row\(\s*(?:null|\d+),\s*\d+,(\s*\w+,\s*)'(?:[^'\\]|\\.)*'/g;
 
 /**
- * Removes what the page does not need and the bundler cannot know: the half of `marked` that writes HTML (a function that
- * fills it at startup keeps it alive), Vite's helper that preloads styles of chunks, and the server's half of the error table.
+ * Removes code that the page does not need and the bundler cannot detect: the half of `marked` that writes HTML (a
+ * function that runs at startup refers to it), Vite's helper that preloads styles of chunks, and part of the error
+ * table.
  */
 const lighter: Plugin = {
   name: 'lighter',
@@ -22,7 +23,7 @@ const lighter: Plugin = {
     if (id === at('../src/errors.ts')) return code.replace(ELSEWHERE, "row(0,0,$1''");
     if (!id.endsWith('marked/lib/marked.esm.js')) return null;
     const end = code.indexOf(RENDERING);
-    // Pinned exactly, so this is met by whoever renews it and by nobody else.
+    // The version of `marked` is pinned, so this fails only when it is updated.
     if (end < 0 || !code.includes(LEXER))
       throw new Error('marked has changed: see lighter in vite.config.ts');
     return `${code.slice(0, end)}export { ${LEXER} };`;
@@ -32,8 +33,8 @@ const lighter: Plugin = {
 const FILE_OF_ITS_OWN = '?file';
 
 /**
- * `import url from './chinese.ts?file'` is the address of a bundle of that module. A browser never loads a module again
- * whose address failed once, so the caller has to be able to add a query to it; `import()` has no place for one.
+ * `import url from './chinese.ts?file'` returns the address of a bundle of that module. A browser never retries a
+ * module address that failed once, so the caller must be able to add a query to it, which `import()` does not allow.
  */
 const fileUrls: Plugin = {
   name: 'file-urls',
@@ -53,7 +54,7 @@ const fileUrls: Plugin = {
 
 const config: UserConfig = defineConfig({
   root: at('.'),
-  // Relative, so that it works under whatever path a proxy gives it.
+  // Relative, so that the page works under any path that a proxy adds.
   base: './',
   resolve: {
     alias: {
@@ -68,7 +69,7 @@ const config: UserConfig = defineConfig({
     outDir: at('../dist/web'),
     emptyOutDir: true,
     target: 'es2023',
-    // A data: URL would be one more thing the policy has to allow.
+    // A data: URL would need another exception in the Content Security Policy.
     assetsInlineLimit: 0,
     modulePreload: false,
     reportCompressedSize: false,

@@ -4,15 +4,15 @@ import { errorText, t } from '../i18n/strings.ts';
 import { say } from '../shell/toasts.ts';
 import { refuseToken, token } from './auth.ts';
 
-/** Whether the server answers. */
+/** Whether the server responds. */
 export const connection = signal<'online' | 'reconnecting'>('online');
 
-/** Beside the page, wherever a proxy put both. */
+/** The page's own address, which may have a path added by a proxy. */
 function serverUrl(): string {
   return new URL('.', location.href.split('#')[0]).href.replace(/\/$/, '');
 }
 
-/** Tries for ever: a person watches, and is told so. Nothing is done twice by it. */
+/** Retries without a limit, because the user sees that the page is reconnecting. Retries never repeat an action. */
 const FOREVER = Number.MAX_SAFE_INTEGER;
 
 export const client: ReadonlySignal<Client> = computed(() => {
@@ -20,7 +20,7 @@ export const client: ReadonlySignal<Client> = computed(() => {
   return createClient({ url: serverUrl(), token: held, retries: FOREVER, fetch: watchedFetch(held) });
 });
 
-/** For the form: answers at once whether a token is right. */
+/** For the sign-in form: resolves if the token is right. One retry only, so that the form answers soon. */
 export function probe(candidate: string): Promise<unknown> {
   return createClient({ url: serverUrl(), token: candidate, retries: 1 }).agents();
 }
@@ -29,10 +29,11 @@ function watchedFetch(held: string): typeof fetch {
   return async (input, init) => {
     try {
       const response = await fetch(input, init);
-      // A page in its place is a proxy's, which asks for a password or says that nobody is behind it.
+      // An HTML page instead of an API answer comes from a proxy: a password page, or an error because the server is
+      // down.
       const isPage = response.headers.get('content-type')?.includes('html');
       connection.value = isPage || /50[23]/.test(`${response.status}`) ? 'reconnecting' : 'online';
-      // The one it was sent with: an answer may come late, when somebody has signed in with another.
+      // Refuse the token of this request: the user may have signed in with another one meanwhile.
       if (response.status === 401) refuseToken(held);
       return response;
     } catch (error) {
@@ -50,7 +51,7 @@ export function isAbort(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'AbortError';
 }
 
-/** What a person reads of a failure; undefined: nothing, because they asked for it or are asked to sign in. */
+/** The error text for the user; undefined if they cancelled the action or the sign-in form is shown. */
 export function failureText(error: unknown): string | undefined {
   if (isAbort(error)) return undefined;
   if (!(error instanceof RepriseError)) return String(error);
@@ -60,7 +61,7 @@ export function failureText(error: unknown): string | undefined {
   return errorText(error);
 }
 
-/** Does something a person asked for, and tells them where it did not work. */
+/** Runs an action of the user and shows its error, if any. */
 export async function attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();

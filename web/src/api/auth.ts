@@ -2,16 +2,16 @@ import { type ReadonlySignal, signal } from '@preact/signals';
 
 const KEY = 'reprise.token';
 
-/** Empty: the form asks for it. */
+/** If empty, the sign-in form is shown. */
 const held = signal('');
-/** Why the form is shown, beyond that there is no token yet. */
+/** Why the form is shown: there was no token yet, or the token has changed. */
 export const signInReason = signal<'none' | 'changed'>('none');
 export const token: ReadonlySignal<string> = held;
 
 /**
- * Takes the token from the fragment of the address, which no server ever sees, and removes it there before anything else
- * happens. Without one, the token that this tab or, where its user asked for it, this browser stored. Anybody can write a
- * link, so a token in it replaces one that is stored only if the server accepts it.
+ * Takes the token from the URL fragment, which is never sent to a server, and removes it from the address first.
+ * Without one, it uses the token stored in this tab or, if the user chose that, in this browser. Because anyone can
+ * create a link, its token replaces a stored one only if the server accepts it.
  */
 export function loadToken({ probe, onRefused }: LinkOptions): void {
   const given = /[#&]token=([^&]+)/.exec(location.hash)?.[1];
@@ -29,13 +29,13 @@ export function loadToken({ probe, onRefused }: LinkOptions): void {
 export interface LinkOptions {
   /** Rejects if the server does not accept the token. */
   readonly probe: (token: string) => Promise<unknown>;
-  /** The token of a link was refused, and the present one stays. */
+  /** The token of the link was refused; the current one stays. */
   readonly onRefused: () => void;
 }
 
 /**
- * A tab that opens without a token asks the other open tabs of this page for theirs, so that signing in once is enough.
- * Only pages of this origin and path hear it, and nothing is stored beyond the tab.
+ * A tab without a token asks the page's other open tabs for theirs, so that signing in once is enough. Only pages of
+ * this origin and path receive the request, and the token is stored in the tab only.
  */
 export function shareToken(): void {
   const tabs = new BroadcastChannel(`${KEY} ${location.pathname}`);
@@ -43,7 +43,7 @@ export function shareToken(): void {
   tabs.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
     if (data === 'ask' && held.value !== '') tabs.postMessage({ token: held.value });
     if (!isAsking || held.value !== '' || typeof data !== 'object' || data === null) return;
-    // Once: who signs out here stays signed out.
+    // Ask once, so that a tab stays signed out after signing out.
     isAsking = false;
     if ('token' in data && typeof data.token === 'string') setToken(data.token, { keep: false });
   });
@@ -57,9 +57,9 @@ export function setToken(value: string, { keep }: { readonly keep: boolean }): v
   held.value = value;
 }
 
-/** The server refused it. What was written stays where it is. */
+/** Handles a token that the server refused. Drafts stay. */
 export function refuseToken(refused: string): void {
-  // Another tab may have signed in anew meanwhile, and so may this one while an older request was on its way.
+  // Another tab, or this one while an older request was running, may have signed in with a new token.
   if (localStorage.getItem(KEY) === refused) localStorage.removeItem(KEY);
   if (held.value !== refused) return;
   forget();
@@ -81,6 +81,6 @@ function decode(given: string): string {
   try {
     return decodeURIComponent(given);
   } catch {
-    return given; // a broken link: the server refuses it
+    return given; // an incomplete percent escape: the server will refuse the token
   }
 }

@@ -2,8 +2,8 @@ import type { StreamEvent } from 'reprise/client';
 import { hearEvent, type LiveTurn, NEW_TURN } from '../conversation/live-turn.ts';
 
 /**
- * Several messages may be answered by one turn, and each has a stream that tells all of it. The first stream to tell of
- * a turn is listened to; what the others say of it is the same and is passed over.
+ * One turn can answer several messages, and the stream of each contains all events of the turn. Only the first of these
+ * streams is used; the same events on the others are ignored.
  */
 export class TurnEar {
   #leader: object | undefined;
@@ -32,7 +32,7 @@ export class TurnEar {
     this.#turn = hearEvent(this.#turn ?? NEW_TURN, event);
   }
 
-  /** Its stream has ended, and what it told is told elsewhere. */
+  /** Ends the use of a stream. */
   forget(by: object): void {
     if (this.#leader !== by) return;
     this.#leader = undefined;

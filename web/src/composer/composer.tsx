@@ -38,7 +38,7 @@ export function Composer({ conversation }: ComposerProps): JSX.Element {
     text.value = value;
     chosen.value = 0;
     isMenuClosed.value = false;
-    // The draft waits until what is being changed was said or left.
+    // While a message is edited, the draft of the new message is kept.
     if (editing.value === undefined) saveDraft(draftKey, value);
     else {
       editing.value = { ...editing.value, text: value };
@@ -62,7 +62,7 @@ export function Composer({ conversation }: ComposerProps): JSX.Element {
   useEffect(() => {
     if (matchMedia('(pointer: fine)').matches) field.current?.focus();
   }, []);
-  // As high as what was written, up to a bound the style sets.
+  // The field grows with the text, up to the maximum height in the style sheet.
   useLayoutEffect(() => {
     const element = field.current;
     if (element === null) return;
@@ -81,7 +81,7 @@ export function Composer({ conversation }: ComposerProps): JSX.Element {
     const edit = editing.value;
     if (edit !== undefined) {
       if (said.trim() === '') return;
-      // On its way before the field is empty, and one request: whatever dies meanwhile, it is said or it is kept (I-71).
+      // Starts the request before clearing the field, so that the text is never lost (I-71).
       conversation.sendInstead(edit);
       conversation.showEnd();
       endEditing();
@@ -148,7 +148,7 @@ export function Composer({ conversation }: ComposerProps): JSX.Element {
   };
   const addFiles = (files: FileList | null | undefined): void => {
     if (files == null || files.length === 0) return;
-    // Now: the field is emptied behind this, and the list with it.
+    // Copy the list now: clearing the field empties it.
     const list = [...files];
     void attempt(async () => {
       const read = await readFiles(list);

@@ -6,7 +6,7 @@ import { ContextPanel } from './context-panel.tsx';
 import { contextParts } from './context-parts.ts';
 import type { Conversation } from './conversation.ts';
 
-/** How full the context is and of what, with a mark where older messages begin to be summed up. */
+/** How full the context is and with what, and a mark where compaction starts. */
 export function ContextBar({ conversation }: { readonly conversation: Conversation }): JSX.Element | null {
   const isOpen = useSignal(false);
   const report = conversation.context.value;

@@ -20,7 +20,7 @@ import { changePending, type Pending, type Picture } from './pending.ts';
 
 interface ConversationOptions {
   readonly isNew?: boolean;
-  /** Nothing is said from where it is shown: there is no field. */
+  /** There is no composer, so messages cannot be sent. */
   readonly isReadOnly?: boolean;
 }
 
@@ -30,7 +30,7 @@ function newKey(): string {
 
 const UNSENT: ReadonlySet<Pending['state']> = new Set(['sending', 'failed']);
 
-/** One open session: its history, the turn that runs, and what waits. Views read its signals and change nothing. */
+/** One open session: its history, the running turn and the queued messages. Views only read its signals. */
 export class Conversation {
   readonly agentId: string;
   readonly id: string;
@@ -46,7 +46,7 @@ export class Conversation {
   readonly #pins = signal<ReadonlySet<string>>(new Set());
   readonly #spoken = signal('');
   readonly #ends = signal(0);
-  /** Computed, so that who asks is not drawn again for every word. */
+  /** A computed signal, so that views do not render again for every delta. */
   readonly #busy = computed(
     () => this.#pending.value.some(({ state }) => state !== 'failed') || this.#live.value !== undefined,
   );
@@ -71,15 +71,15 @@ export class Conversation {
   get state(): ReadonlySignal<'loading' | 'new' | 'ready' | 'missing'> {
     return this.#state;
   }
-  /** Why it cannot be shown, beyond that there is none. */
+  /** Why the session cannot be shown; empty if it just does not exist. */
   get problem(): string {
     return this.#problem;
   }
-  /** Under which name what is being written is kept: the next new session's until there is one. */
+  /** Storage key of the draft: that of the next new session until this session exists. */
   get draftKey(): string {
     return this.#wasBegun && this.#state.value === 'new' ? 'new' : this.id;
   }
-  /** How often the view was asked to go to its end. */
+  /** Counts requests to scroll to the end. */
   get ends(): ReadonlySignal<number> {
     return this.#ends;
   }
@@ -89,7 +89,7 @@ export class Conversation {
   get pending(): ReadonlySignal<readonly Pending[]> {
     return this.#pending;
   }
-  /** How many messages wait, also those of others. */
+  /** Number of queued messages, including those of other clients. */
   get queued(): ReadonlySignal<number> {
     return this.#queued;
   }
@@ -99,7 +99,7 @@ export class Conversation {
   get pins(): ReadonlySignal<ReadonlySet<string>> {
     return this.#pins;
   }
-  /** The last answer that ended while somebody listened, for who cannot see it. */
+  /** The last answer that ended while this page was open, for screen readers. */
   get spoken(): ReadonlySignal<string> {
     return this.#spoken;
   }
@@ -109,17 +109,20 @@ export class Conversation {
   get isBusy(): boolean {
     return this.#busy.value;
   }
-  /** Nothing more can be said in it. */
+  /** No message can be sent to it. */
   get isClosed(): boolean {
     const view = this.history.view.value;
     return this.isReadOnly || view?.status === 'deleted' || view?.corruptAt !== undefined;
   }
-  /** Whether the last thing that is shown is the last that was said, and may be said again. */
+  /** Whether the last shown message is the last of the session and can be sent again. */
   get canSayAgain(): boolean {
     return !this.isClosed && !this.isBusy && !this.history.hasNewer.value;
   }
 
-  /** Loads it, at an entry where one is named, and joins what runs. False: that entry is on another branch. */
+  /**
+   * Loads the session, around an entry if given, and follows the running turn. @returns false if the entry is on
+   * another branch.
+   */
   async open(entry?: string): Promise<boolean> {
     let isThere = true;
     try {
@@ -131,7 +134,7 @@ export class Conversation {
     } catch (error) {
       const isUnknown = error instanceof RepriseError && error.code === 'SESSION_NOT_FOUND';
       const text = failureText(error);
-      // Its first message has arrived meanwhile, is on its way, or is written and still to be sent.
+      // Its first message was sent, is being sent, or is a draft.
       const isBegun = this.#state.value === 'ready' || this.isBusy || loadDraft(this.id) !== '';
       if (isUnknown && isBegun) {
         if (this.#state.value === 'loading') this.#state.value = 'new';
@@ -152,25 +155,25 @@ export class Conversation {
     this.#begin({ key: newKey(), text, images, state: 'sending' });
   }
 
-  /** In place of another message, whose images it has; what was there stays as a branch. */
+  /** Replaces an earlier message, reusing its images; the old one remains as a branch. */
   sendInstead({ text, before, sent }: Edit): void {
     const key = sent?.text === text ? sent.key : newKey();
     this.#begin({ key, text, images: [], before, state: 'sending' });
   }
 
-  /** A message that was refused, as it was. */
+  /** Sends a refused message again, unchanged. */
   sendAgain(pending: Pending): void {
     this.#change(pending.key, { state: 'sending' });
     this.#transmit(pending);
   }
 
-  /** Back into the field, to be said in other words. */
+  /** Moves a refused message back into the composer, to be changed. */
   takeBack(pending: Pending): void {
     this.dropPending(pending.key);
     this.#takenBack.value = pending;
   }
 
-  /** What was refused and is to be written anew, for one field and once: whoever is told has it. */
+  /** @returns the message to edit, once: only one composer may use it. */
   claimTakenBack(): Pending | undefined {
     const { value } = this.#takenBack;
     this.#takenBack.value = undefined;
@@ -181,7 +184,7 @@ export class Conversation {
     this.#setPending(this.#pending.value.filter((one) => one.key !== key));
   }
 
-  /** Listens to a message that was accepted already. */
+  /** Follows a message that was already accepted. */
   follow(inboxId: string, text: string): void {
     const key = inboxId;
     this.#setPending([...this.#pending.value, { key, text, images: [], state: 'running', inboxId }]);
@@ -192,7 +195,7 @@ export class Conversation {
     await this.remote.stop();
   }
 
-  /** Scrolls to what was just sent, and follows its answer. */
+  /** Scrolls to the message just sent, and follows its answer. */
   showEnd(): void {
     this.#ends.value++;
   }
@@ -202,7 +205,7 @@ export class Conversation {
     this.#queued.value = 0;
   }
 
-  /** Somebody else may have said something, here or elsewhere. */
+  /** Loads entries that other clients have added. */
   async catchUp(lastSeq: number): Promise<void> {
     if (this.#state.value !== 'ready' || this.isBusy || this.history.hasNewer.value) return;
     if (lastSeq <= (this.history.view.value?.lastSeq ?? 0)) return;
@@ -211,30 +214,30 @@ export class Conversation {
     await this.join();
   }
 
-  /** Whether it is still what it was. */
+  /** Checks whether the session has changed or was deleted. */
   async look(): Promise<void> {
     if (this.#isLooking) return;
     this.#isLooking = true;
     try {
       const { value: before } = this.history.view;
       const { session } = await this.remote.get({ signal: this.#gone.signal });
-      // Something was done to it here while the answer was on its way: that is what it is now.
+      // If an action here changed the session meanwhile, the answer is outdated.
       if (this.history.view.value === before) {
         await this.catchUp(session.lastSeq);
         const { value: view } = this.history.view;
-        // What is not loaded yet is still to be heard of.
+        // Entries that are not loaded yet must still count as new.
         const seen = { ...session, lastSeq: Math.min(session.lastSeq, view?.lastSeq ?? 0) };
         if (JSON.stringify(seen) !== JSON.stringify(view)) this.history.setView(seen);
       }
       this.#isLooking = false;
     } catch (error) {
       this.#tell(error);
-      // One that is gone is told of once.
+      // Report a deleted session once.
       this.#isLooking = error instanceof RepriseError && /GONE|NOT_FOUND/.test(error.code);
     }
   }
 
-  /** After a step that changed the history: everything anew. */
+  /** Loads everything again, after an action that changed the history. */
   async reload(): Promise<void> {
     await this.history.loadLatest();
     await this.refreshFacts();
@@ -254,7 +257,7 @@ export class Conversation {
     }
   }
 
-  /** Hears the turn that runs, from behind what is shown. */
+  /** Follows the running turn, starting after the loaded history. */
   async join(): Promise<void> {
     if (this.#isJoining || this.#ear.isListening || this.history.view.value?.status === 'deleted') return;
     this.#isJoining = true;
@@ -311,7 +314,7 @@ export class Conversation {
       if (key !== undefined) this.#change(key, { state: 'waiting' });
       this.#queued.value = Math.max(this.#queued.value, this.#waitingCount());
     } else if (event.type === 'turn_start' && key !== undefined) {
-      // Stored before it is told, it may have come with the end of the answer before: from now on it is shown as it comes.
+      // The message is stored before this event, so it may be loaded already with the previous answer: show it as live.
       const isNext = event.turnId !== this.#ear.turn?.turnId;
       if (isNext && this.#pending.value.some((one) => one.key === key && one.state === 'waiting'))
         this.history.cutUnended();
@@ -330,7 +333,10 @@ export class Conversation {
     say(`${t('modelFallback', wanted, model)} ${messageText(why) ?? sentence(reason)}`);
   }
 
-  /** With its turn: what waited before it is answered where it was said. Once: a stream that goes on after a break begins anew. */
+  /**
+   * When the turn of a replacing message starts, removes the old message and what followed it. Once, because a resumed
+   * stream repeats the event.
+   */
   #goToPlace(key: string): void {
     const { before, isPlaced } = this.#pending.value.find((one) => one.key === key) ?? {};
     if (before === undefined || isPlaced) return;
@@ -342,7 +348,7 @@ export class Conversation {
     this.#setPending(changePending(this.#pending.value, key, change));
   }
 
-  /** What the server has not accepted is kept in the tab (I-71). */
+  /** Messages the server has not accepted are stored in the tab (I-71). */
   #setPending(list: readonly Pending[]): void {
     this.#pending.value = list;
     const unsent = list.filter(({ state, inboxId }) => inboxId === undefined && UNSENT.has(state));
@@ -356,7 +362,7 @@ export class Conversation {
     return this.#pending.value.filter(({ state }) => state === 'waiting').length;
   }
 
-  /** All that came since the last frame at once: a page cannot be drawn for every word. */
+  /** Renders all events since the last frame at once, because rendering every delta would be too slow. */
   #flush(): void {
     const heard = this.#heard;
     this.#heard = [];
@@ -364,7 +370,7 @@ export class Conversation {
     this.#live.value = this.#ear.turn;
   }
 
-  /** The history has it now: what was shown for it goes in the same frame. */
+  /** The history contains the turn now: replaces the live view in the same frame. */
   async #settle(by: object, key: string | undefined): Promise<void> {
     this.#flush();
     const wasLeader = this.#ear.isLeader(by);
@@ -380,7 +386,7 @@ export class Conversation {
     const failedTurn = this.#live.value?.turnId ?? '';
     try {
       if (this.#state.value === 'ready') await this.history.catchUp();
-      // The next of several has begun: stored already, and still on its way here.
+      // The next message has started: it is stored, and its live view follows.
       if (this.#pending.value.some((one) => one.key !== key && one.state === 'running'))
         this.history.cutUnended();
     } catch (error) {
@@ -394,7 +400,7 @@ export class Conversation {
       this.#queued.value = this.#waitingCount();
       if (spoken !== '') this.#spoken.value = spoken;
     });
-    // Usually the line of the turn in the transcript says it, with a button to try again.
+    // The history usually shows the failed turn with a retry button; then no toast is needed.
     const isInSight = !this.history.hasNewer.value && this.history.hasTurn(failedTurn);
     if (failure !== undefined && failure.code !== 'ABORTED' && !isInSight)
       say(errorText(failure), { kind: 'error' });

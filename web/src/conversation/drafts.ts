@@ -1,16 +1,16 @@
-/** What was typed and not sent, by session; it outlives a reload and a new sign-in, and stays in this tab. */
+/** Prefix of drafts, by session. They are stored in this tab and survive a reload and a new sign-in. */
 const DRAFT = 'reprise.draft.';
-/** What was sent and not accepted yet, each by itself. */
+/** Prefix of messages that were sent but not accepted yet. */
 const UNSENT = 'reprise.unsent.';
-/** What is being said in place of another message. */
+/** Prefix of edits of earlier messages. */
 const EDIT = 'reprise.edit.';
 
-/** Words for the place of another message. */
+/** A new text for an earlier message. */
 export interface Edit {
-  /** That message. */
+  /** The entry id of that message. */
   readonly before: string;
   readonly text: string;
-  /** Which words were sent already, under which key: these very ones, sent again, are said once. */
+  /** The text and idempotency key of a request already sent, so that a retry of the same text has no second effect. */
   readonly sent?: Unsent;
 }
 
@@ -41,7 +41,7 @@ export function saveUnsent(sessionId: string, messages: readonly Unsent[]): void
   keep(UNSENT + sessionId, messages.length === 0 ? '' : JSON.stringify(messages));
 }
 
-/** Its session is no place to write in any more: the next new one is. */
+/** Moves the draft of a session that accepts no messages to the next new session. */
 export function moveDraftToNew(sessionId: string): void {
   const texts = [loadDraft('new'), loadDraft(sessionId)].filter((text) => text !== '');
   saveDraft('new', texts.join('\n\n'));
@@ -49,13 +49,13 @@ export function moveDraftToNew(sessionId: string): void {
 }
 
 /**
- * Nobody sends it any more: it is in the field for whoever opens the session next, before what was written since. What
- * was to stand in the place of another message still is; of several the last, as long as no other is being written.
+ * Moves messages that were sent but not accepted into the composer's draft, before its current text. An edit stays an
+ * edit: the last one, unless another edit is open.
  */
 export function takeBackUnsent(sessionId: string): void {
   const unsent = sessionStorage.getItem(UNSENT + sessionId);
   if (unsent === null) return;
-  // A page of before kept the words alone.
+  // Earlier versions of the page stored only the text.
   const kept = JSON.parse(unsent) as (Unsent | string)[];
   const messages = kept.map((one): Unsent => (typeof one === 'string' ? { key: '', text: one } : one));
   const last =
@@ -71,6 +71,6 @@ function keep(key: string, text: string): void {
     if (text === '') sessionStorage.removeItem(key);
     else sessionStorage.setItem(key, text);
   } catch {
-    // Full: it is still on the page.
+    // The storage is full; the text is still on the page.
   }
 }

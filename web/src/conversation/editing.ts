@@ -6,7 +6,7 @@ import { whoSaid } from './who-said.ts';
 
 const states = new WeakMap<Conversation, Signal<Edit | undefined>>();
 
-/** The message that is being said anew, with the words it has by now; undefined: none is. It outlives a reload. */
+/** The edit of an earlier message with its current text; undefined if no message is being edited. It survives a reload. */
 export function editingOf(conversation: Conversation): Signal<Edit | undefined> {
   const known = states.get(conversation) ?? signal<Edit | undefined>(loadEdit(conversation.id));
   states.set(conversation, known);

@@ -7,7 +7,7 @@ import {
   type SessionView,
 } from 'reprise/client';
 
-/** A few screens: opening takes what is in sight and some more, whatever the length of the session. */
+/** A few screens, so that opening takes the same time for a session of any length. */
 const PAGE = 100;
 const MAX_PAGE = 1000;
 
@@ -15,7 +15,7 @@ function isTurnEnd({ details }: HistoryRow): boolean {
   return details?.['customType'] === 'reprise.turn';
 }
 
-/** The loaded part of a session's history: one stretch without gaps, which grows at either end. */
+/** The loaded part of a session's history: one contiguous range that grows at both ends. */
 export class HistoryWindow {
   readonly #session: () => ClientSession;
   readonly #signal: AbortSignal;
@@ -24,7 +24,7 @@ export class HistoryWindow {
   readonly #hasOlder = signal(false);
   readonly #hasNewer = signal(false);
   #isBusy = false;
-  /** Up to where the session went when all that is shown was loaded anew. */
+  /** The last sequence number when all shown rows were last loaded. */
   #loadedAt = 0;
 
   constructor(session: () => ClientSession, abort: AbortSignal) {
@@ -59,8 +59,8 @@ export class HistoryWindow {
   }
 
   /**
-   * The newest page; as long as what was shown before, so that nothing jumps. As news behind a row it is left where
-   * another one is the last by then: somebody has gone to another place. Answers false: there is nothing newer.
+   * Loads the newest page, as long as what was shown before, so that nothing jumps. With `behind`, it does nothing if
+   * the last row has changed meanwhile, because the user has moved elsewhere. @returns false: there is nothing newer.
    */
   async loadLatest(behind?: HistoryRow): Promise<false> {
     const limit = Math.min(MAX_PAGE, Math.max(PAGE, this.#rows.value.length));
@@ -70,14 +70,14 @@ export class HistoryWindow {
     return false;
   }
 
-  /** It is said anew, and that has begun: it and what followed are on another branch now. */
+  /** Removes a message that was replaced, and everything after it: they are on another branch now. */
   async cutBefore(entry: string): Promise<void> {
     let at = this.#rows.value.findIndex(({ id }) => id === entry);
     if (at === -1) {
       if (!this.#hasNewer.value) await this.loadLatest(this.#rows.value.at(-1));
-      // Whoever has gone to another place meanwhile stays there.
+      // The user has moved to another part of the history meanwhile.
       if (this.#hasNewer.value) return;
-      // Stored by now, it is shown as it comes.
+      // The new message is stored by now, and is shown by the live view instead.
       at = this.#rows.value.findLastIndex((row) => row.role === 'user' || isTurnEnd(row));
       if (this.#rows.value[at]?.role !== 'user') return;
     }
@@ -87,7 +87,7 @@ export class HistoryWindow {
     });
   }
 
-  /** What was said in a turn that has not ended: it is shown as it comes. */
+  /** Removes the rows of a turn that has not ended, because the live view shows them. */
   cutUnended(): void {
     const { value: rows } = this.#rows;
     const end = rows.findLastIndex(isTurnEnd);
@@ -95,7 +95,9 @@ export class HistoryWindow {
     if (end !== -1 && said !== -1) this.#rows.value = rows.slice(0, said);
   }
 
-  /** A page with an entry in its middle. False: it is not on this branch. */
+  /**
+   * Loads a page with an entry in its middle. @returns false if the entry is not on this branch.
+   */
   loadAround(entry: string): Promise<boolean> {
     return this.#orLatest(async () => {
       const page = await this.#get({ limit: PAGE, around: entry });
@@ -124,7 +126,7 @@ export class HistoryWindow {
     if (!this.#isBusy && this.#hasNewer.value) await this.#once(() => this.#grow());
   }
 
-  /** What was stored since. Where a summary came, or another branch, what is shown has changed too. */
+  /** Loads new entries. A new compaction or branch also changes rows that are already shown. */
   async catchUp(): Promise<void> {
     if (this.#hasNewer.value) return;
     let hasMore = true;
@@ -132,16 +134,18 @@ export class HistoryWindow {
       hasMore = await this.#orLatest(() => this.#grow({ isNews: true }), this.#rows.value.at(-1));
   }
 
-  /** Answers whether there is more where it went on: not where all was loaded anew, or somebody is elsewhere by now. */
+  /**
+   * Loads the next page. @returns whether to continue: false after a full reload, or if the user has moved elsewhere.
+   */
   async #grow({ isNews = false } = {}): Promise<boolean> {
     const last = this.#rows.value.at(-1);
     if (last === undefined) return this.loadLatest();
     const page = await this.#get({ limit: PAGE, after: last.id });
     if (this.#rows.value.at(-1) !== last) return false;
-    // A summary that came since what is shown was loaded covers some of it; an older one is told there already.
+    // A compaction newer than the loaded rows covers some of them; an older one is already reflected.
     const isCovered = page.data.some(({ role, seq }) => role === 'compaction' && seq > this.#loadedAt);
     if (isCovered && !isNews) return this.loadAround(last.id);
-    // Somebody was on another branch meanwhile: there may be more of them beside what is shown.
+    // The leaf moved to another branch meanwhile, so the shown rows may have new branches.
     if (isCovered || (isNews && page.data.some(({ details }) => details?.['customType'] === 'reprise.leaf')))
       return this.loadLatest(last);
     batch(() => {
@@ -164,7 +168,9 @@ export class HistoryWindow {
     return this.#session().history({ ...query, marks: true }, { signal: this.#signal });
   }
 
-  /** False: what it begins at is on a branch that was left, and the newest page of this one is shown instead. */
+  /**
+   * If the entry to load from is on another branch, shows the newest page instead. @returns false in that case.
+   */
   async #orLatest<T>(work: () => Promise<T>, behind?: HistoryRow): Promise<T | false> {
     try {
       return await work();

@@ -1,7 +1,7 @@
 import type { CodedAnswer, StreamEvent, TokenUsage } from 'reprise/client';
 import type { Failure } from '../i18n/strings.ts';
 
-/** A piece of an answer while it comes. */
+/** A part of an answer while it streams. */
 export type LivePart =
   | { readonly type: 'text' | 'thinking'; readonly text: string }
   | LiveCall
@@ -47,7 +47,7 @@ export interface LiveTurn {
 
 export const NEW_TURN: LiveTurn = { turnId: '', model: '', parts: [] };
 
-/** What a turn looks like after one more event. Unknown events change nothing: a newer server may tell more. */
+/** Adds one event to the turn. Events of unknown types, from a newer server, are ignored. */
 export function hearEvent(turn: LiveTurn, event: StreamEvent): LiveTurn {
   switch (event.type) {
     case 'turn_start':
@@ -57,7 +57,7 @@ export function hearEvent(turn: LiveTurn, event: StreamEvent): LiveTurn {
     case 'thinking_delta':
       return grow(turn, 'thinking', event.text);
     case 'interrupted': {
-      // All that is kept of the answer under way; calls that were stored come again.
+      // Only this text of the interrupted answer is stored; its stored tool calls are sent again.
       const parts = event.text === '' ? [] : [{ type: 'text', text: event.text } as const];
       return { ...turn, turnId: event.turnId === '' ? turn.turnId : event.turnId, parts };
     }
@@ -107,7 +107,7 @@ export function hearEvent(turn: LiveTurn, event: StreamEvent): LiveTurn {
   }
 }
 
-/** One line says that a request is retried, until the model answers or the turn fails. */
+/** Removes the retry note, once the model answers or the turn fails. */
 function withoutRetry(turn: LiveTurn): LiveTurn {
   const parts = turn.parts.filter((part) => part.type !== 'note' || part.note.kind !== 'retry');
   return parts.length === turn.parts.length ? turn : { ...turn, parts };

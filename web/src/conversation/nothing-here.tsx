@@ -6,7 +6,7 @@ import { formatRoute } from '../shell/route.ts';
 import { facets, filterText, NO_FACETS } from '../sidebar/sessions.ts';
 import { conversation } from './open-conversations.ts';
 
-/** A link that leads nowhere says so, and leads on. */
+/** Explains that the link's session does not exist, and offers others. */
 export function MissingSession(): JSX.Element | null {
   const current = conversation.value;
   if (current === undefined) return null;
@@ -26,7 +26,7 @@ export function MissingSession(): JSX.Element | null {
   );
 }
 
-/** Whoever looks for a word in the wrong field is led to the right one. */
+/** If the filter finds no session, offers to search in the messages. */
 export function NoSessions(): JSX.Element {
   const text = filterText.value;
   if (text === '' && facets.value === NO_FACETS)

@@ -9,10 +9,10 @@ import { Conversation } from './conversation.ts';
 
 const shown = signal<Conversation | undefined>(undefined);
 export const conversation: ReadonlySignal<Conversation | undefined> = shown;
-/** The entry that is to be in sight, until it is. */
+/** The entry to scroll to, until it is shown. */
 export const wantedEntry = signal<string | undefined>(undefined);
 
-/** Those with messages on their way live on while another one is shown. */
+/** Conversations with messages on the way; they stay active while another one is shown. */
 const kept = new Map<string, Conversation>();
 
 function newSessionId(): string {
@@ -36,14 +36,16 @@ function find(agentId: string, id: string, entry: string | undefined): Conversat
 async function show(made: Conversation, entry: string | undefined): Promise<void> {
   const isLoaded = made.history.rows.value.some(({ id, seq }) => id === entry || String(seq) === entry);
   const isThere = isLoaded || (await made.open(entry));
-  // Who has gone on meanwhile stays there: entries have the same ids in every session.
+  // If the user has navigated away meanwhile, do nothing: forked sessions contain the same entry ids.
   const at = route.value;
   if (at.view !== 'session' || at.sessionId !== made.id || at.entry !== entry) return;
   if (!isThere) say(t('notHere'));
   else if (entry !== undefined) wantedEntry.value = entry;
 }
 
-/** Follows the route; answers with its end. */
+/**
+ * Opens conversations as the route changes. @returns a function that ends this.
+ */
 export function keepOpen(): () => void {
   const stopRoute = effect(() => {
     const at = route.value;
@@ -65,7 +67,7 @@ export function keepOpen(): () => void {
     const current = shown.value;
     const listed = current && knownSession(current.id);
     if (current !== undefined && listed !== undefined) untracked(() => void current.catchUp(listed.lastSeq));
-    // It left the list: renamed out of a filter, or somebody deleted it.
+    // It is no longer in the list: it was renamed and no longer matches the filter, or another client deleted it.
     else if (current?.id === wasListed) untracked(() => void current.look());
     wasListed = listed?.id ?? '';
   });
@@ -73,14 +75,14 @@ export function keepOpen(): () => void {
     if (looked.value === 0) return;
     untracked(() => {
       const current = shown.value;
-      // The list tells of it, unless a filter leaves it out, or is one that is asked for now and then only.
+      // The list reports changes of this session, unless a filter excludes it or the list is refreshed rarely.
       const isTold = current && facets.value.member === '' && knownSession(current.id) !== undefined;
       if (current?.state.value === 'ready' && isTold === false) void current.look();
     });
   });
   const stopToken = effect(() => {
     if (token.value !== '') return;
-    // Signed out: what is shown is nobody's any more. Drafts stay.
+    // Signed out: close everything, and keep the drafts.
     untracked(() => {
       for (const [id, other] of kept) {
         other.close();
@@ -98,13 +100,13 @@ export function keepOpen(): () => void {
   };
 }
 
-/** Who is talked to in a new session. */
+/** Selects the agent of a new session. */
 export function chooseAgent(agentId: string): void {
   if (shown.value?.state.value === 'new') kept.delete(shown.value.id);
   shown.value = begin(agentId);
 }
 
-/** A session there is not yet: it is made by its first message, under an id the page chose. */
+/** A session that does not exist yet: its first message creates it, with an id chosen by the page. */
 function begin(agentId = 'main'): Conversation {
   const made = new Conversation(agentId, newSessionId(), { isNew: true });
   kept.set(made.id, made);

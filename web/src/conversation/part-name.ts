@@ -9,7 +9,7 @@ const WORDS: Readonly<Record<string, StringName>> = {
   overhead: 'partOverhead',
 };
 
-/** What people call a part of the context; one a newer server tells of has its own name. */
+/** The label of a part of the context. An unknown part, from a newer server, keeps its name. */
 export function partName(name: string): string {
   const word = WORDS[name];
   return word === undefined ? name : t(word);

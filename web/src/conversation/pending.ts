@@ -4,14 +4,14 @@ export interface Picture {
   readonly name: string;
 }
 
-/** A message on its way: shown until the history has it. */
+/** A message being sent or answered, shown until the history contains it. */
 export interface Pending {
   readonly key: string;
   readonly text: string;
   readonly images: readonly Picture[];
-  /** The message in whose place it is said. */
+  /** The message it replaces. */
   readonly before?: string;
-  /** What that one led to is not shown any more. */
+  /** The messages after the replaced one were removed from view. */
   readonly isPlaced?: boolean;
   readonly state: 'sending' | 'waiting' | 'running' | 'failed';
   readonly inboxId?: string;

@@ -10,7 +10,7 @@ import { wantedEntry } from './open-conversations.ts';
 import type { ForkPlace } from './transcript-items.ts';
 import { whoSaid } from './who-said.ts';
 
-/** What a person does to a session beside talking, each with its way back. */
+/** Actions of the user on a session other than sending messages; each can be undone. */
 
 export async function removeSession(conversation: Conversation): Promise<void> {
   await attempt(async () => {
@@ -38,7 +38,7 @@ export async function renameSession(conversation: Conversation, title: string): 
   });
 }
 
-/** The whole session as one file. Where images of it are gone the person is told, and may take the rest along. */
+/** Downloads the whole session as one file. If images are missing, it asks whether to export without them. */
 export async function exportSession(conversation: Conversation, lost?: 'preview'): Promise<void> {
   await attempt(async () => {
     const bytes = await conversation.remote.export({ ...(lost && { lost }) }).catch((error: unknown) => {
@@ -52,14 +52,14 @@ export async function exportSession(conversation: Conversation, lost?: 'preview'
   });
 }
 
-/** Lines of JSON, into the folder where the browser puts what it is given. */
+/** Downloads lines of JSON as a file. */
 export function saveFile(name: string, parts: readonly BlobPart[]): void {
   const url = URL.createObjectURL(new Blob([...parts], { type: 'application/x-ndjson' }));
   const link = document.createElement('a');
   link.href = url;
   link.download = name;
   link.click();
-  // The browser reads it by then.
+  // Late enough for the browser to have read the URL.
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
@@ -105,7 +105,8 @@ export async function goToBranch(conversation: Conversation, entryId: string): P
     const { session } = await conversation.remote.branch(entryId);
     putSession(session);
     await conversation.reload();
-    // Back to that place, whatever was done since; the last step may be another one by then.
+    // Returns to the previous leaf, whatever happened since: undo would reverse the last step, which may be another
+    // one.
     const undo =
       left === undefined ? undefined : { label: t('undo'), run: () => void goToBranch(conversation, left) };
     sayInstead(t('wentTo'), undo);
@@ -114,7 +115,7 @@ export async function goToBranch(conversation: Conversation, entryId: string): P
 
 let lastTold = 0;
 
-/** Of several such steps the last is told: what the others would go back to is not where anybody is. */
+/** Replaces the toast of the previous such action, because its undo button would return to an outdated state. */
 function sayInstead(text: string, action: Toast['action']): void {
   dismiss(lastTold);
   lastTold = say(text, { action });
@@ -128,13 +129,13 @@ export async function togglePin(conversation: Conversation, entryId: string): Pr
   });
 }
 
-/** Everything anew. Whoever pressed a button that is gone with what it did reads on by keyboard. */
+/** Loads everything again, and restores the keyboard focus if the focused button has disappeared. */
 async function reload(conversation: Conversation): Promise<void> {
   await conversation.reload();
   focusLost('.messages');
 }
 
-/** Puts the focus there if nothing has it, as soon as it is drawn. */
+/** Focuses the element if nothing has the focus, as soon as it is rendered. */
 function focusLost(place: string, frames = 10): void {
   requestAnimationFrame(() => {
     const element = document.querySelector<HTMLElement>(place);
@@ -144,7 +145,7 @@ function focusLost(place: string, frames = 10): void {
   });
 }
 
-/** Brings the line of the summary into sight, however far up it is. */
+/** Scrolls to the summary, loading older pages if needed. */
 export async function showSummary({ history }: Conversation): Promise<void> {
   const isThere = (): boolean => history.rows.value.some(({ compacted }) => compacted === true);
   await attempt(async () => {
@@ -160,12 +161,12 @@ export async function showSummary({ history }: Conversation): Promise<void> {
 
 let isSwitching = false;
 
-/** Goes on with the branch beside the one that is shown, where it was left last. */
+/** Switches to the neighboring branch at a fork, at its last leaf. */
 export async function switchBranch(conversation: Conversation, fork: ForkPlace, step: number): Promise<void> {
   const { ids } = fork;
   const at = fork.at + step;
   const id = ids[at];
-  // Of two clicks the second would go from where the first leads.
+  // Ignore a second click until the first is done, because it would start from another branch.
   if (id === undefined || isSwitching) return;
   isSwitching = true;
   await attempt(async () => {
@@ -180,25 +181,25 @@ export async function switchBranch(conversation: Conversation, fork: ForkPlace, 
 }
 
 async function showAround(conversation: Conversation, id: string): Promise<void> {
-  // At once: whoever has gone to another place before the facts are here stays there.
+  // Set before the other data is loaded, because the user may navigate meanwhile.
   if (await conversation.history.loadAround(id)) wantedEntry.value = id;
   await conversation.refreshFacts();
 }
 
-/** Whoever goes from branch to branch with a key keeps the button under it, or has the one back where it ends. */
+/** Keeps the keyboard focus on the branch switcher's button, or on the opposite one at the last branch. */
 function focusSwitcher(id: string, step: number, frames = 10): void {
   requestAnimationFrame(() => {
     const all = [
       ...document.querySelectorAll<HTMLButtonElement>(`[data-key="${CSS.escape(id)}"] .switcher button`),
     ];
-    // It is drawn when it has been scrolled to.
+    // The switcher is rendered after scrolling to it.
     if (all.length === 0 && frames > 0) return focusSwitcher(id, step, frames - 1);
     if (step < 0) all.reverse();
     all.findLast(({ disabled }) => !disabled)?.focus();
   });
 }
 
-/** The last message again; the answer that was there stays as a branch. */
+/** Sends the last message again; the previous answer remains as a branch. */
 export async function sayLastAgain(conversation: Conversation): Promise<void> {
   const said = lastSaid(conversation);
   const answer = await attempt(() => conversation.remote.command('/retry'));
@@ -207,20 +208,20 @@ export async function sayLastAgain(conversation: Conversation): Promise<void> {
   if (answer.inboxId !== undefined) conversation.follow(answer.inboxId, said);
 }
 
-/** Empty: another one may be the last by the time it is asked for. */
+/** @returns an empty string if the session has changed since the button was shown. */
 function lastSaid({ history, canSayAgain }: Conversation): string {
   const last = canSayAgain ? history.rows.value.findLast(({ role }) => role === 'user')?.text : undefined;
   return whoSaid(last ?? '', history.view.value).said;
 }
 
-/** A line that begins with a slash, as it was typed. */
+/** Runs a slash command as typed. */
 export async function runCommand(conversation: Conversation, line: string): Promise<boolean> {
-  // With its own way back.
+  // Handled here to offer an undo button.
   if (/^\/delete\s*$/i.test(line)) {
     await removeSession(conversation);
     return true;
   }
-  // For as long as it waits or runs: what is said in other words, or said again.
+  // The text to show while the command waits or runs: that of /edit, or the last message.
   const said = /^\/edit\s+(.*)/is.exec(line)?.[1] ?? lastSaid(conversation);
   const answer = await attempt(() => conversation.remote.command(line, { confirm: true }));
   if (answer === undefined) return false;

@@ -1,7 +1,7 @@
 import { type HistoryRow, isMessage, type TokenUsage } from 'reprise/client';
 import type { Failure } from '../i18n/strings.ts';
 
-/** What the transcript shows, one after the other. `key` is stable while pages come and go. */
+/** The elements of the transcript, in order. `key` stays the same when pages are loaded. */
 export type Item =
   | MessageItem
   | AnswerItem
@@ -16,7 +16,7 @@ export interface MessageItem {
   readonly fork?: ForkPlace | undefined;
 }
 
-/** The conversation was gone on with more than once here: what each branch begins with, and which one is shown. */
+/** A fork: the first entry of each branch, and the index of the shown one. */
 export interface ForkPlace {
   readonly ids: readonly string[];
   readonly at: number;
@@ -27,11 +27,11 @@ export interface ToolUse {
   readonly name: string;
   readonly input: unknown;
   readonly result?: HistoryRow;
-  /** The model is sent less of the result than is shown. */
+  /** The model receives a shortened result. */
   readonly isShortened: boolean;
 }
 
-/** One answer of a model with the calls it made; their results stand with them. */
+/** One answer of a model with its tool calls and their results. */
 export interface AnswerItem {
   readonly type: 'answer';
   readonly key: string;
@@ -49,7 +49,7 @@ export interface TurnEnd {
   readonly error?: Failure;
 }
 
-/** Originals a summary stands for. Closed they are one line. */
+/** Messages covered by a compaction; shown as one line while closed. */
 export interface FoldItem {
   readonly type: 'fold';
   readonly key: string;
@@ -61,7 +61,7 @@ export interface FoldItem {
 export interface CompactionFacts {
   readonly id: string;
   readonly summary: string;
-  /** 0: whoever made it did not write it down. The format asks for none of the three. */
+  /** 0 if the tool that compacted did not store it: all three fields are optional in the format. */
   readonly tokensBefore: number;
   readonly tokensAfter: number;
   readonly coveredEntries: number;
@@ -83,7 +83,7 @@ export type Mark =
   | { readonly kind: 'lost'; readonly text: string }
   | { readonly kind: 'turn'; readonly turn: TurnEnd; readonly isLast: boolean };
 
-/** Rows of the history as items: results with their calls, what a summary stands for behind one line. */
+/** Converts history rows to items: results join their calls, and compacted messages become one line. */
 export function transcriptItems(rows: readonly HistoryRow[]): readonly Item[] {
   const results = Map.groupBy(rows, ({ toolCallId }) => toolCallId);
   const shortened = new Set(
@@ -99,7 +99,7 @@ export function transcriptItems(rows: readonly HistoryRow[]): readonly Item[] {
   const inForce = lastCompaction(rows);
   for (const row of rows) {
     const { branches: ids } = row;
-    // A branch may begin with what is not shown.
+    // The first row of a branch may be one that is not shown.
     if (ids !== undefined) fork = { ids, at: ids.indexOf(row.id) };
     const item = itemOf(row, { results, shortened, told, items, inForce, isLast: row.seq > lastSaid });
     if (item === undefined) continue;
@@ -111,10 +111,10 @@ export function transcriptItems(rows: readonly HistoryRow[]): readonly Item[] {
 }
 
 interface Seen {
-  /** Some providers begin to count their calls anew in every turn. */
+  /** By call id; several rows, because some providers restart their call ids in every turn. */
   readonly results: ReadonlyMap<string | undefined, readonly HistoryRow[]>;
   readonly shortened: ReadonlySet<string>;
-  /** Results that stand with their call. */
+  /** Results that are shown with their call. */
   readonly told: Set<string>;
   readonly items: Item[];
   readonly inForce: HistoryRow | undefined;
@@ -137,7 +137,7 @@ function itemOf(row: HistoryRow, seen: Seen): Item | undefined {
     case 'toolResult':
       return seen.told.has(row.id) ? undefined : { type: 'message', key, seq, row };
     case 'compaction':
-      // What was brought back since is not told as taken back.
+      // An undo of a compaction; if it was redone since, it is not shown.
       return row === seen.inForce && isRecord(row.details?.['details']) && 'undoes' in row.details['details']
         ? { type: 'mark', key, seq, mark: { kind: 'undone' } }
         : undefined;
@@ -158,7 +158,7 @@ function itemOf(row: HistoryRow, seen: Seen): Item | undefined {
     case 'branch_summary':
       return { type: 'message', key, seq, row };
     default:
-      return undefined; // settings and names: told elsewhere
+      return undefined; // settings and names are shown elsewhere
   }
 }
 
@@ -183,10 +183,10 @@ function markOf(row: HistoryRow, { items, isLast }: Seen): Item | undefined {
         ? { type: 'mark', key, seq, mark: { kind: 'reset', next: data['next'] } }
         : undefined;
     case 'reprise.leaf': {
-      // Where something was said since, or a branch was chosen, the branches themselves tell.
+      // After new messages or a change of branch, the branch switcher shows the undone part.
       if (!isLast || !('undoes' in data) || 'branch' in data) return undefined;
       const last = items.at(-1);
-      // Redo brings back the last of several.
+      // One mark for several undo steps in a row.
       if (last?.type === 'mark' && last.mark.kind === 'leaf') items.pop();
       return { type: 'mark', key, seq, mark: { kind: 'leaf' } };
     }
@@ -209,12 +209,14 @@ function turnEnd(data: Readonly<Record<string, unknown>>): TurnEnd {
   };
 }
 
-/** The last compaction on the path is the one in force; an undo of it is a compaction too, and keeps everything. */
+/**
+ * Folds the messages covered by the last compaction on the path. An undo is stored as a compaction that covers nothing.
+ */
 function foldCompacted(items: readonly Item[], rows: readonly HistoryRow[]): readonly Item[] {
   const row = lastCompaction(rows);
   const end = items.findLastIndex((item) => rowOf(item)?.compacted === true);
   if (row === undefined || end === -1) return items;
-  // One that was brought back says the same and tells no figures of its own.
+  // A redone compaction repeats the summary without the figures, so take them from the first one.
   const first = rows.findLast(
     ({ text, details }) => text === row.text && details?.['tokensBefore'] !== undefined,
   );
@@ -246,7 +248,7 @@ function compactionFacts({ id, text, details = {} }: HistoryRow): CompactionFact
   };
 }
 
-/** The report is of what the model wrote; most of what that lacks was put behind it, word for word. */
+/** The check of the model's summary: `missing` facts were mostly appended to it verbatim. */
 function recallOf({ total, found, missing }: Readonly<Record<string, unknown>>, summary: string): Recall {
   const named = Array.isArray(missing) ? missing.map(String) : [];
   const lost = named.filter((fact) => !summary.includes(fact));
@@ -261,7 +263,7 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What a model call took, for one line. */
+/** The cost of a model call. */
 export function costOf(usage: TokenUsage | undefined): number | undefined {
   const parts = usage?.cost;
   if (parts === undefined) return undefined;

@@ -1,21 +1,21 @@
 import type { SessionView } from 'reprise/client';
 import { channelOf } from './session-keys.ts';
 
-/** As the engine puts it before what is said where several are heard. */
+/** The prefix that the engine puts before messages in shared chats. */
 const SENDER = /^\[([^\]\n]{1,80})\] /;
 const SHARED = /^agent:[^:]+:[^:]+:(?:(?!direct:)[^:]+:)?(?:group|channel):/;
 
 export interface Spoken {
-  /** As the channel calls them. */
+  /** The sender's name on the channel. */
   readonly author?: string;
-  /** Whoever looks at it, or somebody on the channel: what is stored does not tell. */
+  /** The sender is unknown: the owner on the page, or a member of the channel. */
   readonly isAnybody?: true;
   readonly said: string;
 }
 
 /**
- * Who spoke. Only a shared chat marks its senders: elsewhere a name in brackets is what somebody wrote, and nobody is
- * called by a name they gave themselves that way.
+ * Finds the sender of a message. Only shared chats mark senders; in other chats a name in brackets is part of the
+ * user's text and must not be taken for a sender.
  */
 export function whoSaid(text: string, view: Pick<SessionView, 'sessionKey'> | undefined): Spoken {
   if (view === undefined || channelOf(view) === undefined) return { said: text };

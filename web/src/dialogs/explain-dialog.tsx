@@ -14,7 +14,7 @@ export interface ExplainDialogProps {
   readonly turnId: string;
 }
 
-/** What the model was sent in each call of a turn, and whether that is proven. */
+/** What the model received in each call of a turn, and whether the stored record proves it. */
 export function ExplainDialog({ conversation, turnId }: ExplainDialogProps): JSX.Element {
   const told = useSignal<ExplainAnswer | undefined>(undefined);
   useEffect(() => {
@@ -34,7 +34,7 @@ export function ExplainDialog({ conversation, turnId }: ExplainDialogProps): JSX
   );
 }
 
-/** Where the messages of the turn came from: several if they were steered or collected into it. */
+/** The messages of the turn: several if some were steered or collected into it. */
 function Messages({ messages }: Pick<ExplainAnswer, 'messages'>): JSX.Element {
   return (
     <section class="call">
@@ -106,7 +106,7 @@ function cacheBreakText({ cacheBreak, cacheBreakCode }: ExplainAnswer['calls'][n
   return messageText({ code: 'cacheBreak', params: { cause } }) ?? cacheBreak;
 }
 
-/** As the provider counted it; what we took it for beforehand only where nobody did. */
+/** Input tokens as counted by the provider, or the estimate if it did not report any. */
 function sent({ usage, tokens }: ExplainAnswer['calls'][number]): string {
   if (usage == null) return `≈ ${shortCount(Number(tokens))}`;
   const { input, cacheRead, cacheWrite } = usage as Readonly<Record<string, number>>;

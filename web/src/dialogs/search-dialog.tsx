@@ -15,7 +15,7 @@ import { Dialog } from '../ui/dialog.tsx';
 
 const TYPING_MS = 120;
 const AGAIN_MS = 1000;
-/** About half a minute of asking, each wait twice the last; then whoever wants to know more asks anew. */
+/** The delay doubles each time, for about half a minute in total; after that the user has to search again. */
 const MOST_REPEATS = 5;
 const PAGE = 50;
 
@@ -26,7 +26,7 @@ interface Query {
 
 interface Ask {
   readonly query: Query;
-  /** What is shown already, and where it ends. */
+  /** Hits that are already shown, and the cursor after them. */
   readonly before?: readonly SearchHit[];
   readonly after?: string;
   readonly signal?: AbortSignal;
@@ -35,16 +35,16 @@ interface Ask {
 interface Found {
   readonly query: Query;
   readonly hits: readonly SearchHit[];
-  /** Where older ones begin. */
+  /** The cursor of older hits. */
   readonly next: string | null;
   readonly isComplete: boolean;
 }
 
-/** All sessions, as it is typed; Enter opens a hit at its message. */
+/** Searches all sessions as the user types; Enter opens the message of a hit. */
 export function SearchDialog({ begin = '' }: { readonly begin?: string | undefined }): JSX.Element {
   const text = useSignal(begin);
   const channel = useSignal('');
-  /** The hit by its id: others may come before it. */
+  /** The id of the selected hit, because its index changes when hits are added before it. */
   const chosen = useSignal<string | undefined>(undefined);
   const found = useSignal<Found | undefined>(undefined);
   const ask = async ({ query, before = [], after, signal }: Ask): Promise<void> => {
@@ -52,7 +52,7 @@ export function SearchDialog({ begin = '' }: { readonly begin?: string | undefin
       try {
         const page = { ...query, limit: PAGE, ...(after !== undefined && { after }) };
         const { data, next, complete } = await client.value.search(page, { signal });
-        // Other hits are shown by now.
+        // The shown hits have changed meanwhile.
         if (after !== undefined && found.value?.hits !== before) return;
         meetChannels(data.flatMap(({ session }) => (session && channelOf(session)) ?? []));
         const hits = [...before, ...data];
@@ -75,7 +75,7 @@ export function SearchDialog({ begin = '' }: { readonly begin?: string | undefin
     const look = async (repeats: number): Promise<void> => {
       await ask({ query, signal: stop.signal });
       const first = found.value;
-      // A busy server and an index that is being made know more later; whoever asked for older ones keeps those.
+      // Repeat an incomplete search: a busy server or an unfinished index has more hits later. Loaded older hits stay.
       const isLacking = first?.query === query && !first.isComplete;
       if (!isLacking || stop.signal.aborted || repeats === MOST_REPEATS) return;
       const next = (): unknown => found.value === first && look(repeats + 1);
@@ -91,8 +91,8 @@ export function SearchDialog({ begin = '' }: { readonly begin?: string | undefin
     0,
     hits.findIndex(({ id }) => id === chosen.value),
   );
-  // Not whenever it is drawn: who scrolled on stays there while the same question is asked again. And in the same frame:
-  // later it would move who has scrolled meanwhile.
+  // Not on every render: a user who scrolled away stays there when the search is repeated. A layout effect, because
+  // scrolling after the frame would move the list under the user.
   useLayoutEffect(() => {
     document.getElementById(`hit-${at}`)?.scrollIntoView({ block: 'nearest' });
   }, [hits[at]?.id, found.value?.query]);
@@ -107,7 +107,7 @@ export function SearchDialog({ begin = '' }: { readonly begin?: string | undefin
     go({ view: 'session', agentId, sessionId, entry: entryId });
   };
   const onKeyDown = (event: KeyboardEvent): void => {
-    // Enter takes what an input method offers.
+    // Enter confirms the input method's suggestion.
     if (event.isComposing) return;
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
     if (step !== 0 && hits.length > 0) {

@@ -6,15 +6,15 @@ import { lexText } from './lexer.ts';
 import { block } from './nodes.tsx';
 
 /**
- * What a model or a person wrote, as nodes. The lexer only reads; every token becomes an element of the list below or
- * the text it was, so nothing that was said can become markup (I-70). There is no way from here to `innerHTML`.
+ * Renders Markdown of a model or user as nodes. Only the lexer of `marked` is used; each token becomes one of a fixed
+ * list of elements, or plain text, so message text cannot become markup (I-70). `innerHTML` is never used.
  */
 export function Markdown({ text }: { readonly text: string }): JSX.Element {
   const tokens = useMemo(() => lexText(text), [text]);
   return (
     <div class="markdown">
       {tokens.map((token, i) => (
-        // By place: while an answer grows only its last block changes.
+        // Keyed by index, because only the last block changes while an answer streams.
         <Block key={i} raw={token.raw} token={token} />
       ))}
     </div>

@@ -7,7 +7,7 @@ function blocks(tokens: readonly Token[] | undefined): ComponentChildren {
   return (tokens ?? []).map(block);
 }
 
-/** A block as nodes of the list below; what is not on it is the text it was. */
+/** Renders a block; a token without an element becomes the text it was. */
 export function block(token: Token): ComponentChildren {
   switch (token.type) {
     case 'space':
@@ -32,12 +32,12 @@ export function block(token: Token): ComponentChildren {
     case 'raw':
       return <p class="raw far">{token.raw}</p>;
     default:
-      // Raw HTML too: shown, never obeyed.
+      // Raw HTML is shown as text.
       return <p class="raw">{token.raw}</p>;
   }
 }
 
-/** Of one level for those who go from head to head: what was said may begin anywhere. */
+/** All headings have one level for screen readers, because message text can start at any level. */
 function heading({ depth, tokens, raw }: Tokens.Heading): JSX.Element {
   return <h2 class={`depth-${Math.min(depth, 3)}`}>{inlines(tokens, raw)}</h2>;
 }
@@ -56,7 +56,7 @@ function list({ ordered, start, items }: Tokens.List): JSX.Element {
       {item.tokens.map((token) => (token.type === 'checkbox' ? null : block(token)))}
     </li>
   ));
-  // Its marks stand where its first words begin.
+  // `dir` places the list markers on the side where the text starts.
   return ordered ? (
     <ol dir="auto" start={start === '' ? 1 : Number(start)}>
       {rows}
@@ -100,7 +100,7 @@ function inlines(tokens: readonly Token[] | undefined, otherwise: string): Compo
   return tokens === undefined ? otherwise : joinTexts(tokens.map(inline));
 }
 
-/** A browser needs longer for thousands of text nodes than for one of the same length. */
+/** Many small text nodes are slower to render than one long one. */
 function joinTexts(nodes: readonly ComponentChildren[]): ComponentChildren[] {
   const joined: ComponentChildren[] = [];
   for (const node of nodes) {
@@ -132,7 +132,7 @@ function inline(token: Token): ComponentChildren {
     case 'checkbox':
       return null;
     default:
-      // Images of others are requests to others: the text says what was meant. HTML is text.
+      // Images are not loaded, because that would send requests to other sites; their Markdown is shown. HTML is text.
       return token.raw;
   }
 }
@@ -156,7 +156,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   nbsp: '\u00a0',
 };
 
-/** As it was written, with the few names for characters that people use; it goes into a text node whatever it says. */
+/** The source text with common HTML entities decoded. It always becomes a text node, so it is safe. */
 function asWritten({ raw }: Tokens.Text): string {
   return raw.replace(/&(amp|lt|gt|quot|#39|nbsp);/g, (whole, name: string) => ENTITIES[name] ?? whole);
 }

@@ -45,7 +45,7 @@ export function SignIn(): JSX.Element {
           autocomplete="current-password"
           spellcheck={false}
           value={value.value}
-          aria-describedby="token-help token-told"
+          aria-describedby="token-help token-error"
           onInput={(event) => {
             value.value = event.currentTarget.value;
           }}
@@ -63,7 +63,7 @@ export function SignIn(): JSX.Element {
           />
           {t('keepMe')}
         </label>
-        <p id="token-told" role="alert" class="wrong">
+        <p id="token-error" role="alert" class="wrong">
           {told.value}
         </p>
         <button type="submit" class="primary" disabled={isBusy.value}>

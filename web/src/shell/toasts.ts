@@ -21,7 +21,7 @@ export function say(
   const id = ++lastId;
   list.value = [...list.value.slice(-3), { id, text, kind, action }];
   const leave = (): void => {
-    // Under the pointer or with the focus in it, somebody is reading it or on the way to its button.
+    // The pointer or the focus is on it, so the user is reading it or about to use its button.
     if (globalThis.document?.querySelector(HELD) == null) dismiss(id);
     else setTimeout(leave, 1000);
   };

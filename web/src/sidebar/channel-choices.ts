@@ -6,13 +6,13 @@ import { channelNames } from './sessions.ts';
 const PAGE = 200;
 const met = signal<ReadonlySet<string>>(new Set());
 
-/** Channels that were met somewhere else than in the list. */
+/** Adds channels that appeared outside of the session list. */
 export function meetChannels(names: Iterable<string>): void {
   const fresh = [...names].filter((name) => !met.value.has(name));
   if (fresh.length > 0) met.value = new Set([...met.value, ...fresh]);
 }
 
-/** All channels one can ask for: those of the list, those something was said on, and those that were met. */
+/** All channels to choose from: those of the list, of the channel logs, and those that appeared elsewhere. */
 export function useChannelChoices(): readonly string[] {
   useEffect(() => {
     void attempt(async () => {

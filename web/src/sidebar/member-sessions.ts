@@ -2,7 +2,7 @@ import type { SessionView } from 'reprise/client';
 import { client } from '../api/api.ts';
 import type { Facets } from './sessions.ts';
 
-/** Of so many channels so many lines of the member are looked at, the newest. */
+/** Only the newest channels of the member, and the newest lines of each, are read. */
 const CHANNELS = 50;
 const LINES = 200;
 
@@ -11,11 +11,14 @@ const KIND =
 
 interface MemberSessions {
   readonly data: readonly SessionView[];
-  /** More channels or lines than were looked at. */
+  /** There are more channels or lines than were read. */
   readonly isPart: boolean;
 }
 
-/** The sessions in which a member of a channel spoke, by what was said on the channels: keys do not tell who is in a group. */
+/**
+ * The sessions in which a channel member wrote. Found through the channel logs, because session keys do not name the
+ * members of a group.
+ */
 export async function sessionsOfMember(facets: Facets): Promise<MemberSessions> {
   const { member, agentId, channel, kind, status } = facets;
   const asked = { member, limit: CHANNELS, ...(channel !== '' && { channelType: channel }) };
@@ -32,7 +35,7 @@ export async function sessionsOfMember(facets: Facets): Promise<MemberSessions> 
   );
   const sessions = await Promise.allSettled(found.flat());
   const data = sessions
-    .flatMap((one) => (one.status === 'fulfilled' ? [one.value.session] : [])) // the others were purged
+    .flatMap((one) => (one.status === 'fulfilled' ? [one.value.session] : [])) // purged sessions are left out
     .filter((session) => status === 'any' || session.status === status)
     .filter(({ sessionKey }) => kind === '' || kindOf(sessionKey) === kind)
     .sort((a, b) => (a.lastAt < b.lastAt ? 1 : -1));

@@ -1,7 +1,7 @@
 import type { SessionView } from 'reprise/client';
 import { nameOf } from '../conversation/session-keys.ts';
 
-/** A newer page over what was known: each session once, newest first. */
+/** Puts a new page over the known sessions: each session once, newest first. */
 export function mergeSessions(
   known: readonly SessionView[],
   fresh: readonly SessionView[],
@@ -11,14 +11,14 @@ export function mergeSessions(
   return [...byId.values()].sort(compare);
 }
 
-/** As the server lists them: newest first, and of those of one moment the last by their ids. */
+/** The server's order: newest first, then by descending id. */
 function compare(a: SessionView, b: SessionView): number {
   return a.lastAt < b.lastAt ? 1 : a.lastAt > b.lastAt ? -1 : a.id < b.id ? 1 : -1;
 }
 
 /**
- * Of what was known, what comes behind a first page that is newer. The page tells what is in its stretch: what is gone
- * from there was deleted, or renamed out of the filter.
+ * The known sessions after a new first page. Sessions missing from the page's range are dropped: they were deleted, or
+ * renamed and no longer match the filter.
  */
 export function behindPage(
   known: readonly SessionView[],
@@ -28,7 +28,7 @@ export function behindPage(
   return hasMore && last !== undefined ? known.filter((session) => compare(session, last) > 0) : [];
 }
 
-/** At once, on what is loaded; the server is asked for the rest meanwhile. */
+/** Filters the loaded sessions at once, while the server is asked for the rest. */
 export function matchesText(session: SessionView, text: string): boolean {
   const wanted = text.trim().toLowerCase();
   if (wanted === '') return true;

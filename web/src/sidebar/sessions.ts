@@ -10,7 +10,7 @@ import { behindPage, matchesText, mergeSessions } from './merge-sessions.ts';
 export interface Facets {
   readonly agentId: string;
   readonly channel: string;
-  /** An id, or a part of a name. */
+  /** An id, or part of a name. */
   readonly member: string;
   readonly kind: string;
   readonly status: 'open' | 'deleted' | 'any';
@@ -26,7 +26,7 @@ export const agents = signal<readonly AgentView[]>([]);
 const PAGE = 100;
 const POLL_MS = 3000;
 const TYPING_MS = 150;
-/** Asked for channel by channel: not every few seconds. */
+/** Only every tenth refresh, because each needs one request per channel. */
 const LOOKS_FOR_MEMBER = 10;
 
 const loaded = signal<readonly SessionView[]>([]);
@@ -39,19 +39,19 @@ let isLoading = false;
 let generation = 0;
 
 export const hasMoreSessions: ReadonlySignal<boolean> = computed(() => cursor.value !== null);
-/** Of a member: there is more than was looked at. */
+/** The member has more sessions than were read. */
 export const isPartOfMember: ReadonlySignal<boolean> = part;
-/** The server is rebuilding its index, and sessions are missing. */
+/** The server is rebuilding its index, so sessions are missing. */
 export const isIncomplete: ReadonlySignal<boolean> = incomplete;
-/** How often somebody looked what is new. */
+/** Counts refreshes of the list. */
 export const looked: ReadonlySignal<number> = looks;
-/** False: the first answer has not come yet. */
+/** False until the first answer. */
 export const isListed: ReadonlySignal<boolean> = computed(() => !isFirst.value);
 export const isShown = (session: SessionView): boolean =>
   (showJobs.value || facets.value.kind !== '' || !isJob(session)) && matchesText(session, filterText.value);
 export const sessions: ReadonlySignal<readonly SessionView[]> = computed(() => loaded.value.filter(isShown));
 
-/** Those that were met so far; a filter of the server's names no others. */
+/** Channels seen so far, because a filtered list contains only one. */
 export const channelNames: ReadonlySignal<readonly string[]> = computed(() => {
   const met = loaded.value.flatMap((session) => channelOf(session) ?? []);
   const { channel } = facets.value;
@@ -62,7 +62,7 @@ export function knownSession(id: string): SessionView | undefined {
   return loaded.value.find((session) => session.id === id);
 }
 
-/** After something was done to it here: nobody waits for the next look. */
+/** Updates a session after an action on this page, without waiting for the next refresh. */
 export function putSession(session: SessionView): void {
   const { status } = facets.value;
   const fits = status === 'any' || session.status === status;
@@ -70,7 +70,7 @@ export function putSession(session: SessionView): void {
   loaded.value = fits ? mergeSessions(rest, [session]) : rest;
 }
 
-/** What the filters ask of the server. */
+/** The filters as a query for the server. */
 export function listQuery(): Partial<SessionListQuery> & { agentId?: string } {
   const { agentId, channel, kind, status } = facets.value;
   const q = filterText.value.trim();
@@ -84,7 +84,7 @@ export function listQuery(): Partial<SessionListQuery> & { agentId?: string } {
   };
 }
 
-/** The next page, when the end of the list comes into sight. */
+/** Loads the next page when the end of the list is visible. */
 export async function loadMore(): Promise<void> {
   if (isLoading || cursor.value === null) return;
   isLoading = true;
@@ -107,7 +107,7 @@ async function firstPage(): Promise<FirstPage> {
   return { ...(await sessionsOfMember(facets.value)), cursor: null };
 }
 
-/** From the top, for other filters. What is shown stays until the answer is here. */
+/** Loads the first page for changed filters. The old list stays visible until the answer arrives. */
 async function reload(): Promise<void> {
   const mine = ++generation;
   isLoading = false;
@@ -124,7 +124,7 @@ async function reload(): Promise<void> {
   });
 }
 
-/** What changed lately is at the top: one page tells. */
+/** Sessions that changed are at the top, so the first page is enough. */
 async function refreshSessions(): Promise<void> {
   if (facets.value.member !== '') {
     if (looks.value % LOOKS_FOR_MEMBER === 0) await reload();
@@ -146,7 +146,9 @@ async function refreshSessions(): Promise<void> {
   }
 }
 
-/** Keeps the list while somebody is signed in; answers with its end. */
+/**
+ * Refreshes the list while the user is signed in. @returns a function that ends this.
+ */
 export function keepListing(): () => void {
   let typing: ReturnType<typeof setTimeout> | undefined;
   let isPolling = false;

@@ -17,7 +17,7 @@ export interface AnswerProps {
   readonly item: AnswerItem;
 }
 
-/** One call of the model: what it thought, said and asked for. */
+/** One model call: its thinking, text and tool calls. */
 export function Answer({ conversation, item }: AnswerProps): JSX.Element {
   const { row, tools, turn } = item;
   const { thinking, text } = readContent(row.content, row.text);
@@ -75,7 +75,7 @@ export function Answer({ conversation, item }: AnswerProps): JSX.Element {
   );
 }
 
-/** Thinking apart from what was said; other blocks have rows of their own. */
+/** Separates thinking from text; other blocks have their own rows. */
 function readContent(content: unknown, text: string): { readonly thinking: string; readonly text: string } {
   if (!Array.isArray(content)) return { thinking: '', text };
   const blocks = content.filter(

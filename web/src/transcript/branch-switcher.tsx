@@ -9,7 +9,7 @@ export interface BranchSwitcherProps {
   readonly fork: ForkPlace | undefined;
 }
 
-/** Which of several ways the conversation went on here, and the ways to the others. */
+/** Shows which of several branches is open, with buttons to the others. */
 export function BranchSwitcher({ conversation, fork }: BranchSwitcherProps): JSX.Element | null {
   const isDeleted = conversation.history.view.value?.status === 'deleted';
   if (fork === undefined || conversation.isReadOnly || isDeleted) return null;
@@ -18,7 +18,7 @@ export function BranchSwitcher({ conversation, fork }: BranchSwitcherProps): JSX
     <button
       type="button"
       class="quiet small"
-      // A step waits for the turn that runs: it would come when nobody expects it any more.
+      // During a turn a switch would have to wait until its end, and then surprise the user.
       disabled={ids[at + step] === undefined || conversation.isBusy}
       aria-label={t(step < 0 ? 'branchBefore' : 'branchNext')}
       title={t(step < 0 ? 'branchBefore' : 'branchNext')}

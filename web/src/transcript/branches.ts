@@ -1,16 +1,18 @@
 import type { TreeNode } from 'reprise/client';
 
-/** A stretch of the tree without forks, for one line. */
+/** A part of the tree without forks, shown as one line. */
 export interface Branch {
   readonly depth: number;
-  /** Where to go on to be on it. */
+  /** The entry to continue from on this branch. */
   readonly leaf: string;
   readonly first: TreeNode;
   readonly count: number;
   readonly isCurrent: boolean;
 }
 
-/** Stretches in the order they were begun, each indented below the one it left. No recursion: trees can be deep. */
+/**
+ * The parts of the tree in creation order, indented below their parent. Without recursion, because trees can be deep.
+ */
 export function branches(nodes: readonly TreeNode[]): readonly Branch[] {
   const known = new Set(nodes.map(({ id }) => id));
   const children = new Map<string | null, TreeNode[]>();

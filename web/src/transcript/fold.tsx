@@ -16,7 +16,7 @@ export interface FoldProps {
   readonly onToggle: () => void;
 }
 
-/** Where a summary stands for what was said: what it says, what it lost, the originals, and the way back. */
+/** A compaction: its summary, what the summary lost, the original messages, and undo. */
 export function Fold({ conversation, compaction, isOpen, onToggle }: FoldProps): JSX.Element {
   const shown = useSignal<'none' | 'summary' | 'recall'>('none');
   const { coveredEntries, tokensBefore, tokensAfter, summary, recall, method } = compaction;

@@ -11,7 +11,7 @@ export interface MarkLineProps {
   readonly mark: Mark;
 }
 
-/** Something that happened beside what was said, as a rule across the transcript. */
+/** A horizontal line for an event between messages. */
 export function MarkLine({ conversation, mark }: MarkLineProps): JSX.Element {
   const { agentId } = conversation;
   return (

@@ -55,7 +55,7 @@ export function sessionEntries(conversation: Conversation): MenuEntry[] {
 
 export function messageEntries(conversation: Conversation, row: HistoryRow): MenuEntry[] {
   const common = commonEntries(conversation, row);
-  // While a turn runs it would wait for its end.
+  // During a turn the edit would have to wait for its end.
   if (row.role !== 'user' || conversation.isClosed || conversation.isBusy) return common;
   const edit = (): void => {
     startEditing(conversation, row);
@@ -82,7 +82,7 @@ export function answerEntries(conversation: Conversation, { row, turn }: AnswerI
   ];
 }
 
-/** What can be done with anything that was said. */
+/** Menu entries for every message. */
 function commonEntries(conversation: Conversation, row: HistoryRow): MenuEntry[] {
   const { agentId, id: sessionId } = conversation;
   const link = (): string =>

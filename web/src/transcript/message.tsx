@@ -21,7 +21,7 @@ export interface MessageProps {
 
 const NOBODY: Spoken = { said: '' };
 
-/** What a person said; also what a tool said whose call is not in sight, and notes. */
+/** A message of the user, a note, or a tool result whose call is not loaded. */
 export function Message({ conversation, row, fork }: MessageProps): JSX.Element {
   const isUser = row.role === 'user';
   const isPinned = conversation.pins.value.has(row.id);
@@ -48,12 +48,12 @@ export function Message({ conversation, row, fork }: MessageProps): JSX.Element 
 
 const LONG = 1500;
 
-/** What was pasted as a whole file is not in the way of what was said about it. */
+/** Collapses long text, such as a pasted file. */
 function Said({ text }: { readonly text: string }): JSX.Element {
   const isWhole = useSignal(text.length < LONG);
   return (
     <>
-      <p class={isWhole.value ? 'said' : 'said cut'}>{text}</p>
+      <p class={['said', !isWhole.value && 'cut'].filter(Boolean).join(' ')}>{text}</p>
       {!isWhole.value && (
         <button
           type="button"
@@ -69,7 +69,7 @@ function Said({ text }: { readonly text: string }): JSX.Element {
   );
 }
 
-/** How commands and the command line name it: `/pin #3`. */
+/** The position as used in commands, such as `/pin #3`. */
 export function Position({ row }: { readonly row: HistoryRow }): JSX.Element | null {
   if (row.position === undefined) return null;
   return (

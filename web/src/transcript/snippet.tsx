@@ -2,11 +2,11 @@ import type { ComponentChildren, JSX } from 'preact';
 
 export interface SnippetProps {
   readonly text: string;
-  /** Begin and end of what was found. */
+  /** Start and end of each match. */
   readonly marks: readonly (readonly [number, number])[];
 }
 
-/** A piece of what was said, with what was looked for marked. */
+/** A part of a message with the matches marked. */
 export function Snippet({ text, marks }: SnippetProps): JSX.Element {
   const parts: ComponentChildren[] = [];
   let at = 0;

@@ -22,7 +22,7 @@ type Line =
   | { readonly type: 'pending'; readonly key: string; readonly pending: Pending }
   | { readonly type: 'live'; readonly key: string };
 
-/** Scrolling draws none of them again; what they read of signals still does. */
+/** Memoized, so that scrolling does not render messages again; changes of signals still do. */
 const StillMessage = memo(
   Message,
   (a, b) => a.row === b.row && a.conversation === b.conversation && isSameFork(a.fork, b.fork),
@@ -33,7 +33,7 @@ function isSameFork(a: ForkPlace | undefined, b: ForkPlace | undefined): boolean
   return a?.at === b?.at && a?.ids.join() === b?.ids.join();
 }
 
-/** What was said, from the oldest that is loaded to what is being said. */
+/** The messages, from the oldest loaded one to the answer that is streaming. */
 export function Transcript({ conversation }: { readonly conversation: Conversation }): JSX.Element {
   const { history } = conversation;
   const isFoldOpen = useSignal(false);
@@ -132,9 +132,9 @@ export function Transcript({ conversation }: { readonly conversation: Conversati
   );
 }
 
-/** What the history does not have yet: the message that runs, its answer, then those that wait. */
+/** Rows that the history does not contain yet: the running message, its answer, and the queued messages. */
 function onTheWay({ pending, live }: Conversation): Line[] {
-  // What somebody says again by a command may not be known here until it is stored.
+  // The text of a message repeated by a command is unknown here until it is stored.
   const line = (one: Pending): Line[] =>
     one.text || one.images[0] || one.error
       ? [{ type: 'pending', key: `pending-${one.key}`, pending: one }]
@@ -165,7 +165,7 @@ function guessHeight(line: Line): number {
   if (line.type === 'message' || line.type === 'answer') {
     const tools = line.type === 'answer' ? line.tools.length : 0;
     const lines = Math.ceil(line.row.text.length / 90);
-    // Long ones of people are cut.
+    // Long user messages are collapsed.
     return 64 + tools * 36 + (line.type === 'message' ? Math.min(lines, 12) : lines) * 24;
   }
   return 48;

@@ -9,11 +9,11 @@ export interface DialogProps {
   readonly title: string;
   readonly children: ComponentChildren;
   readonly wide?: boolean;
-  /** Without a head of its own: the title is for who cannot see it. */
+  /** Without a visible heading; the title is for screen readers. */
   readonly bare?: boolean;
 }
 
-/** The browser's own: it keeps the focus, gives it back, and Escape closes it. */
+/** A native dialog: the browser traps and restores the focus, and Escape closes it. */
 export function Dialog({ title, children, wide = false, bare = false }: DialogProps): JSX.Element {
   const element = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => {
@@ -30,7 +30,7 @@ export function Dialog({ title, children, wide = false, bare = false }: DialogPr
       ref={element}
       class={wide ? 'wide' : undefined}
       aria-label={title}
-      // Told a moment later, when another one may be open: of one that has left the page it says nothing.
+      // The event arrives late, when another dialog may be open; ignore it if this element is gone.
       onClose={() => {
         if (element.current !== null) closeDialog();
       }}

@@ -6,13 +6,13 @@ export interface VirtualListProps<T> {
   readonly items: readonly T[];
   readonly keyOf: (item: T) => string;
   readonly render: (item: T) => ComponentChildren;
-  /** Before a row was measured. */
+  /** The estimated height of a row that was not measured. */
   readonly guess: (item: T) => number;
-  /** Another one begins at its end. */
+  /** When it changes, the list starts again at its end. */
   readonly resetKey: string;
-  /** Whoever is at the end stays there when it grows. */
+  /** If the list is scrolled to its end, it stays there when rows are added. */
   readonly sticksToEnd?: boolean;
-  /** Brings a row into sight, once. */
+  /** The row to scroll to, once. */
   readonly wanted?: string | undefined;
   readonly onWantedShown?: () => void;
   readonly onNearStart?: () => void;
@@ -29,8 +29,8 @@ const NEAR = 1200;
 const AT_END = 48;
 
 /**
- * Draws only what is in sight. Rows have the heights they have; what is being read stays where it is, whatever is
- * measured, loaded or added around it, and nobody but its reader moves it.
+ * Renders only the visible rows. Row heights vary; the visible content stays in place while rows around it are
+ * measured, loaded or added, and only the user scrolls it.
  */
 export function VirtualList<T>(props: VirtualListProps<T>): JSX.Element {
   const { items, keyOf, render, guess, resetKey, sticksToEnd = false, label, wanted } = props;
@@ -38,7 +38,7 @@ export function VirtualList<T>(props: VirtualListProps<T>): JSX.Element {
   const measured = useRef(0);
   const heights = useRef(new Map<string, number>());
   const sticks = useRef(sticksToEnd);
-  /** The row at the top edge, and where it was. */
+  /** The row at the top edge, and its offset. */
   const anchor = useRef<{ readonly key: string; readonly offset: number } | undefined>(undefined);
   const lastTop = useRef(0);
   const [, redraw] = useState(0);
@@ -55,7 +55,7 @@ export function VirtualList<T>(props: VirtualListProps<T>): JSX.Element {
   const { scrollTop = 0, clientHeight = 800 } = box.current ?? {};
   const held = anchor.current;
   const heldAt = held === undefined ? -1 : items.findIndex((item) => keyOf(item) === held.key);
-  /** How much came or grew above what is being read. Drawn with it, so that its rows, and the focus in them, stay. */
+  /** How much the rows above the visible ones grew. Applied in the same render, so that the rows and the focus stay. */
   const shift = held === undefined || heldAt === -1 ? 0 : (layout.offsets[heldAt] ?? 0) - held.offset;
   const top = sticks.current && box.current !== null ? total(layout) - clientHeight : scrollTop + shift;
   const isPrinted = useIsPrinted();
@@ -91,7 +91,7 @@ export function VirtualList<T>(props: VirtualListProps<T>): JSX.Element {
       const end = element.scrollHeight - element.clientHeight;
       if (Math.abs(element.scrollTop - end) > 1) element.scrollTop = end;
     } else if (held !== undefined && held === anchor.current && Math.abs(shift) >= 0.5) {
-      // What grew above what is being read is scrolled over; nothing else ever moves the reader.
+      // Compensates for rows that grew above; nothing else moves the scroll position.
       element.scrollTop += shift;
       anchor.current = { ...held, offset: held.offset + shift };
     }
@@ -104,7 +104,7 @@ export function VirtualList<T>(props: VirtualListProps<T>): JSX.Element {
     const { layout: now, items: rows, props: current } = latest.current;
     const rest = element.scrollHeight - element.scrollTop - element.clientHeight;
     if (sticksToEnd) {
-      // Going up lets go of the end at once, however slowly it begins.
+      // Scrolling up stops following the end at once, even if slow.
       const isUp = element.scrollTop < lastTop.current - 0.5 && rest > 1;
       sticks.current = isUp ? false : sticks.current || rest <= AT_END;
       current.onAtEnd?.(sticks.current || rest <= AT_END);
@@ -133,7 +133,7 @@ export function VirtualList<T>(props: VirtualListProps<T>): JSX.Element {
   useEffect(() => {
     const element = box.current;
     if (element === null) return undefined;
-    // The window may change its height: the end stays the end.
+    // Keep the end visible when the window is resized.
     const sizes = new ResizeObserver(() => redraw((n) => n + 1));
     sizes.observe(element);
     return () => sizes.disconnect();
@@ -168,7 +168,7 @@ export function VirtualList<T>(props: VirtualListProps<T>): JSX.Element {
   );
 }
 
-/** On paper there is no scrolling: all rows are drawn, before the browser looks. */
+/** A printed page cannot scroll, so all rows are rendered before printing. */
 function useIsPrinted(): boolean {
   const [is, set] = useState(false);
   useEffect(() => {
@@ -216,7 +216,7 @@ function Row({ id, observer, children }: RowProps): JSX.Element {
   );
 }
 
-/** One observer for all rows; several that change in one frame are one redraw. */
+/** One observer for all rows; several changes in one frame cause one render. */
 function useRowSizes(
   heights: { readonly current: Map<string, number> },
   onChange: () => void,

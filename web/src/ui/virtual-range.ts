@@ -1,6 +1,6 @@
-/** Where rows of known or guessed heights stand, and which of them are in sight. */
+/** Positions of rows with known or estimated heights. */
 export interface Layout {
-  /** `offsets[i]` is the top of row i; the last one is the height of all. */
+  /** `offsets[i]` is the top of row i; the last value is the total height. */
   readonly offsets: Float64Array;
 }
 
@@ -10,7 +10,7 @@ export function layOut(count: number, heightAt: (index: number) => number): Layo
   return { offsets };
 }
 
-/** The first and the one behind the last row that touch a stretch, with some more around it. */
+/** The first row, and the index after the last row, that touch a range, with a margin around it. */
 export function rangeIn(
   { offsets }: Layout,
   top: number,
@@ -23,7 +23,7 @@ export function rangeIn(
   return { start, end };
 }
 
-/** The row that holds a place; the nearest one beyond both ends. */
+/** The row at a position; the nearest one outside of both ends. */
 export function rowAt({ offsets }: Layout, place: number): number {
   let low = 0;
   let high = offsets.length - 2;

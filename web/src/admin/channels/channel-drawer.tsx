@@ -15,12 +15,12 @@ import { markWords } from './mark-words.ts';
 
 export interface ChannelDrawerProps {
   readonly channel: Channel;
-  /** What it was found by. */
+  /** The search text and member by which the channel was found. */
   readonly wish: ChannelWish;
   readonly onClose: () => void;
 }
 
-/** What was said on a channel, at its end or at what was looked for. */
+/** The messages of a channel: the newest, or those around a search match. */
 export function ChannelDrawer({ channel, wish, onClose }: ChannelDrawerProps): JSX.Element {
   const { agentId, channelType, channelId } = channel;
   const [view] = useState(() => new ChannelWindow(channel));
@@ -70,7 +70,7 @@ export function ChannelDrawer({ channel, wish, onClose }: ChannelDrawerProps): J
   );
 }
 
-/** From match to match, of which the newest came first. */
+/** Buttons to the previous and next match; the server lists the newest match first. */
 function MatchSteps({ view }: { readonly view: ChannelWindow }): JSX.Element | null {
   const matches = view.matches.value;
   if (matches === undefined) return null;

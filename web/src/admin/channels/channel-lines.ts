@@ -2,7 +2,7 @@ import type { Conversation as Channel, Client } from 'reprise/client';
 
 const PAGE = 1000;
 
-/** All that was said on a channel, in whatever sessions: a line of JSON for each, oldest first. */
+/** All messages of a channel, across sessions, as one line of JSON each, oldest first. */
 export async function channelLines(
   client: Client,
   { agentId, channelType, channelId }: Pick<Channel, 'agentId' | 'channelType' | 'channelId'>,

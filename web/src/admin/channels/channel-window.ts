@@ -3,7 +3,7 @@ import type { Conversation as Channel, ConversationLine, ConversationPage } from
 import { client } from '../../api/api.ts';
 
 const PAGE = 100;
-/** On each side of a line that was looked for. */
+/** Lines loaded on each side of a match. */
 const AROUND = PAGE / 2;
 
 interface LinesAsked {
@@ -14,21 +14,21 @@ interface LinesAsked {
   readonly member?: string;
 }
 
-/** What is looked for in a channel; empty: nothing. */
+/** What to search for in a channel; empty means no search. */
 export interface ChannelWish {
   readonly q: string;
   readonly member: string;
 }
 
-/** Lines that hold what is looked for, by number, and at which of them the window is. */
+/** Line numbers of the matches, and the index of the current one. */
 export interface Matches {
   readonly numbers: readonly number[];
   readonly at: number;
-  /** There are older ones beside these. */
+  /** There are older matches that are not loaded. */
   readonly hasMore: boolean;
 }
 
-/** The loaded part of what was said on a channel: one stretch without gaps, at its end or around what is looked for. */
+/** The loaded part of a channel's messages: one contiguous range, at the end or around a match. */
 export class ChannelWindow {
   readonly #channel: Channel;
   readonly #lines = signal<readonly ConversationLine[]>([]);
@@ -53,7 +53,7 @@ export class ChannelWindow {
     return this.#matches;
   }
 
-  /** At the newest line that holds the words, of this member if there is one; at the end where none does. */
+  /** Opens at the newest match, by this member if there is one; at the end if nothing matches. */
   async open({ q, member }: ChannelWish): Promise<void> {
     const found = q === '' ? undefined : await this.#find(q, member);
     const last = found?.data.at(-1);
@@ -69,7 +69,7 @@ export class ChannelWindow {
     await this.#showAround({ numbers, at: numbers.length - 1, hasMore: found.hasMore });
   }
 
-  /** To the match before or behind the one that is shown. */
+  /** Moves to the previous or next match. */
   async step(by: -1 | 1): Promise<void> {
     const matches = this.#matches.value;
     const at = (matches?.at ?? 0) + by;
@@ -79,7 +79,7 @@ export class ChannelWindow {
   async loadOlder(): Promise<void> {
     const [first] = this.#lines.value;
     const { data, hasMore } = await this.#read({ before: first?.number ?? 1 });
-    // Asked twice, or gone to another match meanwhile.
+    // A second call loaded the same page, or the user moved to another match.
     if (this.#lines.value[0] !== first) return;
     batch(() => {
       this.#lines.value = [...data, ...this.#lines.value];
@@ -98,7 +98,7 @@ export class ChannelWindow {
   }
 
   async #find(q: string, member: string): Promise<ConversationPage> {
-    // A chat is listed where the member spoke and the words were said, though perhaps by somebody else.
+    // A chat is listed if the member wrote in it and it contains the words, even if another member wrote them.
     const own = member === '' ? undefined : await this.#read({ q, member });
     return own !== undefined && own.data.length > 0 ? own : this.#read({ q });
   }

@@ -3,7 +3,7 @@ import type { Conversation as Channel } from 'reprise/client';
 import { attempt, client, isAbort } from '../../api/api.ts';
 import { agents, looked } from '../../sidebar/sessions.ts';
 
-/** What was said on the channels, and what is looked for in it. */
+/** Filter of the channel list, and text to search for. */
 export interface ChannelFilter {
   readonly agentId: string;
   readonly channelType: string;
@@ -21,7 +21,10 @@ const cursor = signal<string | null>(null);
 export const channels: ReadonlySignal<readonly Channel[] | undefined> = list;
 export const channelCursor: ReadonlySignal<string | null> = cursor;
 
-/** Agents of the server, and those that only have channel logs: an import may bring agents that are not configured. */
+/**
+ * Agents of the server, plus agents that only have channel logs: an import can add logs of agents that are not
+ * configured.
+ */
 export const channelAgents: ReadonlySignal<readonly string[]> = computed(() => {
   const { agentId } = channelFilter.value;
   const ofLogs = list.value?.map((channel) => channel.agentId) ?? [];
@@ -55,7 +58,9 @@ export function clearChannelFilter(): void {
   channelFilter.value = { ...NO_FILTER, sort: channelFilter.value.sort };
 }
 
-/** Follows the filter, and what is said meanwhile; answers with its end. */
+/**
+ * Updates the list when the filter or the server's data changes. @returns a function that ends this.
+ */
 export function keepChannels(): () => void {
   const stopNews = effect(() => {
     if (looked.value > 0) void untracked(() => attempt(renew));
@@ -85,7 +90,7 @@ export function keepChannels(): () => void {
   };
 }
 
-/** Words and members are looked for in all that was said, not every few seconds; nor are several pages loaded again. */
+/** Refreshes the first page. Not for searches, which are expensive, and not if more pages are loaded. */
 async function renew(): Promise<void> {
   const [shown, filter] = [list.value, channelFilter.value];
   if (shown === undefined || shown.length > PAGE || filter.q + filter.member !== '') return;
@@ -100,7 +105,7 @@ export async function moreChannels(): Promise<void> {
   if (from === null) return;
   await attempt(async () => {
     const page = await client.value.conversations({ ...query(), cursor: from });
-    // Another question was asked meanwhile, or this one twice.
+    // The filter has changed meanwhile, or a second call has loaded this page.
     if (cursor.value !== from) return;
     list.value = [...(list.value ?? []), ...page.data];
     cursor.value = page.cursor;

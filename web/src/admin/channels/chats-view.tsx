@@ -15,7 +15,7 @@ export type Shown =
   | { readonly kind: 'channel'; readonly channel: Channel; readonly wish: ChannelWish }
   | { readonly kind: 'session'; readonly session: SessionView };
 
-/** For whoever looks after an engine: all that was said on the channels, and all sessions, to be read and put in order. */
+/** The admin view: all channels and all sessions, to read and manage. */
 export function ChatsView(): JSX.Element {
   const tab = useSignal<'channels' | 'sessions'>('channels');
   const shown = useSignal<Shown | undefined>(undefined);

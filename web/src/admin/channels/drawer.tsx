@@ -7,16 +7,16 @@ export interface DrawerProps {
   readonly title: string;
   readonly onClose: () => void;
   readonly actions?: ComponentChildren;
-  /** Which line (`data-line`) is the first of those that are shown; none yet: undefined. */
+  /** The `data-line` of the first loaded line; undefined before lines are loaded. */
   readonly first: string | undefined;
-  /** Which line is to be in sight. */
+  /** The `data-line` to scroll to. */
   readonly wanted?: string | undefined;
   readonly children: ComponentChildren;
 }
 
 /**
- * Beside the table, to read in: at its end, or at a line that is wanted. What comes above moves nothing. Escape closes
- * it and the focus goes back.
+ * A panel next to the table that shows lines, at the end or at a wanted line. Lines loaded above do not move the text
+ * in view. Escape closes it and returns the focus.
  */
 export function Drawer({ title, onClose, actions, first, wanted, children }: DrawerProps): JSX.Element {
   const close = useRef<HTMLButtonElement>(null);
@@ -24,7 +24,7 @@ export function Drawer({ title, onClose, actions, first, wanted, children }: Dra
   const shown = useRef<Pick<DrawerProps, 'first' | 'wanted'>>(undefined);
   const lineOf = (id = ''): Element | null | undefined =>
     scroller.current?.querySelector(`[data-line="${CSS.escape(id)}"]`);
-  // Where the first line was before this is drawn: the document is still the one of the last time.
+  // The position of the first line before this render; the DOM still has the previous state.
   const was = shown.current?.first === first ? undefined : lineOf(shown.current?.first);
   const top = was?.getBoundingClientRect().top ?? 0;
   useLayoutEffect(() => {
@@ -37,7 +37,7 @@ export function Drawer({ title, onClose, actions, first, wanted, children }: Dra
     shown.current = { first, wanted };
   }, [first, wanted]);
   useLayoutEffect(() => {
-    // Whoever pressed a button that led to the last page and is gone with it: the keys go on here.
+    // If the focused button disappeared after loading the last page, keep the keyboard focus in the drawer.
     if (shown.current !== undefined && document.activeElement === document.body)
       scroller.current?.focus({ preventScroll: true });
   });
@@ -46,7 +46,7 @@ export function Drawer({ title, onClose, actions, first, wanted, children }: Dra
     close.current?.focus();
     return () => {
       const now = document.activeElement;
-      // Whoever has gone on to another row stays there.
+      // If the user has moved the focus to another row, leave it there.
       const isHere = now === document.body || scroller.current?.parentElement?.contains(now) === true;
       if (isHere && before instanceof HTMLElement) before.focus();
     };

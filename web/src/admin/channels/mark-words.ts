@@ -1,6 +1,6 @@
 /**
- * Marks words where they stand, whatever the nodes around them: the browser paints them (`::highlight(found)`), and
- * nothing of what was said is changed for it. A browser that cannot leaves the frame around the line.
+ * Highlights words with the CSS Custom Highlight API (`::highlight(found)`), across element boundaries and without
+ * changing the DOM. In browsers without it only the frame around the line shows the match.
  */
 export function markWords(root: HTMLElement, words: string): void {
   const wanted = words.toLowerCase();
@@ -9,7 +9,7 @@ export function markWords(root: HTMLElement, words: string): void {
   const walk = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   for (let node = walk.nextNode(); node !== null; node = walk.nextNode()) {
     const text = (node.textContent ?? '').toLowerCase();
-    // In a few languages small letters are longer than capital ones; then the places are not the same.
+    // In a few languages lower case changes the length of a text, so positions would not match.
     if (text.length !== node.textContent?.length) continue;
     for (let at = text.indexOf(wanted); at !== -1; at = text.indexOf(wanted, at + wanted.length)) {
       const range = new Range();

@@ -8,7 +8,7 @@ export interface SortHeadProps {
   readonly onSort: (name: string) => void;
 }
 
-/** The most or the newest first; there is nobody who looks for the least. */
+/** A column head that sorts by the largest or newest first; there is no use for the reverse order. */
 export function SortHead({ name, label, sort, onSort }: SortHeadProps): JSX.Element {
   const isSorted = sort === name;
   return (

@@ -7,7 +7,7 @@ export type SessionSort = 'time' | 'messages' | 'tokens';
 
 interface Sorted {
   readonly sort: SessionSort;
-  /** What was asked, as text. */
+  /** The request as text, to recognize an outdated answer. */
   readonly query: string;
   readonly rows: readonly SessionView[];
   readonly cursor: string | null;
@@ -18,9 +18,9 @@ export const sessionSort = signal<SessionSort>('time');
 const TYPING_MS = 150;
 const MOST_AT_ONCE = 1000;
 const found = signal<Sorted | undefined>(undefined);
-/** All sessions of a member are here: the server does not know them as a list. */
+/** The sessions of a member are all loaded and sorted here, because the server cannot list them. */
 const isSortedHere = computed(() => facets.value.member !== '');
-/** Of the order that is asked for; the list at the left is in the order of time already. */
+/** The loaded sessions in the chosen order. The sidebar's list is already sorted by time. */
 const current = computed(() =>
   !isSortedHere.value && found.value?.sort === sessionSort.value ? found.value : undefined,
 );
@@ -36,10 +36,12 @@ export const sortedSessions: ReadonlySignal<readonly SessionView[]> = computed((
 export const hasMoreSorted: ReadonlySignal<boolean> = computed(() =>
   current.value === undefined ? hasMoreSessions.value : current.value.cursor !== null,
 );
-/** Whatever changes there may have changed this order; the same list once more has not. */
+/** Changes whenever a session in the sidebar changes, because the order may have changed too. */
 const news = computed(() => sessions.value.map(({ id, lastSeq }) => `${id} ${lastSeq}`).join());
 
-/** Follows the order, the filters and what happens in the list at the left; answers with its end. */
+/**
+ * Loads again when the order, the filters or the sidebar's list change. @returns a function that ends this.
+ */
 export function keepSorted(): () => void {
   return effect(() => {
     const sort = sessionSort.value;
@@ -59,7 +61,7 @@ export function keepSorted(): () => void {
     };
     const timer = setTimeout(() => void renew(), TYPING_MS);
     let isFirst = true;
-    // Within this question nothing is stopped: an answer that takes longer than the next look still comes.
+    // A refresh does not cancel a running request, so an answer slower than the refresh interval still arrives.
     const stopNews = effect(() => {
       void news.value;
       if (!isFirst) void renew();
@@ -73,7 +75,7 @@ export function keepSorted(): () => void {
   });
 }
 
-/** As much as is shown already: whoever went down the table stays there. */
+/** Loads as many rows as are shown, so that the scroll position stays valid. */
 async function load(
   sort: SessionSort,
   query: ReturnType<typeof listQuery>,
@@ -87,7 +89,7 @@ async function load(
   const limit = Math.min(MOST_AT_ONCE, Math.max(query.limit ?? 0, known()?.rows.length ?? 0));
   try {
     const page = await client.peek().sessions({ ...query, limit, sort }, { signal });
-    // What was loaded beyond it, also meanwhile, stays behind it.
+    // Rows beyond this page stay after it.
     const ids = new Set(page.data.map(({ id }) => id));
     const before = known();
     const rest = before?.rows.slice(page.data.length).filter(({ id }) => !ids.has(id)) ?? [];
@@ -111,9 +113,9 @@ export async function moreSorted(): Promise<void> {
   await attempt(async () => {
     const page = await client.value.sessions({ ...listQuery(), sort, cursor });
     const now = found.value;
-    // Something else was asked for meanwhile.
+    // The order or the filters have changed meanwhile.
     if (now === undefined || now.sort !== sort || now.query !== query) return;
-    // The same page may have been asked for twice.
+    // A second call may have loaded the same page.
     const ids = new Set(now.rows.map(({ id }) => id));
     const rows = [...now.rows, ...page.data.filter(({ id }) => !ids.has(id))];
     found.value = { sort, query, rows, cursor: page.cursor };

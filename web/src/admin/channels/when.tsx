@@ -3,7 +3,7 @@ import { fullTime } from '../../i18n/format.ts';
 import { looked } from '../../sidebar/sessions.ts';
 import { relativeTime } from './relative-time.ts';
 
-/** How long ago it was; whoever points at it is told when. It goes on with every look at what is new. */
+/** A relative time, with the exact time as a tooltip. It updates with every refresh of the session list. */
 export function When({ at }: { readonly at: string }): JSX.Element {
   void looked.value;
   return (

@@ -19,8 +19,8 @@ export function Chart({
 
 interface BarsProps {
   readonly bars: readonly Bar[];
-  /** How a value is told. */
-  readonly tell: (value: number) => string;
+  /** Formats a value as text. */
+  readonly format: (value: number) => string;
 }
 
 export function Tiles({
@@ -42,7 +42,7 @@ export function Tiles({
 
 const most = (bars: readonly Bar[]): number => Math.max(Number.MIN_VALUE, ...bars.map(({ value }) => value));
 
-export function Bars({ bars, tell }: BarsProps): JSX.Element {
+export function Bars({ bars, format }: BarsProps): JSX.Element {
   const top = most(bars);
   return (
     <ul class="bars">
@@ -50,14 +50,14 @@ export function Bars({ bars, tell }: BarsProps): JSX.Element {
         <li key={name}>
           <span class="clip">{name}</span>
           <i style={{ width: `${(value / top) * 100}%` }} />
-          <b>{tell(value)}</b>
+          <b>{format(value)}</b>
         </li>
       ))}
     </ul>
   );
 }
 
-/** Days are those of UTC, wherever they are looked at. */
+/** Days are in UTC, independent of the browser's time zone. */
 function day(bar: Bar | undefined): string {
   if (bar === undefined) return '';
   const locale = language.value === 'zh' ? 'zh-CN' : 'en-GB';
@@ -65,16 +65,16 @@ function day(bar: Bar | undefined): string {
   return new Date(bar.name).toLocaleDateString(locale, { ...parts, timeZone: 'UTC' });
 }
 
-export function Columns({ bars, tell }: BarsProps): JSX.Element {
+export function Columns({ bars, format }: BarsProps): JSX.Element {
   const top = most(bars);
   return (
     <>
       <ul class="columns">
         {bars.map((bar) => (
-          <li key={bar.name} title={`${day(bar)}: ${tell(bar.value)}`}>
+          <li key={bar.name} title={`${day(bar)}: ${format(bar.value)}`}>
             <i style={{ height: `${(bar.value / top) * 100}%` }} />
             <span class="offscreen">
-              {bar.name}: {tell(bar.value)}
+              {bar.name}: {format(bar.value)}
             </span>
           </li>
         ))}

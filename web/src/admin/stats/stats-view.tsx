@@ -17,7 +17,7 @@ const BARS = 20;
 const AGAIN_MS = 1000;
 const MOST_MS = 60_000;
 
-/** How much there is, what runs, and where the tokens and the money went. */
+/** Totals, running turns, and tokens and cost by day, agent and model. */
 export function StatsView(): JSX.Element {
   const period = useSignal(30);
   const stats = useSignal<StatsAnswer | undefined>(undefined);
@@ -39,7 +39,8 @@ export function StatsView(): JSX.Element {
         const report = await client.peek().usage({ from });
         if (isOver) return;
         usage.value = report;
-        // A server that has just started reads everything once; a session that cannot be read may stay so.
+        // A server that just started counts all sessions once; if a session cannot be read, the report stays
+        // incomplete.
         if (!report.complete) timer = setTimeout(look, again);
         again = Math.min(2 * again, MOST_MS);
       });
@@ -107,7 +108,7 @@ function Largest({ of }: { readonly of: readonly SessionView[] }): JSX.Element {
   );
 }
 
-/** The period; prices only where somebody named any. */
+/** Usage in the period; cost only if prices are configured. */
 function Usage({ of }: { readonly of: UsageOverview }): JSX.Element {
   const { total, agents, models, progress } = of;
   const isPriced = total.cost > 0;
@@ -141,18 +142,18 @@ function Usage({ of }: { readonly of: UsageOverview }): JSX.Element {
       ) : (
         <>
           <Chart title={t('statDays')}>
-            <Columns bars={byDay(of, 'totalTokens')} tell={shortCount} />
+            <Columns bars={byDay(of, 'totalTokens')} format={shortCount} />
           </Chart>
           {isPriced && (
             <Chart title={t('statCosts')}>
-              <Columns bars={byDay(of, 'cost')} tell={cost} />
+              <Columns bars={byDay(of, 'cost')} format={cost} />
             </Chart>
           )}
           <Chart title={t('statAgents')}>
-            <Bars bars={bars(agents.map((row) => ({ name: row.agentId, ...row })))} tell={shortCount} />
+            <Bars bars={bars(agents.map((row) => ({ name: row.agentId, ...row })))} format={shortCount} />
           </Chart>
           <Chart title={t('statModels')}>
-            <Bars bars={bars(models.map((row) => ({ name: row.model, ...row })))} tell={shortCount} />
+            <Bars bars={bars(models.map((row) => ({ name: row.model, ...row })))} format={shortCount} />
           </Chart>
         </>
       )}
