@@ -12,6 +12,7 @@ export interface CompactionStack {
 export interface Compensation {
   readonly summary: string;
   readonly firstKeptEntryId: string;
+  readonly tokensAfter?: number;
   readonly details: JsonObject;
 }
 
@@ -45,6 +46,7 @@ export function undoCompaction(path: readonly Entry[]): Compensation | undefined
   return {
     summary: before === undefined ? '' : summaryOf(before),
     firstKeptEntryId: before === undefined ? first.id : String(before['firstKeptEntryId']),
+    ...sizeAfter(last['tokensBefore']),
     details: { reason: 'undo', undoes: last.id },
   };
 }
@@ -56,6 +58,7 @@ export function redoCompaction(path: readonly Entry[]): Compensation | undefined
   return {
     summary: summaryOf(last),
     firstKeptEntryId: String(last['firstKeptEntryId']),
+    ...sizeAfter(last['tokensAfter']),
     details: { reason: 'redo', redoes: last.id },
   };
 }
@@ -75,6 +78,11 @@ export function mayCommit(
     if (type === 'compaction') return false;
     return type !== 'context_edit' || typeof targetId !== 'string' || !ids.has(targetId);
   });
+}
+
+/** Nothing was said between a step and its reverse, so the context has the size it had. */
+function sizeAfter(tokens: unknown): { readonly tokensAfter?: number } {
+  return typeof tokens === 'number' ? { tokensAfter: tokens } : {};
 }
 
 function summaryOf(entry: Entry): string {

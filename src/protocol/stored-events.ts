@@ -86,7 +86,7 @@ export function isUserMessage(line: Line): boolean {
 export function endOfTurn(line: Line, sessionId: string): StoredEnd | undefined {
   const { type, customType, data } = line as Entry;
   if (type !== 'custom' || customType !== 'reprise.turn' || !isObject(data)) return undefined;
-  const { inboxId, turnId, status, error, usage, calls } = data;
+  const { inboxId, turnId, status, error, usage, calls, tokenEstimate } = data;
   const names = { inboxId: String(inboxId), turnId: typeof turnId === 'string' ? turnId : '' };
   if (status !== 'done') {
     const { code, message, why } = isObject(error) ? error : {};
@@ -103,15 +103,15 @@ export function endOfTurn(line: Line, sessionId: string): StoredEnd | undefined 
   }
   const last = Array.isArray(calls) ? calls.at(-1) : undefined;
   const used = tokenUsage(usage as unknown as Usage);
-  const tokens = isObject(last) ? count(last['tokens']) : 0;
-  const tokenEstimate = tokens + used.outputTokens;
+  const requested = isObject(last) ? count(last['tokens']) : 0;
   const frame = {
     type: 'done',
     sessionId,
     turnId: names.turnId,
     text: '',
     usage: used,
-    tokenEstimate,
+    // Earlier versions did not store the number.
+    tokenEstimate: count(tokenEstimate ?? requested + used.outputTokens),
   } as const;
   return { ...names, frame };
 }

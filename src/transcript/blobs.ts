@@ -48,13 +48,18 @@ export function blobNames(entries: Iterable<JsonObject>): Set<string> {
 /** Those names, and how many bytes each has by what its line says. */
 export function blobSizes(entries: Iterable<JsonObject>): Map<string, number> {
   const sizes = new Map<string, number>();
-  for (const entry of entries) {
-    changeBlocks(entry, (block) => {
-      if (isBlobReference(block)) sizes.set(block.blob, block.bytes);
-      return block;
-    });
-  }
+  for (const entry of entries) for (const { blob, bytes } of blobReferences(entry)) sizes.set(blob, bytes);
   return sizes;
+}
+
+/** What stands in an entry for its large parts. */
+export function blobReferences(entry: JsonObject): BlobReference[] {
+  const references: BlobReference[] = [];
+  changeBlocks(entry, (block) => {
+    if (isBlobReference(block)) references.push(block);
+    return block;
+  });
+  return references;
 }
 
 /** Entries as they were given, from blobs by their name. A blob that is not there leaves its preview. */

@@ -20,6 +20,7 @@ import { listSortCases } from './lists/list-sort.ts';
 import { noteCases } from './lists/notes.ts';
 import { searchCases } from './lists/search.ts';
 import { searchPageCases } from './lists/search-pages.ts';
+import { tokenCases } from './lists/tokens.ts';
 import { liveCases } from './live.ts';
 import { longNameCases } from './long-names.ts';
 import { readCases } from './read.ts';
@@ -68,6 +69,7 @@ export const storeCases: readonly StoreCase[] = [
   ...blobCases,
   ...convlogCases,
   ...convlogListCases,
+  ...tokenCases,
   ...noteCases,
   ...transferCases,
 ];

@@ -141,7 +141,7 @@ function lastMessage(all: readonly Entry[]): LastMessage {
   if (last !== said) throw failure('LEAF_MOVED', 'retry.afterNote', { note: kindOf(last) });
   const before = path[at - 1];
   const own = before !== undefined && isContextNote(before) ? before : undefined;
-  return { said, own, stepBack: leafBefore(path, own === undefined ? at : at - 1) };
+  return { said, own, stepBack: leafBefore(all, path, own === undefined ? at : at - 1) };
 }
 
 function kindOf(note: Entry | undefined): string {

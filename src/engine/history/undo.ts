@@ -1,6 +1,7 @@
 import { pinsInForce } from '../../compaction/pins.ts';
 import { startsTurn } from '../../compaction/safe-cut.ts';
 import { compactionStack, redoCompaction, undoCompaction } from '../../compaction/undo.ts';
+import { tokensAtEntry } from '../../context/session-tokens.ts';
 import { failure } from '../../messages/failure.ts';
 import type { NewEntry } from '../../store/port/store.ts';
 import { customData, type Entry, isSideEntry } from '../../transcript/entry.ts';
@@ -52,13 +53,17 @@ function undoEntryStep(all: readonly Entry[]): EntryStep | undefined {
     const undone = undoCompaction(path);
     return undone === undefined ? undefined : { kind: 'compaction', entry: compensate(undone, all) };
   }
-  return { kind: 'turn', entry: leafBefore(path, lastTurn) };
+  return { kind: 'turn', entry: leafBefore(all, path, lastTurn) };
 }
 
-/** Goes on right before an entry of the path. */
-export function leafBefore(path: readonly Entry[], at: number): NewEntry {
-  const parentId = path[at]?.parentId ?? null;
-  return { type: 'custom', customType: 'reprise.leaf', parentId, data: { undoes: path.at(-1)?.id } };
+/** Continues right before an entry of the path. */
+export function leafBefore(all: readonly Entry[], path: readonly Entry[], at: number): NewEntry {
+  return leafMove(all, path[at]?.parentId ?? null, { undoes: path.at(-1)?.id });
+}
+
+function leafMove(all: readonly Entry[], parentId: string | null, data: JsonObject): NewEntry {
+  const tokenEstimate = tokensAtEntry(all, parentId);
+  return { type: 'custom', customType: 'reprise.leaf', parentId, data: { ...data, tokenEstimate } };
 }
 
 /** Where to go on: behind an entry, before it, or where the branch it begins was left last. */
@@ -89,8 +94,7 @@ export function branchMove(
     place === 'end' ? lastStoodBelow(tree, at) : place === 'before' ? (tree.parents[at] ?? ROOT) : at;
   const left = all[tree.leaf]?.id;
   const data = { ...(left !== undefined && { undoes: left }), branch: true };
-  const parentId = all[to]?.id ?? null;
-  const entry = { type: 'custom', customType: 'reprise.leaf', parentId, data };
+  const entry = leafMove(all, all[to]?.id ?? null, data);
   return { entry, isHere: to === tree.leaf };
 }
 
@@ -131,8 +135,7 @@ export function redoStep(all: readonly Entry[]): Step | undefined {
       const { undoes, redoes } = moved;
       if (typeof redoes === 'string') redone.add(redoes);
       else if (typeof undoes === 'string' && !redone.has(id)) {
-        const move = { type: 'custom', customType: 'reprise.leaf', parentId: undoes, data: { redoes: id } };
-        return { kind: 'turn', entry: move };
+        return { kind: 'turn', entry: leafMove(all, undoes, { redoes: id }) };
       }
     } else if (type === 'compaction' && isObject(details)) {
       if (typeof details['undoes'] === 'string') {

@@ -56,8 +56,8 @@ export async function inspectTurn(
 /** The end of a turn as its transcript tells it; throws where that was a failure. */
 export function endOf({ status, data, text }: Extract<Recovery, { kind: 'ended' }>): TurnEnd {
   if (status === 'done') {
-    const { turnId, usage } = data as { turnId: string; usage: TurnEnd['usage'] };
-    return { turnId, text, usage, tokenEstimate: usage.totalTokens };
+    const { turnId, usage, tokenEstimate } = data as Pick<TurnEnd, 'turnId' | 'usage'> & Partial<TurnEnd>;
+    return { turnId, text, usage, tokenEstimate: tokenEstimate ?? usage.totalTokens };
   }
   const { code, message, why } = (data['error'] ?? {}) as { code?: string; message?: string; why?: unknown };
   const known = (code ?? 'ABORTED') as ErrorEvent['code'];

@@ -1,3 +1,4 @@
+import { estimateTokens } from '../../context/estimate-message.ts';
 import { RepriseError } from '../../errors.ts';
 import { Answer } from '../../models/answer.ts';
 import type { FinishEvent, ModelRequest } from '../../models/model.ts';
@@ -185,7 +186,9 @@ export class Turn {
 
   async #finish(message: AssistantMessage): Promise<TurnEnd> {
     const { turnId, ending, onEnded, onUnwritten } = this.#options;
-    const tokenEstimate = (this.#calls.at(-1)?.tokens ?? 0) + (message.usage?.output ?? 0);
+    const reported = message.usage?.totalTokens ?? 0;
+    const requested = this.#calls.at(-1)?.tokens ?? 0;
+    const tokenEstimate = reported > 0 ? reported : requested + estimateTokens(message);
     const text = message.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('');
     const line = this.#options.usageLine(this.#usage);
     const end = {
@@ -195,7 +198,7 @@ export class Turn {
       tokenEstimate,
       ...(line !== undefined && { usageLine: line }),
     };
-    const entries = [{ type: 'message', message }, this.#turnEntry('done')];
+    const entries = [{ type: 'message', message }, this.#turnEntry('done', { tokenEstimate })];
     const write: WriteAnswer = async (by) => {
       await this.#store(entries, ending({ end }), by);
       return end;
@@ -215,7 +218,7 @@ export class Turn {
     const { lease, frame, ending, onEnded } = this.#options;
     if (lease.signal.aborted || isFenced(error)) return error; // the session is another runner's now
     const stopReason = error.code === 'ABORTED' ? 'aborted' : 'error';
-    const entry = this.#turnEntry(stopReason, error);
+    const entry = this.#turnEntry(stopReason, { error: storedError(error) });
     const partial = answer.content();
     const message = answer.message(frame().model, { stopReason, errorMessage: error.message });
     try {
@@ -234,12 +237,11 @@ export class Turn {
     return error;
   }
 
-  #turnEntry(status: 'done' | 'aborted' | 'error', error?: RepriseError): NewEntry {
+  #turnEntry(status: 'done' | 'aborted' | 'error', how: JsonObject): NewEntry {
     const { turnId, inboxId } = this.#options;
     const merged = this.#options.merged();
-    const failure = error === undefined ? {} : { error: storedError(error) };
     const rows = { inboxId, ...(merged.length > 0 && { merged }) };
-    const data = { turnId, ...rows, status, ...failure, calls: this.#calls, usage: this.#usage };
+    const data = { turnId, ...rows, status, ...how, calls: this.#calls, usage: this.#usage };
     return { type: 'custom', customType: 'reprise.turn', data };
   }
 

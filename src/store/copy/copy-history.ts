@@ -1,3 +1,4 @@
+import { tokensAtEntries } from '../../context/session-tokens.ts';
 import { blobNames, hydrateBlobs, releaseBlobs } from '../../transcript/blobs.ts';
 import { type Entry, entryTime, isSideEntry } from '../../transcript/entry.ts';
 import { entryIdForSeq } from '../../transcript/entry-id.ts';
@@ -32,6 +33,7 @@ export async function copyHistory(
   { blobsFrom, epoch }: CopyOptions = {},
 ): Promise<number> {
   const tree = buildTree(entries);
+  const tokens = tokensAtEntries(entries);
   const newIds = new Map<string, string>();
   /** Other tools use labels as parents. An entry below a label is attached to the label's parent instead. */
   const hangsAt = new Map<string, string | null>();
@@ -66,18 +68,23 @@ export async function copyHistory(
     pendingBlobs += blobNames([entry]).size;
   };
   let leaf: string | null = null;
-  const moveTo = async (parent: string | null): Promise<void> => {
+  const moveTo = async (position: number): Promise<void> => {
+    const parent = chainIdOf(entries[position]?.id);
     if (parent === leaf) return;
     const parentId = parent === null ? null : ((await newIdOf(parent)) ?? null);
-    add({ type: 'custom', customType: 'reprise.leaf', parentId });
+    const data = { tokenEstimate: tokens[position] ?? 0 };
+    add({ type: 'custom', customType: 'reprise.leaf', parentId, data });
     leaf = parent;
   };
   for (const [position, entry] of entries.entries()) {
     const parentPosition = tree.parents[position] ?? -1;
     // Skip verbatim copies of earlier entries, and our own leaf moves, which are created again where needed.
     if (parentPosition < -1 || isLeafMove(entry)) continue;
-    await moveTo(chainIdOf(entries[parentPosition]?.id));
-    const copy = await translate(entry, (id) => newIdOf(chainIdOf(id) ?? id));
+    await moveTo(parentPosition);
+    const translated = await translate(entry, (id) => newIdOf(chainIdOf(id) ?? id));
+    // Other tools do not write how large the context is after a compaction.
+    const isCounted = entry.type !== 'compaction' || typeof entry['tokensAfter'] === 'number';
+    const copy = isCounted ? translated : { ...translated, tokensAfter: tokens[position] ?? 0 };
     if (isSideEntry(entry)) {
       add(copy);
       hangsAt.set(entry.id, leaf);
@@ -88,7 +95,7 @@ export async function copyHistory(
     copied++;
     if (pending.length >= BATCH || pendingBlobs >= BATCH_BLOBS) await flush();
   }
-  await moveTo(chainIdOf(entries[tree.leaf]?.id));
+  await moveTo(tree.leaf);
   await flush();
   return copied;
 }

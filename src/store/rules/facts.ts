@@ -15,7 +15,6 @@ export interface EntryFacts {
   readonly role?: 'user' | 'assistant';
   /** Text a title could be made of. */
   readonly userText?: string;
-  readonly tokens?: number;
   readonly firstKept?: string;
   readonly name?: string;
   readonly settings?: JsonObject;
@@ -33,19 +32,15 @@ export function factsOf(entry: JsonObject): EntryFacts {
 
 function ownFacts(entry: JsonObject): EntryFacts {
   const side = isSideEntry(entry as Entry);
-  const { type, message, customType, firstKeptEntryId, tokensAfter, name } = entry;
+  const { type, message, customType, firstKeptEntryId, name } = entry;
   if (type === 'message' && isObject(message)) {
     const { role } = message;
     if (role === 'user')
       return { side, role, userText: contentText(message['content']).slice(0, TITLE_SOURCE_CHARS) };
-    if (role === 'assistant') return { side, role, ...tokensOf(message['usage']) };
+    if (role === 'assistant') return { side, role };
   }
   if (type === 'compaction') {
-    return {
-      side,
-      firstKept: typeof firstKeptEntryId === 'string' ? firstKeptEntryId : '',
-      ...(typeof tokensAfter === 'number' && { tokens: tokensAfter }),
-    };
+    return { side, firstKept: typeof firstKeptEntryId === 'string' ? firstKeptEntryId : '' };
   }
   if (type === 'session_info') return { side, name: typeof name === 'string' ? name : '' };
   if (type === 'custom') {
@@ -56,12 +51,6 @@ function ownFacts(entry: JsonObject): EntryFacts {
     if (customType === 'reprise.restored') return { side, status: 'open' };
   }
   return { side };
-}
-
-function tokensOf(usage: unknown): { tokens?: number } {
-  if (!isObject(usage)) return {};
-  const { totalTokens } = usage;
-  return typeof totalTokens === 'number' && Number.isSafeInteger(totalTokens) ? { tokens: totalTokens } : {};
 }
 
 /** The first line a user said, cut at 60 code points. */

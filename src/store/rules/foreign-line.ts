@@ -1,10 +1,9 @@
 import { canonicalEntries } from '../../transcript/dialects/canonical.ts';
-import type { Entry } from '../../transcript/entry.ts';
+import { type Entry, isSideEntry } from '../../transcript/entry.ts';
 import { entryIdForSeq } from '../../transcript/entry-id.ts';
 import { IssueLog } from '../../transcript/issues.ts';
 import type { JsonObject } from '../../transcript/json.ts';
-import { factsOf } from './facts.ts';
-import { applyFacts, type SessionState } from './session-state.ts';
+import { applyEntry, type SessionState } from './session-state.ts';
 
 /** A line of another tool, in our dialect. */
 export interface ForeignLine {
@@ -29,10 +28,9 @@ export function applyForeign(
 ): void {
   const last = entries.at(-1);
   for (const entry of entries) {
-    const facts = factsOf(entry);
     const { parentId, timestamp } = entry;
-    applyFacts(row, facts, { id: entry === last ? id : entry.id, parentId, seq, timestamp, seqOf });
+    applyEntry(row, entry, { id: entry === last ? id : entry.id, parentId, seq, timestamp, seqOf });
     // Another tool moves its leaf with any line; ours is then where that line hangs.
-    if (facts.side && parentId !== null && seqOf(parentId) !== undefined) row.leaf = parentId;
+    if (isSideEntry(entry) && parentId !== null && seqOf(parentId) !== undefined) row.leaf = parentId;
   }
 }

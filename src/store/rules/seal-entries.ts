@@ -8,7 +8,7 @@ import { encodeLine } from '../../transcript/line.ts';
 import type { NewEntry } from '../port/store.ts';
 import { sha256 } from '../shared/sha256.ts';
 import { factsOf } from './facts.ts';
-import { applyFacts, type SessionState } from './session-state.ts';
+import { applyEntry, type SessionState } from './session-state.ts';
 
 /** What is known of the session besides its row; asked only where an entry names another one, or a blob. */
 export interface SealContext {
@@ -80,7 +80,7 @@ export function sealEntries(
     }
     lines.push(encode(record, seal));
     ids.push(id);
-    applyFacts(draft, facts, { id, parentId, seq, timestamp, seqOf });
+    applyEntry(draft, record, { id, parentId, seq, timestamp, seqOf });
   }
   return { lines, ids, blobs };
 }

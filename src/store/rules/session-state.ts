@@ -1,7 +1,9 @@
+import { changeTokens, tokenChange } from '../../context/session-tokens.ts';
+import type { Entry } from '../../transcript/entry.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { patchSettings } from '../../transcript/settings.ts';
 import type { SessionRecord, SessionStatus } from '../port/store.ts';
-import { type EntryFacts, titleFrom } from './facts.ts';
+import { factsOf, titleFrom } from './facts.ts';
 
 /** What every database keeps of a session in one row. */
 export interface SessionState {
@@ -44,8 +46,9 @@ export interface PlacedEntry {
   readonly seqOf: (id: string) => number | undefined;
 }
 
-/** Applies one stored entry to its row. */
-export function applyFacts(row: SessionState, facts: EntryFacts, at: PlacedEntry): void {
+/** Applies one entry to its row, as its line has it: without the large parts that are in blobs. */
+export function applyEntry(row: SessionState, entry: JsonObject, at: PlacedEntry): void {
+  const facts = factsOf(entry);
   row.seq = at.seq;
   row.last_at = facts.copiedAt ?? at.timestamp;
   if (facts.role !== undefined) row.message_count++;
@@ -53,7 +56,7 @@ export function applyFacts(row: SessionState, facts: EntryFacts, at: PlacedEntry
     row.turn_count++;
     if (row.title === '') row.title = titleFrom(facts.userText ?? '');
   }
-  if (facts.tokens !== undefined) row.token_estimate = facts.tokens;
+  row.token_estimate = changeTokens(row.token_estimate, tokenChange(entry as Entry));
   if (facts.name !== undefined && facts.name !== '') row.title = titleFrom(facts.name);
   if (facts.settings !== undefined) applySettings(row, facts.settings);
   if (facts.status !== undefined) row.status = facts.status;

@@ -130,6 +130,8 @@ describe('clawdbot', () => {
         ...{ systemSent: true, abortedLastRun: false, thinkingLevel: 'low', memoryFlushCompactionCount: 0 },
         memoryFlushAt: Date.parse('2026-01-02T03:04:05.000Z'),
         updatedAt: expect.any(Number),
+        // The size of the context, not the cap of 50,000 that was set.
+        contextTokens: (await at.session.record()).tokenEstimate,
       },
     });
   });

@@ -54,7 +54,7 @@ function automatic(): Scenario {
 function inBackground(): Scenario {
   return {
     name: 'compaction-in-background',
-    options: { compaction: { ...KEEP_ONE_TURN, background: 0.1 }, contextWindow: 20_000 },
+    options: { compaction: { ...KEEP_ONE_TURN, background: 0.15 }, contextWindow: 20_000 },
     script: [...CHAPTERS.slice(0, 3), 'A summary of the first chapters.', 'The end.'],
     async play(world) {
       const session = await world.session();

@@ -14,6 +14,8 @@ function brokenList(
 const SORTED = 'a list can be sorted by time, messages and tokens, both ways, in pages without gaps';
 const COPIES =
   'a session whose last entry is a copy is as old as the original, until something new is stored in it';
+const ESTIMATED = 'the tokens of a session are estimated where no usage was reported';
+const COUNTED = 'reported usage, the end of a turn, a compaction and a move say how large the context is';
 const CUT = 'a tail can be cut to its newest entries, and to some kinds of them';
 
 export const brokenLists: readonly BrokenStore[] = [
@@ -66,6 +68,17 @@ export const brokenLists: readonly BrokenStore[] = [
         entries.map(({ copiedAt: _copiedAt, ...entry }) => entry as NewEntry),
         options,
       ),
+  })),
+  ...[0, 9].map((tokenEstimate) =>
+    broken(`counts ${tokenEstimate} tokens where no usage was reported`, ESTIMATED, (_store, right) => ({
+      get: async (id) => ({ ...(await right.get(id)), tokenEstimate }),
+    })),
+  ),
+  broken('adds usage to what it has counted', COUNTED, (_store, right) => ({
+    get: async (id) => {
+      const record = await right.get(id);
+      return { ...record, tokenEstimate: record.tokenEstimate + 20 };
+    },
   })),
   broken('dates every session by when it was stored', COPIES, (_store, right) => ({
     create: ({ createdAt: _createdAt, ...init }) => right.create(init),

@@ -4,6 +4,7 @@ import type * as port from '../../../src/store/port/store.ts';
 import type { VerifyReport } from '../../../src/store/port/verify-report.ts';
 import { checkKey, checkSessionInit } from '../../../src/store/rules/check-input.ts';
 import { canonicalTime } from '../../../src/store/shared/clock.ts';
+import { blobSizes } from '../../../src/transcript/blobs.ts';
 import { contentText } from '../../../src/transcript/content.ts';
 import type { Entry } from '../../../src/transcript/entry.ts';
 import { isObject } from '../../../src/transcript/json.ts';
@@ -132,7 +133,7 @@ export class PlainRecords extends PlainLines {
       active: this.data.active.get(key) === id,
       messageCount: users.length + assistants.length,
       turnCount: users.length,
-      tokenEstimate: Math.ceil(session.lines.join('').length / 4),
+      tokenEstimate: plainTokens(entries.slice(1)),
       createdAt,
       lastAt: canonicalTime(last?.['copiedAt']) ?? last?.timestamp ?? createdAt,
       ...(parentId !== undefined && { parentId }),
@@ -149,6 +150,28 @@ export class PlainRecords extends PlainLines {
     if (lastSeq !== ifSeen.lastSeq || active !== ifSeen.active || status !== ifSeen.status)
       throw fail('PRECONDITION_FAILED', `${session.id} has changed`);
   }
+}
+
+/** By length alone, so that the rule is written down twice. */
+function plainTokens(entries: readonly Entry[]): number {
+  let tokens = 0;
+  for (const entry of entries) {
+    const { type, customType, message, data, tokensAfter } = entry;
+    const usage = isObject(message) ? message['usage'] : undefined;
+    const isCounted = customType === 'reprise.turn' || customType === 'reprise.leaf';
+    const known = [
+      isObject(usage) && usage['totalTokens'] !== 0 ? usage['totalTokens'] : undefined,
+      type === 'compaction' ? tokensAfter : undefined,
+      isCounted && isObject(data) ? data['tokenEstimate'] : undefined,
+    ].find((count) => typeof count === 'number' && count >= 0);
+    const bytes = [...blobSizes([entry]).values()].reduce((sum, size) => sum + size, textLength(message));
+    tokens = known === undefined ? tokens + bytes / 4 : Number(known);
+  }
+  return Math.ceil(tokens);
+}
+
+function textLength(message: unknown): number {
+  return isObject(message) ? contentText(message['content']).length : 0;
 }
 
 function matches(

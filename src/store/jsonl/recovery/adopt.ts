@@ -7,9 +7,8 @@ import { DEFAULT_RECORD_LIMITS } from '../../../transcript/limits.ts';
 import { decodeLine } from '../../../transcript/line.ts';
 import { sealPlace } from '../../../transcript/seal.ts';
 import { createLineSplitter } from '../../../transcript/split-lines.ts';
-import { factsOf } from '../../rules/facts.ts';
 import { applyForeign, foreignLine } from '../../rules/foreign-line.ts';
-import { applyFacts, recentOf } from '../../rules/session-state.ts';
+import { applyEntry, recentOf } from '../../rules/session-state.ts';
 import type { Database } from '../../sqlite/database.ts';
 import { type SessionRow, saveSession, seqFinder } from '../../sqlite/session-row.ts';
 import type { Owner } from '../folders.ts';
@@ -196,7 +195,7 @@ export function adoptOwn(db: Database, row: SessionRow, { record, seal, seq, seq
     return;
   }
   const { id, parentId, timestamp } = record as Entry;
-  applyFacts(row, factsOf(record), { id, parentId, seq, timestamp, seqOf });
+  applyEntry(row, record, { id, parentId, seq, timestamp, seqOf });
   adoptActivation(db, row, record);
   const { k, h } = seal;
   if (k === undefined || h === undefined) return;

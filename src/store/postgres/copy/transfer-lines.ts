@@ -12,7 +12,7 @@ import type { LinesRecord, SessionCopy } from '../../port/transfer.ts';
 import { factsOf } from '../../rules/facts.ts';
 import { applyForeign, type ForeignLine, foreignLine } from '../../rules/foreign-line.ts';
 import { brokenSeal } from '../../rules/refusals.ts';
-import { applyFacts, recentOf } from '../../rules/session-state.ts';
+import { applyEntry, recentOf } from '../../rules/session-state.ts';
 import type { Tx } from '../connection/tx.ts';
 import { insertSession, type LineRow, lockAll, type SessionRow } from '../rows.ts';
 import { shortName } from '../short-name.ts';
@@ -175,7 +175,7 @@ function applyOwn(tx: Tx, row: SessionRow, { record, seal, seq, seqOf }: OwnLine
     return;
   }
   const { id, parentId, timestamp, customType, data } = record as Entry;
-  applyFacts(row, factsOf(record), { id, parentId, seq, timestamp, seqOf });
+  applyEntry(row, record, { id, parentId, seq, timestamp, seqOf });
   if (customType !== 'reprise.activate' || !isObject(data)) return;
   const { key, counter } = data;
   if (typeof key !== 'string' || typeof counter !== 'number' || !(counter > 0)) return;
