@@ -178,7 +178,10 @@ export type {
 } from '../messages/params-requests.ts';
 export type { Expected, JsonProblem, SettingMessages } from '../messages/params-settings.ts';
 export type {
+  CopyMessages,
+  DatabaseDamage,
   LostTranscript,
+  PostgresMessages,
   PostgresProblem,
   StoreMessages,
   StoreProblem,

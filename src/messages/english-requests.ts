@@ -104,7 +104,7 @@ export const ENGLISH_REQUESTS: Pick<MessageTable, keyof RequestMessages> = {
   'request.badField': (field) => [fieldText(field), OPENAPI],
   'request.exclusive': ({ fields }) => [
     `${fields.slice(0, -1).join(', ')} and ${fields.at(-1)} cannot be combined`,
-    'Send one of them.',
+    'Use only one of them.',
   ],
   'request.beforeNeedsSession': () => ['before needs sessionId', 'Add the sessionId of that message.'],
   'request.notWithBefore': ({ field }) => [

@@ -1,7 +1,6 @@
 import { byteCount, count, counted } from './english-format.ts';
-import { POSTGRES_PROBLEMS } from './english-postgres.ts';
 import type { MessageTable } from './message.ts';
-import type { LostTranscript, StoreMessages } from './params-stores.ts';
+import type { DatabaseDamage, LostTranscript, StoreMessages } from './params-stores.ts';
 
 const LOST: Readonly<Record<LostTranscript, string>> = {
   gone: 'is missing',
@@ -12,9 +11,15 @@ const LOST: Readonly<Record<LostTranscript, string>> = {
 
 const KINDS = { link: 'a symbolic link', folder: 'a folder', device: 'a pipe or a device' };
 
+const DAMAGE: Readonly<Record<DatabaseDamage, string>> = {
+  gone: 'the file is missing or empty',
+  pages: 'its pages are not consistent',
+  noVersion: 'it does not contain a schema version',
+  otherTables: 'its tables are not those of its schema version',
+};
+
 const OTHER_CURSOR = 'Use a cursor from the same list, with the same sort order, or leave it out.';
-const WAIT_OR_STOP =
-  'Try again later. "reprise locks" names the process; "reprise stop" and POST …/chat/stop end the turn.';
+const WAIT_OR_STOP = 'Try again when its turn has ended, or end the turn: "reprise stop", POST …/chat/stop.';
 
 export const ENGLISH_STORES: Pick<MessageTable, keyof StoreMessages> = {
   'session.unknown': ({ id }) => [`no session ${id}`],
@@ -54,6 +59,10 @@ export const ENGLISH_STORES: Pick<MessageTable, keyof StoreMessages> = {
     `${file} in the home is not the transcript of session ${id}`,
     'Run "reprise verify" to see what the file is. Import it, move it away, or choose another id.',
   ],
+  'session.beingRemoved': ({ id }) => [
+    `session ${id} is being purged by another process`,
+    'Try again, or choose another id.',
+  ],
   'session.changed': () => [
     'the session has changed since it was read',
     'Read it again, then repeat the change.',
@@ -63,11 +72,11 @@ export const ENGLISH_STORES: Pick<MessageTable, keyof StoreMessages> = {
     'Read the session again, then repeat the change.',
   ],
   'session.fenced': ({ id }) => [
-    `this process lost its lease on session ${id}, and another process may write now`,
-    'Follow the session there, or try again. "reprise locks" names its process id.',
+    `this process lost its lease on session ${id}; another process may be writing now`,
+    'Try again, or follow the session there. "reprise locks" lists the process that holds it.',
   ],
   'session.leaseHeld': ({ id, pid }) => [`process ${pid} is running session ${id}`, WAIT_OR_STOP],
-  'session.runnerHolds': ({ id }) => [`another runner holds session ${id}`, WAIT_OR_STOP],
+  'session.runnerHolds': ({ id }) => [`another process is running session ${id}`, WAIT_OR_STOP],
   'session.foreignLock': ({ id, file, pid }) => [
     `${pid === null ? 'another tool' : `process ${pid}`} has locked session ${id} with ${file}`,
     'Close that tool, or wait until it is done. If it has crashed, delete the lock file.',
@@ -83,6 +92,43 @@ export const ENGLISH_STORES: Pick<MessageTable, keyof StoreMessages> = {
   'session.groupFull': ({ group, max }) => [
     `group ${group} has ${counted(max, 'queued or running message')}, the maximum`,
     'Try again when some of them are done.',
+  ],
+  'append.empty': () => ['an append needs at least one entry', 'Add an entry, or leave out the append.'],
+  'entry.badType': ({ type }) => [
+    `an entry cannot have the type ${type}`,
+    'Use non-empty text other than "session": only the store writes headers.',
+  ],
+  'entry.hasId': () => [
+    'a new entry cannot have an id',
+    'Leave the id out. The store assigns it and returns it.',
+  ],
+  'entry.noBlob': ({ id, blob }) => [
+    `an entry refers to blob ${blob}, which session ${id} does not have`,
+    'Put the content itself into the entry; the store moves large content into blobs.',
+  ],
+  'entry.noParent': ({ id, parent }) => [
+    `session ${id} has no entry ${parent} to continue from`,
+    'Use the id of an entry of this session as parentId.',
+  ],
+  'input.tooLong': ({ field, length, max }) => [
+    `${field} has ${count(length)} characters; at most ${count(max)} are allowed`,
+    'Use a shorter one.',
+  ],
+  'input.tooMany': ({ field, length, max }) => [
+    `${field} has ${count(length)} items; at most ${count(max)} are allowed`,
+    'Split them over several calls.',
+  ],
+  'event.tooLarge': ({ maxBytes }) => [
+    `an event is larger than ${byteCount(maxBytes)} as JSON`,
+    'Publish a smaller event. Store large content as an entry.',
+  ],
+  'idempotency.notUnicode': () => [
+    'the idempotency key or the source is not valid Unicode text: it contains half of a surrogate pair',
+    'Use valid Unicode, such as a UUID.',
+  ],
+  'idempotency.missing': () => [
+    'a message that is delivered with an append has no idempotency key',
+    'Add idempotencyKey to it, so that a retry cannot deliver it twice.',
   ],
   'session.appendKeyReused': ({ key }) => [
     `the idempotency key ${key} was used for another append`,
@@ -141,9 +187,13 @@ export const ENGLISH_STORES: Pick<MessageTable, keyof StoreMessages> = {
     'GET …/export lists the blobs of the session.',
   ],
   'blob.damaged': ({ id, blob }) => [`blob ${blob} of session ${id} is damaged`, 'Restore it from a backup.'],
-  'blob.notWritten': ({ problem }) => [
-    `a large part of a message could not be written: ${problem}`,
+  'blob.notWritten': ({ reason }) => [
+    `a large part of a message could not be written: ${reason}`,
     'Check the disk and the permissions of the home, then try again.',
+  ],
+  'blob.noFolder': ({ folder }) => [
+    `${folder} is not a folder, so large parts of messages cannot be stored there`,
+    'Move it away, then try again: the store creates the folder.',
   ],
   'inbox.missing': ({ inboxId }) => [
     `no message ${inboxId} in the inbox`,
@@ -151,17 +201,23 @@ export const ENGLISH_STORES: Pick<MessageTable, keyof StoreMessages> = {
   ],
   'list.badCursor': () => ['the cursor does not belong to this list', OTHER_CURSOR],
   'list.badSort': ({ sort, allowed }) => [
-    `sessions cannot be sorted by "${sort}"`,
+    `this list cannot be sorted by ${sort}`,
     `Use one of ${allowed.join(', ')}.`,
   ],
-  'list.badOrder': ({ order }) => [`there is no sort order "${order}"`, 'Use asc or desc.'],
+  'list.badOrder': ({ order }) => [`there is no sort order ${order}`, 'Use asc or desc.'],
+  'list.endless': ({ cursor }) => [
+    cursor === 'missing'
+      ? 'the server sent a page of a list without a cursor'
+      : 'the server sent a page of a list with the cursor of an earlier page, so the list would never end',
+    'Check that the address is that of a Reprise server of the same version.',
+  ],
   'search.badCursor': () => ['the cursor does not belong to this search', OTHER_CURSOR],
   'search.tooLong': ({ characters, max }) => [
     `the search text has ${count(characters)} characters; at most ${count(max)} are allowed`,
     'Search for a part of it.',
   ],
   'store.closed': () => ['the store is closed', 'Open it again.'],
-  'store.onlyRead': () => ['the store was opened read-only', 'Open it without "readOnly" to write to it.'],
+  'store.onlyRead': () => ['the store was opened read-only', 'Open it without "readOnly" to write.'],
   'store.folderReadOnly': ({ folder }) => [
     `${folder} cannot be written, so the store was opened read-only`,
     `Make ${folder} writable (mount, owner, mode, chattr), then try again.`,
@@ -174,20 +230,82 @@ export const ENGLISH_STORES: Pick<MessageTable, keyof StoreMessages> = {
     `another process kept the store locked for ${seconds} s`,
     'Try again. "reprise locks" lists the processes that use the store.',
   ],
+  'store.logInUse': ({ seconds }) => [
+    `another process kept the write-ahead log of the store in use for ${seconds} s`,
+    'Try again. "reprise locks" lists the processes that use the store.',
+  ],
+  'store.missing': ({ file }) => [
+    `there is no ${file}`,
+    'Check the path. This command only reads, so it does not create a store.',
+  ],
+  'store.unsettled': ({ file, problem, canWrite }) => [
+    problem === 'older'
+      ? `${file} was written by an older version, and a read-only store does not migrate it`
+      : `${file} has unfinished work of its last process, or is being written`,
+    canWrite
+      ? 'Run "reprise verify" once, which migrates the store and finishes that work. Then try again.'
+      : `Make the folder of ${file} writable, or copy it to a folder where you can write. Then run "reprise verify" there once.`,
+  ],
+  'store.damaged': ({ problem, found }) => [
+    `the index control.db is damaged: ${DAMAGE[problem]}${found === null ? '' : ` (${found})`}`,
+    'Close every process that uses this home, then open it again: what can be read is salvaged.',
+  ],
+  'store.indexReplaced': ({ times }) => [
+    `another program replaced sessions.json ${times} times while it was being written`,
+    'Try again when that program is done.',
+  ],
+  'store.networkHome': ({ home }) => [
+    `${home} is on a network file system, where the locks of SQLite do not work`,
+    'Choose a folder on a local disk. To share a store between machines, use PostgreSQL: --store postgres.',
+  ],
+  'store.badHome': ({ home, reason }) => [
+    `${home} cannot be used as the home: ${reason}`,
+    'Choose a folder that you can write to: --home or REPRISE_HOME.',
+  ],
+  'store.noAccess': ({ home, reason }) => [
+    `cannot open ${home}: ${reason}`,
+    'Check the path and its permissions.',
+  ],
+  'store.homeNotFolder': ({ home }) => [
+    `${home} is not a folder`,
+    'Choose a folder. It is created if it does not exist.',
+  ],
+  'store.noThreadFile': ({ file }) => [
+    `the file ${file}.cjs of the storage threads is missing`,
+    'Leave the package reprise out of the bundle, or copy thread.cjs and search-thread.cjs from its folder dist/src/store/sqlite/threads to the folder of the bundle.',
+  ],
+  'store.notAThread': () => [
+    'this file only runs as a worker thread of the store',
+    'Open the store with openStore() instead of running this file.',
+  ],
+  'store.unknownOperation': ({ operation }) => [
+    `the storage thread has no operation ${operation}`,
+    'Check that all files of Reprise are of the same version: install it again.',
+  ],
+  'store.notData': ({ operation }) => [
+    `an argument of ${operation} is not plain data`,
+    'Pass JSON values and Uint8Array only: no functions, promises or class instances.',
+  ],
   'store.moved': () => [
     'the files of the store were moved or replaced while it was open',
     'Try again: the store opens the files that are there now.',
+  ],
+  'store.diverged': ({ copy }) => [
+    'another program replaced the files of the store and wrote to them while it was open',
+    copy === null
+      ? 'Try again: the store opens the files that are there now. What only this process had written could not be saved (details.copyFailed).'
+      : `Try again: the store opens the files that are there now. What this process had written is in ${copy}.`,
   ],
   'store.stillOpen': ({ file }) => [
     `another process has ${file} open without its -wal or -shm file`,
     `Wait for that process to end, or end it ("lsof ${file}" names it), then try again.`,
   ],
   'store.newer': ({ schema, known, canRead }) => [
-    `control.db has schema ${schema}, and this version knows ${known}: it can${canRead ? ' be read, but not written' : 'not be read'}`,
+    `control.db has schema ${schema}, and this version knows ${known}: it can${canRead ? ' be read but not written' : 'not be read'}`,
     'Use the version of Reprise that wrote it, or a newer one.',
   ],
   'store.noSpace': ({ freeBytes, minFreeBytes, folder }) => [
-    `the disk of the store has ${byteCount(freeBytes)} free, and needs ${byteCount(minFreeBytes)}`,
+    `the disk of the store has ${byteCount(freeBytes)} free; at least ${byteCount(minFreeBytes)} must be free`,
     `Free ${byteCount(minFreeBytes - freeBytes)} on the disk of ${folder ?? 'the store'}. "reprise prune" shows what can be removed.`,
   ],
   'store.failed': ({ problem, message, folder }) => {
@@ -195,7 +313,7 @@ export const ENGLISH_STORES: Pick<MessageTable, keyof StoreMessages> = {
     switch (problem) {
       case 'openFiles':
         return [
-          'the store failed: too many open files',
+          'the store failed: this process has too many open files',
           'Raise the limit of open files (ulimit -n), or close some. Then try again; no restart is needed.',
         ];
       case 'readOnly':
@@ -214,7 +332,7 @@ export const ENGLISH_STORES: Pick<MessageTable, keyof StoreMessages> = {
           `Free some space on the disk of ${place}, then try again. "reprise prune" shows what can be removed.`,
         ];
       default:
-        return [`the store failed: ${message}`];
+        return [`the store failed: ${message}`, 'Try again. "reprise doctor" looks for causes.'];
     }
   },
   'store.threadDied': () => [
@@ -228,34 +346,5 @@ export const ENGLISH_STORES: Pick<MessageTable, keyof StoreMessages> = {
   'store.memoryLost': () => [
     'the storage thread stopped unexpectedly, and the sessions of this in-memory store are lost',
     'Open a new store. To keep sessions, use a store on disk.',
-  ],
-  'postgres.failed': ({ problem, message }) => {
-    const [what, next] = POSTGRES_PROBLEMS[problem];
-    const text = `the PostgreSQL store failed: ${what}${message === null ? '' : ` (${message})`}`;
-    return next === undefined ? [text] : [text, next];
-  },
-  'postgres.newer': ({ schema, known }) => [
-    `the database has schema ${schema}, and this version knows ${known}: a newer version wrote it`,
-    'Update Reprise on this machine.',
-  ],
-  'postgres.older': ({ schema, known }) => [
-    `the database has schema ${schema}, and this version needs ${known}; a read-only store does not migrate it`,
-    'Run "reprise verify" on it once, which migrates it, or use the version of Reprise that wrote it.',
-  ],
-  'postgres.noStore': () => [
-    'this database contains no store',
-    'Check the store URL: a store that is only read is never created.',
-  ],
-  'postgres.tooOld': ({ version }) => [
-    `the PostgreSQL server has version ${Math.trunc(version / 10_000)}, which is too old`,
-    'Use PostgreSQL 14 or newer.',
-  ],
-  'postgres.encoding': ({ encoding }) => [
-    `the database has the encoding ${encoding}, and a store needs UTF8`,
-    "Create the database with: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0",
-  ],
-  'postgres.replica': () => [
-    'the database server is a replica and cannot be written',
-    'Change the store URL to the primary.',
   ],
 };

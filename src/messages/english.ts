@@ -1,7 +1,9 @@
 import { ENGLISH_COMMANDS } from './english-commands.ts';
 import { ENGLISH_CONVERSATIONS } from './english-conversations.ts';
+import { ENGLISH_COPIES } from './english-copies.ts';
 import { ENGLISH_KEYS } from './english-keys.ts';
 import { ENGLISH_MODELS } from './english-models.ts';
+import { ENGLISH_POSTGRES } from './english-postgres.ts';
 import { ENGLISH_REQUESTS } from './english-requests.ts';
 import { ENGLISH_SETTINGS } from './english-settings.ts';
 import { ENGLISH_STORES } from './english-stores.ts';
@@ -18,6 +20,8 @@ export const ENGLISH: MessageTable = {
   ...ENGLISH_TURNS,
   ...ENGLISH_REQUESTS,
   ...ENGLISH_STORES,
+  ...ENGLISH_COPIES,
+  ...ENGLISH_POSTGRES,
 };
 
 /** The text of a message; of a failure, what failed in one line and what to do next in another. */

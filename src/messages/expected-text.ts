@@ -26,12 +26,18 @@ function one(expected: Expected): string {
       return 'the name of a model';
     case 'time':
       return 'an ISO 8601 time or Unix milliseconds';
+    case 'isoTime':
+      return 'an ISO 8601 time such as "2026-01-31T12:00:00Z"';
+    case 'utcTime':
+      return 'a UTC time such as "2026-01-31T12:00:00.000Z"';
     case 'timeZone':
       return 'an IANA time zone such as "Europe/Berlin"';
     case 'word':
       return 'one word such as "/new"';
     case 'folder':
       return 'the path of a folder';
+    case 'shortText':
+      return `text of 1 to ${count(expected.max)} characters`;
     case 'oneOf':
       return expected.values.length === 1 ? `${expected.values[0]}` : `one of ${expected.values.join(', ')}`;
     case 'list':

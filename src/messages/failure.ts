@@ -33,3 +33,15 @@ export function failureOf(
     details: { ...details, ...(next !== undefined && { next }) },
   });
 }
+
+/** The same failure, thrown again with another code, other details or another outcome. */
+export function sameFailure(
+  error: RepriseError,
+  {
+    code = error.code,
+    ...changes
+  }: Omit<RepriseErrorOptions, 'why' | 'cause'> & { readonly code?: ErrorCode },
+): RepriseError {
+  const { message, why, details, outcome } = error;
+  return new RepriseError(code, message, { why, details, outcome, ...changes, cause: error });
+}

@@ -11,6 +11,8 @@ export type Expected =
         | 'duration'
         | 'model'
         | 'time'
+        | 'isoTime'
+        | 'utcTime'
         | 'timeZone'
         | 'word'
         | 'folder';
@@ -22,6 +24,7 @@ export type Expected =
       readonly max?: number;
       readonly above?: number;
     }
+  | { readonly is: 'shortText'; readonly max: number }
   | { readonly is: 'oneOf'; readonly values: readonly string[] }
   | { readonly is: 'list'; readonly of: readonly Expected[] }
   /** Without names: any. */

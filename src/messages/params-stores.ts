@@ -6,6 +6,9 @@ export type LostTranscript = 'gone' | 'empty' | 'noHeader' | 'otherSession';
 /** What SQLite or the file system refused. */
 export type StoreProblem = 'busy' | 'readOnly' | 'full' | 'corrupt' | 'openFiles' | 'other';
 
+/** What is wrong with control.db, where SQLite itself sees nothing wrong. */
+export type DatabaseDamage = 'gone' | 'pages' | 'noVersion' | 'otherTables';
+
 /** What PostgreSQL, or the connection to it, refused. */
 export type PostgresProblem =
   | 'notAllowedIn'
@@ -45,11 +48,13 @@ export interface StoreMessages {
   'session.notTrashed': { readonly id: string };
   'session.purged': { readonly id: string };
   'session.idPurged': { readonly id: string };
+  /** `cause`: the code of the error. */
   'session.notErased': { readonly id: string; readonly cause: string };
   'session.keyTaken': { readonly id: string; readonly key: string };
   'session.keyMismatch': { readonly id: string; readonly key: string };
   'session.resetExists': { readonly id: string };
   'session.fileTaken': { readonly id: string; readonly file: string };
+  'session.beingRemoved': { readonly id: string };
   'session.changed': None;
   'session.leafMoved': { readonly id: string };
   'session.fenced': { readonly id: string };
@@ -60,6 +65,16 @@ export interface StoreMessages {
   'session.busy': { readonly id: string };
   'session.queueFull': { readonly id: string; readonly waiting: number };
   'session.groupFull': { readonly group: string; readonly max: number };
+  'append.empty': None;
+  'entry.badType': { readonly type: string };
+  'entry.hasId': None;
+  'entry.noBlob': { readonly id: string; readonly blob: string };
+  'entry.noParent': { readonly id: string; readonly parent: string };
+  'input.tooLong': { readonly field: string; readonly length: number; readonly max: number };
+  'input.tooMany': { readonly field: string; readonly length: number; readonly max: number };
+  'event.tooLarge': { readonly maxBytes: number };
+  'idempotency.notUnicode': None;
+  'idempotency.missing': None;
   'session.appendKeyReused': { readonly key: string };
   'session.messageKeyReused': { readonly key: string };
   'session.notRead': { readonly id: string };
@@ -79,11 +94,13 @@ export interface StoreMessages {
   'session.locked': { readonly id: string };
   'blob.missing': { readonly id: string; readonly blob: string };
   'blob.damaged': { readonly id: string; readonly blob: string };
-  'blob.notWritten': { readonly problem: string };
+  'blob.notWritten': { readonly reason: string };
+  'blob.noFolder': { readonly folder: string };
   'inbox.missing': { readonly inboxId: string };
   'list.badCursor': None;
   'list.badSort': { readonly sort: string; readonly allowed: readonly string[] };
   'list.badOrder': { readonly order: string };
+  'list.endless': { readonly cursor: 'missing' | 'repeated' };
   'search.badCursor': None;
   'search.tooLong': { readonly characters: number; readonly max: number };
   'store.closed': None;
@@ -91,7 +108,28 @@ export interface StoreMessages {
   'store.folderReadOnly': { readonly folder: string };
   'store.copyUnfinished': { readonly run: string };
   'store.locked': { readonly seconds: number };
+  'store.logInUse': { readonly seconds: number };
+  'store.missing': { readonly file: string };
+  /** `canWrite`: whether this process is allowed to write the file. */
+  'store.unsettled': {
+    readonly file: string;
+    readonly problem: 'older' | 'unfinished';
+    readonly canWrite: boolean;
+  };
+  /** `found`: what SQLite reported; null: nothing. */
+  'store.damaged': { readonly problem: DatabaseDamage; readonly found: string | null };
+  'store.indexReplaced': { readonly times: number };
+  'store.networkHome': { readonly home: string };
+  'store.badHome': { readonly home: string; readonly reason: string };
+  'store.noAccess': { readonly home: string; readonly reason: string };
+  'store.homeNotFolder': { readonly home: string };
+  'store.noThreadFile': { readonly file: string };
+  'store.notAThread': None;
+  'store.unknownOperation': { readonly operation: string };
+  'store.notData': { readonly operation: string };
   'store.moved': None;
+  /** `copy`: the file with the rows of this process; null: it could not be written. */
+  'store.diverged': { readonly copy: string | null };
   'store.stillOpen': { readonly file: string };
   'store.newer': { readonly schema: number; readonly known: number; readonly canRead: boolean };
   /** A null folder: it is not known which disk. */
@@ -109,10 +147,36 @@ export interface StoreMessages {
   'store.threadDied': None;
   'store.threadsDied': { readonly times: number; readonly seconds: number };
   'store.memoryLost': None;
+}
+
+/** Messages of copies between stores, and of exports. */
+export interface CopyMessages {
+  'copy.notEmpty': None;
+  /** A null run: no copy was started in this store. */
+  'copy.otherRun': { readonly run: string | null };
+  'copy.badCursor': None;
+  'copy.badRecord':
+    | { readonly problem: 'noRecord' | 'idTaken'; readonly id: string }
+    | { readonly problem: 'noLineEnd' | 'noEntry'; readonly id: string; readonly line: number }
+    | { readonly problem: 'unknownKind'; readonly kind: string };
+  'copy.lineChanged': { readonly id: string; readonly line: number };
+  'copy.blobChanged': { readonly id: string; readonly blob: string };
+  'copy.notUtf8': { readonly id: string; readonly line: number };
+  'copy.notRead': { readonly id: string };
+  'copy.openTransaction': { readonly seconds: number };
+  'export.stopped': { readonly id: string };
+}
+
+/** Messages of stores in PostgreSQL. */
+export interface PostgresMessages {
   /** `message`: what the server or its driver reported; null: nothing. */
   'postgres.failed': { readonly problem: PostgresProblem; readonly message: string | null };
   'postgres.newer': { readonly schema: number; readonly known: number };
   'postgres.older': { readonly schema: number; readonly known: number };
+  'postgres.badUrl': None;
+  'postgres.noFacts': None;
+  'postgres.rolledBack': None;
+  'postgres.keyVanished': { readonly key: string };
   'postgres.noStore': None;
   'postgres.tooOld': { readonly version: number };
   'postgres.encoding': { readonly encoding: string };

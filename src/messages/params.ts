@@ -4,7 +4,7 @@ import type { KeyMessages } from './params-keys.ts';
 import type { ModelMessages } from './params-models.ts';
 import type { RequestMessages } from './params-requests.ts';
 import type { SettingMessages } from './params-settings.ts';
-import type { StoreMessages } from './params-stores.ts';
+import type { CopyMessages, PostgresMessages, StoreMessages } from './params-stores.ts';
 import type { TurnMessages } from './params-turns.ts';
 
 /** Every code with the parameters of its text. A new parameter is optional: clients of other versions do not send it. */
@@ -16,7 +16,9 @@ export interface MessageParams
     SettingMessages,
     TurnMessages,
     RequestMessages,
-    StoreMessages {}
+    StoreMessages,
+    CopyMessages,
+    PostgresMessages {}
 
 /** A code without parameters. */
 export type None = Readonly<Record<never, never>>;

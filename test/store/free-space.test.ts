@@ -33,11 +33,11 @@ async function refusesBeginnings(store: Store, id: string): Promise<void> {
     expect(await failureOf(work)).toMatchObject({
       code: 'STORE_FULL',
       outcome: 'none',
-      message: expect.stringMatching(/^[\d.]+ MiB free, [\d.]+ MiB needed$/),
+      why: { code: 'store.noSpace' },
       details: {
         freeBytes: expect.any(Number),
         minFreeBytes: expect.any(Number),
-        next: expect.stringMatching(/^Free [\d.]+ MiB on the disk of /),
+        next: expect.stringMatching(/^Free [\d.,]+ [MT]B on the disk of \//),
       },
     });
   }

@@ -49,7 +49,7 @@ describe('a home', () => {
     async () => {
       await expect(prepareHome('/proc/nowhere/home')).rejects.toMatchObject({
         code: 'STORE_READ_ONLY',
-        message: 'cannot use /proc/nowhere/home: ENOENT',
+        why: { code: 'store.badHome', params: { home: '/proc/nowhere/home', reason: 'ENOENT' } },
         details: { next: expect.any(String) },
       });
     },

@@ -1,4 +1,6 @@
-import { RepriseError } from '../../errors.ts';
+import type { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
+import type { CopyMessages } from '../../messages/params-stores.ts';
 import type { SessionCopy } from '../port/transfer.ts';
 
 /** Progress of a copy into this store, stored in the transaction of the records it came with. */
@@ -13,9 +15,7 @@ export interface CopyState {
 }
 
 export function notFinished(run: string): RepriseError {
-  return new RepriseError('STORE_READ_ONLY', `a copy into this store is not finished: ${run}`, {
-    details: { run, next: 'Run the same command again: it goes on where it stopped.' },
-  });
+  return failure('STORE_READ_ONLY', 'store.copyUnfinished', { run }, { details: { run } });
 }
 
 /**
@@ -28,22 +28,19 @@ export function assertRun(known: CopyState | undefined, run: string, isEmpty: ()
     throw otherRun(known);
   }
   if (isEmpty()) return { run, cursor: null, finished: false, epoch: 0 };
-  throw new RepriseError('INVALID_INPUT', 'a copy begins in an empty store, and this one has sessions', {
-    details: { next: 'Choose another home or database for it.' },
-  });
+  throw failure('INVALID_INPUT', 'copy.notEmpty');
 }
 
 export function otherRun(known: CopyState | undefined): RepriseError {
-  const what = known === undefined ? 'no copy was begun here' : `this store holds another copy: ${known.run}`;
-  return new RepriseError('INVALID_INPUT', what, { details: { next: 'Choose an empty home or database.' } });
+  return failure('INVALID_INPUT', 'copy.otherRun', { run: known?.run ?? null });
 }
 
 /** The session of a record. Records have a fixed order, so it must be the last session that was announced. */
 export function sessionOf({ session }: CopyState, id: string): SessionCopy {
   if (session?.id === id) return session;
-  throw malformed(`bytes of session ${id} come without its record`);
+  throw malformed({ problem: 'noRecord', id });
 }
 
-export function malformed(message: string): RepriseError {
-  return new RepriseError('INVALID_INPUT', message);
+export function malformed(record: CopyMessages['copy.badRecord']): RepriseError {
+  return failure('INVALID_INPUT', 'copy.badRecord', record);
 }

@@ -1,4 +1,4 @@
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import type { SessionRecord, Store } from '../port/store.ts';
 
 /**
@@ -17,9 +17,7 @@ export async function* exportParts(
     const { bytes, next, isDamaged = false } = await store.exportLines(id, { from, to: lastSeq });
     // Also reached if the session became shorter meanwhile: the parts already yielded no longer match it.
     if ((isDamaged && from > 1) || (!isDamaged && next <= from))
-      throw new RepriseError('STORE_CORRUPT', `session ${id} is damaged behind line ${from - 1}`, {
-        details: { id, next: 'Ask again: now that it is known, everything that is there is given.' },
-      });
+      throw failure('STORE_CORRUPT', 'session.exportDamaged', { id, line: from - 1 }, { details: { id } });
     if (isDamaged) {
       yield everything(store, id);
       return;
@@ -33,7 +31,5 @@ export async function* exportParts(
 async function everything(store: Pick<Store, 'exportSession'>, id: string): Promise<Uint8Array> {
   const bytes = await store.exportSession(id);
   if (bytes.length > 0) return bytes;
-  throw new RepriseError('STORE_CORRUPT', `the transcript of session ${id} is gone`, {
-    details: { id, next: 'Put its file back, or restore a backup into another home.' },
-  });
+  throw failure('STORE_CORRUPT', 'session.exportGone', { id }, { details: { id } });
 }

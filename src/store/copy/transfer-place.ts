@@ -1,4 +1,4 @@
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import { isObject } from '../../transcript/json.ts';
 import type { TransferRecord } from '../port/transfer.ts';
 
@@ -72,5 +72,5 @@ export function parseCursor(cursor: string): Place {
   } catch {
     // Not JSON; reported below.
   }
-  throw new RepriseError('INVALID_INPUT', 'not a cursor of this store', { details: { cursor } });
+  throw failure('INVALID_INPUT', 'copy.badCursor', {}, { details: { cursor } });
 }

@@ -1,4 +1,5 @@
-import { RepriseError } from '../../errors.ts';
+import type { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import { blobNames, hydrateBlobs } from '../../transcript/blobs.ts';
 import type { SealInput } from '../../transcript/entry.ts';
 import type { JsonObject } from '../../transcript/json.ts';
@@ -99,8 +100,7 @@ async function refuseLost(store: Source, session: Exported, signal: AbortSignal 
 }
 
 function assertAwaited({ id }: Exported, signal: AbortSignal | undefined): void {
-  if (signal?.aborted === true)
-    throw new RepriseError('ABORTED', `nobody waits for the export of session ${id} any more`);
+  if (signal?.aborted === true) throw failure('ABORTED', 'export.stopped', { id });
 }
 
 interface NamingLine {
@@ -135,18 +135,11 @@ function lineOf(record: JsonObject, seal: SealInput | undefined): string {
 }
 
 function lostParts(id: string, blobs: readonly string[]): RepriseError {
-  const [what, are] = blobs.length === 1 ? ['large part', 'is'] : ['large parts', 'are'];
-  return new RepriseError(
+  return failure(
     'STORE_CORRUPT',
-    `${blobs.length} ${what} of session ${id} ${are} gone or damaged`,
-    {
-      details: {
-        id,
-        lost: blobs.length,
-        blobs: blobs.slice(0, SHOWN),
-        next: 'Restore a backup, or take the rest along: with lost=preview their beginnings stand for them.',
-      },
-    },
+    'session.lostParts',
+    { id, parts: blobs.length },
+    { details: { id, lost: blobs.length, blobs: blobs.slice(0, SHOWN) } },
   );
 }
 

@@ -13,6 +13,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import { DEFAULT_RECORD_LIMITS } from '../../transcript/limits.ts';
 import type { BlobStore } from '../sqlite/read/blobs.ts';
 import type { SessionRow } from '../sqlite/session-row.ts';
@@ -71,8 +72,7 @@ export class BlobFiles implements BlobStore {
     const folder = this.#files.blobFolder(agent_id, id);
     const isNew = mkdirSync(folder, { recursive: true, mode: 0o700 }) !== undefined;
     const stat = lstatSync(folder);
-    if (!stat.isDirectory())
-      throw new RepriseError('STORE_FAILED', `${folder} is not a folder`, { outcome: 'none' });
+    if (!stat.isDirectory()) throw failure('STORE_FAILED', 'blob.noFolder', { folder }, { outcome: 'none' });
     if ((stat.mode & OPEN_TO_OTHERS) !== 0) chmodSync(folder, 0o700);
     if (isNew || !this.#settled.has(folder)) {
       for (let parent = dirname(folder), i = 0; i < 4; parent = dirname(parent), i++) syncFolder(parent);
@@ -143,5 +143,5 @@ function diskError(error: unknown): unknown {
       : ['EROFS', 'EACCES', 'EPERM'].includes(code)
         ? 'STORE_READ_ONLY'
         : 'STORE_FAILED';
-  return new RepriseError(kind, `a blob could not be kept: ${message}`, { cause: error, outcome: 'none' });
+  return failure(kind, 'blob.notWritten', { reason: message }, { cause: error, outcome: 'none' });
 }

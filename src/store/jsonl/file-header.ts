@@ -1,3 +1,4 @@
+import type { LostTranscript } from '../../messages/params-stores.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { decodeLine } from '../../transcript/line.ts';
 import { readRange } from './transcript-files.ts';
@@ -30,8 +31,8 @@ export function otherSessionIn(fd: number, id: string): string | undefined {
 }
 
 /** The problem with a transcript's header. @returns `undefined` if it is sealed and names this session. */
-export function headerProblem(fd: number, id: string): string | undefined {
+export function headerProblem(fd: number, id: string): LostTranscript | undefined {
   const { record, isSealed } = firstRecord(fd) ?? {};
-  if (isSealed !== true || record?.['type'] !== 'session') return 'has lost its header';
-  return record['id'] === id ? undefined : `is that of another session, ${String(record['id'])}`;
+  if (isSealed !== true || record?.['type'] !== 'session') return 'noHeader';
+  return record['id'] === id ? undefined : 'otherSession';
 }

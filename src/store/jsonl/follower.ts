@@ -1,4 +1,5 @@
 import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import type { TranscriptProblem } from '../port/store.ts';
 import type { Database } from '../sqlite/database.ts';
 import { findSession, type SessionRow } from '../sqlite/session-row.ts';
@@ -130,7 +131,7 @@ export class Follower {
         found.kind === 'file' && found.size === row.file_size && this.#compared.has(row.id);
       if (found.kind === 'other') this.#obstacles.set(row.id, notAFile(path, row, found));
       else if (found.kind === 'none' && row.synced_size > 0)
-        this.#obstacles.set(row.id, transcriptLost(path, row, 'is gone'));
+        this.#obstacles.set(row.id, transcriptLost(path, row, 'gone'));
       const lock = this.#locks.holder(path, { now: !isAsRecorded });
       if (lock !== undefined) this.#obstacles.set(row.id, lockHeld(row, lock));
       return isAsRecorded;
@@ -331,16 +332,23 @@ function continues(rows: readonly JournalRow[], afterSeq: number, lastSeq: numbe
 function notAFile(
   file: string,
   { id }: SessionRow,
-  { what, code }: { readonly what: string; readonly code: string },
+  { what: kind, code }: { readonly what: 'link' | 'folder' | 'device'; readonly code: string },
 ): RepriseError {
-  return new RepriseError('STORE_READ_ONLY', `the transcript of session ${id} is ${what}, not a file`, {
-    details: { id, file, reason: code, next: `Move ${file} away; nothing was written through it.` },
-  });
+  return failure(
+    'STORE_READ_ONLY',
+    'session.notAFile',
+    { id, file, kind },
+    { details: { id, file, reason: code } },
+  );
 }
 
 function lockHeld({ id }: SessionRow, { file, pid, createdAt }: ForeignLock): RepriseError {
-  const who = pid === undefined ? 'another tool' : `process ${pid}`;
-  return new RepriseError('LEASE_HELD', `${who} has locked session ${id} by ${file}`, {
-    details: { id, file, ...(pid !== undefined && { pid }), ...(createdAt !== undefined && { createdAt }) },
-  });
+  return failure(
+    'LEASE_HELD',
+    'session.foreignLock',
+    { id, file, pid: pid ?? null },
+    {
+      details: { id, file, ...(pid !== undefined && { pid }), ...(createdAt !== undefined && { createdAt }) },
+    },
+  );
 }

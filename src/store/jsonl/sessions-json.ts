@@ -2,6 +2,7 @@ import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { RepriseError } from '../../errors.ts';
 import { inactiveIndexKey } from '../../keys/index-key.ts';
+import { failure } from '../../messages/failure.ts';
 import { resolveDefaultSessionStorePath } from '../port/home-paths.ts';
 import type { Database } from '../sqlite/database.ts';
 import type { SessionRow } from '../sqlite/session-row.ts';
@@ -132,10 +133,7 @@ export class SessionsJson {
       const { isReplaced, failed } = atOnce(this.#pass(true));
       if (!isReplaced) return failed;
     }
-    throw new RepriseError(
-      'STORE_BUSY',
-      `sessions.json was replaced ${MAX_TRIES} times while it was written`,
-    );
+    throw failure('STORE_BUSY', 'store.indexReplaced', { times: MAX_TRIES });
   }
 
   #schedule(delayMs: number): void {

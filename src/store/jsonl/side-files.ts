@@ -1,7 +1,8 @@
 import { accessSync, closeSync, constants, openSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { RepriseError } from '../../errors.ts';
+import type { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 
 const BUSY = 5;
 const NONE = 'none';
@@ -18,15 +19,8 @@ export function isBusy(error: unknown): boolean {
   return ((error as { errcode?: number }).errcode ?? 0) % 256 === BUSY;
 }
 
-export function movedError(outcome: 'none' | 'unknown', details: Record<string, unknown> = {}): RepriseError {
-  return new RepriseError(
-    'STORE_MOVED',
-    'the files of the store were removed or replaced while it was open',
-    {
-      outcome,
-      details,
-    },
-  );
+export function movedError(outcome: 'none' | 'unknown'): RepriseError {
+  return failure('STORE_MOVED', 'store.moved', {}, { outcome });
 }
 
 type Place = 'here' | 'moved' | 'gone';
@@ -149,7 +143,7 @@ export class SideFiles {
       this.#closeQuietly(db);
     } else if (wal !== NONE && wal !== this.#mine[1] && sizeOf(`${this.#path}-wal`) > 0) {
       // Another process wrote without the content of our log: there are two histories, and SQLite cannot merge them.
-      this.#diverged = movedError('none', setAside(db, this.#path));
+      this.#diverged = setAside(db, this.#path);
       this.#closeQuietly(db);
     } else {
       if (!copyLog(db, waitMs)) return false;
@@ -250,27 +244,25 @@ export function emptyLog(db: DatabaseSync, waitMs: number): boolean {
  * Saves the whole store as this connection sees it. Creates the file privately first, because SQLite would make it
  * readable for all users.
  */
-function setAside(db: DatabaseSync, path: string): Record<string, unknown> {
+function setAside(db: DatabaseSync, path: string): RepriseError {
   const copy = `${path}.${new Date().toISOString().replace(/[:.]/g, '-')}.${process.pid}`;
   try {
     closeSync(openSync(copy, 'wx', 0o600));
     db.prepare('VACUUM INTO ?').run(copy);
-    return {
-      copy,
-      next: 'Another program has written to the database meanwhile. What it lacks is in the copy.',
-    };
+    return diverged({ copy }, copy);
   } catch (error) {
     // Try only once: repeating it ten times a second does not help a full disk.
     rmSync(copy, { force: true });
-    return { next: 'Another program has written to the database meanwhile.', copyFailed: String(error) };
+    return diverged({ copyFailed: String(error) }, null);
   }
 }
 
+function diverged(details: Record<string, string>, copy: string | null): RepriseError {
+  return failure('STORE_MOVED', 'store.diverged', { copy }, { outcome: 'none', details });
+}
+
 function stillInUse(path: string): RepriseError {
-  return new RepriseError('STORE_MOVED', `another process has ${path} open without its -wal or -shm file`, {
-    outcome: 'none',
-    details: { next: `Let that process end, or end it ("lsof ${path}" names it), and try again.` },
-  });
+  return failure('STORE_MOVED', 'store.stillOpen', { file: path }, { outcome: 'none' });
 }
 
 function sizeOf(path: string): number {

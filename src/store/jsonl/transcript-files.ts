@@ -29,7 +29,7 @@ export type Standing =
   /** `replaced`: another file than the one this process read before. */
   | { readonly kind: 'file'; readonly size: number; readonly replaced: boolean }
   | { readonly kind: 'none' }
-  | { readonly kind: 'other'; readonly what: string; readonly code: string };
+  | { readonly kind: 'other'; readonly what: 'link' | 'folder' | 'device'; readonly code: string };
 
 /**
  * The transcript files of a home. Paths are built only from ids that were checked when their session was created
@@ -196,9 +196,9 @@ export function standingAt(path: string): Standing & { readonly identity?: strin
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return { kind: 'none' };
   if (found.isFile()) return { kind: 'file', size: found.size, replaced: false, identity: identityOf(found) };
-  if (found.isSymbolicLink()) return { kind: 'other', what: 'a symbolic link', code: 'ELOOP' };
-  if (found.isDirectory()) return { kind: 'other', what: 'a folder', code: 'EISDIR' };
-  return { kind: 'other', what: 'a pipe or a device', code: 'ENOTSUP' };
+  if (found.isSymbolicLink()) return { kind: 'other', what: 'link', code: 'ELOOP' };
+  if (found.isDirectory()) return { kind: 'other', what: 'folder', code: 'EISDIR' };
+  return { kind: 'other', what: 'device', code: 'ENOTSUP' };
 }
 
 const identityOf = ({ dev, ino }: { readonly dev: number; readonly ino: number }): string => `${dev}:${ino}`;

@@ -1,4 +1,5 @@
-import { RepriseError } from '../../errors.ts';
+import type { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import type { Connections } from './connection/connections.ts';
 import { sqlState } from './connection/pg-error.ts';
 import { type StoreContext, transaction } from './connection/transaction.ts';
@@ -54,18 +55,16 @@ export async function migrate(context: StoreContext): Promise<void> {
 export async function assertCurrent(connections: Connections): Promise<void> {
   const known = await readVersion(connections);
   if (known === undefined) {
-    throw new RepriseError('NOT_FOUND', 'there is no store in this database', {
-      details: { next: 'Check the store URL; what was named is only read, never made.' },
-    });
+    throw failure('NOT_FOUND', 'postgres.noStore');
   }
   if (isReady(known)) return;
-  throw new RepriseError('STORE_BUSY', `the database has schema ${known.version}, of an older version`, {
-    details: {
-      version: known.version,
-      known: MIGRATIONS.length,
-      next: 'Run "reprise verify" on it once, which brings it forward, or use the version that made it.',
-    },
-  });
+  const { version } = known;
+  throw failure(
+    'STORE_READ_ONLY',
+    'postgres.older',
+    { schema: version, known: MIGRATIONS.length },
+    { details: { version, known: MIGRATIONS.length } },
+  );
 }
 
 /** Two who make the same schema at once get in each other's way in the catalogue, which is no error here. */
@@ -104,9 +103,12 @@ async function readVersion(connections: Connections): Promise<VersionRow | undef
 /** Whether there is nothing to do. A program that is too old must not touch what it does not understand. */
 function isReady({ version, oldest_reader }: VersionRow): boolean {
   if (oldest_reader > MIGRATIONS.length) {
-    throw new RepriseError('STORE_NEWER', `the database has schema ${version}, made by a newer version`, {
-      details: { version, known: MIGRATIONS.length, next: 'Update reprise on this machine.' },
-    });
+    throw failure(
+      'STORE_NEWER',
+      'postgres.newer',
+      { schema: version, known: MIGRATIONS.length },
+      { details: { version, known: MIGRATIONS.length } },
+    );
   }
   return version >= MIGRATIONS.length;
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import type { Store } from '../port/store.ts';
 import { createClock } from '../shared/clock.ts';
 import { Connections } from './connection/connections.ts';
@@ -87,22 +87,19 @@ export async function openPostgresStore({
 }
 
 function assertFit(server: ServerFacts | undefined): asserts server is ServerFacts {
-  if (server === undefined) throw new RepriseError('STORE_FAILED', 'the server says nothing about itself');
+  if (server === undefined) throw failure('STORE_FAILED', 'postgres.noFacts', {}, { outcome: 'none' });
   if (server.version < MIN_VERSION) {
-    throw new RepriseError('STORE_FAILED', 'the PostgreSQL server is too old', {
-      outcome: 'none',
-      details: { version: server.version, next: 'Use PostgreSQL 14 or newer.' },
-    });
+    throw failure(
+      'STORE_FAILED',
+      'postgres.tooOld',
+      { version: server.version },
+      { outcome: 'none', details: { version: server.version } },
+    );
   }
   if (server.encoding !== 'UTF8') {
-    throw new RepriseError('STORE_FAILED', `the database has the encoding ${server.encoding}`, {
-      outcome: 'none',
-      details: { next: "Create it with: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0" },
-    });
+    throw failure('STORE_FAILED', 'postgres.encoding', { encoding: server.encoding }, { outcome: 'none' });
   }
   if (server.is_replica) {
-    throw new RepriseError('STORE_READ_ONLY', 'the server is a replica and takes no writes', {
-      details: { next: 'Point the store URL at the primary.' },
-    });
+    throw failure('STORE_READ_ONLY', 'postgres.replica');
   }
 }

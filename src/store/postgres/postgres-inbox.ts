@@ -63,7 +63,7 @@ export class PostgresInbox implements Inbox {
   }
 
   async settle(inboxId: string, state: InboxState, detail?: JsonObject): Promise<void> {
-    if (detail !== undefined) checkObject(detail, 'a detail');
+    if (detail !== undefined) checkObject(detail, 'detail');
     const settlement = { inboxId, state, ...(detail !== undefined && { detail }) };
     await transaction(this.#context, (tx) => settleRows(tx, [settlement]));
   }

@@ -3,6 +3,7 @@
 import { RepriseError } from '../../errors.ts';
 import { parseNewSessionId, parseSessionId } from '../../keys/ids.ts';
 import { normalizeSessionKey } from '../../keys/session-key.ts';
+import { failure } from '../../messages/failure.ts';
 import { blobHash } from '../../transcript/blobs.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import type { Convlog } from '../port/convlog.ts';
@@ -210,7 +211,7 @@ export class PostgresStore implements Store {
     options: AppendOptions = {},
   ): Promise<AppendReceipt> {
     checkEntries(entries);
-    if (entries.length === 0) throw new RepriseError('INVALID_INPUT', 'an append has at least one entry');
+    if (entries.length === 0) throw failure('INVALID_INPUT', 'append.empty');
     checkAppendOptions(options);
     const { deliver, log, ...rest } = options;
     return this.#writer.append({
@@ -241,10 +242,8 @@ export class PostgresStore implements Store {
       [id, hash],
     );
     const details = { id, blob: `sha256:${hash}` };
-    if (row === undefined)
-      throw new RepriseError('NOT_FOUND', `session ${id} has no blob sha256:${hash}`, { details });
-    if (sha256(row.bytes) !== hash)
-      throw new RepriseError('STORE_CORRUPT', `blob sha256:${hash} of session ${id} is damaged`, { details });
+    if (row === undefined) throw failure('NOT_FOUND', 'blob.missing', details, { details });
+    if (sha256(row.bytes) !== hash) throw failure('STORE_CORRUPT', 'blob.damaged', details, { details });
     return new Uint8Array(row.bytes);
   }
 
@@ -415,10 +414,7 @@ async function inTime(ms: number, grant: Promise<Lease>, id: string): Promise<Le
   let isLate = false;
   const timer = setTimeout(() => {
     isLate = true;
-    const message = `session ${id} is locked, or the server does not answer`;
-    late.reject(
-      new RepriseError('STORE_BUSY', message, { outcome: 'unknown', details: { id, next: 'Try again.' } }),
-    );
+    late.reject(failure('STORE_BUSY', 'session.locked', { id }, { outcome: 'unknown', details: { id } }));
   }, ms);
   grant.then(
     (lease) => (isLate ? lease.release({ handOver: true }).catch(() => null) : undefined),

@@ -1,6 +1,6 @@
-import { RepriseError } from '../../errors.ts';
 import { parseSessionId } from '../../keys/ids.ts';
 import { agentOfKey, formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
+import { failure } from '../../messages/failure.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import type { PurgeOptions } from '../port/purge.ts';
 import type { ChangeOptions, PatchOptions, SessionInit, SessionRecord } from '../port/store.ts';
@@ -85,7 +85,7 @@ export async function createSession(
   if (!(await insertSession(tx, row))) {
     // Somebody was faster by a moment.
     const winner = await findFolded(tx, id);
-    if (winner === undefined) throw new RepriseError('STORE_BUSY', `session ${id} is just being removed`);
+    if (winner === undefined) throw failure('STORE_BUSY', 'session.beingRemoved', { id });
     return { row: await sameSession(tx, winner, { id, key }), isNew: false };
   }
   tx.addLines(row, [{ session_id: id, seq: 1, entry_id: null, line: header.line.slice(0, -1) }]);
@@ -204,8 +204,7 @@ export async function purgeSession(
   const row = await lockSession(tx, id);
   await checkSeen(tx, row, seen);
   if (row.status !== 'deleted') {
-    const details = { id, next: 'Delete it first; purge destroys what delete keeps.' };
-    throw new RepriseError('INVALID_INPUT', `session ${id} is not in the trash`, { details });
+    throw failure('INVALID_INPUT', 'session.notTrashed', { id }, { details: { id } });
   }
   if (!keepChannelLog) await eraseLog(tx, id);
   await removeSession(tx, id);

@@ -1,4 +1,7 @@
-import { RepriseError } from '../../errors.ts';
+import type { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
+import type { Expected } from '../../messages/params-settings.ts';
+import { quoted } from '../../messages/quoted.ts';
 
 export interface PostgresSettings {
   /** For `pg`: without what is ours. Holds the password, so it is never shown. */
@@ -51,11 +54,7 @@ const CHECKED: ReadonlySet<string> = new Set(['prefer', 'require', 'verify-ca'])
 export function parsePostgresUrl({ url, ...options }: PostgresOptions): PostgresSettings {
   // No cause: it would carry the URL, and with it the password.
   if (!isPostgresUrl(url)) {
-    throw new RepriseError('INVALID_INPUT', 'the store URL is not one of PostgreSQL', {
-      details: {
-        next: 'It looks like postgres://user:password@host:5432/database; @ : / ? # % in a password are written as %40 %3A %2F %3F %23 %25.',
-      },
-    });
+    throw failure('INVALID_INPUT', 'postgres.badUrl');
   }
   const parsed = new URL(url);
   const { searchParams } = parsed;
@@ -100,12 +99,20 @@ function flag(given: Given, name: string): boolean | undefined {
   const text = given.get(name);
   if (text === undefined) return undefined;
   if (text === 'true' || text === 'false') return text === 'true';
-  throw new RepriseError('INVALID_INPUT', `${name} in the store URL is true or false`);
+  throw wrongOption(name, text, { is: 'boolean' });
 }
 
 function count(given: Given, name: string): number | undefined {
   const text = given.get(name);
   if (text === undefined) return undefined;
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
-  throw new RepriseError('INVALID_INPUT', `${name} in the store URL is a number of at least 1`);
+  throw wrongOption(name, text, { is: 'integer', min: 1, max: 999_999_999 });
+}
+
+function wrongOption(field: string, text: string, expected: Expected): RepriseError {
+  const origin = 'the store URL';
+  return failure('INVALID_INPUT', 'value.wrong', {
+    ...{ field, value: quoted(text), origin },
+    expected: [expected],
+  });
 }

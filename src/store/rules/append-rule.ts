@@ -1,4 +1,5 @@
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
+import { quoted } from '../../messages/quoted.ts';
 import type { AppendReceipt, NewEntry } from '../port/store.ts';
 import { assertOpen } from './refusals.ts';
 import { bodyHash } from './seal-entries.ts';
@@ -37,16 +38,14 @@ export function knownReceipt(
 ): AppendReceipt | undefined {
   if (known === undefined) return undefined;
   if (known.hash === hash) return { firstSeq: known.first_seq, lastSeq: known.last_seq };
-  throw new RepriseError('KEY_REUSED', `key ${key} was used with another body`, { details: { key } });
+  throw failure('KEY_REUSED', 'session.appendKeyReused', { key: quoted(key ?? '') }, { details: { key } });
 }
 
 export function assertAppendable(row: Pick<SessionState, 'id' | 'status' | 'corrupt_at'>): void {
   assertOpen(row);
   const { id, corrupt_at: offset } = row;
   if (offset === null) return;
-  throw new RepriseError('STORE_CORRUPT', `session ${id} is damaged at byte ${offset}`, {
-    details: { id, offset, next: `Run: reprise repair ${id}` },
-  });
+  throw failure('STORE_CORRUPT', 'session.damaged', { id, offset }, { details: { id, offset } });
 }
 
 export function assertLeaf(
@@ -54,5 +53,5 @@ export function assertLeaf(
   expected: string | null | undefined,
 ): void {
   if (expected !== undefined && expected !== leaf)
-    throw new RepriseError('LEAF_MOVED', `session ${id} moved on`, { details: { expected, leaf } });
+    throw failure('LEAF_MOVED', 'session.leafMoved', { id }, { details: { expected, leaf } });
 }

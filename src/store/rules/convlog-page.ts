@@ -1,5 +1,6 @@
-import { RepriseError } from '../../errors.ts';
 import { unescapeKeyPart } from '../../keys/escape.ts';
+import { failure } from '../../messages/failure.ts';
+import { quotedValue } from '../../messages/quoted.ts';
 import { CONVLOG_MEMBERS, type ConvlogChat, type ConvlogSender } from '../port/convlog.ts';
 import { LOOK_BYTES } from '../shared/look-bytes.ts';
 import { type ChatState, type LineRow, senderOf } from './convlog-line.ts';
@@ -66,13 +67,21 @@ export const isBy = (
 
 export function sizeOf(limit: number, most: number): number {
   if (!Number.isSafeInteger(limit) || limit < 1)
-    throw new RepriseError('INVALID_INPUT', `a page has at least one line, not ${limit}`);
+    throw failure('INVALID_INPUT', 'value.wrong', {
+      field: 'limit',
+      value: quotedValue(limit),
+      expected: [{ is: 'integer', min: 1 }],
+    });
   return Math.min(limit, most);
 }
 
 export function deadlineOf({ budgetMs = BUDGET_MS }: { readonly budgetMs?: number }): number {
   if (!(budgetMs >= 0))
-    throw new RepriseError('INVALID_INPUT', `a budget is a number of milliseconds, not ${budgetMs}`);
+    throw failure('INVALID_INPUT', 'value.wrong', {
+      field: 'budgetMs',
+      value: quotedValue(budgetMs),
+      expected: [{ is: 'number', min: 0 }],
+    });
   return performance.now() + budgetMs;
 }
 
@@ -99,5 +108,5 @@ export function parseCursor(cursor: string, sort: string): Place {
   } catch {
     // Not one of ours; said below.
   }
-  throw new RepriseError('INVALID_INPUT', 'not a cursor of this list', { details: { cursor } });
+  throw failure('INVALID_INPUT', 'list.badCursor', {}, { details: { cursor } });
 }

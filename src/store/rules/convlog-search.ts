@@ -1,5 +1,6 @@
-import { RepriseError } from '../../errors.ts';
 import { escapeKeyPart } from '../../keys/escape.ts';
+import { failure } from '../../messages/failure.ts';
+import { quotedValue } from '../../messages/quoted.ts';
 import type {
   ConvlogChatRef,
   ConvlogLinePage,
@@ -74,7 +75,7 @@ export function* findChats(query: ConvlogQuery): Asking<ChatsFound> {
   const found = yield* findPage(query);
   if (query.withTotal !== true) return found;
   if (query.text !== undefined && query.text !== '')
-    throw new RepriseError('INVALID_INPUT', 'chats that hold a text are not counted; leave out withTotal');
+    throw failure('INVALID_INPUT', 'request.exclusive', { fields: ['text', 'withTotal'] });
   return { ...found, total: yield* countChats(query) };
 }
 
@@ -98,7 +99,10 @@ function* countChats({ sort = 'time' }: ConvlogQuery): Asking<number> {
 function* findPage(query: ConvlogQuery): Asking<ChatsFound> {
   const { limit = PAGE, text = '', sort = 'time', cursor } = query;
   if (sort !== 'time' && sort !== 'messages')
-    throw new RepriseError('INVALID_INPUT', 'chats are sorted by time or messages');
+    throw failure('INVALID_INPUT', 'list.badSort', {
+      sort: quotedValue(sort),
+      allowed: ['time', 'messages'],
+    });
   const size = sizeOf(limit, MAX_CHATS);
   const words = text.toLowerCase();
   const deadline = words === '' ? Number.POSITIVE_INFINITY : deadlineOf(query);
@@ -172,7 +176,7 @@ export function assertSpokenIn<Chat extends ChatState>(
 ): Chat {
   if (found !== undefined && found.messages > 0) return found;
   const details = { agentId, channelType, channelId };
-  throw new RepriseError('NOT_FOUND', 'nothing was said in such a chat', { details });
+  throw failure('NOT_FOUND', 'chat.missing', { agent: agentId, chat: channelId }, { details });
 }
 
 export function* readLines(

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
-import { RepriseError } from '../../errors.ts';
+import type { RepriseError } from '../../errors.ts';
 import { normalizeSessionKey, parseSessionKey } from '../../keys/session-key.ts';
+import { failure } from '../../messages/failure.ts';
+import { quoted } from '../../messages/quoted.ts';
 import { isObject } from '../../transcript/json.ts';
 import type { Inbound, InboxGroup, InboxReceipt, Reset } from '../port/store.ts';
 import { uuidv7 } from '../shared/uuid.ts';
@@ -32,7 +34,7 @@ export function inboundHash({ sessionKey, digest, body }: Inbound): string {
 }
 
 export function keyReused(key: string): RepriseError {
-  return new RepriseError('KEY_REUSED', `key ${key} was used with another message`, { details: { key } });
+  return failure('KEY_REUSED', 'session.messageKeyReused', { key: quoted(key) }, { details: { key } });
 }
 
 /** Keys of messages are an agent's, whichever of its sessions they went to; those of the shared one are nobody's. */
@@ -42,15 +44,16 @@ export function keyOwner(sessionKey: string): string {
 }
 
 export function sessionBusy(id: string): RepriseError {
-  return new RepriseError('SESSION_BUSY', `session ${id} has a message that waits or runs`, {
-    details: { id },
-  });
+  return failure('SESSION_BUSY', 'session.busy', { id }, { details: { id } });
 }
 
-export function groupFull({ name, max }: InboxGroup): RepriseError {
-  return new RepriseError('LIMIT_EXCEEDED', `group ${name} has ${max} messages that wait or run`, {
-    details: { limit: 'group', group: name, max },
-  });
+export function groupFull({ name, max = 0 }: InboxGroup): RepriseError {
+  return failure(
+    'LIMIT_EXCEEDED',
+    'session.groupFull',
+    { group: quoted(name), max },
+    { details: { limit: 'group', group: name, max } },
+  );
 }
 
 export interface Recipient {

@@ -1,4 +1,5 @@
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
+import { quotedValue } from '../../messages/quoted.ts';
 import type { ListQuery, ListSort, SessionStatus } from '../port/store.ts';
 import type { SessionState } from './session-state.ts';
 
@@ -20,8 +21,19 @@ export interface ListOrder {
 
 export function orderOf({ sort = 'time', order = 'desc' }: ListQuery): ListOrder {
   if (!Object.hasOwn(COLUMNS, sort))
-    throw refusal('sort', `sessions are not sorted by "${sort}"`, 'time, messages or tokens');
-  if (order !== 'asc' && order !== 'desc') throw refusal('order', `no order "${order}"`, 'asc or desc');
+    throw failure(
+      'INVALID_INPUT',
+      'list.badSort',
+      { sort: quotedValue(sort), allowed: Object.keys(COLUMNS) },
+      { details: { field: 'sort' } },
+    );
+  if (order !== 'asc' && order !== 'desc')
+    throw failure(
+      'INVALID_INPUT',
+      'list.badOrder',
+      { order: quotedValue(order) },
+      { details: { field: 'order' } },
+    );
   const isAscending = order === 'asc';
   return { sort, column: COLUMNS[sort], isAscending, direction: isAscending ? 'ASC' : 'DESC' };
 }
@@ -63,9 +75,5 @@ export function parseCursor(
   } catch {
     // Not one of ours; said below.
   }
-  throw new RepriseError('INVALID_INPUT', 'not a cursor of this list', { details: { cursor } });
-}
-
-function refusal(field: string, message: string, allowed: string): RepriseError {
-  return new RepriseError('INVALID_INPUT', message, { details: { field, next: `Use ${allowed}.` } });
+  throw failure('INVALID_INPUT', 'list.badCursor', {}, { details: { cursor } });
 }

@@ -1,4 +1,4 @@
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import type { InboxItem, QueueLimit } from '../port/store.ts';
 
 export interface Room {
@@ -24,9 +24,12 @@ export function planRoom(
 ): RoomPlan {
   if (waiting.length < cap) return { dropped: [], carries: [] };
   if (drop === 'new') {
-    throw new RepriseError('QUEUE_FULL', `session ${sessionId} has ${waiting.length} messages waiting`, {
-      details: { limit: cap },
-    });
+    throw failure(
+      'QUEUE_FULL',
+      'session.queueFull',
+      { id: sessionId, waiting: waiting.length },
+      { details: { limit: cap } },
+    );
   }
   const leaving = waiting.slice(0, waiting.length - cap + 1);
   const heir = waiting[leaving.length];

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
+import { quotedValue } from '../../messages/quoted.ts';
 import { blobHash, blobNames, extractBlobs } from '../../transcript/blobs.ts';
 import { type Entry, isSideEntry } from '../../transcript/entry.ts';
 import { entryIdForSeq, longEntryIdForSeq } from '../../transcript/entry-id.ts';
@@ -61,7 +62,7 @@ export function sealEntries(
     const facts = factsOf(entry);
     // Looked up before this line has a number: an entry cannot hang under itself.
     const parentId =
-      facts.leafMove === true ? moveTarget(entry, { seqOf, entryAt: ownOrEarlier }) : draft.leaf;
+      facts.leafMove === true ? moveTarget(draft.id, entry, { seqOf, entryAt: ownOrEarlier }) : draft.leaf;
     draft.q++;
     const id = ownId(draft, isTaken);
     const timestamp = now();
@@ -74,9 +75,12 @@ export function sealEntries(
     for (const name of blobNames([record])) {
       const hash = blobHash(name);
       if (blobs.has(hash) || hasBlob(hash)) continue;
-      throw new RepriseError('INVALID_INPUT', `session ${draft.id} has no blob ${name}`, {
-        details: { blob: name },
-      });
+      throw failure(
+        'INVALID_INPUT',
+        'entry.noBlob',
+        { id: draft.id, blob: name },
+        { details: { blob: name } },
+      );
     }
     lines.push(encode(record, seal));
     ids.push(id);
@@ -98,14 +102,17 @@ interface EntryLookup {
 }
 
 /** Side entries are never the leaf: a move to one is a move to where it hangs. */
-function moveTarget({ parentId }: NewEntry, { seqOf, entryAt }: EntryLookup): string | null {
+function moveTarget(id: string, { parentId }: NewEntry, { seqOf, entryAt }: EntryLookup): string | null {
   for (let target = parentId; ; ) {
     if (target === null) return null;
     const seq = typeof target === 'string' ? seqOf(target) : undefined;
     if (typeof target !== 'string' || seq === undefined) {
-      throw new RepriseError('INVALID_INPUT', `no entry ${String(target)} to move to`, {
-        details: { parentId },
-      });
+      throw failure(
+        'INVALID_INPUT',
+        'entry.noParent',
+        { id, parent: quotedValue(target) },
+        { details: { parentId } },
+      );
     }
     const entry = entryAt(seq);
     if (entry === undefined || !isSideEntry(entry)) return target;

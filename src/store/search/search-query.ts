@@ -1,4 +1,5 @@
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
+import { quotedValue } from '../../messages/quoted.ts';
 import type { SearchQuery } from '../port/store.ts';
 import { flatText, foldCase } from './search-text.ts';
 
@@ -49,17 +50,31 @@ function closingQuote(text: string, from: number): number {
 
 /** Before anybody is bothered with it. */
 export function checkSearch({ text, limit, budgetMs, after }: SearchQuery): void {
-  if (typeof text !== 'string') throw new RepriseError('INVALID_INPUT', 'a search needs a text');
+  if (typeof text !== 'string')
+    throw failure('INVALID_INPUT', 'value.wrong', {
+      field: 'text',
+      value: text === undefined ? null : quotedValue(text),
+      expected: [{ is: 'text' }],
+    });
   if (text.length > SEARCH_QUERY_CHARS)
-    throw new RepriseError(
+    throw failure(
       'LIMIT_EXCEEDED',
-      `a search of ${text.length} characters; at most ${SEARCH_QUERY_CHARS} can be looked for`,
-      { details: { limit: 'query', max: SEARCH_QUERY_CHARS, next: 'Look for a part of it.' } },
+      'search.tooLong',
+      { characters: text.length, max: SEARCH_QUERY_CHARS },
+      { details: { limit: 'query', max: SEARCH_QUERY_CHARS } },
     );
   if (limit !== undefined && !(Number.isSafeInteger(limit) && limit >= 1))
-    throw new RepriseError('INVALID_INPUT', `a search has at least one hit, not ${limit}`);
+    throw failure('INVALID_INPUT', 'value.wrong', {
+      field: 'limit',
+      value: quotedValue(limit),
+      expected: [{ is: 'integer', min: 1 }],
+    });
   if (budgetMs !== undefined && !(budgetMs >= 0))
-    throw new RepriseError('INVALID_INPUT', `a budget is a number of milliseconds, not ${budgetMs}`);
+    throw failure('INVALID_INPUT', 'value.wrong', {
+      field: 'budgetMs',
+      value: quotedValue(budgetMs),
+      expected: [{ is: 'number', min: 0 }],
+    });
   if (after !== undefined) parseSearchCursor(after);
 }
 
@@ -89,7 +104,10 @@ export function parseSearchCursor(cursor: string): SearchPlace {
   } catch {
     // Not one of ours; said below.
   }
-  throw new RepriseError('INVALID_INPUT', 'not a cursor of a search', {
-    details: { cursor: String(cursor).slice(0, 100) },
-  });
+  throw failure(
+    'INVALID_INPUT',
+    'search.badCursor',
+    {},
+    { details: { cursor: String(cursor).slice(0, 100) } },
+  );
 }

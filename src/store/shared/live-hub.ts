@@ -1,4 +1,5 @@
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
+import { quotedValue } from '../../messages/quoted.ts';
 import { assertStorable, isObject, type JsonObject } from '../../transcript/json.ts';
 import { LIVE_EVENT_BYTES, type LiveEvent } from '../port/store.ts';
 
@@ -36,14 +37,22 @@ export class LiveHub {
 
   /** @returns the emitted event as JSON. */
   publish(id: string, event: JsonObject): string {
-    if (!isObject(event)) throw new RepriseError('INVALID_INPUT', 'an event is an object');
+    if (!isObject(event))
+      throw failure('INVALID_INPUT', 'value.wrong', {
+        field: 'event',
+        value: quotedValue(event),
+        expected: [{ is: 'object', names: [] }],
+      });
     assertStorable(event);
     // Pass text, so that a listener or the publisher cannot change the object for others.
     const text = JSON.stringify(event);
     if (Buffer.byteLength(text) > LIVE_EVENT_BYTES) {
-      throw new RepriseError('LIMIT_EXCEEDED', `an event is at most ${LIVE_EVENT_BYTES} bytes`, {
-        details: { limit: 'event', max: LIVE_EVENT_BYTES },
-      });
+      throw failure(
+        'LIMIT_EXCEEDED',
+        'event.tooLarge',
+        { maxBytes: LIVE_EVENT_BYTES },
+        { details: { limit: 'event', max: LIVE_EVENT_BYTES } },
+      );
     }
     this.tell(id, text);
     return text;

@@ -1,4 +1,5 @@
 import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import type { InboxItem, Lease, ReleaseOptions } from '../port/store.ts';
 
 /** Default lifetime of a lease without a heartbeat. */
@@ -64,9 +65,7 @@ export class StoreLease implements Lease {
   async renew(): Promise<void> {
     if (await this.#beat()) return;
     this.lose();
-    throw new RepriseError('FENCED', `the lease of session ${this.sessionId} is lost`, {
-      details: { epoch: this.epoch },
-    });
+    throw this.#fenced();
   }
 
   async release({ handOver = false }: ReleaseOptions = {}): Promise<InboxItem | null> {
@@ -78,7 +77,12 @@ export class StoreLease implements Lease {
 
   lose(): void {
     this.#end();
-    this.#controller.abort(new RepriseError('FENCED', `the lease of session ${this.sessionId} is lost`));
+    this.#controller.abort(this.#fenced());
+  }
+
+  #fenced(): RepriseError {
+    const { sessionId: id, epoch } = this;
+    return failure('FENCED', 'session.fenced', { id }, { details: { epoch } });
   }
 
   #end(): void {

@@ -1,7 +1,8 @@
 import { closeSync, existsSync, openSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { RepriseError } from '../../errors.ts';
+import type { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import { reportLogDamage } from '../jsonl/log-damage.ts';
 import { noteName, salvagedName } from '../jsonl/recovery/beside.ts';
 import { replaceBySalvaged } from '../jsonl/recovery/salvage-file.ts';
@@ -101,7 +102,7 @@ function openSound(options: ControlOptions): ControlFile {
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   const logSize = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
   // SQLite would delete a log without its database, and the last acknowledged writes may exist only there.
-  if (size === 0 && (logSize > 0 || existsSync(salvagedName(path)))) throw damage('the database is gone');
+  if (size === 0 && (logSize > 0 || existsSync(salvagedName(path)))) throw damage('gone');
   keepPrivate(path);
   reportLogDamage(path);
   const version = size === 0 ? 0 : versionOf(path);
@@ -133,42 +134,40 @@ function versionOf(path: string): number {
 
 function assertWhole(db: Database): void {
   const found = db.row<{ integrity_check: string }>('PRAGMA integrity_check(1)')?.integrity_check;
-  if (found !== 'ok') throw damage(found ?? 'nothing could be checked');
+  if (found !== 'ok') throw damage('pages', found);
 }
 
 function openNewer({ path, durability }: ControlOptions, version: number): ControlFile {
-  const newer = new RepriseError(
-    'STORE_NEWER',
-    `control.db has schema ${version}, this version knows ${SCHEMA_VERSION}: it can be read, not written`,
-    { details: { schema: version, next: 'Use the newer Reprise that wrote it.' } },
-  );
   const db = new Database({ path, durability, readOnly: true, isFirst: true });
   try {
-    if (hasOurColumns(db)) return { db, refusal: newer };
+    if (hasOurColumns(db)) return { db, refusal: newer(version, true) };
   } catch (error) {
     db.close();
     throw error;
   }
   db.close();
-  throw new RepriseError(
+  throw newer(version, false);
+}
+
+function newer(schema: number, canRead: boolean): RepriseError {
+  return failure(
     'STORE_NEWER',
-    `control.db has schema ${version}, which this version cannot even read`,
-    newer,
+    'store.newer',
+    { schema, known: SCHEMA_VERSION, canRead },
+    { details: { schema } },
   );
 }
 
 /** Opens the database read-only and unchanged: nothing is created, migrated or salvaged. */
 export function openAsItIs({ path, home, durability }: ControlOptions): ControlFile {
   if (!existsSync(path)) {
-    throw new RepriseError('NOT_FOUND', `there is no ${path}`, {
-      details: { next: 'Check the path; what was named is only read, never made.' },
-    });
+    throw failure('NOT_FOUND', 'store.missing', { file: path });
   }
   const version = versionOf(path);
   if (version > SCHEMA_VERSION) return openNewer({ path, durability }, version);
   const db = new Database({ path, durability, readOnly: true, isFirst: true });
   try {
-    if (version < SCHEMA_VERSION) throw unsettled(path, 'is of an older version');
+    if (version < SCHEMA_VERSION) throw unsettled(path, 'older');
     if (home !== undefined) assertSettled(db, path);
     return { db, refusal: mayBeWritten(path) ? onlyRead() : notWritable(path) };
   } catch (error) {
@@ -178,14 +177,7 @@ export function openAsItIs({ path, home, durability }: ControlOptions): ControlF
 }
 
 function notWritable(path: string): RepriseError {
-  const folder = dirname(path);
-  return new RepriseError(
-    'STORE_READ_ONLY',
-    `${folder} cannot be written, so it was opened only to be read`,
-    {
-      details: { next: `Make ${folder} writable (mount, owner, mode, chattr), then try again.` },
-    },
-  );
+  return failure('STORE_READ_ONLY', 'store.folderReadOnly', { folder: dirname(path) });
 }
 
 /**
@@ -198,15 +190,12 @@ function assertSettled(db: Database, path: string): void {
     'SELECT 1 FROM sessions WHERE seq = 0 LIMIT 1',
     'SELECT 1 FROM convlog_chats WHERE unread = 1 LIMIT 1',
   ];
-  if (!isSurveyed(db) || open.some((sql) => db.row(sql) !== undefined))
-    throw unsettled(path, 'has work left that its last process did not end, or is being written');
+  if (!isSurveyed(db) || open.some((sql) => db.row(sql) !== undefined)) throw unsettled(path, 'unfinished');
 }
 
-function unsettled(path: string, why: string): RepriseError {
-  const next = mayBeWritten(path)
-    ? 'Run "reprise verify" on it once, which puts it in order, and try again.'
-    : `Make ${dirname(path)} writable, or copy it to where you may write: opened there once, it is put in order.`;
-  return new RepriseError('STORE_BUSY', `${path} ${why}`, { details: { next } });
+function unsettled(file: string, problem: 'older' | 'unfinished'): RepriseError {
+  const code = problem === 'older' ? 'STORE_READ_ONLY' : 'STORE_BUSY';
+  return failure(code, 'store.unsettled', { file, problem, canWrite: mayBeWritten(file) });
 }
 
 /** Runs `work` under an exclusive OS lock, which is released even if the process dies. */

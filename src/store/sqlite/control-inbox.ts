@@ -60,7 +60,7 @@ export class ControlInbox implements Inbox {
   }
 
   async settle(inboxId: string, state: InboxState, detail?: JsonObject): Promise<void> {
-    if (detail !== undefined) checkObject(detail, 'a detail');
+    if (detail !== undefined) checkObject(detail, 'detail');
     const settlement = { inboxId, state, ...(detail !== undefined && { detail }) };
     await this.waking(this.#writer.call('settle', settlement));
   }

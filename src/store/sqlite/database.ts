@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import { copyLog, emptyLog, isBusy, movedError, nap, SideFiles } from '../jsonl/side-files.ts';
 import { storeClosed } from '../rules/refusals.ts';
 import { storeError } from './store-error.ts';
@@ -147,8 +148,7 @@ export class Database {
   /** Moves the whole write-ahead log into the database file and syncs it, or throws. */
   checkpoint(): void {
     this.#ensureOpen();
-    if (!copyLog(this.#db, BUSY_LIMIT_MS))
-      throw new RepriseError('STORE_BUSY', 'the log could not be moved into the database');
+    if (!copyLog(this.#db, BUSY_LIMIT_MS)) throw logInUse();
   }
 
   /**
@@ -161,8 +161,7 @@ export class Database {
     this.#db.exec('PRAGMA secure_delete=ON');
     try {
       this.transaction(() => rewriteTables(this.#db));
-      if (!emptyLog(this.#db, BUSY_LIMIT_MS))
-        throw new RepriseError('STORE_BUSY', 'a reader kept the log of the database in use for 5 s');
+      if (!emptyLog(this.#db, BUSY_LIMIT_MS)) throw logInUse();
     } finally {
       if (this.#db.isOpen) this.#db.exec('PRAGMA secure_delete=OFF');
     }
@@ -275,7 +274,7 @@ export class Database {
       } catch (error) {
         if (!isBusy(error)) throw this.#failure(error);
         if (performance.now() > deadline) {
-          throw new RepriseError('STORE_BUSY', 'the store stayed locked for 5 s', { cause: error });
+          throw failure('STORE_BUSY', 'store.locked', { seconds: BUSY_LIMIT_MS / 1000 }, { cause: error });
         }
         nap();
       }
@@ -344,4 +343,8 @@ function isReadOnly(error: unknown): boolean {
 export function identityOf(path: string): string {
   const stat = statSync(path, { throwIfNoEntry: false });
   return stat === undefined ? 'none' : `${stat.dev}:${stat.ino}`;
+}
+
+function logInUse(): RepriseError {
+  return failure('STORE_BUSY', 'store.logInUse', { seconds: BUSY_LIMIT_MS / 1000 });
 }

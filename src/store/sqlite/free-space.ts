@@ -1,5 +1,6 @@
 import { statfsSync } from 'node:fs';
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
+import { quotedValue } from '../../messages/quoted.ts';
 import type { DiskSpace } from '../port/store.ts';
 
 const MiB = 1024 * 1024;
@@ -18,7 +19,11 @@ export class FreeSpace {
 
   constructor(folder: string, minFreeBytes?: number) {
     if (minFreeBytes !== undefined && !(minFreeBytes >= 0)) {
-      throw new RepriseError('INVALID_INPUT', `minFreeBytes is a number of bytes, not ${minFreeBytes}`);
+      throw failure('INVALID_INPUT', 'value.wrong', {
+        field: 'minFreeBytes',
+        value: quotedValue(minFreeBytes),
+        expected: [{ is: 'number', min: 0 }],
+      });
     }
     this.#folder = folder;
     this.#floor = minFreeBytes;
@@ -42,17 +47,10 @@ export class FreeSpace {
     if (hasRoom(this.#seen)) return;
     const seen = this.look();
     if (hasRoom(seen)) return;
-    const { freeBytes, minFreeBytes } = seen;
-    throw new RepriseError('STORE_FULL', `${mib(freeBytes)} free, ${mib(minFreeBytes)} needed`, {
-      details: { ...seen, next: `Free ${mib(minFreeBytes - freeBytes)} on the disk of ${this.#folder}.` },
-    });
+    throw failure('STORE_FULL', 'store.noSpace', { ...seen, folder: this.#folder }, { details: { ...seen } });
   }
 }
 
 function hasRoom({ freeBytes, minFreeBytes }: DiskSpace): boolean {
   return freeBytes >= minFreeBytes;
-}
-
-function mib(bytes: number): string {
-  return `${(bytes / MiB).toFixed(1)} MiB`;
 }

@@ -3,6 +3,7 @@ import { chmod, mkdir, realpath, stat, statfs } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname } from 'node:path';
 import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import { refuseNetwork } from './network-home.ts';
 
 /** Creates the home folder or throws why that is impossible. @returns its real path. */
@@ -19,10 +20,12 @@ export async function prepareHome(home: string): Promise<string> {
     if (error instanceof RepriseError) throw error;
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST' || code === 'ENOTDIR') throw notAFolder(home);
-    throw new RepriseError('STORE_READ_ONLY', `cannot use ${home}: ${code ?? String(error)}`, {
-      cause: error,
-      details: { next: 'Choose a folder you can write to.' },
-    });
+    throw failure(
+      'STORE_READ_ONLY',
+      'store.badHome',
+      { home, reason: code ?? String(error) },
+      { cause: error },
+    );
   }
 }
 
@@ -65,17 +68,12 @@ export async function findHome(home: string): Promise<string> {
     return await realpath(home);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new RepriseError('NOT_FOUND', `cannot open ${home}: ${code ?? String(error)}`, {
-      cause: error,
-      details: { next: 'Check the path.' },
-    });
+    throw failure('NOT_FOUND', 'store.noAccess', { home, reason: code ?? String(error) }, { cause: error });
   }
 }
 
 function notAFolder(home: string): RepriseError {
-  return new RepriseError('INVALID_INPUT', `${home} is not a folder`, {
-    details: { next: 'Choose a folder; it is made if it does not exist.' },
-  });
+  return failure('INVALID_INPUT', 'store.homeNotFolder', { home });
 }
 
 /**

@@ -16,11 +16,11 @@ export function prepareSchema(db: Database, { path, home }: SchemaOptions): void
   db.transaction(() => {
     const isNew = db.row("SELECT 1 FROM sqlite_schema WHERE name = 'meta'") === undefined;
     const version = isNew ? 0 : Number(meta(db, 'schema'));
-    if (!isNew && !(version >= 1)) throw damage('it does not say its version');
+    if (!isNew && !(version >= 1)) throw damage('noVersion');
     for (const step of MIGRATIONS.slice(version)) db.script(step);
     if (version < SCHEMA_VERSION)
       db.run('INSERT OR REPLACE INTO meta VALUES (?, ?)', 'schema', String(SCHEMA_VERSION));
-    if (!isNew && !hasOurColumns(db)) throw damage('its tables are not those of its version');
+    if (!isNew && !hasOurColumns(db)) throw damage('otherTables');
     if (path === ':memory:') return;
     claimIdentity(db, path);
     if (home !== undefined) forgetOldJudgements(db);

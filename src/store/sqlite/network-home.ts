@@ -1,4 +1,4 @@
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 
 /** Magic numbers of `statfs`: NFS, SMB and CIFS, AFS, Ceph, 9P, Coda, NCP. */
 const NETWORK_FILE_SYSTEMS: ReadonlySet<number> = new Set([
@@ -11,10 +11,5 @@ const NETWORK_FILE_SYSTEMS: ReadonlySet<number> = new Set([
  */
 export function refuseNetwork(home: string, fileSystem: number): void {
   if (!NETWORK_FILE_SYSTEMS.has(fileSystem >>> 0)) return;
-  throw new RepriseError('INVALID_INPUT', `${home} is on a network file system`, {
-    details: {
-      fileSystem,
-      next: 'Choose a folder on a local disk; for many machines use a database server.',
-    },
-  });
+  throw failure('INVALID_INPUT', 'store.networkHome', { home }, { details: { fileSystem } });
 }

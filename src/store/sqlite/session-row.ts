@@ -1,4 +1,4 @@
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import { seqForEntryId } from '../../transcript/entry-id.ts';
 import type { SessionRecord } from '../port/store.ts';
 import { unknownSession } from '../rules/refusals.ts';
@@ -59,9 +59,7 @@ export function getSession(db: Database, id: string): SessionRow {
 /** Refuses a session of which only the header was read: appending now would ignore its lines. */
 export function assertRead({ id, seq }: SessionRow): void {
   if (seq > 0) return;
-  throw new RepriseError('STORE_BUSY', `the transcript of session ${id} has not been read yet`, {
-    details: { id },
-  });
+  throw failure('STORE_BUSY', 'session.notRead', { id }, { details: { id } });
 }
 
 export function refuseUnknown(db: Database, id: string): never {

@@ -2,6 +2,8 @@ import { accessSync, closeSync, constants, openSync } from 'node:fs';
 import { devNull } from 'node:os';
 import { dirname } from 'node:path';
 import { type ErrorCode, type Outcome, RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
+import type { DatabaseDamage, StoreProblem } from '../../messages/params-stores.ts';
 
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
@@ -25,6 +27,13 @@ const BY_ERRNO: Readonly<Record<string, ErrorCode>> = {
   EDQUOT: 'STORE_FULL',
 };
 
+const PROBLEMS: Readonly<Partial<Record<ErrorCode, StoreProblem>>> = {
+  STORE_BUSY: 'busy',
+  STORE_READ_ONLY: 'readOnly',
+  STORE_FULL: 'full',
+  STORE_CORRUPT: 'corrupt',
+};
+
 const NO_DESCRIPTORS: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE']);
 
 /** Translates errors of SQLite and of the file system into our codes, with a next step where one is known. */
@@ -34,17 +43,17 @@ export function storeError(error: unknown, outcome: Outcome = 'none', path?: str
   const primary = errcode & 0xff;
   const place = path ?? (error as NodeJS.ErrnoException).path;
   const errno = UNEXPLAINED.has(primary) ? reasonFor(path) : errnoOf(error as NodeJS.ErrnoException);
-  const noDescriptors = NO_DESCRIPTORS.has(errno);
   const code = BY_RESULT[primary] ?? BY_ERRNO[errno] ?? 'STORE_FAILED';
-  const next = noDescriptors
-    ? 'Raise the limit of open files (ulimit -n), or close some; then try again, no restart is needed.'
-    : nextStep(code, place);
-  const why = noDescriptors ? 'too many open files' : errno === '' ? message : `${message} (${errno})`;
-  return new RepriseError(code, `the store failed: ${why}`, {
-    cause: error,
-    outcome,
-    details: { ...(errno !== '' && { reason: errno }), ...(next !== undefined && { next }) },
-  });
+  return failure(
+    code,
+    'store.failed',
+    {
+      problem: NO_DESCRIPTORS.has(errno) ? 'openFiles' : (PROBLEMS[code] ?? 'other'),
+      message: errno === '' ? message : `${message} (${errno})`,
+      folder: place === undefined ? null : dirname(place),
+    },
+    { cause: error, outcome, details: errno === '' ? {} : { reason: errno } },
+  );
 }
 
 /** Whether the database itself is damaged, as opposed to a transcript. */
@@ -54,10 +63,8 @@ export function isDamage(error: unknown): boolean {
 }
 
 /** An error for damage that SQLite does not detect by itself. */
-export function damage(why: string): RepriseError {
-  return new RepriseError('STORE_CORRUPT', `the database is damaged: ${why}`, {
-    cause: { errcode: CORRUPT },
-  });
+export function damage(problem: DatabaseDamage, found: string | null = null): RepriseError {
+  return failure('STORE_CORRUPT', 'store.damaged', { problem, found }, { cause: { errcode: CORRUPT } });
 }
 
 /** The operating system's code. If a thread could not start, only the message contains it. */
@@ -66,16 +73,7 @@ function errnoOf({ code = '', message = '' }: Partial<NodeJS.ErrnoException>): s
   return /\bE(?:M|N)FILE\b/.exec(message)?.[0] ?? '';
 }
 
-function nextStep(code: ErrorCode, path: string | undefined): string | undefined {
-  const folder = path === undefined ? 'its folder' : dirname(path);
-  if (code === 'STORE_READ_ONLY')
-    return `Make ${folder} writable (mount, owner, mode, chattr); then try again, no restart is needed.`;
-  if (code === 'STORE_CORRUPT')
-    return 'Close every process that uses this home and open it again: what can be read is salvaged.';
-  return code === 'STORE_FULL' ? `Free some space on the disk of ${folder}; then try again.` : undefined;
-}
-
-/** Tests for causes that SQLite does not report. Never opens the database itself: closing it would drop its locks. */
+/** Asks the system what SQLite will not say. The database itself is never opened: closing it would drop its locks. */
 function reasonFor(path: string | undefined): string {
   try {
     closeSync(openSync(devNull, 'r'));

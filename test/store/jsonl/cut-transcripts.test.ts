@@ -205,7 +205,8 @@ describe('a transcript that is gone', () => {
       await expect(home.store.append('s1', [say('six')])).rejects.toMatchObject({
         code: 'STORE_CORRUPT',
         outcome: 'none',
-        details: { file: home.file(), lines: 6, next: expect.stringContaining('back') },
+        why: { code: 'session.lostTranscript' },
+        details: { file: home.file(), lines: 6, next: expect.stringContaining('reprise repair s1') },
       });
       expect(await home.store.verify('s1')).toMatchObject({ status: 'corrupt' });
       expect((await home.store.stats()).problems).toMatchObject([{ session: 's1' }]);

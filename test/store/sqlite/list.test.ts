@@ -132,10 +132,11 @@ function key({ last_at, id, message_count, token_estimate }: Made, sort: ListSor
 test('a place in a list of one sort is no place in another', () => {
   const { db } = make(100);
   const { cursor } = list(db, { sort: 'messages', limit: 5 });
-  expect(() => list(db, { sort: 'tokens', cursor: cursor ?? '' })).toThrow('not a cursor of this list');
-  expect(() => list(db, { cursor: cursor ?? '' })).toThrow('not a cursor of this list');
-  expect(() => list(db, { sort: 'name' as ListSort })).toThrow('not sorted by "name"');
-  expect(() => list(db, { order: 'up' as 'asc' })).toThrow('no order "up"');
+  const why = (code: string): Error => expect.objectContaining({ why: expect.objectContaining({ code }) });
+  expect(() => list(db, { sort: 'tokens', cursor: cursor ?? '' })).toThrow(why('list.badCursor'));
+  expect(() => list(db, { cursor: cursor ?? '' })).toThrow(why('list.badCursor'));
+  expect(() => list(db, { sort: 'name' as ListSort })).toThrow(why('list.badSort'));
+  expect(() => list(db, { order: 'up' as 'asc' })).toThrow(why('list.badOrder'));
   db.close();
 });
 

@@ -20,6 +20,8 @@ const KINDS = {
   duration: '时长，例如“12h”',
   model: '模型名称',
   time: 'ISO 8601 时间或 Unix 毫秒数',
+  isoTime: 'ISO 8601 时间，例如“2026-01-31T12:00:00Z”',
+  utcTime: 'UTC 时间，例如“2026-01-31T12:00:00.000Z”',
   timeZone: 'IANA 时区，例如“Asia/Shanghai”',
   word: '一个不含空格的词，例如“/new”',
   folder: '文件夹路径',
@@ -88,6 +90,8 @@ function one(expected: Expected): string {
       return `整数${bounds(expected)}`;
     case 'number':
       return `数字${bounds(expected)}`;
+    case 'shortText':
+      return `1 到 ${expected.max} 个字符的文本`;
     case 'oneOf':
       return expected.values.length === 1 ? `${expected.values[0]}` : `${expected.values.join('、')} 之一`;
     case 'list':

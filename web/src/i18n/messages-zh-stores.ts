@@ -1,4 +1,4 @@
-import type { LostTranscript, MessageTable, PostgresProblem, StoreMessages } from 'reprise/client';
+import type { DatabaseDamage, LostTranscript, MessageTable, StoreMessages } from 'reprise/client';
 
 const LOST: Readonly<Record<LostTranscript, string>> = {
   gone: '不见了',
@@ -7,39 +7,14 @@ const LOST: Readonly<Record<LostTranscript, string>> = {
   otherSession: '属于另一个会话',
 };
 
-const KINDS = { link: '符号链接', folder: '文件夹', device: '管道或设备' };
-
-const POSTGRES: Readonly<Record<PostgresProblem, string>> = {
-  notAllowedIn: '服务器不允许此用户连接，请检查 pg_hba.conf 和存储网址',
-  badPassword: '用户名或密码不正确，请检查存储网址',
-  noPassword: '服务器要求密码，而存储网址中没有',
-  serverUnproven: '服务器无法证明自己知道密码，可能不是所要的服务器',
-  noLogin: '与服务器没有共同的密码验证方式，请检查存储网址',
-  noDatabase: '没有此数据库，请用 createdb 创建，或更正存储网址',
-  rowsChanged: '其他连接不断修改相同的行，请重试',
-  rowsLocked: '其他连接不断锁定相同的行，请重试',
-  rowLocked: '某行被锁定过久，请重试',
-  noRights: '存储的用户没有此权限：需要数据库的 CREATE 权限，或自己的模式“reprise”',
-  diskFull: '数据库服务器的磁盘已满，请释放空间后重试，无需重启',
-  noMemory: '数据库服务器内存不足，请重试',
-  noConnection: '数据库服务器没有空闲连接，请提高 max_connections 或降低 pool_max',
-  slowStatement: '服务器取消了耗时过长的语句，请重试',
-  starting: '数据库服务器正在启动或停止，请重试',
-  poolInUse: '连接池中的连接都在使用，请提高 max_connections 或降低 pool_max',
-  unreachable: '此地址没有数据库服务器响应，请确认它正在运行，并检查存储网址',
-  connectionLost: '与服务器的连接已断开，请重试，无需重启',
-  client: '连接的本端出错',
-  pemFile: '无法读取存储网址中的证书文件，请更正 sslrootcert、sslcert 或 sslkey',
-  noTls: '服务器不支持 TLS，请在服务器上启用（ssl=on）',
-  certificateName: '服务器的证书属于另一个名称，请在存储网址中使用证书里的名称',
-  certificateAuthority: '服务器的证书不是由受信任的机构签发，请用 sslrootcert 指定机构的证书',
-  certificateDate: '服务器的证书已过期或尚未生效，请更新证书或校准时钟',
-  tls: '无法建立加密连接，请检查 sslmode、sslrootcert、sslcert 和 sslkey',
-  pooler: '中间有事务连接池，请在存储网址中加上“pooler=true”',
-  readOnly: '数据库服务器不接受写入：它是副本或设为只读，请将存储网址改为主服务器',
-  damaged: '服务器发现数据已损坏，请从备份恢复数据库',
-  other: '数据库服务器报告了错误',
+const DAMAGE: Readonly<Record<DatabaseDamage, string>> = {
+  gone: '文件缺失或为空',
+  pages: '数据页不一致',
+  noVersion: '其中没有版本号',
+  otherTables: '其中的表与版本不符',
 };
+
+const KINDS = { link: '符号链接', folder: '文件夹', device: '管道或设备' };
 
 const OTHER_CURSOR = '请使用同一列表、同一排序的游标，或不带游标。';
 const WAIT_OR_STOP = '请稍后重试，或先停止正在进行的回答。';
@@ -57,17 +32,33 @@ export const CHINESE_STORES: Pick<MessageTable, keyof StoreMessages> = {
   'session.resetExists': ({ id }) => `重置会新建会话，而会话 ${id} 已存在。请用其他编号。`,
   'session.fileTaken': ({ id, file }) =>
     `主目录中的 ${file} 不是会话 ${id} 的记录。“reprise verify”会说明它是什么；请导入或移走它，或用其他编号。`,
+  'session.beingRemoved': ({ id }) => `另一个进程正在永久删除会话 ${id}，请重试，或用其他编号。`,
   'session.changed': () => '会话在读取之后已被更改，请查看后重试。',
   'session.leafMoved': ({ id }) => `会话 ${id} 在读取之后有了新消息或新分支，请查看后重试。`,
   'session.fenced': ({ id }) => `此进程已失去会话 ${id} 的租约，现在可能由另一个进程写入。请稍后重试。`,
   'session.leaseHeld': ({ id, pid }) => `进程 ${pid} 正在运行会话 ${id}。${WAIT_OR_STOP}`,
-  'session.runnerHolds': ({ id }) => `会话 ${id} 正由另一个进程运行。${WAIT_OR_STOP}`,
+  'session.runnerHolds': ({ id }) => `另一个进程正在运行会话 ${id}。${WAIT_OR_STOP}`,
   'session.foreignLock': ({ id, file, pid }) =>
     `${pid === null ? '另一个工具' : `进程 ${pid}`}用 ${file} 锁定了会话 ${id}。请关闭该工具或等它完成；如它已崩溃，请删除锁文件。`,
   'session.busy': ({ id }) => `会话 ${id} 已有等待或进行中的消息。请等待回答，或先停止。`,
   'session.queueFull': ({ id, waiting }) =>
     `会话 ${id} 已有 ${waiting} 条等待的消息，达到上限。请在部分消息得到回答后重试，或提高队列上限。`,
   'session.groupFull': ({ group, max }) => `组 ${group} 最多有 ${max} 条等待或进行中的消息，请稍后重试。`,
+  'append.empty': () => '写入至少需要一个条目。请加上条目，或不写入。',
+  'entry.badType': ({ type }) =>
+    `条目的类型不能是 ${type}。请用“session”以外的非空文本：文件头只由存储写入。`,
+  'entry.hasId': () => '新条目不能有编号。请去掉编号，存储会分配并返回它。',
+  'entry.noBlob': ({ id, blob }) =>
+    `条目引用了 ${blob}，但会话 ${id} 没有此文件。请将内容直接写入条目，存储会另存较大的内容。`,
+  'entry.noParent': ({ id, parent }) =>
+    `会话 ${id} 没有可以接续的条目 ${parent}。请用此会话中条目的编号作为 parentId。`,
+  'input.tooLong': ({ field, length, max }) => `${field} 有 ${length} 个字符，最多 ${max} 个，请缩短。`,
+  'input.tooMany': ({ field, length, max }) => `${field} 有 ${length} 项，最多 ${max} 项，请分多次调用。`,
+  'event.tooLarge': ({ maxBytes }) =>
+    `事件的 JSON 超过 ${maxBytes} 字节。请发布较小的事件，较大的内容请存为条目。`,
+  'idempotency.notUnicode': () =>
+    '幂等键或来源不是有效的 Unicode 文本，含有不成对的代理字符。请用有效的文本，例如 UUID。',
+  'idempotency.missing': () => '随写入投递的消息缺少幂等键。请加上 idempotencyKey，以免重试时重复投递。',
   'session.appendKeyReused': ({ key }) => `幂等键 ${key} 已用于另一次写入，新的写入请用新的键。`,
   'session.messageKeyReused': ({ key }) => `幂等键 ${key} 已用于另一条消息，新的消息请用新的键。`,
   'session.notRead': ({ id }) => `存储启动后仍在读取会话 ${id} 的记录，请稍后重试。`,
@@ -91,11 +82,15 @@ export const CHINESE_STORES: Pick<MessageTable, keyof StoreMessages> = {
   'session.locked': ({ id }) => `会话 ${id} 被另一个进程锁定，或数据库服务器没有响应，请重试。`,
   'blob.missing': ({ id, blob }) => `会话 ${id} 没有文件 ${blob}。`,
   'blob.damaged': ({ id, blob }) => `会话 ${id} 的文件 ${blob} 已损坏，请从备份恢复。`,
-  'blob.notWritten': ({ problem }) => `消息的较大部分无法写入：${problem}。请检查磁盘和主目录的权限后重试。`,
+  'blob.notWritten': ({ reason }) => `消息的较大部分无法写入：${reason}。请检查磁盘和主目录的权限后重试。`,
+  'blob.noFolder': ({ folder }) =>
+    `${folder} 不是文件夹，无法存放消息的较大部分。请移走它后重试，存储会新建该文件夹。`,
   'inbox.missing': ({ inboxId }) => `收件箱中没有消息 ${inboxId}。`,
   'list.badCursor': () => `游标不属于此列表。${OTHER_CURSOR}`,
-  'list.badSort': ({ sort, allowed }) => `会话不能按“${sort}”排序，可用：${allowed.join('、')}。`,
-  'list.badOrder': ({ order }) => `没有排序方式“${order}”，请用 asc 或 desc。`,
+  'list.badSort': ({ sort, allowed }) => `此列表不能按 ${sort} 排序，可用：${allowed.join('、')}。`,
+  'list.badOrder': ({ order }) => `没有排序方式 ${order}，请用 asc 或 desc。`,
+  'list.endless': ({ cursor }) =>
+    `服务器返回的列表页${cursor === 'missing' ? '没有游标' : '重复了之前的游标，列表不会结束'}。请确认地址是相同版本的 Reprise 服务器。`,
   'search.badCursor': () => `游标不属于此搜索。${OTHER_CURSOR}`,
   'search.tooLong': ({ characters, max }) =>
     `搜索内容有 ${characters} 个字符，最多 ${max} 个。请只搜索其中一部分。`,
@@ -106,7 +101,31 @@ export const CHINESE_STORES: Pick<MessageTable, keyof StoreMessages> = {
   'store.copyUnfinished': ({ run }) => `向此存储的复制尚未完成：${run}。请再次运行复制命令，会从中断处继续。`,
   'store.locked': ({ seconds }) =>
     `存储被另一个进程锁定了 ${seconds} 秒，请重试。“reprise locks”列出使用它的进程。`,
+  'store.logInUse': ({ seconds }) =>
+    `存储的预写日志被另一个进程占用了 ${seconds} 秒，请重试。“reprise locks”列出使用存储的进程。`,
+  'store.missing': ({ file }) => `${file} 不存在，请检查路径。此命令只读取，不会新建存储。`,
+  'store.unsettled': ({ file, problem, canWrite }) =>
+    `${file} ${problem === 'older' ? '由较旧的版本写入，以只读方式打开时不会升级' : '有上一个进程未完成的工作，或正在被写入'}。${canWrite ? '请运行一次“reprise verify”来升级并完成这些工作，然后重试。' : '请使其文件夹可写，或复制到可写的文件夹，然后在那里运行一次“reprise verify”。'}`,
+  'store.damaged': ({ problem, found }) =>
+    `索引 control.db 已损坏：${DAMAGE[problem]}${found === null ? '' : `（${found}）`}。请关闭使用此主目录的所有进程再重新打开，可读内容会被抢救。`,
+  'store.indexReplaced': ({ times }) =>
+    `写入 sessions.json 期间，它被另一个程序替换了 ${times} 次。请在该程序完成后重试。`,
+  'store.networkHome': ({ home }) =>
+    `${home} 位于网络文件系统，SQLite 的锁在那里无效。请选择本地磁盘上的文件夹；多台机器共用时请用 PostgreSQL（--store postgres）。`,
+  'store.badHome': ({ home, reason }) =>
+    `${home} 不能用作主目录：${reason}。请用 --home 或 REPRISE_HOME 选择可写的文件夹。`,
+  'store.noAccess': ({ home, reason }) => `无法打开 ${home}：${reason}。请检查路径及其权限。`,
+  'store.homeNotFolder': ({ home }) => `${home} 不是文件夹。请选择一个文件夹，不存在时会新建。`,
+  'store.noThreadFile': ({ file }) =>
+    `缺少存储线程的文件 ${file}.cjs。请不要打包 reprise，或将其 dist/src/store/sqlite/threads 中的 thread.cjs 和 search-thread.cjs 复制到打包文件所在的文件夹。`,
+  'store.notAThread': () => '此文件只能作为存储的工作线程运行。请用 openStore() 打开存储，不要直接运行它。',
+  'store.unknownOperation': ({ operation }) =>
+    `存储线程没有操作 ${operation}。请确认 Reprise 的所有文件版本相同，并重新安装。`,
+  'store.notData': ({ operation }) =>
+    `${operation} 的参数不是普通数据。请只传递 JSON 值和 Uint8Array，不要传递函数、Promise 或类的实例。`,
   'store.moved': () => '存储的文件在打开期间被移动或替换。请重试，将打开现有的文件。',
+  'store.diverged': ({ copy }) =>
+    `存储在打开期间，其文件被另一个程序替换并写入。请重试，将打开现有的文件；${copy === null ? '只由此进程写入的内容未能保存' : `此进程写入的内容在 ${copy} 中`}。`,
   'store.stillOpen': ({ file }) =>
     `另一个进程打开着 ${file}，但缺少 -wal 或 -shm 文件。请等该进程结束，或结束它（“lsof ${file}”可查到），然后重试。`,
   'store.newer': ({ schema, known, canRead }) =>
@@ -125,23 +144,11 @@ export const CHINESE_STORES: Pick<MessageTable, keyof StoreMessages> = {
       case 'full':
         return `存储出错：${message}。请在${place}所在的磁盘释放空间后重试，“reprise prune”列出可清除的内容。`;
       default:
-        return `存储出错：${message}。请重试。`;
+        return `存储出错：${message}。请重试，“reprise doctor”会检查原因。`;
     }
   },
   'store.threadDied': () => '存储线程意外停止，已启动新线程，请重试。',
   'store.threadsDied': ({ times, seconds }) =>
     `存储线程在 ${seconds} 秒的工作中意外停止了 ${times} 次。请关闭存储，查明原因后重新打开。`,
   'store.memoryLost': () => '存储线程意外停止，此内存存储中的会话已丢失。要保留会话，请使用磁盘上的存储。',
-  'postgres.failed': ({ problem, message }) =>
-    `PostgreSQL 存储出错：${POSTGRES[problem]}${message === null ? '' : `（${message}）`}。`,
-  'postgres.newer': ({ schema, known }) =>
-    `数据库的版本为 ${schema}，此版本只认识 ${known}：由更新的版本写入。请更新此机器上的 Reprise。`,
-  'postgres.older': ({ schema, known }) =>
-    `数据库的版本为 ${schema}，此版本需要 ${known}，而只读存储不会升级它。请对它运行一次“reprise verify”，或使用写入它的版本。`,
-  'postgres.noStore': () => '此数据库中没有存储，请检查存储网址。',
-  'postgres.tooOld': ({ version }) =>
-    `PostgreSQL 服务器的版本 ${Math.trunc(version / 10_000)} 过旧，请使用 14 或更新的版本。`,
-  'postgres.encoding': ({ encoding }) =>
-    `数据库的编码为 ${encoding}，存储需要 UTF8，请用 ENCODING 'UTF8' 创建。`,
-  'postgres.replica': () => '数据库服务器是副本，无法写入，请将存储网址改为主服务器。',
 };

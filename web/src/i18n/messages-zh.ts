@@ -1,8 +1,10 @@
 import type { MessageTable } from 'reprise/client';
 import { CHINESE_COMMANDS } from './messages-zh-commands.ts';
 import { CHINESE_CONVERSATIONS } from './messages-zh-conversations.ts';
+import { CHINESE_COPIES } from './messages-zh-copies.ts';
 import { CHINESE_KEYS } from './messages-zh-keys.ts';
 import { CHINESE_MODELS } from './messages-zh-models.ts';
+import { CHINESE_POSTGRES } from './messages-zh-postgres.ts';
 import { CHINESE_REQUESTS } from './messages-zh-requests.ts';
 import { CHINESE_SETTINGS } from './messages-zh-settings.ts';
 import { CHINESE_STORES } from './messages-zh-stores.ts';
@@ -18,4 +20,6 @@ export const CHINESE: MessageTable = {
   ...CHINESE_TURNS,
   ...CHINESE_REQUESTS,
   ...CHINESE_STORES,
+  ...CHINESE_COPIES,
+  ...CHINESE_POSTGRES,
 };

@@ -1,5 +1,6 @@
-import { RepriseError } from '../../../errors.ts';
+import type { RepriseError } from '../../../errors.ts';
 import { agentOfKey } from '../../../keys/session-key.ts';
+import { failure } from '../../../messages/failure.ts';
 import type { RebuildProgress } from '../../port/store.ts';
 import type { Database } from '../../sqlite/database.ts';
 import { isSurveyed, markSurveyed } from '../../sqlite/identity.ts';
@@ -256,13 +257,10 @@ export class CatchUp {
 function fromDisk(error: unknown, { id }: Owner): RepriseError {
   const { syscall, code } = error as NodeJS.ErrnoException;
   if (syscall === undefined) throw error;
-  return new RepriseError(
+  return failure(
     'STORE_FAILED',
-    `the transcript of session ${id} cannot be read: ${code ?? 'unknown'}`,
-    {
-      cause: error,
-      outcome: 'none',
-      details: { id, code },
-    },
+    'session.unreadable',
+    { id, reason: code ?? String(error) },
+    { cause: error, outcome: 'none', details: { id, code } },
   );
 }

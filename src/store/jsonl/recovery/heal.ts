@@ -1,4 +1,6 @@
-import { RepriseError } from '../../../errors.ts';
+import type { RepriseError } from '../../../errors.ts';
+import { failure } from '../../../messages/failure.ts';
+import type { LostTranscript } from '../../../messages/params-stores.ts';
 import { decodeLine } from '../../../transcript/line.ts';
 import type { NewEntry } from '../../port/store.ts';
 import { EPOCH_JUMP } from '../../rules/epoch-jump.ts';
@@ -169,22 +171,22 @@ function custom(customType: string, data?: object): NewEntry {
  * new conversation.
  */
 export function assertHeader(files: TranscriptFiles, row: SessionRow, fd: number): void {
-  const problem = sizeOf(fd) === 0 ? 'is empty' : headerProblem(fd, row.id);
+  const problem = sizeOf(fd) === 0 ? 'empty' : headerProblem(fd, row.id);
   if (problem !== undefined) throw transcriptLost(files.path(row.agent_id, row.id), row, problem);
 }
 
 /** The error for a session whose synced lines no longer exist. The session recovers when the file is put back. */
-export function transcriptLost(file: string, { id, file_seq }: SessionRow, what: string): RepriseError {
-  return new RepriseError('STORE_CORRUPT', `the transcript of session ${id} ${what}`, {
-    details: {
-      id,
-      offset: 0,
-      file,
-      lines: file_seq,
-      next: `Put ${file} back from a copy; or go on without it: reprise repair ${id}`,
-    },
-    outcome: 'none',
-  });
+export function transcriptLost(
+  file: string,
+  { id, file_seq }: SessionRow,
+  problem: LostTranscript,
+): RepriseError {
+  return failure(
+    'STORE_CORRUPT',
+    'session.lostTranscript',
+    { id, file, problem },
+    { details: { id, offset: 0, file, lines: file_seq }, outcome: 'none' },
+  );
 }
 
 /** Thrown to undo a repair that has begun: damage in the middle of a file cannot be repaired in place. */

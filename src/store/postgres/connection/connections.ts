@@ -1,5 +1,6 @@
 import pg from 'pg';
-import { type Outcome, RepriseError } from '../../../errors.ts';
+import type { Outcome, RepriseError } from '../../../errors.ts';
+import { sameFailure } from '../../../messages/failure.ts';
 import { storeClosed } from '../../rules/refusals.ts';
 import type { PostgresSettings } from '../settings.ts';
 import { isAnswer, isLost, isUseless, pgError } from './pg-error.ts';
@@ -86,8 +87,7 @@ export class Connections implements Sql, AsyncDisposable {
   error(error: unknown, outcome?: Outcome): RepriseError {
     const known = pgError(error, outcome);
     if (known.code !== 'CONNECT_FAILED' || !this.#wasReached) return known;
-    const { message, why, details, cause, outcome: left } = known;
-    return new RepriseError('STORE_FAILED', message, { why, details, cause, outcome: left });
+    return sameFailure(known, { code: 'STORE_FAILED' });
   }
 
   /** For one transaction. Who takes a client gives it back by `release`, with true if it must not be used again. */

@@ -1,4 +1,5 @@
 import { type Outcome, RepriseError } from '../../../errors.ts';
+import { failure } from '../../../messages/failure.ts';
 import { isLostSocket, isLostState, meaningOf, type PgFailure } from './pg-meaning.ts';
 
 /** The connection is gone, as far as we can tell. A mistake of our own is none: trying again would repeat it. */
@@ -54,10 +55,11 @@ export function sqlState(error: unknown): string {
 export function pgError(error: unknown, outcome: Outcome = 'none'): RepriseError {
   if (error instanceof RepriseError) return error;
   const { code: reason = '', message = String(error) } = (error ?? {}) as PgFailure;
-  const { code, what, next } = meaningOf((error ?? {}) as PgFailure);
-  return new RepriseError(code, `the PostgreSQL store failed: ${what} (${message})`, {
-    cause: error,
-    outcome,
-    details: { ...(reason !== '' && { reason }), ...(next !== undefined && { next }) },
-  });
+  const { code, problem } = meaningOf((error ?? {}) as PgFailure);
+  return failure(
+    code,
+    'postgres.failed',
+    { problem, message },
+    { cause: error, outcome, details: reason === '' ? {} : { reason } },
+  );
 }

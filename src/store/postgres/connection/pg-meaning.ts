@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../../../errors.ts';
+import type { PostgresProblem } from '../../../messages/params-stores.ts';
 
 /** What `pg` throws: an answer of the server (it has a severity), or a failure of the socket. */
 export interface PgFailure {
@@ -8,53 +9,36 @@ export interface PgFailure {
   readonly syscall?: string;
 }
 
-/** A failure by our codes: one line of cause, one of what to do. */
+/** A failure by our codes. */
 export interface Meaning {
   readonly code: ErrorCode;
-  readonly what: string;
-  readonly next?: string;
+  readonly problem: PostgresProblem;
 }
 
-const FREE_CONNECTIONS =
-  'Raise max_connections of the server, lower "pool_max" in the URL, or put a pooler in between ("pooler=true").';
-const CHECK_URL = 'Check the store URL (REPRISE_STORE_URL): postgres://user:password@host:5432/database.';
-const TRY_AGAIN = 'Try again; no restart is needed.';
+const READ_ONLY: Meaning = { code: 'STORE_READ_ONLY', problem: 'readOnly' };
+const LOST: Meaning = { code: 'STORE_FAILED', problem: 'connectionLost' };
+const BAD_PASSWORD: Meaning = { code: 'CONNECT_FAILED', problem: 'badPassword' };
+const NO_DATABASE: Meaning = { code: 'CONNECT_FAILED', problem: 'noDatabase' };
 
 /** SQLSTATEs that say by themselves what is wrong. */
 const BY_STATE: Readonly<Record<string, Meaning>> = {
-  '25006': readOnly(),
-  '26000': behindPooler('STORE_FAILED'),
-  '28000': {
-    code: 'CONNECT_FAILED',
-    what: 'the server does not let this user in',
-    next: `Its pg_hba.conf says who may come from where, and whether only by TLS ("sslmode=verify-full"). ${CHECK_URL}`,
-  },
-  '28P01': { code: 'CONNECT_FAILED', what: 'the server refuses the user or the password', next: CHECK_URL },
-  '3D000': noDatabase(),
-  '40001': { code: 'STORE_BUSY', what: 'others kept changing the same rows', next: TRY_AGAIN },
-  '40P01': { code: 'STORE_BUSY', what: 'others kept locking the same rows', next: TRY_AGAIN },
-  '42501': {
-    code: 'STORE_FAILED',
-    what: 'the user of the store may not do this',
-    next: 'The user needs CREATE on the database, or a schema "reprise" of its own.',
-  },
-  '42P05': behindPooler('STORE_FAILED'),
-  '53100': {
-    code: 'STORE_FULL',
-    what: 'the disk of the database server is full',
-    next: 'Free some space on the server; then try again, no restart is needed.',
-  },
-  '53200': { code: 'STORE_BUSY', what: 'the database server is out of memory', next: TRY_AGAIN },
-  '53300': {
-    code: 'STORE_BUSY',
-    what: 'the database server has no connection left',
-    next: FREE_CONNECTIONS,
-  },
-  '55P03': { code: 'STORE_BUSY', what: 'a row stayed locked for too long', next: TRY_AGAIN },
-  '57014': { code: 'STORE_BUSY', what: 'the server ended a statement that took too long', next: TRY_AGAIN },
-  '57P03': { code: 'STORE_BUSY', what: 'the database server is starting or stopping', next: TRY_AGAIN },
-  XX001: damaged(),
-  XX002: damaged(),
+  '25006': READ_ONLY,
+  '26000': { code: 'STORE_FAILED', problem: 'pooler' },
+  '28000': { code: 'CONNECT_FAILED', problem: 'notAllowedIn' },
+  '28P01': BAD_PASSWORD,
+  '3D000': NO_DATABASE,
+  '40001': { code: 'STORE_BUSY', problem: 'rowsChanged' },
+  '40P01': { code: 'STORE_BUSY', problem: 'rowsLocked' },
+  '42501': { code: 'STORE_FAILED', problem: 'noRights' },
+  '42P05': { code: 'STORE_FAILED', problem: 'pooler' },
+  '53100': { code: 'STORE_FULL', problem: 'diskFull' },
+  '53200': { code: 'STORE_BUSY', problem: 'noMemory' },
+  '53300': { code: 'STORE_BUSY', problem: 'noConnection' },
+  '55P03': { code: 'STORE_BUSY', problem: 'rowLocked' },
+  '57014': { code: 'STORE_BUSY', problem: 'slowStatement' },
+  '57P03': { code: 'STORE_BUSY', problem: 'starting' },
+  XX001: { code: 'STORE_CORRUPT', problem: 'damaged' },
+  XX002: { code: 'STORE_CORRUPT', problem: 'damaged' },
 };
 
 /** Of the socket, before anybody answered. */
@@ -93,122 +77,44 @@ export function isLostState(code: string): boolean {
 }
 
 export function meaningOf({ severity, code = '', message = '', syscall }: PgFailure): Meaning {
-  if (severity === undefined)
-    return loginMeaning(message) ?? tlsMeaning(code, message, syscall) ?? socketMeaning(code, message);
+  if (severity === undefined) {
+    const problem = loginProblem(message) ?? tlsProblem(code, message, syscall);
+    return problem === undefined ? socketMeaning(code, message) : { code: 'CONNECT_FAILED', problem };
+  }
   const known = BY_STATE[code] ?? poolerMeaning(code, message);
   if (known !== undefined) return known;
-  if (/\brecovery\b/.test(message)) return readOnly();
-  if (isLostState(code)) return lost();
-  return { code: 'STORE_FAILED', what: `SQLSTATE ${code}` };
+  if (/\brecovery\b/.test(message)) return READ_ONLY;
+  return isLostState(code) ? LOST : { code: 'STORE_FAILED', problem: 'other' };
 }
 
 function socketMeaning(code: string, message: string): Meaning {
-  if (WAITED_FOR_PLACE.test(message))
-    return { code: 'STORE_BUSY', what: 'all connections of the pool are in use', next: FREE_CONNECTIONS };
+  if (WAITED_FOR_PLACE.test(message)) return { code: 'STORE_BUSY', problem: 'poolInUse' };
   if (UNREACHABLE.has(code) || WAITED_FOR_SERVER.test(message))
-    return {
-      code: 'CONNECT_FAILED',
-      what: 'no database server answers there',
-      next: `Is the server running and reachable? ${CHECK_URL}`,
-    };
-  if (isLostSocket(code, message)) return lost();
-  return { code: 'STORE_FAILED', what: 'something went wrong on our side of the connection' };
+    return { code: 'CONNECT_FAILED', problem: 'unreachable' };
+  return isLostSocket(code, message) ? LOST : { code: 'STORE_FAILED', problem: 'client' };
 }
 
 /** What our own side finds wrong while a password is being proved. */
-function loginMeaning(message: string): Meaning | undefined {
+function loginProblem(message: string): PostgresProblem | undefined {
   if (!message.startsWith('SASL')) return undefined;
-  if (/client password must be/.test(message))
-    return {
-      code: 'CONNECT_FAILED',
-      what: 'the server asks for a password and the store URL has none',
-      next: `Put it into the URL, or into PGPASSWORD. ${CHECK_URL}`,
-    };
-  if (/server signature/.test(message))
-    return {
-      code: 'CONNECT_FAILED',
-      what: 'the server cannot prove that it knows the password, so it may not be the one that is meant',
-      next: 'Find out who answers at this address; "sslmode=verify-full" in the store URL tells them apart.',
-    };
-  return { code: 'CONNECT_FAILED', what: 'no way to prove the password was agreed on', next: CHECK_URL };
+  if (/client password must be/.test(message)) return 'noPassword';
+  return /server signature/.test(message) ? 'serverUnproven' : 'noLogin';
 }
 
-/** Somebody in between says it, or it is only ever seen where somebody is. */
+/** Sent by a pooler, or seen only where one is. */
 function poolerMeaning(code: string, message: string): Meaning | undefined {
   if (code !== '08P01') return undefined;
-  if (/unsupported startup parameter/.test(message)) return behindPooler('CONNECT_FAILED');
-  if (/^no such database/.test(message)) return noDatabase();
-  if (/^no such user|auth/.test(message)) return BY_STATE['28P01'];
+  if (/unsupported startup parameter/.test(message)) return { code: 'CONNECT_FAILED', problem: 'pooler' };
+  if (/^no such database/.test(message)) return NO_DATABASE;
+  return /^no such user|auth/.test(message) ? BAD_PASSWORD : undefined;
+}
+
+function tlsProblem(code: string, message: string, syscall: string | undefined): PostgresProblem | undefined {
+  if (syscall === 'open' || code === 'EISDIR') return 'pemFile';
+  if (/does not support SSL/.test(message)) return 'noTls';
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'certificateName';
+  if (NOBODY_SIGNED.test(code)) return 'certificateAuthority';
+  if (OUT_OF_TIME.test(code)) return 'certificateDate';
+  if (/\bSSL\b|certificate/i.test(message) || /^ERR_(?:TLS|SSL|OSSL)|CERT/.test(code)) return 'tls';
   return undefined;
-}
-
-function tlsMeaning(code: string, message: string, syscall: string | undefined): Meaning | undefined {
-  const failed = (what: string, next: string): Meaning => ({ code: 'CONNECT_FAILED', what, next });
-  if (syscall === 'open' || code === 'EISDIR')
-    return failed(
-      'a file that the store URL names cannot be read',
-      'Correct sslrootcert, sslcert or sslkey in the store URL: each is the path of a PEM file.',
-    );
-  if (/does not support SSL/.test(message))
-    return failed(
-      'the server speaks no TLS',
-      'Switch it on there (ssl=on), or say "sslmode=disable" where nobody else can listen on the way.',
-    );
-  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
-    return failed(
-      "the server's certificate is for another name",
-      'Use a name that is in the certificate as the host of the store URL.',
-    );
-  if (NOBODY_SIGNED.test(code))
-    return failed(
-      "nobody we trust has signed the server's certificate",
-      'Name the file with the certificate of its authority: "sslrootcert=/path/to/ca.pem" in the store URL.',
-    );
-  if (OUT_OF_TIME.test(code))
-    return failed(
-      "the server's certificate is not valid now",
-      'Renew it on the server, or set the clock right.',
-    );
-  if (/\bSSL\b|certificate/i.test(message) || /^ERR_(?:TLS|SSL|OSSL)|CERT/.test(code))
-    return failed(
-      'no encrypted connection could be made',
-      'Look at sslmode, sslrootcert, sslcert and sslkey in the store URL; docs/stores.md says what each does.',
-    );
-  return undefined;
-}
-
-function behindPooler(code: ErrorCode): Meaning {
-  return {
-    code,
-    what: 'a transaction pooler is in between and was not told of',
-    next: 'Add "pooler=true" to the store URL.',
-  };
-}
-
-function noDatabase(): Meaning {
-  return {
-    code: 'CONNECT_FAILED',
-    what: 'there is no such database',
-    next: 'Create it (createdb NAME), or correct the store URL; the tables are made by themselves.',
-  };
-}
-
-function lost(): Meaning {
-  return { code: 'STORE_FAILED', what: 'the connection to the server was lost', next: TRY_AGAIN };
-}
-
-function readOnly(): Meaning {
-  return {
-    code: 'STORE_READ_ONLY',
-    what: 'the server takes no writes',
-    next: 'It is a replica, or set read-only: point the store URL at the primary.',
-  };
-}
-
-function damaged(): Meaning {
-  return {
-    code: 'STORE_CORRUPT',
-    what: 'the server found damaged data',
-    next: 'Restore the database from a backup; the server log names the file.',
-  };
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import { RepriseError } from '../../../errors.ts';
+import { failure } from '../../../messages/failure.ts';
 import { notFinished } from '../../copy/copy-state.ts';
 import { onlyRead } from '../../rules/refusals.ts';
 import type { NodeHolder } from '../write/holder.ts';
@@ -184,7 +184,7 @@ async function commit(
   // One that had failed before is rolled back by its commit.
   if (command === 'COMMIT') return undefined;
   await tx.settled();
-  throw tx.failure ?? new RepriseError('STORE_FAILED', 'the server rolled back', { outcome: 'none' });
+  throw tx.failure ?? failure('STORE_FAILED', 'postgres.rolledBack', {}, { outcome: 'none' });
 }
 
 /** What became of a transaction whose commit was not answered, or in the agony of a server, by the server's own books. */

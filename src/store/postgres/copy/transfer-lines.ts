@@ -1,6 +1,6 @@
-import { RepriseError } from '../../../errors.ts';
 import { parseAgentId, parseSessionId } from '../../../keys/ids.ts';
 import { parseSessionKey } from '../../../keys/session-key.ts';
+import { failure } from '../../../messages/failure.ts';
 import type { Entry, Seal } from '../../../transcript/entry.ts';
 import { seqForEntryId } from '../../../transcript/entry-id.ts';
 import { isObject, type JsonObject } from '../../../transcript/json.ts';
@@ -125,14 +125,14 @@ async function makeRow(tx: Tx, copy: SessionCopy): Promise<SessionRow> {
     corrupt_at: corruptAt,
   };
   if (await insertSession(tx, row)) return row;
-  throw malformed(`the id of session ${copy.id} is taken`);
+  throw malformed({ problem: 'idTaken', id: copy.id });
 }
 
 function* newLines(row: SessionRow, first: number, bytes: Buffer): Generator<NewLine> {
   let seq = first;
   for (let start = 0; start < bytes.length; seq++) {
     const end = bytes.indexOf(LF, start);
-    if (end === -1) throw malformed(`line ${seq} of session ${row.id} has no end`);
+    if (end === -1) throw malformed({ problem: 'noLineEnd', id: row.id, line: seq });
     if (seq > row.seq) yield newLine(row, seq, bytes.subarray(start, end));
     start = end + 1;
   }
@@ -144,19 +144,9 @@ function newLine({ id }: SessionRow, seq: number, bytes: Buffer): NewLine {
     throw brokenSeal(id, seq);
   }
   const { record, seal, badUtf8 } = decoded;
-  if (badUtf8) {
-    const details = { id, seq, next: 'Keep this session in another kind of store.' };
-    throw new RepriseError(
-      'INVALID_INPUT',
-      `line ${seq} of session ${id} is no UTF-8, which a database needs`,
-      {
-        details,
-      },
-    );
-  }
+  if (badUtf8) throw failure('INVALID_INPUT', 'copy.notUtf8', { id, line: seq }, { details: { id, seq } });
   const foreign = seal === undefined ? foreignLine(record, seq) : undefined;
-  if (seal === undefined && foreign === undefined)
-    throw malformed(`line ${seq} of session ${id} is no entry`);
+  if (seal === undefined && foreign === undefined) throw malformed({ problem: 'noEntry', id, line: seq });
   return { seq, text: bytes.toString(), record, seal, foreign };
 }
 

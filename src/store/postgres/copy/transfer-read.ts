@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { RepriseError } from '../../../errors.ts';
 import { unescapeKeyPart } from '../../../keys/escape.ts';
+import { failure } from '../../../messages/failure.ts';
 import { decodeLine } from '../../../transcript/line.ts';
 import {
   type OpenSession,
@@ -87,9 +87,7 @@ async function lastItem(sql: Sql): Promise<number> {
   let writing = (await sql.query<{ tx: string }>(WRITING)).map(({ tx }) => tx);
   for (const end = performance.now() + MAX_WAIT_MS; writing.length > 0; ) {
     if (performance.now() > end)
-      throw new RepriseError('STORE_BUSY', 'somebody has been writing a message for too long', {
-        details: { next: 'Look for it in pg_stat_activity, and run this again.' },
-      });
+      throw failure('STORE_BUSY', 'copy.openTransaction', { seconds: MAX_WAIT_MS / 1000 });
     await delay(LOOK_MS);
     const still = new Set((await sql.query<{ tx: string }>(WRITING)).map(({ tx }) => tx));
     writing = writing.filter((tx) => still.has(tx));

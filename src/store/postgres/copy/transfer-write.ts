@@ -1,7 +1,8 @@
-import { RepriseError } from '../../../errors.ts';
 import { escapeKeyPart } from '../../../keys/escape.ts';
 import { parseSessionId } from '../../../keys/ids.ts';
 import { parseSessionKey } from '../../../keys/session-key.ts';
+import { failure } from '../../../messages/failure.ts';
+import { quotedValue } from '../../../messages/quoted.ts';
 import { assertRun, type CopyState, malformed, otherRun, sessionOf } from '../../copy/copy-state.ts';
 import type { StoredConvlogLine } from '../../port/convlog.ts';
 import { normalKeyText } from '../../port/key-text.ts';
@@ -76,7 +77,7 @@ export async function writeTransfer(
       case 'damage':
         break;
       default:
-        throw malformed(`no record is a ${JSON.stringify((record as { kind?: unknown }).kind)}`);
+        throw malformed({ problem: 'unknownKind', kind: quotedValue((record as { kind?: unknown }).kind) });
     }
   }
   saveCopy(tx, { ...state, cursor });
@@ -132,7 +133,7 @@ function writeKey(tx: Tx, { key, sessionId, counter }: KeyRecord): void {
 
 function writeBlob(tx: Tx, { session, hash, bytes }: BlobRecord): void {
   if (sha256(bytes) !== hash)
-    throw new RepriseError('STORE_CORRUPT', `blob sha256:${hash} of session ${session} has other bytes`);
+    throw failure('STORE_CORRUPT', 'copy.blobChanged', { id: session, blob: `sha256:${hash}` });
   tx.run('INSERT INTO reprise.blobs (session_id, hash, bytes) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', [
     parseSessionId(session),
     hash,

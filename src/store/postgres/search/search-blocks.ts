@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { RepriseError } from '../../../errors.ts';
+import { failure } from '../../../messages/failure.ts';
 import type { Entry, SessionHeader } from '../../../transcript/entry.ts';
 import { flatText, foldCase, searchable } from '../../search/search-text.ts';
 import type { Sql } from '../connection/connections.ts';
@@ -178,7 +178,7 @@ async function save(
       }
       const moved = await tx.query(MOVE, [id, from, to]);
       isTaken = moved.length === 0;
-      if (isTaken) throw new RepriseError('STORE_BUSY', `another node has indexed session ${id}`);
+      if (isTaken) throw failure('STORE_BUSY', 'session.changed');
     });
     return true;
   } catch (error) {

@@ -1,4 +1,5 @@
-import { RepriseError } from '../../../errors.ts';
+import { failure } from '../../../messages/failure.ts';
+import { quoted } from '../../../messages/quoted.ts';
 import { keyText } from '../../port/key-text.ts';
 import type {
   InboundKey,
@@ -122,7 +123,8 @@ async function claimKey(tx: Tx, request: ReceiveRequest): Promise<InboxItem | un
   if (claimed.length > 0) return undefined;
   const known = await findKey(tx, key);
   // Rows of keys are never removed, so whoever was first is there.
-  if (known === undefined) throw new RepriseError('STORE_FAILED', `key ${idempotencyKey} came and went`);
+  if (known === undefined)
+    throw failure('STORE_FAILED', 'postgres.keyVanished', { key: quoted(idempotencyKey) });
   if (known.hash !== hash) throw keyReused(idempotencyKey);
   return getItem(tx, known.inbox_id);
 }

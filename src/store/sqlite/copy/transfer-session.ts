@@ -1,4 +1,4 @@
-import { RepriseError } from '../../../errors.ts';
+import { failure } from '../../../messages/failure.ts';
 import type { OpenSession, RecordPage, SessionPlace } from '../../copy/transfer-place.ts';
 import type { LinesRecord } from '../../port/transfer.ts';
 import { sha256 } from '../../shared/sha256.ts';
@@ -62,12 +62,7 @@ function assertAsKnown({ home, frozen = false }: ScanContext, row: SessionRow): 
   if (!frozen || home === undefined) return;
   const found = home.standing(row);
   if (found.kind === 'file' && found.size === row.file_size) return;
-  throw new RepriseError('STORE_BUSY', `the transcript of session ${row.id} is not as the index knows it`, {
-    details: {
-      id: row.id,
-      next: 'Run "reprise verify" on it once, which takes in what is new, and try again.',
-    },
-  });
+  throw failure('STORE_BUSY', 'copy.notRead', { id: row.id }, { details: { id: row.id } });
 }
 
 function readBlobs(

@@ -1,6 +1,7 @@
-import { RepriseError } from '../../../errors.ts';
 import { parseAgentId, parseSessionId } from '../../../keys/ids.ts';
 import { parseSessionKey } from '../../../keys/session-key.ts';
+import { failure } from '../../../messages/failure.ts';
+import { quotedValue } from '../../../messages/quoted.ts';
 import { decodeLine } from '../../../transcript/line.ts';
 import { assertRun, malformed, otherRun, sessionOf } from '../../copy/copy-state.ts';
 import { addLine, openChat, saveChat } from '../../jsonl/channel-log/convlog-rows.ts';
@@ -73,7 +74,7 @@ export function writeTransfer(
         case 'damage':
           break;
         default:
-          throw malformed(`no record is a ${JSON.stringify((record as { kind?: unknown }).kind)}`);
+          throw malformed({ problem: 'unknownKind', kind: quotedValue((record as { kind?: unknown }).kind) });
       }
     }
     saveCopyState(db, { ...state, cursor });
@@ -149,7 +150,7 @@ function makeRow(batch: Batch, session: SessionCopy): SessionRow {
     epoch,
   );
   const row = batch.find(id);
-  if (row === undefined) throw malformed(`session ${id} could not be made`);
+  if (row === undefined) throw malformed({ problem: 'idTaken', id });
   if (corruptAt !== undefined) markCorrupt(batch, row, corruptAt);
   return row;
 }
@@ -161,7 +162,7 @@ function markCorrupt({ db }: Batch, row: SessionRow, offset: number): void {
 
 function writeBlob({ blobs }: Batch, { session, hash, bytes }: BlobRecord, { agentId }: SessionCopy): void {
   if (sha256(bytes) !== hash)
-    throw new RepriseError('STORE_CORRUPT', `blob sha256:${hash} of session ${session} has other bytes`);
+    throw failure('STORE_CORRUPT', 'copy.blobChanged', { id: session, blob: `sha256:${hash}` });
   const owner = { id: parseSessionId(session), agent_id: parseAgentId(agentId) };
   blobs.keep(owner as SessionRow, new Map([[hash, bytes]]));
 }
@@ -177,7 +178,7 @@ function writeLines(batch: Batch, { session, first, bytes }: LinesRecord, copy: 
   let firstFresh = 0;
   for (let start = 0; start < buffer.length; seq++) {
     const end = buffer.indexOf(LF, start);
-    if (end === -1) throw malformed(`line ${seq} of session ${session} has no end`);
+    if (end === -1) throw malformed({ problem: 'noLineEnd', id: session, line: seq });
     if (seq > row.seq) {
       if (fresh === -1) {
         fresh = start;
@@ -210,7 +211,7 @@ function takeLine({ db }: Batch, row: SessionRow, { line, seq, seqOf }: NewLine)
   if (seal !== undefined) adoptOwn(db, row, { record, seal, seq, seqOf });
   else {
     row.seq = seq - 1;
-    if (!adoptForeign(db, row, record)) throw malformed(`line ${seq} of session ${row.id} is no entry`);
+    if (!adoptForeign(db, row, record)) throw malformed({ problem: 'noEntry', id: row.id, line: seq });
   }
 }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { RepriseError } from '../../../errors.ts';
 import { formatSessionKey, parseSessionKey } from '../../../keys/session-key.ts';
+import { failure } from '../../../messages/failure.ts';
+import { quoted } from '../../../messages/quoted.ts';
 import { listChats, readChat } from '../../jsonl/channel-log/convlog-looks.ts';
 import type {
   ConvlogChatRef,
@@ -167,10 +168,8 @@ export class Reader {
   blob({ id, hash }: { readonly id: string; readonly hash: string }): Uint8Array {
     const bytes = this.#context.blobs.get(getSession(this.#db, id), hash);
     const details = { id, blob: `sha256:${hash}` };
-    if (bytes === undefined)
-      throw new RepriseError('NOT_FOUND', `session ${id} has no blob sha256:${hash}`, { details });
-    if (sha256(bytes) !== hash)
-      throw new RepriseError('STORE_CORRUPT', `blob sha256:${hash} of session ${id} is damaged`, { details });
+    if (bytes === undefined) throw failure('NOT_FOUND', 'blob.missing', details, { details });
+    if (sha256(bytes) !== hash) throw failure('STORE_CORRUPT', 'blob.damaged', details, { details });
     return bytes;
   }
 
@@ -296,17 +295,11 @@ export class Reader {
 /** A message of another session is never returned as a message of this one. */
 function assertOwnFile({ id }: SessionRow, { otherSession }: LinePage): void {
   if (otherSession === undefined) return;
-  throw new RepriseError(
+  throw failure(
     'STORE_CORRUPT',
-    `the transcript of session ${id} is that of another session, ${otherSession}`,
-    {
-      details: {
-        id,
-        offset: 0,
-        otherSession,
-        next: `Put the transcript of ${id} back from a copy; or continue without it: reprise repair ${id}`,
-      },
-    },
+    'session.foreignTranscript',
+    { id, other: quoted(otherSession) },
+    { details: { id, offset: 0, otherSession } },
   );
 }
 

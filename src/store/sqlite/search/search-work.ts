@@ -1,6 +1,8 @@
 import { dirname } from 'node:path';
 import type { MessagePort } from 'node:worker_threads';
-import { RepriseError } from '../../../errors.ts';
+import type { RepriseError } from '../../../errors.ts';
+import { failure } from '../../../messages/failure.ts';
+import { quoted } from '../../../messages/quoted.ts';
 import { TranscriptFiles } from '../../jsonl/transcript-files.ts';
 import type { SearchQuery } from '../../port/store.ts';
 import { Database } from '../database.ts';
@@ -171,7 +173,7 @@ export function searchWork(port: MessagePort, options: ThreadOptions): void {
       db.close();
       answer(n);
       closePort(port);
-    } else refuse(n, new RepriseError('INVALID_INPUT', `no operation ${op}`));
+    } else refuse(n, failure('INVALID_INPUT', 'store.unknownOperation', { operation: quoted(op) }));
   });
 }
 
@@ -181,5 +183,5 @@ function restAfter(tookMs: number): number {
 }
 
 function closed(): RepriseError {
-  return new RepriseError('STORE_FAILED', 'the store was closed meanwhile', { outcome: 'none' });
+  return failure('STORE_FAILED', 'store.closed', {}, { outcome: 'none' });
 }

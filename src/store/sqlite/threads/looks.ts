@@ -1,4 +1,5 @@
-import { RepriseError } from '../../../errors.ts';
+import { failure } from '../../../messages/failure.ts';
+import { quoted } from '../../../messages/quoted.ts';
 import type { Reader } from '../read/reader.ts';
 import { storeError } from '../store-error.ts';
 import type { WriteOutcome } from '../write/writer.ts';
@@ -23,7 +24,8 @@ export class Looks {
     const done = (value: unknown): void => answer({ ok: true, value });
     const failed = (error: unknown): void => answer({ ok: false, error: storeError(error) });
     try {
-      if (!READ_OPS.has(op)) throw new RepriseError('INVALID_INPUT', `no operation ${op}`);
+      if (!READ_OPS.has(op))
+        throw failure('INVALID_INPUT', 'store.unknownOperation', { operation: quoted(op) });
       const run = this.#reader[op as 'get'] as (args: unknown) => unknown;
       const value = run.call(this.#reader, args);
       if (isSteps(value)) this.#steps.run({ steps: value, done, failed });

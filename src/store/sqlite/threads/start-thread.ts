@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Worker, type WorkerOptions } from 'node:worker_threads';
-import { RepriseError } from '../../../errors.ts';
+import { failure } from '../../../messages/failure.ts';
 import type { ThreadOptions } from './protocol.ts';
 
 export type ThreadFile = 'thread' | 'search-thread';
@@ -41,12 +41,7 @@ function threadUrl(file: ThreadFile): URL {
   if (beside !== undefined && beside.protocol === 'file:' && existsSync(beside)) return beside;
   const installed = urlInPackage(file);
   if (installed !== undefined) return installed;
-  throw new RepriseError('STORE_FAILED', `the file ${file}.cjs of the storage threads is missing`, {
-    outcome: 'none',
-    details: {
-      next: 'Leave the package reprise out of the bundle, or copy thread.cjs and search-thread.cjs from its folder dist/src/store/sqlite/threads to the folder of the bundle.',
-    },
-  });
+  throw failure('STORE_FAILED', 'store.noThreadFile', { file }, { outcome: 'none' });
 }
 
 /**

@@ -1,4 +1,4 @@
-import { RepriseError } from '../../../errors.ts';
+import { failure } from '../../../messages/failure.ts';
 
 /**
  * Long work in steps of a few milliseconds. Between two steps it holds no snapshot and no lock, so other requests run
@@ -38,7 +38,7 @@ export class StepRunner {
   stop(): void {
     for (const { steps, failed } of this.#jobs.splice(0)) {
       steps.return(undefined);
-      failed(new RepriseError('STORE_FAILED', 'the store was closed meanwhile', { outcome: 'none' }));
+      failed(failure('STORE_FAILED', 'store.closed', {}, { outcome: 'none' }));
     }
   }
 

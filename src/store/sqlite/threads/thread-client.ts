@@ -1,4 +1,5 @@
 import { RepriseError } from '../../../errors.ts';
+import { failure } from '../../../messages/failure.ts';
 import { storeClosed } from '../../rules/refusals.ts';
 import { storeError } from '../store-error.ts';
 import {
@@ -72,7 +73,7 @@ export class ThreadClient {
         // Post at once: the caller may change the arguments as soon as this returns.
         this.#worker?.postMessage({ n, op, args });
       } catch (cause) {
-        reject(new RepriseError('INVALID_INPUT', `${op} was given what is not data`, { cause }));
+        reject(failure('INVALID_INPUT', 'store.notData', { operation: op }, { cause }));
         return;
       }
       // The process may end while the store is idle, but not while a call waits for an answer.
@@ -171,17 +172,14 @@ export class ThreadClient {
     const now = this.#workedMs;
     this.#deaths = [...this.#deaths.filter((at) => now - at < DEATHS_MS), now];
     if (path === ':memory:') {
-      this.#closed = new RepriseError('STORE_FAILED', 'the storage thread died with all this store held', {
-        cause,
-        outcome: 'none',
-      });
+      this.#closed = failure('STORE_FAILED', 'store.memoryLost', {}, { cause, outcome: 'none' });
     } else if (this.#deaths.length >= MAX_DEATHS) {
-      const message = `the storage thread died ${MAX_DEATHS} times within ${DEATHS_MS / 1000} s of work`;
-      this.#closed = new RepriseError('STORE_FAILED', message, {
-        cause,
-        outcome: 'none',
-        details: { error: String(cause), next: 'Close the store, find the cause, and open it again.' },
-      });
+      this.#closed = failure(
+        'STORE_FAILED',
+        'store.threadsDied',
+        { times: MAX_DEATHS, seconds: DEATHS_MS / 1000 },
+        { cause, outcome: 'none', details: { error: String(cause) } },
+      );
     }
     if (this.#closed === undefined) this.#restart();
     else this.#options.onRestart(false);
@@ -217,11 +215,12 @@ function refusalOf(cause: unknown): RepriseError | undefined {
 
 function died(role: ThreadOptions['role'], cause: unknown): RepriseError {
   const outcome = role === 'writer' ? 'unknown' : 'none';
-  return new RepriseError('STORE_FAILED', 'the storage thread died', {
-    cause,
-    outcome,
-    details: { died: 'thread', ...(cause !== undefined && { error: String(cause) }) },
-  });
+  return failure(
+    'STORE_FAILED',
+    'store.threadDied',
+    {},
+    { cause, outcome, details: { died: 'thread', ...(cause !== undefined && { error: String(cause) }) } },
+  );
 }
 
 function revive({ code, message, ...rest }: ThreadError): RepriseError {

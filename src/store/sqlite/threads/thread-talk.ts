@@ -1,5 +1,6 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { RepriseError } from '../../../errors.ts';
+import type { RepriseError } from '../../../errors.ts';
+import { failure } from '../../../messages/failure.ts';
 import { storeError } from '../store-error.ts';
 import { GO, type ThreadError, type ThreadEvent, type ThreadOptions } from './protocol.ts';
 
@@ -10,7 +11,7 @@ export type ThreadWork = (port: MessagePort, options: ThreadOptions) => void;
 
 /** The main program of a worker thread file. */
 export function runAsThread(work: ThreadWork): void {
-  if (parentPort === null) throw new RepriseError('INVALID_INPUT', 'this file runs as a worker thread');
+  if (parentPort === null) throw failure('INVALID_INPUT', 'store.notAThread');
   serve(parentPort, workerData as ThreadOptions, work);
 }
 

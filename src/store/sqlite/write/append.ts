@@ -1,4 +1,4 @@
-import { RepriseError } from '../../../errors.ts';
+import { failure } from '../../../messages/failure.ts';
 import { type encodeLine, encodeStorable } from '../../../transcript/line.ts';
 import { writeLog } from '../../jsonl/channel-log/convlog-rows.ts';
 import type { ConvlogLine } from '../../port/convlog.ts';
@@ -23,7 +23,7 @@ export interface LoggedAppend extends AppendRequest {
 /** Checks in the order of every store: key, tombstone, epoch, leaf. */
 export function append(batch: Batch, request: LoggedAppend): AppendReceipt {
   const { id, entries, key, expectedLeaf, log = [] } = request;
-  if (entries.length === 0) throw new RepriseError('INVALID_INPUT', 'an append has at least one entry');
+  if (entries.length === 0) throw failure('INVALID_INPUT', 'append.empty');
   const row = batch.session(id);
   const hash = keyHash(request);
   const known = knownReceipt(key === undefined ? undefined : batch.knownKey(id, key), key, hash);

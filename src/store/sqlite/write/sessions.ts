@@ -1,6 +1,6 @@
-import { RepriseError } from '../../../errors.ts';
 import { parseSessionId } from '../../../keys/ids.ts';
 import { agentOfKey, formatSessionKey, parseSessionKey } from '../../../keys/session-key.ts';
+import { failure } from '../../../messages/failure.ts';
 import type { JsonObject } from '../../../transcript/json.ts';
 import { eraseLog } from '../../jsonl/channel-log/convlog-erase.ts';
 import type { PurgeOptions } from '../../port/purge.ts';
@@ -183,8 +183,7 @@ export function purgeSession(
   const { db } = batch;
   const row = changeable(batch, id, seen);
   if (row.status !== 'deleted') {
-    const details = { id, next: 'Delete it first; purge destroys what delete keeps.' };
-    throw new RepriseError('INVALID_INPUT', `session ${id} is not in the trash`, { details });
+    throw failure('INVALID_INPUT', 'session.notTrashed', { id }, { details: { id } });
   }
   const chats = keepChannelLog ? [] : eraseLog(batch, row);
   removeSession(batch, row);

@@ -1,4 +1,5 @@
 import { RepriseError } from '../../../errors.ts';
+import { failure, sameFailure } from '../../../messages/failure.ts';
 import { writeLog } from '../../jsonl/channel-log/convlog-rows.ts';
 import type { Follower, FreshRow, Visit } from '../../jsonl/follower.ts';
 import type { ConvlogLine } from '../../port/convlog.ts';
@@ -249,20 +250,18 @@ export class Writer {
 
   /** A purge succeeds if nothing is left, otherwise it fails with the reason. One pass serves the whole batch. */
   #erase(requests: readonly WriteRequest[], outcomes: readonly WriteOutcome[]): WriteOutcome[] {
-    let failure: RepriseError | undefined;
+    let cause: RepriseError | undefined;
     try {
       this.#erasure.run();
     } catch (error) {
-      failure = notErased(storeError(error));
+      cause = storeError(error);
     }
     return outcomes.map((outcome, i) => {
       const request = requests[i];
       if (request?.op !== 'purge' || !outcome.ok) return outcome;
-      if (failure !== undefined) return { ok: false, error: failure };
-      return {
-        ok: true,
-        value: this.#erasure.receipt(request.args as PurgeOptions & { readonly id: string }),
-      };
+      const args = request.args as PurgeOptions & { readonly id: string };
+      if (cause !== undefined) return { ok: false, error: notErased(args.id, cause) };
+      return { ok: true, value: this.#erasure.receipt(args) };
     });
   }
 
@@ -335,21 +334,15 @@ export class Writer {
     return db.row<{ number: number }>(sql, self.engineId)?.number ?? 0;
   }
 
-  #failedFor(failure: RepriseError): RepriseError {
-    if (this.#unresolved || failure.outcome === 'none') return failure;
-    return new RepriseError(failure.code, failure.message, {
-      cause: failure,
-      outcome: 'none',
-      details: failure.details,
-    });
+  #failedFor(error: RepriseError): RepriseError {
+    if (this.#unresolved || error.outcome === 'none') return error;
+    return sameFailure(error, { outcome: 'none' });
   }
 }
 
-function notErased({ code, message, details }: RepriseError): RepriseError {
-  return new RepriseError(code, `the session was purged, but its text could not be removed yet: ${message}`, {
-    outcome: 'unknown',
-    details: { ...details, next: 'The store tries again every 10 s and when it is opened next.' },
-  });
+function notErased(id: string, cause: RepriseError): RepriseError {
+  const { code, details } = cause;
+  return failure(code, 'session.notErased', { id, cause: code }, { cause, outcome: 'unknown', details });
 }
 
 /** The sessions that requests name, and why their files are checked first. */
