@@ -167,16 +167,16 @@ export type {
   CommandMessages,
   HelpTopic,
   SessionFacts,
-} from '../messages/params-commands.ts';
-export type { ConversationMessages } from '../messages/params-conversations.ts';
-export type { KeyMessages, KeyPart } from '../messages/params-keys.ts';
-export type { ModelMessages, ProviderAnswer } from '../messages/params-models.ts';
+} from '../messages/params/params-commands.ts';
+export type { ConversationMessages } from '../messages/params/params-conversations.ts';
+export type { KeyMessages, KeyPart } from '../messages/params/params-keys.ts';
+export type { ModelMessages, ProviderAnswer } from '../messages/params/params-models.ts';
 export type {
   FieldRule,
   MalformedRequest,
   RequestMessages,
-} from '../messages/params-requests.ts';
-export type { Expected, JsonProblem, SettingMessages } from '../messages/params-settings.ts';
+} from '../messages/params/params-requests.ts';
+export type { Expected, JsonProblem, SettingMessages } from '../messages/params/params-settings.ts';
 export type {
   CopyMessages,
   DatabaseDamage,
@@ -185,8 +185,8 @@ export type {
   PostgresProblem,
   StoreMessages,
   StoreProblem,
-} from '../messages/params-stores.ts';
-export type { TurnMessages } from '../messages/params-turns.ts';
+} from '../messages/params/params-stores.ts';
+export type { TurnMessages } from '../messages/params/params-turns.ts';
 export type {
   ChatRequest,
   ChatStatus,

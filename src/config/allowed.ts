@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Expected } from '../messages/params-settings.ts';
+import type { Expected } from '../messages/params/params-settings.ts';
 import { settingsSchema } from './schema.ts';
 
 type Type = z.core.$ZodType;

@@ -1,6 +1,6 @@
 import type { RepriseError } from '../errors.ts';
 import { failure } from '../messages/failure.ts';
-import type { JsonProblem } from '../messages/params-settings.ts';
+import type { JsonProblem } from '../messages/params/params-settings.ts';
 
 export interface ParsedJson {
   readonly value: unknown;

@@ -1,7 +1,7 @@
 import type { RepriseError } from '../errors.ts';
 import { expectedText } from '../messages/expected-text.ts';
 import { failure } from '../messages/failure.ts';
-import type { Expected } from '../messages/params-settings.ts';
+import type { Expected } from '../messages/params/params-settings.ts';
 import { quoted, quotedValue } from '../messages/quoted.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
 import { closestName } from './closest-name.ts';

@@ -1,6 +1,6 @@
 import { RepriseError } from '../errors.ts';
 import { failure } from '../messages/failure.ts';
-import type { KeyPart } from '../messages/params-keys.ts';
+import type { KeyPart } from '../messages/params/params-keys.ts';
 import { quoted } from '../messages/quoted.ts';
 import { escapeKeyPart, escapeUnit, unescapeKeyPart } from './escape.ts';
 import { parseAgentId } from './ids.ts';

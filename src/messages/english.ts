@@ -1,13 +1,13 @@
-import { ENGLISH_COMMANDS } from './english-commands.ts';
-import { ENGLISH_CONVERSATIONS } from './english-conversations.ts';
-import { ENGLISH_COPIES } from './english-copies.ts';
-import { ENGLISH_KEYS } from './english-keys.ts';
-import { ENGLISH_MODELS } from './english-models.ts';
-import { ENGLISH_POSTGRES } from './english-postgres.ts';
-import { ENGLISH_REQUESTS } from './english-requests.ts';
-import { ENGLISH_SETTINGS } from './english-settings.ts';
-import { ENGLISH_STORES } from './english-stores.ts';
-import { ENGLISH_TURNS } from './english-turns.ts';
+import { ENGLISH_COMMANDS } from './english/english-commands.ts';
+import { ENGLISH_CONVERSATIONS } from './english/english-conversations.ts';
+import { ENGLISH_COPIES } from './english/english-copies.ts';
+import { ENGLISH_KEYS } from './english/english-keys.ts';
+import { ENGLISH_MODELS } from './english/english-models.ts';
+import { ENGLISH_POSTGRES } from './english/english-postgres.ts';
+import { ENGLISH_REQUESTS } from './english/english-requests.ts';
+import { ENGLISH_SETTINGS } from './english/english-settings.ts';
+import { ENGLISH_STORES } from './english/english-stores.ts';
+import { ENGLISH_TURNS } from './english/english-turns.ts';
 import { type Message, type MessageTable, textOf, translate } from './message.ts';
 
 /** The one table of English texts: of the command line, of logs, of `message` fields in HTTP answers, and of the page. */

@@ -1,5 +1,5 @@
 import { count } from './english-format.ts';
-import type { Expected } from './params-settings.ts';
+import type { Expected } from './params/params-settings.ts';
 
 /** "text", "a whole number from 0 to 65535", "one of allow, deny". */
 export function expectedText(expected: readonly Expected[]): string {

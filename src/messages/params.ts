@@ -1,11 +1,11 @@
-import type { CommandMessages } from './params-commands.ts';
-import type { ConversationMessages } from './params-conversations.ts';
-import type { KeyMessages } from './params-keys.ts';
-import type { ModelMessages } from './params-models.ts';
-import type { RequestMessages } from './params-requests.ts';
-import type { SettingMessages } from './params-settings.ts';
-import type { CopyMessages, PostgresMessages, StoreMessages } from './params-stores.ts';
-import type { TurnMessages } from './params-turns.ts';
+import type { CommandMessages } from './params/params-commands.ts';
+import type { ConversationMessages } from './params/params-conversations.ts';
+import type { KeyMessages } from './params/params-keys.ts';
+import type { ModelMessages } from './params/params-models.ts';
+import type { RequestMessages } from './params/params-requests.ts';
+import type { SettingMessages } from './params/params-settings.ts';
+import type { CopyMessages, PostgresMessages, StoreMessages } from './params/params-stores.ts';
+import type { TurnMessages } from './params/params-turns.ts';
 
 /** Every code with the parameters of its text. A new parameter is optional: clients of other versions do not send it. */
 export interface MessageParams

@@ -3,7 +3,7 @@ import type { ErrorCode, RepriseError } from '../errors.ts';
 import { causeText } from '../messages/english.ts';
 import { failureOf } from '../messages/failure.ts';
 import type { Message } from '../messages/message.ts';
-import type { FieldRule } from '../messages/params-requests.ts';
+import type { FieldRule } from '../messages/params/params-requests.ts';
 
 const MAX_ISSUES = 10;
 const MAX_SHOWN_FIELD = 200;

@@ -1,5 +1,5 @@
+import type { SessionFacts } from '../../src/messages/params/params-commands.ts';
 import type { MessageParams } from '../../src/messages/params.ts';
-import type { SessionFacts } from '../../src/messages/params-commands.ts';
 
 const named = { name: 'Trip', id: 's1', messages: 2 };
 const facts: SessionFacts = {

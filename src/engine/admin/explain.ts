@@ -4,7 +4,7 @@ import { RepriseError } from '../../errors.ts';
 import { messageText } from '../../messages/english.ts';
 import { failure } from '../../messages/failure.ts';
 import { message } from '../../messages/message.ts';
-import type { CacheBreak } from '../../messages/params-commands.ts';
+import type { CacheBreak } from '../../messages/params/params-commands.ts';
 import type { ModelRequest } from '../../models/model.ts';
 import type { Inbox, InboxItem, InboxState } from '../../store/port/store.ts';
 import { customData, type Entry } from '../../transcript/entry.ts';

@@ -1,6 +1,6 @@
 import type { ErrorCode, RepriseError } from '../../errors.ts';
 import type { Message, MessageOf } from '../../messages/message.ts';
-import type { CommandName } from '../../messages/params-commands.ts';
+import type { CommandName } from '../../messages/params/params-commands.ts';
 import type { Model } from '../../models/model.ts';
 import type { InboxItem, Store } from '../../store/port/store.ts';
 import type { Keyed } from '../intake/keyed-request.ts';

@@ -1,6 +1,6 @@
 import { messageText } from '../../messages/english.ts';
 import { type Message, type MessageOf, message } from '../../messages/message.ts';
-import type { CommandGroup, CommandName } from '../../messages/params-commands.ts';
+import type { CommandGroup, CommandName } from '../../messages/params/params-commands.ts';
 import { closestName } from '../closest-name.ts';
 
 export type { CommandName };

@@ -1,5 +1,5 @@
-import { factsText, named } from '../../messages/english-commands.ts';
-import type { SessionFacts } from '../../messages/params-commands.ts';
+import { factsText, named } from '../../messages/english/english-commands.ts';
+import type { SessionFacts } from '../../messages/params/params-commands.ts';
 import type { SessionRecord } from '../../store/port/store.ts';
 
 interface Named {

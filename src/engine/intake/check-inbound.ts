@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { RepriseError } from '../../errors.ts';
 import { failure } from '../../messages/failure.ts';
-import type { Expected } from '../../messages/params-settings.ts';
+import type { Expected } from '../../messages/params/params-settings.ts';
 import { isObject } from '../../transcript/json.ts';
 import { QUEUE_MODES } from '../session-settings.ts';
 import { wrongValue } from '../settings-patch.ts';

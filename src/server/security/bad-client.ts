@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { failure } from '../../messages/failure.ts';
-import type { MalformedRequest } from '../../messages/params-requests.ts';
+import type { MalformedRequest } from '../../messages/params/params-requests.ts';
 import { PROBLEM_TYPE, problemOf } from '../../protocol/problem.ts';
 
 const BAD_CLIENTS: Readonly<Record<string, readonly [number, MalformedRequest]>> = {

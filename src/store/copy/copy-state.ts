@@ -1,6 +1,6 @@
 import type { RepriseError } from '../../errors.ts';
 import { failure } from '../../messages/failure.ts';
-import type { CopyMessages } from '../../messages/params-stores.ts';
+import type { CopyMessages } from '../../messages/params/params-stores.ts';
 import type { SessionCopy } from '../port/transfer.ts';
 
 /** Progress of a copy into this store, stored in the transaction of the records it came with. */

@@ -1,4 +1,4 @@
-import type { LostTranscript } from '../../messages/params-stores.ts';
+import type { LostTranscript } from '../../messages/params/params-stores.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { decodeLine } from '../../transcript/line.ts';
 import { readRange } from './transcript-files.ts';

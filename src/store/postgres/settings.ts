@@ -1,6 +1,6 @@
 import type { RepriseError } from '../../errors.ts';
 import { failure } from '../../messages/failure.ts';
-import type { Expected } from '../../messages/params-settings.ts';
+import type { Expected } from '../../messages/params/params-settings.ts';
 import { quoted } from '../../messages/quoted.ts';
 
 export interface PostgresSettings {

@@ -3,7 +3,7 @@ import { devNull } from 'node:os';
 import { dirname } from 'node:path';
 import { type ErrorCode, type Outcome, RepriseError } from '../../errors.ts';
 import { failure } from '../../messages/failure.ts';
-import type { DatabaseDamage, StoreProblem } from '../../messages/params-stores.ts';
+import type { DatabaseDamage, StoreProblem } from '../../messages/params/params-stores.ts';
 
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;

@@ -1,6 +1,6 @@
 import type { RepriseError } from '../../../errors.ts';
 import { failure } from '../../../messages/failure.ts';
-import type { LostTranscript } from '../../../messages/params-stores.ts';
+import type { LostTranscript } from '../../../messages/params/params-stores.ts';
 import { decodeLine } from '../../../transcript/line.ts';
 import type { NewEntry } from '../../port/store.ts';
 import { EPOCH_JUMP } from '../../rules/epoch-jump.ts';

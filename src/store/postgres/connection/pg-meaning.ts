@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../../../errors.ts';
-import type { PostgresProblem } from '../../../messages/params-stores.ts';
+import type { PostgresProblem } from '../../../messages/params/params-stores.ts';
 
 /** What `pg` throws: an answer of the server (it has a severity), or a failure of the socket. */
 export interface PgFailure {

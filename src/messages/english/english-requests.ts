@@ -1,6 +1,6 @@
-import { byteCount, count, counted } from './english-format.ts';
-import type { MessageTable } from './message.ts';
-import type { FieldRule, MalformedRequest, RequestMessages } from './params-requests.ts';
+import { byteCount, count, counted } from '../english-format.ts';
+import type { MessageTable } from '../message.ts';
+import type { FieldRule, MalformedRequest, RequestMessages } from '../params/params-requests.ts';
 
 const OPENAPI = 'GET /openapi.json describes what this route accepts.';
 const ID_RULE = '1 to 128 of A-Z a-z 0-9 . _ -, starting with a letter or digit';

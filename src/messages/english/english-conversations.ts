@@ -1,6 +1,6 @@
-import { count, counted } from './english-format.ts';
-import type { MessageTable } from './message.ts';
-import type { ConversationMessages } from './params-conversations.ts';
+import { count, counted } from '../english-format.ts';
+import type { MessageTable } from '../message.ts';
+import type { ConversationMessages } from '../params/params-conversations.ts';
 
 export const ENGLISH_CONVERSATIONS: Pick<MessageTable, keyof ConversationMessages> = {
   'session.empty': () => ['this session has no messages yet', 'Send a message first.'],

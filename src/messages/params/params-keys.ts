@@ -1,4 +1,4 @@
-import type { None } from './params.ts';
+import type { None } from '../params.ts';
 
 /** The part of a session key that a message is about. */
 export type KeyPart =

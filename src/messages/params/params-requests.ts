@@ -1,4 +1,4 @@
-import type { None } from './params.ts';
+import type { None } from '../params.ts';
 
 /** The rule that a field of a request broke. */
 export type FieldRule =

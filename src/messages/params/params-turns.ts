@@ -1,4 +1,4 @@
-import type { None } from './params.ts';
+import type { None } from '../params.ts';
 
 /** Messages about turns, incoming messages, agents and subagents. */
 export interface TurnMessages {

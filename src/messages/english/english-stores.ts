@@ -1,6 +1,6 @@
-import { byteCount, count, counted } from './english-format.ts';
-import type { MessageTable } from './message.ts';
-import type { DatabaseDamage, LostTranscript, StoreMessages } from './params-stores.ts';
+import { byteCount, count, counted } from '../english-format.ts';
+import type { MessageTable } from '../message.ts';
+import type { DatabaseDamage, LostTranscript, StoreMessages } from '../params/params-stores.ts';
 
 const LOST: Readonly<Record<LostTranscript, string>> = {
   gone: 'is missing',

@@ -1,6 +1,6 @@
-import { alternatives, count } from './english-format.ts';
-import type { MessageTable } from './message.ts';
-import type { ModelMessages, ProviderAnswer } from './params-models.ts';
+import { alternatives, count } from '../english-format.ts';
+import type { MessageTable } from '../message.ts';
+import type { ModelMessages, ProviderAnswer } from '../params/params-models.ts';
 
 /** Surfaces add the next step of the error code: it depends on how the model was chosen. */
 const answered =

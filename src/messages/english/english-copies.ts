@@ -1,5 +1,5 @@
-import type { MessageTable } from './message.ts';
-import type { CopyMessages } from './params-stores.ts';
+import type { MessageTable } from '../message.ts';
+import type { CopyMessages } from '../params/params-stores.ts';
 
 export const ENGLISH_COPIES: Pick<MessageTable, keyof CopyMessages> = {
   'copy.notEmpty': () => [

@@ -1,5 +1,5 @@
-import { ago, count, counted } from './english-format.ts';
-import type { MessageTable } from './message.ts';
+import { ago, count, counted } from '../english-format.ts';
+import type { MessageTable } from '../message.ts';
 import type {
   CacheBreak,
   CommandGroup,
@@ -7,7 +7,7 @@ import type {
   CommandName,
   HelpTopic,
   SessionFacts,
-} from './params-commands.ts';
+} from '../params/params-commands.ts';
 
 const HELP: Readonly<Record<HelpTopic, string>> = {
   new: 'start a new session; the current one stays in the list',

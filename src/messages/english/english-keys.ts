@@ -1,6 +1,6 @@
-import { byteCount, count, counted } from './english-format.ts';
-import type { MessageTable } from './message.ts';
-import type { KeyMessages } from './params-keys.ts';
+import { byteCount, count, counted } from '../english-format.ts';
+import type { MessageTable } from '../message.ts';
+import type { KeyMessages } from '../params/params-keys.ts';
 
 const SESSION_ID_RULE =
   'Use 1 to 128 of A-Z a-z 0-9 . _ - that start with a letter or digit and do not end in a dot.';

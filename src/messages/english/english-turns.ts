@@ -1,6 +1,6 @@
-import { count } from './english-format.ts';
-import type { MessageTable } from './message.ts';
-import type { TurnMessages } from './params-turns.ts';
+import { count } from '../english-format.ts';
+import type { MessageTable } from '../message.ts';
+import type { TurnMessages } from '../params/params-turns.ts';
 
 const PARTS = { text: 'characters of text', context: 'characters of context', images: 'images' };
 

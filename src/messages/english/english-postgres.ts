@@ -1,5 +1,5 @@
-import type { MessageTable } from './message.ts';
-import type { PostgresMessages, PostgresProblem } from './params-stores.ts';
+import type { MessageTable } from '../message.ts';
+import type { PostgresMessages, PostgresProblem } from '../params/params-stores.ts';
 
 const FREE_CONNECTIONS =
   'Raise max_connections of the server, lower "pool_max" in the URL, or put a pooler in between ("pooler=true").';

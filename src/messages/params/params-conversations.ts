@@ -1,4 +1,4 @@
-import type { None } from './params.ts';
+import type { None } from '../params.ts';
 
 /** Messages about sessions, their entries and their turns. */
 export interface ConversationMessages {

@@ -1,7 +1,7 @@
-import { byteCount } from './english-format.ts';
-import { expectedText } from './expected-text.ts';
-import type { MessageTable } from './message.ts';
-import type { JsonProblem, SettingMessages } from './params-settings.ts';
+import { byteCount } from '../english-format.ts';
+import { expectedText } from '../expected-text.ts';
+import type { MessageTable } from '../message.ts';
+import type { JsonProblem, SettingMessages } from '../params/params-settings.ts';
 
 const JSON_PROBLEMS: Readonly<Record<JsonProblem, string>> = {
   expectedEnd: 'expected the end of the file',

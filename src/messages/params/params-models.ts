@@ -1,4 +1,4 @@
-import type { None } from './params.ts';
+import type { None } from '../params.ts';
 
 /** What a provider answered. `text` is in the language of the provider; empty if it gave no reason. */
 export interface ProviderAnswer {

@@ -1,4 +1,4 @@
-import type { None } from './params.ts';
+import type { None } from '../params.ts';
 
 /** What is wrong with the file of a transcript. */
 export type LostTranscript = 'gone' | 'empty' | 'noHeader' | 'otherSession';
