@@ -199,43 +199,59 @@ export class Follower {
     this.#problems.set(row.id, { session: row.id, code, detail: message });
   }
 
-  /** Syncs the written bytes; their journal rows are deleted only after that. */
+  /**
+   * Syncs the written bytes and the folders of new files; their journal rows are deleted only after that. A folder is
+   * synced once for all its new files, because each sync of a folder costs as much as a commit.
+   */
   sync(): void {
+    const synced: SessionRow[] = [];
     for (const id of [...this.#unsynced]) {
       const row = findSession(this.#db, id);
       this.#unsynced.delete(id);
-      if (row === undefined || row.file_seq === row.synced_seq) continue;
+      if (row !== undefined && row.file_seq !== row.synced_seq && this.#syncFile(row)) synced.push(row);
+    }
+    const isNew = ({ synced_size }: SessionRow): boolean => synced_size === 0;
+    const agents = new Set(synced.filter(isNew).map(({ agent_id }) => agent_id));
+    for (const agentId of agents) {
       try {
-        const path = this.#files.path(row.agent_id, id);
-        const fd = this.#files.descriptor(path, { create: false });
-        syncData(fd);
-        if (!this.#files.isInPlace(path)) {
-          // The synced file is no longer at its path. The file that replaced it needs the journal.
-          this.#reconciler.distrust(id);
-          this.#again(id);
-          continue;
-        }
-        // Another program cut the file since the write; the journal still has the missing bytes. Lines that another
-        // tool added meanwhile follow the synced part and are found there.
-        if (sizeOf(fd) < row.file_size) {
-          this.#again(id);
-          continue;
-        }
+        this.#files.syncFolders(agentId);
       } catch (error) {
         if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
-        // After a failed sync, the kernel may mark lost pages as clean. Only writing them again makes them dirty.
-        this.#reconciler.rewrite(id);
-        this.#again(id);
-        continue;
+        for (const row of synced.filter(isNew)) if (row.agent_id === agentId) this.#again(row.id);
+        agents.delete(agentId);
       }
+    }
+    for (const row of synced) {
+      if (isNew(row) && !agents.has(row.agent_id)) continue;
       this.#db.run(
         'UPDATE sessions SET synced_seq = ?, synced_size = ? WHERE id = ?',
         row.file_seq,
         row.file_size,
-        id,
+        row.id,
       );
-      this.#db.run('DELETE FROM journal WHERE session_id = ? AND first_seq <= ?', id, row.file_seq);
+      this.#db.run('DELETE FROM journal WHERE session_id = ? AND first_seq <= ?', row.id, row.file_seq);
     }
+  }
+
+  /** @returns whether the file at its path now durably contains what was written. If not, it is written again. */
+  #syncFile(row: SessionRow): boolean {
+    const path = this.#files.path(row.agent_id, row.id);
+    try {
+      const fd = this.#files.descriptor(path, { create: false });
+      syncData(fd);
+      const isInPlace = this.#files.isInPlace(path);
+      // If another file has taken its place, that file needs the journal.
+      if (!isInPlace) this.#reconciler.distrust(row.id);
+      // Another program may have cut the file since the write; the journal still has the missing bytes. Lines that
+      // another tool added meanwhile follow the synced part and are found there.
+      else if (sizeOf(fd) >= row.file_size) return true;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
+      // After a failed sync, the kernel may mark lost pages as clean. Only writing them again makes them dirty.
+      this.#reconciler.rewrite(row.id);
+    }
+    this.#again(row.id);
+    return false;
   }
 
   #again(id: string): void {

@@ -87,8 +87,8 @@ export class TranscriptFiles {
   }
 
   /**
-   * Opens a file for appending. A missing file is created only if `create` is set; its folder is then synced, or the
-   * file could vanish in a power cut.
+   * Opens a file for appending. A missing file is created only if `create` is set. Sync its folders before its journal
+   * rows are deleted, or the file could vanish in a power cut.
    */
   descriptor(path: string, { create }: { readonly create: boolean }): number {
     const known = this.#open.get(path);
@@ -105,6 +105,12 @@ export class TranscriptFiles {
       if (oldest !== undefined) this.forget(oldest);
     }
     return fd;
+  }
+
+  /** Makes the names of an agent's transcripts durable: their folder and the folders above it, up to the home. */
+  syncFolders(agentId: string): void {
+    let folder = resolveSessionTranscriptsDir({ home: this.#home, agentId });
+    for (let i = 0; i < 4; folder = dirname(folder), i++) syncFolder(folder);
   }
 
   /** Writes the same bytes again at their offset; a descriptor opened for appending cannot do that. */
@@ -170,7 +176,6 @@ function openTranscript(path: string, create: boolean): number {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   if ((statSync(folder).mode & OPEN_TO_OTHERS) !== 0) chmodSync(folder, 0o700);
   const fd = openSync(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
-  for (let at = folder, i = 0; i < 4; at = dirname(at), i++) syncFolder(at);
   return fd;
 }
 

@@ -31,6 +31,33 @@ const journalRows = (at: TestHome): number =>
   at.query<{ n: number }>('SELECT count(*) AS n FROM journal')[0]?.n ?? 0;
 
 describe.skipIf(!supported)(title, () => {
+  test('T01d a folder that cannot be synced: the journal keeps the lines of all its new files, and few syncs are tried', async () => {
+    const sessions = 40;
+    using at = new TestHome();
+    const plan = {
+      path: 'agents/main/sessions$',
+      calls: ['fsync'],
+      at: 1,
+      action: 'eio',
+      count: -1,
+    } as const;
+    await using driver = await startDriver(at.options('jsonl', plan));
+    for (let n = 0; n < sessions; n++)
+      await must(driver, { op: 'create', id: `s${n}`, key: `agent:main:session:s${n}` });
+    await until('a failed sync', () => readFaultLog(at.log).length > 0);
+    for (let n = 0; n < sessions; n++)
+      expect(linesIn(at.transcript.replace('s.jsonl', `s${n}.jsonl`))).toBe(1);
+    expect(journalRows(at)).toBe(sessions);
+    await driver.stop();
+    expect(journalRows(at)).toBe(sessions);
+    // One sync of the folder serves all files that are new; a sync for each file made 10,000 sessions take 35 s.
+    expect(readFaultLog(at.log).length).toBeLessThan(sessions / 2);
+    await using again = await startDriver(at.options('jsonl'));
+    await until('the files are safe', () => journalRows(at) === 0);
+    expect(await must(again, { op: 'verify' })).toMatchObject({ status: 'clean' });
+    await again.stop();
+  });
+
   test.each([
     ['enospc', ALL_WRITES],
     ['eio', ALL_WRITES],

@@ -67,6 +67,7 @@ function heal(context: BatchContext, files: TranscriptFiles, row: SessionRow, fd
   const settled = sizeOf(fd);
   if (settled !== end && settled !== end + 1) throw changedMeanwhile();
   syncData(fd);
+  if (before.synced_size === 0) files.syncFolders(row.agent_id);
   const inFile = row.seq;
   const rest = continuation(Buffer.concat(journal.map(({ bytes }) => bytes)), row.q);
   const putBack = rest.continues ? rest.bytes : Buffer.alloc(0);

@@ -153,6 +153,7 @@ export class Reconciler {
     if (corruptAt !== undefined) db.run('UPDATE sessions SET corrupt_at = ? WHERE id = ?', corruptAt, row.id);
     // Sync before a journal row is deleted; if the sync fails, everything is repeated.
     if (end > from) syncData(fd);
+    if (end > 0 && from === 0) this.#files.syncFolders(row.agent_id);
     this.#settle(row, found.matched);
     // The file has all known lines.
     if (missing.length === 0) Object.assign(row, { file_seq: row.seq, synced_seq: row.seq });
