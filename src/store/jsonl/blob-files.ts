@@ -33,6 +33,8 @@ export class BlobFiles implements BlobStore {
   readonly #files: TranscriptFiles;
   /** Blob folders whose parent folders this process has synced. */
   readonly #settled: Set<string> = new Set();
+  /** Files written since the last commit. */
+  #made: string[] = [];
 
   constructor(files: TranscriptFiles) {
     this.#files = files;
@@ -46,16 +48,23 @@ export class BlobFiles implements BlobStore {
       for (const [hash, bytes] of blobs) {
         const path = join(folder, hash);
         // Compare the bytes instead of trusting the file: the answer to this append promises that they are safe.
-        if (readPlain(path)?.equals(bytes) === true) continue;
+        const found = readPlain(path);
+        if (found?.equals(bytes) === true) continue;
         replace(path, bytes);
-        made.push(path);
+        if (found === undefined) made.push(path);
       }
       // Sync even if all files existed: the process that renamed them may have died before its sync.
       syncFolder(folder);
+      this.#made.push(...made);
     } catch (error) {
       for (const path of made) removeQuietly(path);
       throw diskError(error);
     }
+  }
+
+  settle(isStored: boolean): void {
+    if (!isStored) for (const path of this.#made) removeQuietly(path);
+    this.#made = [];
   }
 
   get(row: SessionRow, hash: string): Buffer | undefined {

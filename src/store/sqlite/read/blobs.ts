@@ -12,6 +12,8 @@ export interface BlobStore {
    * blob (I-18).
    */
   keep(row: SessionRow, blobs: ReadonlyMap<string, Uint8Array>): void;
+  /** Ends a commit. If its lines are not stored, the blobs that were written for them are removed. */
+  settle(isStored: boolean): void;
   /** The bytes stored under this hash, unchecked; `undefined` if they cannot be read. */
   get(row: SessionRow, hash: string): Uint8Array | undefined;
   /** All names in the session's blob folder, including names that are not hashes. */
@@ -25,6 +27,7 @@ export function blobRows(db: Database): BlobStore {
       for (const [hash, bytes] of blobs)
         db.run('INSERT OR IGNORE INTO blobs VALUES (?, ?, ?)', id, hash, bytes);
     },
+    settle() {},
     get: ({ id }, hash) =>
       db.row<{ bytes: Uint8Array }>('SELECT bytes FROM blobs WHERE session_id = ? AND hash = ?', id, hash)
         ?.bytes,

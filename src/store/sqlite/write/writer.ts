@@ -222,11 +222,14 @@ export class Writer {
         this.#sign(commit);
         rows.end();
       });
+      this.#context.blobs.settle(true);
     } catch (error) {
       const failure = storeError(error);
       this.#context.rows.clear();
       if (failure.code === 'STORE_FULL') this.#context.space?.look();
-      if (!this.#hasHappened(commit, failure)) {
+      const hasHappened = this.#hasHappened(commit, failure);
+      this.#context.blobs.settle(hasHappened || this.#unresolved);
+      if (!hasHappened) {
         const none = this.#failedFor(failure);
         // Requests that did not fit were not tried. If the transaction could not begin, all of them fail, so none
         // waits for it again.
