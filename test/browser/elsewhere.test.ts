@@ -209,7 +209,7 @@ describe('T82 what happens while nobody looks, or somewhere else', () => {
     expect(await field.inputValue()).toBe('');
     await field.press('ArrowUp');
     await page.getByText('Editing. The current version stays').waitFor();
-    expect(await field.inputValue()).toBe('in short');
+    await expect.poll(() => field.inputValue()).toBe('in short');
     await say(page, 'in brief');
     await answers(page).getByText('two').waitFor();
     await expect.poll(() => page.locator('.said').allTextContents()).toEqual(['in brief']);

@@ -1,15 +1,24 @@
 // @module-tag long
-import { statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { startDriver } from '../../../testing/crash/driver-process.ts';
 import { startFleet } from '../../../testing/crash/fleet.ts';
 import { KINDS, MovedScene } from '../../support/store/moved-scene.ts';
-import { SESSION } from '../../support/store/store-faults.ts';
+import { SESSION, until } from '../../support/store/store-faults.ts';
+
+/** A signal is delivered to each thread when it is scheduled next, which takes time on a busy machine. */
+function isStopped(pid: number): boolean {
+  return readdirSync(`/proc/${pid}/task`).every((thread) => {
+    const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8');
+    return stat.slice(stat.lastIndexOf(')') + 2).startsWith('T');
+  });
+}
 
 describe('T30d a program that knows nothing of this makes new side files', () => {
-  /** While both rest: nothing can notice the removal before the other program has written. */
+  /** All threads of both processes are stopped, so neither can notice the removal before the other program writes. */
   async function intrude(scene: MovedScene, suffixes: readonly string[], sql: string): Promise<void> {
     for (const driver of scene.fleet) driver.kill('SIGSTOP');
+    await until('all threads are stopped', () => scene.fleet.every(({ pid }) => isStopped(pid)));
     scene.remove(suffixes);
     scene.query(sql);
     for (const driver of scene.fleet) driver.kill('SIGCONT');
