@@ -169,6 +169,12 @@ export type {
   SessionFacts,
 } from '../messages/params/params-commands.ts';
 export type { ConversationMessages } from '../messages/params/params-conversations.ts';
+export type {
+  BackupDamage,
+  FileProblem,
+  InteropMessages,
+  OtherTool,
+} from '../messages/params/params-interop.ts';
 export type { KeyMessages, KeyPart } from '../messages/params/params-keys.ts';
 export type { ModelMessages, ProviderAnswer } from '../messages/params/params-models.ts';
 export type {
@@ -186,6 +192,7 @@ export type {
   StoreMessages,
   StoreProblem,
 } from '../messages/params/params-stores.ts';
+export type { PathProblem, ToolMessages, ToolRule } from '../messages/params/params-tools.ts';
 export type { TurnMessages } from '../messages/params/params-turns.ts';
 export type {
   ChatRequest,

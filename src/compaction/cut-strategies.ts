@@ -1,4 +1,6 @@
-import { RepriseError } from '../errors.ts';
+import type { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
+import { quotedValue } from '../messages/quoted.ts';
 import type { Entry } from '../transcript/entry.ts';
 import { roleOf, startsTurn } from './safe-cut.ts';
 
@@ -51,9 +53,19 @@ export function wantedCut(
       return { at: places[Math.min(compress, most)] ?? 0, latest: places[most] ?? entries.length };
     }
     default:
-      strategy satisfies never;
-      throw new RepriseError('INVALID_INPUT', 'no such way to cut a history');
+      throw unknownStrategy(strategy);
   }
+}
+
+function unknownStrategy(strategy: never): RepriseError {
+  const { kind } = strategy as CutStrategy;
+  const values = ['keep-tokens', 'keep-turns', 'keep-messages', 'history-share', 'last-user', 'fraction'];
+  const params = {
+    field: 'cut.kind',
+    value: quotedValue(kind),
+    expected: [{ is: 'oneOf' as const, values }],
+  };
+  return failure('INVALID_INPUT', 'value.wrong', params);
 }
 
 /** The strategy bounds what is kept from above: a cut may move in both directions. */

@@ -1,5 +1,5 @@
 import { type CountOptions, chunkMessagesByMaxTokens, splitMessagesByTokenShare } from '../context/chunk.ts';
-import { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
 import { digest } from './digest.ts';
 import { mergePrompt, SUMMARY_SYSTEM, summaryPrompt } from './prompts.ts';
 import { startsTurn } from './safe-cut.ts';
@@ -147,11 +147,11 @@ async function ask(prompt: string, options: SummarizeOptions): Promise<string> {
   signal?.throwIfAborted();
   const request = { system: SUMMARY_SYSTEM, prompt, maxTokens: maxSummaryTokens };
   const text = (await summarise(request, signal === undefined ? {} : { signal })).trim();
-  if (text === '') throw new RepriseError('MODEL_FAILED', 'the summary is empty');
+  if (text === '') throw failure('MODEL_FAILED', 'summary.empty');
   // Length first: counting the tokens of ten megabytes to learn that they are too many would be wasted.
   const isTooLong = text.length > maxSummaryTokens * 40;
   if (isTooLong || textTokens(text) > maxSummaryTokens * RAMBLE_FACTOR)
-    throw new RepriseError('MODEL_FAILED', `the summary has more than ${RAMBLE_FACTOR} times its tokens`);
+    throw failure('MODEL_FAILED', 'summary.tooLong', { maxTokens: maxSummaryTokens });
   return text;
 }
 

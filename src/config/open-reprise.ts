@@ -1,7 +1,7 @@
 import type { AgentOptions } from '../engine/agents/agents.ts';
 import { checkOptions } from '../engine/check-options.ts';
 import { Reprise, type RepriseOptions } from '../engine/reprise.ts';
-import { RepriseError } from '../errors.ts';
+import { wrongValue } from '../engine/settings-patch.ts';
 import type { Model } from '../models/model.ts';
 import type { Store } from '../store/port/store.ts';
 import { type AiSdkLanguageModel, type CreateModelOptions, createModel } from './create-model.ts';
@@ -120,7 +120,7 @@ function providerOf(name: string): string {
 async function resolveModel(choice: ModelChoice, options: CreateModelOptions): Promise<Model> {
   if (typeof choice === 'string') return createModel(choice, options);
   if (typeof choice !== 'object' || choice === null)
-    throw new RepriseError('INVALID_INPUT', 'a model must be a name or a model object');
+    throw wrongValue('model', choice, [{ is: 'model' }, { is: 'object', names: ['stream'] }]);
   // A Reprise model has `stream`, an AI SDK model `doStream`.
   if ('stream' in choice) return choice;
   return createModel(choice, options);

@@ -1,4 +1,6 @@
-import { RepriseError } from '../errors.ts';
+import type { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
+import type { ToolRule } from '../messages/params/params-tools.ts';
 import { quotedValue } from '../messages/quoted.ts';
 import { isObject } from '../transcript/json.ts';
 import type { AgentOptions } from './agents/agents.ts';
@@ -76,25 +78,29 @@ function checkTools(tools: unknown): void {
     if (!isObject(tool)) throw configFault(`tools.${i}`, tool, { is: 'object', names: TOOL_PARTS });
     const { name, description, inputSchema, run } = tool;
     if (typeof name !== 'string' || !TOOL_NAME.test(name))
-      throw toolFault(`tools.${i}.name`, name, 'use 1 to 64 letters, digits, "_" and "-"');
-    const field = (what: string): string => `${what} of the tool "${name}"`;
-    if (seen.has(name)) throw toolFault(field('the name'), name, 'another tool of the list has this name');
+      throw toolFault('nameForm', { field: `tools.${i}.name`, value: name });
+    const part = (field: string, value: unknown) => ({ field: `tools.${i}.${field}`, tool: name, value });
+    if (seen.has(name)) throw toolFault('nameTaken', { field: `tools.${i}.name`, value: name });
     seen.add(name);
-    if (typeof run !== 'function')
-      throw toolFault(field('run'), run, 'it must be the function that runs the tool');
-    if (typeof description !== 'string')
-      throw toolFault(
-        field('description'),
-        description,
-        'it must be text that tells the model what the tool does',
-      );
-    if (!isObject(inputSchema))
-      throw toolFault(field('inputSchema'), inputSchema, 'it must be a JSON Schema of type "object"');
+    if (typeof run !== 'function') throw toolFault('run', part('run', run));
+    if (typeof description !== 'string') throw toolFault('description', part('description', description));
+    if (!isObject(inputSchema)) throw toolFault('inputSchema', part('inputSchema', inputSchema));
   }
 }
 
-/** Only who writes a program meets it, so it has an English text alone. */
-function toolFault(field: string, value: unknown, rule: string): RepriseError {
-  const what = value === undefined ? 'is missing' : `cannot be ${quotedValue(value)}`;
-  return new RepriseError('CONFIG_INVALID', `${field} ${what}: ${rule}`, { details: { field } });
+function toolFault(
+  rule: ToolRule,
+  {
+    field,
+    tool = null,
+    value,
+  }: { readonly field: string; readonly tool?: string | null; readonly value: unknown },
+): RepriseError {
+  const shown = value === undefined ? null : quotedValue(value);
+  return failure(
+    'CONFIG_INVALID',
+    'tool.definition',
+    { field, tool, value: shown, rule },
+    { details: { field } },
+  );
 }

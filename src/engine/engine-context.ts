@@ -1,12 +1,13 @@
 import { type Calibration, calibrate } from '../context/calibration.ts';
 import {
+  CONTEXT_WINDOW_HARD_MIN_TOKENS,
   type ContextWindowGuard,
   evaluateContextWindowGuard,
   type LearnedWindows,
   learnWindow,
   resolveContextWindow,
 } from '../context/window.ts';
-import { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
 import type { Model } from '../models/model.ts';
 import type { Inbound, InboxItem, SessionRecord, Store } from '../store/port/store.ts';
 import type { Usage } from '../transcript/entry.ts';
@@ -82,7 +83,7 @@ export class EngineContext {
 
   assertOpen(): void {
     if (!this.closing.signal.aborted) return;
-    throw new RepriseError('STORE_FAILED', 'this engine is closed', { outcome: 'none' });
+    throw failure('STORE_FAILED', 'engine.closed', {}, { outcome: 'none' });
   }
 
   window(model: Model, record: SessionRecord): ContextWindowGuard {
@@ -104,9 +105,13 @@ export class EngineContext {
   usableWindow(model: Model, record: SessionRecord): number {
     const { tokens, source, shouldBlock } = this.window(model, record);
     if (!shouldBlock) return tokens;
-    throw new RepriseError('CONTEXT_WINDOW_TOO_SMALL', `a window of ${tokens} tokens is too small`, {
-      details: { tokens, source, next: 'Use a model or a cap of 16,000 tokens or more.' },
-    });
+    const min = CONTEXT_WINDOW_HARD_MIN_TOKENS;
+    throw failure(
+      'CONTEXT_WINDOW_TOO_SMALL',
+      'window.tooSmall',
+      { model: `${model.provider}/${model.id}`, tokens, min },
+      { details: { tokens, source } },
+    );
   }
 
   learnWindow({ provider, id }: Model, limit: number): void {

@@ -37,12 +37,21 @@ export type TurnEvent =
       readonly name: string;
       readonly isError: boolean;
       readonly text: string;
+      /** Why the call failed or was refused, if there is a code for it. */
+      readonly why?: Message;
       readonly durationMs: number;
     }
   /** What one call of the model took. */
   | { readonly type: 'usage'; readonly usage: Usage }
   /** The provider was not ready, or the disk had no room for the message: the same is tried again. */
-  | { readonly type: 'retry'; readonly attempt: number; readonly delayMs: number; readonly reason: string }
+  | {
+      readonly type: 'retry';
+      readonly attempt: number;
+      readonly delayMs: number;
+      /** In English and as a code. */
+      readonly reason: string;
+      readonly why: Message;
+    }
   | GuardEvent
   /** An entry has been stored. */
   | { readonly type: 'entry'; readonly seq: number; readonly entryType: string }
@@ -69,7 +78,13 @@ export type GuardEvent =
     }
   /** Ends with `compaction` or `compaction_failed`. */
   | { readonly type: 'compaction_start'; readonly reason: string; readonly tokensBefore: number }
-  | { readonly type: 'compaction_failed'; readonly tokensBefore: number; readonly message: string }
+  | {
+      readonly type: 'compaction_failed';
+      readonly tokensBefore: number;
+      /** Why, in English and as a code. */
+      readonly message: string;
+      readonly why: Message;
+    }
   | {
       readonly type: 'compaction';
       readonly seq: number;
@@ -79,7 +94,7 @@ export type GuardEvent =
       readonly tokensBefore: number;
       readonly tokensAfter: number;
     }
-  | { readonly type: 'overflow'; readonly attempt: number; readonly reason: string };
+  | { readonly type: 'overflow'; readonly attempt: number; readonly reason: string; readonly why: Message };
 
 export interface DoneEvent {
   readonly type: 'done';
@@ -88,8 +103,10 @@ export interface DoneEvent {
   readonly usage: Usage;
   /** Tokens of the context after this turn. */
   readonly tokenEstimate: number;
-  /** What it took, in words, where the session's people want to see it under each reply. */
+  /** What the turn used, in English, if the session shows it under each reply. */
   readonly usageLine?: string;
+  /** `usageLine` as a code with the numbers. */
+  readonly usageMessage?: Message;
 }
 
 export interface ErrorEvent {

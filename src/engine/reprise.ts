@@ -1,8 +1,8 @@
 /* Longer than files here should be: the one door to everything an engine does, and nothing but doors. */
 
 import type { CutStrategy } from '../compaction/cut-strategies.ts';
-import { RepriseError } from '../errors.ts';
 import { agentOfKey, normalizeSessionKey } from '../keys/session-key.ts';
+import { failure } from '../messages/failure.ts';
 import type { Message } from '../messages/message.ts';
 import type { Model } from '../models/model.ts';
 import type {
@@ -439,7 +439,5 @@ function replyOf({ text, usageLine }: DoneEvent): NonNullable<InboxStatus['reply
 function assertPersists(profileFor: ProfileFor, { supports }: Store): void {
   const { persist } = profileFor({ agentId: 'main', settings: {} });
   if (persist === 'session' || supports.durability === 'none') return;
-  throw new RepriseError('CONFIG_INVALID', 'sessions are not to be kept, but this store keeps them', {
-    details: { next: 'Leave out the store, use "memory", or allow sessions.' },
-  });
+  throw failure('CONFIG_INVALID', 'setting.temporarySessions');
 }

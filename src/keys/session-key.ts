@@ -1,4 +1,4 @@
-import { RepriseError } from '../errors.ts';
+import type { RepriseError } from '../errors.ts';
 import { failure } from '../messages/failure.ts';
 import type { KeyPart } from '../messages/params/params-keys.ts';
 import { quoted } from '../messages/quoted.ts';
@@ -86,12 +86,9 @@ function formatBase(parts: Exclude<SessionKeyParts, { kind: 'global' }>): string
     }
     case 'other': {
       const rest = parts.parts.map((p) => part(p, 'key part'));
-      if (parseRest(rest, parts.agentId).kind !== 'other') {
-        throw new RepriseError(
-          'INVALID_KEY',
-          `use the key form that "${rest.join(':')}" belongs to, not "other"`,
-        );
-      }
+      const { kind } = parseRest(rest, parts.agentId);
+      if (kind !== 'other')
+        throw failure('INVALID_KEY', 'key.otherKind', { key: quoted(rest.join(':')), kind });
       return rest;
     }
   }

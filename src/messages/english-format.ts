@@ -18,6 +18,11 @@ export function byteCount(n: number): string {
   return `${size < 9.95 ? size.toFixed(1) : count(size)} ${units[unit]}`;
 }
 
+/** "0.5 s", "1,200 s". */
+export function secondCount(seconds: number): string {
+  return `${seconds < 10 ? Number(seconds.toFixed(1)) : count(seconds)} s`;
+}
+
 /** "just now", "5 min ago", "3 days ago". */
 export function ago(minutes: number): string {
   if (minutes < 1) return 'just now';

@@ -1,12 +1,14 @@
 import { ENGLISH_COMMANDS } from './english/english-commands.ts';
 import { ENGLISH_CONVERSATIONS } from './english/english-conversations.ts';
 import { ENGLISH_COPIES } from './english/english-copies.ts';
+import { ENGLISH_INTEROP } from './english/english-interop.ts';
 import { ENGLISH_KEYS } from './english/english-keys.ts';
 import { ENGLISH_MODELS } from './english/english-models.ts';
 import { ENGLISH_POSTGRES } from './english/english-postgres.ts';
 import { ENGLISH_REQUESTS } from './english/english-requests.ts';
 import { ENGLISH_SETTINGS } from './english/english-settings.ts';
 import { ENGLISH_STORES } from './english/english-stores.ts';
+import { ENGLISH_TOOLS } from './english/english-tools.ts';
 import { ENGLISH_TURNS } from './english/english-turns.ts';
 import { type Message, type MessageTable, textOf, translate } from './message.ts';
 
@@ -14,9 +16,11 @@ import { type Message, type MessageTable, textOf, translate } from './message.ts
 export const ENGLISH: MessageTable = {
   ...ENGLISH_COMMANDS,
   ...ENGLISH_CONVERSATIONS,
+  ...ENGLISH_INTEROP,
   ...ENGLISH_KEYS,
   ...ENGLISH_MODELS,
   ...ENGLISH_SETTINGS,
+  ...ENGLISH_TOOLS,
   ...ENGLISH_TURNS,
   ...ENGLISH_REQUESTS,
   ...ENGLISH_STORES,

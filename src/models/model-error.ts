@@ -1,4 +1,6 @@
-import { type ErrorCode, RepriseError } from '../errors.ts';
+import type { ErrorCode, RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
+import type { ModelMessages, ProviderAnswer } from '../messages/params/params-models.ts';
 import type { Model } from './model.ts';
 import { isRateLimitText, type OverflowNumbers, readNumbers, readOverflow } from './overflow.ts';
 import { type ResponseHeaders, readRetryAfter } from './retry-after.ts';
@@ -19,20 +21,32 @@ export interface ProviderFailure {
   readonly cause?: unknown;
 }
 
+/** The messages about what a provider answered. */
+type AnswerCode = {
+  readonly [C in keyof ModelMessages]: ModelMessages[C] extends ProviderAnswer ? C : never;
+}[keyof ModelMessages];
+
 interface Verdict {
   readonly code: ErrorCode;
+  /** What the text says if the provider gave no reason. */
+  readonly why: AnswerCode;
   /** Whether the very same request may succeed when it is sent again. */
   readonly retryable: boolean;
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-const AUTH: Verdict = { code: 'MODEL_AUTH', retryable: false };
-const SPENT: Verdict = { code: 'MODEL_AUTH', retryable: false, details: { spendLimit: true } };
-const UNKNOWN: Verdict = { code: 'MODEL_UNKNOWN', retryable: false };
-const RATE: Verdict = { code: 'MODEL_RATE_LIMITED', retryable: true };
-const OVERFLOW: Verdict = { code: 'CONTEXT_OVERFLOW', retryable: false };
-const FAILED: Verdict = { code: 'MODEL_FAILED', retryable: false };
-const PASSING: Verdict = { code: 'MODEL_FAILED', retryable: true };
+const AUTH: Verdict = { code: 'MODEL_AUTH', why: 'model.authFailed', retryable: false };
+const SPENT: Verdict = {
+  code: 'MODEL_AUTH',
+  why: 'model.noCredit',
+  retryable: false,
+  details: { spendLimit: true },
+};
+const UNKNOWN: Verdict = { code: 'MODEL_UNKNOWN', why: 'model.notFound', retryable: false };
+const RATE: Verdict = { code: 'MODEL_RATE_LIMITED', why: 'model.rateLimited', retryable: true };
+const OVERFLOW: Verdict = { code: 'CONTEXT_OVERFLOW', why: 'model.tooLong', retryable: false };
+const FAILED: Verdict = { code: 'MODEL_FAILED', why: 'model.failed', retryable: false };
+const PASSING: Verdict = { code: 'MODEL_FAILED', why: 'model.overloaded', retryable: true };
 
 const BY_CODE: ReadonlyMap<string, Verdict> = new Map([
   ['insufficient_quota', SPENT],
@@ -63,15 +77,15 @@ const SPENT_TEXT =
 
 /** From what a provider said to a coded error: by status and provider code first, by text last. */
 export function modelError(
-  failure: ProviderFailure,
+  given: ProviderFailure,
   { provider, id }: Pick<Model, 'provider' | 'id'>,
   now: number,
 ): RepriseError {
-  const { message, status, codes = [], headers = {}, cause } = failure;
-  const verdict = judge(failure);
+  const { message, status, codes = [], headers = {}, cause } = given;
+  const verdict = judge(given);
   const retryAfterMs = readRetryAfter(headers, now);
-  const numbers = verdict.code === 'CONTEXT_OVERFLOW' ? { ...readNumbers(message), ...failure.overflow } : {};
-  const requestId = failure.requestId ?? headers['request-id'] ?? headers['x-request-id'];
+  const numbers = verdict.code === 'CONTEXT_OVERFLOW' ? { ...readNumbers(message), ...given.overflow } : {};
+  const requestId = given.requestId ?? headers['request-id'] ?? headers['x-request-id'];
   const details = {
     provider,
     model: id,
@@ -85,7 +99,7 @@ export function modelError(
     ...numbers,
   };
   const text = message.length > 500 ? `${message.slice(0, 500)}…` : message;
-  return new RepriseError(verdict.code, `${provider}: ${text || 'the call failed'}`, { details, cause });
+  return failure(verdict.code, verdict.why, { provider, model: id, text }, { details, cause });
 }
 
 /** Names of the same in other spellings: ThrottlingException, RateLimitError, quota_exceeded. */
@@ -139,8 +153,10 @@ export function abortedError(
   { provider, id }: Pick<Model, 'provider' | 'id'>,
   signal: AbortSignal | undefined,
 ): RepriseError {
-  return new RepriseError('ABORTED', 'the model call was stopped', {
-    details: { provider, model: id },
-    cause: signal?.reason,
-  });
+  return failure(
+    'ABORTED',
+    'model.stopped',
+    { provider },
+    { details: { provider, model: id }, cause: signal?.reason },
+  );
 }

@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../errors.ts';
+import type { Message } from '../messages/message.ts';
 import type { AssistantMessage, StopReason, Usage } from '../transcript/entry.ts';
 import type { JsonObject } from '../transcript/json.ts';
 import type { ProjectedMessage } from '../transcript/render/conversation.ts';
@@ -82,6 +83,8 @@ export type ModelEvent =
       readonly delayMs: number;
       readonly code: ErrorCode;
       readonly reason: string;
+      /** `reason` as a code. */
+      readonly why?: Message;
     }
   | FinishEvent;
 

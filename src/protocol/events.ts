@@ -52,6 +52,8 @@ export interface ToolResultFrame {
   readonly name: string;
   readonly text: string;
   readonly isError: boolean;
+  /** Why the call was refused or failed, if there is a code for it; `text` is its English text. */
+  readonly why?: Message;
   readonly durationMs?: number;
 }
 
@@ -79,6 +81,8 @@ export interface GuardFrame {
   readonly attempt?: number;
   readonly delayMs?: number;
   readonly reason?: string;
+  /** `reason` as a code. */
+  readonly why?: Message;
 }
 
 export interface CompactionEndFrame {
@@ -90,6 +94,8 @@ export interface CompactionEndFrame {
   readonly coveredEntries?: number;
   /** The compaction failed; the context is unchanged. */
   readonly error?: string;
+  /** `error` as a code. */
+  readonly why?: Message;
 }
 
 export interface DoneFrame {
@@ -137,7 +143,7 @@ export function toStreamEvent(event: TurnEvent, sessionId: string): StreamEvent 
       return { ...event, reason: redactText(event.reason), why: maskedWhy(event.why) };
     case 'tool_result': {
       const { id: toolCallId, name, text, isError, durationMs } = event;
-      return { type: 'tool_result', toolCallId, name, text, isError, durationMs };
+      return { type: 'tool_result', toolCallId, name, text, isError, ...maskedCause(event), durationMs };
     }
     case 'usage':
       return { type: 'usage', ...tokenUsage(event.usage) };
@@ -148,14 +154,22 @@ export function toStreamEvent(event: TurnEvent, sessionId: string): StreamEvent 
         attempt: event.attempt,
         delayMs: event.delayMs,
         reason: redactText(event.reason),
+        ...maskedCause(event),
       };
     case 'overflow':
-      return { type: 'guard', step: 'overflow', attempt: event.attempt, reason: redactText(event.reason) };
+      return {
+        type: 'guard',
+        step: 'overflow',
+        attempt: event.attempt,
+        reason: redactText(event.reason),
+        ...maskedCause(event),
+      };
     case 'context_truncated':
       return { type: 'guard', step: 'truncate', results: event.results, tokensSaved: event.tokensSaved };
     case 'compaction_failed': {
       const { tokensBefore, message } = event;
-      return { type: 'compaction_end', tokensBefore, tokensAfter: tokensBefore, error: redactText(message) };
+      const sizes = { tokensBefore, tokensAfter: tokensBefore };
+      return { type: 'compaction_end', ...sizes, error: redactText(message), ...maskedCause(event) };
     }
     case 'compaction': {
       const { tokensBefore, tokensAfter, reason, method, coveredEntries } = event;
@@ -173,17 +187,21 @@ export function toStreamEvent(event: TurnEvent, sessionId: string): StreamEvent 
 export function terminalFrame(event: DoneEvent | ErrorEvent, sessionId: string): DoneFrame | ErrorFrame {
   if (event.type === 'error') {
     const { code, message, details } = event;
-    const why = maskedWhy(event.why);
     return {
       ...{ type: 'error', sessionId, code },
       // A provider may repeat the key it refuses (T87).
       error: redactText(message),
-      ...(why !== undefined && { why }),
+      ...maskedCause(event),
       details: redactJson(details) as JsonObject,
     };
   }
   const { turnId, text, usage, tokenEstimate } = event;
   return { type: 'done', sessionId, turnId, text, usage: tokenUsage(usage), tokenEstimate };
+}
+
+function maskedCause({ why }: { readonly why?: Message }): { readonly why?: Message } {
+  const masked = maskedWhy(why);
+  return masked === undefined ? {} : { why: masked };
 }
 
 export function tokenUsage({
@@ -269,6 +287,7 @@ export const streamEventSchema: z.ZodType<StreamEvent> = z.discriminatedUnion('t
     name: z.string(),
     text: z.string(),
     isError: z.boolean(),
+    why: maybe(messageSchema),
     durationMs: maybe(z.number()),
   }),
   z.object({ ...type('usage'), ...usage }),
@@ -280,6 +299,7 @@ export const streamEventSchema: z.ZodType<StreamEvent> = z.discriminatedUnion('t
     attempt: maybe(count),
     delayMs: maybe(z.number()),
     reason: maybe(z.string()),
+    why: maybe(messageSchema),
   }),
   z.object({ ...type('compaction_start'), tokensBefore: count, reason: z.string() }),
   z.object({
@@ -290,6 +310,7 @@ export const streamEventSchema: z.ZodType<StreamEvent> = z.discriminatedUnion('t
     method: maybe(z.string()),
     coveredEntries: maybe(count),
     error: maybe(z.string()),
+    why: maybe(messageSchema),
   }),
   z.object({
     ...type('done'),

@@ -1,5 +1,6 @@
-import { RepriseError } from '../errors.ts';
+import type { RepriseError } from '../errors.ts';
 import { failure } from '../messages/failure.ts';
+import type { MessageParams } from '../messages/params.ts';
 import { DEFAULT_RECORD_LIMITS, type RecordLimits } from './limits.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -94,9 +95,9 @@ export function assertStorable(root: unknown, limits: RecordLimits = DEFAULT_REC
       else pushProperties(value, values);
       for (let i = known; i < values.length; i++) depths.push(depth + 1);
     } else if (typeof value === 'number') {
-      if (!Number.isFinite(value)) throw notStorable(`the number ${value}`);
+      if (!Number.isFinite(value)) throw notStorable('number', String(value));
     } else if (value !== null && typeof value !== 'string' && typeof value !== 'boolean') {
-      throw notStorable(`a ${typeof value}`);
+      throw notStorable('type', typeof value);
     }
   }
 }
@@ -107,23 +108,23 @@ function bytesOf(text: string, budget: number): number {
 }
 
 function pushItems(value: readonly unknown[], into: unknown[]): void {
-  if (value.includes(undefined)) throw notStorable('undefined in an array');
+  if (value.includes(undefined)) throw notStorable('undefinedItem');
   for (const item of value) into.push(item);
 }
 
 function pushProperties(value: object, into: unknown[]): void {
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) {
-    throw notStorable(`an instance of ${value.constructor?.name ?? 'a class'}`);
+    throw notStorable('instance', value.constructor?.name);
   }
-  if ('toJSON' in value && typeof value.toJSON === 'function') throw notStorable('an object with toJSON');
+  if ('toJSON' in value && typeof value.toJSON === 'function') throw notStorable('toJson');
   for (const item of Object.values(value)) {
     if (item !== undefined) into.push(item);
   }
 }
 
-function notStorable(what: string): RepriseError {
-  return new RepriseError('INVALID_INPUT', `${what} cannot be stored as JSON without loss`);
+function notStorable(kind: MessageParams['record.notJson']['kind'], name = ''): RepriseError {
+  return failure('INVALID_INPUT', 'record.notJson', { kind, name });
 }
 
 export function tooLarge(limit: 'depth' | 'record', max: number): RepriseError {

@@ -1,4 +1,4 @@
-import { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
 import type { Seal, SealInput } from './entry.ts';
 import { assertStorable, inspectJson, isObject, type JsonObject, tooLarge } from './json.ts';
 import { DEFAULT_RECORD_LIMITS, type RecordLimits } from './limits.ts';
@@ -64,7 +64,7 @@ export function encodeLine(
   limits: RecordLimits = DEFAULT_RECORD_LIMITS,
 ): string {
   if (!isObject(record) || typeof record['type'] !== 'string') {
-    throw new RepriseError('INVALID_INPUT', 'a record must be an object with a "type"');
+    throw failure('INVALID_INPUT', 'record.noType');
   }
   assertStorable(record, limits);
   return encodeStorable(record, seal, limits);

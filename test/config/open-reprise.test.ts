@@ -27,7 +27,7 @@ describe('the model of a session', () => {
     for (const model of ['fats', 'nobody:x', 'openai-compatible:x'])
       await expect(session.patch({ model, label: 'no' })).rejects.toMatchObject({
         code: 'INVALID_INPUT',
-        message: expect.stringContaining(`the model cannot be "${model}"`),
+        why: { code: model === 'openai-compatible:x' ? 'model.noAddress' : 'model.noProvider' },
         details: { field: 'model' },
       });
     expect((await session.record()).settings).toEqual({});
@@ -53,10 +53,7 @@ describe('options that would have no effect are refused before anything is opene
     ['lanes has no "turn"', { lanes: { turn: 1 } }],
     ['agents.main has no "systemPromt"', { agents: { main: { systemPromt: 'x' } } }],
     ['run of the tool "ok" is missing', { tools: [withoutRun] }],
-    [
-      'the name of the tool "ok" cannot be "ok": another tool of the list has this name',
-      { tools: [tool, tool] },
-    ],
+    ['tools.1.name cannot be "ok": another tool in the list has this name', { tools: [tool, tool] }],
     ['tools.0.name cannot be "my tool"', { tools: [{ ...tool, name: 'my tool' }] }],
     ['tools.0.name is missing', { tools: [{}] }],
     ['description of the tool "ok"', { tools: [{ ...tool, description: undefined }] }],

@@ -72,7 +72,7 @@ describe('a scripted model', () => {
   test('complains about steps nobody asked for', async () => {
     const model = createScriptedModel(['one', 'two']);
     await run(model, asking('1'));
-    expect(() => model.assertDone()).toThrow(/1 steps were not asked for/);
+    expect(() => model.assertDone()).toThrow(/1 step of the script left/);
     await run(model, asking('2'));
     expect(() => model.assertDone()).not.toThrow();
   });

@@ -1,4 +1,4 @@
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import type { SessionRecord, Store } from '../../store/port/store.ts';
 import { isObject } from '../../transcript/json.ts';
 import { AUDIT_SESSION_ID } from './audit.ts';
@@ -69,9 +69,7 @@ export async function planMaintenance(
   if (Object.values(limits).every((each) => each === Number.POSITIVE_INFINITY)) return nothing;
   const { bytes: total, rebuilding } = await store.stats();
   if (rebuilding !== undefined)
-    throw new RepriseError('STORE_BUSY', 'not all sessions are known yet, so none can be called the oldest', {
-      details: { ...rebuilding },
-    });
+    throw failure('STORE_BUSY', 'prune.indexing', {}, { details: { ...rebuilding } });
   // The session of a key is the one its sender uses, so only the two rules about idle time apply to it.
   const isDue = (record: SessionRecord): boolean =>
     !record.active ||

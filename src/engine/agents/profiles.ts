@@ -1,5 +1,6 @@
 import type { CutStrategy } from '../../compaction/cut-strategies.ts';
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
+import { quotedValue } from '../../messages/quoted.ts';
 import type { SessionRecord } from '../../store/port/store.ts';
 import { SUMMARY_CARRIERS, type SummaryCarrier } from '../../transcript/render/carrier.ts';
 import type { Agents } from './agents.ts';
@@ -125,9 +126,8 @@ export type ProfileFor = (record: Pick<SessionRecord, 'agentId' | 'settings'>) =
 export function profileResolver({ profile, agents = {}, ...said }: ProfileSettings): ProfileFor {
   for (const name of [profile, ...Object.values(agents).map((agent) => agent?.profile)]) {
     if (name !== undefined && !isProfileName(name)) {
-      throw new RepriseError('CONFIG_INVALID', `there is no profile "${String(name)}"`, {
-        details: { next: `Use one of: ${Object.keys(PROFILES).join(', ')}.` },
-      });
+      const known = Object.keys(PROFILES);
+      throw failure('CONFIG_INVALID', 'profile.unknown', { profile: quotedValue(name), known });
     }
   }
   return ({ agentId, settings }) => {
@@ -163,7 +163,6 @@ export function triggerTokens(trigger: CompactionTrigger, window: number): numbe
     case 'budget':
       return Number.POSITIVE_INFINITY;
     default:
-      trigger satisfies never;
-      throw new RepriseError('CONFIG_INVALID', 'no such trigger of a compaction');
+      return trigger satisfies never;
   }
 }

@@ -1,6 +1,8 @@
 import { RepriseError } from '../../errors.ts';
 import { causeText } from '../../messages/english.ts';
+import { failure, failureOf } from '../../messages/failure.ts';
 import { failedMessage, type Message, message, whyOf } from '../../messages/message.ts';
+import { quoted } from '../../messages/quoted.ts';
 import type { Model } from '../../models/model.ts';
 import type { SessionRecord } from '../../store/port/store.ts';
 import { type Clock, pause } from '../clock.ts';
@@ -92,18 +94,16 @@ export class SessionModels {
   async check(name: string): Promise<void> {
     const { modelByName, loadModel } = this.#options;
     if (modelByName?.(name) !== undefined) return;
-    const refused = (why: string, cause?: unknown): RepriseError =>
-      new RepriseError('INVALID_INPUT', `the model cannot be ${JSON.stringify(name.slice(0, 80))}: ${why}`, {
-        details: { field: 'model', next: 'Name a model that is configured, or pass it as `models`.' },
-        cause,
-      });
-    if (loadModel === undefined) throw refused('this engine has no models to choose from');
+    const details = { field: 'model' };
+    const model = quoted(name);
+    if (loadModel === undefined) throw failure('INVALID_INPUT', 'model.noneToChoose', { model }, { details });
     try {
       await loadModel(name);
     } catch (error) {
-      throw refused((error as Error).message, error);
+      throw failureOf('INVALID_INPUT', loadFailure(error), { details, cause: error });
     }
-    if (modelByName?.(name) === undefined) throw refused('no such model');
+    if (modelByName?.(name) === undefined)
+      throw failure('INVALID_INPUT', 'model.notConfigured', { model }, { details });
   }
 
   /** A model by its name, loaded where it is not yet. It is waited for until the signal aborts, and not for ever. */

@@ -1,6 +1,8 @@
 import { RepriseError } from '../../errors.ts';
 import { isSubagentSessionKey } from '../../keys/predicates.ts';
 import { normalizeSessionKey } from '../../keys/session-key.ts';
+import { failure } from '../../messages/failure.ts';
+import { quoted } from '../../messages/quoted.ts';
 import type { SessionRecord, Store } from '../../store/port/store.ts';
 import type { SessionReachName } from './tool-policy.ts';
 
@@ -36,7 +38,7 @@ export class SessionReach {
     const { sessionKey, label } = name;
     const given = [sessionKey, label].filter((each) => each !== undefined);
     if (given.length !== 1 || typeof given[0] !== 'string')
-      throw new RepriseError('INVALID_INPUT', 'name the session by its sessionKey or by its label');
+      throw failure('INVALID_INPUT', 'tool.sessionName');
     const candidates =
       sessionKey === undefined ? await this.#labelled(label as string) : await this.#keyed(sessionKey);
     const found: SessionRecord[] = [];
@@ -44,8 +46,7 @@ export class SessionReach {
     const [only, ...others] = found;
     if (only === undefined) throw missing(sessionKey ?? label ?? '');
     if (others.length === 0) return only;
-    const keys = found.map((record) => record.sessionKey).join(', ');
-    throw new RepriseError('AMBIGUOUS_REF', `several sessions have this label: ${keys}`);
+    throw failure('AMBIGUOUS_REF', 'tool.sameLabel', { keys: found.map((record) => record.sessionKey) });
   }
 
   async sees(record: SessionRecord): Promise<boolean> {
@@ -120,7 +121,7 @@ export async function ancestorsOf(store: Store, record: SessionRecord): Promise<
 }
 
 function missing(name: string): RepriseError {
-  return new RepriseError('SESSION_NOT_FOUND', `there is no session ${JSON.stringify(name.slice(0, 200))}`);
+  return failure('SESSION_NOT_FOUND', 'session.unknown', { id: quoted(name) });
 }
 
 const NO_KEY: ReadonlySet<string> = new Set(['INVALID_KEY', 'INVALID_ID', 'LIMIT_EXCEEDED']);

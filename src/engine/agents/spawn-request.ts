@@ -1,3 +1,4 @@
+import type { Message } from '../../messages/message.ts';
 import type { InboxItem, Store } from '../../store/port/store.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { oneLine } from '../commands/command-context.ts';
@@ -27,7 +28,9 @@ export interface SpawnResult {
   /** Where a model was asked for. */
   readonly modelApplied?: boolean;
   readonly warning?: string;
+  /** Why it was not accepted, in English and as a code. */
   readonly reason?: string;
+  readonly why?: Message;
 }
 
 const MAX_LABEL = 60;

@@ -2,6 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { RepriseError } from '../../errors.ts';
 import { parseAgentId } from '../../keys/ids.ts';
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
+import { causeText } from '../../messages/english.ts';
+import { failure } from '../../messages/failure.ts';
+import { type Message, message, whyOf } from '../../messages/message.ts';
 import type { Model } from '../../models/model.ts';
 import type { Inbound, InboxItem, SessionRecord } from '../../store/port/store.ts';
 import type { JsonObject } from '../../transcript/json.ts';
@@ -88,10 +91,10 @@ export class Subagents {
       return this.#forbids(parent, request) ?? (await this.#accept(parent, request, turn));
     } catch (error) {
       if (!(error instanceof RepriseError)) throw error;
-      const { code, message, details } = error;
+      const { code, details } = error;
       const isFull = code === 'LIMIT_EXCEEDED' && details['limit'] === 'group';
-      if (!isFull) return { status: 'error', reason: message };
-      return { status: 'forbidden', reason: `at most ${details['max']} children of a session run at once` };
+      if (!isFull) return refused('error', whyOf(error));
+      return refused('forbidden', message('spawn.tooMany', { max: Number(details['max']) }));
     }
   }
 
@@ -148,20 +151,19 @@ export class Subagents {
   #forbids(parent: SessionRecord, { agentId = parent.agentId }: SpawnRequest): SpawnResult | undefined {
     const agent = agentOptions(this.#options.agents, parent.agentId);
     const { maxDepth } = policyOf(agent, parent);
-    if (depthOf(parent) >= maxDepth)
-      return { status: 'forbidden', reason: `children may be nested ${maxDepth} deep, and this one is` };
+    if (depthOf(parent) >= maxDepth) return refused('forbidden', message('spawn.tooDeep', { max: maxDepth }));
     const { allowAgents = [] } = agent;
     const isAllowed =
       agentId === parent.agentId || allowAgents.includes('*') || allowAgents.includes(agentId);
     // Said of agents that do not exist as well: whoever may not use one need not learn which there are.
     if (isAllowed) return undefined;
-    return { status: 'forbidden', reason: 'that agent is not among those this agent may use' };
+    return refused('forbidden', message('spawn.otherAgent'));
   }
 
   async #accept(parent: SessionRecord, request: SpawnRequest, turn?: AbortSignal): Promise<SpawnResult> {
     const { context, agents, run: wake, findModel } = this.#options;
     const { task, agentId = parent.agentId, cleanup = 'keep', model } = request;
-    if (parent.status !== 'open') return { status: 'error', reason: 'the session is in the trash' };
+    if (parent.status !== 'open') return refused('error', message('spawn.trashed'));
     await assertAgent({ store: context.store, agents }, parseAgentId(agentId));
     checkSpawnRequest(request);
     const runId = randomUUID();
@@ -217,7 +219,7 @@ export class Subagents {
     const { store, options } = this.#options.context;
     if (!turn.aborted && (await runningItem(store, id)) !== undefined) return;
     await stopTask(store, task, options.clock.now());
-    throw new RepriseError('ABORTED', 'the turn was stopped before the child had begun');
+    throw failure('ABORTED', 'task.notStarted');
   }
 
   #policy(record: SessionRecord): ReturnType<typeof policyOf> {
@@ -256,8 +258,7 @@ export class Subagents {
   }
 
   async #reportCancelled(item: RunItem): Promise<void> {
-    const message = 'the task was cancelled before it had ended';
-    const error = new RepriseError('ABORTED', message, { details: { reason: 'cancelled' } });
+    const error = failure('ABORTED', 'task.cancelled', {}, { details: { reason: 'cancelled' } });
     const result = resultFor(item, { error }, this.#now());
     if (result === undefined) return;
     // Its turn may have told the parent already: this is then the same message.
@@ -279,4 +280,8 @@ export class Subagents {
       if (!(error instanceof RepriseError)) throw error;
     }
   }
+}
+
+function refused(status: 'error' | 'forbidden', why: Message): SpawnResult {
+  return { status, reason: causeText(why), why };
 }

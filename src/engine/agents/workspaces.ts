@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import type { SessionRecord } from '../../store/port/store.ts';
 import { type Agents, agentOptions } from './agents.ts';
 import { depthOf, policyOf } from './tool-policy.ts';
@@ -91,9 +91,6 @@ async function readInstructions(file: string): Promise<string> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
     // A session without the owner's instructions must not start silently.
-    throw new RepriseError('CONFIG_INVALID', `cannot read ${file}`, {
-      details: { file, next: 'Make it readable for this user, or remove it.' },
-      cause: error,
-    });
+    throw failure('CONFIG_INVALID', 'instructions.unreadable', { file }, { details: { file }, cause: error });
   }
 }

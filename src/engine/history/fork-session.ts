@@ -1,4 +1,4 @@
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import { copyHistory } from '../../store/copy/copy-history.ts';
 import { noneIfGone } from '../../store/port/nobody.ts';
 import type { SessionRecord, Store } from '../../store/port/store.ts';
@@ -18,9 +18,12 @@ export async function forkSession(
 ): Promise<SessionRecord> {
   const made = (await store.get(id).catch(noneIfGone)) ?? (await begin(store, source, { at, id }));
   if (made.parentId !== source.id)
-    throw new RepriseError('SESSION_EXISTS', `session ${id} exists and is no copy of ${source.id}`, {
-      details: { id, next: 'Leave the id out, or name one that is free.' },
-    });
+    throw failure(
+      'SESSION_EXISTS',
+      'session.idTaken',
+      { sessionId: id, source: source.id },
+      { details: { id } },
+    );
   const mark = forkMark(made.settings);
   if (mark?.from !== source.id || mark.state !== 'copying') return made;
   const path = mark.leaf === null ? [] : pathEntries(await readHistory(store, source.id), mark.leaf);

@@ -1,4 +1,5 @@
 import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import { type MessageOf, message } from '../../messages/message.ts';
 import { copyHistory } from '../../store/copy/copy-history.ts';
 import type { SessionRecord, Store } from '../../store/port/store.ts';
@@ -29,9 +30,7 @@ export async function repairSession(
   const { status, findings } = await store.verify(damaged.id);
   // A copy of a session that goes on as it is would only take its key away from it: what was set aside stays aside.
   if (damaged.corruptAt === undefined && status !== 'corrupt')
-    throw new RepriseError('INVALID_INPUT', `no damage was found in session ${damaged.id}`, {
-      details: { next: 'Nothing was changed; it goes on as it is.' },
-    });
+    throw failure('INVALID_INPUT', 'session.noDamage', { sessionId: damaged.id });
   const { entries, corruptAt, header } = await readable(store, damaged.id);
   const gap = findings.find(({ kind }) => kind === 'corrupt' || kind === 'missing-lines');
   const damagedAt = damaged.corruptAt ?? corruptAt ?? gap?.offset ?? null;

@@ -1,5 +1,6 @@
 import { type Pin, pinsInForce } from '../../compaction/pins.ts';
-import { RepriseError } from '../../errors.ts';
+import type { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import type { Store, StoredEntry } from '../../store/port/store.ts';
 import type { Entry } from '../../transcript/entry.ts';
 import { isObject } from '../../transcript/json.ts';
@@ -73,9 +74,7 @@ export function assertAsked(asked: Asked, entry: Entry): void {
 }
 
 function keyReused(): RepriseError {
-  return new RepriseError('KEY_REUSED', 'this Idempotency-Key was sent with another request', {
-    details: { next: 'Use a new key for a new request.' },
-  });
+  return failure('KEY_REUSED', 'idempotency.keyReused');
 }
 
 function askedFor({ type, customType, data, details }: Entry): Asked | undefined {

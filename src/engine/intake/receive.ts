@@ -1,8 +1,9 @@
-import { RepriseError } from '../../errors.ts';
 import { isOwnChannel } from '../../keys/resolve.ts';
 import { agentOfKey } from '../../keys/session-key.ts';
 import { messagesText } from '../../messages/english.ts';
+import { failure } from '../../messages/failure.ts';
 import { type Message, message } from '../../messages/message.ts';
+import { quotedValue } from '../../messages/quoted.ts';
 import type { Inbound, InboxReceipt, Reset, SessionRecord } from '../../store/port/store.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { inboundLine, replyLine } from '../admin/channel-log.ts';
@@ -15,6 +16,7 @@ import { type Command, parseCommand, senderRefusal, type UnknownCommand } from '
 import type { EngineContext } from '../engine-context.ts';
 import { queueFor, type SessionOptions } from '../session-options.ts';
 import { FORGOTTEN_ON_RESET, groupActivationOf } from '../session-settings.ts';
+import { errorEvent, storedError } from '../turn/turn-outcome.ts';
 import { checkInboundMessage, inboundKey } from './check-inbound.ts';
 import { parseResetTrigger, resetReason } from './freshness.ts';
 import { bodyOf, type InboundMessage, isShared, originOf, withTicket } from './inbound.ts';
@@ -155,9 +157,12 @@ export class Receiver {
     const { sendPolicy: rules } = options;
     if (sendAllowed({ rules, settings, sessionKey, channel, ...(peerKind && { chatType: peerKind }) }))
       return;
-    throw new RepriseError('SEND_DENIED', `the send policy of ${sessionKey} refuses messages`, {
-      details: { sessionKey, channel, next: 'Change the policy, or the session: sendPolicy "allow".' },
-    });
+    throw failure(
+      'SEND_DENIED',
+      'send.denied',
+      { sessionKey, channel: quotedValue(channel) },
+      { details: { sessionKey, channel } },
+    );
   }
 
   /** System events find a session as it is: they neither age it nor make it younger. */
@@ -261,12 +266,13 @@ export class Receiver {
   }
 
   /** Kept, so that its sender can ask what became of it, and never run. */
-  async #ignore(inbound: Inbound, why: string): Promise<Received> {
+  async #ignore(inbound: Inbound, ignored: 'own account' | 'own words'): Promise<Received> {
     const { store } = this.#options.context;
     const receipt = await store.inbox.receive({ ...inbound, class: 'command' });
-    const message = `not answered: it is our own output coming back (${why})`;
-    await store.inbox.settle(receipt.inboxId, 'dropped', { code: 'INVALID_INPUT', message, reason: why });
-    return { ...received(receipt), ignored: why };
+    const by = ignored === 'own account' ? 'account' : 'words';
+    const error = storedError(failure('INVALID_INPUT', 'message.ownOutput', { by }));
+    await store.inbox.settle(receipt.inboxId, 'dropped', { ...error, reason: ignored });
+    return { ...received(receipt), ignored };
   }
 
   async #told(receipt: InboxReceipt): Promise<Received> {
@@ -282,13 +288,10 @@ export class Receiver {
 
   #tellDropped({ sessionId, dropped }: InboxReceipt): void {
     const { hub } = this.#options.context;
-    const message = 'dropped: too many messages wait';
-    for (const inboxId of dropped)
-      hub.publish({
-        sessionId,
-        inboxId,
-        event: { type: 'error', code: 'QUEUE_FULL', message, details: { reason: 'queue-full' } },
-      });
+    const event = errorEvent(
+      failure('QUEUE_FULL', 'message.dropped', {}, { details: { reason: 'queue-full' } }),
+    );
+    for (const inboxId of dropped) hub.publish({ sessionId, inboxId, event });
   }
 
   /** Where the conversation was last heard from. Written when it changes, which is seldom. */

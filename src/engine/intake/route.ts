@@ -3,6 +3,8 @@ import { resolveBoundAgent } from '../../keys/bindings.ts';
 import { isSessionId } from '../../keys/ids.ts';
 import { type RouteInput, resolveSessionKey } from '../../keys/resolve.ts';
 import { agentOfKey, formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
+import { failure } from '../../messages/failure.ts';
+import { quotedValue } from '../../messages/quoted.ts';
 import type { SessionRecord, Store } from '../../store/port/store.ts';
 import type { Agents } from '../agents/agents.ts';
 import { type SessionOptions, sessionOptionsOf } from '../session-options.ts';
@@ -36,7 +38,7 @@ export async function routeMessage(context: RouteContext, message: InboundMessag
 async function byId(context: RouteContext, message: InboundMessage, sessionId: string): Promise<Route> {
   const { store, agents, session } = context;
   if (!isSessionId(sessionId))
-    throw new RepriseError('INVALID_ID', 'not a session id', { details: { sessionId } });
+    throw failure('INVALID_ID', 'id.badSession', { id: quotedValue(sessionId) }, { details: { sessionId } });
   const record = await store.get(sessionId).catch((error: unknown) => {
     if (error instanceof RepriseError && error.code === 'SESSION_NOT_FOUND') return undefined;
     throw error;
@@ -51,9 +53,12 @@ async function byId(context: RouteContext, message: InboundMessage, sessionId: s
   }
   const { sessionKey, agentId } = record;
   if (given !== undefined && given !== sessionKey)
-    throw new RepriseError('INVALID_INPUT', `session ${sessionId} belongs to ${sessionKey}`, {
-      details: { sessionId, sessionKey },
-    });
+    throw failure(
+      'INVALID_INPUT',
+      'session.otherKey',
+      { sessionId, sessionKey },
+      { details: { sessionId, sessionKey } },
+    );
   assertSameAgent(message, agentId);
   return { sessionKey, agentId, record, sessionId, options: sessionOptionsOf(session, agents, agentId) };
 }
@@ -97,18 +102,20 @@ export async function assertAgent(
   const { sessions } = await store.list({ agentId, limit: 1, status: 'open' });
   if (sessions.length > 0) return;
   const known = ['main', ...Object.keys(agents).filter((id) => id !== 'defaults' && id !== 'main')];
-  throw new RepriseError('NOT_FOUND', `there is no agent ${agentId}`, {
-    details: {
-      agentId,
-      ...(sessionKey !== undefined && { sessionKey }),
-      next: `These are configured: ${known.join(', ')}. To add it: "agents": { "${agentId}": {} }`,
-    },
-  });
+  throw failure(
+    'NOT_FOUND',
+    'agent.missing',
+    { agentId, known },
+    { details: { agentId, ...(sessionKey !== undefined && { sessionKey }) } },
+  );
 }
 
 function assertSameAgent({ agentId: asked }: InboundMessage, agentId: string): void {
   if (asked === undefined || asked === agentId) return;
-  throw new RepriseError('INVALID_INPUT', `the session belongs to agent ${agentId}, not ${asked}`, {
-    details: { agentId },
-  });
+  throw failure(
+    'INVALID_INPUT',
+    'agent.otherAgent',
+    { agentId, given: quotedValue(asked) },
+    { details: { agentId } },
+  );
 }

@@ -1,7 +1,9 @@
 import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import type { InboxItem } from '../../store/port/store.ts';
 import type { TimerHandle } from '../clock.ts';
 import type { EngineContext } from '../engine-context.ts';
+import { storedError } from '../turn/turn-outcome.ts';
 import { SessionRunner } from './session-runner.ts';
 
 export interface RunnersOptions {
@@ -121,8 +123,8 @@ export class Runners {
   }
 
   async #giveUp({ inboxId }: InboxItem): Promise<void> {
-    const message = 'the process ended while the command ran';
-    const detail = { code: 'ABORTED', message, reason: 'interrupted' };
+    const { code, message, why } = storedError(failure('ABORTED', 'command.interrupted'));
+    const detail = { code, message, why, reason: 'interrupted' };
     await this.#options.context.store.inbox.settle(inboxId, 'interrupted', detail);
   }
 

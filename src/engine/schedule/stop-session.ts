@@ -1,4 +1,4 @@
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import type { InboxItem, Store } from '../../store/port/store.ts';
 import { childGroup, resultFor } from '../agents/subagent-run.ts';
 import { deliver } from '../deliver.ts';
@@ -71,9 +71,7 @@ export async function stopTask(
   item: Pick<InboxItem, 'inboxId' | 'sessionId' | 'sessionKey' | 'body'>,
   now: Date,
 ): Promise<number> {
-  const error = new RepriseError('ABORTED', 'it was stopped with the session that gave the task', {
-    details: { reason: 'stopped' },
-  });
+  const error = failure('ABORTED', 'task.stoppedWithParent', {}, { details: { reason: 'stopped' } });
   const result = resultFor(item, { error }, now.getTime());
   let below = 0;
   try {

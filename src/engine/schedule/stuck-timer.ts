@@ -1,4 +1,5 @@
-import { RepriseError } from '../../errors.ts';
+import type { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import type { Clock, TimerHandle } from '../clock.ts';
 
 export interface StuckTimerOptions {
@@ -63,9 +64,12 @@ export class StuckTimer implements Disposable {
     }
     this.#timer = undefined;
     onStuck(
-      new RepriseError('ABORTED', `the turn made no progress for ${Math.round(afterMs / 1000)} s`, {
-        details: { reason: 'stuck', afterMs, next: 'Send it again; if a tool hangs, give it a timeout.' },
-      }),
+      failure(
+        'ABORTED',
+        'turn.stuck',
+        { seconds: Math.round(afterMs / 1000) },
+        { details: { reason: 'stuck', afterMs } },
+      ),
     );
   }
 }

@@ -1,4 +1,4 @@
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import type { InboxItem, SessionRecord, Store } from '../../store/port/store.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { ancestorsOf } from '../agents/session-reach.ts';
@@ -25,14 +25,10 @@ export async function assertMayWait(
   caller: SessionRecord,
   target: SessionRecord,
 ): Promise<void> {
-  const refuse = (why: string): RepriseError =>
-    new RepriseError(
-      'FORBIDDEN',
-      `you cannot wait for this session: ${why}. Send without a timeout instead.`,
-    );
-  if ((await ancestorsOf(store, caller)).includes(target.id)) throw refuse('it is above you');
+  if ((await ancestorsOf(store, caller)).includes(target.id))
+    throw failure('FORBIDDEN', 'tool.waitsForParent');
   const waiters = await waitersOf(store, caller.id, options.clock.now().getTime());
-  if (waiters.has(target.id)) throw refuse('it waits for you already');
+  if (waiters.has(target.id)) throw failure('FORBIDDEN', 'tool.waitsForItself');
 }
 
 /** Every session that waits for this one now, over however many others. */

@@ -1,7 +1,10 @@
 import { constants, existsSync } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, readlink, realpath } from 'node:fs/promises';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
-import { RepriseError } from '../../errors.ts';
+import type { ErrorCode, RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
+import type { PathProblem } from '../../messages/params/params-tools.ts';
+import { quotedValue } from '../../messages/quoted.ts';
 
 const MAX_LINKS = 40;
 /** Windows has neither flag. */
@@ -43,7 +46,7 @@ export class ConfinedPath implements AsyncDisposable {
 
   /** @param path Relative to the workspace, or absolute inside it. The workspace is created if it does not exist. */
   static async open(workspace: string, path: string, walk: Walk = {}): Promise<ConfinedPath> {
-    if (path.includes('\0')) throw new RepriseError('INVALID_INPUT', 'a path has no NUL');
+    if (path.includes('\0')) throw badPath('INVALID_INPUT', path, 'hasNul');
     await mkdir(workspace, { recursive: true, mode: 0o700 });
     const root = await realpath(workspace);
     const confined = new ConfinedPath(root, await open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
@@ -78,7 +81,7 @@ export class ConfinedPath implements AsyncDisposable {
     for (const [handle, place] of file === undefined ? expected : [...expected, [file, path] as const]) {
       const [opened, found] = await Promise.all([handle.stat(), lstat(place)]);
       if (opened.dev !== found.dev || opened.ino !== found.ino)
-        throw new RepriseError('FORBIDDEN', `${this.relativePath} was moved meanwhile`);
+        throw badPath('FORBIDDEN', this.relativePath, 'moved');
     }
   }
 
@@ -98,7 +101,7 @@ export class ConfinedPath implements AsyncDisposable {
     let rest = names;
     let links = 0;
     for (;;) {
-      if (rest === undefined) throw new RepriseError('FORBIDDEN', `${asked} is outside the workspace`);
+      if (rest === undefined) throw badPath('FORBIDDEN', asked, 'outside');
       const [name, ...others] = rest;
       if (name === undefined) return;
       rest = others;
@@ -110,7 +113,7 @@ export class ConfinedPath implements AsyncDisposable {
       const found = await lstat(this.at(name)).catch(missing);
       await this.check();
       if (found?.isSymbolicLink() === true) {
-        if (++links > MAX_LINKS) throw new RepriseError('FORBIDDEN', `${asked} has too many links`);
+        if (++links > MAX_LINKS) throw badPath('FORBIDDEN', asked, 'tooManyLinks');
         rest = await this.#resolveLink(name, others);
       } else if (others.length === 0) {
         this.#name = name;
@@ -144,6 +147,11 @@ export class ConfinedPath implements AsyncDisposable {
     await this.#enter(this.#name);
     this.#name = undefined;
   }
+}
+
+/** @param path As the model wrote it, or relative to the workspace. */
+export function badPath(code: ErrorCode, path: unknown, problem: PathProblem, cause?: unknown): RepriseError {
+  return failure(code, 'workspace.badPath', { path: quotedValue(path), problem }, { cause });
 }
 
 /** @returns undefined if the path is in none of the folders. */

@@ -2,8 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { lstat, open, readdir, rename, rm } from 'node:fs/promises';
 import { type ErrorCode, RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
+import type { PathProblem } from '../../messages/params/params-tools.ts';
+import { quotedValue } from '../../messages/quoted.ts';
 import type { JsonObject } from '../../transcript/json.ts';
-import { ConfinedPath } from './confined-path.ts';
+import { wrongValue } from '../settings-patch.ts';
+import { badPath, ConfinedPath } from './confined-path.ts';
 import type { Tool } from './tool.ts';
 
 const MAX_READ_BYTES = 1024 * 1024;
@@ -12,7 +16,7 @@ const MAX_LISTED = 1000;
 /** The built-in file tools. No path and no link leads them out of the workspace (I-30). */
 export function createFileTools(workspace: string): Tool[] {
   const tools = [readFile(workspace), writeFile(workspace), editFile(workspace), listDirectory(workspace)];
-  return tools.map(told);
+  return tools.map(withoutSystemErrors);
 }
 
 const PATH = { type: 'string', description: 'Relative to the workspace.' } as const;
@@ -60,7 +64,7 @@ function editFile(workspace: string): Tool {
       await using target = await ConfinedPath.open(workspace, requireText('path', path));
       await inTurn(target.absolutePath, async () => {
         const before = await readText(target);
-        const start = onlyOccurrence(old, before);
+        const start = onlyOccurrence(old, before, quotedValue(path));
         await replaceText(target, before.slice(0, start) + replacement + before.slice(start + old.length));
       });
       return `edited ${String(path)}`;
@@ -94,11 +98,10 @@ function listDirectory(workspace: string): Tool {
 }
 
 /** The offset of a text that must occur once; two that overlap are two. */
-function onlyOccurrence(old: string, text: string): number {
+function onlyOccurrence(old: string, text: string, path: string): number {
   const at = old === '' ? -1 : text.indexOf(old);
-  if (at === -1) throw new RepriseError('INVALID_INPUT', 'old_string does not occur; it must occur once');
-  if (text.includes(old, at + 1))
-    throw new RepriseError('INVALID_INPUT', 'old_string occurs more than once; it must occur once');
+  if (at === -1) throw failure('INVALID_INPUT', 'workspace.noText', { path });
+  if (text.includes(old, at + 1)) throw failure('INVALID_INPUT', 'workspace.repeatedText', { path });
   return at;
 }
 
@@ -126,20 +129,19 @@ async function readText(target: ConfinedPath): Promise<string> {
   try {
     await target.check(file);
     const { size } = await file.stat().then((found) => {
-      if (!found.isFile()) throw new RepriseError('INVALID_INPUT', 'not a plain file');
+      if (!found.isFile()) throw badPath('INVALID_INPUT', target.relativePath, 'notFile');
       return found;
     });
     if (size > MAX_READ_BYTES)
-      throw new RepriseError(
-        'LIMIT_EXCEEDED',
-        `the file has ${size} bytes; at most ${MAX_READ_BYTES} are read`,
-      );
+      throw failure('LIMIT_EXCEEDED', 'workspace.tooLarge', {
+        ...{ path: quotedValue(target.relativePath), bytes: size, max: MAX_READ_BYTES },
+      });
     const bytes = await file.readFile();
     if (bytes.includes(0)) throw new TypeError('binary');
     // A byte order mark is part of the file: an edit must not lose it.
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (error) {
-    if (error instanceof TypeError) throw new RepriseError('INVALID_INPUT', 'the file is not UTF-8 text');
+    if (error instanceof TypeError) throw badPath('INVALID_INPUT', target.relativePath, 'notText');
     throw error;
   } finally {
     await file.close();
@@ -149,7 +151,7 @@ async function readText(target: ConfinedPath): Promise<string> {
 /** Written beside and renamed, so that a crash leaves the old file or the new one; a file keeps its mode. */
 async function replaceText(target: ConfinedPath, text: string): Promise<void> {
   const found = await lstat(target.at()).catch(() => undefined); // most often: not there yet
-  if (found?.isFile() === false) throw new RepriseError('INVALID_INPUT', 'not a plain file');
+  if (found?.isFile() === false) throw badPath('INVALID_INPUT', target.relativePath, 'notFile');
   const temporary = target.at(`.${randomUUID()}.tmp`);
   const file = await open(temporary, 'wx', 0o600);
   try {
@@ -179,28 +181,29 @@ export async function appendText(workspace: string, path: string, text: string):
   }
 }
 
-const REFUSALS: Readonly<Record<string, [code: ErrorCode, says: string]>> = {
-  ENOENT: ['NOT_FOUND', 'does not exist'],
-  ENOTDIR: ['INVALID_INPUT', 'is no folder, or leads through a file'],
-  EISDIR: ['INVALID_INPUT', 'is a folder'],
-  ELOOP: ['FORBIDDEN', 'is a link that leads nowhere'],
-  ENXIO: ['INVALID_INPUT', 'is not a plain file'],
-  EACCES: ['FORBIDDEN', 'may not be touched'],
-  EPERM: ['FORBIDDEN', 'may not be touched'],
-  ENAMETOOLONG: ['INVALID_INPUT', 'is too long a name'],
+const PROBLEMS: Readonly<Record<string, [code: ErrorCode, problem: PathProblem]>> = {
+  ENOENT: ['NOT_FOUND', 'missing'],
+  ENOTDIR: ['INVALID_INPUT', 'notFolder'],
+  EISDIR: ['INVALID_INPUT', 'isFolder'],
+  ELOOP: ['FORBIDDEN', 'brokenLink'],
+  ENXIO: ['INVALID_INPUT', 'notFile'],
+  EACCES: ['FORBIDDEN', 'noAccess'],
+  EPERM: ['FORBIDDEN', 'noAccess'],
+  ENAMETOOLONG: ['INVALID_INPUT', 'nameTooLong'],
 };
 
-/** What the system says in its own words and paths is said in ours. */
-function told(tool: Tool): Tool {
+/** Errors of the system would show the model paths outside of the workspace. */
+function withoutSystemErrors(tool: Tool): Tool {
   return {
     ...tool,
     run: async (input, context) => {
       try {
         return await tool.run(input, context);
       } catch (error) {
-        const [code, says] = REFUSALS[String((error as NodeJS.ErrnoException).code)] ?? [];
-        if (error instanceof RepriseError || code === undefined) throw error;
-        throw new RepriseError(code, `${String(input['path'])} ${says}`, { cause: error });
+        const found = PROBLEMS[String((error as NodeJS.ErrnoException).code)];
+        if (error instanceof RepriseError || found === undefined) throw error;
+        const [code, problem] = found;
+        throw badPath(code, input['path'], problem, error);
       }
     },
   };
@@ -208,5 +211,5 @@ function told(tool: Tool): Tool {
 
 function requireText(name: string, value: unknown): string {
   if (typeof value === 'string') return value;
-  throw new RepriseError('INVALID_INPUT', `"${name}" must be a string`);
+  throw wrongValue(name, value, [{ is: 'text' }]);
 }

@@ -1,5 +1,9 @@
 import { truncateToolText } from '../../context/truncate.ts';
 import { RepriseError } from '../../errors.ts';
+import { causeText } from '../../messages/english.ts';
+import { failure } from '../../messages/failure.ts';
+import { type Message, message } from '../../messages/message.ts';
+import { quoted } from '../../messages/quoted.ts';
 import type { ImageBlock, TextBlock, ToolResultMessage } from '../../transcript/entry.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 import type { Tool, ToolContext } from './tool.ts';
@@ -15,6 +19,8 @@ export interface ToolCall {
 export interface ToolRun {
   readonly message: ToolResultMessage;
   readonly text: string;
+  /** Why the call was refused or failed; `text` is its English text. Unset where only the tool knows. */
+  readonly why?: Message;
   readonly durationMs: number;
 }
 
@@ -34,10 +40,14 @@ export async function runTool(
     text: content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n'),
     durationMs: Math.round(performance.now() - start),
   });
-  const refuse = (text: string): ToolRun => finish([{ type: 'text', text }], true);
-  if (tool === undefined) return refuse(`there is no tool named ${call.name}`);
+  const fail = (text: string, why?: Message): ToolRun => ({
+    ...finish([{ type: 'text', text }], true),
+    ...(why !== undefined && { why }),
+  });
+  const refuse = (why: Message): ToolRun => fail(causeText(why), why);
+  if (tool === undefined) return refuse(message('tool.unknown', { name: quoted(call.name) }));
   if (call.rawArguments !== undefined)
-    return refuse(`the arguments are no JSON object: ${call.rawArguments.slice(0, MAX_RAW_SHOWN)}`);
+    return refuse(message('tool.badArguments', { text: call.rawArguments.slice(0, MAX_RAW_SHOWN) }));
   const { timeoutMs = DEFAULT_TIMEOUT_MS, maxOutputChars = DEFAULT_OUTPUT_CHARS } = tool;
   const timeout = AbortSignal.timeout(timeoutMs);
   const signal = AbortSignal.any([context.signal, timeout]);
@@ -48,9 +58,10 @@ export async function runTool(
     );
     return finish(readOutput(output, maxOutputChars), false);
   } catch (error) {
-    if (timeout.aborted && !context.signal.aborted) return refuse(`timed out after ${timeoutMs} ms`);
-    if (context.signal.aborted) return refuse('stopped before it finished');
-    return refuse(error instanceof Error ? error.message : String(error));
+    if (context.signal.aborted) return refuse(message('tool.stopped'));
+    if (timeout.aborted) return refuse(message('tool.slow', { seconds: timeoutMs / 1000 }));
+    const text = error instanceof Error ? error.message : String(error);
+    return fail(text, error instanceof RepriseError ? error.why : undefined);
   }
 }
 
@@ -78,10 +89,7 @@ function readOutput(output: unknown, maxChars: number): (TextBlock | ImageBlock)
         return { type: 'text', text: cap(block['text'], maxChars) };
       if (isObject(block) && block['type'] === 'image' && typeof block['data'] === 'string')
         return { type: 'image', data: block['data'], mimeType: String(block['mimeType'] ?? 'image/png') };
-      throw new RepriseError(
-        'INVALID_INPUT',
-        'the tool answered with a block that is neither text nor image',
-      );
+      throw failure('INVALID_INPUT', 'tool.badOutput');
     });
   }
   const text = JSON.stringify(output);

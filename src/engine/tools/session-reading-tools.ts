@@ -1,4 +1,3 @@
-import { RepriseError } from '../../errors.ts';
 import type { SessionRecord, Store, StoredEntry } from '../../store/port/store.ts';
 import { contentText } from '../../transcript/content.ts';
 import type { Entry } from '../../transcript/entry.ts';
@@ -6,6 +5,7 @@ import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { foundSessions } from '../admin/found-sessions.ts';
 import type { SessionName, SessionReach } from '../agents/session-reach.ts';
 import { oneLine } from '../commands/command-context.ts';
+import { wrongValue } from '../settings-patch.ts';
 import { inputSchema, type ReadCall, SESSION_NAME } from './session-call.ts';
 import type { Tool } from './tool.ts';
 
@@ -87,7 +87,7 @@ function searchTool(store: Store, calling: ReadCall): Tool {
     safe: true,
     run: async ({ query, limit }, context) => {
       if (typeof query !== 'string' || query.trim() === '')
-        throw new RepriseError('INVALID_INPUT', 'query is a text');
+        throw wrongValue('query', query, [{ is: 'nonEmptyText' }]);
       const { reach } = await calling(context);
       const max = limitOf(limit);
       const { everyoneOf } = reach;
@@ -162,7 +162,7 @@ function messageOf({ entry }: StoredEntry): { role: string; text: string } | und
 function limitOf(limit: unknown = 20): number {
   if (Number.isSafeInteger(limit) && (limit as number) >= 1 && (limit as number) <= MAX_LIMIT)
     return limit as number;
-  throw new RepriseError('INVALID_INPUT', `limit is a whole number from 1 to ${MAX_LIMIT}`);
+  throw wrongValue('limit', limit, [{ is: 'integer', min: 1, max: MAX_LIMIT }]);
 }
 
 function cut(text: string): string {

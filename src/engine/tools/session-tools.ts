@@ -1,5 +1,5 @@
-import { RepriseError } from '../../errors.ts';
 import { isSubagentSessionKey } from '../../keys/predicates.ts';
+import { failure } from '../../messages/failure.ts';
 import type { InboxReceipt, SessionRecord } from '../../store/port/store.ts';
 import { type SessionName, SessionReach } from '../agents/session-reach.ts';
 import type { SpawnRequest } from '../agents/spawn-request.ts';
@@ -8,6 +8,7 @@ import type { SessionReachName } from '../agents/tool-policy.ts';
 import type { EngineContext } from '../engine-context.ts';
 import { bodyOf, withTicket } from '../intake/inbound.ts';
 import { assertMayWait, endFor, untilEnded, waitMark } from '../schedule/waiting.ts';
+import { wrongValue } from '../settings-patch.ts';
 import { inputSchema, type ReadCall, SESSION_NAME } from './session-call.ts';
 import { createReadingTools } from './session-reading-tools.ts';
 import type { Tool } from './tool.ts';
@@ -55,7 +56,9 @@ function spawnTool({ context, subagents }: SessionToolsOptions): Tool {
     ),
     run: async (input, { sessionId, signal }) => {
       const parent = await context.store.get(sessionId);
-      return { ...(await subagents.spawn(parent, input as unknown as SpawnRequest, signal)) };
+      // A model reads the reason; the code is for programs.
+      const { why: _, ...result } = await subagents.spawn(parent, input as unknown as SpawnRequest, signal);
+      return result;
     },
   };
 }
@@ -79,7 +82,7 @@ function sendTool(options: SessionToolsOptions, calling: ReadCall): Tool {
       const waitMs = waitOf(timeoutSeconds);
       const { caller, reach } = await calling(tool);
       const target = await reach.find(input as SessionName);
-      if (target.id === caller.id) throw new RepriseError('INVALID_INPUT', 'this is your own session');
+      if (target.id === caller.id) throw failure('INVALID_INPUT', 'tool.ownSession');
       if (waitMs > 0) await assertMayWait(context, caller, target);
       const until = context.options.clock.now().getTime() + waitMs;
       const receipt = await post(options, { caller, target, message, until: waitMs > 0 ? until : undefined });
@@ -112,7 +115,7 @@ async function post(
   { caller, target, message, until }: Post,
 ): Promise<InboxReceipt> {
   const { store, options: engine } = options.context;
-  if (typeof message !== 'string') throw new RepriseError('INVALID_INPUT', 'message is a text');
+  if (typeof message !== 'string') throw wrongValue('message', message, [{ is: 'text' }]);
   const { mode, cap, drop } = engine.queueFor(target);
   const said = bodyOf(message);
   // Said by a program, and the other side can tell.
@@ -141,5 +144,5 @@ function wakeTarget({ wake, run }: SessionToolsOptions, { sessionId, sessionKey 
 
 function waitOf(seconds: unknown): number {
   if (typeof seconds === 'number' && seconds >= 0 && seconds <= MAX_WAIT_SECONDS) return seconds * 1000;
-  throw new RepriseError('INVALID_INPUT', `timeoutSeconds is a number from 0 to ${MAX_WAIT_SECONDS}`);
+  throw wrongValue('timeoutSeconds', seconds, [{ is: 'number', min: 0, max: MAX_WAIT_SECONDS }]);
 }

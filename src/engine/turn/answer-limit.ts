@@ -1,4 +1,5 @@
-import { RepriseError } from '../../errors.ts';
+import type { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import type { ModelEvent } from '../../models/model.ts';
 
 /** What one answer may be: as JSON a character takes six bytes at most, and a line sixteen million. */
@@ -21,16 +22,12 @@ export class AnswerLimit {
       this.#left -= chars;
       return { taken: event };
     }
-    const error = new RepriseError(
+    const max = MAX_ANSWER_CHARS;
+    const error = failure(
       'LIMIT_EXCEEDED',
-      `the answer is longer than ${MAX_ANSWER_CHARS} characters`,
-      {
-        details: {
-          limit: 'answer',
-          max: MAX_ANSWER_CHARS,
-          next: 'Ask for less at a time, or tell it to go on.',
-        },
-      },
+      'turn.answerTooLong',
+      { max },
+      { details: { limit: 'answer', max } },
     );
     // Never half a call, nor half a character: no provider would take it back.
     const isText = event.type === 'text_delta' || event.type === 'thinking_delta';

@@ -1,4 +1,5 @@
 import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import { isMessage } from '../../messages/message.ts';
 import type { NewEntry, Store, StoredEntry } from '../../store/port/store.ts';
 import { answeredCall, callsOf, contentText } from '../../transcript/content.ts';
@@ -61,26 +62,22 @@ export function endOf({ status, data, text }: Extract<Recovery, { kind: 'ended' 
   }
   const { code, message, why } = (data['error'] ?? {}) as { code?: string; message?: string; why?: unknown };
   const known = (code ?? 'ABORTED') as ErrorEvent['code'];
-  throw new RepriseError(known, message ?? `the turn ended as ${status}`, {
-    why: isMessage(why) ? why : undefined,
-    details: { reason: status },
-  });
+  const details = { reason: status };
+  if (message === undefined) throw failure(known, 'turn.endedAs', { status }, { details });
+  throw new RepriseError(known, message, { why: isMessage(why) ? why : undefined, details });
 }
 
 /** Why a turn that was cut off so often is not taken up again; undefined: it is. */
 export function whyNot({ kind }: Recovery, attempts: number): RepriseError | undefined {
   if (kind === 'interrupted') {
-    return new RepriseError('ABORTED', 'the process ended while a tool ran; it was not run again', {
-      details: { reason: 'interrupted', next: 'Send another message: the conversation goes on from here.' },
-    });
+    return failure('ABORTED', 'turn.toolInterrupted', {}, { details: { reason: 'interrupted' } });
   }
   if (attempts <= MAX_ATTEMPTS) return undefined;
-  return new RepriseError(
+  return failure(
     'MODEL_FAILED',
-    `given up after ${MAX_ATTEMPTS} attempts that each ended in a crash`,
-    {
-      details: { reason: 'crash-loop', attempts },
-    },
+    'turn.crashLoop',
+    { attempts: MAX_ATTEMPTS },
+    { details: { reason: 'crash-loop', attempts } },
   );
 }
 

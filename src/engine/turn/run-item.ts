@@ -1,5 +1,6 @@
 import { RepriseError } from '../../errors.ts';
 import { resolveThreadParentSessionKey } from '../../keys/predicates.ts';
+import { failure } from '../../messages/failure.ts';
 import { whyOf } from '../../messages/message.ts';
 import type { InboxItem, Lease, SessionRecord } from '../../store/port/store.ts';
 import { replyLine } from '../admin/channel-log.ts';
@@ -31,7 +32,7 @@ import {
   unexpected,
 } from './turn-outcome.ts';
 import { openTurnStore, type TurnStore } from './turn-store.ts';
-import { usageLine } from './usage-line.ts';
+import { usageMessage } from './usage-line.ts';
 
 export interface ItemRun {
   readonly context: EngineContext;
@@ -74,7 +75,7 @@ export async function runItem(run: ItemRun, next: Company): Promise<void> {
       const { attempt, delayMs } = room.refuse(turn.members);
       if (unwritten !== undefined) await keep(run, unwritten);
       await recount(run);
-      turn.emit({ type: 'retry', attempt, delayMs, reason: full.message });
+      turn.emit({ type: 'retry', attempt, delayMs, reason: full.message, why: whyOf(full) });
       throw full;
     }
     if (!turn.isWritten) await settle(run, { error: failure });
@@ -218,7 +219,7 @@ async function ask(
       return turn.signal.aborted || newcomers(rows).length > 0;
     },
     aside: (work) => turn.aside(work),
-    usageLine: (usage) => usageLine(usage, undefined, responseUsageOf(record.settings)),
+    usageMessage: (usage) => usageMessage(usage, undefined, responseUsageOf(record.settings)),
     ending: (outcome) => endingOf(run, outcome),
     onEnded: () => turn.written(),
     onUnwritten: on.unwritten,
@@ -315,5 +316,5 @@ async function settle({ context, turn }: ItemRun, outcome: TurnOutcome): Promise
 }
 
 function lost(cause: RepriseError): RepriseError {
-  return new RepriseError('FENCED', 'another runner has the session now', { cause });
+  return failure('FENCED', 'turn.takenOver', {}, { cause });
 }

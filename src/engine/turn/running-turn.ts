@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { RepriseError } from '../../errors.ts';
+import type { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import type { InboxItem } from '../../store/port/store.ts';
 import { runOf } from '../agents/subagent-run.ts';
 import type { Clock, TimerHandle } from '../clock.ts';
@@ -106,7 +107,7 @@ export class RunningTurn implements Disposable {
   /** Without a reason: by whoever it is for. */
   abort(reason?: RepriseError): void {
     this.#isStopped ||= reason === undefined;
-    this.#controller.abort(reason ?? new RepriseError('ABORTED', 'the turn was stopped'));
+    this.#controller.abort(reason ?? failure('ABORTED', 'turn.stopped'));
   }
 
   /** Nobody wants its answer any more. */
@@ -148,13 +149,9 @@ export class RunningTurn implements Disposable {
 }
 
 function timedOut(): RepriseError {
-  return new RepriseError('ABORTED', 'the time given for this task is over', {
-    details: { reason: 'timeout' },
-  });
+  return failure('ABORTED', 'turn.timeLimit', {}, { details: { reason: 'timeout' } });
 }
 
 function interruptedBy({ inboxId }: InboxItem): RepriseError {
-  return new RepriseError('ABORTED', 'a newer message took the place of this turn', {
-    details: { reason: 'interrupt', by: inboxId },
-  });
+  return failure('ABORTED', 'turn.interrupted', {}, { details: { reason: 'interrupt', by: inboxId } });
 }

@@ -1,3 +1,5 @@
+import { messageText } from '../../messages/english.ts';
+import { message } from '../../messages/message.ts';
 import type { Lease } from '../../store/port/store.ts';
 import type { ToolResultMessage } from '../../transcript/entry.ts';
 import type { TurnEvent } from '../events.ts';
@@ -18,7 +20,8 @@ export interface ToolRoundOptions {
   readonly aside: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
-const SKIPPED = 'Skipped for a new message: this call was not run.';
+const SKIPPED = message('tool.skipped');
+const SKIPPED_TEXT = messageText(SKIPPED);
 
 /**
  * Runs the calls of one answer side by side and stores their results in call order, in one append: a history never
@@ -31,22 +34,22 @@ export async function runToolRound(calls: readonly ToolCall[], options: ToolRoun
   let isSkipping = false;
   for (const call of calls) {
     isSkipping ||= await isOvertaken();
-    running.push(isSkipping ? skip(call, emit) : run(call, options));
+    running.push(isSkipping ? skip(call, emit) : runCall(call, options));
   }
   const messages = await Promise.all(running);
-  const entries = messages.map((message) => ({ type: 'message', message }));
+  const entries = messages.map((result) => ({ type: 'message', message: result }));
   const { firstSeq, lastSeq } = await store.append(sessionId, entries, { epoch: lease.epoch });
   if (firstSeq <= lastSeq) emit({ type: 'entry', seq: lastSeq, entryType: 'toolResult' });
 }
 
-async function run(call: ToolCall, options: ToolRoundOptions): Promise<ToolResultMessage> {
+async function runCall(call: ToolCall, options: ToolRoundOptions): Promise<ToolResultMessage> {
   const { sessionId, sessionKey, agentId, tools, emit, signal, aside } = options;
   const { id, name, input } = call;
   emit({ type: 'tool_call', id, name, input });
   const context = { sessionId, sessionKey, agentId, signal, aside };
-  const { message, text, durationMs } = await runTool(call, tools.get(name), context);
-  emit({ type: 'tool_result', id, name, isError: message.isError, text, durationMs });
-  return { ...message, details: { durationMs } };
+  const { message: result, ...run } = await runTool(call, tools.get(name), context);
+  emit({ type: 'tool_result', id, name, isError: result.isError, ...run });
+  return { ...result, details: { durationMs: run.durationMs } };
 }
 
 async function skip(
@@ -54,8 +57,8 @@ async function skip(
   emit: (event: TurnEvent) => void,
 ): Promise<ToolResultMessage> {
   emit({ type: 'tool_call', id, name, input });
-  emit({ type: 'tool_result', id, name, isError: true, text: SKIPPED, durationMs: 0 });
-  const content = [{ type: 'text' as const, text: SKIPPED }];
+  emit({ type: 'tool_result', id, name, isError: true, text: SKIPPED_TEXT, why: SKIPPED, durationMs: 0 });
+  const content = [{ type: 'text' as const, text: SKIPPED_TEXT }];
   return {
     role: 'toolResult',
     toolCallId: id,

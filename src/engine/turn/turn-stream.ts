@@ -1,4 +1,5 @@
 import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import type { InboxReceipt, Store } from '../../store/port/store.ts';
 import type { Usage } from '../../transcript/entry.ts';
 import { type Clock, pause } from '../clock.ts';
@@ -168,10 +169,12 @@ function whenClosed(closed: AbortSignal, over: AbortSignal, receipt: InboxReceip
 }
 
 function closedError({ inboxId }: InboxReceipt): RepriseError {
-  return new RepriseError('STORE_FAILED', 'this engine was closed before the message was answered', {
-    outcome: 'unknown',
-    details: { inboxId, next: 'Send it again with the same key, or ask for its inbox id.' },
-  });
+  return failure(
+    'STORE_FAILED',
+    'engine.closedEarly',
+    { inboxId },
+    { outcome: 'unknown', details: { inboxId } },
+  );
 }
 
 function isClosedStore(error: unknown): boolean {

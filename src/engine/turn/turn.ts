@@ -1,7 +1,11 @@
 import { estimateTokens } from '../../context/estimate-message.ts';
 import { RepriseError } from '../../errors.ts';
+import { causeText, messageText } from '../../messages/english.ts';
+import { failure } from '../../messages/failure.ts';
+import { failedMessage, type Message, message } from '../../messages/message.ts';
+import type { ProviderAnswer } from '../../messages/params/params-models.ts';
 import { Answer } from '../../models/answer.ts';
-import type { FinishEvent, ModelRequest } from '../../models/model.ts';
+import type { FinishEvent, Model, ModelEvent, ModelRequest } from '../../models/model.ts';
 import { isSilentOverflow } from '../../models/overflow.ts';
 import type { Lease, NewEntry } from '../../store/port/store.ts';
 import type { AssistantMessage, Usage } from '../../transcript/entry.ts';
@@ -50,7 +54,7 @@ export interface TurnOptions {
   /** Waits for another session without keeping others from running. */
   readonly aside: <T>(work: () => Promise<T>) => Promise<T>;
   /** What the reply says about what it took; undefined: nothing. */
-  readonly usageLine: (usage: Usage) => string | undefined;
+  readonly usageMessage: (usage: Usage) => Message | undefined;
   /** What else is written in the append that ends the turn. */
   readonly ending: (outcome: TurnOutcome) => TurnEnding;
   readonly onEnded: () => void;
@@ -89,9 +93,12 @@ export class Turn {
       await runToolRound(calls, this.#options);
       if (signal.aborted) throw await this.#fail(new Answer(), aborted(signal));
     }
-    const error = new RepriseError('LIMIT_EXCEEDED', `the turn took more than ${maxSteps} steps`, {
-      details: { limit: 'maxSteps', next: 'Ask it to go on, or allow more steps.' },
-    });
+    const error = failure(
+      'LIMIT_EXCEEDED',
+      'turn.tooManySteps',
+      { max: maxSteps },
+      { details: { limit: 'maxSteps' } },
+    );
     throw await this.#fail(new Answer(), error);
   }
 
@@ -117,7 +124,7 @@ export class Turn {
         }
         const isCut = finish.stopReason === 'length' || isSilentOverflow(finish, window());
         if (isCut && answer.content().length === 0)
-          throw new RepriseError('CONTEXT_OVERFLOW', 'the model had no room for an answer');
+          throw failure('CONTEXT_OVERFLOW', 'model.noRoom', { model: frame.model.id });
         const { strict = false } = frame;
         this.#calls.push(manifestOf(view, finish, { latencyMs: performance.now() - started, strict }));
         return { message: finish.message, calls: callsOf(finish.message) };
@@ -128,10 +135,11 @@ export class Turn {
         if (view !== undefined && isUnknownRefusal(error)) {
           if (answer.content().length === 0 && this.#isStricter(view, frame)) {
             this.#refusal = error;
-            emit({ type: 'retry', attempt: 1, delayMs: 0, reason: `${error.message}; ${STRICTER}` });
+            const why = message('retry.stricter', refusedAnswer(error, frame.model));
+            emit({ type: 'retry', attempt: 1, delayMs: 0, reason: causeText(why), why });
             continue;
           }
-          throw await this.#fail(answer, withNextStep(this.#refusal ?? error));
+          throw await this.#fail(answer, asRefusal(this.#refusal ?? error, frame.model));
         }
         const isUnheard = error.code === 'MODEL_UNKNOWN' && answer.content().length === 0;
         if (isUnheard && (await this.#options.useOtherModel(error))) continue;
@@ -169,7 +177,7 @@ export class Turn {
           emit({ type: event.type, text: event.text });
           break;
         case 'retry':
-          emit({ type: 'retry', attempt: event.attempt, delayMs: event.delayMs, reason: event.reason });
+          emit({ type: 'retry', ...retryFacts(event) });
           break;
         case 'tool_call':
         case undefined:
@@ -181,7 +189,7 @@ export class Turn {
       }
       if (error !== undefined) throw error;
     }
-    throw new RepriseError('MODEL_FAILED', 'the stream ended without a finish event');
+    throw failure('MODEL_FAILED', 'model.incomplete', { provider: model.provider });
   }
 
   async #finish(message: AssistantMessage): Promise<TurnEnd> {
@@ -190,13 +198,13 @@ export class Turn {
     const requested = this.#calls.at(-1)?.tokens ?? 0;
     const tokenEstimate = reported > 0 ? reported : requested + estimateTokens(message);
     const text = message.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('');
-    const line = this.#options.usageLine(this.#usage);
+    const used = this.#options.usageMessage(this.#usage);
     const end = {
       turnId,
       text,
       usage: this.#usage,
       tokenEstimate,
-      ...(line !== undefined && { usageLine: line }),
+      ...(used !== undefined && { usageLine: messageText(used), usageMessage: used }),
     };
     const entries = [{ type: 'message', message }, this.#turnEntry('done', { tokenEstimate })];
     const write: WriteAnswer = async (by) => {
@@ -257,7 +265,6 @@ export class Turn {
   }
 }
 
-const STRICTER = 'sending it once more without thinking and images, and with plain ids of tool calls';
 /** Mistral answers 422 where others answer 400. */
 const REFUSALS: readonly unknown[] = [400, 422];
 
@@ -266,10 +273,20 @@ function isUnknownRefusal({ code, details }: RepriseError): boolean {
   return code === 'MODEL_FAILED' && REFUSALS.includes(details['status']);
 }
 
-function withNextStep({ code, message, details, cause }: RepriseError): RepriseError {
-  const next =
-    'The provider refuses this conversation. Undo the last message with /undo, or choose another model with /model.';
-  return new RepriseError(code, message, { details: { next, ...details }, cause });
+/** The refusal, with what a user can do about it. */
+function asRefusal(error: RepriseError, model: Model): RepriseError {
+  const { code, details, cause } = error;
+  return failure(code, 'model.refused', refusedAnswer(error, model), { details, cause });
+}
+
+/** Errors of a caller's own model have no `why`. */
+function refusedAnswer({ why, message: text }: RepriseError, { provider, id }: Model): ProviderAnswer {
+  return why?.code === 'model.failed' ? why.params : { provider, model: id, text };
+}
+
+/** @returns `why` as the model gave it; of a caller's own model, the text that it gave. */
+function retryFacts({ attempt, delayMs, code, reason, why }: Extract<ModelEvent, { type: 'retry' }>) {
+  return { attempt, delayMs, reason, why: why ?? failedMessage({ code, message: reason, details: {} }) };
 }
 
 function callsOf(message: AssistantMessage): ToolCall[] {
@@ -289,7 +306,7 @@ function callsOf(message: AssistantMessage): ToolCall[] {
 
 function aborted({ reason }: AbortSignal): RepriseError {
   if (reason instanceof RepriseError) return reason;
-  return new RepriseError('ABORTED', 'the turn was stopped', { cause: reason });
+  return failure('ABORTED', 'turn.stopped', {}, { cause: reason });
 }
 
 /** A model that ignores its signal is left behind: it may go on, but nobody waits for it. */

@@ -1,26 +1,31 @@
-import { count } from '../../messages/english-format.ts';
+import { messageText } from '../../messages/english.ts';
+import { type Message, message } from '../../messages/message.ts';
 import type { Usage } from '../../transcript/entry.ts';
 
 /** How much of what a turn used its reply tells. `on` is `tokens`. */
 export type ResponseUsage = 'off' | 'on' | 'tokens' | 'full';
 
-/** The line under a reply that says what it took; undefined: none. Without a price there is no cost to tell. */
-export function usageLine(usage: Usage, cost: number | undefined, level: ResponseUsage): string | undefined {
+/** The line under a reply: what its turn used. @returns undefined if the level is `off`. */
+export function usageMessage(
+  usage: Usage,
+  cost: number | undefined,
+  level: ResponseUsage,
+): Message | undefined {
   if (level === 'off') return undefined;
   const { input, output, cacheRead, cacheWrite } = usage;
-  // What came from a cache was sent all the same.
-  const words = [`${count(input + cacheRead + cacheWrite)} in`, `${count(output)} out`];
-  if (level !== 'full') return `Tokens: ${words.join(', ')}`;
-  if (cacheRead > 0) words.push(`${count(cacheRead)} from cache`);
-  if (cacheWrite > 0) words.push(`${count(cacheWrite)} to cache`);
-  const price = cost ?? usage.cost?.['total'];
-  if (price !== undefined) words.push(`cost ${money(price)}`);
-  return `Tokens: ${words.join(', ')}`;
+  const isFull = level === 'full';
+  return message('turn.usage', {
+    // Tokens that came from a cache were sent all the same.
+    input: input + cacheRead + cacheWrite,
+    output,
+    cacheRead: isFull && cacheRead > 0 ? cacheRead : null,
+    cacheWrite: isFull && cacheWrite > 0 ? cacheWrite : null,
+    cost: isFull ? (cost ?? usage.cost?.['total'] ?? null) : null,
+  });
 }
 
-/** Two digits that say something, however small the price. The currency is that of the model's prices. */
-function money(price: number): string {
-  if (price === 0 || price >= 1) return price.toFixed(2);
-  const digits = Math.min(8, 1 - Math.floor(Math.log10(price)));
-  return price.toFixed(Math.max(2, digits));
+/** `usageMessage` in English. */
+export function usageLine(...given: Parameters<typeof usageMessage>): string | undefined {
+  const used = usageMessage(...given);
+  return used && messageText(used);
 }

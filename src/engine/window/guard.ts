@@ -3,6 +3,9 @@ import { contextBudget } from '../../context/budget.ts';
 import { estimateEntryTokens } from '../../context/estimate-message.ts';
 import { planToolTruncation, truncateToolText } from '../../context/truncate.ts';
 import { RepriseError } from '../../errors.ts';
+import { causeText } from '../../messages/english.ts';
+import { failure } from '../../messages/failure.ts';
+import { message, whyOf } from '../../messages/message.ts';
 import type { Lease, NewEntry } from '../../store/port/store.ts';
 import { contentText } from '../../transcript/content.ts';
 import type { Entry } from '../../transcript/entry.ts';
@@ -10,6 +13,7 @@ import { isObject } from '../../transcript/json.ts';
 import { triggerTokens } from '../agents/profiles.ts';
 import type { GuardEvent } from '../events.ts';
 import { type ContextView, type RequestFrame, viewContext } from '../turn/turn-context.ts';
+import { unexpected } from '../turn/turn-outcome.ts';
 import type { TurnStore } from '../turn/turn-store.ts';
 import {
   type CompactionMeasures,
@@ -86,7 +90,7 @@ export class ContextGuard {
     if (attempt > MAX_OVERFLOW_RETRIES) throw error;
     const { limit } = error.details;
     if (typeof limit === 'number') learnWindow(limit);
-    emit({ type: 'overflow', attempt, reason: error.message });
+    emit({ type: 'overflow', attempt, reason: error.message, why: whyOf(error) });
     const { budget } = this.#budget(frame);
     // A request that was refused although it seemed to fit is a third too large at least.
     const excess = Math.max(view.tokens - budget, Math.ceil(view.tokens / 3));
@@ -150,11 +154,12 @@ export class ContextGuard {
     try {
       if (!digest) await this.#options.beforeCompaction(plan.covered, limits.maxInputTokens);
       if (await this.#cover(view, frame, options)) return true;
-      emit({ type: 'compaction_failed', tokensBefore, message: 'nothing was gained' });
+      const why = message('compaction.noGain');
+      emit({ type: 'compaction_failed', tokensBefore, message: causeText(why), why });
       return false;
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
-      emit({ type: 'compaction_failed', tokensBefore, message });
+      const failed = error instanceof RepriseError ? error : unexpected(error);
+      emit({ type: 'compaction_failed', tokensBefore, message: failed.message, why: whyOf(failed) });
       throw error;
     }
   }
@@ -181,20 +186,8 @@ export class ContextGuard {
   }
 
   #overflow({ tokens, split }: ContextView, budget: number): RepriseError {
-    const over = tokens - budget;
-    return new RepriseError(
-      'CONTEXT_OVERFLOW',
-      `the last message and the system prompt alone are about ${over} tokens too many`,
-      {
-        details: {
-          tokens,
-          budget,
-          over,
-          split,
-          next: 'Send less at once, or use a model with a larger window.',
-        },
-      },
-    );
+    const details = { tokens, budget, over: tokens - budget, split };
+    return failure('CONTEXT_OVERFLOW', 'turn.tooLarge', { tokens, budget }, { details });
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Summarise } from '../../compaction/summarize.ts';
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import type { Model, ModelRequest } from '../../models/model.ts';
 
 /** Asks a model for a summary in a request of its own: no tools, no cache, and an end even if the model has none. */
@@ -34,8 +34,8 @@ function whenStopped(stop: AbortSignal, timeout: AbortSignal, timeoutMs: number)
     const fail = (): void =>
       reject(
         timeout.aborted
-          ? new RepriseError('MODEL_TIMEOUT', `no summary within ${timeoutMs} ms`)
-          : new RepriseError('ABORTED', 'the summary was stopped'),
+          ? failure('MODEL_TIMEOUT', 'summary.slow', { seconds: timeoutMs / 1000 })
+          : failure('ABORTED', 'summary.stopped'),
       );
     if (stop.aborted) fail();
     else stop.addEventListener('abort', fail, { once: true });

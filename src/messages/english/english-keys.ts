@@ -1,6 +1,7 @@
 import { byteCount, count, counted } from '../english-format.ts';
 import type { MessageTable } from '../message.ts';
 import type { KeyMessages } from '../params/params-keys.ts';
+import type { MessageParams } from '../params.ts';
 
 const SESSION_ID_RULE =
   'Use 1 to 128 of A-Z a-z 0-9 . _ - that start with a letter or digit and do not end in a dot.';
@@ -35,6 +36,10 @@ export const ENGLISH_KEYS: Pick<MessageTable, keyof KeyMessages> = {
     `the session key must be written as ${canonical}`,
     'Each key has one spelling: escape only what needs it, in upper case.',
   ],
+  'key.otherKind': ({ key, kind }) => [
+    `${key} is a session key of kind "${kind}", not "other"`,
+    `Pass its parts with kind "${kind}"; parseSessionKey returns them.`,
+  ],
   'route.needsPeer': ({ peerKind, channel }) => [
     `a ${peerKind} message${channel === null ? '' : ` on ${channel}`} needs "channel" and "peer"`,
     'Send the channel and the id of the chat with the message.',
@@ -46,6 +51,14 @@ export const ENGLISH_KEYS: Pick<MessageTable, keyof KeyMessages> = {
   'file.notSession': ({ lines }) => [
     `the file is not a session file: none of its ${counted(lines, 'line')} is a record of a known format`,
     'docs/interop.md lists the formats that can be read.',
+  ],
+  'record.noType': () => [
+    'the record is not an object with a "type"',
+    'Pass an object with a "type", such as { "type": "message", … }.',
+  ],
+  'record.notJson': ({ kind, name }) => [
+    `${notJson(kind, name)} cannot be stored as JSON without loss`,
+    'Pass plain objects, lists, text, finite numbers and booleans.',
   ],
   'record.tooDeep': ({ max }) => [
     `the record is nested deeper than ${count(max)} levels`,
@@ -60,3 +73,18 @@ export const ENGLISH_KEYS: Pick<MessageTable, keyof KeyMessages> = {
     'A name is "sha256:" and 64 hexadecimal digits, as in the entry that refers to the blob.',
   ],
 };
+
+function notJson(kind: MessageParams['record.notJson']['kind'], name: string): string {
+  switch (kind) {
+    case 'number':
+      return `the number ${name}`;
+    case 'type':
+      return `a value of type ${name}`;
+    case 'instance':
+      return `an instance of ${name === '' ? 'a class' : name}`;
+    case 'toJson':
+      return 'an object with a toJSON method';
+    case 'undefinedItem':
+      return 'undefined in an array';
+  }
+}

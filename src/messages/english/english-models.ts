@@ -1,4 +1,4 @@
-import { alternatives, count } from '../english-format.ts';
+import { alternatives, count, counted, secondCount } from '../english-format.ts';
 import type { MessageTable } from '../message.ts';
 import type { ModelMessages, ProviderAnswer } from '../params/params-models.ts';
 
@@ -19,7 +19,9 @@ export const ENGLISH_MODELS: Pick<MessageTable, keyof ModelMessages> = {
     `${provider}: ${text === '' ? 'the provider refused the request' : text}`,
     'The provider refuses this conversation. Undo the last message with /undo, or choose another model with /model.',
   ],
-  'model.silent': ({ provider, seconds }) => [`${provider}: the model sent nothing for ${count(seconds)} s`],
+  'model.silent': ({ provider, seconds }) => [
+    `${provider}: the model sent nothing for ${secondCount(seconds)}`,
+  ],
   'model.stopped': ({ provider }) => [`${provider}: the model call was stopped`],
   'model.incomplete': ({ provider }) => [`${provider}: the answer ended without a finish event`],
   'model.noRoom': ({ model }) => [
@@ -44,6 +46,14 @@ export const ENGLISH_MODELS: Pick<MessageTable, keyof ModelMessages> = {
     `${model} cannot use the request format of the family "${family}"`,
     'Use an anthropic:<id> model, or another family.',
   ],
+  'model.sdkVersion': ({ version }) => [
+    `the AI SDK model has specification version ${version}, and "v4" is needed`,
+    'Use the provider package that belongs to AI SDK 7.',
+  ],
+  'model.scriptUnmet': ({ complaints, stepsLeft }) => {
+    const left = stepsLeft === 0 ? [] : [`${counted(stepsLeft, 'step')} of the script left`];
+    return [`the scripted model was not used as its script says: ${[...complaints, ...left].join('; ')}`];
+  },
   'model.noneToChoose': ({ model }) => [
     `the model cannot be ${model}: there are no models to choose from here`,
     'Pass the model as one of `models` or with `loadModel`.',
@@ -57,7 +67,7 @@ export const ENGLISH_MODELS: Pick<MessageTable, keyof ModelMessages> = {
     `the summary is much longer than the ${count(maxTokens)} tokens that the model was asked for`,
   ],
   'summary.slow': ({ seconds }) => [
-    `the model did not finish the summary within ${count(seconds)} s`,
+    `the model did not finish the summary within ${secondCount(seconds)}`,
     'Raise compaction.summaryTimeoutMs, or choose a faster model.',
   ],
   'summary.stopped': () => ['the summary was stopped'],

@@ -55,6 +55,22 @@ export const ENGLISH_TURNS: Pick<MessageTable, keyof TurnMessages> = {
     'Send {data, mimeType} with data in base64, or a base64 data URL.',
   ],
   'message.notObject': () => ['the message is not an object', 'Send {"text": "…", "channel": "…"}.'],
+  'message.dropped': () => [
+    'the message was dropped because the queue of the session is full',
+    'Send it again when some of the queued messages are answered.',
+  ],
+  'message.ownOutput': ({ by }) => [
+    `the message is not answered: ${by === 'account' ? 'it comes from the account of this agent' : 'it repeats what this agent said'}`,
+    'Nothing to do: an agent does not answer its own messages.',
+  ],
+  'command.interrupted': () => ['the process ended while the command was running', 'Send the command again.'],
+  'turn.usage': ({ input, output, cacheRead, cacheWrite, cost }) => {
+    const parts = [`${count(input)} in`, `${count(output)} out`];
+    if (cacheRead !== null) parts.push(`${count(cacheRead)} from cache`);
+    if (cacheWrite !== null) parts.push(`${count(cacheWrite)} to cache`);
+    if (cost !== null) parts.push(`cost ${price(cost)}`);
+    return `Tokens: ${parts.join(', ')}`;
+  },
   'idempotency.keyReused': () => [
     'the idempotency key was already used for another request',
     'Use a new key for a new request.',
@@ -88,3 +104,10 @@ export const ENGLISH_TURNS: Pick<MessageTable, keyof TurnMessages> = {
     'Try again when "reprise doctor" reports that the index is complete.',
   ],
 };
+
+/** At least two digits after the point, and two digits that are not zero. */
+function price(cost: number): string {
+  if (cost === 0 || cost >= 1) return cost.toFixed(2);
+  const digits = Math.min(8, 1 - Math.floor(Math.log10(cost)));
+  return cost.toFixed(Math.max(2, digits));
+}

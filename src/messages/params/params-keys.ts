@@ -28,9 +28,17 @@ export interface KeyMessages {
   'key.accountAlone': { readonly account: string };
   'key.badEscape': { readonly part: string };
   'key.otherSpelling': { readonly canonical: string };
+  /** The parts are given as kind "other", but the key has a kind of its own. */
+  'key.otherKind': { readonly key: string; readonly kind: string };
   'route.needsPeer': { readonly peerKind: string; readonly channel: string | null };
   'file.empty': None;
   'file.notSession': { readonly lines: number };
+  'record.noType': None;
+  /** `name`: the number, type or class, in quotes; empty for the others. */
+  'record.notJson': {
+    readonly kind: 'number' | 'type' | 'instance' | 'toJson' | 'undefinedItem';
+    readonly name: string;
+  };
   'record.tooDeep': { readonly max: number };
   'record.tooLarge': { readonly maxBytes: number };
   'blob.badName': { readonly name: string };

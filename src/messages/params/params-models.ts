@@ -27,6 +27,9 @@ export interface ModelMessages {
   'model.noAddress': { readonly model: string; readonly variable: string | null };
   'model.noProvider': { readonly model: string; readonly forms: readonly string[] };
   'model.wrongFormat': { readonly model: string; readonly family: string };
+  'model.sdkVersion': { readonly version: string };
+  /** `complaints`: what the scripted provider answered. */
+  'model.scriptUnmet': { readonly complaints: readonly string[]; readonly stepsLeft: number };
   'model.noneToChoose': { readonly model: string };
   'window.tooSmall': { readonly model: string; readonly tokens: number; readonly min: number };
   'summary.empty': None;

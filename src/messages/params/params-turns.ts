@@ -28,6 +28,19 @@ export interface TurnMessages {
   };
   'message.badImage': None;
   'message.notObject': None;
+  /** The queue is full, and its setting drops this message. */
+  'message.dropped': None;
+  /** A channel delivered what this agent had sent: by its own account, or in its own words. */
+  'message.ownOutput': { readonly by: 'account' | 'words' };
+  'command.interrupted': None;
+  /** What a turn used. Nulls: not shown. `cost` is in the currency of the model's prices. */
+  'turn.usage': {
+    readonly input: number;
+    readonly output: number;
+    readonly cacheRead: number | null;
+    readonly cacheWrite: number | null;
+    readonly cost: number | null;
+  };
   'idempotency.keyReused': None;
   'send.denied': { readonly sessionKey: string; readonly channel: string };
   'agent.missing': { readonly agentId: string; readonly known: readonly string[] };

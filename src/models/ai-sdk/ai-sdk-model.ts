@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LanguageModelV4, LanguageModelV4CallOptions, SharedV4ProviderOptions } from '@ai-sdk/provider';
 import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
+import { quotedValue } from '../../messages/quoted.ts';
 import type { ProviderFamily } from '../../transcript/render/target.ts';
 import type { Model, ModelEvent, ModelRequest, ModelStreamOptions } from '../model.ts';
 import { abortedError, modelError } from '../model-error.ts';
@@ -28,11 +30,8 @@ const DEFAULT_IDLE_TIMEOUT_MS = 120_000;
 /** Any AI SDK language model behind our port. */
 export function createAiSdkModel({ model, family, provider, ...settings }: AiSdkModelOptions): Model {
   if (model.specificationVersion !== 'v4') {
-    throw new RepriseError(
-      'INVALID_INPUT',
-      `an AI SDK model of specification v4 is needed, not ${String((model as AiSdkModelOptions['model']).specificationVersion)}`,
-      { details: { next: 'Use the provider package that belongs to AI SDK 7.' } },
-    );
+    const { specificationVersion: version } = model as AiSdkModelOptions['model'];
+    throw failure('INVALID_INPUT', 'model.sdkVersion', { version: quotedValue(version) });
   }
   const known = identify(model.provider);
   return createSourceModel(
@@ -95,10 +94,11 @@ async function* streamAnswer(
       }
       throw new StreamFailure({ message: 'the stream ended without a finish', broken: true });
     } catch (error) {
-      const failure = coded(error, model, now());
-      const delayMs = reader.started ? undefined : retryDelay(failure, attempt, policy, random);
-      if (delayMs === undefined) throw failure;
-      yield { type: 'retry', attempt, delayMs, code: failure.code, reason: failure.message };
+      const failed = coded(error, model, now());
+      const delayMs = reader.started ? undefined : retryDelay(failed, attempt, policy, random);
+      if (delayMs === undefined) throw failed;
+      const { code, message: reason, why } = failed;
+      yield { type: 'retry', attempt, delayMs, code, reason, ...(why !== undefined && { why }) };
       await sleep(delayMs, signal);
       if (signal?.aborted) throw abortedError(model, signal);
     }
@@ -111,9 +111,12 @@ function coded(error: unknown, model: Model, now: number): RepriseError {
 }
 
 function silence({ provider, id }: Model, idleTimeoutMs: number): RepriseError {
-  return new RepriseError('MODEL_TIMEOUT', `${provider}: nothing came for ${idleTimeoutMs} ms`, {
-    details: { provider, model: id, idleTimeoutMs },
-  });
+  return failure(
+    'MODEL_TIMEOUT',
+    'model.silent',
+    { provider, seconds: idleTimeoutMs / 1000 },
+    { details: { provider, model: id, idleTimeoutMs } },
+  );
 }
 
 /** Resolves early on abort: the caller looks at the signal anyway. */

@@ -1,4 +1,4 @@
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import type { Model } from '../model.ts';
 import { createSourceModel } from './ai-sdk-model.ts';
 import { sameOriginFetch } from './same-origin-fetch.ts';
@@ -85,9 +85,12 @@ export function createOpenAiCompatibleModel(settings: OpenAiCompatibleSettings):
 function needKey(provider: string, apiKey: string | undefined): string {
   if (apiKey !== undefined && apiKey.trim() !== '') return apiKey;
   // Told now and not by the provider later; the SDK would look into the environment for one.
-  throw new RepriseError('MODEL_AUTH', `there is no API key for ${provider}`, {
-    details: { provider, retryable: false, next: 'Pass "apiKey".' },
-  });
+  throw failure(
+    'MODEL_AUTH',
+    'model.noKey',
+    { model: provider, variable: null },
+    { details: { provider, retryable: false } },
+  );
 }
 
 function once<T>(make: () => Promise<T>): () => Promise<T> {

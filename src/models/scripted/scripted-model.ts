@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { RepriseError } from '../../errors.ts';
+import type { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import type { StopReason, Usage } from '../../transcript/entry.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import type { ProviderFamily } from '../../transcript/render/target.ts';
@@ -117,10 +118,8 @@ export function createScriptedModel(
       steps.push(...more);
     },
     assertDone: () => {
-      const left = steps.length === 0 ? [] : [`${steps.length} steps were not asked for`];
-      const all = [...complaints, ...left];
-      if (all.length > 0)
-        throw new RepriseError('INVALID_INPUT', `the script did not go to plan: ${all.join('; ')}`);
+      if (complaints.length > 0 || steps.length > 0)
+        throw failure('INVALID_INPUT', 'model.scriptUnmet', { complaints, stepsLeft: steps.length });
     },
   };
   return model;

@@ -51,7 +51,7 @@ test('/stop ends the children of a session too, and none of them makes it speak 
   // What became of them is known when somebody speaks next.
   expect((await session.send('and now?').result).text).toContain('and now?');
   const last = JSON.stringify(at.model.requests.at(-1)?.messages);
-  expect(last.match(/it was stopped with the session that gave the task/g)).toHaveLength(2);
+  expect(last.match(/the task was stopped together with the session that gave it/g)).toHaveLength(2);
   expect((await runCommand({ name: 'stop', args: '' }, context)).text).toBe('Nothing is running.');
 });
 

@@ -53,7 +53,7 @@ describe('S10 who may spawn whom', () => {
     expect(result).toMatchObject({ status });
     if (status === 'accepted')
       expect(result.childSessionKey).toMatch(new RegExp(`^agent:${agentId}:subagent:`));
-    else expect(result).toEqual({ status, reason: expect.any(String) });
+    else expect(result).toEqual({ status, reason: expect.any(String), why: expect.any(Object) });
     expect((await at.store.list({ kind: 'subagent' })).sessions).toHaveLength(status === 'accepted' ? 1 : 0);
   });
 

@@ -245,7 +245,9 @@ test('a configured workspace is shared by all conversations, and file tools can 
   await withLibrary(
     { model: obedient(), agents: { main: { workspace, fileTools: false } } },
     async ({ say }) => {
-      expect(await say('bob', tool('read_file', { path: 'plan.txt' }))).toContain('no tool named read_file');
+      expect(await say('bob', tool('read_file', { path: 'plan.txt' }))).toContain(
+        'no tool named \\"read_file\\"',
+      );
     },
   );
 });

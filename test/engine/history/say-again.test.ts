@@ -63,7 +63,7 @@ test('/retry of a message behind results of children asks the same with all of t
   for (const message of ['and now?', { text: 'and what else?', context: 'it is late' }]) {
     await session.send(message).result;
     const first = at.model.requests.at(-1);
-    expect(JSON.stringify(first).match(/it was stopped with the session/g)).toHaveLength(3);
+    expect(JSON.stringify(first).match(/the task was stopped together with the session/g)).toHaveLength(3);
     await again(at, RETRY);
     expect(at.model.requests.at(-1)).toEqual(first);
   }

@@ -177,7 +177,7 @@ describe('file tools', () => {
   test('what is missing or no path is said in plain words, without the place of the workspace', async () => {
     await expect(read('none.txt')).rejects.toMatchObject({
       code: 'NOT_FOUND',
-      message: 'none.txt does not exist',
+      message: '"none.txt" does not exist',
     });
     for (const path of [7, undefined, 'a\0b', 'x'.repeat(5000)])
       await expect(read(path)).rejects.toMatchObject({ code: 'INVALID_INPUT' });

@@ -148,7 +148,7 @@ describe('a turn', () => {
     await using at = await openEngine(scripted([{ calls }, 'Sorry.']), { tools: [echo] });
     await at.session.send('go').result;
     expect(at.model.requests[1]?.messages.at(-1)).toMatchObject({ role: 'tool' });
-    expect(JSON.stringify(at.model.requests[1]?.messages)).toContain('no tool named nobody');
+    expect(JSON.stringify(at.model.requests[1]?.messages)).toContain('no tool named \\"nobody\\"');
   });
 
   test('that fails ends in one error with its code, and the session goes on', async () => {

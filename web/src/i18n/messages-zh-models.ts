@@ -27,6 +27,10 @@ export const CHINESE_MODELS: Pick<MessageTable, keyof ModelMessages> = {
   'model.noProvider': ({ model, forms }) => `没有提供商有名为 ${model} 的模型。可用：${forms.join('、')}。`,
   'model.wrongFormat': ({ model, family }) =>
     `${model} 不能使用“${family}”的请求格式。请使用 anthropic:<id> 模型，或其他格式。`,
+  'model.sdkVersion': ({ version }) =>
+    `此 AI SDK 模型的规范版本为 ${version}，需要“v4”。请使用 AI SDK 7 的提供商软件包。`,
+  'model.scriptUnmet': ({ complaints, stepsLeft }) =>
+    `脚本模型的使用与脚本不符：${[...complaints, ...(stepsLeft === 0 ? [] : [`脚本还剩 ${stepsLeft} 步`])].join('；')}`,
   'model.noneToChoose': ({ model }) =>
     `模型不能是 ${model}：这里没有可选择的模型。请通过 models 或 loadModel 提供。`,
   'window.tooSmall': ({ model, tokens, min }) =>

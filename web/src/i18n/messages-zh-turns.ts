@@ -29,6 +29,17 @@ export const CHINESE_TURNS: Pick<MessageTable, keyof TurnMessages> = {
   'message.badImage': () =>
     '消息中的图片格式不明。请发送 {data, mimeType}（data 为 base64），或 base64 数据 URL。',
   'message.notObject': () => '消息不是对象。请发送 {"text": "…", "channel": "…"}。',
+  'message.dropped': () => '会话的队列已满，这条消息被丢弃。请在部分消息得到回答后重新发送。',
+  'message.ownOutput': ({ by }) =>
+    `不回答这条消息：${by === 'account' ? '它来自智能体自己的账户' : '它与智能体自己说过的话相同'}。`,
+  'command.interrupted': () => '命令运行时进程结束了，请重新发送命令。',
+  'turn.usage': ({ input, output, cacheRead, cacheWrite, cost }) => {
+    const parts = [`输入 ${input}`, `输出 ${output}`];
+    if (cacheRead !== null) parts.push(`读缓存 ${cacheRead}`);
+    if (cacheWrite !== null) parts.push(`写缓存 ${cacheWrite}`);
+    if (cost !== null) parts.push(`费用 ${cost >= 1 ? cost.toFixed(2) : Number(cost.toPrecision(2))}`);
+    return `词元：${parts.join('，')}`;
+  },
   'idempotency.keyReused': () => '此幂等键已用于另一个请求，新请求请用新的键。',
   'send.denied': ({ sessionKey, channel }) =>
     `发送策略不允许 ${sessionKey} 接收来自 ${channel} 的消息。请更改 session.sendPolicy，或将会话的 sendPolicy 设为“allow”。`,
