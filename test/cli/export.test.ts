@@ -140,7 +140,7 @@ test('a layout is written out and brought into another home, looked at first', (
 
 test('a path with nothing known is told with its code', () => {
   expect(reprise(home, 'import', join(folder, 'none')).status).toBe(4);
-  expect(reprise(home, 'import', home).stderr).toContain('home of Reprise itself');
+  expect(reprise(home, 'import', home).stderr).toContain('is a Reprise home');
 }, 60_000);
 
 test('what a layout has no place for is reported by kind and count, as text and as JSON', async () => {

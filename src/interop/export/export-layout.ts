@@ -1,4 +1,5 @@
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
+import { quoted } from '../../messages/quoted.ts';
 import type { ConvlogChat, StoredConvlogLine } from '../../store/port/convlog.ts';
 import type { SessionRecord, Store } from '../../store/port/store.ts';
 import { redactEntry } from '../../transcript/redact/redact.ts';
@@ -44,9 +45,7 @@ export async function exportLayout(store: Store, options: LayoutExport): Promise
   const { layout, folder, full = false, force = false } = options;
   const write = Object.hasOwn(LAYOUTS, layout) ? LAYOUTS[layout] : undefined;
   if (write === undefined) {
-    throw new RepriseError('INVALID_INPUT', `there is no layout "${layout}"`, {
-      details: { next: `Use one of: ${LAYOUT_NAMES.join(', ')}.` },
-    });
+    throw failure('INVALID_INPUT', 'export.unknownLayout', { layout: quoted(layout), known: LAYOUT_NAMES });
   }
   await prepareFolder(folder, { force });
   const out = new LayoutFolder(folder, force);

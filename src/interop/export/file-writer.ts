@@ -3,6 +3,7 @@ import { constants } from 'node:fs';
 import { lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import { refuseStoreFile } from './store-files.ts';
 
 export interface WriteOptions {
@@ -66,9 +67,7 @@ export async function prepareFolder(path: string, { force = false }: WriteOption
   try {
     await mkdir(path, { recursive: true, mode: 0o700 });
     if (!force && (await readdir(path)).length > 0) {
-      throw new RepriseError('INVALID_INPUT', `${path} is not empty`, {
-        details: { next: 'Name a new folder, or add --force to overwrite its files.' },
-      });
+      throw failure('INVALID_INPUT', 'export.folderNotEmpty', { path });
     }
   } catch (error) {
     throw asWriteError(error, path);
@@ -101,17 +100,17 @@ async function exists(path: string): Promise<boolean> {
 }
 
 function isThere(path: string): RepriseError {
-  return new RepriseError('INVALID_INPUT', `${path} exists`, {
-    details: { next: 'Name another file, or add --force to replace it.' },
-  });
+  return failure('INVALID_INPUT', 'export.fileExists', { path });
 }
 
 function asWriteError(error: unknown, path: string): unknown {
   const { code } = error as NodeJS.ErrnoException;
   if (error instanceof RepriseError || code === undefined) return error;
   const isFull = code === 'ENOSPC' || code === 'EDQUOT';
-  return new RepriseError(isFull ? 'STORE_FULL' : 'INVALID_INPUT', `cannot write ${path}: ${code}`, {
-    details: { next: isFull ? 'Make room on that disk.' : 'Check that the folder can be written to.' },
-    cause: error,
-  });
+  return failure(
+    isFull ? 'STORE_FULL' : 'INVALID_INPUT',
+    'export.notWritten',
+    { path, problem: isFull ? 'diskFull' : 'other', errno: code },
+    { cause: error },
+  );
 }

@@ -1,6 +1,6 @@
 import { closeSync, constants, existsSync, openSync, readdirSync, readSync, realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import { decodeLine } from '../../transcript/line.ts';
 
 /** The first bytes of every SQLite database. Other programs use files with these names too. */
@@ -25,9 +25,7 @@ export function refuseStoreFile(path: string): void {
   const target = join(realFolder(dirname(resolve(path))), basename(path));
   for (let home = dirname(target), rest = [basename(target)]; ; ) {
     if (isStoreFile(rest) && isHome(home, rest))
-      throw new RepriseError('INVALID_INPUT', `${path} is a file of the store in ${home}`, {
-        details: { next: 'Name a file outside of that folder; --force does not replace what a store keeps.' },
-      });
+      throw failure('INVALID_INPUT', 'export.storeFile', { path, home });
     if (dirname(home) === home) return;
     rest = [basename(home), ...rest];
     home = dirname(home);

@@ -1,5 +1,6 @@
 import { basename, dirname, join, relative, sep } from 'node:path';
-import { RepriseError } from '../../errors.ts';
+import type { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import { JSON_MARK } from '../export/formats.ts';
 import { findSessionFolders, folderOfIndex, readSessionFolders, sessionFolder } from './folder-sources.ts';
 import type { ImportSource } from './source.ts';
@@ -29,11 +30,7 @@ export async function openSource(path: string): Promise<ImportSource & Partial<A
   // A database of another name is opened to say what it is.
   for (const name of list.files.filter((each) => DATABASE_NAME.test(each)))
     if (await isDatabase(join(real, name))) return openZeroclaw(join(real, name));
-  throw new RepriseError('INVALID_INPUT', `nothing in ${path} is known here`, {
-    details: {
-      next: 'Give a transcript, or the folder of claw0, ZeroClaw, OpenClaw or ZyHive that holds "agents", "workspace" or "sessions.db".',
-    },
-  });
+  throw failure('INVALID_INPUT', 'import.unknown', { path });
 }
 
 /** How many folders above the transcripts of a home its database is: agents, the agent, sessions. */
@@ -62,9 +59,7 @@ async function openFile(path: string): Promise<ImportSource & Partial<AsyncDispo
   const document = await readJsonExport(path, JSON_MARK);
   const read = document ?? (await readTranscriptFile(path));
   if (!read.entries.some(({ type }) => type === 'message' || type === 'compaction'))
-    throw new RepriseError('INVALID_INPUT', `${path}: there is no message in it`, {
-      details: { next: 'Nothing was imported from it.' },
-    });
+    throw failure('INVALID_INPUT', 'import.noMessages', { path });
   const kind = document === undefined ? 'transcript' : 'export of a session';
   const loose = { kind, sessions: [{ place: path }], convlogs: [], problems: [] };
   const source = document === undefined ? ((await describeFile(path)) ?? loose) : loose;
@@ -80,7 +75,5 @@ async function describeFile(path: string): Promise<ImportSource | undefined> {
 }
 
 function isHome(path: string): RepriseError {
-  return new RepriseError('INVALID_INPUT', `${path} is a home of Reprise itself`, {
-    details: { next: `Write it out first: reprise export --all --profile clawdbot --out DIR --home ${path}` },
-  });
+  return failure('INVALID_INPUT', 'import.ownHome', { path });
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { RepriseError } from '../../errors.ts';
 import { DEFAULT_AGENT_ID, isSessionId } from '../../keys/ids.ts';
 import { agentOfKey } from '../../keys/session-key.ts';
+import { failure } from '../../messages/failure.ts';
 import type { NewEntry, Store } from '../../store/port/store.ts';
 import { blobNames } from '../../transcript/blobs.ts';
 import { type Entry, entryTime } from '../../transcript/entry.ts';
@@ -219,9 +220,7 @@ function checkContent(place: string, entries: readonly Entry[], notes: string[])
   const spoken = entries.filter(isSpoken);
   const empty = spoken.filter(({ message }) => !hasContent(message)).length;
   if (spoken.length > 0 && empty === spoken.length)
-    throw new RepriseError('INVALID_INPUT', `${place}: none of its ${spoken.length} messages has content`, {
-      details: { next: 'It may be a file of a tool that cannot be imported yet.' },
-    });
+    throw failure('INVALID_INPUT', 'import.noContent', { path: place, messages: spoken.length });
   const undated = spoken.filter((entry) => Date.parse(entryTime(entry)) === 0).length;
   if (undated > 0) notes.push(`${undated} messages have no time; they are dated 1970`);
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import { copyHistory } from '../../store/copy/copy-history.ts';
 import type { ConvlogChatRef, ConvlogLine } from '../../store/port/convlog.ts';
 import type { NewEntry, Store } from '../../store/port/store.ts';
@@ -150,7 +151,7 @@ function keep(blobs: Map<string, Uint8Array>, bytes: Uint8Array): string {
 
 async function blobOf(blobs: ReadonlyMap<string, Uint8Array>, name: string): Promise<Uint8Array> {
   const bytes = blobs.get(name);
-  if (bytes === undefined) throw new RepriseError('NOT_FOUND', `no blob ${name}`);
+  if (bytes === undefined) throw failure('NOT_FOUND', 'import.noBlob', { blob: name });
   return bytes;
 }
 

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { copyFile, type FileHandle, lstat, open, readdir, realpath, rm } from 'node:fs/promises';
 import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import { inspectJson, isObject, type JsonObject } from '../../transcript/json.ts';
 import { DEFAULT_RECORD_LIMITS } from '../../transcript/limits.ts';
 
@@ -130,9 +131,7 @@ export async function copyDatabase(path: string, copy: string): Promise<boolean>
     const after = await Promise.all(suffixes.map((suffix) => fileStamp(path + suffix)));
     if (before.join() === after.join()) return before.slice(1).some((stamp) => stamp !== undefined);
   }
-  throw new RepriseError('INVALID_INPUT', `${path} is being written and could not be copied`, {
-    details: { next: 'Stop the program that uses this database, then import it again.' },
-  });
+  throw failure('INVALID_INPUT', 'import.changing', { path });
 }
 
 /** @returns undefined if the file is missing, empty or not a regular file. */
@@ -152,7 +151,7 @@ async function openFile(path: string): Promise<FileHandle> {
   try {
     file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     if ((await file.stat()).isFile()) return file;
-    throw new RepriseError('INVALID_INPUT', `${path} is no file`);
+    throw failure('INVALID_INPUT', 'import.notRead', { path, problem: 'notFile', errno: null });
   } catch (error) {
     await file?.close();
     throw asReadError(error, path);
@@ -162,14 +161,11 @@ async function openFile(path: string): Promise<FileHandle> {
 function asReadError(error: unknown, path: string): unknown {
   const { code } = error as NodeJS.ErrnoException;
   if (error instanceof RepriseError || code === undefined) return error;
-  if (code === 'ENOENT')
-    return new RepriseError('NOT_FOUND', `nothing at ${path}`, {
-      details: { next: 'Check the path.' },
-      cause: error,
-    });
-  const why = code === 'ELOOP' ? 'it is a link' : code;
-  return new RepriseError('INVALID_INPUT', `cannot read ${path}: ${why}`, {
-    details: { next: 'Check that it is a file you may read.' },
-    cause: error,
-  });
+  const problem = code === 'ENOENT' ? 'missing' : code === 'ELOOP' ? 'link' : 'other';
+  return failure(
+    problem === 'missing' ? 'NOT_FOUND' : 'INVALID_INPUT',
+    'import.notRead',
+    { path, problem, errno: code },
+    { cause: error },
+  );
 }

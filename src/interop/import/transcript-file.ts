@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import { blobHash, blobNames, hydrateBlobs } from '../../transcript/blobs.ts';
 import type { Entry } from '../../transcript/entry.ts';
 import { isObject } from '../../transcript/json.ts';
@@ -27,10 +28,13 @@ export async function readTranscriptFile(
     if (!(error instanceof RepriseError) || error.code !== 'INVALID_INPUT') throw error;
     // A session that was created and has no messages.
     if (mayBeEmpty && error.details['lines'] === 0) return { header: undefined, entries: [], problems: [] };
-    throw new RepriseError('INVALID_INPUT', `${path}: ${error.message}`, {
-      details: { ...error.details, next: 'Give a transcript: JSON objects, one per line.' },
-      cause: error,
-    });
+    const lines = Number(error.details['lines'] ?? 0);
+    throw failure(
+      'INVALID_INPUT',
+      'import.notTranscript',
+      { path, lines },
+      { details: { lines }, cause: error },
+    );
   }
 }
 
@@ -41,9 +45,7 @@ const BACKUP_START = '{"kind":"backup",';
 const RECOGNIZED_BY_BYTES = 256 * 1024;
 
 function asBackup(path: string): RepriseError {
-  return new RepriseError('INVALID_INPUT', `${path} is a backup of Reprise itself`, {
-    details: { next: `Restore it into an empty home: reprise backup restore ${path} --home <empty folder>` },
-  });
+  return failure('INVALID_INPUT', 'import.ownBackup', { path });
 }
 
 /**

@@ -1,19 +1,7 @@
-import { RepriseError } from '../../errors.ts';
+import type { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
+import type { OtherTool } from '../../messages/params/params-interop.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
-
-/** Files that are recognized and not imported yet: an error that names the tool beats "not a session file". */
-const DESCRIPTIONS = {
-  'claude-code': 'a Claude Code session',
-  codex: 'a Codex session',
-  'gemini-cli': 'a Gemini CLI session',
-  opencode: 'an opencode session',
-  openclaw: 'an OpenClaw database',
-  langchain: 'a LangChain chat history',
-  chatgpt: 'an export of ChatGPT',
-  'claude.ai': 'an export of claude.ai',
-} as const;
-
-type Tool = keyof typeof DESCRIPTIONS;
 
 const CODEX_TYPES: ReadonlySet<unknown> = new Set([
   'session_meta',
@@ -30,7 +18,7 @@ const CLAUDE_TYPES: ReadonlySet<unknown> = new Set([
 ]);
 
 /** The tool that writes such lines; undefined for all that can be imported or is unknown. */
-function toolOfLine(record: JsonObject): Tool | undefined {
+function toolOfLine(record: JsonObject): OtherTool | undefined {
   const { type, uuid, parentUuid, leafUuid } = record;
   if (typeof uuid === 'string' && parentUuid !== undefined) return 'claude-code';
   if (CLAUDE_TYPES.has(type) || (type === 'summary' && typeof leafUuid === 'string')) return 'claude-code';
@@ -44,7 +32,7 @@ function isGeminiHeader({ sessionId, projectHash, startTime }: JsonObject): bool
 }
 
 /** The tool that writes such a JSON document. */
-export function toolOfDocument(value: unknown): Tool | undefined {
+export function toolOfDocument(value: unknown): OtherTool | undefined {
   if (Array.isArray(value)) {
     const first: unknown = value[0];
     if (!isObject(first)) return undefined;
@@ -59,13 +47,13 @@ export function toolOfDocument(value: unknown): Tool | undefined {
 }
 
 /** The tool that has such tables. */
-export function toolOfTables(names: ReadonlySet<string>): Tool | undefined {
+export function toolOfTables(names: ReadonlySet<string>): OtherTool | undefined {
   if (['session', 'message', 'part', 'project'].every((name) => names.has(name))) return 'opencode';
   return names.has('transcript_events') ? 'openclaw' : undefined;
 }
 
 /** Looks at the lines a file begins with; one that was cut at the end of `start` is left out. */
-export function toolOfLines(start: string): Tool | undefined {
+export function toolOfLines(start: string): OtherTool | undefined {
   for (const line of start.split('\n')) {
     const tool = toolOfText(line);
     if (tool !== undefined) return tool;
@@ -73,7 +61,7 @@ export function toolOfLines(start: string): Tool | undefined {
   return undefined;
 }
 
-function toolOfText(line: string): Tool | undefined {
+function toolOfText(line: string): OtherTool | undefined {
   try {
     const record: unknown = JSON.parse(line);
     return isObject(record) ? toolOfLine(record) : undefined;
@@ -82,10 +70,7 @@ function toolOfText(line: string): Tool | undefined {
   }
 }
 
-export function notSupportedYet(path: string, tool: Tool): RepriseError {
-  return new RepriseError(
-    'INVALID_INPUT',
-    `${path}: this is ${DESCRIPTIONS[tool]}; importing it is not supported yet`,
-    { details: { tool, next: 'Nothing was imported from it. "reprise import --help" lists what can be.' } },
-  );
+/** An error that names the tool helps more than "not a transcript". */
+export function notSupportedYet(path: string, tool: OtherTool): RepriseError {
+  return failure('INVALID_INPUT', 'import.otherTool', { path, tool }, { details: { tool } });
 }

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { RepriseError } from '../../errors.ts';
 import { DEFAULT_AGENT_ID } from '../../keys/ids.ts';
+import { failure } from '../../messages/failure.ts';
+import { quoted } from '../../messages/quoted.ts';
 import { canonicalEntries } from '../../transcript/dialects/canonical.ts';
 import { isoTime } from '../../transcript/dialects/time.ts';
 import { summaryOfRow } from '../../transcript/dialects/zeroclaw.ts';
@@ -17,10 +19,6 @@ import { notSupportedYet, toolOfTables } from './unsupported-tools.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 
-const SUPPORTED =
-  'Of SQLite databases only that of ZeroClaw can be imported: workspace/memory/sessions.db with the table session_messages.';
-const REPAIR =
-  'Copy the database again from its machine, or restore it from a backup. Its program must not write meanwhile.';
 const OPEN =
   'is open in another program or was not closed; what that program has not committed yet is missing. Import it again later to add it.';
 /** Of `session_messages`. */
@@ -64,15 +62,11 @@ function look<T>(copy: string, path: string, ask: (database: DatabaseSync) => T)
     return ask(database);
   } catch (error) {
     if (error instanceof RepriseError) throw error;
-    throw damaged(path, (error as Error).message, error);
+    const { message: reason } = error as Error;
+    throw failure('INVALID_INPUT', 'import.damagedDatabase', { path, reason }, { cause: error });
   } finally {
     database?.close();
   }
-}
-
-function damaged(path: string, reason: string, cause?: unknown): RepriseError {
-  const message = `${path}: this SQLite database is damaged (${reason})`;
-  return new RepriseError('INVALID_INPUT', message, { details: { next: REPAIR }, cause });
 }
 
 /** The header of a database says how many pages it has; a copy that was cut off has fewer. */
@@ -85,7 +79,7 @@ async function checkLength(copy: string, path: string): Promise<void> {
   const isCounted =
     whole.readUInt32BE(24) === whole.readUInt32BE(92) && Number.isInteger(Math.log2(pageBytes));
   const expected = isCounted ? Math.max(100, pageBytes * whole.readUInt32BE(28)) : 100;
-  if (size < expected) throw damaged(path, `it is cut off: ${size} of ${expected} bytes`);
+  if (size < expected) throw failure('INVALID_INPUT', 'import.cutDatabase', { path, bytes: size, expected });
 }
 
 interface FoundRows extends Omit<FoundSession, 'read'> {
@@ -105,12 +99,7 @@ function findSessions(database: DatabaseSync, path: string): FoundRows[] {
       .map(({ name }) => name),
   );
   const missing = COLUMNS.filter((name) => !columns.has(name));
-  if (missing.length > 0)
-    throw new RepriseError(
-      'INVALID_INPUT',
-      `${path}: its table session_messages is not that of ZeroClaw, it has no column ${missing.join(', ')}`,
-      { details: { next: SUPPORTED } },
-    );
+  if (missing.length > 0) throw failure('INVALID_INPUT', 'import.missingColumns', { path, columns: missing });
   const keyOf = new Map(of('session_index').map((row) => [row['active_session_id'], row['session_key']]));
   const known = new Map(of('sessions').map((row) => [textIn(row['session_id']) ?? textIn(row['id']), row]));
   const spoken = database.prepare('SELECT DISTINCT session_id FROM session_messages').all();
@@ -162,12 +151,8 @@ function notZeroclaw(database: DatabaseSync, path: string): RepriseError {
   const tables = rows.map(({ name }) => String(name));
   const tool = toolOfTables(new Set(tables));
   if (tool !== undefined) return notSupportedYet(path, tool);
-  const shown = tables.slice(0, MAX_TABLES_SHOWN).map((name) => JSON.stringify(name.slice(0, 40)));
-  const more = tables.length > shown.length ? ` and ${tables.length - shown.length} more` : '';
-  const holds = tables.length === 0 ? 'it has no tables' : `its tables are ${shown.join(', ')}${more}`;
-  return new RepriseError('INVALID_INPUT', `${path}: not a database of a known tool; ${holds}`, {
-    details: { next: SUPPORTED },
-  });
+  const shown = tables.slice(0, MAX_TABLES_SHOWN).map((name) => quoted(name.slice(0, 40)));
+  return failure('INVALID_INPUT', 'import.otherDatabase', { path, shown, tables: tables.length });
 }
 
 function hasTable(database: DatabaseSync, name: string): boolean {

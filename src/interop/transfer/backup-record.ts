@@ -1,4 +1,7 @@
-import { RepriseError } from '../../errors.ts';
+import type { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
+import type { BackupDamage, BackupProblem } from '../../messages/params/params-interop.ts';
+import { quoted, quotedValue } from '../../messages/quoted.ts';
 import type { BlobRecord, LinesRecord, TransferRecord } from '../../store/port/transfer.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { isRecordKind, wrongField } from './record-fields.ts';
@@ -52,17 +55,17 @@ export function parseRecord(line: Buffer, offset: number): ParsedRecord {
   const value = parseJson(line, offset);
   const { kind } = value;
   if (kind === 'end') return { end: value as unknown as BackupEnd };
-  if (!isRecordKind(kind)) throw damaged(offset, `no record is called ${JSON.stringify(kind)}`);
+  if (!isRecordKind(kind)) throw damaged(offset, 'unknownRecord', { record: quotedValue(kind) });
   const wrong = wrongField(kind, value);
-  if (wrong !== undefined) throw damaged(offset, `a record of kind ${kind} has no proper ${wrong}`);
+  if (wrong !== undefined) throw damaged(offset, 'wrongField', { record: quoted(kind), field: wrong });
   if (kind === 'lines') {
     const { session, first, count } = value as unknown as LinesRecord & { readonly count: unknown };
-    if (!isCount(count)) throw damaged(offset, `there are no lines behind those of session ${session}`);
+    if (!isCount(count)) throw damaged(offset, 'noLines', { session });
     return { lines: { session, first, count } };
   }
   if (kind !== 'blob') return { record: value as unknown as TransferRecord };
   const { session, hash, base64 } = value as unknown as BlobRecord & { readonly base64: unknown };
-  if (typeof base64 !== 'string') throw damaged(offset, `a blob of session ${session} has no bytes`);
+  if (typeof base64 !== 'string') throw damaged(offset, 'noBlobBytes', { session });
   return { record: { kind, session, hash, bytes: Buffer.from(base64, 'base64') } };
 }
 
@@ -74,28 +77,22 @@ export function parseHeader(line: Buffer | undefined, path: string): BackupHeade
     // Reported below: the file does not start like a backup.
   }
   if (value['kind'] !== 'backup') {
-    throw new RepriseError('INVALID_INPUT', `${path} is not a backup of Reprise`, {
-      details: { next: 'Name a file that "reprise backup" has written.' },
-    });
+    throw failure('INVALID_INPUT', 'backup.notBackup', { path });
   }
   const header = value as unknown as BackupHeader;
   if (header.version === BACKUP_VERSION) {
-    if (typeof header.createdAt !== 'string') throw damaged(0, 'the time of its creation is missing');
+    if (typeof header.createdAt !== 'string') throw damaged(0, 'noTime');
     return header;
   }
-  throw new RepriseError(
-    'STORE_NEWER',
-    `${path} has version ${header.version}, this one knows ${BACKUP_VERSION}`,
-    {
-      details: { next: 'Use the Reprise that wrote it, or a newer one.' },
-    },
-  );
+  throw failure('STORE_NEWER', 'backup.newer', { path, version: header.version, known: BACKUP_VERSION });
 }
 
-export function damaged(offset: number, detail: string): RepriseError {
-  return new RepriseError('STORE_CORRUPT', `the backup is damaged near byte ${offset}: ${detail}`, {
-    details: { offset, next: 'Use another copy of the file. Nothing was restored from this one.' },
-  });
+export function damaged(
+  offset: number,
+  problem: BackupProblem,
+  about: Omit<BackupDamage, 'offset' | 'problem'> = {},
+): RepriseError {
+  return failure('STORE_CORRUPT', 'backup.damaged', { offset, problem, ...about }, { details: { offset } });
 }
 
 function parseJson(line: Buffer, offset: number): JsonObject {
@@ -105,7 +102,7 @@ function parseJson(line: Buffer, offset: number): JsonObject {
   } catch {
     // A damaged line; reported below.
   }
-  throw damaged(offset, 'a line is no JSON object');
+  throw damaged(offset, 'notJson');
 }
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 1;

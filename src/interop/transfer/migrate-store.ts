@@ -1,4 +1,4 @@
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import type { Store } from '../../store/port/store.ts';
 import type { TransferState } from '../../store/port/transfer.ts';
 import { differences, digestRecords, recordsOf, type StoreDigest } from './store-digest.ts';
@@ -55,9 +55,7 @@ export async function migrateStore(
       return { status: 'differs', digest, differences: found };
     before = digest;
   }
-  throw new RepriseError('STORE_BUSY', 'other processes write to the source faster than it can be copied', {
-    details: { next: 'Stop them and run the same command again; it resumes.' },
-  });
+  throw failure('STORE_BUSY', 'migrate.sourceBusy');
 }
 
 /**
@@ -66,14 +64,9 @@ export async function migrateStore(
 export async function assertAtRest(source: Store): Promise<void> {
   const [held] = (await source.leases()).filter(({ alive }) => alive);
   if (held !== undefined) {
-    const { pid } = held.holder;
-    throw new RepriseError(
-      'LEASE_HELD',
-      `session ${held.sessionId} of the source is being used${pid === undefined ? '' : ` by process ${String(pid)}`}`,
-      {
-        details: { holder: held.holder, next: 'Stop what uses it, see "reprise locks", and run this again.' },
-      },
-    );
+    const { sessionId: id, holder } = held;
+    const pid = typeof holder.pid === 'number' ? holder.pid : null;
+    throw failure('LEASE_HELD', 'migrate.sourceInUse', { id, pid }, { details: { holder } });
   }
   await assertWhole(source);
 }
@@ -82,21 +75,14 @@ export async function assertAtRest(source: Store): Promise<void> {
 export async function assertWhole(source: Store): Promise<void> {
   const { run } = await source.transfer.state();
   if (run === undefined || run.finished) return;
-  throw new RepriseError('STORE_READ_ONLY', `a copy into this store is not finished: ${run.run}`, {
-    details: { next: 'Finish that copy first, by running its command again.' },
-  });
+  throw failure('STORE_READ_ONLY', 'migrate.sourceUnfinished', { run: run.run });
 }
 
 export function assertMayBegin({ empty, run: known }: TransferState, run: string): void {
   if (known === undefined && empty) return;
   if (known?.run === run && !known.finished) return;
-  const message =
-    known === undefined
-      ? 'the target has sessions already'
-      : `the target holds another ${known.finished ? 'copy' : 'copy that is not finished'}: ${known.run}`;
-  throw new RepriseError('INVALID_INPUT', message, {
-    details: { next: 'Name an empty folder or database. Nothing was changed.' },
-  });
+  const params = { run: known?.run ?? null, finished: known?.finished === true };
+  throw failure('INVALID_INPUT', 'migrate.targetUsed', params);
 }
 
 interface CopyOptions {
@@ -128,9 +114,5 @@ async function compareFinished(
   const isSame = [...digest.sessions].every(([id, { sha256 }]) => there.sessions.get(id)?.sha256 === sha256);
   if (isSame && there.sessions.size === digest.sessions.size)
     return { status: 'before', digest, differences: [] };
-  throw new RepriseError(
-    'INVALID_INPUT',
-    'this migration was finished before, and the two stores have gone different ways since',
-    { details: { next: 'Use one of them. To copy again, name an empty folder or database.' } },
-  );
+  throw failure('INVALID_INPUT', 'migrate.diverged');
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
-import { RepriseError } from '../../errors.ts';
+import type { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import type { InboxItem } from '../../store/port/store.ts';
 import type { TransferRecord } from '../../store/port/transfer.ts';
 import { decodeLine } from '../../transcript/line.ts';
@@ -57,10 +58,10 @@ export async function checkBackup(
     }
   };
   const digest = await digestRecords(checked());
-  if (end === undefined) throw damaged(size, 'it ends too early');
+  if (end === undefined) throw damaged(size, 'endsEarly');
   const sha256 = hash.digest('hex');
-  if (sha256 !== end.sha256) throw damaged(size, 'its bytes are not those that were written');
-  if (records !== end.records) throw damaged(size, `it has ${records} records instead of ${end.records}`);
+  if (sha256 !== end.sha256) throw damaged(size, 'otherBytes');
+  if (records !== end.records) throw damaged(size, 'recordCount', { found: records, expected: end.records });
   return { ...header, bytes: size, sha256, digest, queued };
 }
 
@@ -87,7 +88,7 @@ async function* parse(
     const { bytes, offset } = next.value;
     const parsed = parseRecord(bytes, offset);
     if ('end' in parsed) {
-      if ((await lines.next()).done !== true) throw damaged(offset, 'there is data after its end');
+      if ((await lines.next()).done !== true) throw damaged(offset, 'afterEnd');
       onEnd(parsed.end);
       return;
     }
@@ -100,7 +101,7 @@ async function* parse(
     let end = offset + bytes.length + 1;
     for (let i = 0; i < count; i++) {
       const line = await lines.next();
-      if (line.done === true) throw damaged(end, 'it ends within a session');
+      if (line.done === true) throw damaged(end, 'endsInSession');
       if (end - offset > MAX_RECORD_BYTES) throw tooLong(offset, 'record', MAX_RECORD_BYTES);
       parts.push(line.value.bytes, LF);
       end = line.value.offset + line.value.bytes.length + 1;
@@ -113,7 +114,7 @@ const isPending = ({ state }: InboxItem): boolean => ['accepted', 'running', 'he
 
 function assertSound(record: TransferRecord, offset: number): void {
   if (record.kind === 'blob' && createHash('sha256').update(record.bytes).digest('hex') !== record.hash)
-    throw damaged(offset, `a blob of session ${record.session} has other bytes`);
+    throw damaged(offset, 'otherBlobBytes', { session: record.session });
   if (record.kind !== 'lines') return;
   const bytes = Buffer.from(record.bytes.buffer, record.bytes.byteOffset, record.bytes.length);
   let seq = record.first;
@@ -121,15 +122,13 @@ function assertSound(record: TransferRecord, offset: number): void {
     const end = bytes.indexOf(LF, start);
     const decoded = decodeLine(bytes.subarray(start, end));
     if (decoded.kind !== 'record' || decoded.seal === 'broken')
-      throw damaged(offset, `line ${seq} of session ${record.session} is not what was sealed`);
+      throw damaged(offset, 'brokenLine', { session: record.session, line: seq });
     start = end + 1;
   }
 }
 
 function tooLong(offset: number, limit: 'line' | 'record', max: number): RepriseError {
-  return new RepriseError('LIMIT_EXCEEDED', `the ${limit} at byte ${offset} is longer than ${max} bytes`, {
-    details: { limit, max, next: 'No backup of Reprise has one: check where the file comes from.' },
-  });
+  return failure('LIMIT_EXCEEDED', 'backup.tooLong', { limit, offset, max }, { details: { limit, max } });
 }
 
 interface LineEvents {
@@ -148,7 +147,7 @@ async function* readLines(
   const splitter = createLineSplitter(
     MAX_LINE_BYTES,
     ({ bytes, offset, length, terminated }) => {
-      if (!terminated) throw damaged(from + offset, 'it ends within a line');
+      if (!terminated) throw damaged(from + offset, 'endsInLine');
       onLine(bytes, from + offset + length + 1 === size);
       waiting.push({ bytes, offset: from + offset });
     },
@@ -177,17 +176,14 @@ async function openBackup(path: string): Promise<{ handle: FileHandle } & AsyncD
     if ((await handle.stat()).isFile()) return { handle, [Symbol.asyncDispose]: () => handle.close() };
     await handle.close();
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new RepriseError(
-      code === 'ENOENT' ? 'NOT_FOUND' : 'INVALID_INPUT',
-      `cannot read ${path}: ${code}`,
-      {
-        cause: error,
-        details: { next: 'Check the path of the backup.' },
-      },
+    const { code: errno = null } = error as NodeJS.ErrnoException;
+    const isMissing = errno === 'ENOENT';
+    throw failure(
+      isMissing ? 'NOT_FOUND' : 'INVALID_INPUT',
+      'backup.notRead',
+      { path, problem: isMissing ? 'missing' : 'other', errno },
+      { cause: error },
     );
   }
-  throw new RepriseError('INVALID_INPUT', `${path} is not a file`, {
-    details: { next: 'Check the path of the backup.' },
-  });
+  throw failure('INVALID_INPUT', 'backup.notRead', { path, problem: 'notFile', errno: null });
 }

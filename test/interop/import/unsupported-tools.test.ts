@@ -65,8 +65,8 @@ describe('a file of a tool that cannot be imported yet', () => {
     ['a Gemini CLI session', fileOf('g.json', geminiOld)],
     ['an opencode session', fileOf('o.json', opencode)],
     ['a LangChain chat history', fileOf('l.json', langchain)],
-    ['an export of ChatGPT', fileOf('g.json', chatgpt)],
-    ['an export of claude.ai', fileOf('a.json', claudeAi)],
+    ['a ChatGPT export', fileOf('g.json', chatgpt)],
+    ['a claude.ai export', fileOf('a.json', claudeAi)],
     [
       'an opencode session',
       databaseOf(
@@ -77,7 +77,7 @@ describe('a file of a tool that cannot be imported yet', () => {
   ])('is refused by name: %s', async (name, path) => {
     await expect(openSource(path)).rejects.toMatchObject({
       code: 'INVALID_INPUT',
-      message: `${path}: this is ${name}; importing it is not supported yet`,
+      message: `${path} is ${name}, which cannot be imported yet`,
     });
   });
 
@@ -99,22 +99,22 @@ describe('an import never succeeds with nothing in it', () => {
     [
       'messages whose content is missing',
       lines({ ...record, type: 'message', id: 'a', message: { role: 'user' } }),
-      'none of its 1 messages has content',
+      'contains 1 message, but no text or image that can be read',
     ],
     [
       'messages whose content is empty',
       lines({ ...record, type: 'message', id: 'a', message: { role: 'assistant', content: [] } }),
-      'none of its 1 messages has content',
+      'contains 1 message, but no text or image that can be read',
     ],
     [
       'a header alone',
       lines({ type: 'session', version: 3, id: 's', timestamp: at }),
-      'there is no message in it',
+      'contains no messages',
     ],
     [
       'items of an API with the content beside the type',
       lines({ type: 'message', role: 'user', content: [{ type: 'input_text', text: 'x' }] }),
-      'not a session file',
+      'not a transcript',
     ],
     [
       'records that share only their type with claw0',
@@ -122,7 +122,7 @@ describe('an import never succeeds with nothing in it', () => {
         { type: 'user', message: { role: 'user', content: 'x' }, ts: 1 },
         { type: 'tool_result', id: 'x' },
       ),
-      'not a session file',
+      'not a transcript',
     ],
   ])('%s', async (_, text, why) => {
     const path = fileOf('x.jsonl', text);

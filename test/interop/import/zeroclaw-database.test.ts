@@ -80,8 +80,8 @@ describe('a database that cannot be imported is refused with its path, what is w
       truncateSync(cut, size);
       await expect(openSource(cut)).rejects.toMatchObject({
         code: 'INVALID_INPUT',
-        message: `${cut}: this SQLite database is damaged (it is cut off: ${size} of ${size < 100 ? 100 : length} bytes)`,
-        details: { next: expect.stringContaining('Copy the database again') },
+        why: { params: { path: cut, bytes: size, expected: size < 100 ? 100 : length } },
+        details: { next: expect.stringContaining('copy it again') },
       });
     }
   });
@@ -92,7 +92,7 @@ describe('a database that cannot be imported is refused with its path, what is w
     writeFileSync(path, bytes.fill(0xff, 4096, 8192));
     await expect(openSource(path)).rejects.toMatchObject({
       code: 'INVALID_INPUT',
-      message: expect.stringContaining(`${path}: this SQLite database is damaged (`),
+      message: expect.stringContaining(`the SQLite database ${path} is damaged (`),
     });
   });
 
@@ -100,13 +100,13 @@ describe('a database that cannot be imported is refused with its path, what is w
     [
       'of a program that is not known',
       'CREATE TABLE urls (a); CREATE TABLE visits (a)',
-      'not a database of a known tool; its tables are "urls", "visits"',
+      'is not a database of a known tool: its tables are "urls", "visits"',
     ],
-    ['without tables', '', 'not a database of a known tool; it has no tables'],
+    ['without tables', '', 'is not a database of a known tool: it has no tables'],
     [
       'with a table of the same name',
       'CREATE TABLE session_messages (a, content)',
-      'its table session_messages is not that of ZeroClaw, it has no column id, session_id, role',
+      'is not a ZeroClaw database: its table session_messages has no column id, session_id, role',
     ],
   ])('one %s, named by itself or by its folder', async (_, sql, reason) => {
     const folder = freshFolder();
@@ -117,9 +117,11 @@ describe('a database that cannot be imported is refused with its path, what is w
     for (const named of [path, folder])
       await expect(openSource(named)).rejects.toMatchObject({
         code: 'INVALID_INPUT',
-        message: `${path}: ${reason}`,
+        message: `${path} ${reason}`,
         details: {
-          next: expect.stringMatching(/only that of ZeroClaw .*sessions\.db with the table session_messages/),
+          next: expect.stringMatching(
+            /only the one of ZeroClaw .*sessions\.db with the table session_messages/,
+          ),
         },
       });
   });
@@ -131,7 +133,7 @@ describe('a database that cannot be imported is refused with its path, what is w
       await store.create({ id: 'a', key: 'agent:main:main' });
     }
     await expect(openSource(join(home, 'control.db'))).rejects.toMatchObject({
-      message: `${home} is a home of Reprise itself`,
+      message: `${home} is a Reprise home, not the data of another tool`,
       details: { next: expect.stringContaining('reprise export --all') },
     });
   });

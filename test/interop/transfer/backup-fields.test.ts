@@ -123,7 +123,7 @@ test.each([
   await using target = await openStore({ kind: 'memory' });
   await expect(restoreBackup(bad, target)).rejects.toMatchObject({
     code: 'STORE_CORRUPT',
-    message: expect.stringContaining(`a record of kind ${kind} has no proper ${field}`),
+    message: expect.stringContaining(`a record of kind "${kind}" has no valid "${field}"`),
     details: { next: expect.stringContaining('Nothing was restored') },
   });
   expect(await target.transfer.state()).toEqual({ empty: true });

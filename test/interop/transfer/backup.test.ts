@@ -208,7 +208,7 @@ describe('a backup', () => {
     const other = at('other.txt');
     writeFileSync(other, 'hello\n');
     const notOurs = await runBeside(['backup', 'verify', other]);
-    expect([notOurs.status, notOurs.stderr]).toEqual([2, expect.stringContaining('not a backup')]);
+    expect([notOurs.status, notOurs.stderr]).toEqual([2, expect.stringContaining('not a Reprise backup')]);
     const whole = await runBeside(['backup', 'verify', file, '--json']);
     expect(whole.status).toBe(0);
     expect(JSON.parse(whole.stdout)).toMatchObject({ damage: [], hasMore: false });
