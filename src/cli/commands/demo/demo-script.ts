@@ -58,57 +58,118 @@ export const BUG: readonly Exchange[] = [
   ],
 ];
 
-/** Long enough for a compaction: the summary keeps the plan and drops some exact figures. */
+/** A long project: its compaction saves most of the tokens, and the report lists the exact figures the summary lost. */
 export const HOUSE: readonly Exchange[] = [
   [
-    'I want to build a garden house next to the apple tree. The spot is about 4 by 3 meters.',
-    'Then 3.60 x 2.40 m is a good size: it leaves 30 cm to walk around it, and standard boards of 2.40 m need no cutting. In most places you need no permit below 10 m2, and this is 8.64 m2. Please check the rules of your town.',
+    'I want to build a garden house next to the apple tree. The spot is about 4 by 3 meters. Please help me plan it.',
+    `Good. Three sizes fit:
+
+- 3.00 x 2.40 m: enough for tools and two bicycles, but too small for a table.
+- 3.60 x 2.40 m: leaves 30 cm to walk around it, and boards of 2.40 m need no cutting.
+- 4.00 x 3.00 m: fills the spot, so you cannot paint the back wall later.
+
+I suggest 3.60 x 2.40 m, which is 8.64 m2. In most places you need no permit below 10 m2, but please ask your town, also about the distance to the fence.`,
   ],
   [
-    'The town says up to 10 m2 without a permit, but 2.5 m away from the fence.',
-    'Then move the house 40 cm towards the tree. That keeps 2.60 m to the fence, and the roots begin about 1.20 m from the trunk.',
+    'The town says up to 10 m2 without a permit, but 2.50 m away from the fence. The letter has the number BA-7731.',
+    `Then move the house 40 cm towards the tree. That keeps 2.60 m to the fence. The thick roots of an apple tree of this age begin about 1.20 m from the trunk, and the nearest footing is 1.90 m away.
+
+Keep the letter BA-7731 with your papers: a buyer of the house will ask for it.`,
   ],
   [
-    'What do I need for the foundation?',
-    'Nine concrete footings, 30 x 30 cm and 80 cm deep because of frost. That is 0.65 m3 of concrete, about 1,430 kg: order it ready-mixed. Nine post anchors of 10 cm.',
+    'Now the foundation. The soil is clay, and we have hard winters.',
+    `Clay holds water and lifts a slab when it freezes, so use footings that reach below the frost line:
+
+- Nine concrete footings, 30 x 30 cm and 80 cm deep, in three rows of three.
+- 0.65 m3 of concrete, about 1,430 kg. Order it ready-mixed: mixing 57 bags by hand takes two days.
+- Nine post anchors for posts of 10 cm, and a string line to set them level.
+- 15 cm of gravel under each footing, so that water drains away.`,
   ],
   [
     'My budget is 4,800 euros in total.',
-    'That works. Footings 310, frame of larch 940, boards 1,120, roof 680, door and two windows 890, screws and oil 240. That is 4,180 euros and leaves 620 as a reserve.',
+    `That works. Prices from the two dealers you named:
+
+| part | euros |
+|---|---|
+| footings and gravel | 310 |
+| frame | 940 |
+| boards | 1,120 |
+| roof | 680 |
+| door and two windows | 890 |
+| screws, oil, small parts | 240 |
+
+That is 4,180 euros and leaves 620 as a reserve. Delivery is included in both offers.`,
   ],
   [
-    'Larch or spruce for the frame?',
-    'Larch. It costs 260 euros more, lasts about 25 years without paint, and the weather side of your garden is the west wall.',
+    'Compare larch with spruce for the frame.',
+    `Larch costs 260 euros more. It lasts about 25 years without paint; spruce needs a new coat every third year, about 70 euros and one weekend each time. The weather side of your garden is the west wall, where spruce would suffer first.
+
+After four coats larch is cheaper, so I suggest larch for the frame and the west wall, and spruce for the other three walls.`,
   ],
   [
-    'I ordered the wood. Order number GH-20418, delivery on May 14.',
-    'Noted: GH-20418, May 14. Pour the footings by May 2 then, because the concrete needs twelve days before it carries the frame.',
+    'Larch everywhere, then. I ordered the wood today: order number GH-20418, delivery on May 14.',
+    `Noted: GH-20418, May 14. The truck has a crane arm of 6 m, so it can lift the wood over the hedge if the car is not in the drive.
+
+Pour the footings by May 2: the concrete needs twelve days before it carries the frame. Store the boards on battens under a roof, with air between the layers, or they twist.`,
   ],
   [
-    'Should the roof be green?',
-    'A green roof weighs about 95 kg per m2 when wet, which is 820 kg on yours. The frame would need 8 x 16 cm rafters instead of 6 x 12 cm, about 190 euros more. It is possible within your reserve.',
+    'I would like a green roof.',
+    `A green roof weighs about 95 kg per m2 when wet, which is 820 kg on yours. Three things change:
+
+- Rafters of 8 x 16 cm instead of 6 x 12 cm, about 190 euros more.
+- A slope of 5 degrees instead of 15, so that nothing slides.
+- A root barrier over the sealing, 96 euros.
+
+All of it fits into the reserve of 620 euros. Tell the dealer before May 7, because rafters are cut a week before delivery.`,
   ],
   [
-    'Let us do that. Which plants?',
-    'Sedum mats: 8 cm of substrate, no watering after the first summer. Calculate 42 euros per m2, so 363 euros for the roof.',
+    'Do that. Suggest plants that need no care.',
+    `Sedum mats: 8 cm of substrate, watering in the first summer only, and a cut every second autumn. Calculate 42 euros per m2, so 363 euros for the roof.
+
+That is 29 euros more than what is left of your reserve. Seeds instead of mats cost 60 euros and look bare for one year. With seeds 274 euros remain.`,
   ],
   [
-    'Ben helps me on weekends. What do we do first?',
-    'Weekend 1: mark the corners and dig the nine holes. Weekend 2: pour the footings. Weekend 4: frame. Weekend 5: roof. Weekend 6: boards, door and windows.',
+    'Seeds are fine. I called the dealer: the rafters are changed, the new order number is GH-20511.',
+    `Good, GH-20511 replaces GH-20418. The delivery stays on May 14, and the total of the order is now 2,250 euros.
+
+Please check on the delivery note that it lists 12 rafters of 8 x 16 cm and 3.00 m. The old note listed 9.`,
   ],
   [
-    'The west wall gets a window too?',
+    'My neighbor asks me to keep the drain free. It runs along the fence, 60 cm deep.',
+    `It does not touch the house: your footings are 2.60 m from the fence. Two points are close, though. The truck must not stand on it, and the trench for the cable crosses it once.
+
+Lay the cable in a pipe, 80 cm deep, and cross the drain below it at a right angle. Mark the crossing on your plan.`,
+  ],
+  [
+    'Electricity: I want two lights and one socket.',
+    `Take a buried cable of 5 x 2.5 mm2 from the fuse box, 18 m long, in a trench of 80 cm with a warning tape 30 cm above it. Use a residual-current breaker of 30 mA and weatherproof sockets (IP44).
+
+An electrician has to connect it and sign the form E-112. That costs about 180 euros, which leaves 94 euros in your reserve.`,
+  ],
+  [
+    'Ben helps me on weekends. Make a schedule.',
+    `Weekend 1: mark the corners and dig the nine holes. Weekend 2: pour the footings. Weekend 4: frame. Weekend 5: roof. Weekend 6: boards, door and windows. The trench for the cable fits into weekend 3, while the concrete hardens.`,
+  ],
+  [
+    'The west wall gets a window too.',
     'Better not: rain comes from there. Put both windows to the south and the door to the east, towards the house.',
   ],
 ];
-export const HOUSE_SUMMARY = `The user builds a garden house behind the apple tree.
+export const HOUSE_SUMMARY = `## Goal
+Build a garden house of 3.60 x 2.40 m next to the apple tree, 2.60 m from the fence. No permit is needed (letter BA-7731).
 
-Decided: 3.60 x 2.40 m, no permit needed below 10 m2, 2.60 m to the fence. Nine concrete footings 80 cm deep, poured by May 2. Frame of larch. Budget 4,800 euros. The wood is ordered: GH-20418, delivery on May 14. Green roof with sedum and stronger rafters. Ben helps on weekends; the frame is planned for weekend 4.
+## Decided
+- Nine concrete footings 80 cm deep, poured by May 2.
+- Larch for the frame and all walls, green roof with sedum seeds, rafters of 8 x 16 cm.
+- The wood is ordered: GH-20511 (replaces GH-20418), 2,250 euros, delivery on May 14. Check that 12 rafters are on the note.
+- Budget 4,800 euros; 94 euros are left as a reserve.
+- The cable runs in a pipe below the neighbor's drain. An electrician signs the form E-112.
 
-Open: nothing was decided about electricity.`;
+## Open
+- The color of the door.`;
 export const HOUSE_AFTER: Exchange = [
   'When does the wood arrive, and what has to be finished before that?',
-  'On May 14, order GH-20418. The nine footings have to be poured by May 2, so that the concrete is ready when you set up the frame.',
+  'On May 14, order GH-20511. The nine footings have to be poured by May 2, so that the concrete is hard when you set up the frame. The trench for the cable is best dug in the weekend after that.',
 ];
 
 export const CHINESE: readonly Exchange[] = [

@@ -9,7 +9,12 @@ import { repairSession } from '../../../engine/history/repair.ts';
 import type { Reprise } from '../../../engine/reprise.ts';
 import type { Session } from '../../../engine/session.ts';
 import { RepriseError } from '../../../errors.ts';
-import { createScriptedModel, type ScriptedModel } from '../../../models/scripted/scripted-model.ts';
+import {
+  createScriptedModel,
+  type ScriptedModel,
+  type ScriptedStep,
+} from '../../../models/scripted/scripted-model.ts';
+import { usageOf } from '../../../models/usage.ts';
 import { resolveSessionTranscriptPath } from '../../../store/port/home-paths.ts';
 import { type Options, textOption } from '../../options.ts';
 import { asStarted } from '../../started-as.ts';
@@ -39,9 +44,9 @@ interface Demo {
 /** `reprise demo`: the conversations are written, but every turn, tool call, compaction, undo and repair really happens. */
 export async function demo(options: Options): Promise<void> {
   const home = await emptyHome(textOption(options['home']));
-  const model = createScriptedModel([], { id: 'demo', provider: 'demo', contextWindow: 200_000 });
+  const model = createScriptedModel([], { id: 'demo', provider: 'demo', contextWindow: 16_000 });
   const open = async (): Promise<Demo> => {
-    const agents = { main: { fileTools: true } };
+    const agents = { coder: { fileTools: true } };
     const compaction = { cut: { kind: 'keep-turns', turns: 2 } } as const;
     return { reprise: await openReprise({ home, model, agents, compaction }), model };
   };
@@ -66,8 +71,8 @@ export async function demo(options: Options): Promise<void> {
     asStarted(`\nLook around:
   reprise ls ${at}
   reprise show 'Garden house' ${at}
-  reprise explain 'Orders counted twice' ${at}
-  reprise serve ${at}    shows it in a browser
+  reprise explain 'Garden house' ${at}
+  reprise serve ${at}    opens the same sessions in a browser
   reprise ${at}    continues "Trip to Lisbon"`),
   );
   print(home);
@@ -95,10 +100,24 @@ async function begin({ reprise }: Demo, key: string, label: string): Promise<Ses
 
 /** One exchange, stored and printed. */
 async function talk({ model }: Demo, session: Session, [question, ...answer]: Exchange): Promise<void> {
-  model.push(...answer);
+  model.push(...answer.map(withUsage));
   say(`  > ${short(question)}`);
   const { text } = await session.send(question).result;
   say(`    ${short(text)}`);
+}
+
+/** Adds token counts to an answer, as a provider reports them, so that `stats` and `explain` have figures to show. */
+function withUsage(step: ScriptedStep): ScriptedStep {
+  if (typeof step === 'function' || step instanceof Error) return step;
+  const answer = typeof step === 'string' ? { text: step } : step;
+  return (request) => ({
+    ...answer,
+    usage: usageOf({ input: tokensOf(request.messages), output: tokensOf(answer) }),
+  });
+}
+
+function tokensOf(value: unknown): number {
+  return Math.ceil(JSON.stringify(value).length / 4);
 }
 
 function short(text: string): string {
@@ -115,8 +134,8 @@ async function trip(shown: Demo): Promise<void> {
 }
 
 async function bug(shown: Demo, home: string): Promise<void> {
-  const session = await begin(shown, 'agent:main:session:orders', 'Orders counted twice');
-  const workspace = conversationFolder(home, { agentId: 'main', sessionKey: session.key });
+  const session = await begin(shown, 'agent:coder:session:orders', 'Orders counted twice');
+  const workspace = conversationFolder(home, { agentId: 'coder', sessionKey: session.key });
   await mkdir(workspace, { recursive: true, mode: 0o700 });
   await writeFile(join(workspace, ORDERS_FILE), ORDERS_BEFORE, { mode: 0o600 });
   for (const exchange of BUG) await talk(shown, session, exchange);
@@ -125,7 +144,7 @@ async function bug(shown: Demo, home: string): Promise<void> {
 async function house(shown: Demo): Promise<void> {
   const session = await begin(shown, 'agent:main:session:garden-house', 'Garden house');
   for (const exchange of HOUSE) await talk(shown, session, exchange);
-  shown.model.push(HOUSE_SUMMARY);
+  shown.model.push(withUsage(HOUSE_SUMMARY));
   const done = await session.compact();
   if (done !== null)
     say(
@@ -144,7 +163,7 @@ async function family(shown: Demo): Promise<void> {
   say(`\n${style('bold', label)}`);
   const group = { channel: 'telegram', peer: '-1001', peerKind: 'group', mentioned: true } as const;
   for (const [name, question, answer] of FAMILY) {
-    shown.model.push(answer);
+    shown.model.push(withUsage(answer));
     say(`  ${name} > ${short(question)}`);
     const sender = { id: name.toLowerCase(), name };
     const { inboxId, sessionId } = await shown.reprise.receive({
@@ -172,7 +191,7 @@ async function damageAndRepair(home: string, id: string): Promise<void> {
   bytes[at] = (bytes[at] ?? 0) ^ 1;
   writeFileSync(file, bytes);
   say(`\n${style('bold', 'Pancakes: a damaged transcript')}`);
-  say(`    one bit of the transcript is flipped, at byte ${at}`);
+  say(`    one bit of the transcript file flipped, at byte ${at}, as a failing disk does`);
   await using store = await openStore({ kind: 'jsonl', home, signals: true });
   const { status, findings } = await store.verify(id);
   say(`    verify: ${status}, ${findings.map(({ kind, offset }) => `${kind} at byte ${offset}`).join(', ')}`);
@@ -180,6 +199,6 @@ async function damageAndRepair(home: string, id: string): Promise<void> {
   await store.patch(repaired, { label: 'Pancakes (repaired)' });
   const { status: after } = await store.verify(repaired);
   say(
-    `    repair: ${entries} entries are copied into a new session, which is ${after}; the damaged one is kept`,
+    `    repair: ${entries} entries copied into a new session, which is ${after}; lost: the question "And the batter?"; the damaged session is kept`,
   );
 }
