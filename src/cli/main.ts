@@ -122,7 +122,7 @@ function usageError(text: string): string {
 }
 
 function registerTalk(program: Command): void {
-  program.commandsGroup('Talk:');
+  program.commandsGroup('Chat:');
   registerChat(program);
   registerServe(program);
   registerToken(program);
@@ -148,11 +148,11 @@ function registerServe(program: Command): void {
     .command('serve')
     .summary('start the HTTP API and the web page')
     .description('start a server with the HTTP API and the web page; by default for this machine only')
-    .option('--host <address>', 'the address to listen on; other than loopback, it needs a token')
+    .option('--host <address>', 'the address to listen on; any other than loopback needs a configured token')
     .option('--port <number>', 'the port to listen on; 0 picks a free one')
     .option('--profile <name>', 'ids, limits and HTTP answers of another system, such as zyhive')
     .option('--log-level <level>', 'the lowest level to log')
-    .option('--log-format <format>', 'json, or pretty as at a terminal')
+    .option('--log-format <format>', 'json, or pretty for people (default on a terminal)')
     .action(async (options: Options) => (await import('./commands/serve.ts')).serveHome(options));
   addGlobals(serve, ['tokenFile', 'model', 'json', ...LOCAL]);
   addExamples(serve, ['reprise serve', 'reprise serve --port 0 --json', 'reprise serve --profile zyhive']);

@@ -6,7 +6,7 @@ export function registerExport(program: Command): void {
     .command('export')
     .summary('write sessions to files, for people or other tools')
     .description('write sessions to files: for people, for a model API, or for another tool')
-    .argument('[ref]', 'id, key, label, title or unique prefix; with --profile default: all sessions')
+    .argument('[ref]', 'id, key, label, title or unique prefix; default with --profile: all sessions')
     .option('--all', 'every session; needs --out')
     .option('--format <name>', 'v3 (default), markdown, html, anthropic, openai or json')
     .option(
